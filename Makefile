@@ -1,0 +1,52 @@
+# The front door. Each target sets up what it needs (Debian packages, pinned wheels in deps/prefix, a build in build/) and is incremental.
+PRESET ?= release
+BUILD  := build/$(PRESET)
+JOBS   ?= $(shell nproc)
+DEMO_OUT ?= runs/demo
+DEMO_ARGS ?=
+
+.PHONY: help demo test build configure deps bench format fuzz clean
+
+help:
+	@echo "make demo     train the 3DGAN on the showers in data/ with 2 workers, and show where the results are"
+	@echo "make test     build and run every test"
+	@echo "make build    build/linac"
+	@echo "make bench    time a training step beside LibTorch's own convolutions"
+	@echo "make fuzz     fuzz the parsers of foreign bytes (FUZZ_SECONDS=60 each)"
+	@echo "make format   clang-format over src/, tests/, fuzz/"
+	@echo "make clean    remove build/"
+
+deps:
+	@deps/get.sh
+
+configure: deps
+	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) >build-configure.log || { cat build-configure.log; exit 1; }
+	@rm -f build-configure.log
+
+build: configure
+	@cmake --build $(BUILD) --parallel $(JOBS)
+	@ln -sfn $(PRESET)/bin/linac build/linac
+
+demo: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target linac
+	@ln -sfn $(PRESET)/bin/linac build/linac
+	@rm -rf $(DEMO_OUT)
+	build/linac check examples/demo.yaml $(DEMO_ARGS)
+	build/linac train examples/demo.yaml --out $(DEMO_OUT) $(DEMO_ARGS)
+
+test: build
+	@tests/peers/setup.sh
+	@cd $(BUILD) && ctest --output-on-failure --no-tests=error
+
+bench: build
+	@bench/run.sh
+
+FUZZ_SECONDS ?= 60
+fuzz: deps
+	@fuzz/run.sh $(FUZZ_SECONDS)
+
+format:
+	@git ls-files '*.h' '*.cpp' | xargs clang-format -i
+
+clean:
+	@rm -rf build

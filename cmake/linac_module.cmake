@@ -1,0 +1,49 @@
+# linac_module(NAME [TORCH] DEPS modules PRIVATE_DEPS modules LINK third-party targets): the library linac_NAME from every .cpp
+# of the folder, and, from its *_test.cpp files, the ctest program NAME_test. A module includes only headers of its dependencies
+# (a test greps them); those its own headers name are DEPS. TORCH: its sources see LibTorch, its users do not.
+function(linac_module name)
+  cmake_parse_arguments(arg "TORCH" "" "DEPS;PRIVATE_DEPS;LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(TRANSFORM arg_DEPS PREPEND linac_)
+  list(TRANSFORM arg_PRIVATE_DEPS PREPEND linac_)
+
+  add_library(linac_${name} STATIC ${sources})
+  linac_compile_options(linac_${name})
+  target_include_directories(linac_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(linac_${name} PUBLIC ${arg_DEPS} ${arg_LINK} Threads::Threads PRIVATE ${arg_PRIVATE_DEPS})
+  if(arg_TORCH)
+    target_link_libraries(linac_${name} PRIVATE linac_torch)
+    target_precompile_headers(linac_${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/torch_pch.h)
+  endif()
+
+  if(LINAC_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    linac_compile_options(${name}_test)
+    target_link_libraries(${name}_test PRIVATE linac_${name} ${arg_PRIVATE_DEPS} gtest gtest_main)
+    if(arg_TORCH)
+      target_link_libraries(${name}_test PRIVATE linac_torch)
+      target_precompile_headers(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/cmake/torch_pch.h)
+    endif()
+    add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  endif()
+endfunction()
+
+# The same flags for every target: a result must not depend on which module computed it.
+# -ffp-contract=off: a fused multiply-add where one build has it and another not would change bits.
+function(linac_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -ffp-contract=off)
+  target_compile_definitions(${target} PRIVATE SPDLOG_FMT_EXTERNAL)
+  if(LINAC_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${LINAC_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${LINAC_SANITIZE})
+  endif()
+endfunction()
+
+if(LINAC_TESTS)
+  find_package(GTest REQUIRED)
+  add_library(gtest ALIAS GTest::gtest)
+  add_library(gtest_main ALIAS GTest::gtest_main)
+endif()

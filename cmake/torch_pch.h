@@ -1,0 +1,5 @@
+#pragma once
+// Precompiled for the modules that see LibTorch: its headers take longer to read than linac's code to compile.
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/variable.h>

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Brings what linac is built from: Debian packages (deps/apt.txt) and the LibTorch libraries out of pinned wheels (deps/wheels.txt).
+# Incremental: a second run looks and does nothing. LINAC_SKIP_APT=1 leaves the system alone (packages come from elsewhere);
+# Torch_DIR (a CMake package folder of LibTorch) leaves the wheels alone.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$here/prefix
+mkdir -p "$prefix"
+
+say() { printf '\033[1m[deps]\033[0m %s\n' "$*"; }
+words() { sed 's/#.*//' "$1" | tr -s ' \t\n' '\n' | sed '/^$/d'; }
+
+install_apt() {
+  command -v apt-get >/dev/null || {
+    echo "[deps] error: apt-get not found (linac's set-up knows Debian 12); install the packages of deps/apt.txt your way and set LINAC_SKIP_APT=1" >&2
+    exit 1
+  }
+  local missing=()
+  for package in $(words "$here/apt.txt"); do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local sudo=
+  if [ "$(id -u)" != 0 ]; then
+    sudo="sudo -n"
+    $sudo true 2>/dev/null || sudo=sudo
+    command -v sudo >/dev/null || { echo "[deps] error: need root or sudo to install: ${missing[*]}" >&2; exit 1; }
+  fi
+  say "apt: ${missing[*]}"
+  local log=$prefix/apt.log
+  if ! { $sudo apt-get update && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -20 "$log" >&2
+    echo "[deps] error: apt-get failed; whole log: $log" >&2
+    exit 1
+  fi
+}
+
+# Only the CPU half of the torch wheel is unpacked: headers, libtorch, libtorch_cpu, c10 and the OpenMP runtime they were built with.
+install_wheels() {
+  local stamp=$prefix/wheels.stamp wanted
+  wanted=$(words "$here/wheels.txt"; cksum <"$here/get.sh")
+  [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
+  local tmp
+  tmp=$(mktemp -d "$prefix/wheels.XXXXXX")
+  trap 'rm -rf "$tmp"' RETURN
+  say "wheels: $(words "$here/wheels.txt" | tr '\n' ' ')"
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+    --implementation cp --python-version 3.11 --abi cp311 --abi none \
+    --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
+    --dest "$tmp" $(words "$here/wheels.txt")
+  rm -rf "$prefix/torch" "$prefix/nvidia"
+  unzip -q "$tmp"/torch-*.whl 'torch/include/*' 'torch/lib/libtorch.so' 'torch/lib/libtorch_cpu.so' 'torch/lib/libc10.so' \
+    'torch/lib/libgomp*' 'torch/share/cmake/*' 'torch-*.dist-info/*' -d "$prefix"
+  for wheel in "$tmp"/nvidia*.whl; do unzip -q -o "$wheel" -d "$prefix"; done
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
+[ "${LINAC_SKIP_APT:-0}" = 1 ] || install_apt
+[ -n "${Torch_DIR:-}" ] || install_wheels

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Builds the fuzz targets and runs each for SECONDS (default 60): fuzz/run.sh [SECONDS]. Fails on the first crash, whose
+# input stays in build/fuzz/crashes/. Needs clang with libFuzzer (Debian: clang libclang-rt-14-dev).
+set -eu
+seconds=${1:-60}
+cd "$(dirname "$0")/.."
+cmake --preset fuzz > /dev/null
+cmake --build --preset fuzz --target fuzz_example fuzz_tfrecord
+mkdir -p build/fuzz/crashes
+for name in example tfrecord; do
+  found=build/fuzz/found/$name
+  log=build/fuzz/$name.log
+  mkdir -p "$found"
+  if ! "build/fuzz/bin/fuzz_$name" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 \
+      -print_final_stats=1 -artifact_prefix="build/fuzz/crashes/$name-" "$found" "fuzz/corpus/$name" > "$log" 2>&1; then
+    tail -n 40 "$log"
+    echo "fuzz_$name: FAILED (log: $log)" >&2
+    exit 1
+  fi
+  echo "fuzz_$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") execs in $seconds s, no crash"
+done

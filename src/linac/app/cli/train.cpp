@@ -1,0 +1,181 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "linac/app/cli/verbs.h"
+#include "linac/app/launch/local_launch.h"
+#include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/base/signals.h"
+#include "linac/comm/group.h"
+#include "linac/comm/rendezvous.h"
+#include "linac/models/torch_threads.h"
+#include "linac/spec/job.h"
+#include "linac/train/run_folder.h"
+#include "linac/train/trainer.h"
+
+namespace linac::app {
+namespace {
+
+// Bounds every wait of a worker for the others: loading data and one step must be shorter.
+constexpr std::chrono::minutes kPeerTimeout{10};
+
+struct TrainOptions {
+  std::string job, out;
+  int workers = 0;
+  bool resume = false, launched = false;
+  std::vector<std::string> overrides;
+};
+
+spec::Job job_of(const TrainOptions& options) {
+  std::vector<std::string> overrides = options.overrides;
+  if (options.workers > 0) overrides.push_back(fmt::format("workers={}", options.workers));
+  return spec::read_job(options.job, overrides);
+}
+
+// runs/NAME-20260131-140509; with --resume the newest run of that name.
+std::filesystem::path default_folder(const spec::Job& job, bool resume) {
+  const std::filesystem::path runs = "runs";
+  std::filesystem::path newest;
+  if (resume && std::filesystem::is_directory(runs)) {
+    for (const auto& entry : std::filesystem::directory_iterator(runs)) {
+      if (entry.path().filename().string().starts_with(job.name + "-")) newest = std::max(newest, entry.path());
+    }
+  }
+  return newest.empty() ? runs / fmt::format("{}-{:%Y%m%d-%H%M%S}", job.name, fmt::localtime(std::time(nullptr)))
+                        : newest;
+}
+
+// A resumed run goes on with the same mathematics; what is free to change is reset before the comparison.
+std::string numerics_of(spec::Job job) {
+  job.name.clear();
+  job.workers = 1;
+  job.train.epochs = 1;
+  job.train.max_steps = 0;
+  job.checkpoint = {};
+  return spec::to_yaml(job);
+}
+
+void need_same_numerics(const spec::Job& now, const spec::Job& then, const std::string& folder) {
+  std::istringstream new_lines(numerics_of(now)), old_lines(numerics_of(then));
+  std::string new_line, old_line;
+  while (std::getline(new_lines, new_line) && std::getline(old_lines, old_line)) {
+    if (new_line == old_line) continue;
+    const auto trim = [](const std::string& line) {
+      return line.substr(std::min(line.size(), line.find_first_not_of(' ')));
+    };
+    throw user_error(fmt::format(
+        "[train] --resume: the run in {} was made with '{}', the job now says '{}'; resume with the same job, or "
+        "start a new run with another --out",
+        folder, trim(old_line), trim(new_line)));
+  }
+}
+
+void prepare_folder(const spec::Job& job, const std::filesystem::path& path, bool resume) {
+  train::RunFolder folder(path);
+  if (folder.holds_run()) {
+    if (!resume) {
+      throw user_error(fmt::format(
+          "[train] {} already holds a run; add --resume to go on with it or choose another --out", path.string()));
+    }
+    need_same_numerics(job, folder.job(), path.string());
+  }
+  folder.create(job);
+}
+
+int replicas_side_by_side(const spec::Job& job, int local_workers) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cores / std::max(1, local_workers) / job.train.threads, 1, job.train.replicas);
+}
+
+int local_world_size(int world_size) {
+  const auto text = comm::process_environment("LOCAL_WORLD_SIZE");
+  const int value = text ? std::atoi(text->c_str()) : 0;
+  return value > 0 ? value : world_size;
+}
+
+// One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes.
+void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous) {
+  log::set_tag(fmt::format("rank {}", rendezvous.rank));
+  spec::Job job = job_of(options);
+  if (rendezvous.world_size > job.train.replicas) {
+    throw user_error(
+        fmt::format("[train] {} workers (from {}) for train.replicas = {}: a worker carries at least one replica",
+                    rendezvous.world_size, rendezvous.source, job.train.replicas));
+  }
+  job.workers = rendezvous.world_size;
+  const std::filesystem::path folder =
+      options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
+  if (rendezvous.rank == 0 && !options.launched) prepare_folder(job, folder, options.resume);
+  if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
+  catch_stop_signals();
+  models::use_threads(job.train.threads);
+  const auto group = comm::make_group(rendezvous, kPeerTimeout);
+  train::run_training(job, *group,
+                      {.folder = folder,
+                       .start = options.resume ? train::Start::kResume : train::Start::kFresh,
+                       .concurrency = replicas_side_by_side(job, local_world_size(rendezvous.world_size))});
+}
+
+int start_workers(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder) {
+  std::vector<std::string> arguments{"linac", "train", options.job, "--out", folder.string(), "--launched"};
+  if (options.resume) arguments.push_back("--resume");
+  arguments.insert(arguments.end(), {"--workers", std::to_string(job.workers)});
+  for (const std::string& assignment : options.overrides) arguments.insert(arguments.end(), {"--set", assignment});
+  LocalLaunch launch;
+  launch.workers = job.workers;
+  launch.argv = arguments;
+  return launch_local_workers(launch);
+}
+
+void run_train(const TrainOptions& options) {
+  const comm::Rendezvous rendezvous = comm::rendezvous_from_environment();
+  if (rendezvous.world_size > 1) return run_worker(options, rendezvous);
+  const spec::Job job = job_of(options);
+  const std::filesystem::path folder =
+      options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
+  train::check_job(job);
+  prepare_folder(job, folder, options.resume);
+  if (job.workers == 1) {
+    TrainOptions lone = options;
+    lone.out = folder.string();
+    lone.launched = true;
+    return run_worker(lone, rendezvous);
+  }
+  const int status = start_workers(options, job, folder);
+  if (status != 0) throw CLI::RuntimeError(status);
+}
+
+}  // namespace
+
+void add_train_verb(CLI::App& app) {
+  auto options = std::make_shared<TrainOptions>();
+  auto* verb = app.add_subcommand("train", "Trains the model of a job file");
+  verb->add_option("job", options->job, "job file (YAML)")->required();
+  verb->add_option("--workers", options->workers,
+                   "local worker processes; never changes the result (default: the job's)")
+      ->check(CLI::Range(1, 4096));
+  verb->add_option("--out", options->out, "folder of the run (default: runs/NAME-DATE-TIME)");
+  verb->add_flag("--resume", options->resume,
+                 "go on from the newest good checkpoint of the folder; start there if there is none");
+  verb->add_option("--set", options->overrides, "override a setting of the job: key=value, e.g. train.epochs=5")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  verb->add_flag("--launched", options->launched, "this process was started by linac train --workers")->group("");
+  verb->footer(
+      "Examples:\n"
+      "  linac train examples/demo.yaml --workers 2\n"
+      "  linac train examples/demo.yaml --out runs/a --set train.epochs=10 --set train.lr=5e-4\n"
+      "  linac train examples/demo.yaml --out runs/a --resume\n"
+      "  torchrun --no-python --nproc-per-node 2 linac train examples/demo.yaml --out runs/b\n"
+      "Workers started by others are found by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, TF_CONFIG, or the "
+      "variables of Open MPI and Slurm.");
+  verb->callback([options] { run_train(*options); });
+}
+
+}  // namespace linac::app

@@ -1,0 +1,53 @@
+#pragma once
+// One worker process: started with its environment, its output and its error channel. Movable owner of the descriptors;
+// the process itself is ended and reaped by its user. One thread at a time.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace linac::app {
+
+/// Closes on destruction.
+class Descriptor {
+ public:
+  explicit Descriptor(int value = -1) : value_(value) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  int get() const { return value_; }
+  void reset();
+
+ private:
+  int value_;
+};
+
+enum class Output {
+  kInherit,  // the caller's standard output and error
+  kCapture,  // both go, in order, to ChildProcess::output
+};
+
+struct ChildCommand {
+  std::string program;                                           // a path
+  std::vector<std::string> argv;                                 // with argv[0]
+  std::vector<std::pair<std::string, std::string>> environment;  // replaces or adds to this process's
+  Output output = Output::kInherit;
+};
+
+struct ChildProcess {
+  pid_t pid = 0;
+  Descriptor output;  // non-blocking; only with Output::kCapture
+  Descriptor error;   // for received_worker_error
+};
+
+/// The child gets SIGTERM when this process ends, however that happens, and starts with no signal blocked. A program
+/// that cannot be executed shows as exit code 127 with a reported error; environment error when the system has no
+/// process or descriptor left. To be called from the main thread: the kernel ties the SIGTERM to the calling thread.
+ChildProcess start_child(const ChildCommand& command);
+
+}  // namespace linac::app

@@ -1,0 +1,249 @@
+#include "linac/app/launch/local_launch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <optional>
+
+#include "linac/app/launch/child_process.h"
+#include "linac/app/launch/line_relay.h"
+#include "linac/app/launch/verdict.h"
+#include "linac/app/launch/worker_error.h"
+#include "linac/base/error.h"
+#include "linac/comm/rendezvous.h"
+#include "linac/comm/store_host.h"
+
+namespace linac::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A process killed while the kernel holds it (a dead network disk) may not go away; we do not wait for it for ever.
+constexpr auto kKillWait = std::chrono::seconds(10);
+// timeout(1) and some batch systems send one request twice, to the process and to its group: that is no second Ctrl-C.
+constexpr auto kSecondInterruptGap = std::chrono::milliseconds(500);
+
+// Takes the signals as data instead of interruptions, and gives the former state back at the end.
+class SignalInbox {
+ public:
+  SignalInbox() {
+    sigset_t watched;
+    sigemptyset(&watched);
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&watched, signal);
+    // With SIGCHLD ignored (as some parents leave it) the kernel would reap the workers unseen.
+    struct sigaction standard = {};
+    standard.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &standard, &former_child_action_);
+    pthread_sigmask(SIG_BLOCK, &watched, &former_mask_);
+    inbox_ = Descriptor(signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC));
+    LINAC_CHECK(inbox_.get() >= 0);
+  }
+  ~SignalInbox() {
+    pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
+    sigaction(SIGCHLD, &former_child_action_, nullptr);
+  }
+  int descriptor() const { return inbox_.get(); }
+  /// The next signal waiting, or 0.
+  int next() {
+    signalfd_siginfo info;
+    return read(inbox_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  sigset_t former_mask_;
+  struct sigaction former_child_action_;
+  Descriptor inbox_;
+};
+
+void write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const auto written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return;  // nobody reads any more: not a reason to end the training
+    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+struct Worker {
+  int rank;
+  ChildProcess process;
+  LineRelay relay;
+  bool running = true;
+  bool ended_by_launcher = false;
+};
+
+class Supervisor {
+ public:
+  explicit Supervisor(const LocalLaunch& launch) : launch_(launch), store_(comm::host_store("127.0.0.1")) {}
+  ~Supervisor() {
+    for (auto& worker : workers_) {
+      if (!worker.running) continue;
+      kill(worker.process.pid, SIGKILL);
+      waitpid(worker.process.pid, nullptr, WNOHANG);
+    }
+  }
+
+  Verdict run() {
+    for (int rank = 0; rank < launch_.workers; ++rank) start(rank);
+    while (ends_.size() < workers_.size()) {
+      wait_for_something();
+      for (auto& worker : workers_) relay_output(worker);
+      while (const int signal = signals_.next()) {
+        if (signal != SIGCHLD) on_stop_request(signal);
+      }
+      for (auto& worker : workers_) reap(worker);
+      if (deadline_ && Clock::now() >= *deadline_) on_deadline();
+    }
+    return judge(ends_, stop_signal_);
+  }
+
+ private:
+  enum class Phase { kRunning, kFailing, kStopping, kEnding, kKilled };
+
+  void start(int rank) {
+    const auto size = std::to_string(launch_.workers);
+    ChildCommand command{launch_.program, launch_.argv, launch_.environment,
+                         rank == 0 ? Output::kInherit : Output::kCapture};
+    const std::pair<const char*, std::string> variables[] = {{"RANK", std::to_string(rank)},
+                                                             {"LOCAL_RANK", std::to_string(rank)},
+                                                             {"WORLD_SIZE", size},
+                                                             {"LOCAL_WORLD_SIZE", size},
+                                                             {"MASTER_ADDR", "127.0.0.1"},
+                                                             {"MASTER_PORT", std::to_string(store_->port())},
+                                                             {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                                                             {"TORCHELASTIC_RESTART_COUNT", "0"}};
+    for (const auto& [name, value] : variables) command.environment.emplace_back(name, value);
+    workers_.push_back({rank, start_child(command), LineRelay(fmt::format("[rank {}] ", rank))});
+  }
+
+  void wait_for_something() {
+    std::vector<pollfd> watched{{signals_.descriptor(), POLLIN, 0}};
+    for (const auto& worker : workers_) {
+      if (worker.process.output.get() >= 0) watched.push_back({worker.process.output.get(), POLLIN, 0});
+    }
+    int timeout_ms = -1;
+    if (deadline_) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
+      timeout_ms = static_cast<int>(std::max<int64_t>(0, left.count()));
+    }
+    poll(watched.data(), watched.size(), timeout_ms);
+  }
+
+  // Each piece goes out in one write, so that lines of different workers do not mix.
+  void relay_output(Worker& worker) {
+    if (worker.process.output.get() < 0) return;
+    // Bounded: a worker that prints without end must not keep us from the others and from signals.
+    for (int pieces = 0; pieces < 16; ++pieces) {
+      char buffer[4096];
+      const auto size = read(worker.process.output.get(), buffer, sizeof buffer);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) return;
+      if (size == 0) {
+        write_all(STDERR_FILENO, worker.relay.finish());
+        worker.process.output.reset();
+        return;
+      }
+      write_all(STDERR_FILENO, worker.relay.feed({buffer, static_cast<size_t>(size)}));
+    }
+  }
+
+  void reap(Worker& worker) {
+    int status = 0;
+    if (!worker.running || waitpid(worker.process.pid, &status, WNOHANG) != worker.process.pid) return;
+    relay_output(worker);
+    add_end(worker, WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    const int code = ends_.back().status();
+    const bool failed = code != 0 && code != static_cast<int>(ErrorCode::kPreempted);
+    if (failed && phase_ == Phase::kRunning) enter(Phase::kFailing, launch_.failure_grace);
+  }
+
+  void add_end(Worker& worker, int exit_code, int signal) {
+    worker.running = false;
+    write_all(STDERR_FILENO, worker.relay.finish());
+    worker.process.output.reset();
+    const auto& kept = worker.relay.kept();
+    ends_.push_back({worker.rank,
+                     exit_code,
+                     signal,
+                     worker.ended_by_launcher,
+                     received_worker_error(worker.process.error.get()),
+                     {kept.begin(), kept.end()}});
+  }
+
+  void on_stop_request(int signal) {
+    const bool again = phase_ == Phase::kStopping && Clock::now() - stop_time_ >= kSecondInterruptGap;
+    if (signal == SIGINT && (again || phase_ == Phase::kEnding)) return kill_all();
+    if (phase_ == Phase::kRunning) {
+      stop_signal_ = signal;
+      stop_time_ = Clock::now();
+      // SIGTERM even for Ctrl-C: the terminal has already sent SIGINT to the workers, and a second one would end them
+      // without their checkpoint.
+      send_all(SIGTERM);
+      enter(Phase::kStopping, launch_.stop_grace);
+    } else if (phase_ == Phase::kFailing) {
+      end_all();
+    }
+  }
+
+  void on_deadline() {
+    if (phase_ == Phase::kFailing) return end_all();
+    if (phase_ != Phase::kKilled) return kill_all();
+    for (auto& worker : workers_) {
+      if (worker.running) add_end(worker, 0, SIGKILL);
+    }
+  }
+
+  void end_all() {
+    for (auto& worker : workers_) worker.ended_by_launcher |= worker.running;
+    send_all(SIGTERM);
+    enter(Phase::kEnding, launch_.end_grace);
+  }
+
+  void kill_all() {
+    for (auto& worker : workers_) worker.ended_by_launcher |= worker.running;
+    send_all(SIGKILL);
+    enter(Phase::kKilled, kKillWait);
+  }
+
+  // Only to processes not yet reaped: their numbers cannot belong to anyone else.
+  void send_all(int signal) {
+    for (const auto& worker : workers_) {
+      if (worker.running) kill(worker.process.pid, signal);
+    }
+  }
+
+  void enter(Phase phase, std::chrono::milliseconds limit) {
+    phase_ = phase;
+    deadline_ = Clock::now() + limit;
+  }
+
+  const LocalLaunch& launch_;
+  SignalInbox signals_;  // before the store, whose threads must not take the signals
+  std::unique_ptr<comm::HostedStore> store_;
+  std::vector<Worker> workers_;
+  std::vector<WorkerEnd> ends_;
+  Phase phase_ = Phase::kRunning;
+  std::optional<Clock::time_point> deadline_;
+  int stop_signal_ = 0;
+  Clock::time_point stop_time_;
+};
+
+}  // namespace
+
+int launch_local_workers(const LocalLaunch& launch) {
+  if (launch.workers < 1 || launch.workers > comm::kMaxWorldSize) {
+    throw user_error(fmt::format("[launch] {} workers are not from 1 to {}; correct --workers", launch.workers,
+                                 comm::kMaxWorldSize));
+  }
+  const auto verdict = Supervisor(launch).run();
+  if (!verdict.message.empty()) write_all(STDERR_FILENO, verdict.message + "\n");
+  return verdict.exit_code;
+}
+
+}  // namespace linac::app

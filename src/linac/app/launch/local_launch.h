@@ -1,0 +1,34 @@
+#pragma once
+// N worker processes of this program on this machine, started, watched and ended together. The parent hosts the store
+// at which they meet and takes no part in the training. Uses signals and waits for children: one launch at a time, from
+// the main thread, best before other threads exist.
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace linac::app {
+
+struct LocalLaunch {
+  int workers = 1;
+  std::vector<std::string> argv;                                 // of each worker, with argv[0]
+  std::string program = "/proc/self/exe";                        // what to execute
+  std::vector<std::pair<std::string, std::string>> environment;  // further variables for the workers
+
+  // After a failure, how long the others may take to notice by themselves; then SIGTERM, and after `end_grace` SIGKILL.
+  std::chrono::milliseconds failure_grace{10'000};
+  std::chrono::milliseconds end_grace{10'000};
+  // After a request to stop, how long the workers may take to finish their step and write the checkpoint.
+  std::chrono::milliseconds stop_grace{120'000};
+};
+
+/// Runs the workers to their end and returns the exit status of the whole (see verdict.h), having printed the root
+/// cause of a failure last on standard error. Each worker finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
+/// MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE and LINAC_ERROR_FD in its environment. Rank 0 has the
+/// terminal; what the others print appears line by line as "[rank 2] ..." on standard error. The first SIGINT, SIGTERM
+/// or SIGUSR1 becomes one SIGTERM to each worker; a second SIGINT kills them. Environment error when a worker cannot be
+/// started; those already running are ended.
+int launch_local_workers(const LocalLaunch& launch);
+
+}  // namespace linac::app

@@ -1,0 +1,94 @@
+#include "linac/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "linac/base/error.h"
+
+namespace linac {
+namespace {
+
+// Owns a file descriptor and the temporary file it writes.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::filesystem::path& target)
+      : path_(target.string() + fmt::format(".tmp.{}", ::getpid())),
+        descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+    if (descriptor_ < 0) fail("cannot be created");
+  }
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!moved_) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail("cannot be written");
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+  }
+
+  void move_to(const std::filesystem::path& target) {
+    if (::fsync(descriptor_) != 0) fail("cannot be synced to disk");
+    if (::rename(path_.c_str(), target.c_str()) != 0) fail("cannot be renamed to " + target.string());
+    moved_ = true;
+    const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+    const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (handle >= 0) {
+      ::fsync(handle);
+      ::close(handle);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw environment_error(
+        fmt::format("[file] {}: {} ({}); check space and permissions", path_, what, std::strerror(errno)));
+  }
+
+  std::string path_;
+  int descriptor_;
+  bool moved_ = false;
+};
+
+}  // namespace
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  TemporaryFile file(path);
+  file.write(bytes);
+  file.move_to(path);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
+  write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream)
+    throw environment_error(fmt::format("[file] {}: cannot be opened ({})", path.string(), std::strerror(errno)));
+  std::ostringstream content;
+  content << stream.rdbuf();
+  if (stream.bad()) throw environment_error(fmt::format("[file] {}: cannot be read", path.string()));
+  return std::move(content).str();
+}
+
+void make_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error)
+    throw environment_error(fmt::format("[file] {}: folder cannot be made ({})", path.string(), error.message()));
+}
+
+}  // namespace linac

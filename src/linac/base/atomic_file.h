@@ -1,0 +1,22 @@
+#pragma once
+// Files that are whole or absent: written beside their place, synced, then renamed. Thread-safe for different paths.
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace linac {
+
+/// Replaces `path` by `bytes`: temporary file in the same folder, fsync, rename, fsync of the folder. Throws an
+/// environment error (no space, no permission), after which the former content of `path` is untouched.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Whole content; environment error naming the file when it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// Creates the folder and its parents; environment error naming it when that fails.
+void make_folder(const std::filesystem::path& path);
+
+}  // namespace linac

@@ -1,0 +1,62 @@
+#include "linac/base/config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "linac/base/error.h"
+#include "linac/base/nearest.h"
+
+namespace linac::config {
+namespace {
+
+std::string place(const std::string& where, const YAML::Node& node) {
+  const YAML::Mark mark = node.Mark();
+  return mark.is_null() ? where : fmt::format("{}:{}", where, mark.line + 1);
+}
+
+}  // namespace
+
+void unknown_key(const std::string& where, const YAML::Node& key, const std::string& prefix,
+                 const std::vector<std::string>& known) {
+  const auto name = key.as<std::string>("?");
+  const auto near = nearest(name, known);
+  throw user_error(fmt::format("[job] {}: unknown key '{}{}'{} (known here: {})", place(where, key), prefix, name,
+                               near ? fmt::format("; did you mean '{}{}'?", prefix, *near) : "",
+                               fmt::join(known, ", ")));
+}
+
+void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key, const std::string& wanted) {
+  YAML::Emitter emitter;
+  emitter << YAML::Flow << value;
+  throw user_error(fmt::format("[job] {}: {} = {} is not {}", place(where, value), key, emitter.c_str(), wanted));
+}
+
+YAML::Node parse_text(const std::string& text, const std::string& where) {
+  try {
+    return YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    throw user_error(fmt::format("[job] {}:{}: not YAML ({})", where, error.mark.line + 1, error.msg));
+  }
+}
+
+void apply_override(YAML::Node& root, const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw user_error(fmt::format("[job] --set {}: expected key=value, e.g. --set train.optimizer.lr=1e-3", assignment));
+  }
+  const std::string key = assignment.substr(0, equals);
+  const YAML::Node value = parse_text(assignment.substr(equals + 1), "--set " + key);
+  // reset() rebinds the handle; plain assignment would overwrite the tree that it points into.
+  YAML::Node node = root;
+  size_t start = 0;
+  for (size_t dot = key.find('.'); dot != std::string::npos; start = dot + 1, dot = key.find('.', start)) {
+    const std::string part = key.substr(start, dot - start);
+    if (!node[part].IsDefined() || node[part].IsNull()) node[part] = YAML::Node(YAML::NodeType::Map);
+    if (!node[part].IsMap())
+      throw user_error(fmt::format("[job] --set {}: '{}' holds no settings", assignment, key.substr(0, dot)));
+    node.reset(node[part]);
+  }
+  node[key.substr(start)] = value;
+}
+
+}  // namespace linac::config

@@ -1,0 +1,188 @@
+#pragma once
+// Typed structs <-> YAML. A settings struct names its fields once, in a member function template
+//     template <class Visitor> void fields(Visitor& v) { v("epochs", epochs, "passes over the training data"); }
+// and reading, writing, overriding (`--set a.b=c`) and documentation follow. Not thread-safe per object; no global
+// state.
+
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace linac::config {
+
+/// One documented setting, for `--help` and the documentation.
+struct Setting {
+  std::string key;  // "train.optimizer.lr"
+  std::string value;
+  std::string help;
+};
+
+/// Throws a user error: "[job] demo.yaml:7: unknown key 'train.epoch'; did you mean 'epochs'? (known: ...)".
+[[noreturn]] void unknown_key(const std::string& where, const YAML::Node& key, const std::string& prefix,
+                              const std::vector<std::string>& known);
+[[noreturn]] void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key,
+                              const std::string& wanted);
+
+/// A user error with place, line and the reason if `text` is not YAML.
+YAML::Node parse_text(const std::string& text, const std::string& where);
+
+/// Applies "a.b=value" (the value is YAML) to the tree, making the maps on the way; user error if there is no '='.
+void apply_override(YAML::Node& root, const std::string& assignment);
+
+/// Accepts any field: only there to ask whether a type has `fields`.
+struct AnyVisitor {
+  template <class T>
+  void operator()(const char*, T&, const char*) {}
+};
+template <class T>
+concept HasFields = requires(T value, AnyVisitor visitor) {
+  value.fields(visitor);
+};
+
+namespace detail {
+
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+
+template <class T>
+const char* wanted_form() {
+  if constexpr (std::is_same_v<T, bool>)
+    return "true or false";
+  else if constexpr (std::is_integral_v<T>)
+    return "an integer";
+  else if constexpr (std::is_floating_point_v<T>)
+    return "a number";
+  else if constexpr (IsVector<T>::value)
+    return "a list";
+  else
+    return "a text";
+}
+
+}  // namespace detail
+
+/// Fills the fields that the node has; keeps the defaults of the others; refuses keys the struct does not have.
+template <class Struct>
+void read(const YAML::Node& node, Struct& out, const std::string& where, const std::string& prefix = "");
+
+namespace detail {
+
+template <class T>
+void read_value(const YAML::Node& node, T& out, const std::string& where, const std::string& key) {
+  if constexpr (HasFields<T>) {
+    read(node, out, where, key + ".");
+  } else if constexpr (IsVector<T>::value) {
+    out.clear();
+    // One value stands for a list of one.
+    if (!node.IsSequence()) {
+      out.emplace_back();
+      read_value(node, out.back(), where, key);
+      return;
+    }
+    for (size_t i = 0; i < node.size(); ++i) {
+      out.emplace_back();
+      read_value(node[i], out.back(), where, key + "[" + std::to_string(i) + "]");
+    }
+  } else {
+    if (!node.IsScalar()) wrong_value(where, node, key, wanted_form<T>());
+    try {
+      out = node.as<T>();
+    } catch (const YAML::Exception&) {
+      wrong_value(where, node, key, wanted_form<T>());
+    }
+  }
+}
+
+struct Reader {
+  const YAML::Node& node;
+  const std::string& where;
+  const std::string& prefix;
+  std::vector<std::string> known;
+
+  template <class T>
+  void operator()(const char* name, T& value, const char*) {
+    known.emplace_back(name);
+    const YAML::Node child = node[name];
+    if (child.IsDefined() && !child.IsNull()) read_value(child, value, where, prefix + name);
+  }
+};
+
+struct Writer {
+  YAML::Node node;
+
+  template <class T>
+  static YAML::Node write_value(T& value) {
+    if constexpr (HasFields<T>) {
+      Writer writer;
+      value.fields(writer);
+      return writer.node;
+    } else if constexpr (IsVector<T>::value) {
+      YAML::Node list(YAML::NodeType::Sequence);
+      for (auto& item : value) list.push_back(write_value(item));
+      if constexpr (!HasFields<typename T::value_type>) list.SetStyle(YAML::EmitterStyle::Flow);
+      return list;
+    } else {
+      return YAML::Node(value);
+    }
+  }
+
+  template <class T>
+  void operator()(const char* name, T& value, const char*) {
+    node[name] = write_value(value);
+  }
+};
+
+struct Describer {
+  std::vector<Setting>& settings;
+  std::string prefix;
+
+  template <class T>
+  void operator()(const char* name, T& value, const char* help) {
+    if constexpr (HasFields<T>) {
+      Describer inner{settings, prefix + name + "."};
+      value.fields(inner);
+    } else {
+      YAML::Emitter emitter;
+      emitter << YAML::Flow << Writer::write_value(value);
+      settings.push_back({prefix + name, emitter.c_str(), help});
+    }
+  }
+};
+
+}  // namespace detail
+
+template <class Struct>
+void read(const YAML::Node& node, Struct& out, const std::string& where, const std::string& prefix) {
+  if (!node.IsMap())
+    wrong_value(where, node, prefix.empty() ? "the file" : prefix.substr(0, prefix.size() - 1), "a map of settings");
+  detail::Reader reader{node, where, prefix, {}};
+  out.fields(reader);
+  for (const auto& entry : node) {
+    const auto name = entry.first.as<std::string>("");
+    bool found = false;
+    for (const std::string& known : reader.known) found = found || known == name;
+    if (!found) unknown_key(where, entry.first, prefix, reader.known);
+  }
+}
+
+template <class Struct>
+std::string to_yaml(Struct value) {
+  detail::Writer writer;
+  value.fields(writer);
+  YAML::Emitter emitter;
+  emitter << writer.node;
+  return std::string(emitter.c_str()) + "\n";
+}
+
+template <class Struct>
+std::vector<Setting> describe(Struct defaults) {
+  std::vector<Setting> settings;
+  detail::Describer describer{settings, ""};
+  defaults.fields(describer);
+  return settings;
+}
+
+}  // namespace linac::config

@@ -1,0 +1,51 @@
+#pragma once
+// Errors of users, data and environment are thrown as Error; each carries the code that becomes the process's exit
+// status (README, "Exit codes"). Broken invariants abort through LINAC_CHECK. Expected outcomes are values, never
+// exceptions.
+
+#include <stdexcept>
+#include <string>
+
+namespace linac {
+
+/// The numeric values are the exit statuses of the program.
+enum class ErrorCode : int {
+  kInternal = 1,     // a bug of linac
+  kUser = 2,         // job file, flags, model file
+  kData = 3,         // a data file is missing, damaged or does not hold what the job says
+  kEnvironment = 4,  // disk, network, permissions
+  kNumeric = 5,      // the training collapsed: NaN, Inf or empty images
+  kPeerLost = 6,     // another worker ended or does not answer
+  kPreempted = 75,   // stopped by SIGTERM/SIGINT after a checkpoint: `--resume` goes on (EX_TEMPFAIL of sysexits.h)
+};
+
+const char* to_string(ErrorCode code);
+
+/// `message` follows "[where] what (why); way out", e.g. "[hdf5] a.h5: no dataset 'ECAL' (found: X, Y); set
+/// data.fields.image".
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ErrorCode code() const { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+inline Error user_error(const std::string& message) {
+  return {ErrorCode::kUser, message};
+}
+inline Error data_error(const std::string& message) {
+  return {ErrorCode::kData, message};
+}
+inline Error environment_error(const std::string& message) {
+  return {ErrorCode::kEnvironment, message};
+}
+
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace linac
+
+/// An invariant of the code itself; holds in every build type.
+#define LINAC_CHECK(condition) \
+  ((condition) ? static_cast<void>(0) : ::linac::check_failed(#condition, __FILE__, __LINE__))

@@ -1,0 +1,139 @@
+#include "linac/comm/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "linac/base/error.h"
+
+namespace linac::comm {
+namespace {
+
+constexpr int kBroadcastTag = Group::kMaxTag + 1;
+constexpr int kBarrierTag = Group::kMaxTag + 2;
+constexpr int kTextTag = Group::kMaxTag + 3;
+
+// A broadcast goes down a tree of several levels; in pieces, all levels work at the same time.
+constexpr size_t kBroadcastPieceBytes = 1 << 20;
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace
+
+void Group::fail(const char* operation, int peer, const std::string& why) {
+  if (!closed_) {
+    closed_ = true;
+    close();
+  }
+  throw Error(
+      ErrorCode::kPeerLost,
+      fmt::format("[comm] rank {}: {}: rank {} has ended or does not answer ({}); see that rank's messages, then "
+                  "go on from the last checkpoint",
+                  rank_, operation, peer, why));
+}
+
+void Group::send_part(std::span<const std::byte> data, int to, int tag, const char* operation) {
+  LINAC_CHECK(to >= 0 && to < size_ && to != rank_);
+  if (closed_) fail(operation, to, "the group ended earlier");
+  if (data.empty()) return;
+  const Stopwatch stopwatch(traffic_.seconds);
+  try {
+    send_bytes(data, to, tag);
+  } catch (const std::exception& error) {
+    fail(operation, to, error.what());
+  }
+  traffic_.bytes += static_cast<int64_t>(data.size());
+  ++traffic_.messages;
+}
+
+void Group::receive_part(std::span<std::byte> data, int from, int tag, const char* operation) {
+  LINAC_CHECK(from >= 0 && from < size_ && from != rank_);
+  if (closed_) fail(operation, from, "the group ended earlier");
+  if (data.empty()) return;
+  const Stopwatch stopwatch(traffic_.seconds);
+  try {
+    receive_bytes(data, from, tag);
+  } catch (const std::exception& error) {
+    fail(operation, from, error.what());
+  }
+}
+
+// A binomial tree over the ranks counted from the root: rank v hears from v without its lowest bit, and tells v + 2^k
+// for every 2^k below that bit.
+void Group::broadcast_bytes(std::span<std::byte> data, int root, int tag, const char* operation) {
+  const int virtual_rank = (rank_ - root + size_) % size_;
+  const int lowest_bit =
+      virtual_rank == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size_))) : virtual_rank & -virtual_rank;
+  for (size_t first = 0; first < data.size(); first += kBroadcastPieceBytes) {
+    const auto piece = data.subspan(first, std::min(kBroadcastPieceBytes, data.size() - first));
+    if (virtual_rank != 0) {
+      receive_part(piece, (virtual_rank - lowest_bit + root) % size_, tag, operation);
+    }
+    for (int step = lowest_bit / 2; step >= 1; step /= 2) {
+      if (virtual_rank + step < size_) send_part(piece, (virtual_rank + step + root) % size_, tag, operation);
+    }
+  }
+}
+
+void Group::broadcast(std::span<float> data, int root) {
+  LINAC_CHECK(root >= 0 && root < size_);
+  broadcast_bytes(std::as_writable_bytes(data), root, kBroadcastTag, "broadcast");
+}
+
+void Group::send(std::span<const float> data, int to, int tag) {
+  LINAC_CHECK(tag >= 0 && tag <= kMaxTag);
+  send_part(std::as_bytes(data), to, tag, "send");
+}
+
+void Group::receive(std::span<float> data, int from, int tag) {
+  LINAC_CHECK(tag >= 0 && tag <= kMaxTag);
+  receive_part(std::as_writable_bytes(data), from, tag, "receive");
+}
+
+void Group::barrier() {
+  std::byte token{0};
+  // Up the broadcast's tree of root 0, then down it.
+  for (int step = 1; step < size_; step *= 2) {
+    if ((rank_ & step) != 0) {
+      send_part({&token, 1}, rank_ - step, kBarrierTag, "barrier");
+      break;
+    }
+    if (rank_ + step < size_) receive_part({&token, 1}, rank_ + step, kBarrierTag, "barrier");
+  }
+  broadcast_bytes({&token, 1}, 0, kBarrierTag, "barrier");
+}
+
+std::vector<std::string> Group::gather_text(const std::string& mine) {
+  if (mine.size() > kMaxTextBytes) {
+    throw user_error(fmt::format("[comm] rank {}: a text of {} bytes is too long to gather (at most {})", rank_,
+                                 mine.size(), kMaxTextBytes));
+  }
+  if (rank_ != 0) {
+    const uint64_t length = mine.size();
+    send_part(std::as_bytes(std::span(&length, 1)), 0, kTextTag, "gather");
+    send_part(std::as_bytes(std::span(mine)), 0, kTextTag, "gather");
+    return {};
+  }
+  std::vector<std::string> texts(size_);
+  texts[0] = mine;
+  for (int from = 1; from < size_; ++from) {
+    uint64_t length = 0;
+    receive_part(std::as_writable_bytes(std::span(&length, 1)), from, kTextTag, "gather");
+    if (length > kMaxTextBytes) fail("gather", from, "it sent something else than a text");
+    texts[from].resize(length);
+    receive_part(std::as_writable_bytes(std::span(texts[from])), from, kTextTag, "gather");
+  }
+  return texts;
+}
+
+}  // namespace linac::comm

@@ -1,0 +1,16 @@
+#pragma once
+// A group whose ranks are threads of one process: the transport for tests of everything above it. The returned groups
+// share mailboxes and may be used by one thread each. Destroying one (or a failure in it) ends it for the others.
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "linac/comm/group.h"
+
+namespace linac::comm {
+
+/// Groups of rank 0..size-1. `timeout` bounds every wait.
+std::vector<std::unique_ptr<Group>> make_in_process_groups(int size, std::chrono::milliseconds timeout);
+
+}  // namespace linac::comm

@@ -1,0 +1,157 @@
+#include "linac/comm/rendezvous.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "linac/base/error.h"
+#include "linac/comm/environment_reader.h"
+#include "linac/comm/tf_config.h"
+
+namespace linac::comm {
+namespace {
+
+// Ports derived from a job's number lie below Linux's ephemeral range (32768 and up), so that no client holds them.
+constexpr int kFirstDerivedPort = 10000;
+constexpr int kDerivedPorts = 20000;
+
+void check_consistent(const Rendezvous& meet, const char* rank_name, const char* size_name,
+                      const char* local_rank_name) {
+  if (meet.rank >= meet.world_size) {
+    throw user_error(fmt::format("[rendezvous] {}={} must be below {}={}; correct the launcher's environment",
+                                 rank_name, meet.rank, size_name, meet.world_size));
+  }
+  if (meet.local_rank > meet.rank) {
+    throw user_error(fmt::format("[rendezvous] {}={} cannot exceed {}={}; correct the launcher's environment",
+                                 local_rank_name, meet.local_rank, rank_name, meet.rank));
+  }
+}
+
+Rendezvous from_torchrun(const EnvironmentReader& env) {
+  Rendezvous meet{.source = "torchrun"};
+  meet.rank = env.required_int("RANK", 0, kMaxWorldSize - 1, "WORLD_SIZE is set");
+  meet.world_size = env.required_int("WORLD_SIZE", 1, kMaxWorldSize, "RANK is set");
+  meet.local_rank = env.optional_int("LOCAL_RANK", 0, kMaxWorldSize - 1).value_or(0);
+  meet.agent_store = env.text("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True";
+  meet.attempt = env.optional_int("TORCHELASTIC_RESTART_COUNT", 0, 1'000'000).value_or(0);
+  check_consistent(meet, "RANK", "WORLD_SIZE", "LOCAL_RANK");
+  if (meet.world_size > 1) {
+    meet.master_addr = env.required_text("MASTER_ADDR", "WORLD_SIZE is above 1");
+    meet.master_port = env.required_int("MASTER_PORT", 1, 65535, "WORLD_SIZE is above 1");
+  }
+  return meet;
+}
+
+int derived_port(uint64_t number) {
+  return kFirstDerivedPort + static_cast<int>(number % kDerivedPorts);
+}
+
+// FNV-1a: the same on every machine of the job, unlike std::hash.
+uint64_t stable_hash(std::string_view text) {
+  uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+Rendezvous from_openmpi(const EnvironmentReader& env) {
+  Rendezvous meet{.source = "OpenMPI"};
+  meet.rank = env.required_int("OMPI_COMM_WORLD_RANK", 0, kMaxWorldSize - 1, "OMPI_COMM_WORLD_SIZE is set");
+  meet.world_size = env.required_int("OMPI_COMM_WORLD_SIZE", 1, kMaxWorldSize, "OMPI_COMM_WORLD_RANK is set");
+  meet.local_rank = env.optional_int("OMPI_COMM_WORLD_LOCAL_RANK", 0, kMaxWorldSize - 1).value_or(0);
+  check_consistent(meet, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK");
+  if (meet.world_size == 1) return meet;
+
+  const auto here = env.optional_int("OMPI_COMM_WORLD_LOCAL_SIZE", 1, kMaxWorldSize);
+  const auto addr = env.text("MASTER_ADDR");
+  if (!addr && here != meet.world_size) {
+    throw user_error(
+        "[rendezvous] MASTER_ADDR is not set (mpirun started workers on several machines and does not tell where rank "
+        "0 is); use mpirun -x MASTER_ADDR=<host of rank 0> -x MASTER_PORT=<free port>");
+  }
+  meet.master_addr = addr.value_or("127.0.0.1");
+  // The namespace (OpenMPI 5) or job number (OpenMPI 4) is the same in all processes of one mpirun and differs between
+  // two of them.
+  const auto job = env.text("PMIX_NAMESPACE").value_or(env.text("OMPI_MCA_ess_base_jobid").value_or("linac"));
+  meet.master_port = env.optional_int("MASTER_PORT", 1, 65535).value_or(derived_port(stable_hash(job)));
+  return meet;
+}
+
+Rendezvous from_slurm(const EnvironmentReader& env) {
+  Rendezvous meet{.source = "Slurm"};
+  // Within a step the step's number of tasks counts: SLURM_NTASKS stays that of the job when srun starts fewer.
+  const char* const size_name = env.text("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  meet.rank = env.required_int("SLURM_PROCID", 0, kMaxWorldSize - 1, "SLURM_NTASKS is set");
+  meet.world_size = env.required_int(size_name, 1, kMaxWorldSize, "SLURM_PROCID is set");
+  meet.local_rank = env.optional_int("SLURM_LOCALID", 0, kMaxWorldSize - 1).value_or(0);
+  check_consistent(meet, "SLURM_PROCID", size_name, "SLURM_LOCALID");
+  if (meet.world_size == 1) return meet;
+
+  if (const auto addr = env.text("MASTER_ADDR")) {
+    meet.master_addr = *addr;
+  } else {
+    const auto step_nodes = env.text("SLURM_STEP_NODELIST");
+    meet.master_addr = first_host(
+        step_nodes ? *step_nodes : env.required_text("SLURM_JOB_NODELIST", "SLURM_PROCID is set without MASTER_ADDR"));
+  }
+  if (const auto port = env.optional_int("MASTER_PORT", 1, 65535)) {
+    meet.master_port = *port;
+  } else {
+    const int job = env.required_int("SLURM_JOB_ID", 0, INT32_MAX, "SLURM_PROCID is set without MASTER_PORT");
+    // Steps of one job may run side by side. Steps such as "batch" carry numbers near 2^32, hence the text.
+    const auto step = env.text("SLURM_STEP_ID").value_or("0");
+    meet.master_port = derived_port(static_cast<uint64_t>(job) + (step == "0" ? 0 : stable_hash(step) % kDerivedPorts));
+  }
+  return meet;
+}
+
+}  // namespace
+
+std::optional<std::string> process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment) {
+  const EnvironmentReader env(environment);
+  Rendezvous meet{.source = "a lone process"};
+  if (env.text("RANK") || env.text("WORLD_SIZE")) {
+    meet = from_torchrun(env);
+  } else if (const auto config = env.text("TF_CONFIG")) {
+    meet = rendezvous_from_tf_config(*config);
+  } else if (env.text("OMPI_COMM_WORLD_RANK") || env.text("OMPI_COMM_WORLD_SIZE")) {
+    meet = from_openmpi(env);
+  } else if (env.text("SLURM_PROCID")) {
+    meet = from_slurm(env);
+  }
+  meet.interface = env.text("GLOO_SOCKET_IFNAME").value_or("");
+  return meet;
+}
+
+std::string first_host(std::string_view nodelist) {
+  const auto malformed = [&] {
+    return user_error(fmt::format(
+        "[rendezvous] SLURM_STEP_NODELIST or SLURM_JOB_NODELIST: cannot read '{}' (expected e.g. node[03-07,9]); set "
+        "MASTER_ADDR to the host of rank 0",
+        nodelist.substr(0, 200)));
+  };
+  std::string host;
+  for (size_t i = 0; i < nodelist.size() && nodelist[i] != ','; ++i) {
+    if (nodelist[i] == ']') throw malformed();
+    if (nodelist[i] != '[') {
+      host += nodelist[i];
+      continue;
+    }
+    const size_t close = nodelist.find(']', i);
+    if (close == std::string_view::npos) throw malformed();
+    const auto ranges = nodelist.substr(i + 1, close - i - 1);
+    const auto first = ranges.substr(0, ranges.find_first_of("-,"));
+    if (first.empty() || first.find('[') != std::string_view::npos) throw malformed();
+    host += first;
+    i = close;
+  }
+  if (host.empty()) throw malformed();
+  return host;
+}
+
+}  // namespace linac::comm

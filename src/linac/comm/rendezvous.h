@@ -1,0 +1,47 @@
+#pragma once
+// Who am I, how many are we, and where do we meet: read from the environment that the launcher of the processes made.
+// Values only, nothing is opened. Pure functions of the lookup given, so thread-safe if the lookup is.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace linac::comm {
+
+inline constexpr int kMaxWorldSize = 4096;
+
+struct Rendezvous {
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;  // among the workers of this machine
+  std::string master_addr = "127.0.0.1";
+  int master_port = 0;       // 0 only where no meeting is needed (a lone process)
+  bool agent_store = false;  // the launcher already hosts the store at master_addr:master_port, so rank 0 must not
+  int attempt = 0;           // how often the launcher restarted the group: keys of earlier attempts must not be seen
+  std::string interface {};  // network interface for the data, e.g. "ib0"; empty: the one that leads to the master
+  std::string source{};      // for messages: "torchrun", "TF_CONFIG", "OpenMPI", "Slurm" or "a lone process"
+};
+
+/// The value of an environment variable, or nothing when it is unset.
+using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// Looks the variables up in this process's environment.
+std::optional<std::string> process_environment(const std::string& name);
+
+/// The first of these that is present decides, the most explicit first; the variables of the others are not looked at:
+///   1. torchrun and linac's own launchers: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT,
+///      TORCHELASTIC_USE_AGENT_STORE, TORCHELASTIC_RESTART_COUNT
+///   2. TF_CONFIG: the cluster's chief and workers are ranks 0, 1, ... in that order; the first one is the master
+///   3. OpenMPI: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK
+///   4. Slurm: SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, SLURM_LOCALID; the master is the first host of
+///      SLURM_STEP_NODELIST or SLURM_JOB_NODELIST, the port follows from SLURM_JOB_ID
+///   5. a lone process
+/// MASTER_ADDR and MASTER_PORT override what 3 and 4 derive. GLOO_SOCKET_IFNAME names the interface in all cases.
+/// Missing, malformed, out-of-range or contradictory values are user errors that name the variable.
+Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment = process_environment);
+
+/// The first host of a Slurm node list: "node[03-07,9],login1" -> "node03". User error when it is malformed.
+std::string first_host(std::string_view nodelist);
+
+}  // namespace linac::comm

@@ -1,0 +1,248 @@
+#include "linac/comm/rendezvous.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "linac/base/error.h"
+
+namespace linac::comm {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Rendezvous read(const Variables& variables) {
+  return rendezvous_from_environment([&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+// The message of the user error that reading must end in.
+std::string refusal(const Variables& variables) {
+  try {
+    read(variables);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUser);
+    return error.what();
+  }
+  ADD_FAILURE() << "accepted";
+  return "";
+}
+
+void expect_names(const std::string& message, const std::string& variable) {
+  EXPECT_NE(message.find(variable), std::string::npos) << message;
+}
+
+const Variables kTorchrun = {
+    {"RANK", "3"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "node01"}, {"MASTER_PORT", "29500"}};
+
+Variables with(Variables variables, const std::string& name, const std::string& value) {
+  variables[name] = value;
+  return variables;
+}
+
+Variables without(Variables variables, const std::string& name) {
+  variables.erase(name);
+  return variables;
+}
+
+TEST(Rendezvous, AnEmptyEnvironmentIsALoneProcess) {
+  const auto meet = read({});
+  EXPECT_EQ(meet.rank, 0);
+  EXPECT_EQ(meet.world_size, 1);
+  EXPECT_EQ(meet.local_rank, 0);
+  EXPECT_EQ(meet.source, "a lone process");
+}
+
+TEST(Rendezvous, Torchrun) {
+  const auto meet = read(kTorchrun);
+  EXPECT_EQ(meet.rank, 3);
+  EXPECT_EQ(meet.world_size, 4);
+  EXPECT_EQ(meet.local_rank, 1);
+  EXPECT_EQ(meet.master_addr, "node01");
+  EXPECT_EQ(meet.master_port, 29500);
+  EXPECT_FALSE(meet.agent_store);
+  EXPECT_EQ(meet.attempt, 0);
+  EXPECT_EQ(meet.source, "torchrun");
+
+  auto agent = with(kTorchrun, "TORCHELASTIC_USE_AGENT_STORE", "True");
+  agent["TORCHELASTIC_RESTART_COUNT"] = "2";
+  agent["GLOO_SOCKET_IFNAME"] = "ib0";
+  EXPECT_TRUE(read(agent).agent_store);
+  EXPECT_EQ(read(agent).attempt, 2);
+  EXPECT_EQ(read(agent).interface, "ib0");
+  EXPECT_FALSE(read(with(kTorchrun, "TORCHELASTIC_USE_AGENT_STORE", "False")).agent_store);
+}
+
+TEST(Rendezvous, ASingleTorchrunWorkerNeedsNoMaster) {
+  const auto meet = read({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  EXPECT_EQ(meet.world_size, 1);
+  EXPECT_EQ(meet.source, "torchrun");
+}
+
+TEST(Rendezvous, TorchrunMistakesNameTheVariable) {
+  for (const char* const name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    expect_names(refusal(without(kTorchrun, name)), name);
+  }
+  for (const char* const value : {"4", "-1", "x", "1 ", "+1", "99999999999999999999"}) {
+    expect_names(refusal(with(kTorchrun, "RANK", value)), "RANK");
+  }
+  for (const char* const value : {"0", "3", "4097", "two"}) {
+    expect_names(refusal(with(kTorchrun, "WORLD_SIZE", value)), "WORLD_SIZE");
+  }
+  for (const char* const value : {"0", "65536", "http"}) {
+    expect_names(refusal(with(kTorchrun, "MASTER_PORT", value)), "MASTER_PORT");
+  }
+  expect_names(refusal(with(kTorchrun, "LOCAL_RANK", "4")), "LOCAL_RANK");
+  expect_names(refusal(with(kTorchrun, "LOCAL_RANK", "-1")), "LOCAL_RANK");
+}
+
+TEST(Rendezvous, OpenMpiOnOneMachine) {
+  const Variables variables = {{"OMPI_COMM_WORLD_RANK", "1"},
+                               {"OMPI_COMM_WORLD_SIZE", "2"},
+                               {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                               {"PMIX_NAMESPACE", "prterun-host-77@1"}};
+  const auto meet = read(variables);
+  EXPECT_EQ(meet.rank, 1);
+  EXPECT_EQ(meet.world_size, 2);
+  EXPECT_EQ(meet.local_rank, 1);
+  EXPECT_EQ(meet.master_addr, "127.0.0.1");
+  EXPECT_GE(meet.master_port, 10000);
+  EXPECT_LT(meet.master_port, 30000);
+  EXPECT_EQ(meet.source, "OpenMPI");
+  EXPECT_EQ(read(with(variables, "OMPI_COMM_WORLD_RANK", "1")).master_port, meet.master_port);
+  EXPECT_NE(read(with(variables, "PMIX_NAMESPACE", "prterun-host-78@1")).master_port, meet.master_port);
+}
+
+TEST(Rendezvous, OpenMpiOnSeveralMachinesNeedsTheMaster) {
+  const Variables variables = {{"OMPI_COMM_WORLD_RANK", "1"},
+                               {"OMPI_COMM_WORLD_SIZE", "4"},
+                               {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  expect_names(refusal(variables), "MASTER_ADDR");
+  auto complete = with(variables, "MASTER_ADDR", "node7");
+  complete["MASTER_PORT"] = "12345";
+  EXPECT_EQ(read(complete).master_addr, "node7");
+  EXPECT_EQ(read(complete).master_port, 12345);
+  expect_names(refusal(with(complete, "OMPI_COMM_WORLD_RANK", "4")), "OMPI_COMM_WORLD_RANK");
+  expect_names(refusal(without(complete, "OMPI_COMM_WORLD_SIZE")), "OMPI_COMM_WORLD_SIZE");
+}
+
+const Variables kSlurm = {{"SLURM_PROCID", "2"},      {"SLURM_NTASKS", "4"},
+                          {"SLURM_LOCALID", "0"},     {"SLURM_JOB_NODELIST", "node[03-07,9]"},
+                          {"SLURM_JOB_ID", "123456"}, {"SLURM_STEP_ID", "0"}};
+
+TEST(Rendezvous, Slurm) {
+  const auto meet = read(kSlurm);
+  EXPECT_EQ(meet.rank, 2);
+  EXPECT_EQ(meet.world_size, 4);
+  EXPECT_EQ(meet.local_rank, 0);
+  EXPECT_EQ(meet.master_addr, "node03");
+  EXPECT_EQ(meet.master_port, 10000 + 123456 % 20000);
+  EXPECT_EQ(meet.source, "Slurm");
+
+  EXPECT_EQ(read(with(kSlurm, "SLURM_STEP_NODELIST", "node[05-06]")).master_addr, "node05");
+  EXPECT_EQ(read(with(kSlurm, "SLURM_STEP_NUM_TASKS", "3")).world_size, 3);
+  EXPECT_NE(read(with(kSlurm, "SLURM_STEP_ID", "1")).master_port, meet.master_port);
+  EXPECT_EQ(read(with(kSlurm, "MASTER_ADDR", "login1")).master_addr, "login1");
+  EXPECT_EQ(read(with(kSlurm, "MASTER_PORT", "4444")).master_port, 4444);
+}
+
+TEST(Rendezvous, SlurmMistakesNameTheVariable) {
+  expect_names(refusal(without(kSlurm, "SLURM_NTASKS")), "SLURM_NTASKS");
+  expect_names(refusal(without(kSlurm, "SLURM_JOB_ID")), "SLURM_JOB_ID");
+  expect_names(refusal(without(kSlurm, "SLURM_JOB_NODELIST")), "SLURM_JOB_NODELIST");
+  expect_names(refusal(with(kSlurm, "SLURM_PROCID", "4")), "SLURM_PROCID");
+  expect_names(refusal(with(kSlurm, "SLURM_LOCALID", "3")), "SLURM_LOCALID");
+  expect_names(refusal(with(kSlurm, "SLURM_JOB_NODELIST", "node[")), "SLURM_JOB_NODELIST");
+}
+
+TEST(Rendezvous, FirstHostOfANodeList) {
+  EXPECT_EQ(first_host("node[03-07,9]"), "node03");
+  EXPECT_EQ(first_host("a1,b2"), "a1");
+  EXPECT_EQ(first_host("lonely"), "lonely");
+  EXPECT_EQ(first_host("gpu[8,11-12].cluster.org,x"), "gpu8.cluster.org");
+  EXPECT_EQ(first_host("rack[1-2]n[04-09]"), "rack1n04");
+  for (const char* const bad : {"", ",a", "node[", "node]", "node[]", "node[-3]", "node[[1]]"}) {
+    EXPECT_THROW(first_host(bad), Error) << bad;
+  }
+}
+
+TEST(Rendezvous, TheMoreExplicitSourceWins) {
+  auto all = kTorchrun;
+  all.insert(kSlurm.begin(), kSlurm.end());
+  all["OMPI_COMM_WORLD_RANK"] = "0";
+  all["OMPI_COMM_WORLD_SIZE"] = "1";
+  all["TF_CONFIG"] = R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}})";
+  EXPECT_EQ(read(all).source, "torchrun");
+  all.erase("RANK");
+  all.erase("WORLD_SIZE");
+  EXPECT_EQ(read(all).source, "TF_CONFIG");
+  all.erase("TF_CONFIG");
+  EXPECT_EQ(read(all).source, "OpenMPI");
+  all.erase("OMPI_COMM_WORLD_RANK");
+  all.erase("OMPI_COMM_WORLD_SIZE");
+  EXPECT_EQ(read(all).source, "Slurm");
+}
+
+Rendezvous read_tf(const std::string& json) {
+  return read({{"TF_CONFIG", json}});
+}
+
+TEST(TfConfig, WorkersOnly) {
+  const auto meet = read_tf(R"({"cluster": {"worker": ["h0:2222", "h1:2223", "h0:2224"]},
+                                "task": {"type": "worker", "index": 2}})");
+  EXPECT_EQ(meet.rank, 2);
+  EXPECT_EQ(meet.world_size, 3);
+  EXPECT_EQ(meet.local_rank, 1);
+  EXPECT_EQ(meet.master_addr, "h0");
+  EXPECT_EQ(meet.master_port, 2222);
+  EXPECT_FALSE(meet.agent_store);
+}
+
+TEST(TfConfig, TheChiefIsRankZeroAndServersAreIgnored) {
+  const char* const cluster = R"({"cluster": {"worker": ["w0:1", "w1:2"], "chief": ["c:3"], "ps": ["p:4"]}, "task": )";
+  EXPECT_EQ(read_tf(cluster + std::string(R"({"type": "chief", "index": 0}})")).rank, 0);
+  const auto worker = read_tf(cluster + std::string(R"({"type": "worker", "index": "1"}})"));
+  EXPECT_EQ(worker.rank, 2);
+  EXPECT_EQ(worker.world_size, 3);
+  EXPECT_EQ(worker.master_addr, "c");
+  EXPECT_EQ(worker.master_port, 3);
+  expect_names(refusal({{"TF_CONFIG", cluster + std::string(R"({"type": "ps", "index": 0}})")}}), "TF_CONFIG");
+}
+
+TEST(TfConfig, NoClusterIsALoneProcess) {
+  EXPECT_EQ(read_tf("{}").world_size, 1);
+  EXPECT_EQ(read_tf(R"({"cluster": {}, "task": {"type": "worker", "index": 0}})").world_size, 1);
+}
+
+TEST(TfConfig, MistakesNameIt) {
+  for (const char* const bad : {
+           "",
+           "[]",
+           "{",
+           "null",
+           R"({"cluster": 3})",
+           R"({"cluster": {"worker": ["a:1"]}})",
+           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}})",
+           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": -1}})",
+           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": "x"}})",
+           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1e30}})",
+           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": 7, "index": 0}})",
+           R"({"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}})",
+           R"({"cluster": {"worker": [":1"]}, "task": {"type": "worker", "index": 0}})",
+           R"({"cluster": {"worker": ["a:70000"]}, "task": {"type": "worker", "index": 0}})",
+           R"({"cluster": {"worker": [1]}, "task": {"type": "worker", "index": 0}})",
+           R"({"cluster": {"worker": "a:1"}, "task": {"type": "worker", "index": 0}})",
+           R"({"cluster": {"chief": ["a:1"]}, "task": {"type": "worker", "index": 0}})",
+       }) {
+    if (*bad == '\0') continue;  // empty counts as unset
+    expect_names(refusal({{"TF_CONFIG", bad}}), "TF_CONFIG");
+  }
+}
+
+}  // namespace
+}  // namespace linac::comm

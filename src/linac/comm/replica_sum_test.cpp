@@ -1,0 +1,149 @@
+#include "linac/comm/replica_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <thread>
+
+#include "linac/base/rng.h"
+#include "linac/comm/in_process_group.h"
+
+namespace linac::comm {
+namespace {
+
+using Buffers = std::vector<std::vector<float>>;
+
+// Values over 40 powers of two and of both signs: any other order of addition shows in the bits.
+Buffers random_buffers(int replicas, size_t size) {
+  Buffers buffers(replicas, std::vector<float>(size));
+  for (int replica = 0; replica < replicas; ++replica) {
+    const RngKey key{.seed = 7, .stream = Stream::kNoise, .replica = static_cast<uint32_t>(replica)};
+    std::vector<float> exponent(size);
+    fill_normal(key, buffers[replica]);
+    fill_uniform({.seed = 8, .replica = static_cast<uint32_t>(replica)}, exponent);
+    for (size_t i = 0; i < size; ++i) {
+      buffers[replica][i] = std::ldexp(buffers[replica][i], static_cast<int>(40 * exponent[i]) - 20);
+    }
+  }
+  return buffers;
+}
+
+std::vector<uint32_t> bits(std::span<const float> values) {
+  std::vector<uint32_t> result;
+  for (const float value : values) result.push_back(std::bit_cast<uint32_t>(value));
+  return result;
+}
+
+std::vector<float> reference(const Buffers& buffers) {
+  std::vector<std::span<const float>> views(buffers.begin(), buffers.end());
+  std::vector<float> sum(buffers[0].size());
+  tree_sum(views, sum);
+  return sum;
+}
+
+// The result of every rank.
+Buffers reduce_with(int world_size, const Buffers& buffers) {
+  const int replicas = static_cast<int>(buffers.size());
+  auto groups = make_in_process_groups(world_size, std::chrono::seconds(10));
+  Buffers results(world_size, std::vector<float>(buffers[0].size()));
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < world_size; ++rank) {
+      threads.emplace_back([&, rank] {
+        Buffers mine;
+        for (const int replica : owned_replicas(replicas, rank, world_size)) mine.push_back(buffers[replica]);
+        const std::vector<std::span<float>> views(mine.begin(), mine.end());
+        ReplicaSum(*groups[rank], replicas).reduce(views, results[rank]);
+      });
+    }
+  }
+  return results;
+}
+
+TEST(ReplicaSum, OwnedReplicasAreContiguousAndEven) {
+  EXPECT_EQ(owned_replicas(8, 0, 3), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(owned_replicas(8, 1, 3), (std::vector<int>{3, 4, 5}));
+  EXPECT_EQ(owned_replicas(8, 2, 3), (std::vector<int>{6, 7}));
+  EXPECT_TRUE(owned_replicas(2, 2, 3).empty());
+  for (int replicas = 1; replicas <= 12; ++replicas) {
+    for (int world = 1; world <= 14; ++world) {
+      std::vector<int> all;
+      for (int rank = 0; rank < world; ++rank) {
+        const auto owned = owned_replicas(replicas, rank, world);
+        EXPECT_GE(static_cast<int>(owned.size()), replicas / world);
+        EXPECT_LE(static_cast<int>(owned.size()), (replicas + world - 1) / world);
+        all.insert(all.end(), owned.begin(), owned.end());
+      }
+      EXPECT_EQ(all, owned_replicas(replicas, 0, 1));
+    }
+  }
+}
+
+TEST(ReplicaSum, TheTreeIsTheDocumentedOne) {
+  const float big = 1e8f;  // adding 1 to it is lost: each grouping has its own result
+  const Buffers five = {{1}, {big}, {-big}, {1}, {1}};
+  // [0,5) = [0,4) + [4,5); [0,4) = [0,2) + [2,4)
+  const float expected = (((1 + big) + (-big + 1)) + 1);
+  EXPECT_EQ(bits(reference(five)), bits(std::vector<float>{expected}));
+  const Buffers three = {{big}, {-big}, {1}};
+  EXPECT_EQ(reference(three)[0], 1.0f);
+}
+
+TEST(ReplicaSum, TheTestDataTellsOrdersApart) {
+  const auto buffers = random_buffers(8, 1000);
+  std::vector<float> in_sequence(1000, 0.0f);
+  for (const auto& buffer : buffers) {
+    for (size_t i = 0; i < buffer.size(); ++i) in_sequence[i] += buffer[i];
+  }
+  EXPECT_NE(bits(in_sequence), bits(reference(buffers)));
+}
+
+TEST(ReplicaSum, TheSameBitsOnAnyNumberOfWorkers) {
+  for (int replicas = 1; replicas <= 9; ++replicas) {
+    const auto buffers = random_buffers(replicas, 1009);
+    const auto expected = bits(reference(buffers));
+    for (int world_size = 1; world_size <= replicas + 1; ++world_size) {  // one more: an idle worker
+      const auto results = reduce_with(world_size, buffers);
+      for (int rank = 0; rank < world_size; ++rank) {
+        ASSERT_EQ(bits(results[rank]), expected) << replicas << " replicas, rank " << rank << " of " << world_size;
+      }
+    }
+  }
+}
+
+TEST(ReplicaSum, LargeBuffersGoInPieces) {
+  const auto buffers = random_buffers(6, 3 * (1 << 18) + 17);
+  const auto expected = bits(reference(buffers));
+  for (const int world_size : {1, 4}) {
+    const auto results = reduce_with(world_size, buffers);
+    for (const auto& result : results) ASSERT_TRUE(bits(result) == expected);
+  }
+}
+
+TEST(ReplicaSum, OnlyRootsTravel) {
+  const auto buffers = random_buffers(8, 64);
+  auto groups = make_in_process_groups(2, std::chrono::seconds(10));
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        Buffers mine;
+        for (const int replica : owned_replicas(8, rank, 2)) mine.push_back(buffers[replica]);
+        const std::vector<std::span<float>> views(mine.begin(), mine.end());
+        std::vector<float> result(64);
+        ReplicaSum(*groups[rank], 8).reduce(views, result);
+      });
+    }
+  }
+  EXPECT_EQ(groups[0]->traffic().bytes, 64 * 4);  // the broadcast
+  EXPECT_EQ(groups[1]->traffic().bytes, 64 * 4);  // its one root
+}
+
+TEST(ReplicaSum, AnEmptySumIsAllowed) {
+  const auto results = reduce_with(2, Buffers(3));
+  EXPECT_TRUE(results[1].empty());
+}
+
+}  // namespace
+}  // namespace linac::comm

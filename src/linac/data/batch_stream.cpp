@@ -1,0 +1,132 @@
+#include "linac/data/batch_stream.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "linac/base/error.h"
+#include "linac/base/rng.h"
+
+namespace linac::data {
+namespace {
+
+constexpr int kDepthMax = 64;
+constexpr int kThreadsMax = 64;
+// Reading threads may be in the next epoch while others finish this one.
+constexpr size_t kOrdersMax = 3;
+
+void need(bool holds, const std::string& what) {
+  if (!holds) throw user_error("[data] " + what);
+}
+
+BatchStream::Options checked(BatchStream::Options options, int64_t events) {
+  need(options.batch >= 1 && options.replicas >= 1, "batch and replicas must be at least 1");
+  need(options.depth >= 1 && options.depth <= kDepthMax, fmt::format("prefetch must be 1 to {}", kDepthMax));
+  need(options.threads >= 1 && options.threads <= kThreadsMax, fmt::format("threads must be 1 to {}", kThreadsMax));
+  need(options.steps_per_epoch >= 0, "steps_per_epoch must not be negative");
+  for (const int replica : options.owned) LINAC_CHECK(replica >= 0 && replica < options.replicas);
+  const int64_t possible = events / options.replicas / options.batch;
+  need(possible >= 1, fmt::format("a step takes {} replicas x {} events but the set has only {}; lower train.batch or "
+                                  "train.replicas, or add files",
+                                  options.replicas, options.batch, events));
+  need(options.steps_per_epoch <= possible,
+       fmt::format(
+           "{} steps of {} replicas x {} events are wanted in an epoch but the {} events of the set make only {}; "
+           "lower train.steps_per_epoch",
+           options.steps_per_epoch, options.replicas, options.batch, events, possible));
+  if (options.steps_per_epoch == 0) options.steps_per_epoch = possible;
+  return options;
+}
+
+}  // namespace
+
+std::vector<int64_t> epoch_order(uint64_t seed, uint32_t epoch, int64_t size) {
+  std::vector<int64_t> order(static_cast<size_t>(size));
+  fill_permutation({.seed = seed, .stream = Stream::kShuffle, .lane = 0, .epoch = epoch}, order);
+  return order;
+}
+
+BatchStream::BatchStream(std::shared_ptr<const Dataset> set, Options options, Position start)
+    : set_(std::move(set)), options_(checked(std::move(options), set_->size())), start_(start) {
+  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+BatchStream::~BatchStream() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  room_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+BatchStream::Step BatchStream::next() {
+  std::unique_lock lock(mutex_);
+  ready_.wait(lock, [this] { return results_.contains(delivered_); });
+  Result& result = results_.at(delivered_);
+  if (result.error) std::rethrow_exception(result.error);
+  Step step = std::move(result.step);
+  results_.erase(delivered_);
+  ++delivered_;
+  room_.notify_all();
+  return step;
+}
+
+void BatchStream::work() {
+  for (;;) {
+    uint64_t ticket = 0;
+    {
+      std::unique_lock lock(mutex_);
+      room_.wait(lock, [this] { return stop_ || claimed_ - delivered_ < static_cast<uint64_t>(options_.depth); });
+      if (stop_) return;
+      ticket = claimed_++;
+    }
+    Result result;
+    try {
+      result.step = read_step(position_of(ticket));
+    } catch (...) {
+      result.error = std::current_exception();
+    }
+    {
+      const std::scoped_lock lock(mutex_);
+      results_.emplace(ticket, std::move(result));
+    }
+    ready_.notify_all();
+  }
+}
+
+Position BatchStream::position_of(uint64_t ticket) const {
+  const auto steps = static_cast<uint64_t>(options_.steps_per_epoch);
+  const uint64_t step = start_.step + ticket;
+  return {static_cast<uint32_t>(start_.epoch + step / steps), static_cast<uint32_t>(step % steps)};
+}
+
+BatchStream::Step BatchStream::read_step(Position position) {
+  const Order order = order_of(position.epoch);
+  Step step{position, std::vector<SampleBatch>(options_.owned.size())};
+  for (size_t i = 0; i < options_.owned.size(); ++i) {
+    const int64_t slice = static_cast<int64_t>(position.step) * options_.replicas + options_.owned[i];
+    const std::span<const int64_t> events(*order);
+    set_->read(events.subspan(static_cast<size_t>(slice * options_.batch), static_cast<size_t>(options_.batch)),
+               step.replicas[i]);
+  }
+  return step;
+}
+
+BatchStream::Order BatchStream::order_of(uint32_t epoch) {
+  const std::scoped_lock lock(order_mutex_);
+  const auto found = orders_.find(epoch);
+  if (found != orders_.end()) return found->second;
+  auto order = std::make_shared<std::vector<int64_t>>();
+  if (options_.shuffle) {
+    *order = epoch_order(options_.seed, epoch, set_->size());
+  } else {
+    order->resize(static_cast<size_t>(set_->size()));
+    std::iota(order->begin(), order->end(), 0);
+  }
+  orders_[epoch] = order;
+  if (orders_.size() > kOrdersMax) orders_.erase(orders_.begin());
+  return order;
+}
+
+}  // namespace linac::data

@@ -1,0 +1,85 @@
+#pragma once
+// The order of a data set in training, and the threads that read ahead in it. Which event a replica sees at a step is a
+// pure function of (seed, epoch, step, replica): never of the number of workers, threads or restarts.
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "linac/data/dataset.h"
+
+namespace linac::data {
+
+/// The order of a data set of `size` events in an epoch: a permutation of 0..size-1 by (seed, epoch).
+std::vector<int64_t> epoch_order(uint64_t seed, uint32_t epoch, int64_t size);
+
+/// The next step to be done.
+struct Position {
+  uint32_t epoch = 0;
+  uint32_t step = 0;
+  bool operator==(const Position&) const = default;
+};
+
+/// Delivers batches strictly in order. One thread calls next(); the stream owns its reading threads, which hold at most
+/// `depth` steps in memory.
+class BatchStream {
+ public:
+  struct Options {
+    uint64_t seed = 0;
+    int64_t batch = 1;
+    int replicas = 1;
+    std::vector<int> owned;       // replicas this worker carries
+    int64_t steps_per_epoch = 0;  // 0: all events; what is left of a global batch is skipped
+    int depth = 3;
+    int threads = 1;
+    bool shuffle = true;
+  };
+  struct Step {
+    Position position;
+    std::vector<SampleBatch> replicas;  // as in Options::owned
+  };
+
+  /// User error when an epoch needs more events than the set has, or a setting cannot be.
+  BatchStream(std::shared_ptr<const Dataset> set, Options options, Position start);
+  ~BatchStream();
+  BatchStream(const BatchStream&) = delete;
+  BatchStream& operator=(const BatchStream&) = delete;
+
+  /// Replica r of step s reads order[(s*replicas + r)*batch ... + batch) of its epoch's order. Never ends: after an
+  /// epoch comes the next. What a reading thread threw for this step is thrown here, now and on every later call.
+  Step next();
+  int64_t steps_per_epoch() const { return options_.steps_per_epoch; }
+
+ private:
+  using Order = std::shared_ptr<const std::vector<int64_t>>;
+  struct Result {
+    Step step;
+    std::exception_ptr error;
+  };
+
+  void work();
+  Position position_of(uint64_t ticket) const;
+  Step read_step(Position position);
+  Order order_of(uint32_t epoch);
+
+  std::shared_ptr<const Dataset> set_;
+  Options options_;
+  Position start_;
+
+  std::mutex mutex_;
+  std::condition_variable room_, ready_;
+  std::map<uint64_t, Result> results_;
+  uint64_t claimed_ = 0, delivered_ = 0;
+  bool stop_ = false;
+
+  std::mutex order_mutex_;
+  std::map<uint32_t, Order> orders_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace linac::data

@@ -1,0 +1,101 @@
+#include "linac/data/batch_stream.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/data/test_showers.h"
+
+namespace linac::data::testing {
+namespace {
+
+class BatchStreamTest : public DataTest {
+ protected:
+  void SetUp() override {
+    DataTest::SetUp();
+    write_hdf5(path("a.h5"), columns_of(make_showers(26)));
+    set_ = Dataset::open({path("a.h5")}, {}, {});
+  }
+  // The primary energy tells which event a sample is.
+  static int64_t event_of(float energy) { return std::lround(energy * 100 - 10); }
+  std::shared_ptr<const Dataset> set_;
+};
+
+TEST_F(BatchStreamTest, ReplicasReadTheirSliceOfTheEpochsOrder) {
+  BatchStream stream(set_, {.seed = 7, .batch = 3, .replicas = 2, .owned = {1, 0}, .threads = 2}, {});
+  EXPECT_EQ(stream.steps_per_epoch(), 4);
+  for (uint32_t epoch = 0; epoch < 3; ++epoch) {
+    const std::vector<int64_t> order = epoch_order(7, epoch, 26);
+    for (uint32_t step = 0; step < 4; ++step) {
+      const BatchStream::Step got = stream.next();
+      EXPECT_EQ(got.position, (Position{epoch, step}));
+      ASSERT_EQ(got.replicas.size(), 2U);
+      for (size_t i = 0; i < 2; ++i) {
+        const size_t replica = 1 - i;
+        ASSERT_EQ(got.replicas[i].events, 3);
+        for (size_t k = 0; k < 3; ++k) {
+          EXPECT_EQ(event_of(got.replicas[i].energy[k]), order[(step * 2 + replica) * 3 + k]);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BatchStreamTest, WorkersThreadsAndRestartsChangeNothing) {
+  BatchStream whole(set_, {.seed = 3, .batch = 2, .replicas = 4, .owned = {0, 1, 2, 3}}, {});
+  std::vector<std::unique_ptr<BatchStream>> workers;
+  for (int replica = 0; replica < 4; ++replica) {
+    workers.push_back(std::make_unique<BatchStream>(
+        set_, BatchStream::Options{.seed = 3, .batch = 2, .replicas = 4, .owned = {replica}, .depth = 5, .threads = 3},
+        Position{0, 2}));
+  }
+  whole.next();
+  whole.next();
+  for (int step = 0; step < 10; ++step) {
+    const BatchStream::Step all = whole.next();
+    for (size_t replica = 0; replica < 4; ++replica) {
+      const BatchStream::Step one = workers[replica]->next();
+      EXPECT_EQ(one.position, all.position);
+      EXPECT_EQ(one.replicas[0].image, all.replicas[replica].image);
+    }
+  }
+}
+
+TEST_F(BatchStreamTest, APositionAtTheEndOfAnEpochIsTheNextEpoch) {
+  BatchStream stream(set_, {.batch = 5, .owned = {0}, .steps_per_epoch = 3}, {2, 3});
+  EXPECT_EQ(stream.next().position, (Position{3, 0}));
+}
+
+TEST_F(BatchStreamTest, WithoutShuffleTheOrderIsTheFiles) {
+  BatchStream stream(set_, {.batch = 4, .owned = {0}, .shuffle = false}, {0, 1});
+  const BatchStream::Step step = stream.next();
+  for (size_t k = 0; k < 4; ++k) EXPECT_EQ(event_of(step.replicas[0].energy[k]), static_cast<int64_t>(4 + k));
+}
+
+TEST_F(BatchStreamTest, AnEpochNeedsEnoughEvents) {
+  const auto make = [&](const BatchStream::Options& options) {
+    return message_of(ErrorCode::kUser, [&] { BatchStream stream(set_, options, {}); });
+  };
+  EXPECT_TRUE(contains(make({.batch = 9, .replicas = 3, .owned = {0}}), "only 26"));
+  EXPECT_TRUE(contains(make({.batch = 5, .owned = {0}, .steps_per_epoch = 6}), "only 5"));
+  make({.batch = 0, .owned = {0}});
+  make({.owned = {0}, .depth = 0});
+  make({.owned = {0}, .threads = 1000});
+}
+
+TEST_F(BatchStreamTest, AReadersErrorReachesTheCaller) {
+  write_hdf5(path("a.h5"), columns_of(make_showers(25)));
+  BatchStream stream(set_, {.batch = 4, .owned = {0}, .threads = 2}, {});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(contains(message_of(ErrorCode::kData, [&] { stream.next(); }), "changed"));
+  }
+}
+
+TEST_F(BatchStreamTest, EndsWhileReadersAreBusy) {
+  for (int i = 0; i < 20; ++i) {
+    BatchStream stream(set_, {.batch = 4, .owned = {0}, .depth = 2, .threads = 4}, {});
+    if (i % 2 == 0) stream.next();
+  }
+}
+
+}  // namespace
+}  // namespace linac::data::testing

@@ -1,0 +1,98 @@
+#include "linac/data/dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "linac/base/error.h"
+#include "linac/data/open_files.h"
+
+namespace linac::data {
+namespace {
+
+void check(const Preprocessing& preprocessing) {
+  const auto need = [](bool holds, const char* what) {
+    if (!holds) throw user_error(fmt::format("[data] {}", what));
+  };
+  const auto positive = [](double value) { return value > 0 && value <= std::numeric_limits<float>::max(); };
+  need(positive(preprocessing.scale), "scale must be positive and finite");
+  need(positive(preprocessing.power), "power must be positive and finite");
+  need(positive(preprocessing.energy_unit_gev), "the energy's unit must be positive and finite");
+  need(preprocessing.threshold >= 0, "threshold must not be negative");
+  need(preprocessing.min_sum == preprocessing.min_sum, "min_sum must be a number");
+}
+
+std::vector<std::string> expand_all(const std::vector<std::string>& urls) {
+  if (urls.empty()) throw user_error("[data] no file is named; give paths, globs or URLs");
+  std::vector<std::string> files;
+  for (const std::string& url : urls) {
+    for (std::string& file : storage::expand(url)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> Dataset::open(const std::vector<std::string>& urls, const Fields& fields,
+                                             const Preprocessing& preprocessing) {
+  check(preprocessing);
+  const std::shared_ptr<Dataset> set(new Dataset);
+  const auto open_files = std::make_shared<OpenFiles>(fields);
+  set->preprocessing_ = preprocessing;
+  double sum_max = 0;
+  int64_t stored = 0;
+  for (const std::string& url : expand_all(urls)) {
+    const std::filesystem::path path = storage::fetch(url);
+    const ScannedFile scanned = scan_file_cached(path, url, fields, preprocessing);
+    if (!set->files_.empty() && scanned.report.shape != set->shape()) {
+      throw data_error(
+          fmt::format("[data] {}: its showers have {} cells, those of {} have {}; train on files of one "
+                      "shape",
+                      url, to_string(scanned.report.shape), set->files_.front().url, to_string(set->shape())));
+    }
+    const auto file = static_cast<uint32_t>(set->files_.size());
+    for (const int64_t record : scanned.kept) set->events_.push_back({file, record});
+    set->files_.push_back(scanned.report);
+    open_files->add(path, scanned);
+    sum_max = std::max(sum_max, scanned.sum_max);
+    stored += scanned.report.events;
+  }
+  if (stored == 0) {
+    throw data_error(fmt::format("[data] {}: no event in {}; name other files", set->files_.front().url,
+                                 set->files_.size() == 1 ? "this file" : "this or the other files"));
+  }
+  if (set->events_.empty()) {
+    throw data_error(
+        fmt::format("[data] {}: all {} events are dropped, as none sums to more than min_sum = {} (the "
+                    "largest sum is {:.4g}); check the units: scale is {}",
+                    set->files_.front().url, stored, preprocessing.min_sum, sum_max, preprocessing.scale));
+  }
+  set->open_files_ = open_files;
+  return set;
+}
+
+void Dataset::read_stored(int64_t event, ShowerBlock& out) const {
+  LINAC_CHECK(event >= 0 && event < size());
+  const EventPlace& place = events_[static_cast<size_t>(event)];
+  open_files_->get(place.file)->read(place.record, 1, out);
+}
+
+void Dataset::read(std::span<const int64_t> events, SampleBatch& out) const {
+  out.resize(static_cast<int64_t>(events.size()), shape());
+  // In the order of the files, which is kinder to disks and to chunks of several events.
+  std::vector<size_t> slots(events.size());
+  for (size_t i = 0; i < slots.size(); ++i) slots[i] = i;
+  std::sort(slots.begin(), slots.end(), [&](size_t a, size_t b) { return events[a] < events[b]; });
+  ShowerBlock block;
+  for (const size_t slot : slots) {
+    read_stored(events[slot], block);
+    convert_units(preprocessing_, block, Units::kSamples);
+    std::copy(block.image.begin(), block.image.end(), out.image.begin() + static_cast<int64_t>(slot) * shape().cells());
+    out.energy[slot] = block.energy[0];
+    out.angle[slot] = block.angle[0];
+    out.ecal[slot] = block.ecal[0];
+  }
+}
+
+}  // namespace linac::data

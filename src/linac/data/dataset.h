@@ -1,0 +1,51 @@
+#pragma once
+// A set of shower files as one list of training samples, in the order of the files. Immutable after open(); every
+// member function is thread-safe. No image stays in memory, so a set may be larger than it.
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/data/scan.h"
+#include "linac/data/showers.h"
+
+namespace linac::data {
+
+class OpenFiles;
+
+class Dataset {
+ public:
+  /// Opens every file that the paths, globs and URLs name, and checks every record (a scan that is remembered in the
+  /// cache folder by the file's path, size and time of change). Data error naming file and event for whatever cannot be
+  /// trained on: see scan.h; and when the files have different shapes or no event is kept. User error for settings that
+  /// cannot be.
+  static std::shared_ptr<const Dataset> open(const std::vector<std::string>& urls, const Fields& fields,
+                                             const Preprocessing& preprocessing);
+
+  int64_t size() const { return static_cast<int64_t>(events_.size()); }  // kept events
+  EventShape shape() const { return files_.front().shape; }
+  const std::vector<FileReport>& files() const { return files_; }
+  const Preprocessing& preprocessing() const { return preprocessing_; }
+
+  /// Samples events[0], events[1], ... (each in [0, size())) into out, in that order; an event may come twice. Data
+  /// error when a file has changed since open().
+  void read(std::span<const int64_t> events, SampleBatch& out) const;
+  /// One event as its file stores it.
+  void read_stored(int64_t event, ShowerBlock& out) const;
+
+ private:
+  struct EventPlace {
+    uint32_t file;
+    int64_t record;
+  };
+  Dataset() = default;
+
+  Preprocessing preprocessing_;
+  std::vector<FileReport> files_;
+  std::vector<EventPlace> events_;
+  std::shared_ptr<const OpenFiles> open_files_;
+};
+
+}  // namespace linac::data

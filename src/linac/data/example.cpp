@@ -1,0 +1,155 @@
+#include "linac/data/example.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "linac/base/error.h"
+#include "linac/base/protowire.h"
+
+namespace linac::data {
+namespace {
+
+using proto::Field;
+using proto::Reader;
+using proto::WireType;
+
+// Field numbers of tensorflow/core/example/{example,feature}.proto.
+constexpr uint32_t kExampleFeatures = 1;
+constexpr uint32_t kFeaturesEntry = 1;
+constexpr uint32_t kEntryKey = 1;
+constexpr uint32_t kEntryValue = 2;
+constexpr uint32_t kFeatureBytes = 1;
+constexpr uint32_t kFeatureFloats = 2;
+constexpr uint32_t kFeatureIntegers = 3;
+constexpr uint32_t kListValue = 1;
+
+[[noreturn]] void wrong_type(const char* what) {
+  throw data_error(
+      fmt::format("[protobuf] {} is not encoded as in a tf.train.Example; is this another kind of record?", what));
+}
+
+std::span<const uint8_t> message_of(const Field& field, const char* what) {
+  if (field.type != WireType::kBytes) wrong_type(what);
+  return field.bytes;
+}
+
+void parse_floats(std::span<const uint8_t> bytes, std::vector<float>& out) {
+  Reader reader(bytes);
+  while (const auto field = reader.next()) {
+    if (field->number != kListValue) continue;
+    if (field->type == WireType::kFixed32) {
+      out.push_back(field->as_float());
+      continue;
+    }
+    const auto packed = message_of(*field, "a list of floats");
+    if (packed.size() % sizeof(float) != 0) wrong_type("a packed list of floats");
+    if (packed.empty()) continue;
+    const size_t old = out.size();
+    out.resize(old + packed.size() / sizeof(float));
+    std::memcpy(out.data() + old, packed.data(), packed.size());
+  }
+}
+
+void parse_integers(std::span<const uint8_t> bytes, std::vector<int64_t>& out) {
+  Reader reader(bytes);
+  while (const auto field = reader.next()) {
+    if (field->number != kListValue) continue;
+    if (field->type == WireType::kVarint) {
+      out.push_back(static_cast<int64_t>(field->bits));
+      continue;
+    }
+    Reader packed(message_of(*field, "a list of integers"));
+    while (!packed.at_end()) out.push_back(static_cast<int64_t>(packed.varint()));
+  }
+}
+
+void parse_bytes(std::span<const uint8_t> bytes, std::vector<std::string>& out) {
+  Reader reader(bytes);
+  while (const auto field = reader.next()) {
+    if (field->number != kListValue) continue;
+    message_of(*field, "a list of byte strings");
+    out.emplace_back(field->text());
+  }
+}
+
+Feature parse_feature(std::span<const uint8_t> bytes) {
+  Feature feature;
+  Reader reader(bytes);
+  while (const auto field = reader.next()) {
+    switch (field->number) {
+      case kFeatureBytes:
+        parse_bytes(message_of(*field, "a feature"), feature.bytes);
+        break;
+      case kFeatureFloats:
+        parse_floats(message_of(*field, "a feature"), feature.floats);
+        break;
+      case kFeatureIntegers:
+        parse_integers(message_of(*field, "a feature"), feature.integers);
+        break;
+      default:
+        break;  // a later version's field
+    }
+  }
+  return feature;
+}
+
+void parse_entry(std::span<const uint8_t> bytes, Example& example) {
+  std::string key;
+  Feature value;
+  Reader reader(bytes);
+  while (const auto field = reader.next()) {
+    if (field->number == kEntryKey) {
+      message_of(*field, "a feature's name");
+      key = field->text();
+    } else if (field->number == kEntryValue) {
+      value = parse_feature(message_of(*field, "a feature"));
+    }
+  }
+  example[std::move(key)] = std::move(value);
+}
+
+std::string encode_feature(const Feature& feature) {
+  std::string list, out;
+  if (!feature.bytes.empty()) {
+    for (const std::string& value : feature.bytes) proto::append_bytes(list, kListValue, value);
+    proto::append_bytes(out, kFeatureBytes, list);
+  } else if (!feature.integers.empty()) {
+    proto::append_packed_varints(list, kListValue, feature.integers);
+    proto::append_bytes(out, kFeatureIntegers, list);
+  } else {
+    proto::append_packed_floats(list, kListValue, feature.floats);
+    proto::append_bytes(out, kFeatureFloats, list);
+  }
+  return out;
+}
+
+}  // namespace
+
+Example parse_example(std::span<const uint8_t> bytes) {
+  Example example;
+  Reader reader(bytes);
+  while (const auto field = reader.next()) {
+    if (field->number != kExampleFeatures) continue;
+    Reader features(message_of(*field, "the list of features"));
+    while (const auto entry = features.next()) {
+      if (entry->number == kFeaturesEntry) parse_entry(message_of(*entry, "a named feature"), example);
+    }
+  }
+  return example;
+}
+
+std::string encode_example(const Example& example) {
+  std::string features;
+  for (const auto& [key, value] : example) {
+    std::string entry;
+    proto::append_bytes(entry, kEntryKey, key);
+    proto::append_bytes(entry, kEntryValue, encode_feature(value));
+    proto::append_bytes(features, kFeaturesEntry, entry);
+  }
+  std::string out;
+  proto::append_bytes(out, kExampleFeatures, features);
+  return out;
+}
+
+}  // namespace linac::data

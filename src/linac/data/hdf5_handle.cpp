@@ -1,0 +1,67 @@
+#include "linac/data/hdf5_handle.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace linac::data::hdf5 {
+namespace {
+
+constexpr size_t kNamesMax = 100;
+
+std::mutex& library_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* context) {
+  if (error->desc != nullptr) *static_cast<std::string*>(context) = error->desc;
+  return 0;
+}
+
+herr_t add_name(hid_t group, const char* name, const H5L_info_t*, void* context) {
+  auto& names = *static_cast<std::vector<std::string>*>(context);
+  const Handle object(H5Oopen(group, name, H5P_DEFAULT), H5Oclose);
+  if (object && H5Iget_type(object.get()) == H5I_DATASET) {
+    names.push_back(fmt::format("{} {}", name, to_string(shape_of(object.get()))));
+  }
+  return names.size() < kNamesMax ? 0 : 1;
+}
+
+}  // namespace
+
+// The error stack belongs to the thread in thread-safe builds of HDF5, so the setting is made on every turn.
+Lock::Lock() : lock_(library_mutex()) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+std::string last_error() {
+  std::string reason = "no reason given";
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_UPWARD,
+      [](unsigned n, const H5E_error2_t* error, void* context) -> herr_t {
+        return n == 0 ? keep_innermost(n, error, context) : 0;
+      },
+      &reason);
+  return reason;
+}
+
+std::vector<std::string> describe_datasets(hid_t file) {
+  std::vector<std::string> names;
+  H5Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_name, &names);
+  return names;
+}
+
+std::vector<hsize_t> shape_of(hid_t dataset) {
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  const int rank = space ? H5Sget_simple_extent_ndims(space.get()) : -1;
+  if (rank <= 0) return {};
+  std::vector<hsize_t> shape(static_cast<size_t>(rank));
+  H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
+  return shape;
+}
+
+std::string to_string(const std::vector<hsize_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+}  // namespace linac::data::hdf5

@@ -1,0 +1,56 @@
+#pragma once
+// HDF5's C handles with an owner, and its errors as ours. HDF5 is treated as a library that only one thread may be in:
+// hold a Lock during every call and while a Handle is destroyed.
+
+#include <hdf5.h>
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace linac::data::hdf5 {
+
+/// The turn to use HDF5; also stops it from printing its error stack.
+class Lock {
+ public:
+  Lock();
+
+ private:
+  std::scoped_lock<std::mutex> lock_;
+};
+
+/// Owns one identifier.
+class Handle {
+ public:
+  Handle() = default;
+  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  explicit operator bool() const { return id_ >= 0; }
+  hid_t get() const { return id_; }
+  /// Closes now; negative on failure (a file is flushed here).
+  herr_t close() { return id_ >= 0 ? close_(std::exchange(id_, -1)) : 0; }
+
+ private:
+  hid_t id_ = -1;
+  herr_t (*close_)(hid_t) = nullptr;
+};
+
+/// The innermost reason HDF5 gives for the last failure on this thread, e.g. "truncated file: eof = 96, ...".
+std::string last_error();
+
+/// Names of the data sets in the file's root, with their shapes: "ECAL [100, 51, 51, 25]".
+std::vector<std::string> describe_datasets(hid_t file);
+
+std::vector<hsize_t> shape_of(hid_t dataset);
+std::string to_string(const std::vector<hsize_t>& shape);
+
+}  // namespace linac::data::hdf5

@@ -1,0 +1,77 @@
+#pragma once
+// A model as a Keras graph: layers with Keras's class names, attributes and weight shapes, wired by index. It says what
+// is computed, never how: `nn` runs it, `graph/passes` rewrite it, `keras_archive.h` reads and writes it. Plain values:
+// copy, compare, pass around. Shapes leave the batch axis out and keep channels last, like Keras: an image is {x, y, z,
+// channels}.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace linac::graph {
+
+using Shape = std::vector<int64_t>;
+
+int64_t elements(const Shape& shape);
+std::string to_string(const Shape& shape);  // "(51, 51, 25, 1)"
+
+/// A weight of a layer as Keras stores it: convolution kernels are (kx, ky, kz, in, out), dense ones (in, out).
+struct Weight {
+  std::string name;  // "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance"
+  Shape shape;
+  std::string initializer;  // Keras's name: "he_uniform", "glorot_uniform", "glorot_normal", "zeros", "ones"
+  bool trainable = true;
+};
+
+struct Node {
+  std::string name;  // unique in the graph
+  std::string op;    // Keras class name ("Conv3D", "BatchNormalization", ...), or linac's own ("ShowerAngle", ...)
+  nlohmann::json
+      attributes;  // Keras's config keys of that class: {"filters": 8, "kernel_size": [6,6,8], "padding": "valid", ...}
+  std::vector<int> inputs;      // indices of earlier nodes
+  Shape output;                 // filled by infer_shapes
+  std::vector<Weight> weights;  // filled by infer_shapes, in Keras's order
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Node> nodes;  // in topological order: an input is always earlier
+  std::vector<int> inputs;  // the InputLayer nodes, in the model's order
+  std::vector<int> outputs;
+
+  /// Index of the node called `name`; throws a user error that lists the names.
+  int find(const std::string& name) const;
+};
+
+/// Fills output shapes and weights of every node. Throws a user error naming the layer for an unknown class or
+/// attribute value, or shapes that do not fit.
+void infer_shapes(Graph& graph);
+
+/// Multiply-adds times two of one event through the node, forward.
+double forward_flop(const Graph& graph, int node);
+/// Of the whole graph.
+double forward_flop(const Graph& graph);
+/// Number of weight values; `trainable_only` leaves the running statistics out.
+int64_t count_weights(const Graph& graph, bool trainable_only);
+
+/// Appends nodes and keeps their order; the one way models are written down in C++.
+class Builder {
+ public:
+  explicit Builder(std::string name) { graph_.name = std::move(name); }
+  int input(const std::string& name, const Shape& shape);
+  int add(const std::string& op, const std::string& name, std::vector<int> inputs,
+          nlohmann::json attributes = nlohmann::json::object());
+  /// Sets the outputs, infers all shapes and hands the graph over.
+  Graph finish(std::vector<int> outputs);
+
+ private:
+  Graph graph_;
+};
+
+/// Weight values of a graph, one buffer a weight in the order of nodes and their weights.
+struct WeightValues {
+  std::vector<std::vector<float>> values;
+};
+
+}  // namespace linac::graph

@@ -1,0 +1,147 @@
+#include "linac/graph/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/base/error.h"
+#include "linac/base/rng.h"
+
+namespace linac::graph {
+namespace {
+
+constexpr int64_t kSlotFloats = static_cast<int64_t>(kAlignmentBytes / sizeof(float));
+
+std::string slot_name(const Node& node, const Weight& weight) {
+  return node.name + "/" + weight.name;
+}
+
+struct Fans {
+  double in, out;
+};
+
+// Keras: the last two axes are input and output, those before are the receptive field.
+Fans fans(const Shape& shape) {
+  if (shape.size() < 2) return {static_cast<double>(elements(shape)), static_cast<double>(elements(shape))};
+  double field = 1;
+  for (size_t i = 0; i + 2 < shape.size(); ++i) field *= static_cast<double>(shape[i]);
+  return {field * static_cast<double>(shape[shape.size() - 2]), field * static_cast<double>(shape.back())};
+}
+
+void fill_uniform_within(const RngKey& key, double limit, std::span<float> out) {
+  fill_uniform(key, out);
+  for (float& value : out) value = static_cast<float>((2.0 * value - 1.0) * limit);
+}
+
+// Normal cut at two standard deviations; drawn again where outside.
+void fill_truncated_normal(const RngKey& key, double deviation, std::span<float> out) {
+  constexpr int kSpare = 4;  // draws a value; four outside in a row have a chance of 4e-6 and are then cut
+  std::vector<float> normal(out.size() * kSpare);
+  fill_normal(key, normal);
+  for (size_t i = 0; i < out.size(); ++i) {
+    float value = normal[i * kSpare];
+    for (int spare = 1; spare < kSpare && std::abs(value) > 2; ++spare)
+      value = normal[i * kSpare + static_cast<size_t>(spare)];
+    out[i] = static_cast<float>(std::clamp<double>(value, -2, 2) * deviation);
+  }
+}
+
+void initialize_weight(const Weight& weight, const RngKey& key, const std::string& name, std::span<float> out) {
+  const Fans fan = fans(weight.shape);
+  const std::string& kind = weight.initializer;
+  // Standard deviation of a unit normal cut at +-2.
+  constexpr double kTruncated = 0.87962566103423978;
+  if (kind == "zeros") {
+    std::fill(out.begin(), out.end(), 0.0F);
+  } else if (kind == "ones") {
+    std::fill(out.begin(), out.end(), 1.0F);
+  } else if (kind == "he_uniform") {
+    fill_uniform_within(key, std::sqrt(6 / fan.in), out);
+  } else if (kind == "glorot_uniform") {
+    fill_uniform_within(key, std::sqrt(6 / (fan.in + fan.out)), out);
+  } else if (kind == "he_normal") {
+    fill_truncated_normal(key, std::sqrt(2 / fan.in) / kTruncated, out);
+  } else if (kind == "glorot_normal") {
+    fill_truncated_normal(key, std::sqrt(2 / (fan.in + fan.out)) / kTruncated, out);
+  } else {
+    throw user_error(
+        fmt::format("[graph] weight '{}': initializer '{}' is not known (zeros, ones, he_uniform, he_normal, "
+                    "glorot_uniform, glorot_normal)",
+                    name, kind));
+  }
+}
+
+template <class Visit>
+void for_each_weight(const Graph& graph, const Visit& visit) {
+  for (const Node& node : graph.nodes) {
+    for (const Weight& weight : node.weights) visit(weight, slot_name(node, weight));
+  }
+}
+
+}  // namespace
+
+void Layout::add(const std::string& name, const Shape& shape) {
+  slots.push_back({name, shape, total, elements(shape)});
+  total += (elements(shape) + kSlotFloats - 1) / kSlotFloats * kSlotFloats;
+}
+
+const Slot& Layout::find(const std::string& name) const {
+  for (const Slot& slot : slots) {
+    if (slot.name == name) return slot;
+  }
+  throw user_error(fmt::format("[graph] no weight '{}' in this model", name));
+}
+
+Parameters Parameters::of(const Graph& graph) {
+  Parameters made;
+  for_each_weight(graph, [&](const Weight& weight, const std::string& name) {
+    (weight.trainable ? made.trainable_layout : made.statistics_layout).add(name, weight.shape);
+  });
+  made.trainable.resize(static_cast<size_t>(made.trainable_layout.total));
+  made.statistics.resize(static_cast<size_t>(made.statistics_layout.total));
+  return made;
+}
+
+std::span<float> Parameters::values(const std::string& name) {
+  for (const Slot& slot : statistics_layout.slots) {
+    if (slot.name == name)
+      return std::span(statistics).subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
+  }
+  const Slot& slot = trainable_layout.find(name);
+  return std::span(trainable).subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
+}
+
+std::span<const float> Parameters::values(const std::string& name) const {
+  return const_cast<Parameters*>(this)->values(name);
+}
+
+void initialize(const Graph& graph, uint64_t seed, uint32_t lane, Parameters& out) {
+  uint32_t index = 0;
+  for_each_weight(graph, [&](const Weight& weight, const std::string& name) {
+    const RngKey key{.seed = seed, .stream = Stream::kInit, .lane = lane, .step = index++};
+    initialize_weight(weight, key, name, out.values(name));
+  });
+}
+
+WeightValues to_weight_values(const Graph& graph, const Parameters& parameters) {
+  WeightValues result;
+  for_each_weight(graph, [&](const Weight&, const std::string& name) {
+    const auto values = parameters.values(name);
+    result.values.emplace_back(values.begin(), values.end());
+  });
+  return result;
+}
+
+Parameters from_weight_values(const Graph& graph, const WeightValues& values) {
+  Parameters result = Parameters::of(graph);
+  size_t index = 0;
+  for_each_weight(graph, [&](const Weight&, const std::string& name) {
+    LINAC_CHECK(index < values.values.size() && values.values[index].size() == result.values(name).size());
+    std::copy(values.values[index].begin(), values.values[index].end(), result.values(name).begin());
+    ++index;
+  });
+  return result;
+}
+
+}  // namespace linac::graph

@@ -1,0 +1,45 @@
+#pragma once
+// The member model.weights.h5 of a Keras archive: an HDF5 file in memory with one group a layer,
+// "layers/conv3d_1/vars", that holds the layer's arrays "0", "1", ... in Keras's order. HDF5 is used by one thread at a
+// time: callers that read or write archives from several threads take turns.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "linac/graph/graph.h"
+
+namespace linac::graph {
+
+/// The weights of one layer in the file.
+struct StoredLayer {
+  std::string group;                 // "conv3d_1": class name and count, which is how Keras finds the layer's weights
+  const Node* node;                  // borrowed: names, shapes
+  const std::vector<float>* values;  // borrowed: one buffer a weight of the node
+};
+
+/// The file's bytes; the same layers give the same bytes.
+std::string write_weight_store(const std::vector<StoredLayer>& layers);
+
+/// Reads such a file. It trusts no shape in it: memory is taken for what the layer needs, and all layers together for
+/// no more than a hundred times the file's size.
+class WeightStore {
+ public:
+  /// Copies the bytes. User error if they are not HDF5.
+  explicit WeightStore(std::string_view bytes);
+  ~WeightStore();
+  WeightStore(const WeightStore&) = delete;
+  WeightStore& operator=(const WeightStore&) = delete;
+
+  /// Values of the weights of `node` from layers/`group`, converted to float32. User error naming the layer if an array
+  /// is missing, not of floating point, or of another shape.
+  std::vector<std::vector<float>> read(const std::string& group, const Node& node);
+
+ private:
+  std::vector<float> read_array(const std::vector<std::string>& path, const Node& node, const Weight& weight);
+
+  int64_t file_ = -1;  // HDF5 identifier
+  int64_t budget_bytes_;
+};
+
+}  // namespace linac::graph

@@ -1,0 +1,32 @@
+#include "linac/models/threedgan/losses.h"
+
+namespace linac::models::threedgan {
+namespace {
+
+constexpr double kEpsilon = 1e-7;  // Keras's backend epsilon, in both losses below
+
+// Keras clips the probability before the logarithm.
+at::Tensor cross_entropy(const at::Tensor& probability, const at::Tensor& label) {
+  const at::Tensor p = at::clamp(probability, kEpsilon, 1 - kEpsilon);
+  return -(label * at::log(p) + (1 - label) * at::log(1 - p)).sum();
+}
+
+at::Tensor percentage_error(const at::Tensor& value, const at::Tensor& target) {
+  return 100 * (at::abs(target - value) / at::clamp_min(at::abs(target), kEpsilon)).sum();
+}
+
+}  // namespace
+
+std::array<at::Tensor, kLossParts> losses(const std::vector<at::Tensor>& outputs, const Targets& targets,
+                                          double event_weight) {
+  std::array<at::Tensor, kLossParts> parts;
+  parts[kGeneration] = event_weight * cross_entropy(outputs[kGeneration], targets.label);
+  parts[kAuxiliary] = event_weight * percentage_error(outputs[kAuxiliary], targets.energy);
+  parts[kAngle] = event_weight * at::abs(targets.angle - outputs[kAngle]).sum();
+  parts[kEcal] = event_weight * percentage_error(outputs[kEcal], targets.ecal);
+  parts[kTotal] =
+      kLossWeights[0] * parts[0] + kLossWeights[1] * parts[1] + kLossWeights[2] * parts[2] + kLossWeights[3] * parts[3];
+  return parts;
+}
+
+}  // namespace linac::models::threedgan

@@ -1,0 +1,219 @@
+#include "linac/models/threedgan/threedgan.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/base/error.h"
+#include "linac/graph/passes/fold_upsample.h"
+#include "linac/models/threedgan/losses.h"
+#include "linac/models/threedgan/networks.h"
+#include "linac/nn/executable.h"
+
+namespace linac::models::threedgan {
+
+// `*_graph` is the model as Keras knows it; the executables hold what the passes made of it (same weights in the same
+// order).
+struct ThreeDGan::Networks {
+  graph::Graph generator_graph, discriminator_graph;
+  nn::Executable generator, discriminator;
+  Generator sampler;
+};
+
+namespace {
+
+thread_local ThreeDGan::Trace* current_trace = nullptr;
+
+// Lanes of a stream: each phase has room for the nodes of a network (nn adds the node's index).
+constexpr uint32_t kLanesPerPhase = 256;
+
+RngKey keyed(RngKey key, Stream stream, Phase phase) {
+  key.stream = stream;
+  key.lane = static_cast<uint32_t>(phase) * kLanesPerPhase;
+  return key;
+}
+
+at::Tensor wrap(std::span<const float> values, at::IntArrayRef shape) {
+  return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat);
+}
+
+at::Tensor column(std::span<const float> values) {
+  return wrap(values, {static_cast<int64_t>(values.size()), 1});
+}
+
+at::Tensor images_tensor(std::span<const float> images) {
+  return wrap(images,
+              {static_cast<int64_t>(images.size()) / (kCellsX * kCellsY * kCellsZ), kCellsX, kCellsY, kCellsZ, 1});
+}
+
+std::vector<float> copied(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.detach().contiguous();
+  return {plain.const_data_ptr<float>(), plain.const_data_ptr<float>() + plain.numel()};
+}
+
+bool every_image_empty(const at::Tensor& images) {
+  return (images.detach().reshape({images.size(0), -1}).amax(1) <= 0).all().item<bool>();
+}
+
+std::array<float, kLossParts> values_of(const std::array<at::Tensor, kLossParts>& parts) {
+  std::array<float, kLossParts> values;
+  for (size_t i = 0; i < kLossParts; ++i) values[i] = parts[i].item<float>();
+  return values;
+}
+
+// Gradients of `loss` into one flat buffer in the layout of the trainable weights.
+AlignedFloats flat_gradient(const at::Tensor& loss, const nn::Weights& weights, const graph::Layout& layout) {
+  const auto gradients = torch::autograd::grad({loss}, weights.trainable);
+  AlignedFloats flat(static_cast<size_t>(layout.total), 0.0F);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const at::Tensor gradient = gradients[i].contiguous();
+    std::copy_n(gradient.const_data_ptr<float>(), layout.slots[i].size, flat.begin() + layout.slots[i].offset);
+  }
+  return flat;
+}
+
+bool all_finite(const Contribution& contribution) {
+  const auto finite = [](float value) { return std::isfinite(value); };
+  return std::all_of(contribution.losses.begin(), contribution.losses.end(), finite) &&
+         std::all_of(contribution.gradient.begin(), contribution.gradient.end(), finite) &&
+         std::all_of(contribution.statistics.begin(), contribution.statistics.end(), finite);
+}
+
+void record_step(const std::vector<float>& label, std::span<const float> latents, const at::Tensor& image,
+                 const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& masks) {
+  if (current_trace == nullptr) return;
+  current_trace->label = label;
+  current_trace->latents.assign(latents.begin(), latents.end());
+  current_trace->image = copied(image);
+  for (const at::Tensor& output : outputs) current_trace->outputs.push_back(copied(output));
+  for (const at::Tensor& mask : masks) current_trace->dropout_masks.push_back(copied(mask));
+}
+
+}  // namespace
+
+ThreeDGan::ThreeDGan(int64_t latent, double power) {
+  graph::Graph made_generator = threedgan::generator(latent), made_discriminator = threedgan::discriminator(power);
+  nn::Executable generator(graph::fold_upsample(made_generator)), discriminator(made_discriminator);
+  Generator sampler(made_generator);
+  networks_.reset(new Networks{std::move(made_generator), std::move(made_discriminator), std::move(generator),
+                               std::move(discriminator), std::move(sampler)});
+}
+
+ThreeDGan::~ThreeDGan() = default;
+
+const graph::Graph& ThreeDGan::generator() const {
+  return networks_->generator_graph;
+}
+const graph::Graph& ThreeDGan::discriminator() const {
+  return networks_->discriminator_graph;
+}
+
+graph::Parameters ThreeDGan::initial_generator(uint64_t seed) const {
+  graph::Parameters parameters = graph::Parameters::of(generator());
+  graph::initialize(generator(), seed, 0, parameters);
+  return parameters;
+}
+
+graph::Parameters ThreeDGan::initial_discriminator(uint64_t seed) const {
+  graph::Parameters parameters = graph::Parameters::of(discriminator());
+  graph::initialize(discriminator(), seed, 1, parameters);
+  return parameters;
+}
+
+const Generator& ThreeDGan::sampler() const {
+  return networks_->sampler;
+}
+
+std::vector<float> ThreeDGan::fake_latents(const Batch& batch, const RngKey& key) const {
+  return sampler().latents(batch.energy, batch.angle, keyed(key, Stream::kNoise, Phase::kFakeDiscriminator));
+}
+
+std::vector<float> ThreeDGan::test_latents(const Batch& batch, const RngKey& key) const {
+  return sampler().latents(batch.energy, batch.angle, keyed(key, Stream::kNoise, Phase::kTest));
+}
+
+std::vector<float> ThreeDGan::labels(size_t n, float label, double flip, const RngKey& key) {
+  std::vector<float> result(n);
+  fill_uniform(key, result);
+  for (float& value : result) value = value < static_cast<float>(flip) ? 1 - label : label;
+  return result;
+}
+
+Contribution ThreeDGan::discriminator_step(const graph::Parameters& discriminator, const Batch& batch,
+                                           std::span<const float> images, Phase phase,
+                                           const StepOptions& options) const {
+  const float truth = phase == Phase::kRealDiscriminator ? 1.0F : 0.0F;
+  const std::vector<float> label =
+      labels(batch.size(), truth, options.flip, keyed(options.key, Stream::kLabelFlip, phase));
+  const nn::Executable& network = networks_->discriminator;
+  const nn::Weights weights = nn::make_weights(network.graph(), discriminator, nn::Gradients::kWanted);
+  const at::Tensor image = images_tensor(images);
+
+  Contribution contribution;
+  std::vector<at::Tensor> masks;
+  const auto outputs = network.run(weights, {image},
+                                   {.mode = nn::Mode::kTraining,
+                                    .dropout_key = keyed(options.key, Stream::kDropout, phase),
+                                    .batch_statistics = &contribution.statistics,
+                                    .dropout_masks = current_trace != nullptr ? &masks : nullptr});
+  const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
+                            options.event_weight);
+  contribution.losses = values_of(parts);
+  contribution.gradient = flat_gradient(parts[kTotal], weights, discriminator.trainable_layout);
+  contribution.all_empty = phase == Phase::kFakeDiscriminator && every_image_empty(image);
+  contribution.finite = all_finite(contribution);
+  record_step(label, {}, image, outputs, masks);
+  return contribution;
+}
+
+Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const graph::Parameters& discriminator,
+                                       const Batch& batch, Phase phase, const StepOptions& options) const {
+  const std::vector<float> label(batch.size(), 1.0F);
+  const std::vector<float> latent =
+      sampler().latents(batch.energy, batch.angle, keyed(options.key, Stream::kNoise, phase));
+  const nn::Weights generator_weights =
+      nn::make_weights(networks_->generator.graph(), generator, nn::Gradients::kWanted);
+  // The discriminator's weights want no gradient here: autograd then leaves that work out.
+  const nn::Weights discriminator_weights =
+      nn::make_weights(networks_->discriminator.graph(), discriminator, nn::Gradients::kNone);
+
+  Contribution contribution;
+  const at::Tensor input =
+      wrap(latent, {static_cast<int64_t>(batch.size()), static_cast<int64_t>(latent.size() / batch.size())});
+  const at::Tensor image = networks_->generator.run(
+      generator_weights, {input},
+      {.mode = nn::Mode::kTraining, .dropout_key = {}, .batch_statistics = &contribution.statistics})[0];
+  std::vector<at::Tensor> masks;
+  const auto outputs = networks_->discriminator.run(discriminator_weights, {image},
+                                                    {.mode = nn::Mode::kTraining,
+                                                     .dropout_key = keyed(options.key, Stream::kDropout, phase),
+                                                     .dropout_masks = current_trace != nullptr ? &masks : nullptr});
+  const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
+                            options.event_weight);
+  contribution.losses = values_of(parts);
+  contribution.gradient = flat_gradient(parts[kTotal], generator_weights, generator.trainable_layout);
+  contribution.all_empty = every_image_empty(image);
+  contribution.finite = all_finite(contribution);
+  record_step(label, latent, image, outputs, masks);
+  return contribution;
+}
+
+std::array<float, kLossParts> ThreeDGan::test_losses(const graph::Parameters& discriminator, const Batch& batch,
+                                                     std::span<const float> images, float label,
+                                                     double event_weight) const {
+  const at::NoGradGuard no_gradient;
+  const nn::Weights weights = nn::make_weights(networks_->discriminator.graph(), discriminator, nn::Gradients::kNone);
+  const auto outputs = networks_->discriminator.run(weights, {images_tensor(images)}, {});
+  const at::Tensor labels = at::full({static_cast<int64_t>(batch.size()), 1}, label);
+  return values_of(
+      losses(outputs, {labels, column(batch.energy), column(batch.angle), column(batch.ecal)}, event_weight));
+}
+
+void ThreeDGan::record(Trace* trace) {
+  current_trace = trace;
+}
+
+}  // namespace linac::models::threedgan

@@ -1,0 +1,94 @@
+#pragma once
+// One replica's share of an adversarial step. Every function is pure in (weights, batch, key): no hidden state, no
+// knowledge of workers or of other replicas; it may run in several threads at once on the same Networks. Plain floats
+// at the border, LibTorch inside.
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "linac/base/rng.h"
+#include "linac/graph/graph.h"
+#include "linac/graph/parameters.h"
+#include "linac/models/threedgan/generator.h"
+#include "linac/models/threedgan/loss_parts.h"
+
+namespace linac::models::threedgan {
+
+/// The events of one replica: image^power [n][x][y][z], and a value an event.
+struct Batch {
+  std::span<const float> image, energy, angle, ecal;
+  size_t size() const { return energy.size(); }
+};
+
+/// What an update needs from a replica. Summed over replicas it is the global batch's.
+struct Contribution {
+  AlignedFloats gradient;         // of the updated network's trainable buffer
+  std::vector<float> statistics;  // this replica's batch means and variances, in the layout of Parameters::statistics
+  std::array<float, kLossParts> losses{};
+  bool all_empty = false;  // every generated image of the replica is empty
+  bool finite = true;      // no NaN or Inf in losses and gradient
+};
+
+/// The random streams of a step, by phase: never renumber (numerics contract).
+enum class Phase : uint32_t {
+  kRealDiscriminator = 0,
+  kFakeDiscriminator = 1,
+  kFirstGenerator = 2,
+  kSecondGenerator = 3,
+  kTest = 4
+};
+
+class ThreeDGan {
+ public:
+  ThreeDGan(int64_t latent, double power);
+  ~ThreeDGan();
+
+  const graph::Graph& generator() const;
+  const graph::Graph& discriminator() const;
+  graph::Parameters initial_generator(uint64_t seed) const;
+  graph::Parameters initial_discriminator(uint64_t seed) const;
+
+  /// The generator alone, in inference mode.
+  const Generator& sampler() const;
+  /// Its inputs (energy / 100 GeV, angle, noise) for the images shown as fakes in a step, and in a test: stream and
+  /// lane of `key` are filled here.
+  std::vector<float> fake_latents(const Batch& batch, const RngKey& key) const;
+  std::vector<float> test_latents(const Batch& batch, const RngKey& key) const;
+
+  /// Labels, each flipped with probability `flip` by the numbers of exactly this key.
+  static std::vector<float> labels(size_t n, float label, double flip, const RngKey& key);
+
+  struct StepOptions {
+    RngKey key;               // seed, epoch, step, replica; stream and lane are filled here
+    double event_weight = 1;  // 1 / global batch
+    double flip = 0;
+  };
+  /// Discriminator update on real showers (kRealDiscriminator, label 1) or on `images` made by the generator
+  /// (kFakeDiscriminator, label 0).
+  Contribution discriminator_step(const graph::Parameters& discriminator, const Batch& batch,
+                                  std::span<const float> images, Phase phase, const StepOptions& options) const;
+  /// Generator update: new noise through both networks in training mode, label 1.
+  Contribution generator_step(const graph::Parameters& generator, const graph::Parameters& discriminator,
+                              const Batch& batch, Phase phase, const StepOptions& options) const;
+  /// Losses of the discriminator in inference mode; no gradient.
+  std::array<float, kLossParts> test_losses(const graph::Parameters& discriminator, const Batch& batch,
+                                            std::span<const float> images, float label, double event_weight) const;
+
+  /// Everything a comparison with another implementation needs (tests): outputs of the discriminator and dropout
+  /// multipliers.
+  struct Trace {
+    std::vector<float> label, latents, image;
+    std::vector<std::vector<float>> outputs;
+    std::vector<std::vector<float>> dropout_masks;
+  };
+  /// The next steps of this object on this thread record themselves here; nullptr ends it.
+  static void record(Trace* trace);
+
+ private:
+  struct Networks;
+  std::unique_ptr<const Networks> networks_;
+};
+
+}  // namespace linac::models::threedgan

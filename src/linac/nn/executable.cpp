@@ -1,0 +1,92 @@
+#include "linac/nn/executable.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/error.h"
+#include "linac/nn/layers.h"
+
+namespace linac::nn {
+namespace {
+
+constexpr int64_t kImageAxes = 4;  // X Y Z C, without the batch axis
+
+at::Tensor view_of(const AlignedFloats& buffer, const graph::Slot& slot) {
+  // from_blob takes a mutable pointer; nothing writes through it.
+  return at::from_blob(const_cast<float*>(buffer.data()) + slot.offset, slot.shape, at::kFloat);
+}
+
+bool is_image(const graph::Node& node) {
+  return node.output.size() == kImageAxes;
+}
+
+at::Tensor from_keras_axes(const at::Tensor& tensor) {
+  return tensor.permute({0, 4, 1, 2, 3});
+}
+at::Tensor to_keras_axes(const at::Tensor& tensor) {
+  return tensor.permute({0, 2, 3, 4, 1});
+}
+
+}  // namespace
+
+Weights make_weights(const graph::Graph& graph, const graph::Parameters& parameters, Gradients gradients) {
+  Weights weights;
+  size_t trainable = 0, statistics = 0;
+  for (const graph::Node& node : graph.nodes) {
+    weights.nodes.emplace_back();
+    for (const graph::Weight& weight : node.weights) {
+      at::Tensor tensor = weight.trainable
+                              ? view_of(parameters.trainable, parameters.trainable_layout.slots.at(trainable++))
+                              : view_of(parameters.statistics, parameters.statistics_layout.slots.at(statistics++));
+      if (weight.trainable) {
+        tensor.set_requires_grad(gradients == Gradients::kWanted);
+        weights.trainable.push_back(tensor);
+      }
+      weights.nodes.back().push_back(std::move(tensor));
+    }
+  }
+  return weights;
+}
+
+Executable::Executable(graph::Graph graph)
+    : graph_(std::move(graph)), statistics_layout_(graph::Parameters::of(graph_).statistics_layout) {}
+
+std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vector<at::Tensor>& inputs,
+                                        const RunOptions& options) const {
+  LINAC_CHECK(inputs.size() == graph_.inputs.size());
+  if (options.batch_statistics != nullptr)
+    options.batch_statistics->assign(static_cast<size_t>(statistics_layout_.total), 0.0F);
+  std::vector<at::Tensor> values(graph_.nodes.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto node = static_cast<size_t>(graph_.inputs[i]);
+    values[node] = is_image(graph_.nodes[node]) ? from_keras_axes(inputs[i]) : inputs[i];
+  }
+  size_t statistics_slot = 0;
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const graph::Node& node = graph_.nodes[i];
+    if (node.op == "InputLayer") continue;
+    std::vector<at::Tensor> arguments;
+    for (const int input : node.inputs) arguments.push_back(values[static_cast<size_t>(input)]);
+    RngKey key = options.dropout_key;
+    key.lane += static_cast<uint32_t>(i);
+    LayerCall call{node, arguments, weights.nodes[i], options, key, {}, {}};
+    if (node.op == "BatchNormalization") {
+      const graph::Slot& mean = statistics_layout_.slots[statistics_slot];
+      const graph::Slot& variance = statistics_layout_.slots[statistics_slot + 1];
+      statistics_slot += 2;
+      if (options.batch_statistics != nullptr) {
+        const std::span<float> all(*options.batch_statistics);
+        call.batch_mean = all.subspan(static_cast<size_t>(mean.offset), static_cast<size_t>(mean.size));
+        call.batch_variance = all.subspan(static_cast<size_t>(variance.offset), static_cast<size_t>(variance.size));
+      }
+    }
+    values[i] = layer_function(node.op)(call);
+  }
+  std::vector<at::Tensor> outputs;
+  for (const int output : graph_.outputs) {
+    const auto node = static_cast<size_t>(output);
+    outputs.push_back(is_image(graph_.nodes[node]) ? to_keras_axes(values[node]) : values[node]);
+  }
+  return outputs;
+}
+
+}  // namespace linac::nn

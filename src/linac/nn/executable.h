@@ -1,0 +1,55 @@
+#pragma once
+// A graph made runnable on LibTorch tensors and differentiable by its autograd. Immutable after construction; run() may
+// be called from several threads, each with its own Weights.
+//
+// Axes: N events, X Y Z cells, C channels. Tensors inside are NCXYZ with strides of channels last, so that Keras's
+// order (N, X, Y, Z, C) is a view of the same memory.
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+#include "linac/base/rng.h"
+#include "linac/graph/graph.h"
+#include "linac/graph/parameters.h"
+
+namespace linac::nn {
+
+enum class Mode { kInference, kTraining };
+
+/// The weights of a graph as tensors that share memory with `Parameters`, by node and in the node's order.
+struct Weights {
+  std::vector<std::vector<at::Tensor>> nodes;
+  std::vector<at::Tensor> trainable;  // the leaves, in the order of Parameters::trainable_layout
+};
+
+enum class Gradients { kNone, kWanted };
+
+/// `parameters` must outlive the result; the tensors alias it and must not be written.
+Weights make_weights(const graph::Graph& graph, const graph::Parameters& parameters, Gradients gradients);
+
+struct RunOptions {
+  Mode mode = Mode::kInference;
+  RngKey dropout_key;  // lane is offset by the node's index
+  std::vector<float>* batch_statistics =
+      nullptr;  // training: filled with mean and variance in the order of Parameters::statistics_layout
+  std::vector<at::Tensor>* dropout_masks = nullptr;  // for tests: the multipliers drawn, one tensor a Dropout node
+};
+
+class Executable {
+ public:
+  explicit Executable(graph::Graph graph);
+
+  /// `inputs` in the order of the graph's inputs, each (N, shape...) in Keras's axes. Returns the outputs, (N,
+  /// shape...) in Keras's axes.
+  std::vector<at::Tensor> run(const Weights& weights, const std::vector<at::Tensor>& inputs,
+                              const RunOptions& options) const;
+
+  const graph::Graph& graph() const { return graph_; }
+
+ private:
+  graph::Graph graph_;
+  graph::Layout statistics_layout_;
+};
+
+}  // namespace linac::nn

@@ -1,0 +1,36 @@
+#pragma once
+// Generated showers beside simulated ones at one glance: mean projections and profiles. Thread-safe.
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "linac/plot/figure.h"
+
+namespace linac::plot {
+
+/// Mean energy of a shower in GeV, projected onto the planes of the image (rows first: xy is [x][y]) and its axes.
+/// Borrows its values.
+struct ShowerMaps {
+  int64_t x = 0, y = 0, z = 0;  // cells
+  std::span<const double> xy, xz, yz;
+  std::span<const double> longitudinal, transverse_x, transverse_y;  // [z], [x], [y]
+};
+
+struct ProjectionCaption {
+  std::string run;
+  int64_t epoch = 0;  // as people count, from 1; 0: not said
+  int64_t showers = 0;
+  double energy_gev_min = 0, energy_gev_max = 0;
+  double angle_rad_min = 0, angle_rad_max = 0;
+};
+
+/// Both of the same shape. `reference` is drawn above and called Geant4.
+Picture draw_projections(const ShowerMaps& generated, const ShowerMaps& reference, const ProjectionCaption& caption);
+
+/// The same, written to a file too (environment error if that fails).
+Picture write_projections_png(const std::filesystem::path& path, const ShowerMaps& generated,
+                              const ShowerMaps& reference, const ProjectionCaption& caption);
+
+}  // namespace linac::plot

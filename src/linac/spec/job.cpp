@@ -1,0 +1,117 @@
+#include "linac/spec/job.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/base/nearest.h"
+
+namespace linac::spec {
+namespace {
+
+void need(bool holds, const std::string& where, const std::string& what) {
+  if (!holds) throw user_error(fmt::format("[job] {}: {}", where, what));
+}
+
+void need_one_of(const std::string& value, const std::vector<std::string>& known, const std::string& where,
+                 const std::string& key) {
+  if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  const auto near = nearest(value, known);
+  need(false, where,
+       fmt::format("{} = {} is not one of {}{}", key, value, fmt::join(known, ", "),
+                   near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
+void validate_train(const Train& train, const std::string& where) {
+  need(train.epochs > 0, where, "train.epochs must be at least 1");
+  need(train.max_steps >= 0, where, "train.max_steps must not be negative");
+  need(train.steps_per_epoch >= 0, where, "train.steps_per_epoch must not be negative");
+  need(train.replicas > 0 && train.replicas <= 4096, where, "train.replicas must be 1 to 4096");
+  need(train.batch > 0, where, "train.batch must be at least 1");
+  need(train.threads > 0, where, "train.threads must be at least 1");
+  need(train.flip >= 0 && train.flip < 0.5, where, "train.flip must be in [0, 0.5)");
+  need_one_of(train.precision, {"fp32"}, where, "train.precision");
+  const Optimizer& optimizer = train.optimizer;
+  need_one_of(optimizer.name, {"rmsprop", "adam"}, where, "train.optimizer.name");
+  need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");
+  for (const double decay : {optimizer.rho, optimizer.beta_1, optimizer.beta_2}) {
+    need(decay >= 0 && decay < 1, where, "train.optimizer: rho, beta_1 and beta_2 must be in [0, 1)");
+  }
+  need(optimizer.epsilon > 0, where, "train.optimizer.epsilon must be positive");
+  need(optimizer.global_clipnorm >= 0 && optimizer.clipvalue >= 0, where,
+       "train.optimizer: clipping limits must not be negative");
+  need_one_of(train.schedule.scale_with_replicas, {"none", "linear", "sqrt"}, where,
+              "train.schedule.scale_with_replicas");
+  need(train.schedule.warmup_epochs >= 0, where, "train.schedule.warmup_epochs must not be negative");
+  for (const LearningRateDrop& drop : train.schedule.drops) {
+    need(drop.epoch >= 0 && drop.factor > 0, where,
+         "train.schedule.drops: epoch must not be negative, factor must be positive");
+  }
+  need_one_of(train.collapse.action, {"stop", "rollback"}, where, "train.collapse.action");
+  need(train.collapse.rollbacks >= 0 && train.collapse.lr_factor > 0, where,
+       "train.collapse: rollbacks and lr_factor must be positive");
+}
+
+void validate(const Job& job, const std::string& where) {
+  need_one_of(job.model.kind, {"3dgan"}, where, "model.kind");
+  need(job.model.latent >= 3, where, "model.latent must be at least 3 (energy, angle, noise)");
+  need(job.model.power > 0 && job.model.power <= 1, where, "model.power must be in (0, 1]");
+  need(!job.data.train.empty(), where, "data.train names no file; give files, globs or URLs");
+  need(job.data.scale > 0, where, "data.scale must be positive");
+  need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
+  need(job.data.prefetch >= 1 && job.data.prefetch <= 64, where, "data.prefetch must be 1 to 64");
+  validate_train(job.train, where);
+  need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");
+  need(job.checkpoint.every_epochs >= 0 && job.checkpoint.every_steps >= 0 && job.checkpoint.every_minutes >= 0, where,
+       "checkpoint.every_* must not be negative");
+  need(job.workers >= 1, where, "workers must be at least 1");
+  need(job.workers <= job.train.replicas, where,
+       fmt::format("workers = {} is more than train.replicas = {}: a worker carries at least one replica; lower "
+                   "workers or raise replicas",
+                   job.workers, job.train.replicas));
+}
+
+// The rate is asked for so often that it has a short name.
+void expand_shorthand(YAML::Node& root, const std::string& where) {
+  YAML::Node train = root["train"];
+  if (!train.IsDefined() || !train.IsMap() || !train["lr"].IsDefined()) return;
+  if (train["optimizer"].IsDefined() && !train["optimizer"].IsMap()) {
+    throw user_error(fmt::format("[job] {}: train.optimizer is not a map of settings", where));
+  }
+  train["optimizer"]["lr"] = train["lr"];
+  train.remove("lr");
+}
+
+}  // namespace
+
+Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides) {
+  YAML::Node root = config::parse_text(text, where);
+  if (!root.IsMap())
+    throw user_error(fmt::format("[job] {}: not a job file (a map with name, model, data, train)", where));
+  for (const std::string& assignment : overrides) config::apply_override(root, assignment);
+  expand_shorthand(root, where);
+  Job job;
+  config::read(root, job, where);
+  validate(job, where);
+  return job;
+}
+
+Job read_job(const std::string& path, const std::vector<std::string>& overrides) {
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const Error& error) {
+    throw user_error(fmt::format("[job] {}: cannot be read; give the path of a job file ({})", path, error.what()));
+  }
+  return parse_job(text, path, overrides);
+}
+
+std::string to_yaml(const Job& job) {
+  return config::to_yaml(job);
+}
+
+}  // namespace linac::spec

@@ -1,0 +1,63 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "linac/base/error.h"
+#include "linac/storage/storage.h"
+
+namespace linac::storage {
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+[[noreturn]] void fail(const std::filesystem::path& path) {
+  throw environment_error(fmt::format("[storage] {}: cannot be read ({}); check that it is still there and readable",
+                                      path.string(), std::strerror(errno)));
+}
+
+std::string hex(const XXH128_hash_t& hash) {
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+}  // namespace
+
+Fingerprint quick_fingerprint(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) fail(path);
+  return {static_cast<int64_t>(status.st_size),
+          static_cast<int64_t>(status.st_mtim.tv_sec) * kNanosecondsPerSecond + status.st_mtim.tv_nsec,
+          {}};
+}
+
+Fingerprint fingerprint(const std::filesystem::path& path) {
+  Fingerprint result = quick_fingerprint(path);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(path);
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* fd) { ::close(*fd); });
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+  LINAC_CHECK(state && XXH3_128bits_reset(state.get()) == XXH_OK);
+  std::vector<char> buffer(kReadBytes);
+  for (;;) {
+    const ssize_t size = ::read(descriptor, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) fail(path);
+    if (size == 0) break;
+    XXH3_128bits_update(state.get(), buffer.data(), static_cast<size_t>(size));
+  }
+  result.content = hex(XXH3_128bits_digest(state.get()));
+  return result;
+}
+
+std::string content_hash(std::string_view text) {
+  return hex(XXH3_128bits(text.data(), text.size()));
+}
+
+}  // namespace linac::storage

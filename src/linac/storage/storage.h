@@ -1,0 +1,37 @@
+#pragma once
+// From what a user names (a path, a glob, a URL) to local files. http(s) URLs are downloaded once into a cache and
+// checked against the server on every later use. All functions are thread-safe and safe against other processes that
+// use the same cache.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace linac::storage {
+
+/// The files that `url` names: a plain path, a file:// URL or a shell glob (sorted; `~` is the home folder); an
+/// http(s) URL stays as it is. Data error when a pattern matches nothing, user error for a scheme that is not read.
+std::vector<std::string> expand(const std::string& url);
+
+/// A readable local file with the content of `url`, which is one of expand()'s results: the path itself, or the cached
+/// copy of an http(s) URL. Data error when there is no such file, environment error when network or permissions fail.
+std::filesystem::path fetch(const std::string& url);
+
+struct Fingerprint {
+  int64_t size = 0;
+  int64_t mtime_ns = 0;
+  std::string content;  // XXH3, 128 bits, hexadecimal
+};
+
+/// Reads the whole file once; constant memory.
+Fingerprint fingerprint(const std::filesystem::path& path);
+/// The same without reading the file: `content` stays empty.
+Fingerprint quick_fingerprint(const std::filesystem::path& path);
+/// XXH3, 128 bits, of a text, hexadecimal.
+std::string content_hash(std::string_view text);
+
+/// $LINAC_CACHE, else $XDG_CACHE_HOME/linac, else ~/.cache/linac. May not exist yet.
+std::filesystem::path cache_folder();
+
+}  // namespace linac::storage

@@ -1,0 +1,298 @@
+#include "linac/storage/storage.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/storage/file_lock.h"
+#include "linac/storage/http.h"
+
+namespace linac::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFolder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "linac-storage-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+  fs::path folder_;
+};
+
+template <class F>
+std::string message_of(ErrorCode code, F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+using Storage = TemporaryFolder;
+
+TEST_F(Storage, GlobsAreSortedAndMustMatch) {
+  const std::string b = write("b.h5", ""), a = write("a.h5", "");
+  write("c.txt", "");
+  EXPECT_EQ(expand((folder_ / "*.h5").string()), (std::vector<std::string>{a, b}));
+  EXPECT_EQ(expand("file://" + (folder_ / "?.h5").string()), (std::vector<std::string>{a, b}));
+  const std::string message = message_of(ErrorCode::kData, [&] { expand((folder_ / "*.root").string()); });
+  EXPECT_NE(message.find("*.root"), std::string::npos);
+}
+
+TEST_F(Storage, NamesThatAreNoPatternsStay) {
+  EXPECT_EQ(expand("plain.h5"), std::vector<std::string>{"plain.h5"});
+  EXPECT_EQ(expand("http://host/a*.h5"), std::vector<std::string>{"http://host/a*.h5"});
+  EXPECT_EQ(expand("file:///a%20b"), std::vector<std::string>{"/a b"});
+  const std::string odd = write("run[1].h5", "");
+  EXPECT_EQ(expand(odd), std::vector<std::string>{odd});
+}
+
+TEST_F(Storage, OtherSchemesAreRefused) {
+  for (const char* url : {"s3://bucket/key", "root://host//file", "gs://bucket/key"}) {
+    EXPECT_NE(message_of(ErrorCode::kUser, [&] { fetch(url); }).find("http://"), std::string::npos);
+    message_of(ErrorCode::kUser, [&] { expand(url); });
+  }
+  message_of(ErrorCode::kUser, [] { fetch(""); });
+  message_of(ErrorCode::kUser, [] { fetch("file://relative"); });
+}
+
+TEST_F(Storage, LocalFilesMustBeThere) {
+  const fs::path file = write("showers.h5", "x");
+  EXPECT_EQ(fetch(file.string()), file);
+  EXPECT_EQ(fetch("file://" + file.string()), file);
+  const std::string missing = message_of(ErrorCode::kData, [&] { fetch((folder_ / "shower.h5").string()); });
+  EXPECT_NE(missing.find("did you mean " + file.string()), std::string::npos) << missing;
+  EXPECT_NE(message_of(ErrorCode::kData, [&] { fetch(folder_.string()); }).find("folder"), std::string::npos);
+  EXPECT_NE(message_of(ErrorCode::kData, [&] { fetch((folder_ / "x" / "y").string()); }).find("no folder"),
+            std::string::npos);
+  if (::geteuid() != 0) {
+    fs::permissions(file, fs::perms::none);
+    message_of(ErrorCode::kEnvironment, [&] { fetch(file.string()); });
+  }
+}
+
+TEST_F(Storage, FingerprintFollowsTheContent) {
+  const fs::path a = write("a", "123456789"), b = write("b", "123456789"), c = write("c", "123456780");
+  const Fingerprint first = fingerprint(a);
+  EXPECT_EQ(first.size, 9);
+  EXPECT_EQ(first.content.size(), 32U);
+  EXPECT_GT(first.mtime_ns, 0);
+  EXPECT_EQ(first.content, content_hash("123456789"));
+  EXPECT_EQ(first.content, fingerprint(b).content);
+  EXPECT_NE(first.content, fingerprint(c).content);
+  EXPECT_EQ(fingerprint(write("empty", "")).content, "99aa06d3014798d86001c324468d497f");  // XXH3's value for no bytes
+  message_of(ErrorCode::kEnvironment, [&] { fingerprint(folder_ / "none"); });
+}
+
+TEST_F(Storage, LockKeepsThreadsApart) {
+  std::atomic<int> inside = 0, most = 0;
+  const auto work = [&] {
+    for (int i = 0; i < 20; ++i) {
+      const FileLock lock(folder_ / "lock");
+      most = std::max(most.load(), ++inside);
+      std::this_thread::yield();
+      --inside;
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  EXPECT_EQ(most, 1);
+}
+
+// Answers each request on the loopback interface with what `answer` returns, and then closes the connection.
+class Server {
+ public:
+  using Answer = std::function<std::string(const std::string& request)>;
+
+  explicit Server(Answer answer) : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener_, 8), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Server() { stop(); }
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  std::string url(const std::string& name) const { return fmt::format("http://127.0.0.1:{}/{}", port_, name); }
+  std::vector<std::string> requests() const {
+    const std::scoped_lock lock(mutex_);
+    return requests_;
+  }
+
+ private:
+  void serve() {
+    for (;;) {
+      const int connection = ::accept(listener_, nullptr, nullptr);
+      if (connection < 0) return;
+      std::string request;
+      char buffer[4096];
+      while (request.find("\r\n\r\n") == std::string::npos) {
+        const ssize_t size = ::recv(connection, buffer, sizeof buffer, 0);
+        if (size <= 0) break;
+        request.append(buffer, static_cast<size_t>(size));
+      }
+      {
+        const std::scoped_lock lock(mutex_);
+        requests_.push_back(request);
+      }
+      const std::string reply = answer_(request);
+      ::send(connection, reply.data(), reply.size(), MSG_NOSIGNAL);
+      ::shutdown(connection, SHUT_WR);
+      ::close(connection);
+    }
+  }
+
+  Answer answer_;
+  int listener_;
+  uint16_t port_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<std::string> requests_;
+  std::thread thread_;
+};
+
+std::string ok(const std::string& body, const std::string& headers) {
+  return fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{}Connection: close\r\n\r\n{}", body.size(), headers,
+                     body);
+}
+
+class Http : public TemporaryFolder {
+ protected:
+  void SetUp() override {
+    TemporaryFolder::SetUp();
+    // The tests talk to this machine only.
+    for (const char* name : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) ::unsetenv(name);
+  }
+};
+
+TEST_F(Http, ASecondDownloadIsNone) {
+  Server server([](const std::string& request) {
+    if (request.find("If-None-Match: \"v1\"") != std::string::npos)
+      return std::string("HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nConnection: close\r\n\r\n");
+    return ok("the content", "ETag: \"v1\"\r\n");
+  });
+  const fs::path file = download(server.url("showers.h5"), folder_);
+  EXPECT_EQ(read_file(file), "the content");
+  EXPECT_EQ(download(server.url("showers.h5"), folder_), file);
+  EXPECT_EQ(read_file(file), "the content");
+  ASSERT_EQ(server.requests().size(), 2U);
+  server.stop();
+  EXPECT_EQ(read_file(download(server.url("showers.h5"), folder_)), "the content") << "server gone: the copy serves";
+}
+
+TEST_F(Http, SizeAndDateDecideWithoutETags) {
+  std::string body = "first";
+  Server server([&](const std::string&) { return ok(body, "Last-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n"); });
+  const fs::path file = download(server.url("a"), folder_);
+  const auto written = fs::last_write_time(file);
+  download(server.url("a"), folder_);
+  EXPECT_EQ(fs::last_write_time(file), written);
+  body = "second";
+  EXPECT_EQ(read_file(download(server.url("a"), folder_)), "second");
+}
+
+TEST_F(Http, ANewVersionReplacesTheCopy) {
+  std::string version = "1";
+  Server server([&](const std::string&) { return ok("content " + version, "ETag: \"" + version + "\"\r\n"); });
+  EXPECT_EQ(read_file(download(server.url("a"), folder_)), "content 1");
+  version = "2";
+  EXPECT_EQ(read_file(download(server.url("a"), folder_)), "content 2");
+}
+
+TEST_F(Http, ABrokenTransferGoesOnWhereItStopped) {
+  const std::string body(100'000, 'x');
+  Server server([&](const std::string& request) {
+    const size_t range = request.find("Range: bytes=");
+    if (range == std::string::npos) {
+      const std::string whole = ok(body, "ETag: \"v\"\r\n");
+      return whole.substr(0, whole.size() - 40'000);
+    }
+    const size_t start = std::stoul(request.substr(range + 13));
+    return fmt::format(
+        "HTTP/1.1 206 Partial Content\r\nETag: \"v\"\r\nContent-Range: bytes {}-{}/{}\r\nContent-Length: {}\r\n"
+        "Connection: close\r\n\r\n{}",
+        start, body.size() - 1, body.size(), body.size() - start, body.substr(start));
+  });
+  EXPECT_EQ(read_file(download(server.url("a"), folder_)), body);
+  ASSERT_EQ(server.requests().size(), 2U);
+  EXPECT_NE(server.requests()[1].find("Range: bytes=60000-"), std::string::npos);
+}
+
+TEST_F(Http, AServerThatAlwaysBreaksIsGivenUp) {
+  Server server([](const std::string&) { return ok("0123456789", "").substr(0, 60); });
+  message_of(ErrorCode::kEnvironment, [&] { download(server.url("a"), folder_); });
+  EXPECT_EQ(server.requests().size(), 4U);
+  for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_EQ(entry.path().extension(), ".lock");
+}
+
+TEST_F(Http, ABusyServerIsAskedAgainAMissingFileIsNot) {
+  std::atomic<int> asked = 0;
+  Server busy([&](const std::string&) {
+    if (++asked < 3) return std::string("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbusy");
+    return ok("content", "");
+  });
+  EXPECT_EQ(read_file(download(busy.url("a"), folder_)), "content");
+
+  Server missing([](const std::string&) {
+    return std::string("HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnone");
+  });
+  const std::string message = message_of(ErrorCode::kData, [&] { download(missing.url("b?token=secret"), folder_); });
+  EXPECT_NE(message.find("404"), std::string::npos);
+  EXPECT_EQ(message.find("secret"), std::string::npos);
+  EXPECT_EQ(missing.requests().size(), 1U);
+}
+
+TEST_F(Http, FetchUsesTheCacheFolder) {
+  ::setenv("LINAC_CACHE", folder_.c_str(), 1);
+  Server server([](const std::string&) { return ok("content", ""); });
+  const fs::path file = fetch(server.url("a.h5"));
+  ::unsetenv("LINAC_CACHE");
+  EXPECT_EQ(file.parent_path(), folder_ / "http");
+  EXPECT_EQ(read_file(file), "content");
+}
+
+TEST(CacheFolder, FollowsTheEnvironment) {
+  ::setenv("LINAC_CACHE", "/a", 1);
+  EXPECT_EQ(cache_folder(), "/a");
+  ::unsetenv("LINAC_CACHE");
+  ::setenv("XDG_CACHE_HOME", "/b", 1);
+  EXPECT_EQ(cache_folder(), "/b/linac");
+  ::unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(cache_folder().filename(), "linac");
+}
+
+}  // namespace
+}  // namespace linac::storage

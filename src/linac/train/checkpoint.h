@@ -1,0 +1,44 @@
+#pragma once
+// The checkpoints of a run: atomic, checksummed, the newest K and the best. One process uses a store at a time (the
+// run's rank 0).
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace linac::train {
+
+class CheckpointStore {
+ public:
+  /// `keep`: how many of the newest stay. Makes the folder.
+  CheckpointStore(std::filesystem::path folder, int keep);
+
+  /// Writes step-<global_step>.safetensors, removes those beyond `keep`. Throws an environment error; older checkpoints
+  /// stay then.
+  std::filesystem::path save(int64_t global_step, const std::string& bytes);
+  /// Makes the file just saved the best one (best.safetensors, a copy that pruning leaves alone).
+  void mark_best(const std::string& bytes);
+
+  struct Loaded {
+    std::filesystem::path path;
+    std::string bytes;
+  };
+  /// The newest checkpoint that `accept` takes without a data error. A refused one is reported in the log with the
+  /// reason and renamed to
+  /// *.damaged. Nothing if there is none.
+  std::optional<Loaded> newest_good(const std::function<void(const Loaded&)>& accept);
+
+  /// Paths from oldest to newest.
+  std::vector<std::filesystem::path> list() const;
+  std::filesystem::path best() const { return folder_ / "best.safetensors"; }
+
+ private:
+  void set_aside(const std::filesystem::path& path, const std::string& why);
+
+  std::filesystem::path folder_;
+  int keep_;
+};
+
+}  // namespace linac::train

@@ -1,0 +1,41 @@
+#include "linac/train/input.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/error.h"
+#include "linac/models/threedgan/networks.h"
+
+namespace linac::train {
+
+data::Preprocessing preprocessing(const spec::Job& job) {
+  return {
+      .scale = job.data.scale, .threshold = job.data.threshold, .min_sum = job.data.min_sum, .power = job.model.power};
+}
+
+std::shared_ptr<const data::Dataset> open_dataset(const spec::Job& job, const std::vector<std::string>& urls) {
+  const spec::DataFields& names = job.data.names;
+  return data::Dataset::open(urls, {.image = names.image, .energy = names.energy, .angle = names.angle},
+                             preprocessing(job));
+}
+
+int64_t steps_per_epoch(const spec::Job& job, const data::Dataset& train) {
+  const int64_t global_batch = job.train.batch * job.train.replicas, whole = train.size() / global_batch;
+  if (whole == 0) {
+    throw data_error(fmt::format(
+        "[data] {} training events are fewer than a global batch of {} (train.replicas {} x train.batch {}); give "
+        "more data or lower train.batch",
+        train.size(), global_batch, job.train.replicas, job.train.batch));
+  }
+  return job.train.steps_per_epoch > 0 ? std::min(whole, job.train.steps_per_epoch) : whole;
+}
+
+void need_model_shape(const spec::Job& job, const data::Dataset& dataset) {
+  using models::threedgan::kCellsX, models::threedgan::kCellsY, models::threedgan::kCellsZ;
+  const data::EventShape wanted{kCellsX, kCellsY, kCellsZ};
+  if (dataset.shape() == wanted) return;
+  throw user_error(fmt::format(
+      "[data] {}: images have {} cells and model.kind {} makes {}; choose other data or another model",
+      dataset.files().front().url, data::to_string(dataset.shape()), job.model.kind, data::to_string(wanted)));
+}
+
+}  // namespace linac::train

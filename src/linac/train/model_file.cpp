@@ -1,0 +1,100 @@
+#include "linac/train/model_file.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/graph/keras_archive.h"
+#include "linac/graph/prune.h"
+#include "linac/models/threedgan/networks.h"
+#include "linac/train/checkpoint.h"
+#include "linac/train/tensor_file.h"
+
+namespace linac::train {
+namespace {
+
+namespace threedgan = models::threedgan;
+
+nlohmann::json extra(const spec::Job& job) {
+  return {
+      {"job", spec::to_yaml(job)}, {"power", job.model.power}, {"scale", job.data.scale}, {"latent", job.model.latent}};
+}
+
+std::filesystem::path newest_checkpoint(const std::filesystem::path& run) {
+  const std::filesystem::path folder = run / "checkpoints", best = folder / "best.safetensors";
+  if (std::filesystem::exists(best)) return best;
+  if (std::filesystem::exists(folder)) {
+    const auto paths = CheckpointStore(folder, 1).list();
+    if (!paths.empty()) return paths.back();
+  }
+  throw user_error(
+      fmt::format("[model] {}: holds no checkpoint; give a run's folder, a checkpoint or a .keras file", run.string()));
+}
+
+void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& parameters) {
+  for (const graph::Layout* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
+    for (const graph::Slot& slot : layout->slots) {
+      const auto& values = file.find(fmt::format("{}/weights/{}", prefix, slot.name), static_cast<size_t>(slot.size));
+      std::copy(values.begin(), values.end(), parameters.values(slot.name).begin());
+    }
+  }
+}
+
+GeneratorModel from_keras(const std::filesystem::path& path) {
+  graph::KerasModel keras = graph::read_keras(path);
+  spec::Job job;
+  if (keras.extra.contains("job")) {
+    job = spec::parse_job(keras.extra.at("job").get<std::string>(), path.string() + " (linac.json)", {});
+  }
+  const bool generator = keras.graph.inputs.size() == 1 && keras.graph.outputs.size() == 1 &&
+                         keras.graph.nodes[static_cast<size_t>(keras.graph.outputs[0])].output.size() == 4;
+  if (!generator)
+    throw user_error(fmt::format("[model] {}: not a generator (one vector in, one image out)", path.string()));
+  job.model.latent = keras.graph.nodes[static_cast<size_t>(keras.graph.inputs[0])].output[0];
+  graph::Parameters parameters = graph::from_weight_values(keras.graph, keras.weights);
+  return {std::move(keras.graph), std::move(parameters), job, path.string()};
+}
+
+}  // namespace
+
+RunModel load_run(const std::filesystem::path& run_or_checkpoint) {
+  if (!std::filesystem::exists(run_or_checkpoint)) {
+    throw user_error(fmt::format("[model] {}: does not exist; give a run's folder, a checkpoint or a .keras file",
+                                 run_or_checkpoint.string()));
+  }
+  const bool folder = std::filesystem::is_directory(run_or_checkpoint);
+  RunModel model;
+  model.checkpoint = folder ? newest_checkpoint(run_or_checkpoint) : run_or_checkpoint;
+  const TensorFile file = decode_tensors(read_file(model.checkpoint), model.checkpoint.string());
+  try {
+    model.job = spec::parse_job(file.meta.at("run").at("job").get<std::string>(), model.checkpoint.string(), {});
+  } catch (const nlohmann::json::exception& error) {
+    throw data_error(fmt::format("[model] {}: does not name its job ({})", model.checkpoint.string(), error.what()));
+  }
+  model.generator = graph::Parameters::of(threedgan::generator(model.job.model.latent));
+  model.discriminator = graph::Parameters::of(threedgan::discriminator(model.job.model.power));
+  fill(file, "generator", model.generator);
+  fill(file, "discriminator", model.discriminator);
+  return model;
+}
+
+GeneratorModel load_generator(const std::filesystem::path& run_or_file) {
+  if (run_or_file.extension() == ".keras") return from_keras(run_or_file);
+  RunModel run = load_run(run_or_file);
+  return {threedgan::generator(run.job.model.latent), std::move(run.generator), run.job, run.checkpoint.string()};
+}
+
+void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path) {
+  const graph::Graph graph = threedgan::generator(job.model.latent);
+  graph::write_keras(graph, graph::to_weight_values(graph, parameters), path, extra(job));
+}
+
+void export_discriminator(const spec::Job& job, const graph::Parameters& parameters,
+                          const std::filesystem::path& path) {
+  const graph::Graph whole = threedgan::discriminator(job.model.power);
+  // The other two heads are formulas on the image; Keras has no layer for them.
+  const graph::Graph learned = graph::prune(whole, {whole.find("generation"), whole.find("auxiliary")});
+  graph::write_keras(learned, graph::to_weight_values(learned, parameters), path, extra(job));
+}
+
+}  // namespace linac::train

@@ -1,0 +1,37 @@
+#pragma once
+// The trained networks as files that leave linac, and back: a run's checkpoint or a .keras archive. Thread-safe
+// functions.
+
+#include <filesystem>
+
+#include "linac/graph/parameters.h"
+#include "linac/spec/job.h"
+
+namespace linac::train {
+
+/// What `linac generate` needs: the network's weights and what undoes the preprocessing.
+struct GeneratorModel {
+  graph::Graph graph;
+  graph::Parameters parameters;
+  spec::Job job;  // of the run, as far as known: model.latent, model.power, data.scale
+  std::string source;
+};
+
+/// A run's folder (its best checkpoint, else the newest), a checkpoint file, or a .keras file. User error if it is none
+/// of them.
+GeneratorModel load_generator(const std::filesystem::path& run_or_file);
+
+/// Writes the generator as a Keras 3 archive; the job's preprocessing travels in its linac.json.
+void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path);
+/// The discriminator's learned heads, "generation" and "auxiliary".
+void export_discriminator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path);
+
+/// Both networks and the job of a run's folder or a checkpoint file.
+struct RunModel {
+  spec::Job job;
+  graph::Parameters generator, discriminator;
+  std::filesystem::path checkpoint;
+};
+RunModel load_run(const std::filesystem::path& run_or_checkpoint);
+
+}  // namespace linac::train

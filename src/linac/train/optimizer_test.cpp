@@ -1,0 +1,82 @@
+#include "linac/train/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "linac/base/error.h"
+#include "linac/train/schedule.h"
+
+namespace linac::train {
+namespace {
+
+TEST(Optimizer, RmspropFollowsItsDefinition) {
+  spec::Optimizer settings;
+  Optimizer optimizer(settings, 2);
+  std::vector<float> weights{1.0F, -2.0F};
+  const std::vector<float> gradient{0.5F, -4.0F};
+  double velocity[2] = {0, 0}, expected[2] = {1, -2};
+  for (int step = 0; step < 3; ++step) {
+    optimizer.step(weights, gradient, 0.01);
+    for (int i = 0; i < 2; ++i) {
+      velocity[i] = 0.9 * velocity[i] + 0.1 * gradient[i] * gradient[i];
+      expected[i] -= 0.01 * gradient[i] / std::sqrt(velocity[i] + 1e-7);
+    }
+  }
+  EXPECT_NEAR(weights[0], expected[0], 1e-6);
+  EXPECT_NEAR(weights[1], expected[1], 1e-6);
+}
+
+TEST(Optimizer, AdamFirstStepIsTheRateTimesTheSign) {
+  spec::Optimizer settings;
+  settings.name = "adam";
+  Optimizer optimizer(settings, 2);
+  std::vector<float> weights{0, 0};
+  optimizer.step(weights, std::vector<float>{3.0F, -0.02F}, 0.1);
+  EXPECT_NEAR(weights[0], -0.1, 1e-5);
+  EXPECT_NEAR(weights[1], 0.1, 1e-5);
+}
+
+TEST(Optimizer, GlobalNormIsClipped) {
+  spec::Optimizer settings;
+  settings.name = "adam";
+  settings.global_clipnorm = 1;
+  Optimizer optimizer(settings, 2);
+  std::vector<float> weights{0, 0};
+  optimizer.step(weights, std::vector<float>{3.0F, 4.0F}, 0.1);
+  // The mean after one step is (1 - beta_1) times the clipped gradient (0.6, 0.8).
+  EXPECT_NEAR(optimizer.slots()[0].values[0], 0.06, 1e-6);
+  EXPECT_NEAR(optimizer.slots()[0].values[1], 0.08, 1e-6);
+}
+
+TEST(Optimizer, ValuesAreClipped) {
+  spec::Optimizer settings;
+  settings.clipvalue = 0.5;
+  Optimizer optimizer(settings, 2);
+  std::vector<float> weights{0, 0};
+  optimizer.step(weights, std::vector<float>{3.0F, -0.25F}, 0.1);
+  EXPECT_NEAR(optimizer.slots()[0].values[0], 0.1 * 0.25, 1e-7);
+  EXPECT_NEAR(optimizer.slots()[0].values[1], 0.1 * 0.0625, 1e-7);
+}
+
+TEST(Schedule, ScalesWarmsUpAndDrops) {
+  spec::Train train;
+  train.optimizer.lr = 0.01;
+  train.replicas = 4;
+  EXPECT_DOUBLE_EQ(learning_rate(train, 0, 0, 10, 0), 0.01);
+  train.schedule.scale_with_replicas = "linear";
+  EXPECT_DOUBLE_EQ(learning_rate(train, 0, 0, 10, 0), 0.04);
+  train.schedule.scale_with_replicas = "sqrt";
+  EXPECT_DOUBLE_EQ(learning_rate(train, 0, 0, 10, 0), 0.02);
+  train.schedule.warmup_epochs = 1;
+  EXPECT_DOUBLE_EQ(learning_rate(train, 0, 0, 10, 0), 0.02 / 11);
+  EXPECT_DOUBLE_EQ(learning_rate(train, 0, 9, 10, 0), 0.02 * 10 / 11);
+  EXPECT_DOUBLE_EQ(learning_rate(train, 1, 0, 10, 0), 0.02);
+  train.schedule.drops = {{2, 0.1}, {3, 0.5}};
+  EXPECT_DOUBLE_EQ(learning_rate(train, 2, 0, 10, 0), 0.002);
+  EXPECT_DOUBLE_EQ(learning_rate(train, 3, 0, 10, 0), 0.001);
+  EXPECT_DOUBLE_EQ(learning_rate(train, 3, 0, 10, 1), 0.0005);
+}
+
+}  // namespace
+}  // namespace linac::train

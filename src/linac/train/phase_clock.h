@@ -1,0 +1,51 @@
+#pragma once
+// Where a worker's time goes: wall and CPU seconds by phase. One clock a process, used by its main thread.
+
+#include <array>
+#include <ctime>
+
+namespace linac::train {
+
+enum class TimePhase : size_t { kInput, kCompute, kCommunication, kUpdate, kTest, kCheckpoint, kReport, kCount };
+inline constexpr std::array<const char*, static_cast<size_t>(TimePhase::kCount)> kTimePhaseNames{
+    "input", "compute", "communication", "update", "test", "checkpoint", "report"};
+
+class PhaseClock {
+ public:
+  struct Seconds {
+    double wall = 0, cpu = 0;
+  };
+
+  /// Adds the time until the end of the scope to `phase`.
+  class Scope {
+   public:
+    Scope(PhaseClock& clock, TimePhase phase) : clock_(clock), phase_(phase), begin_(now()) {}
+    ~Scope() {
+      const Seconds end = now();
+      Seconds& sum = clock_.seconds_[static_cast<size_t>(phase_)];
+      sum.wall += end.wall - begin_.wall;
+      sum.cpu += end.cpu - begin_.cpu;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    PhaseClock& clock_;
+    TimePhase phase_;
+    Seconds begin_;
+  };
+
+  const Seconds& operator[](TimePhase phase) const { return seconds_[static_cast<size_t>(phase)]; }
+  static Seconds now() { return {read(CLOCK_MONOTONIC), read(CLOCK_PROCESS_CPUTIME_ID)}; }
+
+ private:
+  static double read(clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+
+  std::array<Seconds, static_cast<size_t>(TimePhase::kCount)> seconds_{};
+};
+
+}  // namespace linac::train

@@ -1,0 +1,66 @@
+#pragma once
+// What a person and other programs see of a run: progress bar, metrics.jsonl, TensorBoard, pictures, run.json and the
+// closing summary. Lives on rank 0, used by its main thread.
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "linac/base/error.h"
+#include "linac/base/progress.h"
+#include "linac/comm/group.h"
+#include "linac/data/dataset.h"
+#include "linac/spec/job.h"
+#include "linac/train/adversarial.h"
+#include "linac/train/phase_clock.h"
+#include "linac/train/run_folder.h"
+#include "linac/train/state.h"
+#include "linac/train/tensorboard.h"
+
+namespace linac::train {
+
+nlohmann::json to_json(const PhaseClock& clock, const comm::Traffic& traffic);
+
+class Reporter {
+ public:
+  /// `test` may be null. `state` is where the run starts (a resume continues the books there).
+  Reporter(const spec::Job& job, RunFolder& folder, const data::Dataset& train, const data::Dataset* test,
+           int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state);
+
+  /// After each step; `state` stands behind it.
+  void step(const TrainState& state, const LossTable& losses, double learning_rate);
+  void announce_test(const TrainState& state);
+  /// After each epoch; `test` is null without test data.
+  void epoch(const TrainState& state, const EpochRecord& record, const TestResult* test);
+  void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
+  /// Ends the books well: exports the generator, writes run.json, prints the summary. `workers`: the clocks of all
+  /// ranks.
+  void finish(const TrainState& state, const PhaseClock& clock, const std::vector<nlohmann::json>& workers);
+  void failed(const TrainState& state, const PhaseClock& clock, const Error& error);
+
+  /// What a checkpoint remembers of its run: enough to generate from it alone.
+  nlohmann::json provenance() const;
+
+ private:
+  nlohmann::json run_json(const TrainState& state, const std::string& status) const;
+  double showers_per_second() const;
+  void draw(const TrainState& state, const EpochRecord& record, const TestResult& test);
+  void print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers) const;
+
+  const spec::Job& job_;
+  RunFolder& folder_;
+  const data::Dataset& train_;
+  const data::Dataset* test_;
+  int64_t steps_per_epoch_;
+  int workers_, concurrency_;
+  int64_t first_step_;
+  std::string started_;
+  std::chrono::steady_clock::time_point begin_, epoch_begin_;
+  int64_t epoch_first_step_;
+  EventFileWriter events_;
+  Progress progress_;
+  nlohmann::json history_ = nlohmann::json::array();  // seconds and rate of each epoch of this process
+};
+
+}  // namespace linac::train

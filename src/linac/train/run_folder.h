@@ -1,0 +1,48 @@
+#pragma once
+// The folder of a run and its files. Written by rank 0 only; nothing here is collective. Not thread-safe.
+//
+//   job.yaml        the job, resolved          run.json      versions, host, data fingerprints, time by phase
+//   metrics.jsonl   a line a step and epoch    tensorboard/  scalars, images, hyper-parameters
+//   checkpoints/    step-*.safetensors, best   images/       projections and losses by epoch
+//   models/         generator.keras            log.txt       all ranks
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "linac/spec/job.h"
+
+namespace linac::train {
+
+class RunFolder {
+ public:
+  explicit RunFolder(std::filesystem::path root);
+
+  /// Whether a run has been here (job.yaml exists).
+  bool holds_run() const;
+  /// Makes the folders and writes job.yaml. Environment error if that cannot be done.
+  void create(const spec::Job& job);
+  /// Reads the job of the run that is here; user error if there is none.
+  spec::Job job() const;
+
+  /// Appends a line to metrics.jsonl at once. NaN and Inf become strings, JSON has no such numbers.
+  void add_metrics(const nlohmann::json& line);
+  /// Before a resume: drops the lines of steps and epochs that lie behind the checkpoint.
+  void cut_metrics(int64_t global_step, int64_t epoch);
+  void write_run_json(const nlohmann::json& content);
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
+  std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
+  std::filesystem::path images() const { return root_ / "images"; }
+  std::filesystem::path models() const { return root_ / "models"; }
+  std::filesystem::path log() const { return root_ / "log.txt"; }
+  std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
+
+ private:
+  std::filesystem::path root_;
+  std::ofstream metrics_;
+};
+
+}  // namespace linac::train

@@ -1,0 +1,102 @@
+#include "linac/train/tensor_file.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <cstring>
+
+#include "linac/base/error.h"
+
+namespace linac::train {
+namespace {
+
+constexpr const char* kDigestName = "_digest";
+constexpr size_t kDigestBytes = 16, kSizeBytes = 8, kAlignment = 64;
+constexpr uint64_t kHeaderBytesMax = 16 << 20;
+
+std::string digest(std::string_view bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  return {reinterpret_cast<const char*>(canonical.digest), kDigestBytes};
+}
+
+nlohmann::json entry(const char* type, const std::vector<int64_t>& shape, size_t begin, size_t end) {
+  return {{"dtype", type}, {"shape", shape}, {"data_offsets", {begin, end}}};
+}
+
+[[noreturn]] void damaged(const std::string& where, const std::string& why) {
+  throw data_error(fmt::format("[checkpoint] {}: damaged ({})", where, why));
+}
+
+std::vector<float> floats_at(std::string_view data, const nlohmann::json& offsets, const std::string& where) {
+  const auto begin = offsets.at(0).get<uint64_t>(), end = offsets.at(1).get<uint64_t>();
+  if (begin > end || end > data.size() || (end - begin) % sizeof(float) != 0)
+    damaged(where, "a tensor lies outside the file");
+  std::vector<float> values((end - begin) / sizeof(float));
+  std::memcpy(values.data(), data.data() + begin, end - begin);
+  return values;
+}
+
+}  // namespace
+
+std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta) {
+  nlohmann::ordered_json header;
+  header["__metadata__"] = {{"format", "linac"}, {"linac", meta.dump()}};
+  size_t offset = 0;
+  for (const TensorView& tensor : tensors) {
+    header[tensor.name] = entry("F32", tensor.shape, offset, offset + tensor.values.size_bytes());
+    offset += tensor.values.size_bytes();
+  }
+  header[kDigestName] = entry("U8", {kDigestBytes}, offset, offset + kDigestBytes);
+  std::string text = header.dump();
+  text.resize((text.size() + kSizeBytes + kAlignment - 1) / kAlignment * kAlignment - kSizeBytes, ' ');
+
+  std::string bytes;
+  bytes.reserve(kSizeBytes + text.size() + offset + kDigestBytes);
+  const uint64_t size = text.size();
+  bytes.append(reinterpret_cast<const char*>(&size), kSizeBytes);  // little-endian, as every machine linac runs on
+  bytes += text;
+  for (const TensorView& tensor : tensors) {
+    bytes.append(reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size_bytes());
+  }
+  bytes += digest(bytes);
+  return bytes;
+}
+
+const std::vector<float>& TensorFile::find(const std::string& name, size_t size) const {
+  const auto found = tensors.find(name);
+  if (found == tensors.end())
+    throw data_error(fmt::format("[checkpoint] no tensor '{}'; was it written for another model?", name));
+  if (found->second.size() != size) {
+    throw data_error(
+        fmt::format("[checkpoint] tensor '{}' has {} values, the model needs {}", name, found->second.size(), size));
+  }
+  return found->second;
+}
+
+TensorFile decode_tensors(std::string_view bytes, const std::string& where) {
+  if (bytes.size() < kSizeBytes + kDigestBytes) damaged(where, "too short");
+  const std::string_view body = bytes.substr(0, bytes.size() - kDigestBytes);
+  if (digest(body) != bytes.substr(body.size())) damaged(where, "its checksum does not match: truncated or altered");
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), kSizeBytes);
+  if (header_bytes > kHeaderBytesMax || header_bytes > body.size() - kSizeBytes)
+    damaged(where, "impossible header size");
+  const std::string_view data = bytes.substr(kSizeBytes + header_bytes);
+  TensorFile file;
+  try {
+    const auto header = nlohmann::json::parse(bytes.substr(kSizeBytes, header_bytes));
+    for (const auto& [name, value] : header.items()) {
+      if (name == "__metadata__") {
+        file.meta = nlohmann::json::parse(value.at("linac").get<std::string>());
+      } else if (name != kDigestName) {
+        file.tensors[name] = floats_at(data, value.at("data_offsets"), where);
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    damaged(where, error.what());
+  }
+  return file;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,36 @@
+#pragma once
+// Named float tensors and a JSON text in one file of the safetensors format (huggingface.co/docs/safetensors: 8-byte
+// header size, JSON header, data), so that Python reads a checkpoint without linac. The last tensor, "_digest", is an
+// XXH3-128 of every byte before it: a truncated or altered file is noticed on load. Pure functions, thread-safe.
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linac::train {
+
+struct TensorView {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::span<const float> values;
+};
+
+/// The bytes of the file.
+std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta);
+
+struct TensorFile {
+  nlohmann::json meta;
+  std::map<std::string, std::vector<float>> tensors;
+
+  /// Throws a data error if there is no such tensor or it has another number of values.
+  const std::vector<float>& find(const std::string& name, size_t size) const;
+};
+
+/// Throws a data error (naming `where`) if the bytes are damaged in any way.
+TensorFile decode_tensors(std::string_view bytes, const std::string& where);
+
+}  // namespace linac::train
