@@ -10,7 +10,7 @@ The dump holds what linac computed, all float32, every phase with the same weigh
     loss/generation, loss/auxiliary, loss/angle, loss/ecal, loss/total   scalars, means over the batch
     grad/LAYER/WEIGHT                   of the total, for the updated network: D in d_*, G in g
     stats/LAYER/mean, stats/LAYER/variance   of its batch normalisations
-A phase may be absent, but at least one must be there. Exit status 1 if any tensor is beyond the limit.
+The reference computes in float64. A phase may be absent, but at least one must be there. Exit status 1 if any tensor is beyond the limit.
 """
 
 import argparse
@@ -30,7 +30,7 @@ PHASES = ("d_real", "d_fake", "g")
 def read_weights(file, network):
     tensors = {}
     for layer, group in file[f"{network}/weights"].items():
-        tensors[layer] = {name: reference.tf.constant(data[()], reference.tf.float32) for name, data in group.items()}
+        tensors[layer] = {name: reference.constant(data[()]) for name, data in group.items()}
     return tensors
 
 
@@ -44,7 +44,7 @@ def same_shapes(tensors, model):
 
 
 def tensor(group, name):
-    return reference.tf.constant(group[name][()], reference.tf.float32)
+    return reference.constant(group[name][()])
 
 
 def flatten(tree, prefix=""):
@@ -105,9 +105,11 @@ def check(path):
 def main():
     parser = argparse.ArgumentParser(description="compare a dumped training step with the TensorFlow reference")
     parser.add_argument("dump")
+    parser.add_argument("--float", default="float64", choices=("float32", "float64"), help="of the reference")
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     reference.use_threads(arguments.threads)
+    reference.use_float(arguments.float)
     rows = check(arguments.dump)
     for error, name, scale in rows:
         print(f"{'ok  ' if error <= LIMIT else 'FAIL'} {error:9.2e}  {name:45s} largest {scale:.4g}")

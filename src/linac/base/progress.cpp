@@ -146,8 +146,9 @@ void Progress::finish(std::string_view message) {
   if (finished_) return;
   erase();
   finished_ = true;
-  write(options_.out, fmt::format("{}: {} ({})\n", label_, message, format_duration(options_.now_s() - started_s_)));
   std::erase(live(), this);
+  if (message.empty()) return;
+  write(options_.out, fmt::format("{}: {} ({})\n", label_, message, format_duration(options_.now_s() - started_s_)));
 }
 
 void Progress::clear_line() {

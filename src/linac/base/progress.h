@@ -40,7 +40,8 @@ class Progress {
   /// Cheap enough for every step: draws at most every kProgressRedraw_s (plain: the first, then every
   /// kProgressPlainLine_s).
   void update(int64_t done, std::string_view detail);
-  /// Replaces the line by "label: message (time taken)" for good. Later calls do nothing.
+  /// Replaces the line by "label: message (time taken)" for good, by nothing if the message is empty. Later calls do
+  /// nothing.
   void finish(std::string_view message);
 
   /// Takes the line off the terminal until the next update.

@@ -129,6 +129,16 @@ TEST(Progress, OtherTextStaysApartFromTheBar) {
   EXPECT_EQ(text.find("too soon"), text.npos);
 }
 
+TEST(Progress, FinishWithoutAMessageLeavesNothing) {
+  Sheet sheet;
+  Clock clock;
+  Progress progress("x", 10, {.style = Progress::Style::kPlain, .out = sheet.file(), .now_s = clock.function()});
+  progress.finish("");
+  progress.finish("too late");
+  progress.update(5, "too late");
+  EXPECT_EQ(sheet.text(), "");
+}
+
 TEST(Progress, ClearedLineStaysAwayUntilTheNextUpdate) {
   Sheet sheet;
   Clock clock;

@@ -1,51 +1,14 @@
 // The body of plane_kernels_<isa>.cpp, compiled once an instruction set with its own flags. The including file defines,
-// in an anonymous namespace: Vec (lanes of float), kLanes, load, store, broadcast, add, multiply_add, kMaxChannels and
-// block_16 / unblock_16. Everything here is in an anonymous namespace and uses no templates of the standard library:
-// the linker must not hand a function built for one processor to code meant for another.
-//
-// Both loops keep a tile of sums in registers: `Rows` (cells along z, or taps) x `Channels` (output channels). The tile
-// is the same for all instruction sets, except that one with half the registers splits the channels in two; so each
-// sum has the same terms in the same order.
+// in an anonymous namespace: Vec (lanes of float), kLanes, load, store, broadcast, add, multiply_add, in_register,
+// kMaxChannels and block_16 / unblock_16. Everything here is in an anonymous namespace and uses no templates of the
+// standard library: the linker must not hand a function built for one processor to code meant for another.
+
+#include "linac/kernels/plane_tiles-inl.h"
 
 namespace linac::kernels {
 namespace {
 
-constexpr int64_t kTileChannels = 8;
-constexpr int64_t kTileRows[kTileChannels + 1] = {0, 12, 10, 6, 5, 4, 4, 3, 3};  // by the tile's channels
-constexpr int64_t kGradientTileBytes = 16 << 10;  // output gradients of a tile of rows: half of the L1 cache
-
-int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-int64_t larger(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
-/// `total` cut into the fewest parts of at most `most`, as even as can be.
-struct Parts {
-  int64_t total, count;
-  Parts(int64_t total, int64_t most) : total(total), count((total + most - 1) / most) {}
-  int64_t begin(int64_t i) const { return i * total / count; }
-  int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }
-};
-
-/// The output channels as tiles; tile_rows is what fits beside the widest of them in the largest register file.
-struct ChannelParts {
-  Parts wide;
-  int64_t halves;
-  int64_t tile_rows;
-  explicit ChannelParts(int64_t channels)
-      : wide(channels, kTileChannels),
-        halves(kMaxChannels < kTileChannels ? 2 : 1),
-        tile_rows(kTileRows[(channels + wide.count - 1) / wide.count]) {}
-  int64_t count() const { return wide.count * halves; }
-  int64_t begin(int64_t i) const {
-    const int64_t part = i / halves;
-    return wide.begin(part) + (i % halves) * ((wide.size(part) + 1) / 2);
-  }
-  int64_t end(int64_t i) const { return i % halves == halves - 1 ? wide.begin(i / halves + 1) : begin(i + 1); }
-  int64_t size(int64_t i) const { return end(i) - begin(i); }
-};
+constexpr int64_t kGradientRunBytes = 24 << 10;  // output gradients of a run of rows: they stay in the L1 cache
 
 void pack_weights(const PlaneShape& shape, const float* weights, float* packed) {
   const ChannelParts parts(shape.out_channels);
@@ -55,154 +18,6 @@ void pack_weights(const PlaneShape& shape, const float* weights, float* packed) 
     }
   }
 }
-
-/// One tile of outputs: cells z..z+Rows of row y, Channels channels from `out` on.
-struct ForwardTile {
-  const PlaneShape* shape;
-  const float* const* in;
-  const float* weights;  // packed, of these channels
-  const float* bias;     // of these channels, or null
-  float* out;
-  int64_t y, z;
-};
-
-template <int Rows, int Channels>
-void forward_tile(const ForwardTile& tile) {
-  const PlaneShape& shape = *tile.shape;
-  const int64_t step = shape.in_channels * kBlockEvents;
-  const int64_t ky_begin = larger(0, shape.offset_y - tile.y);
-  const int64_t ky_end = smaller(shape.kernel_y, shape.in_y + shape.offset_y - tile.y);
-  // The taps along z for which some cell of the tile meets data.
-  const int64_t j_begin = larger(0, shape.z_begin - (tile.z + Rows - 1)) * shape.in_channels;
-  const int64_t j_end = smaller(shape.kernel_z, shape.z_end - tile.z) * shape.in_channels;
-  for (int64_t lane = 0; lane < kBlockEvents; lane += kLanes) {
-    Vec sums[Rows][Channels];
-#pragma GCC unroll 16
-    for (int c = 0; c < Channels; ++c) {
-#pragma GCC unroll 16
-      for (int r = 0; r < Rows; ++r) sums[r][c] = broadcast(tile.bias == nullptr ? 0.0F : tile.bias[c]);
-    }
-    for (int64_t kx = 0; kx < shape.kernel_x; ++kx) {
-      if (tile.in[kx] == nullptr) continue;
-      for (int64_t ky = ky_begin; ky < ky_end; ++ky) {
-        const float* x = tile.in[kx] + (tile.y + ky - shape.offset_y) * shape.in_row() + tile.z * step + lane;
-        const float* w = tile.weights + (kx * shape.kernel_y + ky) * shape.kernel_z * shape.in_channels * Channels;
-        for (int64_t j = j_begin; j < j_end; ++j) {
-          Vec cells[Rows];
-#pragma GCC unroll 16
-          for (int r = 0; r < Rows; ++r) cells[r] = load(x + r * step + j * kBlockEvents);
-#pragma GCC unroll 16
-          for (int c = 0; c < Channels; ++c) {
-            const Vec weight = in_register(broadcast(w[j * Channels + c]));
-#pragma GCC unroll 16
-            for (int r = 0; r < Rows; ++r) sums[r][c] = multiply_add(cells[r], weight, sums[r][c]);
-          }
-        }
-      }
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
-      for (int c = 0; c < Channels; ++c)
-        store(tile.out + (r * shape.out_channels + c) * kBlockEvents + lane, sums[r][c]);
-    }
-  }
-}
-
-/// One tile of weight gradients: taps j..j+Rows along (z, in channel), Channels output channels, over a run of rows.
-struct GradientTile {
-  const float* in;        // first tap at the first cell of the first row
-  const float* gradient;  // first channel at the first cell of the first row
-  float* sums;            // [tap][out channel][16]
-  int64_t rows, cells;
-  int64_t in_row, in_step, gradient_row, gradient_step, sums_step;
-};
-
-template <int Rows, int Channels>
-void gradient_tile(const GradientTile& given) {
-  const GradientTile tile = given;  // a copy that the stores below cannot change
-#pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
-    for (int c = 0; c < Channels; ++c) __builtin_prefetch(tile.sums + r * tile.sums_step + c * kBlockEvents, 1);
-  }
-  for (int64_t lane = 0; lane < kBlockEvents; lane += kLanes) {
-    Vec sums[Rows][Channels];
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
-      for (int c = 0; c < Channels; ++c) sums[r][c] = broadcast(0.0F);
-    }
-    for (int64_t row = 0; row < tile.rows; ++row) {
-      const float* x = tile.in + row * tile.in_row + lane;
-      const float* g = tile.gradient + row * tile.gradient_row + lane;
-      for (int64_t z = 0; z < tile.cells; ++z, x += tile.in_step, g += tile.gradient_step) {
-        Vec cells[Rows];
-#pragma GCC unroll 16
-        for (int r = 0; r < Rows; ++r) cells[r] = load(x + r * kBlockEvents);
-#pragma GCC unroll 16
-        for (int c = 0; c < Channels; ++c) {
-          const Vec gradient = in_register(load(g + c * kBlockEvents));
-#pragma GCC unroll 16
-          for (int r = 0; r < Rows; ++r) sums[r][c] = multiply_add(cells[r], gradient, sums[r][c]);
-        }
-      }
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
-      for (int c = 0; c < Channels; ++c) {
-        float* const total = tile.sums + r * tile.sums_step + c * kBlockEvents + lane;
-        store(total, add(load(total), sums[r][c]));
-      }
-    }
-  }
-}
-
-constexpr int kMaxRows = 12;
-
-constexpr bool tile_exists(int64_t rows, int64_t channels) {
-  if (channels > kMaxChannels) return false;
-  // A half of c channels comes from a tile of at least 2c - 1.
-  return rows <= kTileRows[kMaxChannels < kTileChannels ? 2 * channels - 1 : channels];
-}
-
-struct ForwardEntry {
-  using Function = void (*)(const ForwardTile&);
-  template <int Rows, int Channels>
-  static constexpr Function get() {
-    if constexpr (tile_exists(Rows, Channels)) return forward_tile<Rows, Channels>;
-    return nullptr;
-  }
-};
-
-struct GradientEntry {
-  using Function = void (*)(const GradientTile&);
-  template <int Rows, int Channels>
-  static constexpr Function get() {
-    if constexpr (tile_exists(Rows, Channels)) return gradient_tile<Rows, Channels>;
-    return nullptr;
-  }
-};
-
-/// The tiles by [channels][rows]; null for those that no shape needs.
-template <class Entry>
-struct TileTable {
-  typename Entry::Function entries[kTileChannels + 1][kMaxRows + 1] = {};
-  constexpr TileTable() { fill<kMaxRows, kTileChannels>(); }
-
-  template <int Rows, int Channels>
-  constexpr void fill() {
-    entries[Channels][Rows] = Entry::template get<Rows, Channels>();
-    if constexpr (Rows > 1)
-      fill<Rows - 1, Channels>();
-    else if constexpr (Channels > 1)
-      fill<kMaxRows, Channels - 1>();
-  }
-};
-
-constexpr TileTable<ForwardEntry> kForwardTiles;
-constexpr TileTable<GradientEntry> kGradientTiles;
 
 void forward(const PlaneShape& shape, const float* const* in, const float* packed, const float* bias, float* out) {
   const ChannelParts channels(shape.out_channels);
@@ -261,7 +76,7 @@ void backward_weights(const PlaneShape& shape, const float* const* in, const flo
   const ChannelParts channels(shape.out_channels);
   const Parts taps(shape.kernel_z * shape.in_channels, channels.tile_rows);
   const TapOrder order(taps, shape.in_channels);
-  const int64_t run = larger(1, kGradientTileBytes / (shape.out_row() * static_cast<int64_t>(sizeof(float))));
+  const int64_t run = larger(1, kGradientRunBytes / (shape.out_row() * static_cast<int64_t>(sizeof(float))));
   GradientTile tile{};
   tile.cells = shape.out_z;
   tile.in_row = shape.in_row();

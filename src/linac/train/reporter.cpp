@@ -138,7 +138,10 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const data::Dataset&
 }
 
 nlohmann::json Reporter::provenance() const {
-  return {{"job", spec::to_yaml(job_)}, {"linac", kVersion}, {"libtorch", models::torch_version()}};
+  // Without the number of workers: the same training writes the same checkpoint, byte for byte.
+  spec::Job job = job_;
+  job.workers = 1;
+  return {{"job", spec::to_yaml(job)}, {"linac", kVersion}, {"libtorch", models::torch_version()}};
 }
 
 double Reporter::showers_per_second() const {

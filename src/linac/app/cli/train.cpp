@@ -101,7 +101,7 @@ int local_world_size(int world_size) {
 
 // One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes.
 void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous) {
-  log::set_tag(fmt::format("rank {}", rendezvous.rank));
+  if (rendezvous.world_size > 1) log::set_tag(fmt::format("rank {}", rendezvous.rank));
   spec::Job job = job_of(options);
   if (rendezvous.world_size > job.train.replicas) {
     throw user_error(

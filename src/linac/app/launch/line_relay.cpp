@@ -33,7 +33,9 @@ std::string LineRelay::take_line(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   kept_.emplace_back(line);
   if (kept_.size() > kKeptLines) kept_.pop_front();
-  return prefix_ + std::string(line) + "\n";
+  // A line of the worker's own log carries the tag already.
+  const bool tagged = line.find(prefix_.substr(0, prefix_.find_last_not_of(' ') + 1)) != std::string_view::npos;
+  return (tagged ? "" : prefix_) + std::string(line) + "\n";
 }
 
 }  // namespace linac::app

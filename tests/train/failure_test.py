@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What happens when things go wrong: collapse, rollback, a signal, a damaged checkpoint, workers that disagree, foreign launchers."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import runs
+from runs import check
+
+TINY = {**runs.SMALL, "train.replicas": 2, "data.test": "[]"}
+
+
+def collapse(root: pathlib.Path) -> None:
+    wild = {**TINY, "train.optimizer.lr": "1e18"}
+    text = runs.run(root / "collapse", wild, "--workers", "2", status=5)
+    check("the training collapsed" in text, "a collapsed run ends on all workers with exit status 5 and says so")
+    text = runs.run(root / "rollback", {**wild, "train.collapse.action": "rollback", "train.collapse.lr_factor": "1e-21"}, "--workers", "2")
+    check("back to epoch 1, step 0" in text, "rollback returns to the last good state and goes on")
+    kinds = [line["kind"] for line in runs.lines(root / "rollback")]
+    check(kinds.count("rollback") == 1 and kinds.count("step") == 6, "the books hold the rollback and every step once")
+
+
+def signalled(root: pathlib.Path) -> None:
+    out = root / "signal"
+    process = runs.start(out, TINY, "--workers", "2")
+    runs.wait_for_steps(out, process, 1)
+    process.send_signal(signal.SIGTERM)
+    check(process.wait(timeout=120) == 75, "SIGTERM: the run ends with exit status 75")
+    done = [line for line in runs.lines(out) if line["kind"] == "step"]
+    check(runs.newest_checkpoint(out).name == f"step-{len(done):010}.safetensors", "SIGTERM: the last finished step is in a checkpoint")
+    runs.run(out, TINY, "--resume", "--workers", "1")
+    runs.run(root / "calm", TINY, "--workers", "2")
+    check(runs.losses(out) == runs.losses(root / "calm"), "interrupted and resumed: every loss as without the signal")
+
+
+def damaged(root: pathlib.Path) -> None:
+    out = root / "calm"
+    newest = runs.newest_checkpoint(out)
+    wanted = newest.read_bytes()
+    newest.write_bytes(wanted[: len(wanted) // 2])
+    text = runs.run(out, TINY, "--resume", "--workers", "1")
+    check("damaged" in text and "resuming from" in text, "a truncated newest checkpoint is reported and the one before is used")
+    check(runs.newest_checkpoint(out).read_bytes() == wanted, "and the end is the same, byte for byte")
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int]) -> list[str]:
+    """Two ranks started as torchrun would, each with its own settings."""
+    port = str(free_port())
+    processes = []
+    for rank, mine in enumerate(settings):
+        variables = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        processes.append(subprocess.Popen(runs.arguments(root / out, mine), cwd=runs.ROOT, env=runs.environment(**variables), text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    texts = [process.communicate(timeout=600)[0] for process in processes]
+    got = [process.returncode for process in processes]
+    if got != status:
+        print(*texts, sep="\n")
+    check(got == status, f"{out}: exit status {got}")
+    return texts
+
+
+def launchers(root: pathlib.Path) -> None:
+    by_hand(root, "ranks", [TINY, TINY], [0, 0])
+    check(runs.losses(root / "ranks") == runs.losses(root / "calm"), "ranks started by hand give the same losses")
+    texts = by_hand(root, "disagree", [TINY, {**TINY, "train.seed": 7}], [2, 2])
+    check(all("rank 1 has another job" in text for text in texts), "workers with different jobs are refused, on every rank")
+
+
+def lost_worker(root: pathlib.Path) -> None:
+    out = root / "lost"
+    process = runs.start(out, {**TINY, "train.epochs": 50}, "--workers", "2")
+    runs.wait_for_steps(out, process, 1)
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    begin = time.monotonic()
+    os.kill(int(children[1]), signal.SIGKILL)
+    status = process.wait(timeout=120)
+    seconds = time.monotonic() - begin
+    log = pathlib.Path(f"{out}.log").read_text()
+    check(status == 128 + 9 and seconds < 60, f"a killed worker ends the run with exit status 137 ({seconds:.1f} s)")
+    check("rank 1" in log.strip().splitlines()[-1] or "rank 1" in log[-600:], "the message names the worker that died")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="linac-failure-") as folder:
+        root = pathlib.Path(folder)
+        collapse(root)
+        signalled(root)
+        launchers(root)
+        damaged(root)
+        lost_worker(root)
+
+
+main()

@@ -1,0 +1,100 @@
+"""What the training tests share: starting linac, reading what it wrote."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
+
+# Small: few events pass min_sum, so that an epoch with its test losses takes seconds.
+SMALL = {
+    "train.replicas": 4,
+    "train.batch": 1,
+    "train.epochs": 2,
+    "train.steps_per_epoch": 3,
+    "data.min_sum": 98,
+    "checkpoint.every_steps": 1,
+}
+
+
+def arguments(out: pathlib.Path, settings: dict, *extra: str) -> list[str]:
+    command = [LINAC, "train", "examples/demo.yaml", "--out", str(out), *extra]
+    for key, value in settings.items():
+        command += ["--set", f"{key}={value}"]
+    return command
+
+
+def environment(**variables: str) -> dict:
+    """Without the variables by which a launcher would be recognised."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG")}
+    return {**kept, **variables}
+
+
+def run(out: pathlib.Path, settings: dict, *extra: str, status: int = 0, **variables: str) -> str:
+    """Runs to the end; returns what it printed. Fails the test if the exit status is another one."""
+    done = subprocess.run(arguments(out, settings, *extra), cwd=ROOT, env=environment(**variables), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
+    if done.returncode != status:
+        print(done.stdout)
+        sys.exit(f"{' '.join(done.args)}: exit status {done.returncode}, expected {status}")
+    return done.stdout
+
+
+def start(out: pathlib.Path, settings: dict, *extra: str) -> subprocess.Popen:
+    """Starts a run in a process group of its own, its output in OUT.log."""
+    with open(f"{out}.log", "ab") as log:
+        return subprocess.Popen(arguments(out, settings, *extra), cwd=ROOT, env=environment(), stdout=log, stderr=log, start_new_session=True)
+
+
+def kill_tree(process: subprocess.Popen) -> None:
+    """kill -9 of the whole process tree, by the group that start() gave it."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def lines(out: pathlib.Path) -> list[dict]:
+    path = out / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def losses(out: pathlib.Path) -> list[dict]:
+    """The loss of every step and the losses of every epoch, without times."""
+    kept = []
+    for line in lines(out):
+        if line["kind"] == "step":
+            kept.append({key: line[key] for key in ("epoch", "step", "global_step", "lr", "loss")})
+        elif line["kind"] == "epoch":
+            kept.append({key: line[key] for key in ("epoch", "train", "test")})
+    return kept
+
+
+def newest_checkpoint(out: pathlib.Path) -> pathlib.Path:
+    return sorted((out / "checkpoints").glob("step-*.safetensors"))[-1]
+
+
+def wait_for_steps(out: pathlib.Path, process: subprocess.Popen, steps: int, limit_s: float = 600) -> None:
+    """Returns when the run has finished so many steps, or has ended."""
+    deadline = time.monotonic() + limit_s
+    while process.poll() is None and sum(line["kind"] == "step" for line in lines_so_far(out)) < steps:
+        if time.monotonic() > deadline:
+            kill_tree(process)
+            sys.exit(f"{out}: {steps} steps not reached in {limit_s} s")
+        time.sleep(0.05)
+
+
+def lines_so_far(out: pathlib.Path) -> list[dict]:
+    """Like lines(), while the last line may be half written."""
+    path = out / "metrics.jsonl"
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def check(holds: bool, what: str) -> None:
+    print(("ok    " if holds else "FAILED ") + what, flush=True)
+    if not holds:
+        sys.exit(1)
