@@ -54,6 +54,7 @@ def use_float(name):
     """"float64" makes a reference to measure others by. TensorFlow's float32 is none here: it sums the 10^5 cells of a
     batch statistic one after the other (1e-4), and the gradients through five normalisations magnify that to 1e-1."""
     keras.config.set_floatx(name)
+    keras.config.set_dtype_policy(name)
 
 
 def constant(value):

@@ -1,3 +1,4 @@
+#pragma once
 // The body of plane_kernels_<isa>.cpp, compiled once an instruction set with its own flags. The including file defines,
 // in an anonymous namespace: Vec (lanes of float), kLanes, load, store, broadcast, add, multiply_add, in_register,
 // kMaxChannels and block_16 / unblock_16. Everything here is in an anonymous namespace and uses no templates of the

@@ -1,3 +1,4 @@
+#pragma once
 // The tiles of the convolution's loops, included by plane_kernels-inl.h (see there). A tile of sums stays in registers:
 // `Rows` (cells along z, or taps) x `Channels` (output channels). The tile is the same for all instruction sets, except
 // that one with half the registers splits the channels in two; so each sum has the same terms in the same order.

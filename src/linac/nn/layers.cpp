@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "linac/base/error.h"
 #include "linac/graph/layers.h"
+#include "linac/nn/batch_norm.h"
 #include "linac/nn/direct_conv.h"
 #include "linac/nn/shower_heads.h"
 #include "linac/nn/upsample_conv.h"
@@ -80,16 +82,11 @@ at::Tensor batch_normalization(const LayerCall& call) {
   if (call.options.mode == Mode::kInference) {
     return at::batch_norm(x, gamma, beta, moving_mean, moving_variance, false, 0, epsilon, false);
   }
-  // With momentum 1 the scratch buffers receive this batch's mean and its unbiased variance; Keras's is the biased one.
-  at::Tensor mean = at::zeros_like(moving_mean), variance = at::ones_like(moving_variance);
-  const at::Tensor y = at::batch_norm(x, gamma, beta, mean, variance, true, 1, epsilon, false);
+  BatchMoments moments;
+  const at::Tensor y = batch_norm_training(x, gamma, beta, epsilon, moments);
   if (!call.batch_mean.empty()) {
-    const double n = static_cast<double>(x.numel() / x.size(1));
-    const auto *means = mean.const_data_ptr<float>(), *variances = variance.const_data_ptr<float>();
-    for (size_t c = 0; c < call.batch_mean.size(); ++c) {
-      call.batch_mean[c] = means[c];
-      call.batch_variance[c] = static_cast<float>(variances[c] * ((n - 1) / n));
-    }
+    std::copy(moments.mean.begin(), moments.mean.end(), call.batch_mean.begin());
+    std::copy(moments.variance.begin(), moments.variance.end(), call.batch_variance.begin());
   }
   return y;
 }

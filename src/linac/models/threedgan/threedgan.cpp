@@ -212,6 +212,16 @@ std::array<float, kLossParts> ThreeDGan::test_losses(const graph::Parameters& di
       losses(outputs, {labels, column(batch.energy), column(batch.angle), column(batch.ecal)}, event_weight));
 }
 
+std::vector<std::vector<float>> ThreeDGan::heads(const graph::Parameters& discriminator,
+                                                 std::span<const float> images) const {
+  const at::NoGradGuard no_gradient;
+  const nn::Weights weights = nn::make_weights(networks_->discriminator.graph(), discriminator, nn::Gradients::kNone);
+  std::vector<std::vector<float>> values;
+  for (const at::Tensor& output : networks_->discriminator.run(weights, {images_tensor(images)}, {}))
+    values.push_back(copied(output));
+  return values;
+}
+
 void ThreeDGan::record(Trace* trace) {
   current_trace = trace;
 }

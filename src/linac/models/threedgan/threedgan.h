@@ -76,6 +76,9 @@ class ThreeDGan {
   std::array<float, kLossParts> test_losses(const graph::Parameters& discriminator, const Batch& batch,
                                             std::span<const float> images, float label, double event_weight) const;
 
+  /// The discriminator's outputs in inference mode, in its order, one value an event.
+  std::vector<std::vector<float>> heads(const graph::Parameters& discriminator, std::span<const float> images) const;
+
   /// Everything a comparison with another implementation needs (tests): outputs of the discriminator and dropout
   /// multipliers.
   struct Trace {

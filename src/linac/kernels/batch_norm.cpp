@@ -1,0 +1,147 @@
+#include "linac/kernels/batch_norm.h"
+
+#include <algorithm>
+#include <vector>
+
+// Element-wise float work without fused multiply-add: the clones give the same bits.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define LINAC_FLOAT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define LINAC_FLOAT_CLONES
+#endif
+
+namespace linac::kernels {
+namespace {
+
+constexpr int64_t kRowsInLine = 16;    // a line of 16 rows fills whole vectors whatever the number of channels
+constexpr int64_t kLinesInFloat = 32;  // lines added in float before they go to double
+
+// Per-channel values repeated over a line.
+std::vector<float> line_of(std::span<const float> channels) {
+  std::vector<float> line;
+  for (int64_t row = 0; row < kRowsInLine; ++row) line.insert(line.end(), channels.begin(), channels.end());
+  return line;
+}
+
+// Adds the line's columns to their channels, from the first row to the last.
+void fold(const std::vector<float>& line, std::span<double> sums) {
+  for (size_t i = 0; i < line.size(); ++i) sums[i % sums.size()] += line[i];
+}
+
+LINAC_FLOAT_CLONES
+void add_squares(const float* __restrict__ x, const float* __restrict__ mean, int64_t size, float* __restrict__ sum) {
+  for (int64_t i = 0; i < size; ++i) {
+    const float difference = x[i] - mean[i];
+    sum[i] += difference * difference;
+  }
+}
+
+LINAC_FLOAT_CLONES
+void add_values(const float* __restrict__ x, int64_t size, float* __restrict__ sum) {
+  for (int64_t i = 0; i < size; ++i) sum[i] += x[i];
+}
+
+LINAC_FLOAT_CLONES
+void add_products(const float* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ gradient,
+                  int64_t size, float* __restrict__ sum, float* __restrict__ sum_product) {
+  for (int64_t i = 0; i < size; ++i) {
+    sum[i] += gradient[i];
+    sum_product[i] += gradient[i] * (x[i] - mean[i]);
+  }
+}
+
+LINAC_FLOAT_CLONES
+void scale_shift_line(const float* x, const float* __restrict__ scale, const float* __restrict__ shift, int64_t size,
+                      float* y) {
+  for (int64_t i = 0; i < size; ++i) y[i] = x[i] * scale[i] + shift[i];
+}
+
+LINAC_FLOAT_CLONES
+void gradient_line(const float* __restrict__ x, const float* __restrict__ gradient, const float* __restrict__ a,
+                   const float* __restrict__ b, const float* __restrict__ c, int64_t size, float* __restrict__ out) {
+  for (int64_t i = 0; i < size; ++i) out[i] = gradient[i] * a[i] + x[i] * b[i] + c[i];
+}
+
+// Calls line(offset, size) for each line of rows, and flush() after every kLinesInFloat of them and at the end.
+template <class Line, class Flush>
+void for_each_line(int64_t rows, int64_t channels, const Line& line, const Flush& flush) {
+  const int64_t size = rows * channels, step = kRowsInLine * channels;
+  int64_t lines = 0;
+  for (int64_t offset = 0; offset < size; offset += step) {
+    line(offset, std::min(step, size - offset));
+    if (++lines % kLinesInFloat == 0) flush();
+  }
+  flush();
+}
+
+}  // namespace
+
+void channel_moments(const float* x, int64_t rows, std::span<double> mean, std::span<double> variance) {
+  const auto channels = static_cast<int64_t>(mean.size());
+  std::vector<float> line(static_cast<size_t>(kRowsInLine * channels));
+  const auto total = [&](std::span<double> sums, const auto& add) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for_each_line(rows, channels, add, [&] {
+      fold(line, sums);
+      std::fill(line.begin(), line.end(), 0.0F);
+    });
+    for (double& sum : sums) sum /= static_cast<double>(rows);
+  };
+  total(mean, [&](int64_t offset, int64_t size) { add_values(x + offset, size, line.data()); });
+  const std::vector<float> mean_line = line_of(std::vector<float>(mean.begin(), mean.end()));
+  total(variance, [&](int64_t offset, int64_t size) { add_squares(x + offset, mean_line.data(), size, line.data()); });
+}
+
+void channel_scale_shift(const float* x, int64_t rows, std::span<const float> scale, std::span<const float> shift,
+                         float* y) {
+  const std::vector<float> scale_line = line_of(scale), shift_line = line_of(shift);
+  for_each_line(
+      rows, static_cast<int64_t>(scale.size()),
+      [&](int64_t offset, int64_t size) {
+        scale_shift_line(x + offset, scale_line.data(), shift_line.data(), size, y + offset);
+      },
+      [] {});
+}
+
+void batch_norm_backward(const float* x, const float* y_gradient, int64_t rows, std::span<const double> mean,
+                         std::span<const double> inverse_deviation, std::span<const float> gamma,
+                         const BatchNormGradients& out) {
+  const size_t channels = mean.size();
+  const auto line_floats = static_cast<size_t>(kRowsInLine) * channels;
+  const std::vector<float> mean_line = line_of(std::vector<float>(mean.begin(), mean.end()));
+  std::vector<float> sum(line_floats), sum_product(line_floats);
+  std::fill(out.gamma.begin(), out.gamma.end(), 0.0);
+  std::fill(out.beta.begin(), out.beta.end(), 0.0);
+  for_each_line(
+      rows, static_cast<int64_t>(channels),
+      [&](int64_t offset, int64_t size) {
+        add_products(x + offset, mean_line.data(), y_gradient + offset, size, sum.data(), sum_product.data());
+      },
+      [&] {
+        fold(sum, out.beta);
+        fold(sum_product, out.gamma);
+        std::fill(sum.begin(), sum.end(), 0.0F);
+        std::fill(sum_product.begin(), sum_product.end(), 0.0F);
+      });
+  // x_gradient = gamma s (g - mean(g) - xhat mean(g xhat)) with xhat = (x - mean) s, written as g a + x b + c.
+  std::vector<float> a(channels), b(channels), c(channels);
+  const auto n = static_cast<double>(rows);
+  for (size_t i = 0; i < channels; ++i) {
+    out.gamma[i] *= inverse_deviation[i];
+    const double factor = gamma[i] * inverse_deviation[i], slope = factor * inverse_deviation[i] * out.gamma[i] / n;
+    a[i] = static_cast<float>(factor);
+    b[i] = static_cast<float>(-slope);
+    c[i] = static_cast<float>(slope * mean[i] - factor * out.beta[i] / n);
+  }
+  const std::vector<float> a_line = line_of(a), b_line = line_of(b), c_line = line_of(c);
+  for_each_line(
+      rows, static_cast<int64_t>(channels),
+      [&](int64_t offset, int64_t size) {
+        gradient_line(x + offset, y_gradient + offset, a_line.data(), b_line.data(), c_line.data(), size,
+                      out.x + offset);
+      },
+      [] {});
+}
+
+}  // namespace linac::kernels

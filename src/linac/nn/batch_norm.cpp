@@ -1,0 +1,84 @@
+#include "linac/nn/batch_norm.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+
+#include "linac/kernels/batch_norm.h"
+
+namespace linac::nn {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::Tensor rows_of(const at::Tensor& x_NCXYZ) {
+  return x_NCXYZ.contiguous(at::MemoryFormat::ChannelsLast3d);
+}
+
+std::span<const float> floats(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+}
+
+at::Tensor to_tensor(const std::vector<double>& values) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
+  return tensor;
+}
+
+std::vector<double> inverse_deviation(const BatchMoments& moments, double epsilon) {
+  std::vector<double> result;
+  for (const double variance : moments.variance) result.push_back(1 / std::sqrt(variance + epsilon));
+  return result;
+}
+
+class BatchNorm : public torch::autograd::Function<BatchNorm> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x_NCXYZ, const at::Tensor& gamma,
+                            const at::Tensor& beta, double epsilon, BatchMoments* moments) {
+    const at::Tensor x = rows_of(x_NCXYZ);
+    const auto channels = static_cast<size_t>(x.size(1));
+    const int64_t rows = x.numel() / x.size(1);
+    moments->mean.resize(channels);
+    moments->variance.resize(channels);
+    kernels::channel_moments(x.const_data_ptr<float>(), rows, moments->mean, moments->variance);
+    const std::vector<double> inverse = inverse_deviation(*moments, epsilon);
+    std::vector<float> scale(channels), shift(channels);
+    for (size_t c = 0; c < channels; ++c) {
+      const double factor = floats(gamma)[c] * inverse[c];
+      scale[c] = static_cast<float>(factor);
+      shift[c] = static_cast<float>(floats(beta)[c] - moments->mean[c] * factor);
+    }
+    at::Tensor y = at::empty_like(x);
+    kernels::channel_scale_shift(x.const_data_ptr<float>(), rows, scale, shift, y.mutable_data_ptr<float>());
+    context->save_for_backward({x, gamma});
+    context->saved_data["mean"] = moments->mean;
+    context->saved_data["inverse_deviation"] = inverse;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &gamma = saved[1];
+    const at::Tensor y_gradient = rows_of(gradients[0]);
+    const auto mean = context->saved_data["mean"].toDoubleVector(),
+               inverse = context->saved_data["inverse_deviation"].toDoubleVector();
+    std::vector<double> gamma_gradient(mean.size()), beta_gradient(mean.size());
+    at::Tensor x_gradient = at::empty_like(x);
+    kernels::batch_norm_backward(x.const_data_ptr<float>(), y_gradient.const_data_ptr<float>(), x.numel() / x.size(1),
+                                 mean, inverse, floats(gamma),
+                                 {gamma_gradient, beta_gradient, x_gradient.mutable_data_ptr<float>()});
+    return {x_gradient, to_tensor(gamma_gradient), to_tensor(beta_gradient), at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor batch_norm_training(const at::Tensor& x_NCXYZ, const at::Tensor& gamma, const at::Tensor& beta,
+                               double epsilon, BatchMoments& moments) {
+  const int64_t channels = x_NCXYZ.size(1);
+  return BatchNorm::apply(x_NCXYZ, gamma.defined() ? gamma : at::ones({channels}),
+                          beta.defined() ? beta : at::zeros({channels}), epsilon, &moments);
+}
+
+}  // namespace linac::nn

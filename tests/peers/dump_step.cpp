@@ -1,0 +1,188 @@
+// Writes what one training step computes, and the exported networks with values to check them by, for the Python peers:
+//   dump_step FOLDER -> step.h5 (layout: test_reference.py), generator.keras, discriminator.keras, values.h5
+//   (test_keras_export.py)
+
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "linac/base/error.h"
+#include "linac/data/dataset.h"
+#include "linac/models/threedgan/threedgan.h"
+#include "linac/models/torch_threads.h"
+#include "linac/train/model_file.h"
+
+namespace {
+
+using linac::models::threedgan::Batch;
+using linac::models::threedgan::Contribution;
+using linac::models::threedgan::kLossNames;
+using linac::models::threedgan::kLossParts;
+using linac::models::threedgan::Phase;
+using linac::models::threedgan::ThreeDGan;
+
+constexpr int64_t kEvents = 12;  // fills the lanes of linac's own convolutions well enough that they are taken
+constexpr uint64_t kSeed = 11;
+
+// A small HDF5 file of float arrays; groups on the way to a name are made.
+class FloatFile {
+ public:
+  explicit FloatFile(const std::string& path)
+      : file_(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) {
+    LINAC_CHECK(file_ >= 0);
+  }
+  ~FloatFile() { H5Fclose(file_); }
+  FloatFile(const FloatFile&) = delete;
+  FloatFile& operator=(const FloatFile&) = delete;
+
+  void write(const std::string& name, const std::vector<int64_t>& shape, std::span<const float> values) {
+    LINAC_CHECK(std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()) ==
+                static_cast<int64_t>(values.size()));
+    const std::vector<hsize_t> extents(shape.begin(), shape.end());
+    const hid_t links = H5Pcreate(H5P_LINK_CREATE),
+                space = H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr);
+    H5Pset_create_intermediate_group(links, 1);
+    const hid_t set = H5Dcreate2(file_, name.c_str(), H5T_NATIVE_FLOAT, space, links, H5P_DEFAULT, H5P_DEFAULT);
+    LINAC_CHECK(set >= 0 && H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Pclose(links);
+  }
+
+ private:
+  hid_t file_;
+};
+
+void write_layout(FloatFile& file, const std::string& prefix, const linac::graph::Layout& layout,
+                  std::span<const float> buffer) {
+  for (const linac::graph::Slot& slot : layout.slots) {
+    file.write(prefix + slot.name, slot.shape,
+               buffer.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size)));
+  }
+}
+
+// "bn_1/moving_mean" -> "bn_1/mean"
+linac::graph::Layout batch_names(linac::graph::Layout layout) {
+  for (linac::graph::Slot& slot : layout.slots)
+    slot.name.erase(slot.name.find("moving_"), std::string("moving_").size());
+  return layout;
+}
+
+void write_weights(FloatFile& file, const std::string& prefix, const linac::graph::Parameters& parameters) {
+  write_layout(file, prefix, parameters.trainable_layout, parameters.trainable);
+  write_layout(file, prefix, parameters.statistics_layout, parameters.statistics);
+}
+
+void write_phase(FloatFile& file, const std::string& prefix, const linac::graph::Graph& discriminator,
+                 const linac::graph::Parameters& updated, const Batch& batch, const ThreeDGan::Trace& trace,
+                 const Contribution& contribution) {
+  const auto n = static_cast<int64_t>(batch.size());
+  file.write(prefix + "label", {n}, trace.label);
+  file.write(prefix + "energy", {n}, batch.energy);
+  file.write(prefix + "angle", {n}, batch.angle);
+  file.write(prefix + "ecal", {n}, batch.ecal);
+  size_t mask = 0;
+  for (const linac::graph::Node& node : discriminator.nodes) {
+    if (node.op != "Dropout") continue;
+    std::vector<int64_t> shape{n};
+    shape.insert(shape.end(), node.output.begin(), node.output.end());
+    file.write(prefix + "dropout/" + node.name, shape, trace.dropout_masks.at(mask++));
+  }
+  for (size_t i = 0; i < trace.outputs.size(); ++i) {
+    const auto& node = discriminator.nodes[static_cast<size_t>(discriminator.outputs[i])];
+    file.write(prefix + "out/" + node.name, {n}, trace.outputs[i]);
+  }
+  for (size_t i = 0; i < kLossParts; ++i)
+    file.write(prefix + "loss/" + kLossNames[i], {}, std::span(&contribution.losses[i], 1));
+  write_layout(file, prefix + "grad/", updated.trainable_layout, contribution.gradient);
+  write_layout(file, prefix + "stats/", batch_names(updated.statistics_layout), contribution.statistics);
+}
+
+// Weights away from their initial zeros and ones, so that no layer is trivial.
+void disturb(linac::graph::Parameters& parameters, uint32_t lane) {
+  for (const linac::graph::Slot& slot : parameters.trainable_layout.slots) {
+    if (slot.name.ends_with("kernel")) continue;
+    const auto values = parameters.values(slot.name);
+    std::vector<float> noise(values.size());
+    linac::fill_normal({.seed = kSeed, .stream = linac::Stream::kInit, .lane = lane++}, noise);
+    for (size_t i = 0; i < values.size(); ++i) values[i] += 0.05F * noise[i];
+  }
+}
+
+void dump_step(const std::string& path, const ThreeDGan& model, const linac::graph::Parameters& generator,
+               const linac::graph::Parameters& discriminator, const linac::data::SampleBatch& samples) {
+  const Batch batch{samples.image, samples.energy, samples.angle, samples.ecal};
+  const ThreeDGan::StepOptions options{.key = {.seed = kSeed}, .event_weight = 1.0 / kEvents, .flip = 0.3};
+  FloatFile file(path);
+  write_weights(file, "generator/weights/", generator);
+  write_weights(file, "discriminator/weights/", discriminator);
+  const std::vector<int64_t> image_shape{kEvents, samples.shape.x, samples.shape.y, samples.shape.z};
+  const auto fakes = model.sampler().run(generator, model.fake_latents(batch, options.key));
+  for (const bool real : {true, false}) {
+    const std::string prefix = real ? "phases/d_real/" : "phases/d_fake/";
+    const std::span<const float> images = real ? batch.image : fakes;
+    ThreeDGan::Trace trace;
+    ThreeDGan::record(&trace);
+    const auto contribution = model.discriminator_step(
+        discriminator, batch, images, real ? Phase::kRealDiscriminator : Phase::kFakeDiscriminator, options);
+    ThreeDGan::record(nullptr);
+    file.write(prefix + "image", image_shape, images);
+    write_phase(file, prefix, model.discriminator(), discriminator, batch, trace, contribution);
+  }
+  ThreeDGan::Trace trace;
+  ThreeDGan::record(&trace);
+  const auto contribution = model.generator_step(generator, discriminator, batch, Phase::kFirstGenerator, options);
+  ThreeDGan::record(nullptr);
+  const auto latent = static_cast<int64_t>(trace.latents.size()) / kEvents;
+  file.write("phases/g/latent", {kEvents, latent}, trace.latents);
+  file.write("phases/g/out/image", image_shape, trace.image);
+  write_phase(file, "phases/g/", model.discriminator(), generator, batch, trace, contribution);
+}
+
+void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, const linac::graph::Parameters& generator,
+                 const linac::graph::Parameters& discriminator, const linac::data::SampleBatch& samples) {
+  constexpr int64_t n = 8;
+  const size_t cells = static_cast<size_t>(n * samples.shape.cells());
+  const linac::spec::Job job;
+  linac::train::export_generator(job, generator, folder / "generator.keras");
+  linac::train::export_discriminator(job, discriminator, folder / "discriminator.keras");
+  const auto first = [](const std::vector<float>& values) { return std::span(values).first(n); };
+  const Batch batch{std::span(samples.image).first(cells), first(samples.energy), first(samples.angle),
+                    first(samples.ecal)};
+  const auto latents = model.sampler().latents(batch.energy, batch.angle, {.seed = 3, .stream = linac::Stream::kNoise});
+  // Through the file and back, as `linac generate --model FILE.keras` does.
+  const auto reread = linac::train::load_generator(folder / "generator.keras");
+  const linac::models::threedgan::Generator sampler(reread.graph);
+  const auto heads = model.heads(discriminator, batch.image);
+  FloatFile file((folder / "values.h5").string());
+  file.write("latent", {n, static_cast<int64_t>(latents.size()) / n}, latents);
+  file.write("image", {n, samples.shape.x, samples.shape.y, samples.shape.z}, sampler.run(reread.parameters, latents));
+  file.write("d_image", {n, samples.shape.x, samples.shape.y, samples.shape.z}, batch.image);
+  file.write("d_generation", {n}, heads[0]);
+  file.write("d_auxiliary", {n}, heads[1]);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  LINAC_CHECK(argc == 2);
+  const std::filesystem::path folder = argv[1];
+  std::filesystem::create_directories(folder);
+  linac::models::use_threads(1);
+  const auto dataset = linac::data::Dataset::open({"data/showers-train.h5"}, {}, {});
+  std::vector<int64_t> events(kEvents);
+  std::iota(events.begin(), events.end(), 0);
+  linac::data::SampleBatch samples;
+  dataset->read(events, samples);
+  const ThreeDGan model(256, 0.85);
+  auto generator = model.initial_generator(kSeed), discriminator = model.initial_discriminator(kSeed);
+  disturb(generator, 1000);
+  disturb(discriminator, 2000);
+  dump_step((folder / "step.h5").string(), model, generator, discriminator, samples);
+  dump_export(folder, model, generator, discriminator, samples);
+  return 0;
+}
