@@ -147,7 +147,8 @@ void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, co
                  const linac::graph::Parameters& discriminator, const linac::data::SampleBatch& samples) {
   constexpr int64_t n = 8;
   const size_t cells = static_cast<size_t>(n * samples.shape.cells());
-  const linac::spec::Job job;
+  linac::spec::Job job;
+  job.data.train = {"data/showers-train.h5"};
   linac::train::export_generator(job, generator, folder / "generator.keras");
   linac::train::export_discriminator(job, discriminator, folder / "discriminator.keras");
   const auto first = [](const std::vector<float>& values) { return std::span(values).first(n); };

@@ -52,15 +52,21 @@ void add_products(const float* __restrict__ x, const float* __restrict__ mean, c
 }
 
 LINAC_FLOAT_CLONES
-void scale_shift_line(const float* x, const float* __restrict__ scale, const float* __restrict__ shift, int64_t size,
-                      float* y) {
-  for (int64_t i = 0; i < size; ++i) y[i] = x[i] * scale[i] + shift[i];
+void normalize_line(const float* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ scale,
+                    const float* __restrict__ shift, int64_t size, float* __restrict__ y) {
+  for (int64_t i = 0; i < size; ++i) y[i] = (x[i] - mean[i]) * scale[i] + shift[i];
 }
 
+struct GradientLines {
+  const float *mean, *gradient_mean, *slope, *factor;
+};
+
 LINAC_FLOAT_CLONES
-void gradient_line(const float* __restrict__ x, const float* __restrict__ gradient, const float* __restrict__ a,
-                   const float* __restrict__ b, const float* __restrict__ c, int64_t size, float* __restrict__ out) {
-  for (int64_t i = 0; i < size; ++i) out[i] = gradient[i] * a[i] + x[i] * b[i] + c[i];
+void gradient_line(const float* __restrict__ x, const float* __restrict__ gradient, const GradientLines& line,
+                   int64_t size, float* __restrict__ out) {
+  const float* __restrict__ mean = line.mean, * __restrict__ gradient_mean = line.gradient_mean, * __restrict__ slope = line.slope, * __restrict__ factor = line.factor;
+  for (int64_t i = 0; i < size; ++i)
+    out[i] = ((gradient[i] - gradient_mean[i]) - (x[i] - mean[i]) * slope[i]) * factor[i];
 }
 
 // Calls line(offset, size) for each line of rows, and flush() after every kLinesInFloat of them and at the end.
@@ -93,13 +99,14 @@ void channel_moments(const float* x, int64_t rows, std::span<double> mean, std::
   total(variance, [&](int64_t offset, int64_t size) { add_squares(x + offset, mean_line.data(), size, line.data()); });
 }
 
-void channel_scale_shift(const float* x, int64_t rows, std::span<const float> scale, std::span<const float> shift,
-                         float* y) {
+void channel_normalize(const float* x, int64_t rows, std::span<const double> mean, std::span<const float> scale,
+                       std::span<const float> shift, float* y) {
+  const std::vector<float> mean_line = line_of(std::vector<float>(mean.begin(), mean.end()));
   const std::vector<float> scale_line = line_of(scale), shift_line = line_of(shift);
   for_each_line(
       rows, static_cast<int64_t>(scale.size()),
       [&](int64_t offset, int64_t size) {
-        scale_shift_line(x + offset, scale_line.data(), shift_line.data(), size, y + offset);
+        normalize_line(x + offset, mean_line.data(), scale_line.data(), shift_line.data(), size, y + offset);
       },
       [] {});
 }
@@ -124,22 +131,22 @@ void batch_norm_backward(const float* x, const float* y_gradient, int64_t rows, 
         std::fill(sum.begin(), sum.end(), 0.0F);
         std::fill(sum_product.begin(), sum_product.end(), 0.0F);
       });
-  // x_gradient = gamma s (g - mean(g) - xhat mean(g xhat)) with xhat = (x - mean) s, written as g a + x b + c.
-  std::vector<float> a(channels), b(channels), c(channels);
+  // x_gradient = gamma s ((g - mean(g)) - (x - mean) s mean(g xhat)) with xhat = (x - mean) s
+  std::vector<float> gradient_mean(channels), slope(channels), factor(channels);
   const auto n = static_cast<double>(rows);
   for (size_t i = 0; i < channels; ++i) {
     out.gamma[i] *= inverse_deviation[i];
-    const double factor = gamma[i] * inverse_deviation[i], slope = factor * inverse_deviation[i] * out.gamma[i] / n;
-    a[i] = static_cast<float>(factor);
-    b[i] = static_cast<float>(-slope);
-    c[i] = static_cast<float>(slope * mean[i] - factor * out.beta[i] / n);
+    gradient_mean[i] = static_cast<float>(out.beta[i] / n);
+    slope[i] = static_cast<float>(inverse_deviation[i] * out.gamma[i] / n);
+    factor[i] = static_cast<float>(gamma[i] * inverse_deviation[i]);
   }
-  const std::vector<float> a_line = line_of(a), b_line = line_of(b), c_line = line_of(c);
+  const std::vector<float> gradient_mean_line = line_of(gradient_mean), slope_line = line_of(slope),
+                           factor_line = line_of(factor);
+  const GradientLines lines{mean_line.data(), gradient_mean_line.data(), slope_line.data(), factor_line.data()};
   for_each_line(
       rows, static_cast<int64_t>(channels),
       [&](int64_t offset, int64_t size) {
-        gradient_line(x + offset, y_gradient + offset, a_line.data(), b_line.data(), c_line.data(), size,
-                      out.x + offset);
+        gradient_line(x + offset, y_gradient + offset, lines, size, out.x + offset);
       },
       [] {});
 }

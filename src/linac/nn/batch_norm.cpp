@@ -43,14 +43,11 @@ class BatchNorm : public torch::autograd::Function<BatchNorm> {
     moments->variance.resize(channels);
     kernels::channel_moments(x.const_data_ptr<float>(), rows, moments->mean, moments->variance);
     const std::vector<double> inverse = inverse_deviation(*moments, epsilon);
-    std::vector<float> scale(channels), shift(channels);
-    for (size_t c = 0; c < channels; ++c) {
-      const double factor = floats(gamma)[c] * inverse[c];
-      scale[c] = static_cast<float>(factor);
-      shift[c] = static_cast<float>(floats(beta)[c] - moments->mean[c] * factor);
-    }
+    std::vector<float> scale(channels);
+    for (size_t c = 0; c < channels; ++c) scale[c] = static_cast<float>(floats(gamma)[c] * inverse[c]);
     at::Tensor y = at::empty_like(x);
-    kernels::channel_scale_shift(x.const_data_ptr<float>(), rows, scale, shift, y.mutable_data_ptr<float>());
+    kernels::channel_normalize(x.const_data_ptr<float>(), rows, moments->mean, scale, floats(beta),
+                               y.mutable_data_ptr<float>());
     context->save_for_backward({x, gamma});
     context->saved_data["mean"] = moments->mean;
     context->saved_data["inverse_deviation"] = inverse;
