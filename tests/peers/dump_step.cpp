@@ -102,14 +102,21 @@ void write_phase(FloatFile& file, const std::string& prefix, const linac::graph:
   write_layout(file, prefix + "stats/", batch_names(updated.statistics_layout), contribution.statistics);
 }
 
-// Weights away from their initial zeros and ones, so that no layer is trivial.
-void disturb(linac::graph::Parameters& parameters, uint32_t lane) {
+// Weights away from their initial zeros and ones, so that no layer is trivial. The biases of the convolutions keep the
+// activations' inputs away from their kinks: there single and double precision disagree about the side, and each such
+// cell changes a gradient by a finite step.
+void disturb(linac::graph::Parameters& parameters, bool both_sides, uint32_t lane) {
+  constexpr float kBias = 6;
   for (const linac::graph::Slot& slot : parameters.trainable_layout.slots) {
     if (slot.name.ends_with("kernel")) continue;
+    const bool convolution = slot.name.starts_with("conv") && slot.size > 1;
     const auto values = parameters.values(slot.name);
     std::vector<float> noise(values.size());
     linac::fill_normal({.seed = kSeed, .stream = linac::Stream::kInit, .lane = lane++}, noise);
-    for (size_t i = 0; i < values.size(); ++i) values[i] += 0.05F * noise[i];
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float bias = convolution ? (both_sides && i % 2 == 1 ? -kBias : kBias) : 0;
+      values[i] += bias + 0.05F * noise[i];
+    }
   }
 }
 
@@ -122,9 +129,13 @@ void dump_step(const std::string& path, const ThreeDGan& model, const linac::gra
   write_weights(file, "discriminator/weights/", discriminator);
   const std::vector<int64_t> image_shape{kEvents, samples.shape.x, samples.shape.y, samples.shape.z};
   const auto fakes = model.sampler().run(generator, model.fake_latents(batch, options.key));
+  // Not a shower: energy in every cell, for the same reason as the biases (disturb).
+  std::vector<float> dense(batch.image.size());
+  linac::fill_uniform({.seed = kSeed}, dense);
+  for (float& cell : dense) cell = 0.5F + 0.5F * cell;
   for (const bool real : {true, false}) {
     const std::string prefix = real ? "phases/d_real/" : "phases/d_fake/";
-    const std::span<const float> images = real ? batch.image : fakes;
+    const std::span<const float> images = real ? std::span<const float>(dense) : fakes;
     ThreeDGan::Trace trace;
     ThreeDGan::record(&trace);
     const auto contribution = model.discriminator_step(
@@ -181,8 +192,8 @@ int main(int argc, char** argv) {
   dataset->read(events, samples);
   const ThreeDGan model(256, 0.85);
   auto generator = model.initial_generator(kSeed), discriminator = model.initial_discriminator(kSeed);
-  disturb(generator, 1000);
-  disturb(discriminator, 2000);
+  disturb(generator, false, 1000);  // the other side of a ReLU is dead
+  disturb(discriminator, true, 2000);
   dump_step((folder / "step.h5").string(), model, generator, discriminator, samples);
   dump_export(folder, model, generator, discriminator, samples);
   return 0;

@@ -17,7 +17,7 @@ SMALL = {
     "train.batch": 1,
     "train.epochs": 2,
     "train.steps_per_epoch": 3,
-    "data.min_sum": 98,
+    "data.min_sum": 92,
     "checkpoint.every_steps": 1,
 }
 
