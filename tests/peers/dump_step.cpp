@@ -128,14 +128,16 @@ void dump_step(const std::string& path, const ThreeDGan& model, const linac::gra
   write_weights(file, "generator/weights/", generator);
   write_weights(file, "discriminator/weights/", discriminator);
   const std::vector<int64_t> image_shape{kEvents, samples.shape.x, samples.shape.y, samples.shape.z};
-  const auto fakes = model.sampler().run(generator, model.fake_latents(batch, options.key));
-  // Not a shower: energy in every cell, for the same reason as the biases (disturb).
-  std::vector<float> dense(batch.image.size());
-  linac::fill_uniform({.seed = kSeed}, dense);
-  for (float& cell : dense) cell = 0.5F + 0.5F * cell;
+  // Not showers: energy in every cell, for the same reason as the biases (disturb).
+  const auto dense = [&](float lowest, uint32_t lane) {
+    std::vector<float> images(batch.image.size());
+    linac::fill_uniform({.seed = kSeed, .lane = lane}, images);
+    for (float& cell : images) cell = lowest + 0.5F * cell;
+    return images;
+  };
   for (const bool real : {true, false}) {
     const std::string prefix = real ? "phases/d_real/" : "phases/d_fake/";
-    const std::span<const float> images = real ? std::span<const float>(dense) : fakes;
+    const std::vector<float> images = real ? dense(0.5F, 0) : dense(0.25F, 1);
     ThreeDGan::Trace trace;
     ThreeDGan::record(&trace);
     const auto contribution = model.discriminator_step(

@@ -22,11 +22,9 @@ import numpy as np
 import threedgan_reference as reference
 
 LIMIT = 1e-4  # max|linac - reference| / max|reference|, per tensor
-# A gradient tensor smaller than this part of its network's largest gradient is measured against that instead.
-GRADIENT_FLOOR = 1e-4
-# Losses in percent are measured against at least 1 %: for a real image the sum *is* its own target, so the loss is
-# rounding and nothing else.
-LOSS_FLOORS = {"loss/auxiliary": 1.0, "loss/ecal": 1.0}
+# A gradient tensor smaller than this part of its network's largest gradient is measured against that instead: a convolution's bias before a
+# batch normalisation has a gradient of zero, which millions of cancelling terms reach only up to their rounding.
+GRADIENT_FLOOR = 1e-2
 # Percentage losses below this are rounding: `ecal` of a real image is compared with the sum of that image.
 LOSS_FLOOR = 0.1
 PHASES = ("d_real", "d_fake", "g")
@@ -82,7 +80,6 @@ def compare(phase, group, expected):
         scale = np.abs(value).max()
         if name.startswith("grad/"):
             scale = max(scale, GRADIENT_FLOOR * largest_gradient)
-        scale = max(scale, LOSS_FLOORS.get(name, 0.0))
         if name.startswith("loss/"):
             scale = max(scale, LOSS_FLOOR)
         found = group[name][()] if name in group else None

@@ -79,7 +79,7 @@ std::vector<std::string> read_inbound_nodes(const std::string& layer, const json
   collect_tensors(layer, call.at("args"), names);
   const json settings = call.value("kwargs", json::object());
   for (const auto& [key, value] : settings.items()) {
-    if (value.is_null() || (key == "training" && value == false)) continue;
+    if (value.is_null() || (key == "training" && value.is_boolean() && !value.get<bool>())) continue;
     refuse(fmt::format("layer '{}' is called with {} = {}, which is not supported", layer, key, value.dump()));
   }
   return names;

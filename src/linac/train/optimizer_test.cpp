@@ -33,8 +33,8 @@ TEST(Optimizer, AdamFirstStepIsTheRateTimesTheSign) {
   Optimizer optimizer(settings, 2);
   std::vector<float> weights{0, 0};
   optimizer.step(weights, std::vector<float>{3.0F, -0.02F}, 0.1);
-  EXPECT_NEAR(weights[0], -0.1, 1e-5);
-  EXPECT_NEAR(weights[1], 0.1, 1e-5);
+  EXPECT_NEAR(weights[0], -0.1, 1e-4);
+  EXPECT_NEAR(weights[1], 0.1, 1e-4);  // epsilon is not quite nothing beside 6e-4
 }
 
 TEST(Optimizer, GlobalNormIsClipped) {
