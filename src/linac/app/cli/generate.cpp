@@ -104,7 +104,7 @@ void run_generate(const GenerateOptions& options) {
   const auto events = static_cast<int64_t>(primaries.energy_gev.size());
   const graph::Shape& image = model.graph.nodes[static_cast<size_t>(model.graph.outputs[0])].output;
   const data::EventShape shape{image[0], image[1], image[2]};
-  data::ShowerFileWriter writer(options.out, shape);
+  data::ShowerFileWriter writer(options.out, shape, {"mtheta"});
   writer.set_attribute("source", fmt::format("linac generate --model {} --seed {}", model.source, options.seed));
   log::info(fmt::format("{} showers by {}", events, model.source));
 
@@ -138,8 +138,10 @@ void run_generate(const GenerateOptions& options) {
       if (chunk.empty()) continue;
       const auto n = static_cast<size_t>(static_cast<int64_t>(chunk.size()) / shape.cells()),
                  offset = static_cast<size_t>(done);
+      const auto measured = physics::measured_angles(chunk, shape.x, shape.y, shape.z, physics::LayerWeight::kEqual);
+      const std::vector<std::vector<float>> columns{{measured.begin(), measured.end()}};
       writer.append(chunk, std::span(primaries.energy_gev).subspan(offset, n),
-                    std::span(primaries.theta).subspan(offset, n));
+                    std::span(primaries.theta).subspan(offset, n), columns);
       done += static_cast<int64_t>(n);
     }
     progress.update(done, fmt::format("{:.1f} showers/s", static_cast<double>(done) / computing));

@@ -1,0 +1,53 @@
+#include "linac/train/tensor_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "linac/base/error.h"
+#include "linac/train/checkpoint.h"
+
+namespace linac::train {
+namespace {
+
+std::string example() {
+  static const std::vector<float> weights{1, 2, 3, 4, 5, 6}, bias{-1};
+  return encode_tensors({{"net/kernel", {2, 3}, weights}, {"net/bias", {1}, bias}}, {{"step", 7}});
+}
+
+TEST(TensorFile, KeepsTensorsAndMeta) {
+  const TensorFile file = decode_tensors(example(), "example");
+  EXPECT_EQ(file.meta.at("step"), 7);
+  EXPECT_EQ(file.find("net/kernel", 6), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(file.tensors.size(), 2U);
+  EXPECT_THROW(file.find("net/kernel", 5), Error);
+  EXPECT_THROW(file.find("net/none", 1), Error);
+}
+
+TEST(TensorFile, NoticesEveryAlteredByteAndEveryLength) {
+  const std::string bytes = example();
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string altered = bytes;
+    altered[i] = static_cast<char>(altered[i] ^ 1);
+    EXPECT_THROW(decode_tensors(altered, "altered"), Error) << i;
+    EXPECT_THROW(decode_tensors(bytes.substr(0, i), "cut"), Error) << i;
+  }
+}
+
+TEST(CheckpointStore, KeepsTheNewestAndFallsBackToTheOneBefore) {
+  const auto folder = std::filesystem::temp_directory_path() / "linac-checkpoint-test";
+  std::filesystem::remove_all(folder);
+  CheckpointStore store(folder, 2);
+  for (int step = 1; step <= 4; ++step) store.save(step, std::to_string(step));
+  ASSERT_EQ(store.list().size(), 2U);
+  const auto loaded = store.newest_good([](const CheckpointStore::Loaded& candidate) {
+    if (candidate.bytes == "4") throw data_error("damaged");
+  });
+  ASSERT_TRUE(loaded.has_value());
+  EXPECT_EQ(loaded->bytes, "3");
+  EXPECT_EQ(store.list().size(), 1U);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace linac::train
