@@ -11,7 +11,7 @@ help:
 	@echo "make demo     train the 3DGAN on the showers in data/ with 2 workers, and show where the results are"
 	@echo "make test     build and run every test"
 	@echo "make build    build/linac"
-	@echo "make bench    time a training step beside LibTorch's own convolutions"
+	@echo "make bench    measure a training step on this machine"
 	@echo "make fuzz     fuzz the parsers of foreign bytes (FUZZ_SECONDS=60 each)"
 	@echo "make format   clang-format over src/, tests/, fuzz/"
 	@echo "make clean    remove build/"
@@ -39,7 +39,7 @@ test: build
 	@cd $(BUILD) && ctest --output-on-failure --no-tests=error
 
 bench: build
-	@bench/run.sh
+	build/linac bench step --model 3dgan --batch 16 --threads 1 --precision fp32
 
 FUZZ_SECONDS ?= 60
 fuzz: deps
