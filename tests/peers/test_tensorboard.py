@@ -41,7 +41,7 @@ def step_losses(metrics):
         for name in LOSSES:
             step = line["global_step"]
             assert step not in losses[name], f"{metrics}:{number}: step {step} twice"
-            losses[name][step] = float(line["loss"][name])
+            losses[name][step] = float(line["loss"][name]["total"])
     return losses
 
 
