@@ -13,9 +13,13 @@ pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
-add_library(linac_hdf5 INTERFACE)
-target_include_directories(linac_hdf5 SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
-target_link_libraries(linac_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
+add_library(linac_hdf5_library INTERFACE)
+target_include_directories(linac_hdf5_library SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
+target_link_libraries(linac_hdf5_library INTERFACE ${HDF5_C_LIBRARIES})
+
+if(NOT LINAC_TORCH)
+  return()
+endif()
 
 # LibTorch: only its CPU half is linked (torch_cpu, c10), from the unpacked wheel or from an installation named by Torch_DIR.
 if(DEFINED ENV{Torch_DIR} AND NOT Torch_DIR)

@@ -8,8 +8,9 @@ import sys
 # Lowest first. A module may depend only on modules of lower levels.
 LEVELS = [
     {"base"},
-    {"storage", "spec", "graph", "kernels", "plot", "physics", "comm"},
-    {"data", "nn"},
+    {"hdf5", "storage", "spec", "kernels", "plot", "physics", "comm"},
+    {"data", "graph"},
+    {"nn"},
     {"models"},
     {"train"},
     {"app"},

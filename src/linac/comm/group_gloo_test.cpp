@@ -17,6 +17,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/rng.h"
+#include "linac/base/test_folder.h"
 #include "linac/comm/group.h"
 #include "linac/comm/replica_sum.h"
 #include "linac/comm/sockets.h"
@@ -123,20 +124,14 @@ std::string file_text(const std::string& path) {
 
 class GlooGroups : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "linac-comm-XXXXXX";
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-  }
   void TearDown() override {
     for (const auto& worker : workers_) {
       if (worker.pid > 0) kill(worker.pid, SIGKILL), waitpid(worker.pid, nullptr, 0);
-      unlink(worker.out.c_str());
     }
-    rmdir(folder_.c_str());
   }
 
   void start(const std::string& role, int rank, int world_size, int port, bool agent_store) {
-    Worker worker{.out = fmt::format("{}/{}", folder_, workers_.size())};
+    Worker worker{.out = folder_ / std::to_string(workers_.size())};
     std::vector<std::string> environment = {
         "LINAC_TEST_ROLE=" + role,
         "LINAC_TEST_OUT=" + worker.out,
@@ -186,7 +181,7 @@ class GlooGroups : public testing::Test {
     FAIL() << "the workers did not start";
   }
 
-  std::string folder_;
+  const TestFolder folder_;
   std::vector<Worker> workers_;
 };
 

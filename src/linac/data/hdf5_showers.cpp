@@ -7,7 +7,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
-#include "linac/data/hdf5_handle.h"
+#include "linac/hdf5/handle.h"
 
 namespace linac::data {
 namespace {

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "linac/base/error.h"
-#include "linac/data/hdf5_handle.h"
+#include "linac/hdf5/handle.h"
 
 namespace linac::data {
 namespace {

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "linac/base/error.h"
+#include "linac/base/test_folder.h"
 #include "linac/data/dataset.h"
-#include "linac/data/hdf5_handle.h"
+#include "linac/hdf5/handle.h"
 
 namespace linac::data::testing {
 
@@ -19,7 +20,8 @@ class DataTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::filesystem::path folder_;
+  const TestFolder test_folder_;
+  const std::filesystem::path folder_ = test_folder_.path();
 };
 
 constexpr EventShape kSmallShape{5, 4, 3};

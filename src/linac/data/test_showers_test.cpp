@@ -10,15 +10,11 @@ namespace linac::data::testing {
 namespace fs = std::filesystem;
 
 void DataTest::SetUp() {
-  std::string pattern = (fs::temp_directory_path() / "linac-data-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-  folder_ = pattern;
   ::setenv("LINAC_CACHE", (folder_ / "cache").c_str(), 1);
 }
 
 void DataTest::TearDown() {
   ::unsetenv("LINAC_CACHE");
-  fs::remove_all(folder_);
 }
 
 ShowerBlock make_showers(int64_t events, const EventShape& shape) {

@@ -15,6 +15,15 @@ int64_t elements(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
+bool is_bounded(const Shape& shape) {
+  int64_t product = 1;
+  for (const int64_t extent : shape) {
+    if (extent <= 0 || extent > kElementsMax / product) return false;
+    product *= extent;
+  }
+  return true;
+}
+
 std::string to_string(const Shape& shape) {
   return fmt::format("({})", fmt::join(shape, ", "));
 }
@@ -46,11 +55,15 @@ void infer_shapes(Graph& graph) {
     }
     node.weights.clear();
     kind.infer(node, inputs);
-    for (const int64_t extent : node.output) {
-      if (extent <= 0) {
-        throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty output {} from {}", node.name, node.op,
-                                     to_string(node.output), inputs.empty() ? "nothing" : to_string(inputs[0])));
-      }
+    if (!is_bounded(node.output)) {
+      throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large output {} from {}", node.name,
+                                   node.op, to_string(node.output),
+                                   inputs.empty() ? "nothing" : to_string(inputs[0])));
+    }
+    for (const Weight& weight : node.weights) {
+      if (is_bounded(weight.shape)) continue;
+      throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large weight '{}' {}", node.name,
+                                   node.op, weight.name, to_string(weight.shape)));
     }
   }
 }

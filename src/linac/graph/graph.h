@@ -13,7 +13,13 @@ namespace linac::graph {
 
 using Shape = std::vector<int64_t>;
 
+/// No layer may have more elements an event than this: products of extents up to here cannot overflow.
+constexpr int64_t kElementsMax = int64_t{1} << 40;
+
+/// The product of the extents. The shapes in a graph are bounded by infer_shapes.
 int64_t elements(const Shape& shape);
+/// Whether all extents are positive and their product is at most kElementsMax, found without overflow.
+bool is_bounded(const Shape& shape);
 std::string to_string(const Shape& shape);  // "(51, 51, 25, 1)"
 
 /// A weight of a layer as Keras stores it: convolution kernels are (kx, ky, kz, in, out), dense ones (in, out).
@@ -45,7 +51,8 @@ struct Graph {
 };
 
 /// Fills output shapes and weights of every node. Throws a user error naming the layer for an unknown class or
-/// attribute value, or shapes that do not fit.
+/// attribute value, or shapes that do not fit,
+/// are empty or beyond kElementsMax.
 void infer_shapes(Graph& graph);
 
 /// Multiply-adds times two of one event through the node, forward.

@@ -1,8 +1,7 @@
 #pragma once
 // Models in Keras's own file, the `.keras` archive of Keras 3: a zip of metadata.json, config.json and
 // model.weights.h5. What is written loads with keras.models.load_model in Keras 3.3 and later, and the same model
-// always gives the same bytes. Reading trusts nothing in the file. One archive at a time: HDF5 underneath is used by
-// one thread.
+// always gives the same bytes. Reading trusts nothing in the file. Safe from several threads.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

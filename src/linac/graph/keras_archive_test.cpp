@@ -8,6 +8,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/test_folder.h"
 #include "linac/graph/keras_config.h"
 #include "linac/graph/keras_layers.h"
 #include "linac/graph/weight_store.h"
@@ -18,18 +19,11 @@ namespace {
 
 using nlohmann::json;
 
-// A folder of the test's own, removed at its end.
 class Archive : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() / (std::string("linac_keras_archive_") + info->name());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::filesystem::path file(const char* name = "model.keras") const { return folder_ / name; }
 
-  std::filesystem::path folder_;
+  const TestFolder folder_;
 };
 
 // Every class the archive knows, with branches of different depth so that Keras's order is not ours.
@@ -157,7 +151,7 @@ TEST_F(Archive, ReplacesTheFileAsAWhole) {
   const Graph unknown = b.finish({b.add("ShowerSum", "ecal", {image}, {{"power", 1.0}})});
   expect_in(message_of([&] { write_keras(unknown, {}, file(), nullptr); }), {"'ecal'", "ShowerSum", "leave it out"});
   EXPECT_EQ(read_file(file()), before);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "a temporary file stayed";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << "a temporary file stayed";
 }
 
 TEST_F(Archive, RefusesALayerThatLeadsNowhere) {

@@ -11,6 +11,9 @@
 namespace linac::graph {
 namespace {
 
+// Of one attribute: its product with an extent of a bounded shape does not overflow.
+constexpr int64_t kAttributeMax = int64_t{1} << 22;
+
 [[noreturn]] void refuse(const Node& node, const std::string& why) {
   throw user_error(fmt::format("[graph] layer '{}' ({}): {}", node.name, node.op, why));
 }
@@ -19,7 +22,9 @@ int64_t integer(const Node& node, const std::string& attribute) {
   const auto found = node.attributes.find(attribute);
   if (found == node.attributes.end() || !found->is_number_integer())
     refuse(node, fmt::format("'{}' must be an integer", attribute));
-  return found->get<int64_t>();
+  const auto value = found->get<int64_t>();
+  if (value < 1 || value > kAttributeMax) refuse(node, fmt::format("'{}' must be in 1 to {}", attribute, kAttributeMax));
+  return value;
 }
 
 std::string text(const Node& node, const std::string& attribute, const std::string& otherwise) {
@@ -72,7 +77,7 @@ void infer_dense(Node& node, const std::vector<Shape>& inputs) {
 }
 
 double flop_dense(const Node& node, const Shape& input) {
-  return 2.0 * static_cast<double>(input[0] * node.output[0]);
+  return 2.0 * static_cast<double>(input[0]) * static_cast<double>(node.output[0]);
 }
 
 void infer_conv3d(Node& node, const std::vector<Shape>& inputs) {
@@ -98,7 +103,9 @@ void infer_conv3d(Node& node, const std::vector<Shape>& inputs) {
 
 double flop_conv3d(const Node& node, const Shape& input) {
   const Extent3 kernel = extent3(node, "kernel_size");
-  return 2.0 * static_cast<double>(elements(node.output) * input[3] * kernel[0] * kernel[1] * kernel[2]);
+  double taps = 1;
+  for (const int64_t extent : kernel) taps *= static_cast<double>(extent);
+  return 2.0 * static_cast<double>(elements(node.output)) * static_cast<double>(input[3]) * taps;
 }
 
 // linac's own: UpSampling3D and the convolution behind it as one node, made by passes/fold_upsample.
@@ -113,7 +120,7 @@ double flop_upsample_conv3d(const Node& node, const Shape& input) {
   const Extent3 kernel = extent3(node, "kernel_size"), size = extent3(node, "size");
   double taps = 1;  // each output cell sees this many input cells an axis at most
   for (size_t axis = 0; axis < 3; ++axis) taps *= static_cast<double>((kernel[axis] + 2 * size[axis] - 2) / size[axis]);
-  return 2.0 * static_cast<double>(elements(node.output) * input[3]) * taps;
+  return 2.0 * static_cast<double>(elements(node.output)) * static_cast<double>(input[3]) * taps;
 }
 
 void infer_same(Node& node, const std::vector<Shape>& inputs) {
@@ -173,7 +180,12 @@ void infer_reshape(Node& node, const std::vector<Shape>& inputs) {
   const auto found = node.attributes.find("target_shape");
   if (found == node.attributes.end() || !found->is_array()) refuse(node, "'target_shape' must be a list");
   node.output = found->get<Shape>();
-  if (elements(node.output) != elements(inputs[0])) {
+  const auto open = std::find(node.output.begin(), node.output.end(), -1);
+  if (open != node.output.end()) {  // the one extent that follows from the others
+    *open = 1;
+    if (is_bounded(node.output)) *open = elements(inputs[0]) / elements(node.output);
+  }
+  if (!is_bounded(node.output) || elements(node.output) != elements(inputs[0])) {
     refuse(node, fmt::format("cannot make {} of {}", to_string(node.output), to_string(inputs[0])));
   }
 }
@@ -251,14 +263,17 @@ std::vector<std::string> layer_names() {
 Extent3 extent3(const Node& node, const std::string& attribute) {
   const auto found = node.attributes.find(attribute);
   if (found != node.attributes.end()) {
-    if (found->is_number_integer()) return {found->get<int64_t>(), found->get<int64_t>(), found->get<int64_t>()};
+    if (found->is_number_integer()) {
+      const int64_t extent = integer(node, attribute);
+      return {extent, extent, extent};
+    }
     if (found->is_array() && found->size() == 3 && std::all_of(found->begin(), found->end(), [](const auto& v) {
-          return v.is_number_integer() && v.template get<int64_t>() > 0;
+          return v.is_number_integer() && v.template get<int64_t>() > 0 && v.template get<int64_t>() <= kAttributeMax;
         })) {
       return {(*found)[0].get<int64_t>(), (*found)[1].get<int64_t>(), (*found)[2].get<int64_t>()};
     }
   }
-  refuse(node, fmt::format("'{}' must be an integer or three", attribute));
+  refuse(node, fmt::format("'{}' must be an integer or three, from 1 to {}", attribute, kAttributeMax));
 }
 
 std::array<std::array<int64_t, 2>, 3> zero_padding(const Node& node) {
@@ -271,7 +286,9 @@ std::array<std::array<int64_t, 2>, 3> zero_padding(const Node& node) {
     if (!pair && !value.is_number_integer()) refuse(node, "'padding' must be an integer, three, or three pairs");
     padding[axis] =
         pair ? value.get<std::array<int64_t, 2>>() : std::array<int64_t, 2>{value.get<int64_t>(), value.get<int64_t>()};
-    if (padding[axis][0] < 0 || padding[axis][1] < 0) refuse(node, "'padding' must not be negative");
+    for (const int64_t cells : padding[axis]) {
+      if (cells < 0 || cells > kAttributeMax) refuse(node, fmt::format("'padding' must be in 0 to {}", kAttributeMax));
+    }
   }
   return padding;
 }

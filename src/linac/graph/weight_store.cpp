@@ -2,15 +2,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <hdf5.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "linac/base/error.h"
+#include "linac/hdf5/handle.h"
 
 namespace linac::graph {
 namespace {
+
+using hdf5::Handle;
 
 constexpr size_t kImageIncrementBytes = size_t{1} << 20;  // growth of the file in memory
 constexpr int kRankMax = 32;                              // HDF5's own limit
@@ -18,31 +20,6 @@ constexpr int kRankMax = 32;                              // HDF5's own limit
 constexpr int64_t kExpansionMax = 100;
 // ... but small models always pass.
 constexpr int64_t kExpansionFloorBytes = int64_t{64} << 20;
-
-class Handle {
- public:
-  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Handle& operator=(Handle&& other) noexcept {
-    std::swap(id_, other.id_);
-    std::swap(close_, other.close_);
-    return *this;
-  }
-  ~Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  explicit operator bool() const { return id_ >= 0; }
-  hid_t get() const { return id_; }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
-
-// HDF5 prints its error stack unless told not to; the setting belongs to the thread.
-void keep_quiet() {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-}
 
 Handle memory_access() {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
@@ -115,7 +92,7 @@ bool holds_floats_itself(hid_t dataset) {
 }  // namespace
 
 std::string write_weight_store(const std::vector<StoredLayer>& layers) {
-  keep_quiet();
+  const hdf5::Lock lock;
   const Handle access = memory_access();
   const Handle file(H5Fcreate("model.weights.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   if (!file) throw environment_error("[keras] the weights cannot be written in memory");
@@ -142,7 +119,7 @@ std::string write_weight_store(const std::vector<StoredLayer>& layers) {
 
 WeightStore::WeightStore(std::string_view bytes)
     : budget_bytes_(std::max(kExpansionFloorBytes, kExpansionMax * static_cast<int64_t>(bytes.size()))) {
-  keep_quiet();
+  const hdf5::Lock lock;
   const Handle access = memory_access();
   // HDF5 takes a mutable pointer, and copies from it.
   void* const image = const_cast<char*>(bytes.data());
@@ -156,12 +133,13 @@ WeightStore::WeightStore(std::string_view bytes)
 }
 
 WeightStore::~WeightStore() {
+  const hdf5::Lock lock;
   H5Fclose(file_);
 }
 
 std::vector<std::vector<float>> WeightStore::read(const std::string& group, const Node& node) {
   if (node.weights.empty()) return {};
-  keep_quiet();
+  const hdf5::Lock lock;
   std::vector<std::string> path{"layers", group, "vars"};
   int64_t found = children(file_, path);
   if (found < 0) {

@@ -1,7 +1,7 @@
 #pragma once
 // The member model.weights.h5 of a Keras archive: an HDF5 file in memory with one group a layer,
-// "layers/conv3d_1/vars", that holds the layer's arrays "0", "1", ... in Keras's order. HDF5 is used by one thread at a
-// time: callers that read or write archives from several threads take turns.
+// "layers/conv3d_1/vars", that holds the layer's arrays "0", "1", ... in Keras's order. Safe from several
+// threads: they take turns at HDF5.
 
 #include <string>
 #include <string_view>

@@ -156,19 +156,13 @@ constexpr bool tile_exists(int64_t rows, int64_t channels) {
 struct ForwardEntry {
   using Function = void (*)(const ForwardTile&);
   template <int Rows, int Channels>
-  static constexpr Function get() {
-    if constexpr (tile_exists(Rows, Channels)) return forward_tile<Rows, Channels>;
-    return nullptr;
-  }
+  static constexpr Function kTile = forward_tile<Rows, Channels>;
 };
 
 struct GradientEntry {
   using Function = void (*)(const GradientTile&);
   template <int Rows, int Channels>
-  static constexpr Function get() {
-    if constexpr (tile_exists(Rows, Channels)) return gradient_tile<Rows, Channels>;
-    return nullptr;
-  }
+  static constexpr Function kTile = gradient_tile<Rows, Channels>;
 };
 
 /// The tiles by [channels][rows]; null for those that no shape needs.
@@ -179,7 +173,7 @@ struct TileTable {
 
   template <int Rows, int Channels>
   constexpr void fill() {
-    entries[Channels][Rows] = Entry::template get<Rows, Channels>();
+    if constexpr (tile_exists(Rows, Channels)) entries[Channels][Rows] = Entry::template kTile<Rows, Channels>;
     if constexpr (Rows > 1)
       fill<Rows - 1, Channels>();
     else if constexpr (Channels > 1)

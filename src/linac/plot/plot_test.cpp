@@ -1,6 +1,5 @@
 #include <cairo.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -8,6 +7,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/test_folder.h"
 #include "linac/plot/colour_scale.h"
 #include "linac/plot/line_chart.h"
 #include "linac/plot/losses.h"
@@ -198,11 +198,11 @@ TEST(Projections, CollapsedAndBrokenShowersCanBeDrawn) {
 }
 
 TEST(Losses, WritesWhatItReturns) {
-  const auto path = std::filesystem::temp_directory_path() / ("linac_plot_" + std::to_string(getpid()) + ".png");
+  const TestFolder folder;
+  const auto path = folder / "losses.png";
   const LossHistory train{.d_real = {9, 8, 7}, .d_fake = {9, std::nan(""), 6}, .g = {900, 20, 11}};
   const Picture picture = write_loss_png(path, "run", train, {});
   EXPECT_EQ(read_file(path), picture.png);
-  std::filesystem::remove(path);
   EXPECT_TRUE(picture.png.starts_with("\x89PNG"));
   const Pixels pixels(picture);
   EXPECT_GT(pixels.count(0x2B63AD), 100) << "the discriminator's curve on real showers";

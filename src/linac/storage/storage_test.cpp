@@ -16,6 +16,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/test_folder.h"
 #include "linac/storage/file_lock.h"
 #include "linac/storage/http.h"
 
@@ -26,17 +27,12 @@ namespace fs = std::filesystem;
 
 class TemporaryFolder : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "linac-storage-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   fs::path write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
     return folder_ / name;
   }
-  fs::path folder_;
+  const TestFolder test_folder_;
+  const fs::path folder_ = test_folder_.path();
 };
 
 template <class F>

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "linac/base/error.h"
+#include "linac/base/test_folder.h"
 #include "linac/train/checkpoint.h"
 
 namespace linac::train {
@@ -35,9 +36,8 @@ TEST(TensorFile, NoticesEveryAlteredByteAndEveryLength) {
 }
 
 TEST(CheckpointStore, KeepsTheNewestAndFallsBackToTheOneBefore) {
-  const auto folder = std::filesystem::temp_directory_path() / "linac-checkpoint-test";
-  std::filesystem::remove_all(folder);
-  CheckpointStore store(folder, 2);
+  const TestFolder folder;
+  CheckpointStore store(folder.path(), 2);
   for (int step = 1; step <= 4; ++step) store.save(step, std::to_string(step));
   ASSERT_EQ(store.list().size(), 2U);
   const auto loaded = store.newest_good([](const CheckpointStore::Loaded& candidate) {
@@ -46,7 +46,6 @@ TEST(CheckpointStore, KeepsTheNewestAndFallsBackToTheOneBefore) {
   ASSERT_TRUE(loaded.has_value());
   EXPECT_EQ(loaded->bytes, "3");
   EXPECT_EQ(store.list().size(), 1U);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/protowire.h"
+#include "linac/base/test_folder.h"
 #include "linac/base/tfrecord_frame.h"
 
 namespace linac::train {
@@ -13,17 +14,12 @@ namespace {
 
 class TensorboardTest : public testing::Test {
  protected:
-  TensorboardTest()
-      : folder_(std::filesystem::temp_directory_path() / ("linac_tensorboard_" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(folder_);
-  }
-  ~TensorboardTest() override { std::filesystem::remove_all(folder_); }
-
   EventFileWriter::WallTime clock() {
     return [this] { return now_ += 0.25; };
   }
 
-  std::filesystem::path folder_;
+  const TestFolder test_folder_;
+  const std::filesystem::path folder_ = test_folder_ / "tensorboard";
   double now_ = 1.7e9;
 };
 
@@ -139,7 +135,7 @@ TEST_F(TensorboardTest, ALaterWriterSortsBehindTheEarlierOnes) {
 }
 
 TEST_F(TensorboardTest, SaysWhereItCannotWrite) {
-  write_file_atomically(std::filesystem::temp_directory_path() / folder_.filename(), "a file, not a folder");
+  write_file_atomically(folder_, "a file, not a folder");
   try {
     EventFileWriter writer(folder_ / "inside", clock());
     FAIL() << "a folder inside a file";

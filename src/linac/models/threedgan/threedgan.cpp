@@ -54,6 +54,13 @@ std::vector<float> copied(const at::Tensor& tensor) {
   return {plain.const_data_ptr<float>(), plain.const_data_ptr<float>() + plain.numel()};
 }
 
+// Outputs in inference mode, without autograd.
+std::vector<at::Tensor> infer(const nn::Executable& network, const graph::Parameters& parameters,
+                              const at::Tensor& input) {
+  const at::NoGradGuard no_gradient;
+  return network.run(nn::make_weights(network.graph(), parameters, nn::Gradients::kNone), {input}, {});
+}
+
 bool every_image_empty(const at::Tensor& images) {
   return (images.detach().reshape({images.size(0), -1}).amax(1) <= 0).all().item<bool>();
 }
@@ -204,9 +211,7 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
 std::array<float, kLossParts> ThreeDGan::test_losses(const graph::Parameters& discriminator, const Batch& batch,
                                                      std::span<const float> images, float label,
                                                      double event_weight) const {
-  const at::NoGradGuard no_gradient;
-  const nn::Weights weights = nn::make_weights(networks_->discriminator.graph(), discriminator, nn::Gradients::kNone);
-  const auto outputs = networks_->discriminator.run(weights, {images_tensor(images)}, {});
+  const auto outputs = infer(networks_->discriminator, discriminator, images_tensor(images));
   const at::Tensor labels = at::full({static_cast<int64_t>(batch.size()), 1}, label);
   return values_of(
       losses(outputs, {labels, column(batch.energy), column(batch.angle), column(batch.ecal)}, event_weight));
@@ -214,10 +219,8 @@ std::array<float, kLossParts> ThreeDGan::test_losses(const graph::Parameters& di
 
 std::vector<std::vector<float>> ThreeDGan::heads(const graph::Parameters& discriminator,
                                                  std::span<const float> images) const {
-  const at::NoGradGuard no_gradient;
-  const nn::Weights weights = nn::make_weights(networks_->discriminator.graph(), discriminator, nn::Gradients::kNone);
   std::vector<std::vector<float>> values;
-  for (const at::Tensor& output : networks_->discriminator.run(weights, {images_tensor(images)}, {}))
+  for (const at::Tensor& output : infer(networks_->discriminator, discriminator, images_tensor(images)))
     values.push_back(copied(output));
   return values;
 }

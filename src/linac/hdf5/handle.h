@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace linac::data::hdf5 {
+namespace linac::hdf5 {
 
 /// The turn to use HDF5; also stops it from printing its error stack.
 class Lock {
@@ -53,4 +53,4 @@ std::vector<std::string> describe_datasets(hid_t file);
 std::vector<hsize_t> shape_of(hid_t dataset);
 std::string to_string(const std::vector<hsize_t>& shape);
 
-}  // namespace linac::data::hdf5
+}  // namespace linac::hdf5

@@ -1,9 +1,9 @@
-#include "linac/data/hdf5_handle.h"
+#include "linac/hdf5/handle.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace linac::data::hdf5 {
+namespace linac::hdf5 {
 namespace {
 
 constexpr size_t kNamesMax = 100;
@@ -64,4 +64,4 @@ std::string to_string(const std::vector<hsize_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-}  // namespace linac::data::hdf5
+}  // namespace linac::hdf5

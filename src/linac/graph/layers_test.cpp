@@ -1,0 +1,54 @@
+#include "linac/graph/layers.h"
+
+#include <gtest/gtest.h>
+
+#include "linac/base/error.h"
+
+namespace linac::graph {
+namespace {
+
+Shape output_of(const Shape& input, const std::string& op, const nlohmann::json& attributes) {
+  Builder b("one");
+  const int x = b.input("x", input);
+  const int y = b.add(op, "y", {x}, attributes);
+  return b.finish({y}).nodes[static_cast<size_t>(y)].output;
+}
+
+std::string refusal(const Shape& input, const std::string& op, const nlohmann::json& attributes) {
+  try {
+    const Shape output = output_of(input, op, attributes);
+    return "accepted as " + to_string(output);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUser);
+    return error.what();
+  }
+}
+
+TEST(Reshape, FindsTheOpenExtent) {
+  EXPECT_EQ(output_of({4, 6}, "Reshape", {{"target_shape", {2, -1, 3}}}), (Shape{2, 4, 3}));
+  EXPECT_EQ(output_of({4, 6}, "Reshape", {{"target_shape", {-1}}}), (Shape{24}));
+}
+
+TEST(Reshape, RefusesWhatDoesNotDivide) {
+  EXPECT_NE(refusal({4, 6}, "Reshape", {{"target_shape", {-1, 5}}}).find("cannot make (4, 5)"), std::string::npos);
+  EXPECT_NE(refusal({4, 6}, "Reshape", {{"target_shape", {-1, -1, 2}}}).find("cannot make"), std::string::npos);
+  EXPECT_NE(refusal({4, 6}, "Reshape", {{"target_shape", {-1, 0}}}).find("cannot make"), std::string::npos);
+  // 2^62 * 4 * 24 is 0 modulo 2^64.
+  EXPECT_NE(refusal({4, 6}, "Reshape", {{"target_shape", {int64_t{1} << 62, 4, 24}}}).find("cannot make"),
+            std::string::npos);
+}
+
+TEST(Shapes, TooLargeIsRefusedBeforeItOverflows) {
+  const int64_t large = int64_t{1} << 22;
+  EXPECT_NE(refusal({large, large}, "Flatten", {}).find("'x'"), std::string::npos);
+  EXPECT_NE(refusal({large}, "Dense", {{"units", large}}).find("too large weight 'kernel'"), std::string::npos);
+  EXPECT_NE(refusal({4}, "Dense", {{"units", int64_t{1} << 40}}).find("'units' must be in 1 to"), std::string::npos);
+  EXPECT_NE(refusal({4}, "Dense", {{"units", 0}}).find("'units'"), std::string::npos);
+  const nlohmann::json sizes{{"size", {large, large, large}}};
+  EXPECT_NE(refusal({9, 9, 9, 1}, "UpSampling3D", sizes).find("too large output"), std::string::npos);
+  const nlohmann::json filters{{"filters", large}, {"kernel_size", large}, {"padding", "same"}};
+  EXPECT_NE(refusal({9, 9, 9, 1}, "Conv3D", filters).find("too large weight"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace linac::graph
