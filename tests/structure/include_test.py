@@ -9,7 +9,7 @@ import sys
 LEVELS = [
     {"base"},
     {"hdf5", "storage", "spec", "kernels", "plot", "physics", "comm"},
-    {"data", "graph"},
+    {"data", "graph", "report"},
     {"nn"},
     {"models"},
     {"train"},

@@ -6,14 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/event_shape.h"
+
 namespace linac::data {
 
-/// Cells along x, y and depth z (the layer).
-struct EventShape {
-  int64_t x = 0, y = 0, z = 0;
-  int64_t cells() const { return x * y * z; }
-  bool operator==(const EventShape&) const = default;
-};
+using linac::EventShape;
 
 /// No image has more cells than this; sizes found in files are refused above it.
 constexpr int64_t kCellsMax = int64_t{1} << 28;

@@ -19,17 +19,17 @@ double centre(int64_t cell) {
   return static_cast<double>(cell) + 0.5;
 }
 
-// Of one layer or of the image: energy and energy-weighted positions.
-struct Moments {
+// Of one layer or of the image: energy and sums of energy times position.
+struct LayerSums {
   double energy = 0, x = 0, y = 0;
 };
 
-std::vector<Moments> layer_moments(std::span<const float> image, int64_t nx, int64_t ny, int64_t nz) {
-  std::vector<Moments> layers(static_cast<size_t>(nz));
+std::vector<LayerSums> layer_sums(std::span<const float> image, int64_t nx, int64_t ny, int64_t nz) {
+  std::vector<LayerSums> layers(static_cast<size_t>(nz));
   const float* cell = image.data();
   for (int64_t i = 0; i < nx; ++i) {
     for (int64_t j = 0; j < ny; ++j) {
-      for (Moments& layer : layers) {
+      for (LayerSums& layer : layers) {
         const double energy = *cell++;
         layer.energy += energy;
         layer.x += energy * centre(i);
@@ -40,12 +40,20 @@ std::vector<Moments> layer_moments(std::span<const float> image, int64_t nx, int
   return layers;
 }
 
-}  // namespace
+std::vector<LayerSums> layer_sums(const Projections& maps) {
+  const auto depth = static_cast<size_t>(maps.z);
+  std::vector<LayerSums> layers(depth);
+  for (size_t i = 0; i < maps.xz.size(); ++i) {
+    layers[i % depth].energy += maps.xz[i];
+    layers[i % depth].x += maps.xz[i] * centre(static_cast<int64_t>(i / depth));
+  }
+  for (size_t i = 0; i < maps.yz.size(); ++i)
+    layers[i % depth].y += maps.yz[i] * centre(static_cast<int64_t>(i / depth));
+  return layers;
+}
 
-double measured_angle(std::span<const float> image, int64_t x, int64_t y, int64_t z, LayerWeight weight) {
-  LINAC_CHECK(static_cast<int64_t>(image.size()) == x * y * z);
-  const std::vector<Moments> layers = layer_moments(image, x, y, z);
-  Moments whole;
+double angle_of(const std::vector<LayerSums>& layers, LayerWeight weight) {
+  LayerSums whole;
   double depth = 0;
   for (size_t k = 0; k < layers.size(); ++k) {
     whole.energy += layers[k].energy;
@@ -58,7 +66,7 @@ double measured_angle(std::span<const float> image, int64_t x, int64_t y, int64_
 
   double angle_sum = 0, weight_sum = 0;
   for (size_t k = 0; k < layers.size(); ++k) {
-    const Moments& layer = layers[k];
+    const LayerSums& layer = layers[k];
     if (!(layer.energy > 0)) continue;
     const double z_centre = centre(static_cast<int64_t>(k)), dz = z_centre - z_mean;
     const double dx = layer.x / layer.energy - x_mean, dy = layer.y / layer.energy - y_mean;
@@ -68,6 +76,17 @@ double measured_angle(std::span<const float> image, int64_t x, int64_t y, int64_
     weight_sum += share;
   }
   return angle_sum / weight_sum;
+}
+
+}  // namespace
+
+double measured_angle(std::span<const float> image, int64_t x, int64_t y, int64_t z, LayerWeight weight) {
+  LINAC_CHECK(static_cast<int64_t>(image.size()) == x * y * z);
+  return angle_of(layer_sums(image, x, y, z), weight);
+}
+
+double measured_angle(const Projections& maps, LayerWeight weight) {
+  return angle_of(layer_sums(maps), weight);
 }
 
 std::vector<double> measured_angles(std::span<const float> images, int64_t x, int64_t y, int64_t z,

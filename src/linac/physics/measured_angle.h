@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "linac/physics/projections.h"
+
 namespace linac::physics {
 
 /// What measured_angle() returns for an image without energy.
@@ -20,6 +22,9 @@ enum class LayerWeight {
 /// `image` is [x][y][z]; its unit does not matter. In rad, pi/2 is perpendicular.
 double measured_angle(std::span<const float> image, int64_t x, int64_t y, int64_t z,
                       LayerWeight weight = LayerWeight::kDepth);
+
+/// The same from the maps of one shower.
+double measured_angle(const Projections& maps, LayerWeight weight = LayerWeight::kDepth);
 
 /// The same for each of the images [events][x][y][z].
 std::vector<double> measured_angles(std::span<const float> images, int64_t x, int64_t y, int64_t z,

@@ -21,6 +21,10 @@ Projections::Projections(int64_t x, int64_t y, int64_t z) : x(x), y(y), z(z) {
   derive_profiles();
 }
 
+void Projections::clear() {
+  *this = Projections(x, y, z);
+}
+
 void Projections::add(std::span<const float> images) {
   const auto cells = static_cast<size_t>(x * y * z);
   LINAC_CHECK(cells > 0 && images.size() % cells == 0);

@@ -13,6 +13,8 @@ struct Projections {
   Projections() = default;
   Projections(int64_t x, int64_t y, int64_t z);
 
+  /// Back to no events.
+  void clear();
   /// Adds whole images in their order; the size must be a multiple of x*y*z.
   void add(std::span<const float> images);
   /// Adds another sum over the same shape.

@@ -4,7 +4,6 @@
 
 #include <numeric>
 
-#include "linac/physics/observables.h"
 
 namespace linac::physics {
 namespace {
@@ -84,12 +83,6 @@ TEST(Projections, TravelsAsOneMessage) {
   EXPECT_EQ(other.xz, sum.xz);
   EXPECT_EQ(other.yz, sum.yz);
   EXPECT_EQ(other.transverse_y, sum.transverse_y);
-}
-
-TEST(Observables, SumsAndResponses) {
-  const std::vector<float> images{1, 2, 3, 0, 0, 0, 0.5F, 0.25F, 0.25F}, energies{100, 0, 4};
-  EXPECT_EQ(sums(images, 3), (std::vector<double>{6, 0, 1}));
-  EXPECT_EQ(responses(images, 3, energies), (std::vector<double>{0.06, 0, 0.25}));
 }
 
 }  // namespace

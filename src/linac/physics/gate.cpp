@@ -1,0 +1,70 @@
+#include "linac/physics/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/config.h"
+#include "linac/base/error.h"
+#include "linac/base/nearest.h"
+
+namespace linac::physics {
+namespace {
+
+bool matches(std::string_view pattern, std::string_view name) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == name;
+  if (name.substr(0, star) != pattern.substr(0, star)) return false;
+  for (size_t i = star; i <= name.size(); ++i)
+    if (matches(pattern.substr(star + 1), name.substr(i))) return true;
+  return false;
+}
+
+bool names(const Limit& limit, const Figure& figure) {
+  return matches(limit.figure, figure.name) && (limit.bins || figure.bin == Bin{});
+}
+
+}  // namespace
+
+Gate read_gate(const std::filesystem::path& path) {
+  const std::string where = path.string();
+  Gate gate;
+  config::read(config::parse_text(read_file(path), where), gate, where);
+  if (gate.limits.empty())
+    throw user_error(fmt::format("[gate] {}: no limits; give a list, e.g. limits: [{{figure: fpd, floor: 3}}]", where));
+  for (const Limit& limit : gate.limits) {
+    if (!(limit.max > 0) && !(limit.floor > 0)) {
+      throw user_error(
+          fmt::format("[gate] {}: the limit of '{}' has neither max nor floor above 0", where, limit.figure));
+    }
+  }
+  return gate;
+}
+
+std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures) {
+  for (const Limit& limit : gate.limits) {
+    const auto used = [&](const Figure& figure) { return names(limit, figure); };
+    if (std::any_of(figures.begin(), figures.end(), used)) continue;
+    std::vector<std::string> known;
+    for (const Figure& figure : figures) known.push_back(figure.name);
+    const auto near = nearest(limit.figure, known);
+    throw user_error(fmt::format("[gate] no figure '{}'{}", limit.figure,
+                                 near ? fmt::format("; did you mean '{}'?", *near) : " in this comparison"));
+  }
+  std::vector<Verdict> verdicts;
+  for (const Figure& figure : figures) {
+    const auto limit = std::find_if(gate.limits.begin(), gate.limits.end(),
+                                    [&](const Limit& candidate) { return names(candidate, figure); });
+    if (limit == gate.limits.end()) continue;
+    verdicts.push_back({figure, std::max(limit->max, limit->floor * figure.floor)});
+  }
+  std::stable_sort(verdicts.begin(), verdicts.end(), [](const Verdict& a, const Verdict& b) {
+    if (a.passed() != b.passed()) return b.passed();
+    return a.excess() > b.excess();
+  });
+  return verdicts;
+}
+
+}  // namespace linac::physics
