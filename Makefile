@@ -5,13 +5,14 @@ JOBS   ?= $(shell nproc)
 DEMO_OUT ?= runs/demo
 DEMO_ARGS ?=
 
-.PHONY: help demo test build configure deps bench format fuzz clean
+.PHONY: help demo test build configure deps bench format sanitize fuzz clean
 
 help:
 	@echo "make demo     train the 3DGAN on the showers in data/ with 2 workers, and show where the results are"
 	@echo "make test     build and run every test"
 	@echo "make build    build/linac"
 	@echo "make bench    measure a training step on this machine"
+	@echo "make sanitize tests of the modules without LibTorch under ASan and UBSan (PRESET_SANITIZE=tsan: TSan)"
 	@echo "make fuzz     fuzz the parsers of foreign bytes (FUZZ_SECONDS=60 each)"
 	@echo "make format   clang-format over src/, tests/, fuzz/"
 	@echo "make clean    remove build/"
@@ -40,6 +41,13 @@ test: build
 
 bench: build
 	build/linac bench step --model 3dgan --batch 16 --threads 1 --precision fp32
+
+# Module tests without LibTorch (its libraries are not instrumented): PRESET_SANITIZE=asan or tsan.
+PRESET_SANITIZE ?= asan
+sanitize: deps
+	@cmake --preset $(PRESET_SANITIZE) -DLINAC_TORCH=OFF >/dev/null
+	@cmake --build build/$(PRESET_SANITIZE) --parallel $(JOBS)
+	@cd build/$(PRESET_SANITIZE) && ctest --output-on-failure --no-tests=error
 
 FUZZ_SECONDS ?= 60
 fuzz: deps

@@ -13,6 +13,7 @@ LEVELS = [
     {"nn"},
     {"models"},
     {"train"},
+    {"validate"},
     {"app"},
 ]
 

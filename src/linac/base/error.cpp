@@ -19,6 +19,8 @@ const char* to_string(ErrorCode code) {
       return "numeric failure";
     case ErrorCode::kPeerLost:
       return "worker lost";
+    case ErrorCode::kGate:
+      return "gate failed";
     case ErrorCode::kPreempted:
       return "interrupted";
   }

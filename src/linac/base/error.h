@@ -16,6 +16,7 @@ enum class ErrorCode : int {
   kEnvironment = 4,  // disk, network, permissions
   kNumeric = 5,      // the training collapsed: NaN, Inf or empty images
   kPeerLost = 6,     // another worker ended or does not answer
+  kGate = 7,         // a comparison's figures are beyond the gate's limits
   kPreempted = 75,   // stopped by SIGTERM/SIGINT after a checkpoint: `--resume` goes on (EX_TEMPFAIL of sysexits.h)
 };
 

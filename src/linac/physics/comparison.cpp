@@ -298,6 +298,15 @@ std::vector<Figure> compare(const Sample& reference, const Sample& sample, const
   return Comparison(reference, sample, options).run();
 }
 
+std::vector<std::string> figure_names() {
+  std::vector<std::string> names{"response.mean", "response.width", "linearity", "profile.z", "profile.z.worst",
+                                 "profile.x",     "profile.y",      "profile.radial", "spectrum", "correlation",
+                                 "fpd",           "kpd",            "ssim"};
+  for (const char* family : {"ks", "wasserstein", "separation", "chi2"})
+    for (const ObservableInfo& info : observable_table()) names.push_back(fmt::format("{}.{}", family, info.name));
+  return names;
+}
+
 std::string family_title(const std::string& figure_name) {
   static const std::map<std::string, std::string> titles{
       {"ks", "Kolmogorov-Smirnov distance"},

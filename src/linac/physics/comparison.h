@@ -12,9 +12,9 @@
 namespace linac::physics {
 
 struct Figure {
-  std::string name;   // "ks.response"
-  std::string title;  // "response: image energy / primary energy"
-  Bin bin;
+  std::string name{};   // "ks.response"
+  std::string title{};  // "response: image energy / primary energy"
+  Bin bin{};
   double value = 0;
   double uncertainty = 0;      // standard deviation over bootstrap replicas; 0 without
   double floor = 0;            // mean over the halves; 0 without
@@ -28,10 +28,13 @@ struct ComparisonOptions {
 };
 
 /// Of every observable: ks, wasserstein (in units of the reference's standard deviation), separation, chi2 (per degree of
-/// freedom); response.mean and response.width (relative), linearity; profile.z/x/y/radial and spectrum (sum of differences
-/// over sum), profile.z.worst (the worst layer of those that hold 95 % of the energy); correlation, fpd, kpd, ssim.
+/// freedom); response.mean and response.width (relative), linearity; profile.z/x/y/radial and spectrum (per primary energy:
+/// sum of differences over sum), profile.z.worst (the worst layer of those that hold 95 % of the energy); correlation, fpd, kpd, ssim.
 /// Both samples have the same shape, bins and numbers of replicas. Empty samples give an empty list.
 std::vector<Figure> compare(const Sample& reference, const Sample& sample, const ComparisonOptions& options = {});
+
+/// The names of compare()'s figures.
+std::vector<std::string> figure_names();
 
 /// What goes by a family's name in words: "ks" -> "Kolmogorov-Smirnov distance".
 std::string family_title(const std::string& figure_name);

@@ -28,6 +28,9 @@ std::array<double, 3> thirds(std::span<const double> profile);
 /// taken as spread over 3x3 points of it.
 std::vector<double> radial_profile(std::span<const double> xy, int64_t x, int64_t y, double width);
 
+/// Of Shower::radial, in cells.
+constexpr double kRingWidth = 1;
+
 /// The radius, in cells, that holds this fraction of a radial profile; linear within a ring.
 double containment_radius(std::span<const double> radial, double width, double fraction);
 

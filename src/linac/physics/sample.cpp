@@ -12,8 +12,6 @@
 namespace linac::physics {
 namespace {
 
-constexpr double kRadialRing = 1;  // cells; as Observer makes it
-
 int bin_of(const std::vector<double>& edges, double value) {
   const auto above = std::upper_bound(edges.begin() + 1, edges.end() - 1, value);
   return static_cast<int>(above - edges.begin()) - 1;
@@ -127,13 +125,14 @@ void Sample::add_profiles(const Shower& shower, size_t event, size_t cell) {
     all.insert(all.end(), values->begin(), values->end());
   }
   LINAC_CHECK(all.size() == profile_size_);
+  const double per_energy = shower.energy_gev > 0 ? 1 / shower.energy_gev : 0;
   for (int replica = 0; replica < replicas(); ++replica) {
-    const double share = weight(event, replica);
-    if (share == 0) continue;
+    const double count = weight(event, replica), share = count * per_energy;
+    if (count == 0) continue;
     const size_t row = cell * static_cast<size_t>(replicas()) + static_cast<size_t>(replica);
     double* sums = &profile_sums_[row * profile_size_];
     for (size_t i = 0; i < profile_size_; ++i) sums[i] += share * all[i];
-    weight_sums_[row] += share;
+    weight_sums_[row] += count;
   }
 }
 
@@ -156,7 +155,7 @@ void Sample::keep_example(const Shower& shower) {
 
 Sample::Part Sample::part(Profile profile) const {
   const auto x = static_cast<size_t>(shape_.x), y = static_cast<size_t>(shape_.y), z = static_cast<size_t>(shape_.z);
-  const auto rings = static_cast<size_t>(std::hypot(static_cast<double>(x), static_cast<double>(y)) / kRadialRing) + 1;
+  const auto rings = static_cast<size_t>(std::hypot(static_cast<double>(x), static_cast<double>(y)) / kRingWidth) + 1;
   switch (profile) {
     case Profile::kDepth: return {0, z};
     case Profile::kX: return {z, x};

@@ -25,7 +25,7 @@ struct SampleOptions {
   uint64_t seed = 1;
   uint32_t lane = 0;          // differs between the samples that are compared
   int64_t shapes_max = 0;     // shape_vector() of the first so many events is kept, for nearest neighbours
-  std::vector<Shower> wanted;  // for each its nearest shower by energy and angle is kept whole, as an example
+  std::vector<Shower> wanted{};  // for each its nearest shower by energy and angle is kept whole, as an example
 };
 
 class Sample {
@@ -52,7 +52,9 @@ class Sample {
     return weights_[event * static_cast<size_t>(replicas()) + static_cast<size_t>(replica)];
   }
 
-  /// Mean per event of a profile (GeV a layer, a cell or a ring; cells by energy), weighted by the replica's weights.
+  /// Mean of an event's profile divided by its primary energy, weighted by the replica's weights: the part of that energy
+  /// in each layer, row of cells or ring; cells per GeV by their energy. (Undivided, the mean would follow the spectrum of
+  /// the primaries.)
   std::vector<double> profile(Profile profile, int replica, const Bin& bin = {}) const;
 
   /// Structural similarity of successive showers of one bin of energy and angle.

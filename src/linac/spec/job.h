@@ -148,11 +148,25 @@ struct Train {
   }
 };
 
+struct Validate {
+  int every_epochs = 1;
+  int64_t events = 1000;
+  double threshold_gev = 1e-4;
+
+  template <class V>
+  void fields(V& v) {
+    v("every_epochs", every_epochs, "physics figures on the test showers every so many epochs; 0: never");
+    v("events", events, "of the first so many test showers");
+    v("threshold_gev", threshold_gev, "cells with more energy count as hit");
+  }
+};
+
 struct Checkpoint {
   int every_epochs = 1;
   double every_minutes = 10;
   int64_t every_steps = 0;
   int keep = 3;
+  std::string best_by = "loss";
 
   template <class V>
   void fields(V& v) {
@@ -160,6 +174,9 @@ struct Checkpoint {
     v("every_minutes", every_minutes, "0: never by time");
     v("every_steps", every_steps, "0: never by steps");
     v("keep", keep, "newest checkpoints that stay, the best one apart");
+    v("best_by", best_by,
+      "what the best checkpoint is the lowest in: loss (the generator's, on the test showers), or a figure of validate, "
+      "e.g. fpd");
   }
 };
 
@@ -168,6 +185,7 @@ struct Job {
   Model model;
   Data data;
   Train train;
+  Validate validate;
   Checkpoint checkpoint;
   int workers = 1;
 
@@ -177,6 +195,7 @@ struct Job {
     v("model", model, "");
     v("data", data, "");
     v("train", train, "");
+    v("validate", validate, "");
     v("checkpoint", checkpoint, "");
     v("workers", workers, "local worker processes; never changes the result");
   }

@@ -182,12 +182,15 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record, const T
                             {"global_step", state.global_step},
                             {"train", train::to_json(record.train)},
                             {"test", train::to_json(record.test)},
+                            {"physics", record.physics},
                             {"seconds", seconds},
                             {"showers_per_s", rate}};
   folder_.add_metrics(line);
   history_.push_back({{"epoch", record.epoch}, {"seconds", seconds}, {"showers_per_s", rate}});
   for (const auto& [phase, parts] : record.test)
     events_.scalar("test/" + phase, state.global_step, static_cast<float>(parts[kTotal]));
+  for (const auto& [name, value] : record.physics)
+    events_.scalar("physics/" + name, state.global_step, static_cast<float>(value));
   events_.scalar("showers_per_s", state.global_step, static_cast<float>(rate));
   std::string text =
       fmt::format("epoch {}/{}: train d {:.3f}|{:.3f} g {:.3f}", record.epoch + 1, job_.train.epochs,
@@ -195,6 +198,11 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record, const T
   if (test != nullptr) {
     text += fmt::format("; test d {:.3f}|{:.3f} g {:.3f}", total_of(record.test, "d_real"),
                         total_of(record.test, "d_fake"), total_of(record.test, "g"));
+    if (const auto fpd = record.physics.find("fpd"); fpd != record.physics.end()) {
+      text += fmt::format("; fpd {:.4g}, response off by {:.3g}, profile z by {:.3g}", fpd->second,
+                          record.physics.at("response.mean"), record.physics.at("profile.z"));
+    }
+    for (const std::string& sign : test->signs_of_collapse) log::warn("the physics looks collapsed: " + sign);
     draw(state, record, *test);
   }
   log::info(fmt::format("{}; {} ({:.2f} showers/s, test included)", text, format_duration(seconds), rate));
@@ -252,7 +260,7 @@ nlohmann::json Reporter::run_json(const TrainState& state, const std::string& st
           {"global_step", state.global_step},
           {"epochs_done", state.epoch},
           {"rollbacks", state.rollbacks},
-          {"best", {{"epoch", state.best_epoch}, {"test_loss_g", state.best_loss}}},
+          {"best", {{"epoch", state.best_epoch}, {"by", job_.checkpoint.best_by}, {"value", state.best_value}}},
           {"epochs", history_},
           {"wall_s", seconds_since(begin_)}};
 }

@@ -40,7 +40,10 @@ void for_each_buffer(const std::string& prefix, NetworkType& network, const Visi
 nlohmann::json history_json(const std::vector<EpochRecord>& history) {
   nlohmann::json list = nlohmann::json::array();
   for (const EpochRecord& record : history) {
-    list.push_back({{"epoch", record.epoch}, {"train", to_json(record.train)}, {"test", to_json(record.test)}});
+    list.push_back({{"epoch", record.epoch},
+                    {"train", to_json(record.train)},
+                    {"test", to_json(record.test)},
+                    {"physics", record.physics}});
   }
   return list;
 }
@@ -74,7 +77,7 @@ std::string encode(const TrainState& state, const nlohmann::json& extra) {
   for_each_buffer("generator", state.generator, collect);
   for_each_buffer("discriminator", state.discriminator, collect);
   return encode_tensors(tensors,
-                        {{"format_version", 1},
+                        {{"format_version", 2},
                          {"epoch", state.epoch},
                          {"step", state.step},
                          {"global_step", state.global_step},
@@ -82,7 +85,7 @@ std::string encode(const TrainState& state, const nlohmann::json& extra) {
                          {"updates", {state.generator.optimizer.updates(), state.discriminator.optimizer.updates()}},
                          {"epoch_sums", to_json(state.epoch_sums)},
                          {"history", history_json(state.history)},
-                         {"best", {{"loss", state.best_loss}, {"epoch", state.best_epoch}}},
+                         {"best", {{"value", state.best_value}, {"epoch", state.best_epoch}}},
                          {"run", extra}});
 }
 
@@ -106,9 +109,10 @@ void decode(std::string_view bytes, const std::string& where, TrainState& state)
     state.history.clear();
     for (const auto& record : meta.at("history")) {
       state.history.push_back(
-          {record.at("epoch"), losses_from_json(record.at("train")), losses_from_json(record.at("test"))});
+          {record.at("epoch"), losses_from_json(record.at("train")), losses_from_json(record.at("test")),
+           record.at("physics").get<std::map<std::string, double>>()});
     }
-    state.best_loss = meta.at("best").at("loss");
+    state.best_value = meta.at("best").at("value");
     state.best_epoch = meta.at("best").at("epoch");
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[checkpoint] {}: its books cannot be read ({}); was it written by another version?",

@@ -23,7 +23,8 @@ using LossTable = std::map<std::string, Parts>;  // "d_real", "d_fake", "g" -> p
 /// What is remembered of a finished epoch.
 struct EpochRecord {
   int64_t epoch = 0;
-  LossTable train, test;  // test is empty without test data
+  LossTable train, test;                  // test is empty without test data
+  std::map<std::string, double> physics{};  // figures of physics/comparison.h on the test showers, where they were due
 };
 
 struct Network {
@@ -40,7 +41,7 @@ struct TrainState {
   int rollbacks = 0;
   LossTable epoch_sums;  // of the steps of this epoch so far
   std::vector<EpochRecord> history;
-  double best_loss = 0;
+  double best_value = 0;    // of what checkpoint.best_by names
   int64_t best_epoch = -1;  // -1: none yet
 };
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
@@ -13,6 +14,7 @@
 #include "linac/train/agreement.h"
 #include "linac/train/checkpoint.h"
 #include "linac/train/input.h"
+#include "linac/train/quick_figures.h"
 #include "linac/train/reporter.h"
 #include "linac/train/schedule.h"
 
@@ -159,17 +161,19 @@ class Trainer {
     std::optional<TestResult> tested;
     if (test_) {
       if (writer()) reporter_->announce_test(state_);
-      tested = step_.test(state_, *test_);
+      const bool due = job_.validate.every_epochs > 0 && (state_.epoch + 1) % job_.validate.every_epochs == 0;
+      tested = step_.test(state_, *test_, due ? AdversarialStep::Figures::kWanted : AdversarialStep::Figures::kNone);
       record.test = tested->losses;
+      record.physics = tested->physics;
     }
     state_.history.push_back(record);
     state_.epoch_sums.clear();
     ++state_.epoch;
     state_.step = 0;
-    const double loss = (record.test.empty() ? record.train : record.test).at("g")[models::threedgan::kTotal];
-    const bool best = std::isfinite(loss) && (state_.best_epoch < 0 || loss < state_.best_loss);
+    const double value = judged_value(record);
+    const bool best = std::isfinite(value) && (state_.best_epoch < 0 || value < state_.best_value);
     if (best) {
-      state_.best_loss = loss;
+      state_.best_value = value;
       state_.best_epoch = record.epoch;
     }
     keep_good();
@@ -178,6 +182,15 @@ class Trainer {
     if (due || best || state_.epoch == job_.train.epochs) save(best);
     const PhaseClock::Scope time(clock_, TimePhase::kReport);
     reporter_->epoch(state_, record, tested ? &*tested : nullptr);
+  }
+
+  // What checkpoint.best_by names.
+  double judged_value(const EpochRecord& record) const {
+    if (job_.checkpoint.best_by != "loss") {
+      const auto figure = record.physics.find(job_.checkpoint.best_by);
+      return figure == record.physics.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second;
+    }
+    return (record.test.empty() ? record.train : record.test).at("g")[models::threedgan::kTotal];
   }
 
   void save(bool best = false) {
@@ -255,6 +268,7 @@ void check_job(const spec::Job& job) {
   steps_per_epoch(job, *train);
   if (!job.data.test.empty()) need_model_shape(job, *open_dataset(job, job.data.test));
   Optimizer(job.train.optimizer, 1);
+  need_known_figure(job.checkpoint.best_by);
 }
 
 void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options) {

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include "linac/models/threedgan/losses.h"
 #include "linac/models/threedgan/networks.h"
 #include "linac/nn/executable.h"
+#include "linac/nn/gradient.h"
 
 namespace linac::models::threedgan {
 
@@ -69,17 +69,6 @@ std::array<float, kLossParts> values_of(const std::array<at::Tensor, kLossParts>
   std::array<float, kLossParts> values;
   for (size_t i = 0; i < kLossParts; ++i) values[i] = parts[i].item<float>();
   return values;
-}
-
-// Gradients of `loss` into one flat buffer in the layout of the trainable weights.
-AlignedFloats flat_gradient(const at::Tensor& loss, const nn::Weights& weights, const graph::Layout& layout) {
-  const auto gradients = torch::autograd::grad({loss}, weights.trainable);
-  AlignedFloats flat(static_cast<size_t>(layout.total), 0.0F);
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    const at::Tensor gradient = gradients[i].contiguous();
-    std::copy_n(gradient.const_data_ptr<float>(), layout.slots[i].size, flat.begin() + layout.slots[i].offset);
-  }
-  return flat;
 }
 
 bool all_finite(const Contribution& contribution) {
@@ -169,7 +158,7 @@ Contribution ThreeDGan::discriminator_step(const graph::Parameters& discriminato
   const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
                             options.event_weight);
   contribution.losses = values_of(parts);
-  contribution.gradient = flat_gradient(parts[kTotal], weights, discriminator.trainable_layout);
+  contribution.gradient = nn::flat_gradient(parts[kTotal], weights, discriminator.trainable_layout);
   contribution.all_empty = phase == Phase::kFakeDiscriminator && every_image_empty(image);
   contribution.finite = all_finite(contribution);
   record_step(label, {}, image, outputs, masks);
@@ -201,7 +190,7 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
   const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
                             options.event_weight);
   contribution.losses = values_of(parts);
-  contribution.gradient = flat_gradient(parts[kTotal], generator_weights, generator.trainable_layout);
+  contribution.gradient = nn::flat_gradient(parts[kTotal], generator_weights, generator.trainable_layout);
   contribution.all_empty = every_image_empty(image);
   contribution.finite = all_finite(contribution);
   record_step(label, latent, image, outputs, masks);

@@ -1,0 +1,19 @@
+#include "linac/nn/gradient.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+
+namespace linac::nn {
+
+AlignedFloats flat_gradient(const at::Tensor& loss, const Weights& weights, const graph::Layout& layout) {
+  const auto gradients = torch::autograd::grad({loss}, weights.trainable);
+  AlignedFloats flat(static_cast<size_t>(layout.total), 0.0F);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const at::Tensor gradient = gradients[i].contiguous();
+    std::copy_n(gradient.const_data_ptr<float>(), layout.slots[i].size, flat.begin() + layout.slots[i].offset);
+  }
+  return flat;
+}
+
+}  // namespace linac::nn

@@ -1,0 +1,91 @@
+"""The gate of examples/gates on Geant4 showers: Geant4 against Geant4 passes, and each kind of wrong sample fails for its own
+reason. gate_test.py [FOLDER]: a folder with showers-train.h5 and showers-test.h5, the repository's own data by default."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+GATE = "examples/gates/fast-simulation.yaml"
+PASSED, FAILED = 0, 7
+problems = []
+
+
+def check(holds, what):
+    if not holds:
+        problems.append(what)
+    print(f"{'ok  ' if holds else 'FAIL'} {what}", flush=True)
+
+
+def load(path, events=None):
+    with h5py.File(path) as file:
+        return {name: file[name][:events] for name in ("ECAL", "energy", "theta")}
+
+
+def write(path, showers):
+    with h5py.File(path, "w") as file:
+        for name, values in showers.items():
+            file[name] = values
+    return path
+
+
+def validate(reference, sample, train, out, *more):
+    command = [os.environ["LINAC"], "validate", "--reference", reference, "--sample", sample, "--train", train, "--out", out,
+               "--gate", GATE, "--no-classifiers", *more]
+    process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+    report = pathlib.Path(out, "report.json")
+    failing = set()
+    if report.exists():
+        figures = json.loads(report.read_text())["figures"]
+        failing = {figure["name"] for figure in figures if figure["passed"] is False}
+    return process, failing
+
+
+def wrong_samples(showers, train):
+    """name: (showers, figures that must fail, figures that must not)"""
+    yield "energies shifted by 5 %", {**showers, "ECAL": showers["ECAL"] * np.float32(1.05)}, {"response.mean"}, {
+        "linearity", "ks.depth.mean", "ks.angle", "ks.radius.90", "duplicates", "memorised"}
+    swapped = {**showers, "ECAL": np.ascontiguousarray(showers["ECAL"].swapaxes(1, 2)), "theta": showers["theta"]}
+    yield "x and y swapped", swapped, {"profile.x", "profile.y", "ks.y.width"}, {
+        "response.mean", "profile.z", "ks.depth.mean", "duplicates"}
+    constant = {**showers, "ECAL": np.repeat(showers["ECAL"][:1], len(showers["energy"]), axis=0)}
+    yield "one image for all", constant, {"ssim", "duplicates", "response.width", "linearity"}, {"memorised"}
+    few = np.arange(len(showers["energy"])) % 8
+    copied = {name: values[few] for name, values in train.items()}
+    yield "training showers repeated", copied, {"memorised", "duplicates"}, set()
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "data")
+    train_all, test_all = load(folder / "showers-train.h5"), load(folder / "showers-test.h5")
+    # Reference, sample and training set share no shower: the training file is cut in two.
+    half = len(train_all["energy"]) // 2
+    reference_showers = {name: values[:half] for name, values in train_all.items()}
+    train_showers = {name: values[half:] for name, values in train_all.items()}
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        reference = write(scratch / "reference.h5", reference_showers)
+        train = write(scratch / "train.h5", train_showers)
+        good = write(scratch / "good.h5", test_all)
+        process, failing = validate(reference, good, train, scratch / "good")
+        check(process.returncode == PASSED, f"Geant4 against Geant4 passes (status {process.returncode}, failing {sorted(failing)})")
+        check((scratch / "good" / "report.html").stat().st_size > 10_000, "there is a page")
+        for name, showers, must_fail, must_hold in wrong_samples(test_all, train_showers):
+            sample = write(scratch / "wrong.h5", showers)
+            process, failing = validate(reference, sample, train, scratch / "wrong")
+            check(process.returncode == FAILED, f"{name}: status {process.returncode}")
+            check(must_fail <= failing, f"{name}: {sorted(must_fail)} fail (missing {sorted(must_fail - failing)})")
+            check(not must_hold & failing, f"{name}: {sorted(must_hold)} hold (failing {sorted(must_hold & failing)})")
+            check(any(figure in process.stderr for figure in must_fail), f"{name}: the terminal names the reason")
+        process, _ = validate(reference, good, train, scratch / "json", "--json")
+        check(json.loads(process.stdout)["passed"] is True, "--json prints the report")
+    print(f"{len(problems)} problems")
+    return 1 if problems else 0
+
+
+sys.exit(main())
