@@ -88,7 +88,11 @@ dt { font-size: 12.5px; color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; }
 .reading { max-width: 46em; }
 
-@media (max-width: 720px) {
+@media screen and (max-width: 1040px) {
+  .figures { font-size: 13px; }
+  .figures th, .figures td { padding-right: 10px; }
+}
+@media screen and (max-width: 800px) {
   main { padding: 24px 16px 48px; }
   h1 { font-size: 21px; }
   h2 { margin-top: 40px; }
@@ -116,7 +120,11 @@ dd { margin: 0; overflow-wrap: anywhere; }
 }
 @media print {
   :root { --paper: #fff; --ink: #000; --soft: #555; --line: #ccc; --panel: #fff; --good: #1d7a4c; --bad: #b93a17; --heat: 217, 85, 43; }
-  body { font-size: 10pt; }
+  body { font-size: 9.5pt; }
+  h2 { margin-top: 28px; }
+  table { font-size: 8pt; }
+  table code, table small { font-size: 7pt; }
+  th, td { padding: 4px 8px 4px 0; }
   main { max-width: none; padding: 0; }
   tr, figure, .verdict { break-inside: avoid; }
   h2 { break-after: avoid; }
