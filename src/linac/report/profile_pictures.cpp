@@ -18,14 +18,16 @@ struct ProfileKind {
 };
 
 constexpr std::array<ProfileKind, 4> kKinds{{
-    {physics::Profile::kDepth, "longitudinal", "energy in each layer", "layer z", "GeV per layer and shower",
-     "Mean longitudinal profile: how the shower develops with depth.", plot::Scale::kLinear},
+    {physics::Profile::kDepth, "longitudinal", "energy in each layer", "layer z",
+     "share of the primary energy per layer",
+     "Mean longitudinal profile: how the shower develops with depth. Each shower counts over its primary energy.",
+     plot::Scale::kLinear},
     {physics::Profile::kRadial, "radial", "energy by radius", "distance from the barycentre, cells",
-     "GeV per ring and shower", "Mean energy in rings one cell wide about each shower's barycentre.",
-     plot::Scale::kLog},
-    {physics::Profile::kX, "transverse-x", "energy across, x", "cell x", "GeV per cell and shower",
+     "share of the primary energy per ring",
+     "Mean share of the primary energy in rings one cell wide about each shower's barycentre.", plot::Scale::kLog},
+    {physics::Profile::kX, "transverse-x", "energy across, x", "cell x", "share of the primary energy per cell",
      "Mean transverse profile in x, summed over y and all layers.", plot::Scale::kLog},
-    {physics::Profile::kY, "transverse-y", "energy across, y", "cell y", "GeV per cell and shower",
+    {physics::Profile::kY, "transverse-y", "energy across, y", "cell y", "share of the primary energy per cell",
      "Mean transverse profile in y, summed over x and all layers.", plot::Scale::kLog},
 }};
 

@@ -56,13 +56,13 @@ NamedPicture spectrum_picture(const ShowerReport& report) {
              .high = chart.edges.back(),
              .scale = plot::Scale::kLog,
              .label = "energy of a cell, GeV"};
-  chart.y = log_axis(chart.reference, chart.sample, kDecades, "cells per shower and bin");
+  chart.y = log_axis(chart.reference, chart.sample, kDecades, "cells per GeV of the primary and bin");
   if (report.hit_threshold_gev > 0)
     chart.marks.push_back({report.hit_threshold_gev, fmt::format("hits: above {:g} GeV", report.hit_threshold_gev)});
   plot::Figure figure(kNarrow, kNarrowHeight);
   plot::draw_ratio_chart(figure, {0, 0, kNarrow, kNarrowHeight}, chart);
-  return {"spectrum", "cell energies", "How many cells of a shower hold how much energy; empty cells do not count.",
-          figure.picture()};
+  return {"spectrum", "cell energies",
+          "How many cells hold how much energy, per GeV of the primary; empty cells do not count.", figure.picture()};
 }
 
 }  // namespace linac::report
