@@ -70,6 +70,7 @@ class Comparison {
     for (size_t o = 0; o < kObservables; ++o) {
       const auto values = reference.values(static_cast<Observable>(o));
       std::vector<float> ascending(values.begin(), values.end());
+      std::erase_if(ascending, [](float value) { return !std::isfinite(value); });
       std::sort(ascending.begin(), ascending.end());
       binning_[o] = central_binning(ascending, kHistogramBins);
       std::vector<double> wide(values.begin(), values.end());
@@ -129,7 +130,10 @@ class Comparison {
     for (const uint32_t event : reference_events)
       entries.push_back({reference_.values(observable)[event], event, &reference_});
     for (const uint32_t event : sample_events) entries.push_back({sample_.values(observable)[event], event, &sample_});
-    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.value < b.value; });
+    // NaN comes last: with a plain < the values beside it would be out of order.
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return a.value < b.value || (std::isnan(b.value) && !std::isnan(a.value));
+    });
     std::vector<float> values(entries.size()), a(entries.size()), b(entries.size());
     for (size_t i = 0; i < entries.size(); ++i) values[i] = entries[i].value;
     const double width = width_[observable] > 0 ? width_[observable] : 1;

@@ -76,7 +76,7 @@ std::vector<double> radial_profile(std::span<const double> xy, int64_t x, int64_
     mean_x += energy * cx;
     mean_y += energy * cy;
   });
-  if (!(total > 0)) return rings;
+  if (!(total > 0) || !std::isfinite(total)) return rings;
   mean_x /= total;
   mean_y /= total;
   each_cell([&](double cx, double cy, double energy) {

@@ -33,6 +33,7 @@ double chi2_per_ndf(std::span<const double> p, std::span<const double> q) {
 
 size_t Binning::bin_of(double value) const {
   const double place = (value - low) / (high - low) * bins;
+  if (std::isnan(place)) return 0;  // which no cast to an integer takes
   return static_cast<size_t>(std::clamp(place, 0.0, bins - 1.0));
 }
 

@@ -15,6 +15,8 @@ namespace {
 constexpr double kTickLength = 3;
 constexpr TextStyle kTickText{.size = 8, .colour = kSoftInk};
 constexpr TextStyle kLabelText{.size = 8.5, .colour = kInk, .align = Align::kCentre};
+constexpr Stroke kThin{.colour = kAxisGrey, .width = 0.8};
+constexpr double kNarrowestLabel = 18;  // axes above each other have their names in one line
 constexpr double kWidthPerTick = 27, kHeightPerTick = 24;
 
 // 1, 2 or 5 times a power of ten, not below `value`.
@@ -102,31 +104,38 @@ Point place(const Rect& area, const Axis& x, const Axis& y, Point point) {
   return {area.x + area.width * std::clamp(x.fraction(point.x), -10.0, 10.0), area.bottom() - area.height * up};
 }
 
-void draw_frame(Figure& figure, const Rect& area, const Axis& x, const Axis& y, Grid grid) {
-  const Stroke thin{.colour = kAxisGrey, .width = 0.8};
-  TextStyle left = kTickText, below = kTickText;
-  left.align = Align::kRight;
+void draw_x_axis(Figure& figure, const Rect& area, const Axis& x) {
+  TextStyle below = kTickText;
   below.align = Align::kCentre;
-  double widest = 0;
+  for (const Tick& tick : ticks(x, std::max(2, static_cast<int>(area.width / kWidthPerTick)))) {
+    const double at = area.x + area.width * x.fraction(tick.value);
+    figure.line({at, area.bottom()}, {at, area.bottom() + kTickLength}, kThin);
+    figure.text({at, area.bottom() + kTickLength + 7}, tick.label, below);
+  }
+  figure.line({area.x, area.bottom()}, {area.right(), area.bottom()}, kThin);
+  figure.text({area.x + area.width / 2, area.bottom() + 22}, x.label, kLabelText);
+}
+
+void draw_y_axis(Figure& figure, const Rect& area, const Axis& y, Grid grid) {
+  TextStyle left = kTickText;
+  left.align = Align::kRight;
+  double widest = kNarrowestLabel;
   for (const Tick& tick : ticks(y, std::max(2, static_cast<int>(area.height / kHeightPerTick)))) {
     const double at = area.bottom() - area.height * y.fraction(tick.value);
     if (grid == Grid::kHorizontal) figure.line({area.x, at}, {area.right(), at}, {.colour = kGridGrey, .width = 0.8});
-    figure.line({area.x - kTickLength, at}, {area.x, at}, thin);
+    figure.line({area.x - kTickLength, at}, {area.x, at}, kThin);
     figure.text({area.x - kTickLength - 3, at}, tick.label, left);
     widest = std::max(widest, figure.text_width(tick.label, left));
   }
-  for (const Tick& tick : ticks(x, std::max(2, static_cast<int>(area.width / kWidthPerTick)))) {
-    const double at = area.x + area.width * x.fraction(tick.value);
-    figure.line({at, area.bottom()}, {at, area.bottom() + kTickLength}, thin);
-    figure.text({at, area.bottom() + kTickLength + 7}, tick.label, below);
-  }
-  figure.polyline(
-      std::array<Point, 3>{Point{area.x, area.y}, Point{area.x, area.bottom()}, Point{area.right(), area.bottom()}},
-      thin);
-  figure.text({area.x + area.width / 2, area.bottom() + 22}, x.label, kLabelText);
+  figure.line({area.x, area.y}, {area.x, area.bottom()}, kThin);
   TextStyle upward = kLabelText;
   upward.angle = -std::numbers::pi / 2;
   figure.text({area.x - kTickLength - 3 - widest - 9, area.y + area.height / 2}, y.label, upward);
+}
+
+void draw_frame(Figure& figure, const Rect& area, const Axis& x, const Axis& y, Grid grid) {
+  draw_y_axis(figure, area, y, grid);
+  draw_x_axis(figure, area, x);
 }
 
 }  // namespace linac::plot

@@ -1,5 +1,5 @@
 #pragma once
-// Axes: from values to places on the sheet, with ticks at round numbers. Pure but for draw_frame(), thread-safe.
+// Axes: from values to places on the sheet, with ticks at round numbers. Pure but for the drawing, thread-safe.
 
 #include <string>
 #include <vector>
@@ -41,7 +41,11 @@ std::string power_of_ten(int exponent);
 Point place(const Rect& area, const Axis& x, const Axis& y, Point point);
 
 enum class Grid { kNone, kHorizontal };
-/// Grid, axes, ticks and labels around a plot area; labels need about 40 to its left and 32 below.
+/// Below a plot area: the line, ticks and labels, which need about 32.
+void draw_x_axis(Figure& figure, const Rect& area, const Axis& x);
+/// To its left: the same, with the grid; labels need about 40.
+void draw_y_axis(Figure& figure, const Rect& area, const Axis& y, Grid grid);
+/// Both.
 void draw_frame(Figure& figure, const Rect& area, const Axis& x, const Axis& y, Grid grid);
 
 }  // namespace linac::plot

@@ -14,17 +14,28 @@ Colour from_hex(uint32_t rgb) {
           static_cast<double>(rgb & 0xFF) / 255};
 }
 
+// Evenly spaced colours and what lies between them.
+template <size_t N>
+Colour between(const std::array<uint32_t, N>& anchors, double fraction) {
+  const double at = std::clamp(fraction, 0.0, 1.0) * (N - 1);
+  const auto below = std::min(static_cast<size_t>(at), N - 2);
+  const double part = at - static_cast<double>(below);
+  const Colour a = from_hex(anchors[below]), b = from_hex(anchors[below + 1]);
+  return {std::lerp(a.red, b.red, part), std::lerp(a.green, b.green, part), std::lerp(a.blue, b.blue, part)};
+}
+
 }  // namespace
 
 Colour viridis(double fraction) {
   // Every tenth of the colour map by S. van der Walt and N. Smith (CC0), https://bids.github.io/colormap
   constexpr std::array<uint32_t, 11> kAnchors{0x440154, 0x482475, 0x414487, 0x355F8D, 0x2A788E, 0x21918C,
                                               0x22A884, 0x44BF70, 0x7AD151, 0xBDDF26, 0xFDE725};
-  const double at = std::clamp(fraction, 0.0, 1.0) * (kAnchors.size() - 1);
-  const auto below = std::min(static_cast<size_t>(at), kAnchors.size() - 2);
-  const double part = at - static_cast<double>(below);
-  const Colour a = from_hex(kAnchors[below]), b = from_hex(kAnchors[below + 1]);
-  return {std::lerp(a.red, b.red, part), std::lerp(a.green, b.green, part), std::lerp(a.blue, b.blue, part)};
+  return between(kAnchors, fraction);
+}
+
+Colour diverging(double fraction) {
+  constexpr std::array<uint32_t, 5> kAnchors{0x24579B, 0x8FB3DC, 0xF8F8F7, 0xF2A283, 0xBF3B1B};
+  return between(kAnchors, fraction);
 }
 
 void draw_heat_map(Figure& figure, const Rect& area, const HeatMap& map) {
@@ -40,11 +51,11 @@ void draw_heat_map(Figure& figure, const Rect& area, const HeatMap& map) {
   draw_frame(figure, area, map.x, map.y, Grid::kNone);
 }
 
-void draw_colour_bar(Figure& figure, const Rect& area, const Axis& colour) {
+void draw_colour_bar(Figure& figure, const Rect& area, const Axis& colour, Palette palette) {
   constexpr int64_t kShades = 200;
   std::vector<Colour> shades(kShades);
   for (int64_t i = 0; i < kShades; ++i)
-    shades[static_cast<size_t>(i)] = viridis(1 - (static_cast<double>(i) + 0.5) / kShades);
+    shades[static_cast<size_t>(i)] = palette(1 - (static_cast<double>(i) + 0.5) / kShades);
   figure.cells(area, 1, kShades, shades);
   double widest = 0;
   const TextStyle style{.size = 8, .colour = kSoftInk};

@@ -91,6 +91,17 @@ double Figure::text_width(std::string_view utf8, const TextStyle& style) const {
   return extents.x_advance;
 }
 
+std::string Figure::elided(std::string_view utf8, double width, const TextStyle& style) const {
+  std::string text(utf8);
+  if (text_width(text, style) <= width) return text;
+  const auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };
+  while (!text.empty() && text_width(text + "…", style) > width) {
+    while (text.size() > 1 && continues(text.back())) text.pop_back();
+    text.pop_back();
+  }
+  return text + "…";
+}
+
 void Figure::text(Point at, std::string_view utf8, const TextStyle& style) {
   cairo_t* cairo = canvas_->cairo();
   const double width = text_width(utf8, style);

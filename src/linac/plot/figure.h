@@ -20,6 +20,7 @@ constexpr Colour kSoftInk{0.42, 0.44, 0.48};
 constexpr Colour kAxisGrey{0.72, 0.73, 0.75};
 constexpr Colour kGridGrey{0.92, 0.925, 0.935};
 constexpr Colour kPaper{1, 1, 1};
+constexpr Colour kReferenceColour{0.33, 0.36, 0.42}, kSampleColour{0.89, 0.34, 0.20};
 
 struct Point {
   double x = 0, y = 0;
@@ -66,6 +67,8 @@ class Figure {
   /// `at`: the text's left end, centre or right end (`align`), at half its height.
   void text(Point at, std::string_view utf8, const TextStyle& style = {});
   double text_width(std::string_view utf8, const TextStyle& style = {}) const;
+  /// The text, or as much of its beginning as fits into `width` with an ellipsis.
+  std::string elided(std::string_view utf8, double width, const TextStyle& style = {}) const;
 
   void line(Point from, Point to, const Stroke& stroke);
   void polyline(std::span<const Point> points, const Stroke& stroke);

@@ -1,6 +1,7 @@
 #include <cairo.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "linac/plot/line_chart.h"
 #include "linac/plot/losses.h"
 #include "linac/plot/projections.h"
+#include "linac/plot/ratio_chart.h"
 
 namespace linac::plot {
 namespace {
@@ -126,6 +128,21 @@ TEST(Viridis, GrowsEvenlyBrighter) {
   EXPECT_EQ(viridis(7).green, viridis(1).green);
 }
 
+TEST(Diverging, IsPaleInTheMiddle) {
+  EXPECT_GT(diverging(0).blue, diverging(0).red);
+  EXPECT_GT(diverging(1).red, diverging(1).blue);
+  EXPECT_GT(std::min({diverging(0.5).red, diverging(0.5).green, diverging(0.5).blue}), 0.95);
+}
+
+TEST(Text, IsElidedBetweenCharacters) {
+  const Figure figure(100, 100);
+  EXPECT_EQ(figure.elided("short", 90), "short");
+  const std::string cut = figure.elided("λλλλλλλλλλλλλλλλλλλλλλλλ", 50);
+  EXPECT_LE(figure.text_width(cut), 50);
+  EXPECT_TRUE(cut.ends_with("λ…"));
+  EXPECT_EQ((cut.size() - 3) % 2, 0U);
+}
+
 TEST(HeatMap, RowsGoUpwards) {
   Figure figure(100, 100);
   const std::vector<double> values{0, 0, 0, 1, 0, 0};  // 2 columns, 3 rows; the 1 is in row 1, column 1
@@ -152,6 +169,56 @@ TEST(LineChart, DrawsItsCurveAndLeavesGaps) {
   EXPECT_EQ(pixels.at(x(2), y), 0xFF0000U);
   EXPECT_NE(pixels.at(x(4), y), 0xFF0000U) << "the gap";
   EXPECT_EQ(pixels.at(x(8), y), 0xFF0000U);
+}
+
+TEST(Ratio, FollowsFromBoth) {
+  const Binned reference{.values = {2, 0, 4}, .errors = {1, 1, 1}}, sample{.values = {3, 1, 4}, .errors = {1, 1, 2}};
+  const Binned ratio = ratio_of(sample, reference), itself = ratio_of_itself(reference);
+  EXPECT_EQ(ratio.values[0], 1.5);
+  EXPECT_TRUE(std::isnan(ratio.values[1]));
+  EXPECT_EQ(ratio.errors[2], 0.5);
+  EXPECT_EQ(itself.values[2], 1);
+  EXPECT_EQ(itself.errors[2], 0.25);
+}
+
+TEST(Ratio, ItsAxisHoldsWhatIsKnown) {
+  const Binned reference{.values = {1, 1, 1e-6}, .errors = {}};
+  const auto axis = [&](std::vector<double> values) {
+    return ratio_axis({.values = std::move(values), .errors = {}}, reference, "");
+  };
+  EXPECT_NEAR(axis({1.01, 0.98, 1}).high, 1.05, 1e-12);
+  EXPECT_NEAR(axis({1.3, 0.98, 1}).low, 0.5, 1e-12);
+  EXPECT_NEAR(axis({1.01, 0.98, 900}).high, 1.05, 1e-12) << "a trace does not decide";
+  EXPECT_EQ(axis({2.5, 1, 1}).high, 3);
+  EXPECT_EQ(axis({50, 60, 1}).scale, Scale::kLog);
+  EXPECT_EQ(axis({50, 60, 1}).high, 100);
+  for (const auto& values : {std::vector<double>{}, {std::nan(""), std::nan(""), std::nan("")}, {0, 0, 0}}) {
+    const Axis odd = ratio_axis({.values = values, .errors = {}}, {.values = values, .errors = {}}, "");
+    EXPECT_LT(odd.low, odd.high);
+  }
+}
+
+TEST(RatioChart, DrawsBothCurvesAndTheRatio) {
+  RatioChart chart{.title = "t",
+                   .note = "n",
+                   .x = {.low = 0, .high = 2},
+                   .y = {.low = 0, .high = 4},
+                   .edges = {0, 1, 2},
+                   .reference_name = "a",
+                   .sample_name = "b",
+                   .reference = {.values = {2, 2}, .errors = {0.1, 0.1}},
+                   .sample = {.values = {3, std::nan("")}, .errors = {0.1, 0.1}},
+                   .marks = {}};
+  for (const BinStyle style : {BinStyle::kSteps, BinStyle::kPoints}) {
+    chart.style = style;
+    Figure with(400, 300), without(400, 300);
+    draw_ratio_chart(with, {0, 0, 400, 300}, chart);
+    RatioChart bare = chart;
+    bare.sample.values[0] = std::nan("");
+    draw_ratio_chart(without, {0, 0, 400, 300}, bare);
+    EXPECT_GT(Pixels(with.picture()).count(0xE35733), Pixels(without.picture()).count(0xE35733) + 40);
+    EXPECT_GT(Pixels(without.picture()).count(0x545C6B), 40) << "the reference";
+  }
 }
 
 // A straight shower: one column of cells lit in each plane.
@@ -182,6 +249,22 @@ TEST(Projections, ShareOneColourScaleAColumn) {
   EXPECT_GT(alone, 1000);
   EXPECT_GT(both, alone * 19 / 10);
   EXPECT_LT(both, alone * 21 / 10);
+}
+
+TEST(MapSheet, SharesOneColourScale) {
+  const Shower strong(0.1), weak(1e-3);
+  const auto sheet = [](const Shower& first, const Shower& second) {
+    return Pixels(
+               draw_map_sheet({.title = "t",
+                               .facts = "f",
+                               .note = "n",
+                               .colour_label = "GeV",
+                               .rows = {{"a", kReferenceColour, first.maps()}, {"b", kSampleColour, second.maps()}}}))
+        .count(0xFDE725);
+  };
+  // Of each row only the front view reaches the highest energy; of a weak row no map does.
+  EXPECT_GT(sheet(strong, weak), 1000);
+  EXPECT_GT(sheet(strong, strong), sheet(strong, weak) * 19 / 10);
 }
 
 TEST(Projections, SameInputSameBytes) {

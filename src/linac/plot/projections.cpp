@@ -20,7 +20,6 @@ constexpr double kMapsTop = 84, kMapHeight = 212, kRowGap = 46;
 constexpr double kBarGap = 9, kBarWidth = 9;
 constexpr double kChartsLeft = 908, kChartsTop = 62;
 constexpr int kColourDecades = 5, kProfileDecades = 5;
-constexpr Colour kReferenceColour{0.33, 0.36, 0.42}, kGeneratedColour{0.89, 0.34, 0.20};
 
 // One plane of the image: how it lies on the sheet, and both its maps with the horizontal axis fastest.
 struct Column {
@@ -30,20 +29,8 @@ struct Column {
   std::vector<double> reference, generated;
 };
 
-std::vector<double> transposed(std::span<const double> map, int64_t rows, int64_t columns) {
-  std::vector<double> result(map.size());
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      result[static_cast<size_t>(j * rows + i)] = map[static_cast<size_t>(i * columns + j)];
-  return result;
-}
-
 std::vector<double> copied(std::span<const double> map) {
   return {map.begin(), map.end()};
-}
-
-Axis cells_axis(int64_t cells, std::string label) {
-  return {.low = 0, .high = static_cast<double>(cells), .label = std::move(label)};
 }
 
 void draw_column(Figure& figure, const Column& column) {
@@ -75,7 +62,7 @@ LineChart profile(std::string title, std::string axis, std::span<const double> r
                               .style = SeriesStyle::kFilledSteps,
                               .points = points_from(0.5, copied(reference))},
                              {.label = "generated",
-                              .colour = kGeneratedColour,
+                              .colour = kSampleColour,
                               .style = SeriesStyle::kSteps,
                               .points = points_from(0.5, copied(generated))}}};
   std::vector<double> both = copied(reference);
@@ -114,26 +101,17 @@ void draw_caption(Figure& figure, const ProjectionCaption& caption) {
   for (size_t row = 0; row < names.size(); ++row) {
     figure.text({left, kMapsTop + static_cast<double>(row) * (kMapHeight + kRowGap) + kMapHeight / 2}, names[row],
                 {.size = 11,
-                 .colour = row == 0 ? kReferenceColour : kGeneratedColour,
+                 .colour = row == 0 ? kReferenceColour : kSampleColour,
                  .align = Align::kCentre,
                  .weight = Weight::kBold,
                  .angle = -std::numbers::pi / 2});
   }
 }
 
-bool fits(const ShowerMaps& maps) {
-  const auto has = [](std::span<const double> values, int64_t size) {
-    return static_cast<int64_t>(values.size()) == size;
-  };
-  return maps.x > 0 && maps.y > 0 && maps.z > 0 && has(maps.xy, maps.x * maps.y) && has(maps.xz, maps.x * maps.z) &&
-         has(maps.yz, maps.y * maps.z) && has(maps.longitudinal, maps.z) && has(maps.transverse_x, maps.x) &&
-         has(maps.transverse_y, maps.y);
-}
-
 }  // namespace
 
 Picture draw_projections(const ShowerMaps& generated, const ShowerMaps& reference, const ProjectionCaption& caption) {
-  LINAC_CHECK(fits(generated) && fits(reference));
+  LINAC_CHECK(complete(generated) && complete(reference));
   LINAC_CHECK(generated.x == reference.x && generated.y == reference.y && generated.z == reference.z);
   const int64_t x = reference.x, y = reference.y, z = reference.z;
   Figure figure(kWidth, kHeight);

@@ -3,20 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 
 #include "linac/plot/figure.h"
+#include "linac/plot/shower_maps.h"
 
 namespace linac::plot {
-
-/// Mean energy of a shower in GeV, projected onto the planes of the image (rows first: xy is [x][y]) and its axes.
-/// Borrows its values.
-struct ShowerMaps {
-  int64_t x = 0, y = 0, z = 0;  // cells
-  std::span<const double> xy, xz, yz;
-  std::span<const double> longitudinal, transverse_x, transverse_y;  // [z], [x], [y]
-};
 
 struct ProjectionCaption {
   std::string run;
