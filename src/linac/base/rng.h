@@ -17,6 +17,7 @@ enum class Stream : uint32_t {
   kLabelFlip = 4,
   kDropout = 5,
   kSample = 6,  // linac generate: energies, angles, noise
+  kShower = 7,  // linac simulate: one shower; step and epoch hold its number
 };
 
 /// Names one independent sequence. `lane` separates uses within a stream (phase of the step, layer, tensor).
