@@ -7,8 +7,8 @@
 //       - {name: tungsten, z: 74, a: 183.84, density_g_cm3: 19.3}
 //       - {name: silicon, z: 14, a: 28.086, density_g_cm3: 2.329}
 //     layers:
-//       - {count: 24, slices: [{material: tungsten, thickness_mm: 3}, {material: silicon, thickness_mm: 0.5, sensor:
-//         true}]}
+//       - count: 24
+//         slices: [{material: tungsten, thickness_mm: 3}, {material: silicon, thickness_mm: 0.5, sensor: true}]
 //     cells: {x: 24, y: 24, pitch_mm: 10}
 //
 // The front face is the plane of depth 0; layers fill it without gaps (a gap is a slice of air) and without dead edges.
@@ -106,8 +106,8 @@ Geometry parse_geometry(const std::string& yaml, const std::string& where);
 /// User error "[geometry] where: field ...; way out" unless it can be built.
 void validate(const Geometry& geometry, const std::string& where);
 
-/// A material's x0_mm, or Z (Z + 1) ln(287 / sqrt Z) law of the Particle Data Group (Review of Particle Physics,
-/// "Passage of particles through matter", Dahl's fit) where that is 0.
+/// A material's x0_mm; where that is 0, 716.4 g/cm^2 A / (Z (Z + 1) ln(287 / sqrt Z)): Dahl's fit in the Review of
+/// Particle Physics, "Passage of particles through matter".
 double radiation_length_mm(const Material& material);
 /// A material's critical_energy_mev, or 2.66 MeV (X0 Z / A)^1.1, X0 in g/cm^2 (Grindhammer and Peters, hep-ex/0001020),
 /// where that is 0.

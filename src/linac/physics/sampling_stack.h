@@ -30,7 +30,7 @@ struct EffectiveMedium {
   double one_minus_e_hat;      // 1 - e/mip
 };
 
-/// The loss a length of a minimum ionising particle is taken as critical energy / x0 of the material.
+/// A minimum ionising particle's loss in a length is taken as critical energy / x0 of the material.
 std::vector<SampledLayer> sampled_layers(const Geometry& geometry);
 EffectiveMedium effective_medium(const Geometry& geometry);
 

@@ -14,6 +14,9 @@ namespace {
 
 constexpr uint32_t kShapeLane = 0, kSpotLane = 1;
 
+// Of a single shower: where a profile would turn into one without a maximum.
+constexpr double kAlphaMin = 1.1, kMaximumMin_x0 = 0.5;
+
 // Nodes and weights of Gauss and Legendre on [0, 1].
 constexpr std::array<double, 3> kNodes{0.1127016653792583, 0.5, 0.8872983346207417};
 constexpr std::array<double, 3> kWeights{5.0 / 18, 8.0 / 18, 5.0 / 18};
@@ -40,12 +43,12 @@ RngKey shower_key(uint64_t seed, uint64_t event) {
 
 void check_primary(double energy_gev, double theta, const std::string& where) {
   if (!(energy_gev >= kShowerEnergyMin_gev && energy_gev <= kShowerEnergyMax_gev)) {
-    throw user_error(fmt::format("[{}] energy {} GeV is outside the model ({} to {:g} GeV)", where, energy_gev,
+    throw user_error(fmt::format("[{}] energy {:g} GeV is outside the model ({} to {:g} GeV)", where, energy_gev,
                                  kShowerEnergyMin_gev, kShowerEnergyMax_gev));
   }
   if (!(theta > 0 && theta < M_PI && std::sin(theta) >= kShowerSineMin)) {
     throw user_error(
-        fmt::format("[{}] theta {} rad is outside the model (sin theta at least {})", where, theta, kShowerSineMin));
+        fmt::format("[{}] theta {:g} rad is outside the model (sin theta at least {})", where, theta, kShowerSineMin));
   }
 }
 
@@ -91,8 +94,8 @@ ShowerSimulation::Shower ShowerSimulation::draw_shower(double energy_gev, double
   shower.entry_y = numbers.uniform();
   const double together = std::sqrt((1 + law.correlation) / 2) * numbers.normal(),
                apart = std::sqrt((1 - law.correlation) / 2) * numbers.normal();
-  shower.maximum_x0 = std::max(0.5, std::exp(law.ln_maximum + law.ln_maximum_sigma * (together + apart)));
-  shower.alpha = std::max(1.1, std::exp(law.ln_alpha + law.ln_alpha_sigma * (together - apart)));
+  shower.maximum_x0 = std::max(kMaximumMin_x0, std::exp(law.ln_maximum + law.ln_maximum_sigma * (together + apart)));
+  shower.alpha = std::max(kAlphaMin, std::exp(law.ln_alpha + law.ln_alpha_sigma * (together - apart)));
   shower.visible_factor = tuning_.visible_scale * std::max(0.0, 1 + tuning_.constant_resolution * numbers.normal());
   // The radial laws count depth by this shower's centre of gravity, as if it had the mean alpha.
   const double mean_alpha = std::exp(law.ln_alpha);
@@ -104,7 +107,7 @@ ShowerSimulation::Shower ShowerSimulation::draw_shower(double energy_gev, double
 void ShowerSimulation::share_energy(const Shower& shower, NumberSequence& numbers, Workspace& workspace) const {
   const GammaProfile profile(shower.alpha, shower.maximum_x0);
   // Spots thin out a little earlier than energy (hep-ex/0001020, appendix).
-  const GammaProfile spot_profile(shower.alpha * (0.844 + 0.0026 * medium_.z),
+  const GammaProfile spot_profile(std::max(kAlphaMin, shower.alpha * (0.844 + 0.0026 * medium_.z)),
                                   shower.maximum_x0 * (0.813 + 0.0019 * medium_.z));
   const double spots = spot_count(shower.energy_gev, tuning_), ln_sine = std::log(shower.sine);
   workspace.layers.clear();
@@ -117,9 +120,10 @@ void ShowerSimulation::share_energy(const Shower& shower, NumberSequence& number
       energy_share += kWeights[i] * thickness * profile(depth, ln_depth);
       spot_share += kWeights[i] * thickness * spot_profile(depth, ln_depth);
     }
-    const double deposited = shower.energy_gev * energy_share;
+    // Deposited energy in units of quantum is Gamma distributed: variance quantum times mean.
     const double quantum = tuning_.sampling_resolution * tuning_.sampling_resolution * thickness;
-    const double fluctuated = deposited > 0 ? quantum * numbers.gamma(deposited / quantum) : 0;
+    const double mean = shower.energy_gev * energy_share / quantum;
+    const double fluctuated = mean > 0 ? quantum * numbers.gamma(mean) : 0;
     const double visible = fluctuated * layer.sampled.sampling_fraction() * shower.visible_factor;
     const auto count = std::max<size_t>(1, static_cast<size_t>(spots * spot_share + numbers.uniform()));
     workspace.layers.push_back({visible, first, count, 0});

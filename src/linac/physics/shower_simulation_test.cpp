@@ -193,9 +193,16 @@ TEST(ShowerSimulation, ImpossibleRequestsAreUserErrors) {
 }
 
 TEST(ShowerSimulation, TheLimitsOfEnergyAreSimulated) {
-  const ShowerSimulation simulation(clic_ecal());
-  for (const double energy_gev : {kShowerEnergyMin_gev, 1.0, 1000.0}) {
-    for (const float cell : simulate(simulation, energy_gev, kRight, 1)) ASSERT_TRUE(std::isfinite(cell) && cell >= 0);
+  Geometry light = all_sensor();
+  light.materials[0].z = 6;
+  for (const Geometry& geometry : {clic_ecal(), light}) {
+    const ShowerSimulation simulation(geometry);
+    for (const double energy_gev : {kShowerEnergyMin_gev, 1.0, 1000.0}) {
+      for (uint64_t event = 0; event < 10; ++event) {
+        for (const float cell : simulate(simulation, energy_gev, kRight, event))
+          ASSERT_TRUE(std::isfinite(cell) && cell >= 0);
+      }
+    }
   }
 }
 
