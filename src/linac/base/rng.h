@@ -17,7 +17,8 @@ enum class Stream : uint32_t {
   kLabelFlip = 4,
   kDropout = 5,
   kSample = 6,  // linac generate: energies, angles, noise
-  kBootstrap = 8,
+  kShower = 7,  // linac simulate: one shower; step and epoch hold its number
+  kBootstrap = 8,  // weights of a sample's events; step and epoch hold the event's number
 };
 
 /// Names one independent sequence. `lane` separates uses within a stream (phase of the step, layer, tensor).

@@ -10,6 +10,7 @@
 #include "linac/models/torch_threads.h"
 #include "linac/physics/shower_record.h"
 #include "linac/train/quick_figures.h"
+#include "linac/train/shower_generator.h"
 
 namespace linac::train {
 namespace {
@@ -33,16 +34,6 @@ Parts as_parts(std::span<const float> values) {
 uint64_t effective_seed(const spec::Job& job, const TrainState& state) {
   constexpr uint64_t kStride = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
   return job.train.seed + static_cast<uint64_t>(state.rollbacks) * kStride;
-}
-
-// Undoes power and scale.
-std::vector<float> to_gev(const spec::Job& job, std::span<const float> images) {
-  std::vector<float> gev(images.size());
-  const auto inverse_power = static_cast<float>(1 / job.model.power),
-             inverse_scale = static_cast<float>(1 / job.data.scale);
-  std::transform(images.begin(), images.end(), gev.begin(),
-                 [&](float cell) { return cell > 0 ? std::pow(cell, inverse_power) * inverse_scale : 0.0F; });
-  return gev;
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+#pragma once
+// A trained generator as a maker of showers in GeV: what `linac generate` writes and `linac validate` judges. Immutable;
+// make() may be called from several threads, each with models::use_threads(1).
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/base/event_shape.h"
+#include "linac/models/threedgan/generator.h"
+#include "linac/train/model_file.h"
+
+namespace linac::train {
+
+/// Undoes power and scale: images of training units -> GeV.
+std::vector<float> to_gev(const spec::Job& job, std::span<const float> images);
+
+class ShowerGenerator {
+ public:
+  /// Showers of one make(). Their noise is keyed by the number of the chunk, so threads change nothing.
+  static constexpr int64_t kChunk = 16;
+
+  /// As load_generator(): a run's folder, a checkpoint or a .keras file.
+  explicit ShowerGenerator(const std::filesystem::path& run_or_file);
+
+  EventShape shape() const;
+  const std::string& source() const { return model_.source; }
+
+  /// Images [n][x][y][z] in GeV of showers kChunk * chunk, ... with these primaries (n <= kChunk of both).
+  std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,
+                          int64_t chunk) const;
+
+ private:
+  GeneratorModel model_;
+  models::threedgan::Generator generator_;
+};
+
+}  // namespace linac::train
