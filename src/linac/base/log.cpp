@@ -62,7 +62,9 @@ spdlog::logger& logger() {
 void set_tag(std::string tag) {
   set_pattern(logger(), tag);
 }
-void set_file(const std::filesystem::path& path) { sink()->open(path); }
+void set_file(const std::filesystem::path& path) {
+  sink()->open(path);
+}
 void debug(std::string_view message) {
   logger().debug("{}", message);
 }

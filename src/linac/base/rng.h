@@ -16,8 +16,8 @@ enum class Stream : uint32_t {
   kNoise = 3,  // the generator's latent vector
   kLabelFlip = 4,
   kDropout = 5,
-  kSample = 6,  // linac generate: energies, angles, noise
-  kShower = 7,  // linac simulate: one shower; step and epoch hold its number
+  kSample = 6,     // linac generate: energies, angles, noise
+  kShower = 7,     // linac simulate: one shower; step and epoch hold its number
   kBootstrap = 8,  // weights of a sample's events; step and epoch hold the event's number
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// For tests only: a folder under the system's temporary one that no other test shares and that goes when its owner does.
+// For tests only: a folder under the system's temporary one that no other test shares and that goes when its owner
+// does.
 
 #include <stdlib.h>
 

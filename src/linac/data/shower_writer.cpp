@@ -97,7 +97,7 @@ class ShowerFileWriter::File {
   void make_images() {
     const std::vector<hsize_t> extent = image_extent(0), limit = image_extent(H5S_UNLIMITED), chunk = image_extent(1);
     const Handle space(H5Screate_simple(4, extent.data(), limit.data()), H5Sclose);
-    const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const Handle properties = hdf5::timeless_creation();
     need(H5Pset_chunk(properties.get(), 4, chunk.data()) >= 0 && H5Pset_shuffle(properties.get()) >= 0 &&
              H5Pset_deflate(properties.get(), kGzipLevel) >= 0,
          "cannot be compressed");
@@ -121,8 +121,9 @@ class ShowerFileWriter::File {
   void write_column(const Column& column) const {
     const hsize_t size = column.values.size();
     const Handle space(H5Screate_simple(1, &size, nullptr), H5Sclose);
+    const Handle properties = hdf5::timeless_creation();
     const Handle dataset(H5Dcreate2(file_.get(), column.name.c_str(), H5T_IEEE_F32LE, space.get(), H5P_DEFAULT,
-                                    H5P_DEFAULT, H5P_DEFAULT),
+                                    properties.get(), H5P_DEFAULT),
                          H5Dclose);
     need(dataset && H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, column.values.data()) >= 0,
          column.name + " cannot be written");

@@ -57,8 +57,7 @@ void infer_shapes(Graph& graph) {
     kind.infer(node, inputs);
     if (!is_bounded(node.output)) {
       throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large output {} from {}", node.name,
-                                   node.op, to_string(node.output),
-                                   inputs.empty() ? "nothing" : to_string(inputs[0])));
+                                   node.op, to_string(node.output), inputs.empty() ? "nothing" : to_string(inputs[0])));
     }
     for (const Weight& weight : node.weights) {
       if (is_bounded(weight.shape)) continue;

@@ -23,7 +23,8 @@ int64_t integer(const Node& node, const std::string& attribute) {
   if (found == node.attributes.end() || !found->is_number_integer())
     refuse(node, fmt::format("'{}' must be an integer", attribute));
   const auto value = found->get<int64_t>();
-  if (value < 1 || value > kAttributeMax) refuse(node, fmt::format("'{}' must be in 1 to {}", attribute, kAttributeMax));
+  if (value < 1 || value > kAttributeMax)
+    refuse(node, fmt::format("'{}' must be in 1 to {}", attribute, kAttributeMax));
   return value;
 }
 

@@ -37,9 +37,7 @@ void write_array(hid_t group, const std::string& name, const Shape& shape, const
   LINAC_CHECK(static_cast<int64_t>(values.size()) == elements(shape));
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
   const Handle space(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
-  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  // No times in the file: the same weights are the same bytes.
-  H5Pset_obj_track_times(creation.get(), false);
+  const Handle creation = hdf5::timeless_creation();
   const Handle dataset(
       H5Dcreate2(group, name.c_str(), H5T_IEEE_F32LE, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT), H5Dclose);
   if (!dataset || H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {

@@ -34,6 +34,12 @@ Lock::Lock() : lock_(library_mutex()) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
+Handle timeless_creation() {
+  Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(properties.get(), false);
+  return properties;
+}
+
 std::string last_error() {
   std::string reason = "no reason given";
   H5Ewalk2(

@@ -44,6 +44,9 @@ class Handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
+/// Properties for H5Dcreate2() that leave times out: the same values are the same bytes.
+Handle timeless_creation();
+
 /// The innermost reason HDF5 gives for the last failure on this thread, e.g. "truncated file: eof = 96, ...".
 std::string last_error();
 

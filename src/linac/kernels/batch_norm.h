@@ -11,8 +11,8 @@ namespace linac::kernels {
 /// Mean and biased variance of each channel of x, [rows][channels]; `mean` and `variance` have `channels` values.
 void channel_moments(const float* x, int64_t rows, std::span<double> mean, std::span<double> variance);
 
-/// y = (x - mean) * scale + shift by channel. Sizes as above. The mean is taken off first: a shower is empty in most cells,
-/// and there the rounding of x * scale + (shift - mean * scale) would be the same in all of them and add up.
+/// y = (x - mean) * scale + shift by channel. Sizes as above. The mean is taken off first: a shower is empty in most
+/// cells, and there the rounding of x * scale + (shift - mean * scale) would be the same in all of them and add up.
 void channel_normalize(const float* x, int64_t rows, std::span<const double> mean, std::span<const float> scale,
                        std::span<const float> shift, float* y);
 

@@ -56,12 +56,11 @@ AlignedFloats BinaryClassifier::gradient(const graph::Parameters& parameters, st
                                          const RngKey& key) const {
   const nn::Weights tensors = nn::make_weights(network(), parameters, nn::Gradients::kWanted);
   std::vector<float> statistics;
-  const at::Tensor logits = network_->executable.run(
-      tensors, {network_->events(inputs)},
-      {.mode = nn::Mode::kTraining, .dropout_key = key, .batch_statistics = &statistics})[0];
+  const at::Tensor logits =
+      network_->executable.run(tensors, {network_->events(inputs)},
+                               {.mode = nn::Mode::kTraining, .dropout_key = key, .batch_statistics = &statistics})[0];
   const auto n = static_cast<int64_t>(labels.size());
-  const at::Tensor loss =
-      at::binary_cross_entropy_with_logits(logits, wrap(labels, {n, 1}), wrap(weights, {n, 1}));
+  const at::Tensor loss = at::binary_cross_entropy_with_logits(logits, wrap(labels, {n, 1}), wrap(weights, {n, 1}));
   return nn::flat_gradient(loss, tensors, parameters.trainable_layout);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// A network with one output, the log-odds that an event is of the second of two samples, as a pure function of its weights:
-// its scores and the gradient of its loss. Immutable; safe from several threads, each computing on its own (see
-// torch_threads.h).
+// A network with one output, the log-odds that an event is of the second of two samples, as a pure function of its
+// weights: its scores and the gradient of its loss. Immutable; safe from several threads, each computing on its own
+// (see torch_threads.h).
 
 #include <memory>
 #include <span>

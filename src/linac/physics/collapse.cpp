@@ -54,8 +54,10 @@ std::vector<std::string> signs_of_collapse(const Sample& reference, const Sample
   }
   for (int energy = 0; energy < reference.energy_bins(); ++energy) {
     const auto values = responses_in(sample, {energy, -1}), expected = responses_in(reference, {energy, -1});
-    if (static_cast<int64_t>(values.size()) < kPairsNeeded || static_cast<int64_t>(expected.size()) < kPairsNeeded) continue;
-    if (central_width(values, kOneResponseShare) >= kOneResponseWidth * central_width(expected, kOneResponseShare)) continue;
+    if (static_cast<int64_t>(values.size()) < kPairsNeeded || static_cast<int64_t>(expected.size()) < kPairsNeeded)
+      continue;
+    if (central_width(values, kOneResponseShare) >= kOneResponseWidth * central_width(expected, kOneResponseShare))
+      continue;
     signs.push_back(fmt::format("{:.0f} % of the showers have one response, at {}", 100 * kOneResponseShare,
                                 bin_title(sample, {energy, -1})));
   }

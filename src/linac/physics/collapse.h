@@ -8,8 +8,8 @@
 
 namespace linac::physics {
 
-/// Sentences such as "9 of 10 showers are empty"; none for a healthy sample. The reference tells how much alike showers of
-/// one bin of energy and angle are by nature.
+/// Sentences such as "9 of 10 showers are empty"; none for a healthy sample. The reference tells how much alike showers
+/// of one bin of energy and angle are by nature.
 std::vector<std::string> signs_of_collapse(const Sample& reference, const Sample& sample);
 
 }  // namespace linac::physics

@@ -246,8 +246,7 @@ class Comparison {
 
   static Vector weights(const View& view, const Features& features) {
     Vector result(features.rows.rows());
-    for (Eigen::Index i = 0; i < result.size(); ++i)
-      result[i] = view.weight(static_cast<size_t>(i * features.stride));
+    for (Eigen::Index i = 0; i < result.size(); ++i) result[i] = view.weight(static_cast<size_t>(i * features.stride));
     return result;
   }
 
@@ -280,7 +279,8 @@ class Comparison {
     add({{"kpd", "kernel physics distance"}}, {},
         [&](const View& reference, const View& sample) -> std::vector<double> {
           const Vector a_weights = weights(reference, a);
-          if (sample.sample == &reference_) return {std::abs(kernel_distance(aa, aa, aa, a_weights, weights(sample, a)))};
+          if (sample.sample == &reference_)
+            return {std::abs(kernel_distance(aa, aa, aa, a_weights, weights(sample, a)))};
           return {std::abs(kernel_distance(aa, bb, ab, a_weights, weights(sample, b)))};
         });
   }
@@ -296,16 +296,27 @@ class Comparison {
 }  // namespace
 
 std::vector<Figure> compare(const Sample& reference, const Sample& sample, const ComparisonOptions& options) {
-  LINAC_CHECK(&reference != &sample && reference.shape() == sample.shape() && reference.replicas() == sample.replicas() &&
-              reference.energy_bins() == sample.energy_bins() && reference.angle_bins() == sample.angle_bins());
+  LINAC_CHECK(&reference != &sample && reference.shape() == sample.shape() &&
+              reference.replicas() == sample.replicas() && reference.energy_bins() == sample.energy_bins() &&
+              reference.angle_bins() == sample.angle_bins());
   if (reference.events() == 0 || sample.events() == 0) return {};
   return Comparison(reference, sample, options).run();
 }
 
 std::vector<std::string> figure_names() {
-  std::vector<std::string> names{"response.mean", "response.width", "linearity", "profile.z", "profile.z.worst",
-                                 "profile.x",     "profile.y",      "profile.radial", "spectrum", "correlation",
-                                 "fpd",           "kpd",            "ssim"};
+  std::vector<std::string> names{"response.mean",
+                                 "response.width",
+                                 "linearity",
+                                 "profile.z",
+                                 "profile.z.worst",
+                                 "profile.x",
+                                 "profile.y",
+                                 "profile.radial",
+                                 "spectrum",
+                                 "correlation",
+                                 "fpd",
+                                 "kpd",
+                                 "ssim"};
   for (const char* family : {"ks", "wasserstein", "separation", "chi2"})
     for (const ObservableInfo& info : observable_table()) names.push_back(fmt::format("{}.{}", family, info.name));
   return names;

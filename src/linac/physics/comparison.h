@@ -1,8 +1,8 @@
 #pragma once
-// A sample beside its Monte Carlo reference, figure by figure. A figure is a number that is 0 (or, for chi2, 1) when both
-// come from one distribution and grows with their difference; it carries its bootstrap uncertainty and its floor: the same
-// figure between random halves of the reference. Halves have fewer events than the samples, so the floor leans to the
-// generous side. Pure, thread-safe.
+// A sample beside its Monte Carlo reference, figure by figure. A figure is a number that is 0 (or, for chi2, 1) when
+// both come from one distribution and grows with their difference; it carries its bootstrap uncertainty and its floor:
+// the same figure between random halves of the reference. Halves have fewer events than the samples, so the floor leans
+// to the generous side. Pure, thread-safe.
 
 #include <string>
 #include <vector>
@@ -22,15 +22,16 @@ struct Figure {
 };
 
 struct ComparisonOptions {
-  bool in_bins = true;              // also in each bin of energy and each of angle
+  bool in_bins = true;                  // also in each bin of energy and each of angle
   int64_t feature_events_max = 50'000;  // of each sample, evenly picked, for fpd and correlation
   int64_t kernel_events_max = 1000;     // and for kpd, whose matrices grow with the square
 };
 
-/// Of every observable: ks, wasserstein (in units of the reference's standard deviation), separation, chi2 (per degree of
-/// freedom); response.mean and response.width (relative), linearity; profile.z/x/y/radial and spectrum (per primary energy:
-/// sum of differences over sum), profile.z.worst (the worst layer of those that hold 95 % of the energy); correlation, fpd, kpd, ssim.
-/// Both samples have the same shape, bins and numbers of replicas. Empty samples give an empty list.
+/// Of every observable: ks, wasserstein (in units of the reference's standard deviation), separation, chi2 (per degree
+/// of freedom); response.mean and response.width (relative), linearity; profile.z/x/y/radial and spectrum (per primary
+/// energy: sum of differences over sum), profile.z.worst (the worst layer of those that hold 95 % of the energy);
+/// correlation, fpd, kpd, ssim. Both samples have the same shape, bins and numbers of replicas. Empty samples give an
+/// empty list.
 std::vector<Figure> compare(const Sample& reference, const Sample& sample, const ComparisonOptions& options = {});
 
 /// The names of compare()'s figures.

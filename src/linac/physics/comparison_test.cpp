@@ -21,7 +21,7 @@ constexpr EventShape kShape{9, 9, 12};
 constexpr int kBootstraps = 20, kHalves = 6;
 
 struct Change {
-  double scale = 1;  // of all energies
+  double scale = 1;   // of all energies
   int64_t shift = 0;  // layers deeper
 };
 
@@ -222,7 +222,8 @@ class GateTest : public testing::Test {
 };
 
 TEST_F(GateTest, JudgesWorstFirst) {
-  const auto verdicts = judge(gate("limits: [{figure: 'ks.*', floor: 3}, {figure: linearity, max: 0.005, floor: 2}]"), figures_);
+  const auto verdicts =
+      judge(gate("limits: [{figure: 'ks.*', floor: 3}, {figure: linearity, max: 0.005, floor: 2}]"), figures_);
   ASSERT_EQ(verdicts.size(), 3U);
   EXPECT_EQ(verdicts[0].figure.name, "ks.response");
   EXPECT_FALSE(verdicts[0].passed());

@@ -1,8 +1,8 @@
 #pragma once
-// How different two samples are in all their observables together: the Fréchet and the kernel physics distance (Kansal et
-// al., "Evaluating generative models in high energy physics", Phys. Rev. D 107 (2023) 076017) and the distance of the
-// correlation matrices. Features are brought to the reference's mean 0 and standard deviation 1 first (standardise()).
-// Events have weights, so bootstrap replicas and halves are only other weights. Pure, thread-safe.
+// How different two samples are in all their observables together: the Fréchet and the kernel physics distance (Kansal
+// et al., "Evaluating generative models in high energy physics", Phys. Rev. D 107 (2023) 076017) and the distance of
+// the correlation matrices. Features are brought to the reference's mean 0 and standard deviation 1 first
+// (standardise()). Events have weights, so bootstrap replicas and halves are only other weights. Pure, thread-safe.
 
 #include <Eigen/Core>
 #include <span>

@@ -11,7 +11,7 @@
 namespace linac::physics {
 namespace {
 
-constexpr int kParts = 3;                  // of a cell, along x and along y
+constexpr int kParts = 3;                   // of a cell, along x and along y
 constexpr double kFineRingWidth = 1.0 / 8;  // behind the containment radii
 constexpr int kFloatExponentBias = 127, kFloatFractionBits = 23;
 

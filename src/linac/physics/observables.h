@@ -1,7 +1,8 @@
 #pragma once
-// The numbers of one shower: what comparisons with Monte Carlo are made of. Energies are in GeV. Positions and widths are in
-// cells and layers, the centre of cell i at i + 0.5, so they need no geometry; nothing here knows the image's size but from
-// its arguments. All functions are pure and thread-safe; for an image without energy they return 0 (the angle: 100).
+// The numbers of one shower: what comparisons with Monte Carlo are made of. Energies are in GeV. Positions and widths
+// are in cells and layers, the centre of cell i at i + 0.5, so they need no geometry; nothing here knows the image's
+// size but from its arguments. All functions are pure and thread-safe; for an image without energy they return 0 (the
+// angle: 100).
 
 #include <array>
 #include <cstdint>
@@ -24,8 +25,8 @@ int64_t maximum(std::span<const double> profile);
 /// Energy fractions in the first, middle and last third of the profile's length; a layer on a border counts by parts.
 std::array<double, 3> thirds(std::span<const double> profile);
 
-/// Energy in rings of `width` cells about the barycentre of the map [x][y], out to its farthest corner. A cell's energy is
-/// taken as spread over 3x3 points of it.
+/// Energy in rings of `width` cells about the barycentre of the map [x][y], out to its farthest corner. A cell's energy
+/// is taken as spread over 3x3 points of it.
 std::vector<double> radial_profile(std::span<const double> xy, int64_t x, int64_t y, double width);
 
 /// Of Shower::radial, in cells.
@@ -37,8 +38,8 @@ double containment_radius(std::span<const double> radial, double width, double f
 /// Cells with more energy than the threshold.
 int64_t cells_above(std::span<const float> image, double threshold_gev);
 
-/// The spectrum of cell energies counts cells by factors of two: bin i holds [2^(i+kSpectrumFirst), twice that) GeV; the
-/// first and the last also what lies beyond. Empty cells do not count.
+/// The spectrum of cell energies counts cells by factors of two: bin i holds [2^(i+kSpectrumFirst), twice that) GeV;
+/// the first and the last also what lies beyond. Empty cells do not count.
 constexpr int kSpectrumFirst = -20, kSpectrumBins = 24;  // 1e-6 to 16 GeV
 void add_spectrum(std::span<const float> image, std::span<double> bins);
 

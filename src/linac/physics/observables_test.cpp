@@ -63,7 +63,8 @@ TEST(Observer, AGaussianAcross) {
   const double sigma = 4;
   for (int64_t x = 0; x < 41; ++x)
     for (int64_t y = 0; y < 41; ++y)
-      image.at(x, y, 0) = static_cast<float>(std::exp(-((x - 20.0) * (x - 20.0) + (y - 20.0) * (y - 20.0)) / 2 / sigma / sigma));
+      image.at(x, y, 0) =
+          static_cast<float>(std::exp(-((x - 20.0) * (x - 20.0) + (y - 20.0) * (y - 20.0)) / 2 / sigma / sigma));
   const auto v = look_at(image).values;
   EXPECT_NEAR(v[kMeanX], 20.5, 1e-4);
   EXPECT_NEAR(v[kWidthX], sigma, 1e-3);

@@ -4,7 +4,6 @@
 
 #include <numeric>
 
-
 namespace linac::physics {
 namespace {
 

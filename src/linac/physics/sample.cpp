@@ -142,7 +142,8 @@ void Sample::add_pair(const Shower& shower, uint32_t event, size_t cell) {
     last_picture_[cell] = std::move(picture);
     return;
   }
-  pairs_.push_back({event, static_cast<float>(structural_similarity(picture, last_picture_[cell], shape_.y, shape_.z))});
+  pairs_.push_back(
+      {event, static_cast<float>(structural_similarity(picture, last_picture_[cell], shape_.y, shape_.z))});
   last_picture_[cell].clear();
 }
 
@@ -157,11 +158,16 @@ Sample::Part Sample::part(Profile profile) const {
   const auto x = static_cast<size_t>(shape_.x), y = static_cast<size_t>(shape_.y), z = static_cast<size_t>(shape_.z);
   const auto rings = static_cast<size_t>(std::hypot(static_cast<double>(x), static_cast<double>(y)) / kRingWidth) + 1;
   switch (profile) {
-    case Profile::kDepth: return {0, z};
-    case Profile::kX: return {z, x};
-    case Profile::kY: return {z + x, y};
-    case Profile::kRadial: return {z + x + y, rings};
-    case Profile::kSpectrum: return {z + x + y + rings, kSpectrumBins};
+    case Profile::kDepth:
+      return {0, z};
+    case Profile::kX:
+      return {z, x};
+    case Profile::kY:
+      return {z + x, y};
+    case Profile::kRadial:
+      return {z + x + y, rings};
+    case Profile::kSpectrum:
+      return {z + x + y + rings, kSpectrumBins};
   }
   LINAC_CHECK(false);
   return {};

@@ -1,7 +1,8 @@
 #pragma once
-// A sample of showers boiled down to what comparisons need, event by event, so that millions stream through: some 100 bytes
-// stay of each. Every event has weights: 1, Poisson(1) for each bootstrap replica, and 0 or 1 for random halves, which
-// follow from (seed, lane, number of the event) alone. A Sample is filled by one thread; afterwards it is read by any.
+// A sample of showers boiled down to what comparisons need, event by event, so that millions stream through: some 100
+// bytes stay of each. Every event has weights: 1, Poisson(1) for each bootstrap replica, and 0 or 1 for random halves,
+// which follow from (seed, lane, number of the event) alone. A Sample is filled by one thread; afterwards it is read by
+// any.
 
 #include <cstdint>
 #include <span>
@@ -23,8 +24,8 @@ struct SampleOptions {
   std::vector<double> energy_edges, angle_edges;  // ascending; events beyond belong to the outermost bins
   int bootstraps = 0, halves = 0;
   uint64_t seed = 1;
-  uint32_t lane = 0;          // differs between the samples that are compared
-  int64_t shapes_max = 0;     // shape_vector() of the first so many events is kept, for nearest neighbours
+  uint32_t lane = 0;             // differs between the samples that are compared
+  int64_t shapes_max = 0;        // shape_vector() of the first so many events is kept, for nearest neighbours
   std::vector<Shower> wanted{};  // for each its nearest shower by energy and angle is kept whole, as an example
 };
 
@@ -52,9 +53,9 @@ class Sample {
     return weights_[event * static_cast<size_t>(replicas()) + static_cast<size_t>(replica)];
   }
 
-  /// Mean of an event's profile divided by its primary energy, weighted by the replica's weights: the part of that energy
-  /// in each layer, row of cells or ring; cells per GeV by their energy. (Undivided, the mean would follow the spectrum of
-  /// the primaries.)
+  /// Mean of an event's profile divided by its primary energy, weighted by the replica's weights: the part of that
+  /// energy in each layer, row of cells or ring; cells per GeV by their energy. (Undivided, the mean would follow the
+  /// spectrum of the primaries.)
   std::vector<double> profile(Profile profile, int replica, const Bin& bin = {}) const;
 
   /// Structural similarity of successive showers of one bin of energy and angle.
@@ -64,8 +65,8 @@ class Sample {
   };
   const std::vector<Pair>& pairs() const { return pairs_; }
 
-  const Projections& maps() const { return maps_; }                // summed over all events
-  const std::vector<float>& shapes() const { return shapes_; }    // [min(events, shapes_max)][length]
+  const Projections& maps() const { return maps_; }                  // summed over all events
+  const std::vector<float>& shapes() const { return shapes_; }       // [min(events, shapes_max)][length]
   const std::vector<Shower>& examples() const { return examples_; }  // as many as wanted (none without events)
 
  private:

@@ -43,7 +43,8 @@ class AreaSums {
 
 void append_roots(std::vector<float>& out, const std::vector<double>& map) {
   const double total = std::accumulate(map.begin(), map.end(), 0.0);
-  for (const double value : map) out.push_back(total > 0 ? static_cast<float>(std::sqrt(std::max(0.0, value) / total)) : 0);
+  for (const double value : map)
+    out.push_back(total > 0 ? static_cast<float>(std::sqrt(std::max(0.0, value) / total)) : 0);
 }
 
 }  // namespace

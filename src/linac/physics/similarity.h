@@ -11,8 +11,8 @@
 namespace linac::physics {
 
 /// Mean structural similarity of two pictures [rows][columns] of values in [0, 1], with an even window of 7 x 7
-/// (Wang, Bovik, Sheikh, Simoncelli, IEEE Trans. Image Process. 13 (2004) 600; window, borders and unbiased variances as
-/// in scikit-image). 1 for equal pictures. A side shorter than 7 is a window's side.
+/// (Wang, Bovik, Sheikh, Simoncelli, IEEE Trans. Image Process. 13 (2004) 600; window, borders and unbiased variances
+/// as in scikit-image). 1 for equal pictures. A side shorter than 7 is a window's side.
 double structural_similarity(std::span<const float> a, std::span<const float> b, int64_t rows, int64_t columns);
 
 /// The shower from the side, [y][z], scaled so that structural_similarity() sees core and halo: (energy / largest)^1/4.

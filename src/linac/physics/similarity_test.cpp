@@ -27,7 +27,8 @@ double slow_similarity(const std::vector<float>& a, const std::vector<float>& b,
       };
       each([&](size_t k) { ma += a[k] / 49.0, mb += b[k] / 49.0; });
       each([&](size_t k) {
-        va += (a[k] - ma) * (a[k] - ma) / 48, vb += (b[k] - mb) * (b[k] - mb) / 48, cov += (a[k] - ma) * (b[k] - mb) / 48;
+        va += (a[k] - ma) * (a[k] - ma) / 48, vb += (b[k] - mb) * (b[k] - mb) / 48,
+            cov += (a[k] - ma) * (b[k] - mb) / 48;
       });
       sum += (2 * ma * mb + 1e-4) * (2 * cov + 9e-4) / ((ma * ma + mb * mb + 1e-4) * (va + vb + 9e-4));
     }

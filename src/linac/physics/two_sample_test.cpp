@@ -27,7 +27,8 @@ TEST(TwoSample, EqualSamplesDoNotDiffer) {
 }
 
 TEST(TwoSample, AWeightOfTwoIsTheEventTwice) {
-  const auto twice = two_sample(std::vector<float>{1, 2, 3}, std::vector<float>{2, 0, 1}, std::vector<float>{0, 1, 0}, {0, 4, 4});
+  const auto twice =
+      two_sample(std::vector<float>{1, 2, 3}, std::vector<float>{2, 0, 1}, std::vector<float>{0, 1, 0}, {0, 4, 4});
   const auto listed = two_sample(std::vector<float>{1, 1, 2, 3}, std::vector<float>{1, 1, 0, 1},
                                  std::vector<float>{0, 0, 1, 0}, {0, 4, 4});
   EXPECT_DOUBLE_EQ(twice.ks, listed.ks);

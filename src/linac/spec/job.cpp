@@ -71,8 +71,9 @@ void validate(const Job& job, const std::string& where) {
   need(job.validate.every_epochs >= 0, where, "validate.every_epochs must not be negative");
   need(job.validate.events >= 1, where, "validate.events must be at least 1");
   need(job.checkpoint.best_by == "loss" || (job.validate.every_epochs == 1 && !job.data.test.empty()), where,
-       fmt::format("checkpoint.best_by = {} wants that figure of every epoch: set validate.every_epochs=1 and give data.test",
-                   job.checkpoint.best_by));
+       fmt::format(
+           "checkpoint.best_by = {} wants that figure of every epoch: set validate.every_epochs=1 and give data.test",
+           job.checkpoint.best_by));
   need(job.workers >= 1, where, "workers must be at least 1");
   need(job.workers <= job.train.replicas, where,
        fmt::format("workers = {} is more than train.replicas = {}: a worker carries at least one replica; lower "

@@ -175,7 +175,8 @@ struct Checkpoint {
     v("every_steps", every_steps, "0: never by steps");
     v("keep", keep, "newest checkpoints that stay, the best one apart");
     v("best_by", best_by,
-      "what the best checkpoint is the lowest in: loss (the generator's, on the test showers), or a figure of validate, "
+      "what the best checkpoint is the lowest in: loss (the generator's, on the test showers), or a figure of "
+      "validate, "
       "e.g. fpd");
   }
 };

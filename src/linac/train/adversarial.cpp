@@ -164,7 +164,9 @@ struct AdversarialStep::TestShare {
   static constexpr size_t kPhases = 3;  // d_real, d_fake, g
 
   TestShare(const EventShape& shape, int64_t looked_at)
-      : generated(shape.x, shape.y, shape.z), reference(generated), looked_at(looked_at),
+      : generated(shape.x, shape.y, shape.z),
+        reference(generated),
+        looked_at(looked_at),
         record_size(physics::record_size(shape)),
         records(2 * static_cast<size_t>(looked_at) * record_size) {}
 
@@ -217,8 +219,8 @@ void AdversarialStep::test_chunk(const TrainState& state, const data::Dataset& d
       .seed = job_.train.seed, .epoch = static_cast<uint32_t>(state.epoch), .step = static_cast<uint32_t>(chunk)};
   const auto images = model_.sampler().run(state.generator.parameters, model_.test_latents(real, key));
   const auto add_losses = [&](size_t phase, std::span<const float> shown, float label) {
-    const auto parts = model_.test_losses(state.discriminator.parameters, real, shown, label,
-                                          1.0 / static_cast<double>(events));
+    const auto parts =
+        model_.test_losses(state.discriminator.parameters, real, shown, label, 1.0 / static_cast<double>(events));
     for (size_t part = 0; part < kLossParts; ++part) share.losses[phase][part] += parts[part];
   };
   add_losses(0, real.image, 1);

@@ -33,7 +33,8 @@ TEST(Optimizer, AdamFirstStepIsTheRateTimesTheSign) {
   Optimizer optimizer(settings, 2);
   std::vector<float> weights{0, 0};
   optimizer.step(weights, std::vector<float>{3.0F, -0.02F}, 0.1);
-  // m = (1 - beta_1) g, v = (1 - beta_2) g^2, rate' = rate sqrt(1 - beta_2) / (1 - beta_1): rate' m / (sqrt(v) + epsilon).
+  // m = (1 - beta_1) g, v = (1 - beta_2) g^2, rate' = rate sqrt(1 - beta_2) / (1 - beta_1): rate' m / (sqrt(v) +
+  // epsilon).
   const double root = std::sqrt(1 - settings.beta_2);
   EXPECT_NEAR(weights[0], -0.1 / (1 + settings.epsilon / (3 * root)), 1e-6);
   EXPECT_NEAR(weights[1], 0.1 / (1 + settings.epsilon / (0.02 * root)), 1e-6);

@@ -1,6 +1,6 @@
 #pragma once
-// The physics figures that a training run looks at after an epoch: physics/comparison.h without uncertainties and floors.
-// A pure function of the showers, so every worker computes the same. Thread-safe.
+// The physics figures that a training run looks at after an epoch: physics/comparison.h without uncertainties and
+// floors. A pure function of the showers, so every worker computes the same. Thread-safe.
 
 #include <functional>
 #include <map>

@@ -222,8 +222,8 @@ void Reporter::draw(const TrainState& state, const EpochRecord& record, const Te
     caption.angle_rad_min = std::min(caption.angle_rad_min, file.angle_min);
     caption.angle_rad_max = std::max(caption.angle_rad_max, file.angle_max);
   }
-  const auto picture = plot::write_projections_png(folder_.images() / fmt::format("epoch-{:03}.png", record.epoch + 1), maps(generated),
-                                                   maps(reference), caption);
+  const auto picture = plot::write_projections_png(folder_.images() / fmt::format("epoch-{:03}.png", record.epoch + 1),
+                                                   maps(generated), maps(reference), caption);
   events_.image_png("showers", state.global_step, picture.png, picture.width, picture.height);
   plot::write_loss_png(folder_.images() / "losses.png", job_.name, loss_history(state, &EpochRecord::train),
                        loss_history(state, &EpochRecord::test));

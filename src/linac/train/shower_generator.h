@@ -1,6 +1,6 @@
 #pragma once
-// A trained generator as a maker of showers in GeV: what `linac generate` writes and `linac validate` judges. Immutable;
-// make() may be called from several threads, each with models::use_threads(1).
+// A trained generator as a maker of showers in GeV: what `linac generate` writes and `linac validate` judges.
+// Immutable; make() may be called from several threads, each with models::use_threads(1).
 
 #include <filesystem>
 #include <span>

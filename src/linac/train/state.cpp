@@ -108,9 +108,9 @@ void decode(std::string_view bytes, const std::string& where, TrainState& state)
     state.epoch_sums = losses_from_json(meta.at("epoch_sums"));
     state.history.clear();
     for (const auto& record : meta.at("history")) {
-      state.history.push_back(
-          {record.at("epoch"), losses_from_json(record.at("train")), losses_from_json(record.at("test")),
-           record.at("physics").get<std::map<std::string, double>>()});
+      state.history.push_back({record.at("epoch"), losses_from_json(record.at("train")),
+                               losses_from_json(record.at("test")),
+                               record.at("physics").get<std::map<std::string, double>>()});
     }
     state.best_value = meta.at("best").at("value");
     state.best_epoch = meta.at("best").at("epoch");

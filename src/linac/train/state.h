@@ -23,7 +23,7 @@ using LossTable = std::map<std::string, Parts>;  // "d_real", "d_fake", "g" -> p
 /// What is remembered of a finished epoch.
 struct EpochRecord {
   int64_t epoch = 0;
-  LossTable train, test;                  // test is empty without test data
+  LossTable train, test;                    // test is empty without test data
   std::map<std::string, double> physics{};  // figures of physics/comparison.h on the test showers, where they were due
 };
 

@@ -133,13 +133,13 @@ Auc discriminate(const graph::Graph& network, std::span<const float> first, std:
                  const DiscriminationOptions& options) {
   const models::BinaryClassifier classifier(network);
   const graph::Graph& graph = classifier.network();
-  const auto length = static_cast<size_t>(
-      graph::elements(graph.nodes[static_cast<size_t>(graph.inputs[0])].output));
+  const auto length = static_cast<size_t>(graph::elements(graph.nodes[static_cast<size_t>(graph.inputs[0])].output));
   const Rows rows{first, second, length};
   const auto folds = static_cast<size_t>(options.folds);
   if (rows.first_size() < folds || rows.size() - rows.first_size() < folds) {
-    throw data_error(fmt::format("[validate] the classifier test wants at least {} showers of each sample, got {} and {}",
-                                 folds, rows.first_size(), rows.size() - rows.first_size()));
+    throw data_error(
+        fmt::format("[validate] the classifier test wants at least {} showers of each sample, got {} and {}", folds,
+                    rows.first_size(), rows.size() - rows.first_size()));
   }
   std::vector<double> areas(folds);
   ThreadPool pool(std::min(options.threads, options.folds), [] { models::use_threads(1); });

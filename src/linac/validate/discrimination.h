@@ -1,6 +1,6 @@
 #pragma once
-// The classifier test: how well a network tells two samples apart. Trained by linac, k-fold, deterministic by seed whatever
-// the threads. Thread-safe.
+// The classifier test: how well a network tells two samples apart. Trained by linac, k-fold, deterministic by seed
+// whatever the threads. Thread-safe.
 
 #include <span>
 
@@ -9,8 +9,8 @@
 
 namespace linac::validate {
 
-/// Area under the ROC curve of scores: the probability that one of `second` lies above one of `first`, ties counting half.
-/// 0.5 when one is empty.
+/// Area under the ROC curve of scores: the probability that one of `second` lies above one of `first`, ties counting
+/// half. 0.5 when one is empty.
 double area_under_roc(std::span<const float> first, std::span<const float> second);
 
 struct DiscriminationOptions {
@@ -29,8 +29,8 @@ struct Auc {
 };
 
 /// Trains `network` (models/binary_classifier.h) on all folds but one, scores that one, for each in turn. Rows have the
-/// length of the network's input; both samples count alike in the loss, whatever their sizes. Data error if a sample has
-/// fewer events than folds.
+/// length of the network's input; both samples count alike in the loss, whatever their sizes. Data error if a sample
+/// has fewer events than folds.
 Auc discriminate(const graph::Graph& network, std::span<const float> first, std::span<const float> second,
                  const DiscriminationOptions& options);
 

@@ -45,7 +45,9 @@ TEST(Discriminate, OnCellsToo) {
 TEST(Discriminate, DependsOnTheSeedAndNotOnTheThreads) {
   const auto first = normal(80, 3, 0, 0), second = normal(80, 3, 0.2F, 1);
   const auto run = [&](uint64_t seed, int threads) {
-    return discriminate(models::observables_classifier(3), first, second, {.epochs = 2, .seed = seed, .threads = threads}).value;
+    return discriminate(models::observables_classifier(3), first, second,
+                        {.epochs = 2, .seed = seed, .threads = threads})
+        .value;
   };
   EXPECT_EQ(run(1, 1), run(1, 3));
   EXPECT_NE(run(1, 1), run(2, 1));

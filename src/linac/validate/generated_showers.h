@@ -1,6 +1,7 @@
 #pragma once
-// Showers from a trained generator, chunk by chunk on several threads: what `linac generate` writes and `linac validate`
-// judges without a file between. A chunk's noise follows from (seed, number of the chunk), so threads change nothing.
+// Showers from a trained generator, chunk by chunk on several threads: what `linac generate` writes and `linac
+// validate` judges without a file between. A chunk's noise follows from (seed, number of the chunk), so threads change
+// nothing.
 
 #include <filesystem>
 #include <memory>

@@ -21,8 +21,8 @@ using physics::Figure;
 using physics::Sample;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kCloseShare = 0.01;       // of the reference's showers count as close to another one
-constexpr int64_t kFewEvents = 200;        // fewer deserve a remark
+constexpr double kCloseShare = 0.01;            // of the reference's showers count as close to another one
+constexpr int64_t kFewEvents = 200;             // fewer deserve a remark
 constexpr std::array kExamples{0.2, 0.5, 0.8};  // of the energy range, in the middle of the angles
 
 // What is kept of a source beside its Sample.
@@ -62,7 +62,8 @@ physics::SampleOptions sample_options(const ShowerSource& reference, const Valid
 Collected collect(const ShowerSource& source, physics::SampleOptions sample_options, const ValidationOptions& options) {
   Collected collected;
   if (options.classifiers)
-    collected.stride = std::max<int64_t>(1, (source.events() + options.classifier_events_max - 1) / options.classifier_events_max);
+    collected.stride =
+        std::max<int64_t>(1, (source.events() + options.classifier_events_max - 1) / options.classifier_events_max);
   sample_options.shapes_max = options.neighbours_max;
   collected.sample = std::make_unique<Sample>(source.shape(), std::move(sample_options));
   physics::Observer observer(source.shape(), options.hit_threshold_gev);
@@ -129,8 +130,8 @@ void add_classifiers(const Collected& reference, const Collected& sample, const 
   DiscriminationOptions settings{.seed = options.seed, .threads = options.threads};
   const physics::Scaling scaling = scaling_of(*reference.sample);
   figures.push_back(auc_figure("auc.observables", "AUC of a classifier on the observables",
-                               models::observables_classifier(physics::kObservables), observable_rows(reference, scaling),
-                               observable_rows(sample, scaling), settings));
+                               models::observables_classifier(physics::kObservables),
+                               observable_rows(reference, scaling), observable_rows(sample, scaling), settings));
   settings.epochs = 8;
   const EventShape coarse = coarse_shape(reference.sample->shape());
   figures.push_back(auc_figure("auc.cells", "AUC of a classifier on the cells",
@@ -161,7 +162,8 @@ Figure closeness(const std::string& name, const std::string& title, const std::v
   return {name, title, {}, value, deviation(value, sample.size()), floor, deviation(floor, reference.size())};
 }
 
-void add_neighbours(const Sample& reference, const Sample& sample, const Sample* training, std::vector<Figure>& figures) {
+void add_neighbours(const Sample& reference, const Sample& sample, const Sample* training,
+                    std::vector<Figure>& figures) {
   const EventShape& shape = reference.shape();
   const int64_t length = (shape.x + shape.y) * shape.z;
   // As many of both: the nearest of more showers is nearer.
@@ -176,8 +178,8 @@ void add_neighbours(const Sample& reference, const Sample& sample, const Sample*
   const auto towards = [&](std::span<const float> rows) {
     return physics::nearest_distances(rows, training->shapes(), length, physics::Same::kNo);
   };
-  figures.push_back(closeness("memorised", "showers unnaturally close to one of the training set", towards(theirs),
-                              towards(ours)));
+  figures.push_back(
+      closeness("memorised", "showers unnaturally close to one of the training set", towards(theirs), towards(ours)));
 }
 
 void check_source(const ShowerSource& source, const EventShape& shape) {
@@ -220,7 +222,8 @@ Validation validate(const ShowerSource& reference, const ShowerSource& sample, c
   result.seconds_classifiers = seconds_since(begin);
   for (const ShowerSource* source : {&reference, &sample}) {
     if (source->events() < kFewEvents)
-      result.remarks.push_back(fmt::format("{} holds {} showers only: floors and uncertainties are wide", source->name(), source->events()));
+      result.remarks.push_back(
+          fmt::format("{} holds {} showers only: floors and uncertainties are wide", source->name(), source->events()));
   }
   result.reference = std::move(theirs.sample);
   result.sample = std::move(ours.sample);

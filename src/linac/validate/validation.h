@@ -1,6 +1,6 @@
 #pragma once
-// The whole judgement of a sample of showers against Monte Carlo (or of Monte Carlo against itself): reads both once, computes
-// every figure, looks for collapse and memorisation. Deterministic by seed whatever the threads. Thread-safe.
+// The whole judgement of a sample of showers against Monte Carlo (or of Monte Carlo against itself): reads both once,
+// computes every figure, looks for collapse and memorisation. Deterministic by seed whatever the threads. Thread-safe.
 
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@ struct ValidationOptions {
   int bootstraps = 40, halves = 10;
   uint64_t seed = 1;
   int threads = 1;
-  bool classifiers = true;                // the most expensive part
+  bool classifiers = true;               // the most expensive part
   int64_t classifier_events_max = 1000;  // of each sample, evenly picked
   int64_t neighbours_max = 20'000;       // first showers of each that are searched for copies
 };
@@ -30,10 +30,10 @@ struct Validation {
   double seconds_reading = 0, seconds_figures = 0, seconds_classifiers = 0;
 };
 
-/// Beyond physics::compare(): `auc.observables` and `auc.cells` (a classifier told the samples apart; floor: halves of the
-/// reference), `duplicates` (part of the showers that have a closer neighbour in their own sample than 99 % of the
-/// reference's have in theirs), and with `training` also `memorised` (the same towards the training showers). `training` may
-/// be null. Data error if the shapes differ or a source is empty.
+/// Beyond physics::compare(): `auc.observables` and `auc.cells` (a classifier told the samples apart; floor: halves of
+/// the reference), `duplicates` (part of the showers that have a closer neighbour in their own sample than 99 % of the
+/// reference's have in theirs), and with `training` also `memorised` (the same towards the training showers).
+/// `training` may be null. Data error if the shapes differ or a source is empty.
 Validation validate(const ShowerSource& reference, const ShowerSource& sample, const ShowerSource* training,
                     const ValidationOptions& options);
 

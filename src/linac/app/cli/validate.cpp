@@ -60,7 +60,8 @@ report::ShowerReport make_report(const ValidateOptions& options, const validate:
     report.gate_name = options.gate;
     report.verdicts = physics::judge(physics::read_gate(options.gate), found.figures);
   }
-  report.facts.emplace_back("made", fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion));
+  report.facts.emplace_back("made",
+                            fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion));
   for (const auto& [what, text] : reference.facts()) report.facts.emplace_back("reference: " + what, text);
   for (const auto& [what, text] : sample.facts()) report.facts.emplace_back("sample: " + what, text);
   report.facts.emplace_back("cells count as hit above", fmt::format("{:g} GeV", options.validation.hit_threshold_gev));
@@ -68,12 +69,18 @@ report::ShowerReport make_report(const ValidateOptions& options, const validate:
   return report;
 }
 
+// File names may be no UTF-8.
+std::string dump(const report::ShowerReport& report) {
+  return report::to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 void write(const std::filesystem::path& folder, const report::ShowerReport& report) {
   std::filesystem::create_directories(folder);
   const std::vector<report::NamedPicture> pictures = report::draw(report);
-  for (const report::NamedPicture& picture : pictures) plot::write_picture(folder / (picture.name + ".png"), picture.picture);
+  for (const report::NamedPicture& picture : pictures)
+    plot::write_picture(folder / (picture.name + ".png"), picture.picture);
   write_file_atomically(folder / "report.html", report::to_html(report, pictures));
-  write_file_atomically(folder / "report.json", report::to_json(report).dump(2) + "\n");
+  write_file_atomically(folder / "report.json", dump(report) + "\n");
 }
 
 std::string describe(const physics::Verdict& verdict, const physics::Sample& reference) {
@@ -88,21 +95,24 @@ void print_figures(const validate::Validation& found) {
     const std::string family = figure.name.substr(0, figure.name.find('.'));
     const bool one_of_many = family == "ks" || family == "wasserstein" || family == "separation" || family == "chi2";
     if (one_of_many || figure.bin != physics::Bin{}) continue;
-    fmt::print("  {:<18} {:>10.4g} +- {:<10.3g} {:>10.4g}\n", figure.name, figure.value, figure.uncertainty, figure.floor);
+    fmt::print("  {:<18} {:>10.4g} +- {:<10.3g} {:>10.4g}\n", figure.name, figure.value, figure.uncertainty,
+               figure.floor);
   }
 }
 
 // The gate's word is the process's: failing figures, worst first, in an error of its own.
-void pronounce(const report::ShowerReport& report) {
+void pronounce(const report::ShowerReport& report, bool quietly) {
   if (!report.gated) return;
   const auto failed = static_cast<size_t>(std::count_if(report.verdicts.begin(), report.verdicts.end(),
                                                         [](const auto& verdict) { return !verdict.passed(); }));
-  if (failed == 0) {
-    fmt::print("gate {} passed: {} figures\n", report.gate_name, report.verdicts.size());
+  if (report.passed()) {
+    if (!quietly) fmt::print("gate {} passed: {} figures\n", report.gate_name, report.verdicts.size());
     return;
   }
-  std::string text = fmt::format("[gate] {} of {} figures are beyond {}:", failed, report.verdicts.size(), report.gate_name);
-  for (size_t i = 0; i < std::min(failed, kFailuresShown); ++i) text += fmt::format("\n{}", describe(report.verdicts[i], *report.reference));
+  std::string text =
+      fmt::format("[gate] {} of {} figures are beyond {}:", failed, report.verdicts.size(), report.gate_name);
+  for (size_t i = 0; i < std::min(failed, kFailuresShown); ++i)
+    text += fmt::format("\n{}", describe(report.verdicts[i], *report.reference));
   if (failed > kFailuresShown) text += fmt::format("\n  ... and {} more (report.html)", failed - kFailuresShown);
   throw Error(ErrorCode::kGate, text);
 }
@@ -120,7 +130,7 @@ void run_validate(ValidateOptions options) {
   const std::filesystem::path folder = options.out;
   write(folder, report);
   if (options.json) {
-    fmt::print("{}\n", report::to_json(report).dump(2));
+    fmt::print("{}\n", dump(report));
   } else {
     print_figures(found);
     for (const std::string& remark : report.remarks) fmt::print("  note: {}\n", remark);
@@ -128,7 +138,7 @@ void run_validate(ValidateOptions options) {
                reference->events(), sample->events(), found.seconds_reading, found.seconds_figures,
                found.seconds_classifiers, (folder / "report.html").string());
   }
-  pronounce(report);
+  pronounce(report, options.json);
 }
 
 }  // namespace
@@ -137,15 +147,17 @@ void add_validate_verb(CLI::App& app) {
   auto options = std::make_shared<ValidateOptions>();
   auto* verb = app.add_subcommand("validate", "Compares showers with Monte Carlo: figures, report, gate");
   verb->add_option("--reference", options->reference, "Monte Carlo showers: files, globs or URLs")->required();
-  verb->add_option("--sample", options->sample,
-                   "showers to judge (.h5, .tfrecord), or a run's folder, checkpoint or .keras file, which then generates "
-                   "them at the reference's energies and angles")
+  verb->add_option(
+          "--sample", options->sample,
+          "showers to judge (.h5, .tfrecord), or a run's folder, checkpoint or .keras file, which then generates "
+          "them at the reference's energies and angles")
       ->required();
   verb->add_option("--train", options->training, "what the model was trained on, to look for memorised showers");
   verb->add_option("--out", options->out, "folder for report.html, report.json and the pictures")->required();
   verb->add_option("--gate", options->gate, "limits that must hold, a YAML file; a failed gate exits with status 7");
   verb->add_option("--threshold", options->validation.hit_threshold_gev, "cells with more count as hit, GeV");
-  verb->add_option("--energy-bins", options->validation.energy_bins, "bins of the primary energy")->check(CLI::Range(1, 100));
+  verb->add_option("--energy-bins", options->validation.energy_bins, "bins of the primary energy")
+      ->check(CLI::Range(1, 100));
   verb->add_option("--angle-bins", options->validation.angle_bins, "bins of the angle")->check(CLI::Range(1, 100));
   verb->add_option("--bootstraps", options->validation.bootstraps, "replicas behind the uncertainties")
       ->check(CLI::Range(2, 1000));
