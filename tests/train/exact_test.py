@@ -14,6 +14,9 @@ import runs
 from runs import check
 
 
+JOB = runs.SMALL | {"checkpoint.best_by": "fpd"}
+
+
 def same(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
     check(runs.losses(reference) == runs.losses(other), f"{what}: every loss is the same")
     a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
@@ -23,12 +26,12 @@ def same(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
 def killed_run(out: pathlib.Path, seed: int) -> None:
     moments = random.Random(seed)
     for kill in range(3):
-        process = runs.start(out, runs.SMALL, "--workers", "2", *(["--resume"] if kill else []))
+        process = runs.start(out, JOB, "--workers", "2", *(["--resume"] if kill else []))
         runs.wait_for_steps(out, process, kill + 1)
         time.sleep(moments.uniform(0, 3))
         check(process.poll() is None, f"the run is alive when it is killed (kill {kill + 1})")
         runs.kill_tree(process)
-    runs.run(out, runs.SMALL, "--workers", "3", "--resume")
+    runs.run(out, JOB, "--workers", "3", "--resume")
 
 
 def golden(out: pathlib.Path, path: pathlib.Path) -> None:
@@ -48,13 +51,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-exact-") as folder:
         root = pathlib.Path(folder)
         one = root / "1"
-        runs.run(one, runs.SMALL, "--workers", "1")
+        runs.run(one, JOB, "--workers", "1")
         steps = [line for line in runs.lines(one) if line["kind"] == "step"]
         epochs = [line for line in runs.lines(one) if line["kind"] == "epoch"]
-        check(len(steps) == 6 and len(epochs) == 2 and epochs[0]["test"] != {}, "1 worker: 6 steps, 2 epochs with test losses")
+        check(len(steps) == 6 and len(epochs) == 2 and epochs[0]["test"] != {} and epochs[1]["physics"]["fpd"] > 0,
+              "1 worker: 6 steps, 2 epochs with test losses and physics figures")
+        best = json.loads((one / "run.json").read_text())["best"]
+        lowest = min(epochs, key=lambda line: line["physics"]["fpd"])
+        check((best["by"], best["epoch"], best["value"]) == ("fpd", lowest["epoch"], lowest["physics"]["fpd"]), "the best epoch is the best by fpd")
         golden(one, runs.ROOT / "tests" / "golden" / "threedgan-loss.txt")
         for workers in (2, 3, 4):
-            runs.run(root / str(workers), runs.SMALL, "--workers", str(workers))
+            runs.run(root / str(workers), JOB, "--workers", str(workers))
             same(one, root / str(workers), f"{workers} workers")
         seed = time.time_ns() % 1_000_000
         print(f"moments of the kills: seed {seed}")

@@ -43,16 +43,20 @@ Gate read_gate(const std::filesystem::path& path) {
   return gate;
 }
 
-std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures) {
+void need_known_figures(const Gate& gate, const std::vector<std::string>& known) {
   for (const Limit& limit : gate.limits) {
-    const auto used = [&](const Figure& figure) { return names(limit, figure); };
-    if (std::any_of(figures.begin(), figures.end(), used)) continue;
-    std::vector<std::string> known;
-    for (const Figure& figure : figures) known.push_back(figure.name);
+    const auto used = [&](const std::string& name) { return matches(limit.figure, name); };
+    if (std::any_of(known.begin(), known.end(), used)) continue;
     const auto near = nearest(limit.figure, known);
-    throw user_error(fmt::format("[gate] no figure '{}'{}", limit.figure,
-                                 near ? fmt::format("; did you mean '{}'?", *near) : " in this comparison"));
+    throw user_error(fmt::format("[gate] this comparison has no figure '{}'{}", limit.figure,
+                                 near ? fmt::format("; did you mean '{}'?", *near) : ""));
   }
+}
+
+std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures) {
+  std::vector<std::string> known;
+  for (const Figure& figure : figures) known.push_back(figure.name);
+  need_known_figures(gate, known);
   std::vector<Verdict> verdicts;
   for (const Figure& figure : figures) {
     const auto limit = std::find_if(gate.limits.begin(), gate.limits.end(),

@@ -42,6 +42,9 @@ struct Gate {
 /// User error naming file, line and key for what is not such a file or asks for nothing.
 Gate read_gate(const std::filesystem::path& path);
 
+/// User error, with the nearest name, for a limit that names none of the known figures: to be asked before the work.
+void need_known_figures(const Gate& gate, const std::vector<std::string>& known);
+
 struct Verdict {
   Figure figure;
   double allowed = 0;
@@ -49,8 +52,8 @@ struct Verdict {
   double excess() const { return allowed > 0 ? figure.value / allowed : 0; }
 };
 
-/// One verdict for each figure that a limit names (the first limit that does), worst first. User error for a limit that
-/// names no figure, with the nearest name.
+/// One verdict for each figure that a limit names (the first limit that does), worst first. User error as
+/// need_known_figures().
 std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures);
 
 }  // namespace linac::physics

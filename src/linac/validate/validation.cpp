@@ -191,6 +191,14 @@ void check_source(const ShowerSource& source, const EventShape& shape) {
 
 }  // namespace
 
+std::vector<std::string> figure_names(const ValidationOptions& options, bool with_training) {
+  std::vector<std::string> names = physics::figure_names();
+  names.emplace_back("duplicates");
+  if (with_training) names.emplace_back("memorised");
+  if (options.classifiers) names.insert(names.end(), {"auc.observables", "auc.cells"});
+  return names;
+}
+
 Validation validate(const ShowerSource& reference, const ShowerSource& sample, const ShowerSource* training,
                     const ValidationOptions& options) {
   for (const ShowerSource* source : {&reference, &sample, training})

@@ -30,6 +30,9 @@ struct Validation {
   double seconds_reading = 0, seconds_figures = 0, seconds_classifiers = 0;
 };
 
+/// The names of the figures that validate() computes under these options.
+std::vector<std::string> figure_names(const ValidationOptions& options, bool with_training);
+
 /// Beyond physics::compare(): `auc.observables` and `auc.cells` (a classifier told the samples apart; floor: halves of
 /// the reference), `duplicates` (part of the showers that have a closer neighbour in their own sample than 99 % of the
 /// reference's have in theirs), and with `training` also `memorised` (the same towards the training showers).

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <string>
 #include <vector>
 
+#include "linac/app/cli/bench_measure.h"
 #include "linac/app/cli/verbs.h"
 #include "linac/base/error.h"
 #include "linac/base/thread_pool.h"
@@ -17,15 +16,11 @@
 #include "linac/models/threedgan/networks.h"
 #include "linac/models/threedgan/threedgan.h"
 #include "linac/models/torch_threads.h"
-#include "linac/physics/geometry.h"
-#include "linac/physics/shower_simulation.h"
-#include "linac/train/phase_clock.h"
 
 namespace linac::app {
 namespace {
 
 namespace threedgan = models::threedgan;
-using train::PhaseClock;
 
 struct BenchOptions {
   std::string model = "3dgan", precision = "fp32";
@@ -48,33 +43,6 @@ struct MadeUpBatch {
 
   std::vector<float> image, energy, angle, ecal;
 };
-
-nlohmann::ordered_json spread(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {{"median", values[values.size() / 2]}, {"min", values.front()}, {"max", values.back()}};
-}
-
-// gflop_per_shower 0: where that is no measure.
-nlohmann::ordered_json measure(int repeat, double showers, double gflop_per_shower, const std::function<void()>& work) {
-  work();  // the first run pays for allocations
-  std::vector<double> wall, cpu;
-  for (int i = 0; i < repeat; ++i) {
-    const auto begin = PhaseClock::now();
-    work();
-    const auto end = PhaseClock::now();
-    wall.push_back(end.wall - begin.wall);
-    cpu.push_back(end.cpu - begin.cpu);
-  }
-  nlohmann::ordered_json result{{"wall_s", spread(wall)}, {"cpu_s", spread(cpu)}};
-  const double wall_s = result["wall_s"]["median"], cpu_s = result["cpu_s"]["median"];
-  result["showers_per_s"] = showers / wall_s;
-  result["showers_per_cpu_s"] = showers / cpu_s;
-  if (gflop_per_shower > 0) result["gflop_per_s"] = showers * gflop_per_shower / wall_s;
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  result["peak_rss_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
-  return result;
-}
 
 void run_bench(const BenchOptions& options) {
   const threedgan::ThreeDGan model(256, 0.85);
@@ -123,45 +91,6 @@ void run_bench(const BenchOptions& options) {
   }
 }
 
-struct SimulateBenchOptions {
-  std::string geometry;
-  int64_t events = 2000;
-  int repeat = 5;
-  bool json = false;
-};
-
-// One thread; energies uniform in 10-100 GeV, theta in 60-120 degrees, as in the showers of data/.
-void run_simulate_bench(const SimulateBenchOptions& options) {
-  const physics::ShowerSimulation simulation(options.geometry.empty() ? physics::clic_ecal()
-                                                                      : physics::load_geometry(options.geometry));
-  const physics::Geometry& geometry = simulation.geometry();
-  std::vector<float> uniform(static_cast<size_t>(2 * options.events));
-  fill_uniform({.seed = 1, .stream = Stream::kSample}, uniform);
-  std::vector<float> image(static_cast<size_t>(geometry.image_cells()));
-  physics::ShowerSimulation::Workspace workspace;
-  const auto simulate_all = [&] {
-    for (size_t i = 0; i < uniform.size() / 2; ++i) {
-      const double energy_gev = 10 + 90.0 * uniform[2 * i], theta = std::numbers::pi * (1 + uniform[2 * i + 1]) / 3;
-      simulation.simulate(energy_gev, theta, physics::shower_key(1, i), image, workspace);
-    }
-  };
-  nlohmann::ordered_json result{{"geometry", geometry.name},
-                                {"cells", {geometry.cells.x, geometry.cells.y, geometry.depth()}},
-                                {"events", options.events},
-                                {"threads", 1},
-                                {"repeat", options.repeat}};
-  result["simulate"] = measure(options.repeat, static_cast<double>(options.events), 0, simulate_all);
-  if (options.json) {
-    fmt::print("{}\n", result.dump(2));
-    return;
-  }
-  const auto& part = result["simulate"];
-  fmt::print("simulate {} {:.3f} s ({:.3f}-{:.3f}), CPU {:.3f} s, {:.0f} showers/s, {:.0f} showers per CPU second\n",
-             geometry.name, part["wall_s"]["median"].get<double>(), part["wall_s"]["min"].get<double>(),
-             part["wall_s"]["max"].get<double>(), part["cpu_s"]["median"].get<double>(),
-             part["showers_per_s"].get<double>(), part["showers_per_cpu_s"].get<double>());
-}
-
 }  // namespace
 
 void add_bench_verb(CLI::App& app) {
@@ -178,17 +107,7 @@ void add_bench_verb(CLI::App& app) {
   step->footer("Example: linac bench step --model 3dgan --batch 16 --threads 1 --precision fp32 --json");
   step->callback([options] { run_bench(*options); });
 
-  auto simulate_options = std::make_shared<SimulateBenchOptions>();
-  auto* simulate = verb->add_subcommand("simulate", "The fast shower simulation, one thread, nothing written");
-  simulate->add_option("--geometry", simulate_options->geometry, "YAML file; without it the CLIC ECAL, 51x51x25 cells");
-  simulate->add_option("-n,--events", simulate_options->events, "showers a measured run")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  simulate->add_option("--repeat", simulate_options->repeat, "measured runs, after one that is not")
-      ->check(CLI::Range(1, 1000));
-  simulate->add_flag("--json", simulate_options->json, "as JSON: wall_s and cpu_s with median, min and max");
-  simulate->footer("Example: linac bench simulate --json");
-  simulate->callback([simulate_options] { run_simulate_bench(*simulate_options); });
+  add_shower_benches(*verb);
 }
 
 }  // namespace linac::app

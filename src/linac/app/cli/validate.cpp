@@ -118,8 +118,11 @@ void pronounce(const report::ShowerReport& report, bool quietly) {
 }
 
 void run_validate(ValidateOptions options) {
-  if (!options.gate.empty()) physics::read_gate(options.gate);  // wrong limits are better known before the work
   options.validation.classifiers = !options.no_classifiers;
+  if (!options.gate.empty()) {  // wrong limits are better known before the work
+    physics::need_known_figures(physics::read_gate(options.gate),
+                                validate::figure_names(options.validation, !options.training.empty()));
+  }
   options.validation.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const auto reference = validate::open_showers(options.reference, options.fields);
   const auto sample = open_sample(options, *reference);

@@ -1,0 +1,17 @@
+#pragma once
+// How `linac bench` times a piece of work.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace linac::app {
+
+/// Runs `work` once unmeasured and then `repeat` times. wall_s and cpu_s of a run (median, min, max), showers_per_s,
+/// showers_per_cpu_s and, if `gflop_per_shower` is not 0, gflop_per_s from the medians; peak_rss_mib of the process.
+nlohmann::ordered_json measure(int repeat, double showers, double gflop_per_shower, const std::function<void()>& work);
+
+/// `linac bench simulate` and `linac bench observables`.
+void add_shower_benches(CLI::App& bench);
+
+}  // namespace linac::app
