@@ -1,10 +1,14 @@
-"""The figures of `linac validate` beside independent ones: test_physics.py REFERENCE.h5 SAMPLE.h5 REPORT.json
+"""The figures of `linac validate` beside independent ones: test_physics.py REFERENCE.h5 SAMPLE.h5
 
 Observables are computed anew in NumPy from the images; Kolmogorov-Smirnov, Wasserstein and chi2 by SciPy, structural similarity
 by scikit-image, the Frechet and kernel physics distances by NumPy and SciPy's matrix square root. Exit status 1 if one differs."""
 
 import json
+import os
+import pathlib
+import subprocess
 import sys
+import tempfile
 
 import h5py
 import numpy as np
@@ -141,8 +145,12 @@ def mean_similarity(images, energies, angles, edges):
 
 
 def main():
-    reference_path, sample_path, report_path = sys.argv[1:]
-    figures = {figure["name"]: figure["value"] for figure in json.load(open(report_path))["figures"] if figure["bin"] is None}
+    reference_path, sample_path = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [os.environ["LINAC"], "validate", "--reference", reference_path, "--sample", sample_path, "--no-classifiers", "--out", folder]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        report = json.loads(pathlib.Path(folder, "report.json").read_text())
+    figures = {figure["name"]: figure["value"] for figure in report["figures"] if figure["bin"] is None}
     a_images, a_energies, a_angles = load(reference_path)
     b_images, b_energies, b_angles = load(sample_path)
     a, b = table(a_images, a_energies), table(b_images, b_energies)

@@ -18,7 +18,11 @@ JOB = runs.SMALL | {"checkpoint.best_by": "fpd"}
 
 
 def same(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
-    check(runs.losses(reference) == runs.losses(other), f"{what}: every loss is the same")
+    expected, found = runs.losses(reference), runs.losses(other)
+    differing = [(a, b) for a, b in zip(expected, found) if a != b]
+    for a, b in differing[:2]:
+        print(f"expected {json.dumps(a)}\nfound    {json.dumps(b)}")
+    check(len(expected) == len(found) and not differing, f"{what}: every loss is the same ({len(differing)} of {len(expected)} records differ)")
     a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
     check(a.name == b.name and a.read_bytes() == b.read_bytes(), f"{what}: {a.name} is the same, byte for byte")
 

@@ -63,13 +63,13 @@ def lines(out: pathlib.Path) -> list[dict]:
 
 
 def losses(out: pathlib.Path) -> list[dict]:
-    """The loss of every step and the losses of every epoch, without times."""
+    """The loss of every step and the losses and physics figures of every epoch, without times."""
     kept = []
     for line in lines(out):
         if line["kind"] == "step":
             kept.append({key: line[key] for key in ("epoch", "step", "global_step", "lr", "loss")})
         elif line["kind"] == "epoch":
-            kept.append({key: line[key] for key in ("epoch", "train", "test")})
+            kept.append({key: line[key] for key in ("epoch", "train", "test", "physics")})
     return kept
 
 

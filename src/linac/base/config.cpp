@@ -20,7 +20,7 @@ void unknown_key(const std::string& where, const YAML::Node& key, const std::str
                  const std::vector<std::string>& known) {
   const auto name = key.as<std::string>("?");
   const auto near = nearest(name, known);
-  throw user_error(fmt::format("[job] {}: unknown key '{}{}'{} (known here: {})", place(where, key), prefix, name,
+  throw user_error(fmt::format("[yaml] {}: unknown key '{}{}'{} (known here: {})", place(where, key), prefix, name,
                                near ? fmt::format("; did you mean '{}{}'?", prefix, *near) : "",
                                fmt::join(known, ", ")));
 }
@@ -28,14 +28,14 @@ void unknown_key(const std::string& where, const YAML::Node& key, const std::str
 void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key, const std::string& wanted) {
   YAML::Emitter emitter;
   emitter << YAML::Flow << value;
-  throw user_error(fmt::format("[job] {}: {} = {} is not {}", place(where, value), key, emitter.c_str(), wanted));
+  throw user_error(fmt::format("[yaml] {}: {} = {} is not {}", place(where, value), key, emitter.c_str(), wanted));
 }
 
 YAML::Node parse_text(const std::string& text, const std::string& where) {
   try {
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
-    throw user_error(fmt::format("[job] {}:{}: not YAML ({})", where, error.mark.line + 1, error.msg));
+    throw user_error(fmt::format("[yaml] {}:{}: not YAML ({})", where, error.mark.line + 1, error.msg));
   }
 }
 

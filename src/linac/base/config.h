@@ -19,7 +19,7 @@ struct Setting {
   std::string help;
 };
 
-/// Throws a user error: "[job] demo.yaml:7: unknown key 'train.epoch'; did you mean 'epochs'? (known: ...)".
+/// Throws a user error: "[yaml] demo.yaml:7: unknown key 'train.epoch'; did you mean 'epochs'? (known: ...)".
 [[noreturn]] void unknown_key(const std::string& where, const YAML::Node& key, const std::string& prefix,
                               const std::vector<std::string>& known);
 [[noreturn]] void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key,

@@ -3,7 +3,8 @@
 
 namespace linac::models {
 
-/// For the calling thread, and as the default of threads that start later.
+/// For the calling thread, and as the default of threads that start later. The first call of a process also makes the
+/// libraries underneath choose their kernels, before threads could do so at once.
 void use_threads(int threads);
 
 /// "2.11.0"

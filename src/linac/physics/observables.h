@@ -35,7 +35,7 @@ constexpr double kRingWidth = 1;
 /// The radius, in cells, that holds this fraction of a radial profile; linear within a ring.
 double containment_radius(std::span<const double> radial, double width, double fraction);
 
-/// Cells with more energy than the threshold.
+/// Cells with more energy than the threshold. The sparsity is 1 - this / all cells.
 int64_t cells_above(std::span<const float> image, double threshold_gev);
 
 /// The spectrum of cell energies counts cells by factors of two: bin i holds [2^(i+kSpectrumFirst), twice that) GeV;

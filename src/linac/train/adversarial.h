@@ -3,7 +3,6 @@
 // every worker applies the same update. What comes out depends on (state, seed, position, replicas) and never on the
 // number of workers. Every member function is collective: all workers call it in the same order.
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,8 +12,8 @@
 #include "linac/comm/replica_sum.h"
 #include "linac/data/dataset.h"
 #include "linac/models/threedgan/threedgan.h"
-#include "linac/physics/projections.h"
 #include "linac/spec/job.h"
+#include "linac/train/evaluation.h"
 #include "linac/train/phase_clock.h"
 #include "linac/train/state.h"
 
@@ -30,13 +29,6 @@ struct StepResult {
   bool stop_requested = false;  // some worker was asked to stop
 };
 
-struct TestResult {
-  LossTable losses;
-  physics::Projections generated, reference;
-  std::map<std::string, double> physics;       // figures, if they were due
-  std::vector<std::string> signs_of_collapse;  // as physics sees it
-};
-
 class AdversarialStep {
  public:
   /// `concurrency`: replicas computed side by side on this worker.
@@ -48,23 +40,19 @@ class AdversarialStep {
   StepResult run(TrainState& state, const std::vector<data::SampleBatch>& batches, double learning_rate,
                  bool stop_wanted);
 
-  /// Losses on a whole set in inference mode, and mean projections (GeV) of its showers beside generated ones; with
-  /// Figures::kWanted also the physics figures.
-  enum class Figures { kNone, kWanted };
+  /// See Evaluation.
   TestResult test(const TrainState& state, const data::Dataset& dataset, Figures figures);
 
   const std::vector<int>& owned() const { return owned_; }
 
  private:
   struct Message;
-  struct TestShare;
   using ReplicaFunction = std::function<models::threedgan::Contribution(size_t owned_index)>;
 
   /// Computes one phase on all replicas, reduces, updates `network`; returns false (and fills result) if the phase
   /// failed.
   bool phase(const std::string& name, Network& network, double learning_rate, const ReplicaFunction& compute,
              StepResult& result);
-  void test_chunk(const TrainState& state, const data::Dataset& dataset, int64_t chunk, TestShare& share) const;
   models::threedgan::ThreeDGan::StepOptions options(const TrainState& state, int replica) const;
 
   const spec::Job& job_;

@@ -177,14 +177,16 @@ void Reporter::announce_test(const TrainState& state) {
 void Reporter::epoch(const TrainState& state, const EpochRecord& record, const TestResult* test) {
   const double seconds = seconds_since(epoch_begin_);
   const double rate = static_cast<double>(state.global_step - epoch_first_step_) * showers_per_second();
-  const nlohmann::json line{{"kind", "epoch"},
-                            {"epoch", record.epoch},
-                            {"global_step", state.global_step},
-                            {"train", train::to_json(record.train)},
-                            {"test", train::to_json(record.test)},
-                            {"physics", record.physics},
-                            {"seconds", seconds},
-                            {"showers_per_s", rate}};
+  const nlohmann::json line{
+      {"kind", "epoch"},
+      {"epoch", record.epoch},
+      {"global_step", state.global_step},
+      {"train", train::to_json(record.train)},
+      {"test", train::to_json(record.test)},
+      {"physics", record.physics},
+      {"signs_of_collapse", test != nullptr ? test->signs_of_collapse : std::vector<std::string>{}},
+      {"seconds", seconds},
+      {"showers_per_s", rate}};
   folder_.add_metrics(line);
   history_.push_back({{"epoch", record.epoch}, {"seconds", seconds}, {"showers_per_s", rate}});
   for (const auto& [phase, parts] : record.test)

@@ -162,7 +162,7 @@ class Trainer {
     if (test_) {
       if (writer()) reporter_->announce_test(state_);
       const bool due = job_.validate.every_epochs > 0 && (state_.epoch + 1) % job_.validate.every_epochs == 0;
-      tested = step_.test(state_, *test_, due ? AdversarialStep::Figures::kWanted : AdversarialStep::Figures::kNone);
+      tested = step_.test(state_, *test_, due ? Figures::kWanted : Figures::kNone);
       record.test = tested->losses;
       record.physics = tested->physics;
     }

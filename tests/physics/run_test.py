@@ -1,0 +1,52 @@
+"""A trained run is judged: validate generates from it what generate writes, and its figures are the same either way. A
+generator of one step fails a gate."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+LINAC = os.environ["LINAC"]
+TEST = "data/showers-test.h5"
+problems = []
+
+
+def check(holds, what):
+    if not holds:
+        problems.append(what)
+    print(f"{'ok  ' if holds else 'FAIL'} {what}", flush=True)
+
+
+def linac(*words):
+    return subprocess.run([LINAC, *map(str, words)], capture_output=True, text=True, timeout=600)
+
+
+def figures(folder):
+    report = json.loads(pathlib.Path(folder, "report.json").read_text())
+    return report, {figure["name"]: figure["value"] for figure in report["figures"] if figure["bin"] is None}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        settings = ["train.epochs=1", "train.max_steps=1", "train.replicas=1", "train.batch=1", "data.test=[]"]
+        trained = linac("train", "examples/demo.yaml", "--workers", 1, "--out", root / "run", *[w for s in settings for w in ("--set", s)])
+        check(trained.returncode == 0, f"a run of one step: status {trained.returncode}")
+        made = linac("generate", "--model", root / "run", "--like", TEST, "--seed", 1, "--out", root / "generated.h5")
+        check(made.returncode == 0, f"generate: status {made.returncode}")
+        gate = root / "gate.yaml"
+        gate.write_text("limits: [{figure: fpd, floor: 5}]")
+        for name, sample, more, status in (("run", root / "run", [], 0), ("file", root / "generated.h5", ["--gate", gate], 7)):
+            judged = linac("validate", "--reference", TEST, "--sample", sample, "--seed", 1, "--no-classifiers", "--out", root / name, *more)
+            check(judged.returncode == status, f"validate the {name}: status {judged.returncode} {judged.stderr[-300:]}")
+        report, of_run = figures(root / "run")
+        _, of_file = figures(root / "file")
+        check(report["sample"]["events"] == 64 and any("time a shower" in fact for fact in report["facts"]), "the report tells the time a shower")
+        worst = max(abs(of_run[name] - of_file[name]) / (abs(of_file[name]) + 1e-9) for name in of_file)
+        check(of_run.keys() == of_file.keys() and worst < 1e-3, f"the same figures from the run and from its file (worst {worst:.1e})")
+    return 1 if problems else 0
+
+
+sys.exit(main())
