@@ -1,8 +1,8 @@
 #pragma once
 // A sample beside its Monte Carlo reference, figure by figure. A figure is a number that is 0 (or, for chi2, 1) when
 // both come from one distribution and grows with their difference; it carries its bootstrap uncertainty and its floor:
-// the same figure between random halves of the reference. Halves have fewer events than the samples, so the floor leans
-// to the generous side. Pure, thread-safe.
+// the same figure between random halves of the reference. With N events in the reference a half's noise is that of a
+// sample of N/3: for larger samples the floor is generous, for smaller ones tight. Pure, thread-safe.
 
 #include <string>
 #include <vector>

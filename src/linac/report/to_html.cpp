@@ -12,11 +12,11 @@ constexpr const char* kReading =
     "Every figure measures a difference: 0 means that both samples look as if they came from one distribution (χ²/ndf: "
     "1). It is never exactly 0, because showers fluctuate. The <em>floor</em> is the same figure between random halves "
     "of the reference, so it is what pure chance gives; a sample near its floor cannot be told from the reference with "
-    "so many showers, and one at many floors can. Halves have fewer showers than the samples, so the floor is on the "
-    "generous side. Behind each value stands its <em>uncertainty</em>, one standard deviation over bootstrap replicas "
+    "so many showers, and one at many floors can. Two halves scatter like the reference against a sample of a third of "
+    "its size: to larger samples the floor is generous, to smaller ones tight. Behind each value stands its "
+    "<em>uncertainty</em>, one standard deviation over bootstrap replicas "
     "(both samples drawn again, with replacement), and behind each floor its spread over the halves. A limit is so "
-    "many "
-    "floors, or a fixed value.";
+    "many floors, or a fixed value.";
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "linac/spec/job.h"
 #include "linac/train/adversarial.h"
 #include "linac/train/input.h"
+#include "linac/train/quick_figures.h"
 #include "linac/train/trainer.h"
 
 namespace linac::app {
@@ -71,6 +72,7 @@ train::StepResult one_step(const spec::Job& job, const data::Dataset& dataset, d
 
 void run_check(const CheckOptions& options) {
   const spec::Job job = spec::read_job(options.job, options.overrides);
+  train::need_known_figure(job.checkpoint.best_by);
   models::use_threads(job.train.threads);
   fmt::print("job    {} ({})\n\nmodel\n", job.name, options.job);
   const models::threedgan::ThreeDGan model(job.model.latent, job.model.power);
