@@ -32,6 +32,12 @@ std::vector<std::string> expand_all(const std::vector<std::string>& urls) {
   return files;
 }
 
+Range range_over(const std::vector<FileReport>& files, double FileReport::*low, double FileReport::*high) {
+  Range range{files.front().*low, files.front().*high};
+  for (const FileReport& file : files) range = {std::min(range.low, file.*low), std::max(range.high, file.*high)};
+  return range;
+}
+
 }  // namespace
 
 std::shared_ptr<const Dataset> Dataset::open(const std::vector<std::string>& urls, const Fields& fields,
@@ -76,6 +82,14 @@ void Dataset::read_stored(int64_t event, ShowerBlock& out) const {
   LINAC_CHECK(event >= 0 && event < size());
   const EventPlace& place = events_[static_cast<size_t>(event)];
   open_files_->get(place.file)->read(place.record, 1, out);
+}
+
+Range Dataset::energies_gev() const {
+  return range_over(files_, &FileReport::energy_gev_min, &FileReport::energy_gev_max);
+}
+
+Range Dataset::angles() const {
+  return range_over(files_, &FileReport::angle_min, &FileReport::angle_max);
 }
 
 void Dataset::read(std::span<const int64_t> events, SampleBatch& out) const {

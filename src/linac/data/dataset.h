@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/range.h"
 #include "linac/data/scan.h"
 #include "linac/data/showers.h"
 
@@ -27,6 +28,8 @@ class Dataset {
   int64_t size() const { return static_cast<int64_t>(events_.size()); }  // kept events
   EventShape shape() const { return files_.front().shape; }
   const std::vector<FileReport>& files() const { return files_; }
+  Range energies_gev() const;  // over all files
+  Range angles() const;        // rad
   const Preprocessing& preprocessing() const { return preprocessing_; }
 
   /// Samples events[0], events[1], ... (each in [0, size())) into out, in that order; an event may come twice. Data

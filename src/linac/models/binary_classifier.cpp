@@ -8,15 +8,12 @@
 #include "linac/base/error.h"
 #include "linac/nn/executable.h"
 #include "linac/nn/gradient.h"
+#include "linac/nn/tensor_view.h"
 
 namespace linac::models {
 namespace {
 
 using nlohmann::json;
-
-at::Tensor wrap(std::span<const float> values, at::IntArrayRef shape) {
-  return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat);
-}
 
 int add_dense(graph::Builder& b, const std::string& name, int x, int64_t units, bool relu) {
   json attributes{{"units", units}, {"kernel_initializer", relu ? "he_uniform" : "glorot_uniform"}};
@@ -35,7 +32,7 @@ struct BinaryClassifier::Network {
     const graph::Shape& event = graph.nodes[static_cast<size_t>(graph.inputs[0])].output;
     std::vector<int64_t> shape{static_cast<int64_t>(inputs.size()) / graph::elements(event)};
     shape.insert(shape.end(), event.begin(), event.end());
-    return wrap(inputs, shape);
+    return nn::tensor_view(inputs, shape);
   }
 };
 
@@ -55,12 +52,11 @@ AlignedFloats BinaryClassifier::gradient(const graph::Parameters& parameters, st
                                          std::span<const float> labels, std::span<const float> weights,
                                          const RngKey& key) const {
   const nn::Weights tensors = nn::make_weights(network(), parameters, nn::Gradients::kWanted);
-  std::vector<float> statistics;
-  const at::Tensor logits =
-      network_->executable.run(tensors, {network_->events(inputs)},
-                               {.mode = nn::Mode::kTraining, .dropout_key = key, .batch_statistics = &statistics})[0];
+  const at::Tensor logits = network_->executable.run(tensors, {network_->events(inputs)},
+                                                     {.mode = nn::Mode::kTraining, .dropout_key = key})[0];
   const auto n = static_cast<int64_t>(labels.size());
-  const at::Tensor loss = at::binary_cross_entropy_with_logits(logits, wrap(labels, {n, 1}), wrap(weights, {n, 1}));
+  const at::Tensor loss =
+      at::binary_cross_entropy_with_logits(logits, nn::tensor_view(labels, {n, 1}), nn::tensor_view(weights, {n, 1}));
   return nn::flat_gradient(loss, tensors, parameters.trainable_layout);
 }
 

@@ -9,7 +9,6 @@
 #include <numbers>
 
 #include "linac/base/error.h"
-#include "linac/physics/feature_distance.h"
 #include "linac/physics/two_sample.h"
 
 namespace linac::physics {
@@ -234,14 +233,7 @@ class Comparison {
   }
 
   static Matrix features(const Sample& sample, int64_t events_max) {
-    const int64_t stride = stride_of(sample, events_max);
-    Matrix result((sample.events() + stride - 1) / stride, static_cast<Eigen::Index>(kObservables));
-    for (size_t o = 0; o < kObservables; ++o) {
-      const auto values = sample.values(static_cast<Observable>(o));
-      for (Eigen::Index i = 0; i < result.rows(); ++i)
-        result(i, static_cast<Eigen::Index>(o)) = values[static_cast<size_t>(i * stride)];
-    }
-    return result;
+    return observable_matrix(sample, stride_of(sample, events_max));
   }
 
   static Vector weights(const View& view, const Features& features) {
@@ -301,6 +293,16 @@ std::vector<Figure> compare(const Sample& reference, const Sample& sample, const
               reference.angle_bins() == sample.angle_bins());
   if (reference.events() == 0 || sample.events() == 0) return {};
   return Comparison(reference, sample, options).run();
+}
+
+Matrix observable_matrix(const Sample& sample, int64_t stride) {
+  Matrix result((sample.events() + stride - 1) / stride, static_cast<Eigen::Index>(kObservables));
+  for (size_t o = 0; o < kObservables; ++o) {
+    const auto values = sample.values(static_cast<Observable>(o));
+    for (Eigen::Index i = 0; i < result.rows(); ++i)
+      result(i, static_cast<Eigen::Index>(o)) = values[static_cast<size_t>(i * stride)];
+  }
+  return result;
 }
 
 std::vector<std::string> figure_names() {

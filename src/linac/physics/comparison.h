@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/physics/feature_distance.h"
 #include "linac/physics/sample.h"
 
 namespace linac::physics {
@@ -33,6 +34,9 @@ struct ComparisonOptions {
 /// correlation, fpd, kpd, ssim. Both samples have the same shape, bins and numbers of replicas. Empty samples give an
 /// empty list.
 std::vector<Figure> compare(const Sample& reference, const Sample& sample, const ComparisonOptions& options = {});
+
+/// Observables of every `stride`-th event, one event a row.
+Matrix observable_matrix(const Sample& sample, int64_t stride);
 
 /// The names of compare()'s figures.
 std::vector<std::string> figure_names();

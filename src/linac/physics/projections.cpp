@@ -22,7 +22,9 @@ Projections::Projections(int64_t x, int64_t y, int64_t z) : x(x), y(y), z(z) {
 }
 
 void Projections::clear() {
-  *this = Projections(x, y, z);
+  events = 0;
+  for (auto* values : {&xy, &xz, &yz, &longitudinal, &transverse_x, &transverse_y})
+    std::fill(values->begin(), values->end(), 0.0);
 }
 
 void Projections::add(std::span<const float> images) {

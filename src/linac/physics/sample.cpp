@@ -35,6 +35,13 @@ double distance(const Shower& shower, const Shower& wanted) {
 
 }  // namespace
 
+std::vector<double> even_edges(const Range& range, int bins) {
+  const double width = range.high > range.low ? range.high - range.low : 1;
+  std::vector<double> edges;
+  for (int i = 0; i <= bins; ++i) edges.push_back(range.low + width * i / bins);
+  return edges;
+}
+
 Sample::Sample(const EventShape& shape, SampleOptions options)
     : shape_(shape), options_(std::move(options)), maps_(shape.x, shape.y, shape.z) {
   LINAC_CHECK(options_.energy_edges.size() >= 2 && options_.angle_edges.size() >= 2);

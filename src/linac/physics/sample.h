@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "linac/base/range.h"
 #include "linac/physics/observables.h"
 
 namespace linac::physics {
@@ -19,6 +20,9 @@ struct Bin {
 };
 
 enum class Profile { kDepth, kX, kY, kRadial, kSpectrum };
+
+/// Edges of equal bins over the range; over a width of 1 where the range is a point.
+std::vector<double> even_edges(const Range& range, int bins);
 
 struct SampleOptions {
   std::vector<double> energy_edges, angle_edges;  // ascending; events beyond belong to the outermost bins

@@ -173,7 +173,7 @@ TEST(LineChart, DrawsItsCurveAndLeavesGaps) {
 
 TEST(Ratio, FollowsFromBoth) {
   const Binned reference{.values = {2, 0, 4}, .errors = {1, 1, 1}}, sample{.values = {3, 1, 4}, .errors = {1, 1, 2}};
-  const Binned ratio = ratio_of(sample, reference), itself = ratio_of_itself(reference);
+  const Binned ratio = ratio_of(sample, reference), itself = ratio_of(reference, reference);
   EXPECT_EQ(ratio.values[0], 1.5);
   EXPECT_TRUE(std::isnan(ratio.values[1]));
   EXPECT_EQ(ratio.errors[2], 0.5);

@@ -50,7 +50,7 @@ void draw_curves(Figure& figure, const BinnedArea& where, const RatioChart& char
 }
 
 void draw_ratio(Figure& figure, const BinnedArea& where, const RatioChart& chart) {
-  const Binned ratio = ratio_of(chart.sample, chart.reference), itself = ratio_of_itself(chart.reference);
+  const Binned ratio = ratio_of(chart.sample, chart.reference), itself = ratio_of(chart.reference, chart.reference);
   const double one = place(where.area, where.x, where.y, {where.x.low, 1}).y;
   if (chart.style == BinStyle::kPoints) {
     figure.line({where.area.x, one}, {where.area.right(), one}, {.colour = kReferenceColour, .width = 1});
@@ -83,16 +83,6 @@ Binned ratio_of(const Binned& sample, const Binned& reference) {
     const double below = reference.values[i] > 0 ? reference.values[i] : kNan;
     ratio.values.push_back(sample.values[i] / below);
     ratio.errors.push_back(error_of(sample, i) / below);
-  }
-  return ratio;
-}
-
-Binned ratio_of_itself(const Binned& reference) {
-  Binned ratio;
-  for (size_t i = 0; i < reference.values.size(); ++i) {
-    const double below = reference.values[i] > 0 ? reference.values[i] : kNan;
-    ratio.values.push_back(reference.values[i] / below);
-    ratio.errors.push_back(error_of(reference, i) / below);
   }
   return ratio;
 }

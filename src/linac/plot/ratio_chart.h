@@ -31,9 +31,9 @@ struct RatioChart {
   std::vector<Mark> marks;
 };
 
-/// sample / reference with the sample's errors; NaN where the reference is not above 0. And 1 with the reference's.
+/// sample / reference with the sample's errors; NaN where the reference is not above 0. Of the reference
+/// with itself: 1 with the reference's errors.
 Binned ratio_of(const Binned& sample, const Binned& reference);
-Binned ratio_of_itself(const Binned& reference);
 
 /// Around 1: +-0.05, 0.1, 0.2, 0.5 or 1, the narrowest that holds the ratios that are known to better than a third and
 /// not in the reference's last traces (all, if there are none); 0 to 3 for higher ones; logarithmic, from 1/10 to 10 or

@@ -17,13 +17,8 @@ constexpr int kEnergyBins = 3;
 
 // Even bins over the energies of the whole set; one bin of angles.
 physics::SampleOptions options(const data::Dataset& dataset) {
-  double low = dataset.files().front().energy_gev_min, high = dataset.files().front().energy_gev_max;
-  for (const data::FileReport& file : dataset.files()) {
-    low = std::min(low, file.energy_gev_min);
-    high = std::max(high, file.energy_gev_max);
-  }
   physics::SampleOptions options;
-  for (int i = 0; i <= kEnergyBins; ++i) options.energy_edges.push_back(low + (high - low) * i / kEnergyBins);
+  options.energy_edges = physics::even_edges(dataset.energies_gev(), kEnergyBins);
   options.angle_edges = {0, 4};
   return options;
 }

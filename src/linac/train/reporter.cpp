@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <limits>
 #include <thread>
 
 #include "linac/base/log.h"
@@ -217,13 +216,11 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record, const T
 void Reporter::draw(const TrainState& state, const EpochRecord& record, const TestResult& test) {
   const physics::Projections generated = test.generated.mean(), reference = test.reference.mean();
   plot::ProjectionCaption caption{.run = job_.name, .epoch = record.epoch + 1, .showers = test_->size()};
-  caption.energy_gev_min = caption.angle_rad_min = std::numeric_limits<double>::max();
-  for (const data::FileReport& file : test_->files()) {
-    caption.energy_gev_min = std::min(caption.energy_gev_min, file.energy_gev_min);
-    caption.energy_gev_max = std::max(caption.energy_gev_max, file.energy_gev_max);
-    caption.angle_rad_min = std::min(caption.angle_rad_min, file.angle_min);
-    caption.angle_rad_max = std::max(caption.angle_rad_max, file.angle_max);
-  }
+  const Range energies = test_->energies_gev(), angles = test_->angles();
+  caption.energy_gev_min = energies.low;
+  caption.energy_gev_max = energies.high;
+  caption.angle_rad_min = angles.low;
+  caption.angle_rad_max = angles.high;
   const auto picture = plot::write_projections_png(folder_.images() / fmt::format("epoch-{:03}.png", record.epoch + 1),
                                                    maps(generated), maps(reference), caption);
   events_.image_png("showers", state.global_step, picture.png, picture.width, picture.height);

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "linac/data/dataset.h"
 
 namespace linac::validate {
@@ -24,10 +22,8 @@ class FileShowers : public ShowerSource {
   std::string name() const override { return name_; }
   int64_t events() const override { return dataset_->size(); }
   EventShape shape() const override { return dataset_->shape(); }
-  ValueRange energies_gev() const override {
-    return range(&data::FileReport::energy_gev_min, &data::FileReport::energy_gev_max);
-  }
-  ValueRange angles() const override { return range(&data::FileReport::angle_min, &data::FileReport::angle_max); }
+  Range energies_gev() const override { return dataset_->energies_gev(); }
+  Range angles() const override { return dataset_->angles(); }
 
   std::vector<std::pair<std::string, std::string>> facts() const override {
     std::vector<std::pair<std::string, std::string>> facts;
@@ -46,15 +42,6 @@ class FileShowers : public ShowerSource {
   }
 
  private:
-  ValueRange range(double data::FileReport::*low, double data::FileReport::*high) const {
-    ValueRange range{dataset_->files().front().*low, dataset_->files().front().*high};
-    for (const data::FileReport& file : dataset_->files()) {
-      range.low = std::min(range.low, file.*low);
-      range.high = std::max(range.high, file.*high);
-    }
-    return range;
-  }
-
   std::string name_;
   std::shared_ptr<const data::Dataset> dataset_;
 };

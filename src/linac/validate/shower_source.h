@@ -8,13 +8,10 @@
 #include <vector>
 
 #include "linac/base/event_shape.h"
+#include "linac/base/range.h"
 #include "linac/data/showers.h"
 
 namespace linac::validate {
-
-struct ValueRange {
-  double low = 0, high = 0;
-};
 
 class ShowerSource {
  public:
@@ -25,8 +22,8 @@ class ShowerSource {
   virtual std::string name() const = 0;
   virtual int64_t events() const = 0;
   virtual EventShape shape() const = 0;
-  virtual ValueRange energies_gev() const = 0;
-  virtual ValueRange angles() const = 0;
+  virtual Range energies_gev() const = 0;
+  virtual Range angles() const = 0;
   /// What identifies the source, for the report: pairs of a word and a text.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
   /// Each shower once, in a fixed order.

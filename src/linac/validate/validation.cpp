@@ -10,7 +10,6 @@
 #include "linac/base/progress.h"
 #include "linac/models/binary_classifier.h"
 #include "linac/physics/collapse.h"
-#include "linac/physics/feature_distance.h"
 #include "linac/physics/similarity.h"
 #include "linac/validate/coarse_image.h"
 
@@ -36,20 +35,13 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::vector<double> even_edges(const ValueRange& range, int bins) {
-  const double width = range.high > range.low ? range.high - range.low : 1;
-  std::vector<double> edges;
-  for (int i = 0; i <= bins; ++i) edges.push_back(range.low + width * i / bins);
-  return edges;
-}
-
 physics::SampleOptions sample_options(const ShowerSource& reference, const ValidationOptions& options) {
-  physics::SampleOptions result{.energy_edges = even_edges(reference.energies_gev(), options.energy_bins),
-                                .angle_edges = even_edges(reference.angles(), options.angle_bins),
+  physics::SampleOptions result{.energy_edges = physics::even_edges(reference.energies_gev(), options.energy_bins),
+                                .angle_edges = physics::even_edges(reference.angles(), options.angle_bins),
                                 .bootstraps = options.bootstraps,
                                 .halves = options.halves,
                                 .seed = options.seed};
-  const ValueRange energy = reference.energies_gev(), angle = reference.angles();
+  const Range energy = reference.energies_gev(), angle = reference.angles();
   for (const double part : kExamples) {
     physics::Shower wanted;
     wanted.energy_gev = energy.low + part * (energy.high - energy.low);
@@ -81,26 +73,12 @@ Collected collect(const ShowerSource& source, physics::SampleOptions sample_opti
 
 // Standardised observables of every stride-th shower, [events][observables].
 std::vector<float> observable_rows(const Collected& collected, const physics::Scaling& scaling) {
+  const physics::Matrix values =
+      physics::standardise(physics::observable_matrix(*collected.sample, collected.stride), scaling);
   std::vector<float> rows;
-  for (int64_t event = 0; event < collected.sample->events(); event += collected.stride) {
-    for (size_t o = 0; o < physics::kObservables; ++o) {
-      const auto value = static_cast<double>(
-          collected.sample->values(static_cast<physics::Observable>(o))[static_cast<size_t>(event)]);
-      const auto column = static_cast<Eigen::Index>(o);
-      rows.push_back(static_cast<float>((value - scaling.mean[column]) / scaling.deviation[column]));
-    }
-  }
+  for (Eigen::Index event = 0; event < values.rows(); ++event)
+    for (Eigen::Index o = 0; o < values.cols(); ++o) rows.push_back(static_cast<float>(values(event, o)));
   return rows;
-}
-
-physics::Scaling scaling_of(const Sample& sample) {
-  physics::Matrix values(sample.events(), static_cast<Eigen::Index>(physics::kObservables));
-  for (size_t o = 0; o < physics::kObservables; ++o) {
-    const auto column = sample.values(static_cast<physics::Observable>(o));
-    for (size_t event = 0; event < column.size(); ++event)
-      values(static_cast<Eigen::Index>(event), static_cast<Eigen::Index>(o)) = column[event];
-  }
-  return physics::scaling_of(values);
 }
 
 // The rows of every other shower, and of the others.
@@ -128,7 +106,7 @@ Figure auc_figure(const std::string& name, const std::string& title, const graph
 void add_classifiers(const Collected& reference, const Collected& sample, const ValidationOptions& options,
                      std::vector<Figure>& figures) {
   DiscriminationOptions settings{.seed = options.seed, .threads = options.threads};
-  const physics::Scaling scaling = scaling_of(*reference.sample);
+  const physics::Scaling scaling = physics::scaling_of(physics::observable_matrix(*reference.sample, 1));
   figures.push_back(auc_figure("auc.observables", "AUC of a classifier on the observables",
                                models::observables_classifier(physics::kObservables),
                                observable_rows(reference, scaling), observable_rows(sample, scaling), settings));

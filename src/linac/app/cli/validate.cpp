@@ -45,7 +45,8 @@ std::unique_ptr<const validate::ShowerSource> open_sample(const ValidateOptions&
 }
 
 report::ShowerReport make_report(const ValidateOptions& options, const validate::ShowerSource& reference,
-                                 const validate::ShowerSource& sample, const validate::Validation& found) {
+                                 const validate::ShowerSource& sample, const validate::Validation& found,
+                                 const physics::Gate& gate) {
   report::ShowerReport report;
   report.title = fmt::format("{} against {}", sample.name(), reference.name());
   report.reference_name = "Monte Carlo";
@@ -58,7 +59,7 @@ report::ShowerReport make_report(const ValidateOptions& options, const validate:
   if (!options.gate.empty()) {
     report.gated = true;
     report.gate_name = options.gate;
-    report.verdicts = physics::judge(physics::read_gate(options.gate), found.figures);
+    report.verdicts = physics::judge(gate, found.figures);
   }
   report.facts.emplace_back("made",
                             fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion));
@@ -119,9 +120,10 @@ void pronounce(const report::ShowerReport& report, bool quietly) {
 
 void run_validate(ValidateOptions options) {
   options.validation.classifiers = !options.no_classifiers;
+  physics::Gate gate;
   if (!options.gate.empty()) {  // wrong limits are better known before the work
-    physics::need_known_figures(physics::read_gate(options.gate),
-                                validate::figure_names(options.validation, !options.training.empty()));
+    gate = physics::read_gate(options.gate);
+    physics::need_known_figures(gate, validate::figure_names(options.validation, !options.training.empty()));
   }
   options.validation.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const auto reference = validate::open_showers(options.reference, options.fields);
@@ -129,7 +131,7 @@ void run_validate(ValidateOptions options) {
   std::unique_ptr<const validate::ShowerSource> training;
   if (!options.training.empty()) training = validate::open_showers(options.training, options.fields);
   const validate::Validation found = validate::validate(*reference, *sample, training.get(), options.validation);
-  const report::ShowerReport report = make_report(options, *reference, *sample, found);
+  const report::ShowerReport report = make_report(options, *reference, *sample, found, gate);
   const std::filesystem::path folder = options.out;
   write(folder, report);
   if (options.json) {

@@ -5,6 +5,7 @@
 
 #include "linac/graph/passes/fold_upsample.h"
 #include "linac/nn/executable.h"
+#include "linac/nn/tensor_view.h"
 
 namespace linac::models::threedgan {
 
@@ -40,8 +41,7 @@ std::vector<float> Generator::run(const graph::Parameters& parameters, std::span
   const at::NoGradGuard no_gradient;
   const nn::Weights weights = nn::make_weights(network_->executable.graph(), parameters, nn::Gradients::kNone);
   const at::Tensor input =
-      at::from_blob(const_cast<float*>(latents.data()),
-                    {static_cast<int64_t>(latents.size()) / network_->latent, network_->latent}, at::kFloat);
+      nn::tensor_view(latents, {static_cast<int64_t>(latents.size()) / network_->latent, network_->latent});
   const at::Tensor image = network_->executable.run(weights, {input}, {})[0].contiguous();
   return {image.const_data_ptr<float>(), image.const_data_ptr<float>() + image.numel()};
 }

@@ -12,6 +12,7 @@
 #include "linac/models/threedgan/networks.h"
 #include "linac/nn/executable.h"
 #include "linac/nn/gradient.h"
+#include "linac/nn/tensor_view.h"
 
 namespace linac::models::threedgan {
 
@@ -36,17 +37,13 @@ RngKey keyed(RngKey key, Stream stream, Phase phase) {
   return key;
 }
 
-at::Tensor wrap(std::span<const float> values, at::IntArrayRef shape) {
-  return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat);
-}
-
 at::Tensor column(std::span<const float> values) {
-  return wrap(values, {static_cast<int64_t>(values.size()), 1});
+  return nn::tensor_view(values, {static_cast<int64_t>(values.size()), 1});
 }
 
 at::Tensor images_tensor(std::span<const float> images) {
-  return wrap(images,
-              {static_cast<int64_t>(images.size()) / (kCellsX * kCellsY * kCellsZ), kCellsX, kCellsY, kCellsZ, 1});
+  return nn::tensor_view(
+      images, {static_cast<int64_t>(images.size()) / (kCellsX * kCellsY * kCellsZ), kCellsX, kCellsY, kCellsZ, 1});
 }
 
 std::vector<float> copied(const at::Tensor& tensor) {
@@ -178,7 +175,7 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
 
   Contribution contribution;
   const at::Tensor input =
-      wrap(latent, {static_cast<int64_t>(batch.size()), static_cast<int64_t>(latent.size() / batch.size())});
+      nn::tensor_view(latent, {static_cast<int64_t>(batch.size()), static_cast<int64_t>(latent.size() / batch.size())});
   const at::Tensor image = networks_->generator.run(
       generator_weights, {input},
       {.mode = nn::Mode::kTraining, .dropout_key = {}, .batch_statistics = &contribution.statistics})[0];
