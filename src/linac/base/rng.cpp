@@ -23,29 +23,15 @@ constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
 constexpr int kRounds = 10;
 constexpr int kLanes = 16;  // counters computed side by side
 
-struct Prepared {
-  std::array<uint32_t, 2> key;
-  std::array<uint32_t, 4> counter;  // counter[0] and the low half of counter[1] count the blocks of four numbers
-};
-
-// The whole key is hashed by two Philox calls into the 64-bit key and the upper counter words of the sequence, so
-// distinct sequences do not overlap (but for a chance of 2^-64 a pair).
-Prepared prepare(const RngKey& key) {
-  const std::array<uint32_t, 2> seed{static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)};
-  const auto first = philox({static_cast<uint32_t>(key.stream), key.lane, key.epoch, key.step}, seed);
-  const auto second = philox({key.replica, first[1], first[2], first[3]}, {first[0] ^ seed[0], first[1] ^ seed[1]});
-  return {{second[0], second[1]}, {0, 0, second[2], second[3]}};
-}
-
 LINAC_INTEGER_CLONES
-void philox_lanes(const Prepared& prepared, uint64_t first_block, uint32_t* __restrict__ out) {
+void philox_lanes(const PhiloxSequence& prepared, uint64_t first_block, uint32_t* __restrict__ out) {
   uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
   for (int i = 0; i < kLanes; ++i) {
     const uint64_t block = first_block + static_cast<uint64_t>(i);
     c0[i] = static_cast<uint32_t>(block);
     c1[i] = static_cast<uint32_t>(block >> 32);
-    c2[i] = prepared.counter[2];
-    c3[i] = prepared.counter[3];
+    c2[i] = prepared.counter[0];
+    c3[i] = prepared.counter[1];
   }
   uint32_t k0 = prepared.key[0], k1 = prepared.key[1];
   for (int round = 0; round < kRounds; ++round) {
@@ -74,7 +60,7 @@ void philox_lanes(const Prepared& prepared, uint64_t first_block, uint32_t* __re
 template <class Use>
 void for_each_piece(const RngKey& key, uint64_t first, size_t size, const Use& use) {
   LINAC_CHECK(first % 4 == 0);
-  const Prepared prepared = prepare(key);
+  const PhiloxSequence prepared = philox_sequence(key);
   constexpr size_t kPiece = 4 * kLanes;
   std::array<uint32_t, kPiece> numbers;
   for (size_t done = 0; done < size; done += kPiece) {
@@ -88,6 +74,15 @@ float to_unit_float(uint32_t bits) {
 }
 
 }  // namespace
+
+// The whole key is hashed by two Philox calls into the 64-bit key and the upper counter words of the sequence, so
+// distinct sequences do not overlap (but for a chance of 2^-64 a pair).
+PhiloxSequence philox_sequence(const RngKey& key) {
+  const std::array<uint32_t, 2> seed{static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)};
+  const auto first = philox({static_cast<uint32_t>(key.stream), key.lane, key.epoch, key.step}, seed);
+  const auto second = philox({key.replica, first[1], first[2], first[3]}, {first[0] ^ seed[0], first[1] ^ seed[1]});
+  return {{second[0], second[1]}, {second[2], second[3]}};
+}
 
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < kRounds; ++round) {

@@ -31,6 +31,14 @@ struct RngKey {
   uint32_t replica = 0;
 };
 
+/// Where a sequence lies among Philox's: numbers 4 b ... 4 b + 3 of it are philox({b, b >> 32, counter...}, key). For
+/// code that draws the numbers in an order of its own.
+struct PhiloxSequence {
+  std::array<uint32_t, 2> key;
+  std::array<uint32_t, 2> counter;  // the upper words
+};
+PhiloxSequence philox_sequence(const RngKey& key);
+
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 /// Numbers `first`, `first + 1`, ... of the sequence `key`; `first` must be a multiple of 4.

@@ -7,6 +7,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/graph/passes/chain_convolutions.h"
 
 namespace linac::graph {
 namespace {
@@ -119,9 +120,35 @@ void infer_upsample_conv3d(Node& node, const std::vector<Shape>& inputs) {
 
 double flop_upsample_conv3d(const Node& node, const Shape& input) {
   const Extent3 kernel = extent3(node, "kernel_size"), size = extent3(node, "size");
-  double taps = 1;  // each output cell sees this many input cells an axis at most
-  for (size_t axis = 0; axis < 3; ++axis) taps *= static_cast<double>((kernel[axis] + 2 * size[axis] - 2) / size[axis]);
-  return 2.0 * static_cast<double>(elements(node.output)) * static_cast<double>(input[3]) * taps;
+  double products = 1;  // of an output cell and an input cell that it sees
+  for (size_t axis = 0; axis < 3; ++axis) {
+    int64_t taps = 0;
+    for (int64_t cell = 0; cell < node.output[axis]; ++cell)
+      taps += (cell % size[axis] + kernel[axis] - 1) / size[axis] + 1;
+    products *= static_cast<double>(taps);
+  }
+  return 2.0 * products * static_cast<double>(input[3] * node.output[3]);
+}
+
+// linac's own: convolutions and what stands between them as one node, made by passes/chain_convolutions.
+void infer_chain(Node& node, const std::vector<Shape>& inputs) {
+  for (const Node& layer : chain_layers(node, inputs[0])) {
+    for (const Weight& weight : layer.weights) {
+      node.weights.push_back(weight);
+      node.weights.back().name = layer.name + "/" + weight.name;
+    }
+    node.output = layer.output;
+  }
+}
+
+double flop_chain(const Node& node, const Shape& input) {
+  double total = 0;
+  Shape shape = input;
+  for (const Node& layer : chain_layers(node, input)) {
+    total += layer_kind(layer).flop(layer, shape);
+    shape = layer.output;
+  }
+  return total;
 }
 
 void infer_same(Node& node, const std::vector<Shape>& inputs) {
@@ -228,6 +255,7 @@ const std::vector<LayerKind>& table() {
       {"Dense", 1, infer_dense, flop_dense},
       {"Conv3D", 1, infer_conv3d, flop_conv3d},
       {"UpsampleConv3D", 1, infer_upsample_conv3d, flop_upsample_conv3d},
+      {"ConvolutionChain", 1, infer_chain, flop_chain},
       {"Activation", 1, infer_activation, flop_per_element},
       {"LeakyReLU", 1, infer_same, flop_per_element},
       {"BatchNormalization", 1, infer_batch_norm, flop_per_element},

@@ -4,10 +4,13 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "linac/base/error.h"
 #include "linac/base/rng.h"
+#include "linac/kernels/blocked_conv.h"
+#include "linac/kernels/spectral_conv.h"
 
 namespace linac::kernels {
 namespace {
@@ -60,16 +63,23 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
-Result compute(const Case& c, const Problem& problem, Isa isa) {
+struct Kernels {
+  Isa isa;
+  ConvMethod method;
+
+  bool can(const Case& c) const { return method == ConvMethod::kDirect || SpectralConv3d::possible(c.shape); }
+};
+
+Result compute(const Case& c, const Problem& problem, const Kernels& kernels) {
   const auto floats = [](int64_t count) { return Floats(static_cast<size_t>(count), std::nanf("")); };
   Result result{floats(c.events * c.shape.out_floats()), floats(c.events * c.shape.in_floats()),
                 floats(c.shape.weights()), floats(c.shape.out_channels)};
   conv3d_forward(c.shape, c.events, problem.in.data(), problem.weights.data(), problem.bias.data(), result.out.data(),
-                 isa);
+                 kernels.method, kernels.isa);
   conv3d_backward_data(c.shape, c.events, problem.out_gradient.data(), problem.weights.data(),
-                       result.in_gradient.data(), isa);
+                       result.in_gradient.data(), kernels.method, kernels.isa);
   conv3d_backward_weights(c.shape, c.events, problem.in.data(), problem.out_gradient.data(),
-                          result.weight_gradient.data(), result.bias_gradient.data(), isa);
+                          result.weight_gradient.data(), result.bias_gradient.data(), kernels.method, kernels.isa);
   return result;
 }
 
@@ -143,15 +153,16 @@ void expect_near(const Floats& values, const Doubles& truth, const char* what) {
   EXPECT_LT(largest, 1e-5 * (1 + std::sqrt(square / static_cast<double>(truth.size())))) << what;
 }
 
-class Conv3d : public testing::TestWithParam<Isa> {
+class Conv3d : public testing::TestWithParam<Kernels> {
  protected:
   void SetUp() override {
-    if (!has_isa(GetParam())) GTEST_SKIP() << "this processor lacks it";
+    if (!has_isa(GetParam().isa)) GTEST_SKIP() << "this processor lacks it";
   }
 };
 
 TEST_P(Conv3d, EqualsTheDefinition) {
   for (size_t i = 0; i < kCases.size(); ++i) {
+    if (!GetParam().can(kCases[i])) continue;  // padding wider than the kernel
     SCOPED_TRACE(testing::Message() << "case " << i);
     const Problem problem(kCases[i]);
     const Result result = compute(kCases[i], problem, GetParam());
@@ -169,9 +180,10 @@ TEST_P(Conv3d, BiasMayBeAbsent) {
   problem.bias.assign(problem.bias.size(), 0.0F);
   const Result with = compute(c, problem, GetParam());
   Result without = with;
-  conv3d_forward(c.shape, c.events, problem.in.data(), problem.weights.data(), nullptr, without.out.data(), GetParam());
+  conv3d_forward(c.shape, c.events, problem.in.data(), problem.weights.data(), nullptr, without.out.data(),
+                 GetParam().method, GetParam().isa);
   conv3d_backward_weights(c.shape, c.events, problem.in.data(), problem.out_gradient.data(),
-                          without.weight_gradient.data(), nullptr, GetParam());
+                          without.weight_gradient.data(), nullptr, GetParam().method, GetParam().isa);
   EXPECT_EQ(with, without);
 }
 
@@ -184,22 +196,39 @@ TEST_P(Conv3d, AnEventDoesNotSeeItsNeighbours) {
   for (int64_t event = 0; event < c.events; ++event) {
     std::copy_n(problem.in.begin() + event * c.shape.in_floats(), c.shape.in_floats(), shifted.begin() + 1);
     conv3d_forward(c.shape, 1, shifted.data() + 1, problem.weights.data(), problem.bias.data(), out.data() + 1,
-                   GetParam());
+                   GetParam().method, GetParam().isa);
     const Floats alone(out.begin() + 1, out.end());
     const auto* const first = all.out.data() + event * c.shape.out_floats();
     EXPECT_EQ(alone, Floats(first, first + c.shape.out_floats())) << "event " << event;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllIsas, Conv3d, testing::Values(Isa::kGeneric, Isa::kAvx2, Isa::kAvx512),
-                         [](const auto& info) { return to_string(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    AllIsas, Conv3d,
+    testing::Values(Kernels{Isa::kGeneric, ConvMethod::kDirect}, Kernels{Isa::kAvx2, ConvMethod::kDirect},
+                    Kernels{Isa::kAvx512, ConvMethod::kDirect}, Kernels{Isa::kGeneric, ConvMethod::kSpectral},
+                    Kernels{Isa::kAvx2, ConvMethod::kSpectral}, Kernels{Isa::kAvx512, ConvMethod::kSpectral}),
+    [](const auto& info) { return std::string(to_string(info.param.method)) + "_" + to_string(info.param.isa); });
 
 TEST(Conv3dIsas, Avx2AndAvx512GiveTheSameBits) {
   if (!has_isa(Isa::kAvx512)) GTEST_SKIP() << "this processor lacks AVX-512";
-  for (size_t i = 0; i < kCases.size(); ++i) {
-    const Problem problem(kCases[i]);
-    EXPECT_EQ(compute(kCases[i], problem, Isa::kAvx2), compute(kCases[i], problem, Isa::kAvx512)) << "case " << i;
+  for (const ConvMethod method : {ConvMethod::kDirect, ConvMethod::kSpectral}) {
+    for (size_t i = 0; i < kCases.size(); ++i) {
+      const Problem problem(kCases[i]);
+      const Kernels narrow{Isa::kAvx2, method}, wide{Isa::kAvx512, method};
+      if (!narrow.can(kCases[i])) continue;
+      EXPECT_EQ(compute(kCases[i], problem, narrow), compute(kCases[i], problem, wide))
+          << to_string(method) << ", case " << i;
+    }
   }
+}
+
+TEST(Conv3dMethods, ManyTapsAreTransformedAndFewAreNot) {
+  EXPECT_EQ(choose_method({{51, 51, 25}, 16, {5, 6, 6}, 8, {0, 0, 1}, {0, 0, 1}}), ConvMethod::kSpectral);
+  EXPECT_EQ(choose_method({{50, 50, 38}, 6, {4, 4, 6}, 6, {2, 2, 1}, {2, 2, 1}}), ConvMethod::kSpectral);
+  EXPECT_EQ(choose_method({{52, 52, 28}, 6, {3, 3, 3}, 6, {1, 1, 0}, {1, 1, 0}}), ConvMethod::kDirect);
+  EXPECT_EQ(choose_method({{52, 52, 26}, 6, {2, 2, 2}, 1, {}, {}}), ConvMethod::kDirect);
+  EXPECT_EQ(choose_method({{8, 200, 8}, 8, {5, 5, 5}, 8, {}, {}}), ConvMethod::kDirect) << "no transform of 200 points";
 }
 
 TEST(Isa, TheEnvironmentLowersIt) {

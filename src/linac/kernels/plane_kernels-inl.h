@@ -14,13 +14,18 @@ constexpr int64_t kGradientRunBytes = 24 << 10;  // output gradients of a run of
 void pack_weights(const PlaneShape& shape, const float* weights, float* packed) {
   const ChannelParts parts(shape.out_channels);
   for (int64_t part = 0; part < parts.count(); ++part) {
-    for (int64_t tap = 0; tap < shape.taps(); ++tap) {
-      for (int64_t c = parts.begin(part); c < parts.end(part); ++c) *packed++ = weights[tap * shape.out_channels + c];
+    for (int64_t row = 0; row < shape.kernel_x * shape.kernel_y; ++row) {
+      for (int64_t ci = 0; ci < shape.in_channels; ++ci) {
+        for (int64_t kz = 0; kz < shape.kernel_z; ++kz) {
+          const float* const tap = weights + ((row * shape.kernel_z + kz) * shape.in_channels + ci) * shape.out_channels;
+          for (int64_t c = parts.begin(part); c < parts.end(part); ++c) *packed++ = tap[c];
+        }
+      }
     }
   }
 }
 
-void forward(const PlaneShape& shape, const float* const* in, const float* packed, const float* bias, float* out) {
+void forward(const PlaneShape& shape, const float* const* in, const float* packed, float* out, Sums sums) {
   const ChannelParts channels(shape.out_channels);
   const Parts rows(shape.out_z, channels.tile_rows);
   for (int64_t part = 0; part < channels.count(); ++part) {
@@ -29,46 +34,11 @@ void forward(const PlaneShape& shape, const float* const* in, const float* packe
     // y runs fastest: the input rows that neighbouring y share stay in the L2 cache for one piece of z, not for all.
     for (int64_t i = 0; i < rows.count; ++i) {
       const auto function = kForwardTiles.entries[width][rows.size(i)];
-      ForwardTile tile{&shape, in,           packed + c * shape.taps(), bias == nullptr ? nullptr : bias + c, nullptr,
-                       0,      rows.begin(i)};
+      ForwardTile tile{&shape, in, packed + c * shape.taps(), nullptr, 0, rows.begin(i), sums == Sums::kAdd};
       for (tile.y = 0; tile.y < shape.out_y; ++tile.y) {
-        tile.out = out + tile.y * shape.out_row() + (tile.z * shape.out_channels + c) * kBlockEvents;
+        tile.out = out + tile.y * shape.out_row + c * shape.out_line + tile.z * shape.out_cell;
         function(tile);
       }
-    }
-  }
-}
-
-/// In which order the tiles of taps (kz, in channel) are computed: those of the same in channels one after the other,
-/// because they read nearly the same cells, which then are still in the L1 cache. No sum depends on it.
-struct TapOrder {
-  static constexpr int64_t kMost = 256;  // more tiles than this stay in their natural order
-  int64_t tiles[kMost];
-  bool natural;
-
-  TapOrder(const Parts& taps, int64_t in_channels) : natural(taps.count > kMost) {
-    int64_t n = 0;
-    for (int64_t channel = 0; channel < in_channels && !natural; ++channel) {
-      for (int64_t i = 0; i < taps.count; ++i) {
-        if (taps.begin(i) % in_channels == channel) tiles[n++] = i;
-      }
-    }
-  }
-  int64_t operator[](int64_t i) const { return natural ? i : tiles[i]; }
-};
-
-/// All tiles of one (kx, ky) over a run of rows; `first` is that of the first tap and channel.
-void gradient_tiles(const GradientTile& first, const Parts& taps, const TapOrder& order, const ChannelParts& channels) {
-  for (int64_t part = 0; part < channels.count(); ++part) {
-    const int64_t c = channels.begin(part), width = channels.size(part);
-    if (width == 0) continue;
-    for (int64_t i = 0; i < taps.count; ++i) {
-      const int64_t tap = taps.begin(order[i]);
-      GradientTile tile = first;
-      tile.in += tap * kBlockEvents;
-      tile.gradient += c * kBlockEvents;
-      tile.sums += tap * tile.sums_step + c * kBlockEvents;
-      kGradientTiles.entries[width][taps.size(order[i])](tile);
     }
   }
 }
@@ -76,14 +46,10 @@ void gradient_tiles(const GradientTile& first, const Parts& taps, const TapOrder
 void backward_weights(const PlaneShape& shape, const float* const* in, const float* out_gradient, float* sums) {
   const ChannelParts channels(shape.out_channels);
   const Parts taps(shape.kernel_z * shape.in_channels, channels.tile_rows);
-  const TapOrder order(taps, shape.in_channels);
-  const int64_t run = larger(1, kGradientRunBytes / (shape.out_row() * static_cast<int64_t>(sizeof(float))));
+  const int64_t gradient_bytes = shape.out_z * shape.out_channels * kBlockEvents * static_cast<int64_t>(sizeof(float));
+  const int64_t run = larger(1, kGradientRunBytes / gradient_bytes);
   GradientTile tile{};
-  tile.cells = shape.out_z;
-  tile.in_row = shape.in_row();
-  tile.in_step = shape.in_channels * kBlockEvents;
-  tile.gradient_row = shape.out_row();
-  tile.gradient_step = tile.sums_step = shape.out_channels * kBlockEvents;
+  tile.shape = &shape;
   // kx runs slowest: the sums of one kx stay in the L2 cache during the whole plane.
   for (int64_t kx = 0; kx < shape.kernel_x; ++kx) {
     if (in[kx] == nullptr) continue;
@@ -94,9 +60,17 @@ void backward_weights(const PlaneShape& shape, const float* const* in, const flo
         if (begin >= end) continue;
         tile.rows = end - begin;
         tile.in = in[kx] + (begin + ky - shape.offset_y) * shape.in_row();
-        tile.gradient = out_gradient + begin * shape.out_row();
-        tile.sums = sums + (kx * shape.kernel_y + ky) * taps.total * tile.sums_step;
-        gradient_tiles(tile, taps, order, channels);
+        for (int64_t part = 0; part < channels.count(); ++part) {
+          const int64_t c = channels.begin(part), width = channels.size(part);
+          if (width == 0) continue;
+          tile.gradient = out_gradient + begin * shape.out_row + c * shape.out_line;
+          for (int64_t i = 0; i < taps.count; ++i) {
+            tile.tap = taps.begin(i);
+            tile.sums = sums + (((kx * shape.kernel_y + ky) * taps.total + tile.tap) * shape.out_channels + c) *
+                                   kBlockEvents;
+            kGradientTiles.entries[width][taps.size(i)](tile);
+          }
+        }
       }
     }
   }
@@ -123,7 +97,7 @@ void unblock(const float* blocked, int64_t stride, int64_t events, int64_t count
   }
 }
 
-constexpr PlaneKernels kKernels{pack_weights, forward, backward_weights, block, unblock};
+constexpr PlaneKernels kKernels{pack_weights, forward, backward_weights};
 
 }  // namespace
 }  // namespace linac::kernels

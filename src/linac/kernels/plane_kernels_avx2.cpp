@@ -1,12 +1,15 @@
 #include <immintrin.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/row_kernels.h"
+#include "linac/kernels/spectral_kernels.h"
 
 namespace linac::kernels {
 namespace {
 
 using Vec = __m256;
 constexpr int kLanes = 8;
+constexpr bool kManyRegisters = false;
 constexpr int64_t kMaxChannels = 4;  // of a tile: 12 sums, the cells beside them and a weight fill 16 registers
 
 inline Vec load(const float* from) {
@@ -20,14 +23,52 @@ inline Vec in_register(Vec a) {
 inline void store(float* to, Vec a) {
   _mm256_storeu_ps(to, a);
 }
+// Half a line or less: streaming past the caches would not pay.
+inline void stream(float* to, Vec a) {
+  store(to, a);
+}
+inline void finish_streams() {}
 inline Vec broadcast(float a) {
   return _mm256_set1_ps(a);
 }
 inline Vec add(Vec a, Vec b) {
   return _mm256_add_ps(a, b);
 }
+inline Vec subtract(Vec a, Vec b) {
+  return _mm256_sub_ps(a, b);
+}
+inline Vec multiply(Vec a, Vec b) {
+  return _mm256_mul_ps(a, b);
+}
 inline Vec multiply_add(Vec a, Vec b, Vec sum) {
   return _mm256_fmadd_ps(a, b, sum);
+}
+inline Vec multiply_subtract(Vec a, Vec b, Vec c) {
+  return _mm256_fmsub_ps(a, b, c);
+}
+inline Vec negative_multiply_add(Vec a, Vec b, Vec sum) {
+  return _mm256_fnmadd_ps(a, b, sum);
+}
+
+/// x > 0 ? a : b, and lanes of a whose bit is set, others 0.
+inline Vec where_positive(Vec x, Vec a, Vec b) {
+  return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ));
+}
+inline Vec keep(Vec a, unsigned bits) {
+  const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lane);
+  return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane)));
+}
+inline void add_to_doubles(Vec a, double* to) {
+  const __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a)), high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
+  _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), low));
+  _mm256_storeu_pd(to + 4, _mm256_add_pd(_mm256_loadu_pd(to + 4), high));
+}
+/// A bit for each of 16 numbers: whether its 16 bits from `shift` on are not below the threshold.
+inline uint16_t not_below(const uint32_t* numbers, int shift, uint32_t threshold) {
+  unsigned bits = 0;
+  for (int i = 0; i < 16; ++i) bits |= static_cast<unsigned>(((numbers[i] >> shift) & 0xFFFF) >= threshold) << i;
+  return static_cast<uint16_t>(bits);
 }
 
 // Rows of the source from source_rows on count as zeros; those of the target from target_rows on are not written.
@@ -76,10 +117,18 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/row_kernels-inl.h"
+#include "linac/kernels/spectral_kernels-inl.h"
 
 namespace linac::kernels {
 
 extern const PlaneKernels kAvx2PlaneKernels;
 const PlaneKernels kAvx2PlaneKernels = kKernels;
+
+extern const RowKernels kAvx2RowKernels;
+const RowKernels kAvx2RowKernels = kRows;
+
+extern const SpectralKernels kAvx2SpectralKernels;
+const SpectralKernels kAvx2SpectralKernels = kSpectral;
 
 }  // namespace linac::kernels

@@ -1,12 +1,15 @@
 #include <immintrin.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/row_kernels.h"
+#include "linac/kernels/spectral_kernels.h"
 
 namespace linac::kernels {
 namespace {
 
 using Vec = __m512;
 constexpr int kLanes = 16;
+constexpr bool kManyRegisters = true;
 constexpr int64_t kMaxChannels = 8;  // of a tile: 24 sums, the cells beside them and a weight fill 32 registers
 
 inline Vec load(const float* from) {
@@ -20,14 +23,53 @@ inline Vec in_register(Vec a) {
 inline void store(float* to, Vec a) {
   _mm512_storeu_ps(to, a);
 }
+// Past the caches, for results that are read much later: a whole line at once, so it need not be fetched first.
+inline void stream(float* to, Vec a) {
+  _mm512_stream_ps(to, a);
+}
+inline void finish_streams() {
+  _mm_sfence();
+}
 inline Vec broadcast(float a) {
   return _mm512_set1_ps(a);
 }
 inline Vec add(Vec a, Vec b) {
   return _mm512_add_ps(a, b);
 }
+inline Vec subtract(Vec a, Vec b) {
+  return _mm512_sub_ps(a, b);
+}
+inline Vec multiply(Vec a, Vec b) {
+  return _mm512_mul_ps(a, b);
+}
 inline Vec multiply_add(Vec a, Vec b, Vec sum) {
   return _mm512_fmadd_ps(a, b, sum);
+}
+inline Vec multiply_subtract(Vec a, Vec b, Vec c) {
+  return _mm512_fmsub_ps(a, b, c);
+}
+inline Vec negative_multiply_add(Vec a, Vec b, Vec sum) {
+  return _mm512_fnmadd_ps(a, b, sum);
+}
+
+/// x > 0 ? a : b, and lanes of a whose bit is set, others 0.
+inline Vec where_positive(Vec x, Vec a, Vec b) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), b, a);
+}
+inline Vec keep(Vec a, unsigned bits) {
+  return _mm512_maskz_mov_ps(static_cast<__mmask16>(bits), a);
+}
+inline void add_to_doubles(Vec a, double* to) {
+  const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
+  const __m512d high = _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a), 1)));
+  _mm512_storeu_pd(to, _mm512_add_pd(_mm512_loadu_pd(to), low));
+  _mm512_storeu_pd(to + 8, _mm512_add_pd(_mm512_loadu_pd(to + 8), high));
+}
+/// A bit for each of 16 numbers: whether its 16 bits from `shift` on are not below the threshold.
+inline uint16_t not_below(const uint32_t* numbers, int shift, uint32_t threshold) {
+  const __m512i half = _mm512_and_si512(_mm512_srl_epi32(_mm512_loadu_si512(numbers), _mm_cvtsi32_si128(shift)),
+                                        _mm512_set1_epi32(0xFFFF));
+  return _mm512_cmpge_epu32_mask(half, _mm512_set1_epi32(static_cast<int>(threshold)));
 }
 
 // Four rounds, each of which interleaves rows r and r + 8: after round k, the rows hold the matrix with the index bits
@@ -72,10 +114,18 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/row_kernels-inl.h"
+#include "linac/kernels/spectral_kernels-inl.h"
 
 namespace linac::kernels {
 
 extern const PlaneKernels kAvx512PlaneKernels;
 const PlaneKernels kAvx512PlaneKernels = kKernels;
+
+extern const RowKernels kAvx512RowKernels;
+const RowKernels kAvx512RowKernels = kRows;
+
+extern const SpectralKernels kAvx512SpectralKernels;
+const SpectralKernels kAvx512SpectralKernels = kSpectral;
 
 }  // namespace linac::kernels

@@ -1,12 +1,15 @@
 #include <cstring>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/row_kernels.h"
+#include "linac/kernels/spectral_kernels.h"
 
 namespace linac::kernels {
 namespace {
 
 typedef float Vec __attribute__((vector_size(16)));  // four lanes: what every 64-bit processor has
 constexpr int kLanes = 4;
+constexpr bool kManyRegisters = false;
 constexpr int64_t kMaxChannels = 4;
 
 inline Vec load(const float* from) {
@@ -20,14 +23,52 @@ inline Vec in_register(Vec a) {
 inline void store(float* to, Vec a) {
   std::memcpy(to, &a, sizeof a);
 }
+// Half a line or less: streaming past the caches would not pay.
+inline void stream(float* to, Vec a) {
+  store(to, a);
+}
+inline void finish_streams() {}
 inline Vec broadcast(float a) {
   return Vec{a, a, a, a};
 }
 inline Vec add(Vec a, Vec b) {
   return a + b;
 }
+inline Vec subtract(Vec a, Vec b) {
+  return a - b;
+}
+inline Vec multiply(Vec a, Vec b) {
+  return a * b;
+}
 inline Vec multiply_add(Vec a, Vec b, Vec sum) {
   return a * b + sum;
+}
+inline Vec multiply_subtract(Vec a, Vec b, Vec c) {
+  return a * b - c;
+}
+inline Vec negative_multiply_add(Vec a, Vec b, Vec sum) {
+  return sum - a * b;
+}
+
+/// x > 0 ? a : b, and lanes of a whose bit is set, others 0.
+inline Vec where_positive(Vec x, Vec a, Vec b) {
+  Vec result{};
+  for (int i = 0; i < kLanes; ++i) result[i] = x[i] > 0 ? a[i] : b[i];
+  return result;
+}
+inline Vec keep(Vec a, unsigned bits) {
+  Vec result{};
+  for (int i = 0; i < kLanes; ++i) result[i] = (bits >> i & 1) != 0 ? a[i] : 0.0F;
+  return result;
+}
+inline void add_to_doubles(Vec a, double* to) {
+  for (int i = 0; i < kLanes; ++i) to[i] += static_cast<double>(a[i]);
+}
+/// A bit for each of 16 numbers: whether its 16 bits from `shift` on are not below the threshold.
+inline uint16_t not_below(const uint32_t* numbers, int shift, uint32_t threshold) {
+  unsigned bits = 0;
+  for (int i = 0; i < 16; ++i) bits |= static_cast<unsigned>(((numbers[i] >> shift) & 0xFFFF) >= threshold) << i;
+  return static_cast<uint16_t>(bits);
 }
 
 inline void block_16(const float* source, int64_t stride, int64_t events, float* blocked) {
@@ -47,10 +88,18 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/row_kernels-inl.h"
+#include "linac/kernels/spectral_kernels-inl.h"
 
 namespace linac::kernels {
 
 extern const PlaneKernels kGenericPlaneKernels;
 const PlaneKernels kGenericPlaneKernels = kKernels;
+
+extern const RowKernels kGenericRowKernels;
+const RowKernels kGenericRowKernels = kRows;
+
+extern const SpectralKernels kGenericSpectralKernels;
+const SpectralKernels kGenericSpectralKernels = kSpectral;
 
 }  // namespace linac::kernels

@@ -47,41 +47,44 @@ struct ForwardTile {
   const PlaneShape* shape;
   const float* const* in;
   const float* weights;  // packed, of these channels
-  const float* bias;     // of these channels, or null
   float* out;
   int64_t y, z;
+  bool added;  // to what is there
 };
 
 template <int Rows, int Channels>
 void forward_tile(const ForwardTile& tile) {
   const PlaneShape& shape = *tile.shape;
-  const int64_t step = shape.in_channels * kBlockEvents;
   const int64_t ky_begin = larger(0, shape.offset_y - tile.y);
   const int64_t ky_end = smaller(shape.kernel_y, shape.in_y + shape.offset_y - tile.y);
   // The taps along z for which some cell of the tile meets data.
-  const int64_t j_begin = larger(0, shape.z_begin - (tile.z + Rows - 1)) * shape.in_channels;
-  const int64_t j_end = smaller(shape.kernel_z, shape.z_end - tile.z) * shape.in_channels;
+  const int64_t kz_begin = larger(0, shape.z_begin - (tile.z + Rows - 1));
+  const int64_t kz_end = smaller(shape.kernel_z, shape.z_end - tile.z);
+  const int64_t line = shape.in_line(), taps = shape.kernel_z * Channels;
   for (int64_t lane = 0; lane < kBlockEvents; lane += kLanes) {
     Vec sums[Rows][Channels];
 #pragma GCC unroll 16
     for (int c = 0; c < Channels; ++c) {
 #pragma GCC unroll 16
-      for (int r = 0; r < Rows; ++r) sums[r][c] = broadcast(tile.bias == nullptr ? 0.0F : tile.bias[c]);
+      for (int r = 0; r < Rows; ++r)
+        sums[r][c] = tile.added ? load(tile.out + c * shape.out_line + r * shape.out_cell + lane) : broadcast(0.0F);
     }
     for (int64_t kx = 0; kx < shape.kernel_x; ++kx) {
       if (tile.in[kx] == nullptr) continue;
       for (int64_t ky = ky_begin; ky < ky_end; ++ky) {
-        const float* x = tile.in[kx] + (tile.y + ky - shape.offset_y) * shape.in_row() + tile.z * step + lane;
-        const float* w = tile.weights + (kx * shape.kernel_y + ky) * shape.kernel_z * shape.in_channels * Channels;
-        for (int64_t j = j_begin; j < j_end; ++j) {
-          Vec cells[Rows];
+        const float* x = tile.in[kx] + (tile.y + ky - shape.offset_y) * shape.in_row() + tile.z * kBlockEvents + lane;
+        const float* w = tile.weights + (kx * shape.kernel_y + ky) * shape.in_channels * taps;
+        for (int64_t ci = 0; ci < shape.in_channels; ++ci, x += line, w += taps) {
+          for (int64_t kz = kz_begin; kz < kz_end; ++kz) {
+            Vec cells[Rows];
 #pragma GCC unroll 16
-          for (int r = 0; r < Rows; ++r) cells[r] = load(x + r * step + j * kBlockEvents);
+            for (int r = 0; r < Rows; ++r) cells[r] = load(x + (r + kz) * kBlockEvents);
 #pragma GCC unroll 16
-          for (int c = 0; c < Channels; ++c) {
-            const Vec weight = in_register(broadcast(w[j * Channels + c]));
+            for (int c = 0; c < Channels; ++c) {
+              const Vec weight = in_register(broadcast(w[kz * Channels + c]));
 #pragma GCC unroll 16
-            for (int r = 0; r < Rows; ++r) sums[r][c] = multiply_add(cells[r], weight, sums[r][c]);
+              for (int r = 0; r < Rows; ++r) sums[r][c] = multiply_add(cells[r], weight, sums[r][c]);
+            }
           }
         }
       }
@@ -89,28 +92,31 @@ void forward_tile(const ForwardTile& tile) {
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 16
-      for (int c = 0; c < Channels; ++c)
-        store(tile.out + (r * shape.out_channels + c) * kBlockEvents + lane, sums[r][c]);
+      for (int c = 0; c < Channels; ++c) store(tile.out + c * shape.out_line + r * shape.out_cell + lane, sums[r][c]);
     }
   }
 }
 
-/// One tile of weight gradients: taps j..j+Rows along (z, in channel), Channels output channels, over a run of rows.
+/// One tile of weight gradients: taps (in channel, kz) from `tap` on, Channels output channels, over a run of rows.
 struct GradientTile {
-  const float* in;        // first tap at the first cell of the first row
+  const PlaneShape* shape;
+  const float* in;        // the first cell that tap (0, 0) meets in the first row
   const float* gradient;  // first channel at the first cell of the first row
-  float* sums;            // [tap][out channel][16]
-  int64_t rows, cells;
-  int64_t in_row, in_step, gradient_row, gradient_step, sums_step;
+  float* sums;            // of the first tap: [tap][out channel][16]
+  int64_t rows, tap;
 };
 
 template <int Rows, int Channels>
 void gradient_tile(const GradientTile& given) {
-  const GradientTile tile = given;  // a copy that the stores below cannot change
+  const GradientTile tile = given;  // copies that the stores below cannot change
+  const PlaneShape shape = *tile.shape;
+  const int64_t sums_step = shape.out_channels * kBlockEvents;
+  int64_t offsets[Rows];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
+    offsets[r] = (tile.tap + r) / shape.kernel_z * shape.in_line() + (tile.tap + r) % shape.kernel_z * kBlockEvents;
 #pragma GCC unroll 16
-    for (int c = 0; c < Channels; ++c) __builtin_prefetch(tile.sums + r * tile.sums_step + c * kBlockEvents, 1);
+    for (int c = 0; c < Channels; ++c) __builtin_prefetch(tile.sums + r * sums_step + c * kBlockEvents, 1);
   }
   for (int64_t lane = 0; lane < kBlockEvents; lane += kLanes) {
     Vec sums[Rows][Channels];
@@ -120,15 +126,15 @@ void gradient_tile(const GradientTile& given) {
       for (int c = 0; c < Channels; ++c) sums[r][c] = broadcast(0.0F);
     }
     for (int64_t row = 0; row < tile.rows; ++row) {
-      const float* x = tile.in + row * tile.in_row + lane;
-      const float* g = tile.gradient + row * tile.gradient_row + lane;
-      for (int64_t z = 0; z < tile.cells; ++z, x += tile.in_step, g += tile.gradient_step) {
+      const float* x = tile.in + row * shape.in_row() + lane;
+      const float* g = tile.gradient + row * shape.out_row + lane;
+      for (int64_t z = 0; z < shape.out_z; ++z, x += kBlockEvents, g += shape.out_cell) {
         Vec cells[Rows];
 #pragma GCC unroll 16
-        for (int r = 0; r < Rows; ++r) cells[r] = load(x + r * kBlockEvents);
+        for (int r = 0; r < Rows; ++r) cells[r] = load(x + offsets[r]);
 #pragma GCC unroll 16
         for (int c = 0; c < Channels; ++c) {
-          const Vec gradient = in_register(load(g + c * kBlockEvents));
+          const Vec gradient = in_register(load(g + c * shape.out_line));
 #pragma GCC unroll 16
           for (int r = 0; r < Rows; ++r) sums[r][c] = multiply_add(cells[r], gradient, sums[r][c]);
         }
@@ -138,7 +144,7 @@ void gradient_tile(const GradientTile& given) {
     for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 16
       for (int c = 0; c < Channels; ++c) {
-        float* const total = tile.sums + r * tile.sums_step + c * kBlockEvents + lane;
+        float* const total = tile.sums + r * sums_step + c * kBlockEvents + lane;
         store(total, add(load(total), sums[r][c]));
       }
     }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "linac/base/error.h"
+#include "linac/graph/passes/chain_convolutions.h"
+#include "linac/nn/conv_chain.h"
 #include "linac/nn/layers.h"
 
 namespace linac::nn {
@@ -47,8 +49,19 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
   return weights;
 }
 
-Executable::Executable(graph::Graph graph)
-    : graph_(std::move(graph)), statistics_layout_(graph::Parameters::of(graph_).statistics_layout) {}
+Executable::Executable(graph::Graph graph, Kernels kernels) : graph_(std::move(graph)) {
+  if (kernels == Kernels::kLinac) graph_ = graph::chain_convolutions(graph_);
+  statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;
+  for (const graph::Node& node : graph_.nodes) {
+    chains_.push_back(node.op != "ConvolutionChain"
+                          ? nullptr
+                          : std::make_unique<const ConvChain>(
+                                node, graph_.nodes[static_cast<size_t>(node.inputs.at(0))].output));
+  }
+}
+
+Executable::Executable(Executable&&) noexcept = default;
+Executable::~Executable() = default;
 
 std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vector<at::Tensor>& inputs,
                                         const RunOptions& options) const {
@@ -67,19 +80,16 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     std::vector<at::Tensor> arguments;
     for (const int input : node.inputs) arguments.push_back(values[static_cast<size_t>(input)]);
     RngKey key = options.dropout_key;
-    key.lane += static_cast<uint32_t>(i);
-    LayerCall call{node, arguments, weights.nodes[i], options, key, {}, {}};
-    if (node.op == "BatchNormalization") {
-      const graph::Slot& mean = statistics_layout_.slots[statistics_slot];
-      const graph::Slot& variance = statistics_layout_.slots[statistics_slot + 1];
-      statistics_slot += 2;
-      if (options.batch_statistics != nullptr) {
-        const std::span<float> all(*options.batch_statistics);
-        call.batch_mean = all.subspan(static_cast<size_t>(mean.offset), static_cast<size_t>(mean.size));
-        call.batch_variance = all.subspan(static_cast<size_t>(variance.offset), static_cast<size_t>(variance.size));
-      }
+    if (chains_[i] == nullptr) key.lane += static_cast<uint32_t>(i);  // a chain knows its layers' indices
+    LayerCall call{node, arguments, weights.nodes[i], options, key, {}};
+    for (const graph::Weight& weight : node.weights) {
+      if (weight.trainable) continue;
+      const graph::Slot& slot = statistics_layout_.slots[statistics_slot++];
+      if (options.batch_statistics == nullptr) continue;
+      const std::span<float> all(*options.batch_statistics);
+      call.statistics.push_back(all.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size)));
     }
-    values[i] = layer_function(node.op)(call);
+    values[i] = chains_[i] != nullptr ? chains_[i]->run(call) : layer_function(node.op)(call);
   }
   std::vector<at::Tensor> outputs;
   for (const int output : graph_.outputs) {

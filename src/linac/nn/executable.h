@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
 #include <vector>
 
 #include "linac/base/rng.h"
@@ -36,19 +37,30 @@ struct RunOptions {
   std::vector<at::Tensor>* dropout_masks = nullptr;  // for tests: the multipliers drawn, one tensor a Dropout node
 };
 
+/// What computes the layers: linac's own kernels where they apply (graph/passes/chain_convolutions.h), or LibTorch alone.
+enum class Kernels { kLinac, kAten };
+
+class ConvChain;
+
 class Executable {
  public:
-  explicit Executable(graph::Graph graph);
+  explicit Executable(graph::Graph graph, Kernels kernels = Kernels::kLinac);
+  Executable(Executable&&) noexcept;
+  ~Executable();
 
   /// `inputs` in the order of the graph's inputs, each (N, shape...) in Keras's axes. Returns the outputs, (N,
   /// shape...) in Keras's axes.
   std::vector<at::Tensor> run(const Weights& weights, const std::vector<at::Tensor>& inputs,
                               const RunOptions& options) const;
 
+  /// The graph as it is run, after the passes.
   const graph::Graph& graph() const { return graph_; }
+  /// Of node i; null if it is not a ConvolutionChain.
+  const ConvChain* chain(size_t i) const { return chains_[i].get(); }
 
  private:
   graph::Graph graph_;
+  std::vector<std::unique_ptr<const ConvChain>> chains_;
   graph::Layout statistics_layout_;
 };
 

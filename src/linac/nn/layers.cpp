@@ -9,7 +9,6 @@
 #include "linac/base/error.h"
 #include "linac/graph/layers.h"
 #include "linac/nn/batch_norm.h"
-#include "linac/nn/direct_conv.h"
 #include "linac/nn/shower_heads.h"
 #include "linac/nn/upsample_conv.h"
 
@@ -49,9 +48,6 @@ at::Tensor conv3d(const LayerCall& call) {
     padding = graph::same_padding(graph::extent3(call.node, "kernel_size"));
   }
   const at::Tensor& x = call.inputs[0];
-  if (direct_conv3d_pays(x.size(0))) {
-    return activate(call.node, direct_conv3d(x, call.weights[0], bias_of(call), padding));
-  }
   const at::Tensor padded = channels_last(at::constant_pad_nd(x, pad_list(padding)));
   // Keras (kx, ky, kz, in, out) -> LibTorch (out, in, kx, ky, kz)
   const at::Tensor kernel = channels_last(call.weights[0].permute({4, 3, 0, 1, 2}));
@@ -84,9 +80,9 @@ at::Tensor batch_normalization(const LayerCall& call) {
   }
   BatchMoments moments;
   const at::Tensor y = batch_norm_training(x, gamma, beta, epsilon, moments);
-  if (!call.batch_mean.empty()) {
-    std::copy(moments.mean.begin(), moments.mean.end(), call.batch_mean.begin());
-    std::copy(moments.variance.begin(), moments.variance.end(), call.batch_variance.begin());
+  if (!call.statistics.empty()) {
+    std::copy(moments.mean.begin(), moments.mean.end(), call.statistics[0].begin());
+    std::copy(moments.variance.begin(), moments.variance.end(), call.statistics[1].begin());
   }
   return y;
 }
@@ -100,14 +96,18 @@ at::Tensor dropout(const LayerCall& call) {
   shape.insert(shape.end(), call.node.output.begin(), call.node.output.end());
   at::Tensor mask = at::empty(shape, at::kFloat);
   const std::span<float> values(mask.mutable_data_ptr<float>(), static_cast<size_t>(mask.numel()));
-  // Each random word decides two cells, with 16 bits each: the rate is kept to 1e-5.
-  std::vector<uint32_t> bits((values.size() + 1) / 2);
-  fill_bits(call.dropout_key, 0, bits);
+  // Each random word decides two cells, with 16 bits each: the rate is kept to 1e-5. An event begins with a block of its
+  // own, so that its numbers follow from its place in the batch and the layer's size.
+  const size_t cells = values.size() / static_cast<size_t>(x.size(0)), words = (cells + 7) / 8 * 4;
+  std::vector<uint32_t> bits(words);
   const auto threshold = static_cast<uint32_t>(std::lround(rate * 65536));
   const auto kept = static_cast<float>(1 / (1 - rate));
-  for (size_t i = 0; i < values.size(); ++i) {
-    const uint32_t number = (bits[i / 2] >> (16 * (i % 2))) & 0xFFFF;
-    values[i] = number < threshold ? 0.0F : kept;
+  for (size_t event = 0; event * cells < values.size(); ++event) {
+    fill_bits(call.dropout_key, event * words, bits);
+    for (size_t i = 0; i < cells; ++i) {
+      const uint32_t number = (bits[i / 2] >> (16 * (i % 2))) & 0xFFFF;
+      values[event * cells + i] = number < threshold ? 0.0F : kept;
+    }
   }
   if (call.options.dropout_masks != nullptr) call.options.dropout_masks->push_back(mask);
   return x * (shape.size() == 5 ? mask.permute({0, 4, 1, 2, 3}) : mask);

@@ -18,8 +18,9 @@ struct LayerCall {
   const std::vector<at::Tensor>& inputs;
   const std::vector<at::Tensor>& weights;
   const RunOptions& options;
-  RngKey dropout_key;                           // of this node
-  std::span<float> batch_mean, batch_variance;  // where a BatchNormalization in training writes; empty if not asked for
+  RngKey dropout_key;  // of this node
+  /// Where the node's batch statistics go in training, one a weight that is not trained; empty if not asked for.
+  std::vector<std::span<float>> statistics;
 };
 
 using LayerFunction = at::Tensor (*)(const LayerCall&);

@@ -35,6 +35,7 @@ void validate_train(const Train& train, const std::string& where) {
   need(train.threads > 0, where, "train.threads must be at least 1");
   need(train.flip >= 0 && train.flip < 0.5, where, "train.flip must be in [0, 0.5)");
   need_one_of(train.precision, {"fp32"}, where, "train.precision");
+  need_one_of(train.kernels, {"linac", "aten"}, where, "train.kernels");
   const Optimizer& optimizer = train.optimizer;
   need_one_of(optimizer.name, {"rmsprop", "adam"}, where, "train.optimizer.name");
   need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");

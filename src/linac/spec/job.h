@@ -125,6 +125,7 @@ struct Train {
   uint64_t seed = 42;
   int threads = 1;
   std::string precision = "fp32";
+  std::string kernels = "linac";
   double flip = 0.05;
   Optimizer optimizer;
   Schedule schedule;
@@ -141,6 +142,7 @@ struct Train {
     v("seed", seed, "every random number follows from it");
     v("threads", threads, "threads that compute one replica; part of the numerics");
     v("precision", precision, "fp32");
+    v("kernels", kernels, "linac: its own where they apply, or aten: LibTorch's alone, to compare with");
     v("flip", flip, "probability that a label of the discriminator's steps is flipped");
     v("optimizer", optimizer, "");
     v("schedule", schedule, "");

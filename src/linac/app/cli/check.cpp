@@ -23,6 +23,7 @@ namespace {
 struct CheckOptions {
   std::string job;
   std::vector<std::string> overrides;
+  bool explain = false;
 };
 
 double peak_gib() {
@@ -55,7 +56,7 @@ void read_first_batches(const spec::Job& job, const data::Dataset& dataset) {
 train::StepResult one_step(const spec::Job& job, const data::Dataset& dataset, double& seconds) {
   spec::Job lone = job;
   lone.train.replicas = lone.workers = 1;
-  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power);
+  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, models::kernels_of(job.train.kernels));
   const auto group = comm::make_group({}, std::chrono::seconds(1));
   train::PhaseClock clock;
   train::AdversarialStep step(lone, model, *group, 1, clock);
@@ -75,18 +76,20 @@ void run_check(const CheckOptions& options) {
   train::need_known_figure(job.checkpoint.best_by);
   models::use_threads(job.train.threads);
   fmt::print("job    {} ({})\n\nmodel\n", job.name, options.job);
-  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power);
+  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, models::kernels_of(job.train.kernels));
   const auto cost = models::threedgan::step_cost(model);
   for (const graph::Graph* graph : {&model.generator(), &model.discriminator()}) {
     fmt::print("  {:<14} {:>9} parameters ({} trained), {:.2f} GFLOP a shower forward\n", graph->name,
                graph::count_weights(*graph, false), graph::count_weights(*graph, true),
                graph::forward_flop(*graph) / 1e9);
   }
-  fmt::print("  a training step: {:.1f} GFLOP a shower ({:.1f} without folding the up-sampling)\n\ndata\n",
+  fmt::print("  a training step: {:.1f} GFLOP a shower ({:.1f} without folding the up-sampling)\n\n",
              cost.folded_gflop, cost.gflop);
 
+  if (options.explain) fmt::print("graphs, before and after the passes\n{}\n", model.explain());
   const auto train = train::open_dataset(job, job.data.train);
   train::need_model_shape(job, *train);
+  fmt::print("data\n");
   print_files("train", *train);
   read_first_batches(job, *train);
   const int64_t steps = train::steps_per_epoch(job, *train);
@@ -128,7 +131,10 @@ void add_check_verb(CLI::App& app) {
   auto* verb = app.add_subcommand("check", "Says whether a job would run and what it needs, before it costs anything");
   verb->add_option("job", options->job, "job file (YAML)")->required();
   verb->add_option("--set", options->overrides, "override a setting: key=value")->type_size(1)->allow_extra_args(false);
-  verb->footer("Example: linac check examples/demo.yaml --set train.batch=32");
+  verb->add_flag("--explain", options->explain,
+                 "show the graphs before and after the passes: layers, shapes, GFLOP, bytes, and the kernel of each");
+  verb->footer("Examples:\n  linac check examples/demo.yaml --set train.batch=32\n"
+               "  linac check examples/demo.yaml --explain");
   verb->callback([options] { run_check(*options); });
 }
 

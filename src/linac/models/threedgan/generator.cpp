@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "linac/graph/passes/fold_upsample.h"
+#include "linac/models/threedgan/nn_kernels.h"
 #include "linac/nn/executable.h"
 #include "linac/nn/tensor_view.h"
 
@@ -14,8 +15,8 @@ struct Generator::Network {
   int64_t latent;
 };
 
-Generator::Generator(const graph::Graph& graph)
-    : network_(new Network{nn::Executable(graph::fold_upsample(graph)),
+Generator::Generator(const graph::Graph& graph, Kernels kernels)
+    : network_(new Network{nn::Executable(graph::fold_upsample(graph), nn_kernels(kernels)),
                            graph.nodes[static_cast<size_t>(graph.inputs.at(0))].output.at(0)}) {}
 
 Generator::Generator(Generator&&) noexcept = default;

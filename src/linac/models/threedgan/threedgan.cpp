@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +11,9 @@
 #include "linac/graph/passes/fold_upsample.h"
 #include "linac/models/threedgan/losses.h"
 #include "linac/models/threedgan/networks.h"
+#include "linac/models/threedgan/nn_kernels.h"
 #include "linac/nn/executable.h"
+#include "linac/nn/explain.h"
 #include "linac/nn/gradient.h"
 #include "linac/nn/tensor_view.h"
 
@@ -87,10 +90,11 @@ void record_step(const std::vector<float>& label, std::span<const float> latents
 
 }  // namespace
 
-ThreeDGan::ThreeDGan(int64_t latent, double power) {
+ThreeDGan::ThreeDGan(int64_t latent, double power, Kernels kernels) {
   graph::Graph made_generator = threedgan::generator(latent), made_discriminator = threedgan::discriminator(power);
-  nn::Executable generator(graph::fold_upsample(made_generator)), discriminator(made_discriminator);
-  Generator sampler(made_generator);
+  nn::Executable generator(graph::fold_upsample(made_generator), nn_kernels(kernels)),
+      discriminator(made_discriminator, nn_kernels(kernels));
+  Generator sampler(made_generator, kernels);
   networks_.reset(new Networks{std::move(made_generator), std::move(made_discriminator), std::move(generator),
                                std::move(discriminator), std::move(sampler)});
 }
@@ -102,6 +106,11 @@ const graph::Graph& ThreeDGan::generator() const {
 }
 const graph::Graph& ThreeDGan::discriminator() const {
   return networks_->discriminator_graph;
+}
+
+std::string ThreeDGan::explain() const {
+  return fmt::format("{}\n{}", nn::explain(generator(), networks_->generator),
+                     nn::explain(discriminator(), networks_->discriminator));
 }
 
 graph::Parameters ThreeDGan::initial_generator(uint64_t seed) const {

@@ -6,11 +6,13 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "linac/base/rng.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
+#include "linac/models/kernels.h"
 #include "linac/models/threedgan/generator.h"
 #include "linac/models/threedgan/loss_parts.h"
 
@@ -42,13 +44,16 @@ enum class Phase : uint32_t {
 
 class ThreeDGan {
  public:
-  ThreeDGan(int64_t latent, double power);
+  ThreeDGan(int64_t latent, double power, Kernels kernels = Kernels::kLinac);
   ~ThreeDGan();
 
   const graph::Graph& generator() const;
   const graph::Graph& discriminator() const;
   graph::Parameters initial_generator(uint64_t seed) const;
   graph::Parameters initial_discriminator(uint64_t seed) const;
+
+  /// What is computed, after the passes: text for people, a line a layer or stage (`linac check --explain`).
+  std::string explain() const;
 
   /// The generator alone, in inference mode.
   const Generator& sampler() const;

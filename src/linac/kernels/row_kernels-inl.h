@@ -1,0 +1,174 @@
+#pragma once
+// The body of row_kernels.h, compiled once an instruction set (see plane_kernels-inl.h).
+
+namespace linac::kernels {
+namespace {
+
+void transform_rows(const RowShape& shape, const float* r, const RowTransform& what, float* y) {
+  for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
+    const int64_t c = line % shape.channels;
+    const bool normal = what.mean != nullptr;
+    const Vec mean = broadcast(normal ? what.mean[c] : 0.0F), scale = broadcast(normal ? what.scale[c] : 1.0F),
+              shift = broadcast(normal ? what.shift[c] : 0.0F), kept = broadcast(what.kept);
+    for (int64_t z = 0; z < shape.cells; ++z) {
+      const int64_t cell = line * shape.cells + z;
+      for (int64_t lane = 0; lane < 16; lane += kLanes) {
+        Vec value = load(r + cell * 16 + lane);
+        if (normal) value = add(multiply(subtract(value, mean), scale), shift);
+        if (what.mask != nullptr) value = keep(multiply(value, kept), static_cast<unsigned>(what.mask[cell] >> lane));
+        store(y + cell * 16 + lane, value);
+      }
+    }
+  }
+}
+
+void activate(const RowShape& shape, float* rows, const float* bias, float slope, double* sums) {
+  const Vec factor = broadcast(slope);
+  for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
+    const int64_t c = line % shape.channels;
+    const Vec b = broadcast(bias == nullptr ? 0.0F : bias[c]);
+    for (int64_t lane = 0; lane < 16; lane += kLanes) {
+      float* const cells = rows + line * shape.cells * 16 + lane;
+      Vec sum = broadcast(0.0F), squares = broadcast(0.0F);
+      for (int64_t z = 0; z < shape.cells; ++z) {
+        const Vec a = add(load(cells + z * 16), b);
+        const Vec value = where_positive(a, a, multiply(a, factor));
+        store(cells + z * 16, value);
+        sum = add(sum, value);
+        squares = multiply_add(value, value, squares);
+      }
+      if (sums == nullptr) continue;
+      add_to_doubles(sum, sums + c * 32 + lane);
+      add_to_doubles(squares, sums + c * 32 + 16 + lane);
+    }
+  }
+}
+
+void gradient_rows(const RowShape& shape, const float* r, const float* y_gradient, const RowGradient& what,
+                   float* a_gradient) {
+  const Vec slope = broadcast(what.slope);
+  for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
+    const int64_t c = line % shape.channels;
+    const bool normal = what.mean != nullptr;
+    const Vec mean = broadcast(normal ? what.mean[c] : 0.0F), of_y = broadcast(normal ? what.y_factor[c] : 1.0F),
+              of_r = broadcast(normal ? what.r_factor[c] : 0.0F), offset = broadcast(normal ? what.offset[c] : 0.0F);
+    for (int64_t i = line * shape.cells * 16; i < (line + 1) * shape.cells * 16; i += kLanes) {
+      const Vec value = load(r + i);
+      Vec gradient = load(y_gradient + i);
+      if (normal)
+        gradient = add(add(multiply(gradient, of_y), multiply(subtract(value, mean), of_r)), offset);
+      store(a_gradient + i, where_positive(value, gradient, multiply(gradient, slope)));
+    }
+  }
+}
+
+void through_dropout(const RowShape& shape, float* y_gradient, const RowTransform& what, const float* r, double* sums) {
+  const Vec kept = broadcast(what.kept);
+  for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
+    const int64_t c = line % shape.channels;
+    const Vec mean = broadcast(what.mean == nullptr ? 0.0F : what.mean[c]);
+    for (int64_t lane = 0; lane < 16; lane += kLanes) {
+      Vec sum = broadcast(0.0F), products = broadcast(0.0F);
+      for (int64_t z = 0; z < shape.cells; ++z) {
+        const int64_t cell = line * shape.cells + z;
+        Vec gradient = load(y_gradient + cell * 16 + lane);
+        if (what.mask != nullptr) {
+          gradient = keep(multiply(gradient, kept), static_cast<unsigned>(what.mask[cell] >> lane));
+          store(y_gradient + cell * 16 + lane, gradient);
+        }
+        if (sums == nullptr) continue;
+        sum = add(sum, gradient);
+        products = multiply_add(gradient, subtract(load(r + cell * 16 + lane), mean), products);
+      }
+      if (sums == nullptr) continue;
+      add_to_doubles(sum, sums + c * 32 + lane);
+      add_to_doubles(products, sums + c * 32 + 16 + lane);
+    }
+  }
+}
+
+void add_cells(const RowShape& shape, const float* rows, double* sums) {
+  for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
+    for (int64_t lane = 0; lane < 16; lane += kLanes) {
+      const float* const cells = rows + line * shape.cells * 16 + lane;
+      Vec sum = broadcast(0.0F);
+      for (int64_t z = 0; z < shape.cells; ++z) sum = add(sum, load(cells + z * 16));
+      add_to_doubles(sum, sums + line % shape.channels * 32 + lane);
+    }
+  }
+}
+
+void pool(const RowShape& shape, const float* rows, int64_t size_z, float factor, float* out) {
+  const int64_t cells = shape.cells / size_z;
+  const Vec scale = broadcast(factor);
+  for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
+    const float* const from = rows + line * shape.cells * 16;
+    float* const to = out + line % shape.channels * cells * 16;
+    for (int64_t i = 0; i < cells * 16; i += kLanes) {
+      const int64_t z = i / 16 * size_z, lane = i % 16;
+      Vec sum = load(from + z * 16 + lane);
+      for (int64_t k = 1; k < size_z; ++k) sum = add(sum, load(from + (z + k) * 16 + lane));
+      store(to + i, add(load(to + i), multiply(sum, scale)));
+    }
+  }
+}
+
+void unpool(const RowShape& shape, const float* gradient, int64_t size_z, float factor, float* rows) {
+  const int64_t cells = shape.cells / size_z;
+  const Vec scale = broadcast(factor);
+  for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
+    const float* const from = gradient + line % shape.channels * cells * 16;
+    float* const to = rows + line * shape.cells * 16;
+    for (int64_t i = 0; i < shape.cells * 16; i += kLanes) {
+      const int64_t cell = i / 16 / size_z;
+      store(to + i, cell < cells ? multiply(load(from + cell * 16 + i % 16), scale) : broadcast(0.0F));
+    }
+  }
+}
+
+/// One Philox block for each of 16 events: eight 16-bit numbers an event.
+inline void philox_events(const uint32_t key[2], const uint32_t counter[2], const uint64_t blocks[16],
+                          uint32_t words[4][16]) {
+  uint32_t* const c0 = words[0];
+  uint32_t* const c1 = words[1];
+  uint32_t* const c2 = words[2];
+  uint32_t* const c3 = words[3];
+  for (int i = 0; i < 16; ++i) {
+    c0[i] = static_cast<uint32_t>(blocks[i]);
+    c1[i] = static_cast<uint32_t>(blocks[i] >> 32);
+    c2[i] = counter[0];
+    c3[i] = counter[1];
+  }
+  uint32_t k0 = key[0], k1 = key[1];
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
+    for (int i = 0; i < 16; ++i) {
+      const uint64_t product0 = uint64_t{0xD2511F53} * c0[i], product1 = uint64_t{0xCD9E8D57} * c2[i];
+      c0[i] = static_cast<uint32_t>(product1 >> 32) ^ c1[i] ^ k0;
+      c1[i] = static_cast<uint32_t>(product1);
+      c2[i] = static_cast<uint32_t>(product0 >> 32) ^ c3[i] ^ k1;
+      c3[i] = static_cast<uint32_t>(product0);
+    }
+  }
+}
+
+void keep_bits(const uint32_t key[2], const uint32_t counter[2], uint64_t event, uint64_t event_blocks,
+               int64_t first_element, int64_t count, uint32_t threshold, uint16_t* bits) {
+  const int64_t end = first_element + count;
+  for (int64_t block = first_element / 8; block * 8 < end; ++block) {
+    uint64_t blocks[16];
+    for (uint64_t i = 0; i < 16; ++i) blocks[i] = (event + i) * event_blocks + static_cast<uint64_t>(block);
+    uint32_t words[4][16];
+    philox_events(key, counter, blocks, words);
+    for (int64_t n = 0; n < 8; ++n) {
+      const int64_t element = block * 8 + n;
+      if (element < first_element || element >= end) continue;
+      bits[element - first_element] = not_below(words[n / 2], static_cast<int>(16 * (n % 2)), threshold);
+    }
+  }
+}
+
+constexpr RowKernels kRows{transform_rows, activate, gradient_rows, through_dropout, add_cells,
+                           pool,           unpool,   keep_bits,     block,           unblock};
+
+}  // namespace
+}  // namespace linac::kernels

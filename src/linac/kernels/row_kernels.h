@@ -1,0 +1,62 @@
+#pragma once
+// What happens to an image between two convolutions, on rows of the blocked layout [rows][C][Z][16] while they are in
+// the cache: bias, activation, batch normalisation, dropout, and their gradients. One table of functions an instruction
+// set; kAvx2 and kAvx512 give the same bits. Pure functions, thread-safe.
+//
+// A stage of a network is  a = convolution + bias,  r = act(a),  y = dropout(normalised(r)).  Only r is kept: y is made
+// from it when the next convolution reads its rows, and the sign of r tells the activation's slope.
+
+#include <array>
+#include <cstdint>
+
+#include "linac/kernels/isa.h"
+
+namespace linac::kernels {
+
+struct RowShape {
+  int64_t rows, channels, cells;  // cells along z
+  int64_t floats() const { return rows * channels * cells * 16; }
+  int64_t vectors() const { return rows * channels * cells; }
+};
+
+/// y = ((r - mean) * scale + shift) * kept where the mask has the event's bit; null pointers leave that part out.
+struct RowTransform {
+  const float *mean = nullptr, *scale = nullptr, *shift = nullptr;  // [channel]; all or none
+  const uint16_t* mask = nullptr;                                   // [rows][channel][z], a bit an event
+  float kept = 1;
+};
+
+/// The gradient towards a:  slope(r) * (y_factor * dr + r_factor * (r - mean) + offset), slope(r) = 1 where r > 0.
+struct RowGradient {
+  const float *y_factor = nullptr, *r_factor = nullptr, *offset = nullptr, *mean = nullptr;  // [channel]; all or none
+  float slope = 1;                                                                            // where r <= 0
+};
+
+struct RowKernels {
+  void (*transform)(const RowShape& shape, const float* r, const RowTransform& what, float* y);
+  /// In place: r = act(a + bias), `bias` null for none, `slope` where a + bias <= 0. `sums`, if not null: [channel][sum
+  /// of r, sum of r^2][16] += over rows and z.
+  void (*activate)(const RowShape& shape, float* rows, const float* bias, float slope, double* sums);
+  void (*gradient)(const RowShape& shape, const float* r, const float* y_gradient, const RowGradient& what,
+                   float* a_gradient);
+  /// In place, the gradient through dropout; `sums`, if not null: [channel][sum of it, sum of it * (r - mean)][16] +=.
+  void (*through_dropout)(const RowShape& shape, float* y_gradient, const RowTransform& what, const float* r,
+                          double* sums);
+  /// [channel][sum of the cells, unused][16] += over rows and z.
+  void (*add_cells)(const RowShape& shape, const float* rows, double* sums);
+  /// Means over blocks of rows x z cells: out[channel][z / size_z] += rows of one y of the pool / count.
+  void (*pool)(const RowShape& shape, const float* rows, int64_t size_z, float factor, float* out);
+  void (*unpool)(const RowShape& shape, const float* gradient, int64_t size_z, float factor, float* rows);
+  /// Bits [element] of 16 events from number `event` on: set where a 16-bit random number is not below `threshold`.
+  /// `key`, `counter`: of philox_sequence. Each event's elements are numbered from 0, eight to a block of Philox, and
+  /// the events' blocks follow each other, `event_blocks` each.
+  void (*keep_bits)(const uint32_t key[2], const uint32_t counter[2], uint64_t event, uint64_t event_blocks,
+                    int64_t first_element, int64_t count, uint32_t threshold, uint16_t* bits);
+  /// blocked[i][event] = source[event * stride + i], i < count; zeros from event `events` to 16. And the inverse.
+  void (*block)(const float* source, int64_t stride, int64_t events, int64_t count, float* blocked);
+  void (*unblock)(const float* blocked, int64_t stride, int64_t events, int64_t count, float* target);
+};
+
+const RowKernels& row_kernels(Isa isa);
+
+}  // namespace linac::kernels

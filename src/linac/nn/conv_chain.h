@@ -1,0 +1,53 @@
+#pragma once
+// A ConvolutionChain (graph/passes/chain_convolutions.h) on linac's own kernels: forward and backward of a whole run of
+// convolutions in the blocked layout, one node of LibTorch's autograd. What is kept of a stage is its activated image;
+// batch normalisation and dropout are applied when the next convolution reads it, bias, activation and statistics when
+// a convolution writes it, each on a few rows that are in the cache.
+//
+// Immutable but for a store of buffers behind a lock; run() may be called from several threads at once. Uses the
+// number of threads LibTorch is set to; no bit depends on it.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "linac/graph/graph.h"
+#include "linac/nn/layers.h"
+
+namespace linac::nn {
+
+/// A stage as `linac check --explain` shows it.
+struct StageReport {
+  std::string layers;  // "conv_2 + leaky_2 + bn_2 + drop_2"
+  std::string method;  // "direct", "spectral", "folded"
+  double flop = 0;     // of the convolution by the direct algorithm, forward, an event
+  graph::Shape output;
+};
+
+class ConvChain {
+ public:
+  ConvChain(const graph::Node& chain, const graph::Shape& input);
+  ~ConvChain();
+
+  /// call.weights: the layers' in their order. Image (N, C, X, Y, Z) with strides of channels last, in and out.
+  at::Tensor run(const LayerCall& call) const;
+
+  std::vector<StageReport> report() const;
+
+ private:
+  friend struct ChainBackward;
+  struct Stage;
+  struct Assembly;
+  struct Buffers;
+  struct Pass;
+
+  std::shared_ptr<Buffers> borrow(int64_t events, bool training) const;
+
+  graph::Shape input_, output_;
+  std::vector<Stage> stages_;
+  graph::Shape pool_;  // empty: none
+  struct Store;
+  std::shared_ptr<Store> store_;
+};
+
+}  // namespace linac::nn
