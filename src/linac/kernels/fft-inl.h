@@ -57,7 +57,7 @@ constexpr Roots<R> kRoots;
 /// In place, natural order: x[k] = sum over n of x[n] exp(-2 pi i n k / R).
 template <int R>
 struct Dft {
-  static_assert(R == 3 || R == 5 || R == 7);
+  static_assert(R == 5 || R == 7);
   static inline __attribute__((always_inline)) void run(Complex* x) {
     constexpr int kHalf = (R - 1) / 2;
     Complex sums[kHalf], differences[kHalf], total = x[0];
@@ -98,6 +98,18 @@ struct Dft<2> {
     const Complex a = x[0], b = x[1];
     x[0] = a + b;
     x[1] = a - b;
+  }
+};
+
+template <>
+struct Dft<3> {
+  static inline __attribute__((always_inline)) void run(Complex* x) {
+    const Complex sum = x[1] + x[2], difference = x[1] - x[2];
+    const Vec half = broadcast(0.5F), sin = broadcast(kRoots<3>.sin[1]);
+    const Complex even{negative_multiply_add(sum.re, half, x[0].re), negative_multiply_add(sum.im, half, x[0].im)};
+    x[0] = x[0] + sum;
+    x[1] = {multiply_add(difference.im, sin, even.re), negative_multiply_add(difference.re, sin, even.im)};
+    x[2] = {negative_multiply_add(difference.im, sin, even.re), multiply_add(difference.re, sin, even.im)};
   }
 };
 
@@ -151,67 +163,110 @@ struct Dft<9> : CompositeDft<3, 3> {};
 struct Source {
   const float *re, *im;
   int64_t step, count;
+  int64_t next = 0;  // floats to the line that is read after this one, which is fetched meanwhile
 };
 struct Target {
   float *re, *im;
   int64_t step, count, shift;
 };
 
-template <int R>
+/// Whether all elements of a line are there (and, of a target, in their places), so that none has to be asked.
+enum class Extent { kWhole, kPart };
+
+template <int R, Extent kExtent>
 void first_pass(const FftPlan& plan, const Source& in, float* scratch) {
   const float* twiddles = plan.twiddles;
-  for (int64_t n = 0; n < plan.outer; ++n, twiddles += 2 * R) {
+  const int64_t outer = plan.outer, hop = outer * in.step, imaginary = in.im - in.re, next = in.next, count = in.count;
+  const float* line = in.re;
+  for (int64_t n = 0; n < outer; ++n, twiddles += 2 * R, line += in.step, scratch += kComplexFloats) {
     Complex x[R];
+    const float* from = line;
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const int64_t i = n + plan.outer * r;
-      if (i < in.count)
-        x[r] = {load(in.re + i * in.step), load(in.im + i * in.step)};
-      else
+    for (int r = 0; r < R; ++r, from += hop) {
+      if (kExtent == Extent::kWhole || n + outer * r < count) {
+        x[r] = {load(from), load(from + imaginary)};
+        __builtin_prefetch(from + next);
+        __builtin_prefetch(from + next + imaginary);
+      } else {
         x[r] = {broadcast(0.0F), broadcast(0.0F)};
+      }
     }
     Dft<R>::run(x);
-    float* to = scratch + n * kComplexFloats;
-    const int64_t step = plan.outer * kComplexFloats;
-    store(to, x[0].re), store(to + 16, x[0].im);
+    store(scratch, x[0].re), store(scratch + 16, x[0].im);
+    float* to = scratch;
 #pragma GCC unroll 16
     for (int r = 1; r < R; ++r) {
+      to += outer * kComplexFloats;
       const Complex turned = times(x[r], broadcast(twiddles[2 * r]), broadcast(twiddles[2 * r + 1]));
-      store(to + r * step, turned.re), store(to + r * step + 16, turned.im);
+      store(to, turned.re), store(to + 16, turned.im);
     }
   }
 }
 
-template <int R>
+/// Whether results are read again soon.
+enum class Reuse { kSoon, kLate };
+
+template <int R, Extent kExtent, Reuse kReuse>
 void second_pass(const FftPlan& plan, const float* scratch, const Target& out) {
-  for (int64_t k = 0; k < plan.inner; ++k, scratch += R * kComplexFloats) {
+  const int64_t inner = plan.inner, size = plan.size, imaginary = out.im - out.re, count = out.count;
+  for (int64_t k = 0; k < inner; ++k, scratch += R * kComplexFloats) {
     Complex x[R];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) x[r] = {load(scratch + r * kComplexFloats), load(scratch + r * kComplexFloats + 16)};
     Dft<R>::run(x);
+    float* to = out.re + k * out.step;
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      int64_t at = k + plan.inner * r + out.shift;
-      if (at >= plan.size) at -= plan.size;
-      if (at < out.count) store(out.re + at * out.step, x[r].re), store(out.im + at * out.step, x[r].im);
+    for (int r = 0; r < R; ++r, to += inner * out.step) {
+      if (kExtent == Extent::kWhole) {
+        store(to, x[r].re), store(to + imaginary, x[r].im);
+        continue;
+      }
+      int64_t at = k + inner * r + out.shift;
+      if (at >= size) at -= size;
+      if (at < count) {
+        float* const shifted = out.re + at * out.step;
+        if (kReuse == Reuse::kLate)
+          stream(shifted, x[r].re), stream(shifted + imaginary, x[r].im);
+        else
+          store(shifted, x[r].re), store(shifted + imaginary, x[r].im);
+      }
     }
   }
 }
 
 using FirstPass = void (*)(const FftPlan&, const Source&, float*);
 using SecondPass = void (*)(const FftPlan&, const float*, const Target&);
-constexpr FirstPass kFirstPasses[kFftFactorMax + 1] = {nullptr,       first_pass<1>, first_pass<2>, first_pass<3>,
-                                                       first_pass<4>, first_pass<5>, first_pass<6>, first_pass<7>,
-                                                       first_pass<8>, first_pass<9>};
-constexpr SecondPass kSecondPasses[kFftFactorMax + 1] = {nullptr,        second_pass<1>, second_pass<2>, second_pass<3>,
-                                                         second_pass<4>, second_pass<5>, second_pass<6>, second_pass<7>,
-                                                         second_pass<8>, second_pass<9>};
+
+/// The passes by radix.
+template <Extent kExtent, Reuse kReuse>
+struct Passes {
+  FirstPass first[kFftFactorMax + 1] = {};
+  SecondPass second[kFftFactorMax + 1] = {};
+  constexpr Passes() { fill<kFftFactorMax>(); }
+
+  template <int R>
+  constexpr void fill() {
+    first[R] = first_pass<R, kExtent>;
+    second[R] = second_pass<R, kExtent, kReuse>;
+    if constexpr (R > 1) fill<R - 1>();
+  }
+};
+constexpr Passes<Extent::kWhole, Reuse::kSoon> kWholePasses;
+constexpr Passes<Extent::kPart, Reuse::kSoon> kPartPasses;
+constexpr Passes<Extent::kPart, Reuse::kLate> kStreamedPasses;
 
 /// One line, all 16 events. `scratch`: size complex elements.
-inline void transform(const FftPlan& plan, const Source& in, const Target& out, float* scratch) {
+inline void transform(const FftPlan& plan, const Source& in, const Target& out, float* scratch,
+                      Reuse reuse = Reuse::kSoon) {
+  const auto first = in.count == plan.size ? kWholePasses.first[plan.inner] : kPartPasses.first[plan.inner];
+  const bool whole = out.count == plan.size && out.shift == 0;
+  const auto& second_passes = reuse == Reuse::kLate ? kStreamedPasses.second
+                              : whole               ? kWholePasses.second
+                                                    : kPartPasses.second;
+  const auto second = second_passes[plan.outer];
   for (int64_t lane = 0; lane < 16; lane += kLanes) {
-    kFirstPasses[plan.inner](plan, {in.re + lane, in.im + lane, in.step, in.count}, scratch + lane);
-    kSecondPasses[plan.outer](plan, scratch + lane, {out.re + lane, out.im + lane, out.step, out.count, out.shift});
+    first(plan, {in.re + lane, in.im + lane, in.step, in.count, in.next}, scratch + lane);
+    second(plan, scratch + lane, {out.re + lane, out.im + lane, out.step, out.count, out.shift});
   }
 }
 

@@ -22,18 +22,21 @@ void transform_rows(const RowShape& shape, const float* r, const RowTransform& w
   }
 }
 
-void activate(const RowShape& shape, float* rows, const float* bias, float slope, double* sums) {
+void activate(const RowShape& shape, const float* a, const float* bias, float slope, double* sums, float* r) {
   const Vec factor = broadcast(slope);
   for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
     const int64_t c = line % shape.channels;
     const Vec b = broadcast(bias == nullptr ? 0.0F : bias[c]);
     for (int64_t lane = 0; lane < 16; lane += kLanes) {
-      float* const cells = rows + line * shape.cells * 16 + lane;
+      const int64_t first = line * shape.cells * 16 + lane;
       Vec sum = broadcast(0.0F), squares = broadcast(0.0F);
       for (int64_t z = 0; z < shape.cells; ++z) {
-        const Vec a = add(load(cells + z * 16), b);
-        const Vec value = where_positive(a, a, multiply(a, factor));
-        store(cells + z * 16, value);
+        const Vec cell = add(load(a + first + z * 16), b);
+        const Vec value = where_positive(cell, cell, multiply(cell, factor));
+        if (a == r)
+          store(r + first + z * 16, value);
+        else
+          stream(r + first + z * 16, value);
         sum = add(sum, value);
         squares = multiply_add(value, value, squares);
       }
@@ -42,6 +45,7 @@ void activate(const RowShape& shape, float* rows, const float* bias, float slope
       add_to_doubles(squares, sums + c * 32 + 16 + lane);
     }
   }
+  if (a != r) finish_streams();
 }
 
 void gradient_rows(const RowShape& shape, const float* r, const float* y_gradient, const RowGradient& what,
@@ -62,7 +66,8 @@ void gradient_rows(const RowShape& shape, const float* r, const float* y_gradien
   }
 }
 
-void through_dropout(const RowShape& shape, float* y_gradient, const RowTransform& what, const float* r, double* sums) {
+void through_dropout(const RowShape& shape, const float* y_gradient, const RowTransform& what, const float* r,
+                     double* sums, float* out) {
   const Vec kept = broadcast(what.kept);
   for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
     const int64_t c = line % shape.channels;
@@ -72,10 +77,12 @@ void through_dropout(const RowShape& shape, float* y_gradient, const RowTransfor
       for (int64_t z = 0; z < shape.cells; ++z) {
         const int64_t cell = line * shape.cells + z;
         Vec gradient = load(y_gradient + cell * 16 + lane);
-        if (what.mask != nullptr) {
+        if (what.mask != nullptr)
           gradient = keep(multiply(gradient, kept), static_cast<unsigned>(what.mask[cell] >> lane));
-          store(y_gradient + cell * 16 + lane, gradient);
-        }
+        if (y_gradient != out)
+          stream(out + cell * 16 + lane, gradient);
+        else if (what.mask != nullptr)
+          store(out + cell * 16 + lane, gradient);
         if (sums == nullptr) continue;
         sum = add(sum, gradient);
         products = multiply_add(gradient, subtract(load(r + cell * 16 + lane), mean), products);
@@ -85,6 +92,7 @@ void through_dropout(const RowShape& shape, float* y_gradient, const RowTransfor
       add_to_doubles(products, sums + c * 32 + 16 + lane);
     }
   }
+  if (y_gradient != out) finish_streams();
 }
 
 void add_cells(const RowShape& shape, const float* rows, double* sums) {

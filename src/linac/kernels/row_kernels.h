@@ -34,14 +34,15 @@ struct RowGradient {
 
 struct RowKernels {
   void (*transform)(const RowShape& shape, const float* r, const RowTransform& what, float* y);
-  /// In place: r = act(a + bias), `bias` null for none, `slope` where a + bias <= 0. `sums`, if not null: [channel][sum
-  /// of r, sum of r^2][16] += over rows and z.
-  void (*activate)(const RowShape& shape, float* rows, const float* bias, float slope, double* sums);
+  /// r = act(a + bias), `bias` null for none, `slope` where a + bias <= 0. `sums`, if not null: [channel][sum of r, sum
+  /// of r^2][16] += over rows and z. r may be a; elsewhere it is written past the caches, being read much later.
+  void (*activate)(const RowShape& shape, const float* a, const float* bias, float slope, double* sums, float* r);
   void (*gradient)(const RowShape& shape, const float* r, const float* y_gradient, const RowGradient& what,
                    float* a_gradient);
-  /// In place, the gradient through dropout; `sums`, if not null: [channel][sum of it, sum of it * (r - mean)][16] +=.
-  void (*through_dropout)(const RowShape& shape, float* y_gradient, const RowTransform& what, const float* r,
-                          double* sums);
+  /// The gradient through dropout; `sums`, if not null: [channel][sum of it, sum of it * (r - mean)][16] +=. `out` may be
+  /// y_gradient, or is written past the caches.
+  void (*through_dropout)(const RowShape& shape, const float* y_gradient, const RowTransform& what, const float* r,
+                          double* sums, float* out);
   /// [channel][sum of the cells, unused][16] += over rows and z.
   void (*add_cells)(const RowShape& shape, const float* rows, double* sums);
   /// Means over blocks of rows x z cells: out[channel][z / size_z] += rows of one y of the pool / count.

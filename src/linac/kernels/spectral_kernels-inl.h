@@ -28,7 +28,7 @@ inline void separate(const FftPlan& plan, const float* joined, float* a, float* 
 inline void join(const FftPlan& plan, const float* a, const float* b, int64_t bin_step, const float* next,
                  float* joined) {
   for (int64_t k = 0; k < plan.bins(); ++k) {
-    for (int64_t line = 0; line < 4; ++line) __builtin_prefetch(next + k * bin_step + line * 16, 0, 2);
+    for (int64_t line = 0; line < 4; ++line) __builtin_prefetch(next + k * bin_step + line * 16);
   }
   for (int64_t lane = 0; lane < 16; lane += kLanes) {
     for (int64_t k = 0; k < plan.bins(); ++k) {
@@ -52,7 +52,7 @@ void forward_z(const FftPlan& plan, const RealRows& shape, const float* rows, fl
   float* const joined = scratch + plan.size * kComplexFloats;
   for (int64_t c = 0; c < shape.channels; ++c, rows += line, out += shape.channel_step) {
     // A row without a partner travels with itself: a + i a.
-    transform(plan, {rows, pair ? rows + row : rows, 16, shape.cells},
+    transform(plan, {rows, pair ? rows + row : rows, 16, shape.cells, line},
               {joined, joined + 16, kComplexFloats, plan.size, 0}, scratch);
     separate(plan, joined, out, pair ? out + kComplexFloats : nullptr, shape.bin_step);
   }
@@ -80,7 +80,7 @@ void forward_lines(const FftPlan& plan, int64_t lines, const float* in, const Co
   for (int64_t l = 0; l < lines; ++l) {
     const float* const from = in + l * source.line;
     float* const to = out + l * target.line;
-    transform(plan, {from, from + 16, source.step, source.count}, {to, to + 16, target.step, target.count, 0}, scratch);
+    transform(plan, {from, from + 16, source.step, source.count, source.line}, {to, to + 16, target.step, target.count, 0}, scratch);
   }
 }
 
@@ -89,9 +89,10 @@ void inverse_lines(const FftPlan& plan, int64_t lines, const float* in, const Co
   for (int64_t l = 0; l < lines; ++l) {
     const float* const from = in + l * source.line;
     float* const to = out + l * target.line;
-    transform(plan, {from + 16, from, source.step, source.count},
-              {to + 16, to, target.step, target.count, offset % plan.size}, scratch);
+    transform(plan, {from + 16, from, source.step, source.count, source.line},
+              {to + 16, to, target.step, target.count, offset % plan.size}, scratch, Reuse::kLate);
   }
+  finish_streams();
 }
 
 // Rows (cells along x) beside a number of channels in the largest register file, two sums each.

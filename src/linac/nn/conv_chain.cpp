@@ -30,6 +30,8 @@ using kernels::RowKernels;
 using kernels::RowShape;
 using kernels::RowSink;
 using kernels::RowTransform;
+using kernels::Scratch;
+using kernels::thread_scratch;
 
 constexpr int64_t kLanes = kernels::kBlockEvents;
 constexpr int64_t kPairOfLanes = 2 * kLanes;  // two sums a channel and event
@@ -342,10 +344,10 @@ struct ConvChain::Pass {
     for (int64_t block = 0; block < blocks(); ++block) {
       float* const r = image(s, block).data();
       const RowSink sink{
-          [=](int64_t x, int64_t y, int64_t) { return r + x * extent.plane() + y * extent.row(); },
+          [=](int64_t, int64_t, int64_t count) { return thread_scratch(Scratch::kSink, count * extent.row()); },
           [=, this](int64_t x, int64_t y, int64_t count, float* data) {
             rows.activate({count, extent.channels, extent.cells[2]}, data, weight(stage(s).bias), stage(s).slope,
-                          statistics ? sums(s, block, x) : nullptr);
+                          statistics ? sums(s, block, x) : nullptr, r + x * extent.plane() + y * extent.row());
             if (training && stage(s).dropped()) draw_mask(s, block, x, y, count);
           }};
       stage(s).conv->forward(input(s, block), weight(stage(s).kernel), sink, buffers->workspace, parallel);
@@ -399,7 +401,7 @@ struct ConvChain::Pass {
     for (int64_t block = 0; block < blocks(); ++block) {
       const ReadRows read = output(last, block);
       parallel(to.cells[0], [&](int64_t x) {
-        float* const scratch = kernels::thread_scratch(kernels::Scratch::kPlane, from.row());
+        float* const scratch = thread_scratch(Scratch::kPlane, from.row());
         float* const plane = blocked.data() + x * to.plane();
         if (!chain.pool_.empty()) std::fill_n(plane, to.plane(), 0.0F);
         for_pooled_rows(x, [&](int64_t from_x, int64_t from_y, int64_t y) {
@@ -454,13 +456,12 @@ struct ConvChain::Pass {
   // it has then passed), together with the sums that the normalisation's own gradient needs.
 
   /// What is done with rows of the gradient towards y of stage s when they are complete.
-  void finish_gradient_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, float* data) const {
+  void finish_gradient_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, const float* data) const {
     const BlockedExtent& extent = stage(s).out;
-    RowTransform what = row_transform(s, block, x, y);
-    const float* const r = image(s, block).data() + x * extent.plane() + y * extent.row();
-    const bool summed = stage(s).normalized();
-    if (what.mask == nullptr && !summed) return;
-    rows.through_dropout({count, extent.channels, extent.cells[2]}, data, what, r, summed ? sums(s, block, x) : nullptr);
+    const int64_t at = x * extent.plane() + y * extent.row();
+    rows.through_dropout({count, extent.channels, extent.cells[2]}, data, row_transform(s, block, x, y),
+                         image(s, block).data() + at, stage(s).normalized() ? sums(s, block, x) : nullptr,
+                         buffers->gradients[s % 2][static_cast<size_t>(block)].data() + at);
   }
 
   void start_backward(const at::Tensor& gradient_NXYZC) const {
@@ -562,6 +563,9 @@ struct ConvChain::Pass {
       float* const target = buffers->gradients[(s + 1) % 2][static_cast<size_t>(block)].data();
       gradients.in.place = [=](int64_t x, int64_t y, int64_t) { return target + x * before.plane() + y * before.row(); };
       if (s > 0) {
+        gradients.in.place = [=](int64_t, int64_t, int64_t count) {
+          return thread_scratch(Scratch::kSink, count * before.row());
+        };
         gradients.in.finish = [=, this](int64_t x, int64_t y, int64_t count, float* data) {
           finish_gradient_rows(s - 1, block, x, y, count, data);
         };
