@@ -71,6 +71,25 @@ inline uint16_t not_below(const uint32_t* numbers, int shift, uint32_t threshold
   return static_cast<uint16_t>(bits);
 }
 
+/// Floats whose upper halves lie at `from`, a rounded to such ones (to nearest, ties to even; NaN stays one), and away.
+inline Vec load_upper_halves(const uint16_t* from) {
+  const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+inline Vec rounded_to_upper_half(Vec a) {
+  const __m256i bits = _mm256_castps_si256(a);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), odd);
+  const __m256i cut = _mm256_and_si256(up, _mm256_set1_epi32(static_cast<int>(0xFFFF0000)));
+  const __m256 quiet = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000));
+  return _mm256_blendv_ps(_mm256_castsi256_ps(cut), quiet, _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+}
+inline void stream_upper_halves(uint16_t* to, Vec a) {
+  const __m256i halves = _mm256_srli_epi32(_mm256_castps_si256(a), 16);
+  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(halves, halves), 0x08);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+}
+
 // Rows of the source from source_rows on count as zeros; those of the target from target_rows on are not written.
 void transpose_8(const float* source, int64_t source_stride, int64_t source_rows, float* target, int64_t target_stride,
                  int64_t target_rows) {

@@ -72,6 +72,24 @@ inline uint16_t not_below(const uint32_t* numbers, int shift, uint32_t threshold
   return _mm512_cmpge_epu32_mask(half, _mm512_set1_epi32(static_cast<int>(threshold)));
 }
 
+/// Floats whose upper halves lie at `from`, a rounded to such ones (to nearest, ties to even; NaN stays one), and away.
+inline Vec load_upper_halves(const uint16_t* from) {
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+inline Vec rounded_to_upper_half(Vec a) {
+  const __m512i bits = _mm512_castps_si512(a);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
+  const __m512i cut = _mm512_and_si512(up, _mm512_set1_epi32(static_cast<int>(0xFFFF0000)));
+  const __m512i quiet = _mm512_set1_epi32(0x7FC00000);
+  return _mm512_castsi512_ps(_mm512_mask_blend_epi32(_mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), cut, quiet));
+}
+inline void stream_upper_halves(uint16_t* to, Vec a) {
+  const __m256i halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(a), 16));
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), halves);
+}
+
 // Four rounds, each of which interleaves rows r and r + 8: after round k, the rows hold the matrix with the index bits
 // rotated by k, and after four the transpose.
 void transpose_16(Vec rows[16]) {

@@ -71,6 +71,30 @@ inline uint16_t not_below(const uint32_t* numbers, int shift, uint32_t threshold
   return static_cast<uint16_t>(bits);
 }
 
+/// Floats whose upper halves lie at `from`, a rounded to such ones (to nearest, ties to even; NaN stays one), and away.
+inline Vec load_upper_halves(const uint16_t* from) {
+  uint32_t bits[kLanes];
+  for (int i = 0; i < kLanes; ++i) bits[i] = static_cast<uint32_t>(from[i]) << 16;
+  Vec a;
+  std::memcpy(&a, bits, sizeof a);
+  return a;
+}
+inline Vec rounded_to_upper_half(Vec a) {
+  uint32_t bits[kLanes];
+  std::memcpy(bits, &a, sizeof a);
+  for (int i = 0; i < kLanes; ++i) {
+    const bool is_nan = (bits[i] & 0x7FFFFFFF) > 0x7F800000;
+    bits[i] = is_nan ? 0x7FC00000 : (bits[i] + 0x7FFF + (bits[i] >> 16 & 1)) & 0xFFFF0000;
+  }
+  std::memcpy(&a, bits, sizeof a);
+  return a;
+}
+inline void stream_upper_halves(uint16_t* to, Vec a) {
+  uint32_t bits[kLanes];
+  std::memcpy(bits, &a, sizeof a);
+  for (int i = 0; i < kLanes; ++i) to[i] = static_cast<uint16_t>(bits[i] >> 16);
+}
+
 inline void block_16(const float* source, int64_t stride, int64_t events, float* blocked) {
   for (int i = 0; i < 16; ++i) {
     for (int event = 0; event < 16; ++event)

@@ -4,7 +4,33 @@
 namespace linac::kernels {
 namespace {
 
-void transform_rows(const RowShape& shape, const float* r, const RowTransform& what, float* y) {
+// Values as they are kept: T is float or uint16_t, the upper half of a float.
+template <class T>
+inline T* values(const KeptRows& rows) {
+  return static_cast<T*>(rows.image) + rows.first;
+}
+inline Vec load_kept(const float* from) {
+  return load(from);
+}
+inline Vec load_kept(const uint16_t* from) {
+  return load_upper_halves(from);
+}
+/// Rounds to what will be kept.
+inline Vec as_kept(const float*, Vec a) {
+  return a;
+}
+inline Vec as_kept(const uint16_t*, Vec a) {
+  return rounded_to_upper_half(a);
+}
+inline void keep_late(float* to, Vec a) {
+  stream(to, a);
+}
+inline void keep_late(uint16_t* to, Vec a) {
+  stream_upper_halves(to, a);
+}
+
+template <class T>
+void transform_kept(const RowShape& shape, const T* r, const RowTransform& what, float* y) {
   for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
     const int64_t c = line % shape.channels;
     const bool normal = what.mean != nullptr;
@@ -13,7 +39,7 @@ void transform_rows(const RowShape& shape, const float* r, const RowTransform& w
     for (int64_t z = 0; z < shape.cells; ++z) {
       const int64_t cell = line * shape.cells + z;
       for (int64_t lane = 0; lane < 16; lane += kLanes) {
-        Vec value = load(r + cell * 16 + lane);
+        Vec value = load_kept(r + cell * 16 + lane);
         if (normal) value = add(multiply(subtract(value, mean), scale), shift);
         if (what.mask != nullptr) value = keep(multiply(value, kept), static_cast<unsigned>(what.mask[cell] >> lane));
         store(y + cell * 16 + lane, value);
@@ -22,7 +48,15 @@ void transform_rows(const RowShape& shape, const float* r, const RowTransform& w
   }
 }
 
-void activate(const RowShape& shape, const float* a, const float* bias, float slope, double* sums, float* r) {
+void transform_rows(const RowShape& shape, const KeptRows& r, const RowTransform& what, float* y) {
+  if (r.storage == Storage::kFloat)
+    transform_kept(shape, values<const float>(r), what, y);
+  else
+    transform_kept(shape, values<const uint16_t>(r), what, y);
+}
+
+template <class T>
+void activate_kept(const RowShape& shape, const float* a, const float* bias, float slope, double* sums, T* r) {
   const Vec factor = broadcast(slope);
   for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
     const int64_t c = line % shape.channels;
@@ -32,11 +66,8 @@ void activate(const RowShape& shape, const float* a, const float* bias, float sl
       Vec sum = broadcast(0.0F), squares = broadcast(0.0F);
       for (int64_t z = 0; z < shape.cells; ++z) {
         const Vec cell = add(load(a + first + z * 16), b);
-        const Vec value = where_positive(cell, cell, multiply(cell, factor));
-        if (a == r)
-          store(r + first + z * 16, value);
-        else
-          stream(r + first + z * 16, value);
+        const Vec value = as_kept(r, where_positive(cell, cell, multiply(cell, factor)));
+        keep_late(r + first + z * 16, value);
         sum = add(sum, value);
         squares = multiply_add(value, value, squares);
       }
@@ -45,11 +76,18 @@ void activate(const RowShape& shape, const float* a, const float* bias, float sl
       add_to_doubles(squares, sums + c * 32 + 16 + lane);
     }
   }
-  if (a != r) finish_streams();
+  finish_streams();
 }
 
-void gradient_rows(const RowShape& shape, const float* r, const float* y_gradient, const RowGradient& what,
-                   float* a_gradient) {
+void activate(const RowShape& shape, const float* a, const float* bias, float slope, double* sums, const KeptRows& r) {
+  if (r.storage == Storage::kFloat)
+    activate_kept(shape, a, bias, slope, sums, values<float>(r));
+  else
+    activate_kept(shape, a, bias, slope, sums, values<uint16_t>(r));
+}
+
+template <class T>
+void gradient_kept(const RowShape& shape, const T* r, const T* y_gradient, const RowGradient& what, float* a_gradient) {
   const Vec slope = broadcast(what.slope);
   for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
     const int64_t c = line % shape.channels;
@@ -57,17 +95,25 @@ void gradient_rows(const RowShape& shape, const float* r, const float* y_gradien
     const Vec mean = broadcast(normal ? what.mean[c] : 0.0F), of_y = broadcast(normal ? what.y_factor[c] : 1.0F),
               of_r = broadcast(normal ? what.r_factor[c] : 0.0F), offset = broadcast(normal ? what.offset[c] : 0.0F);
     for (int64_t i = line * shape.cells * 16; i < (line + 1) * shape.cells * 16; i += kLanes) {
-      const Vec value = load(r + i);
-      Vec gradient = load(y_gradient + i);
-      if (normal)
-        gradient = add(add(multiply(gradient, of_y), multiply(subtract(value, mean), of_r)), offset);
+      const Vec value = load_kept(r + i);
+      Vec gradient = load_kept(y_gradient + i);
+      if (normal) gradient = add(add(multiply(gradient, of_y), multiply(subtract(value, mean), of_r)), offset);
       store(a_gradient + i, where_positive(value, gradient, multiply(gradient, slope)));
     }
   }
 }
 
-void through_dropout(const RowShape& shape, const float* y_gradient, const RowTransform& what, const float* r,
-                     double* sums, float* out) {
+void gradient_rows(const RowShape& shape, const KeptRows& r, const KeptRows& y_gradient, const RowGradient& what,
+                   float* a_gradient) {
+  if (r.storage == Storage::kFloat)
+    gradient_kept(shape, values<const float>(r), values<const float>(y_gradient), what, a_gradient);
+  else
+    gradient_kept(shape, values<const uint16_t>(r), values<const uint16_t>(y_gradient), what, a_gradient);
+}
+
+template <class T>
+void through_dropout_kept(const RowShape& shape, const float* y_gradient, const RowTransform& what, const T* r,
+                          double* sums, T* out) {
   const Vec kept = broadcast(what.kept);
   for (int64_t line = 0; line < shape.rows * shape.channels; ++line) {
     const int64_t c = line % shape.channels;
@@ -79,20 +125,26 @@ void through_dropout(const RowShape& shape, const float* y_gradient, const RowTr
         Vec gradient = load(y_gradient + cell * 16 + lane);
         if (what.mask != nullptr)
           gradient = keep(multiply(gradient, kept), static_cast<unsigned>(what.mask[cell] >> lane));
-        if (y_gradient != out)
-          stream(out + cell * 16 + lane, gradient);
-        else if (what.mask != nullptr)
-          store(out + cell * 16 + lane, gradient);
+        gradient = as_kept(out, gradient);
+        keep_late(out + cell * 16 + lane, gradient);
         if (sums == nullptr) continue;
         sum = add(sum, gradient);
-        products = multiply_add(gradient, subtract(load(r + cell * 16 + lane), mean), products);
+        products = multiply_add(gradient, subtract(load_kept(r + cell * 16 + lane), mean), products);
       }
       if (sums == nullptr) continue;
       add_to_doubles(sum, sums + c * 32 + lane);
       add_to_doubles(products, sums + c * 32 + 16 + lane);
     }
   }
-  if (y_gradient != out) finish_streams();
+  finish_streams();
+}
+
+void through_dropout(const RowShape& shape, const float* y_gradient, const RowTransform& what, const KeptRows& r,
+                     double* sums, const KeptRows& out) {
+  if (out.storage == Storage::kFloat)
+    through_dropout_kept(shape, y_gradient, what, values<const float>(r), sums, values<float>(out));
+  else
+    through_dropout_kept(shape, y_gradient, what, values<const uint16_t>(r), sums, values<uint16_t>(out));
 }
 
 void add_cells(const RowShape& shape, const float* rows, double* sums) {

@@ -13,6 +13,20 @@
 
 namespace linac::kernels {
 
+/// How an image is kept between the passes: as it is computed, or rounded to bfloat16 (to nearest, ties to even).
+enum class Storage { kFloat, kBfloat16 };
+
+/// Rows of a kept image.
+struct KeptRows {
+  void* image;
+  int64_t first = 0;  // value at which the rows begin
+  Storage storage = Storage::kFloat;
+
+  KeptRows at(int64_t values) const { return {image, first + values, storage}; }
+  /// The rows where they lie; only for floats.
+  float* floats() const { return static_cast<float*>(image) + first; }
+};
+
 struct RowShape {
   int64_t rows, channels, cells;  // cells along z
   int64_t floats() const { return rows * channels * cells * 16; }
@@ -33,16 +47,17 @@ struct RowGradient {
 };
 
 struct RowKernels {
-  void (*transform)(const RowShape& shape, const float* r, const RowTransform& what, float* y);
+  void (*transform)(const RowShape& shape, const KeptRows& r, const RowTransform& what, float* y);
   /// r = act(a + bias), `bias` null for none, `slope` where a + bias <= 0. `sums`, if not null: [channel][sum of r, sum
-  /// of r^2][16] += over rows and z. r may be a; elsewhere it is written past the caches, being read much later.
-  void (*activate)(const RowShape& shape, const float* a, const float* bias, float slope, double* sums, float* r);
-  void (*gradient)(const RowShape& shape, const float* r, const float* y_gradient, const RowGradient& what,
+  /// of r^2][16] += over rows and z, of r as it is kept. r is written past the caches, being read much later.
+  void (*activate)(const RowShape& shape, const float* a, const float* bias, float slope, double* sums,
+                   const KeptRows& r);
+  void (*gradient)(const RowShape& shape, const KeptRows& r, const KeptRows& y_gradient, const RowGradient& what,
                    float* a_gradient);
-  /// The gradient through dropout; `sums`, if not null: [channel][sum of it, sum of it * (r - mean)][16] +=. `out` may be
-  /// y_gradient, or is written past the caches.
-  void (*through_dropout)(const RowShape& shape, const float* y_gradient, const RowTransform& what, const float* r,
-                          double* sums, float* out);
+  /// The gradient through dropout; `sums`, if not null: [channel][sum of it, sum of it * (r - mean)][16] +=. `out` is
+  /// written past the caches.
+  void (*through_dropout)(const RowShape& shape, const float* y_gradient, const RowTransform& what, const KeptRows& r,
+                          double* sums, const KeptRows& out);
   /// [channel][sum of the cells, unused][16] += over rows and z.
   void (*add_cells)(const RowShape& shape, const float* rows, double* sums);
   /// Means over blocks of rows x z cells: out[channel][z / size_z] += rows of one y of the pool / count.

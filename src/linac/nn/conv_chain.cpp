@@ -23,6 +23,7 @@ namespace {
 using kernels::BlockedExtent;
 using kernels::ConvWorkspace;
 using kernels::Extent3;
+using kernels::KeptRows;
 using kernels::Parallel;
 using kernels::ReadRows;
 using kernels::RowGradient;
@@ -31,6 +32,7 @@ using kernels::RowShape;
 using kernels::RowSink;
 using kernels::RowTransform;
 using kernels::Scratch;
+using kernels::Storage;
 using kernels::thread_scratch;
 
 constexpr int64_t kLanes = kernels::kBlockEvents;
@@ -185,8 +187,8 @@ struct ConvChain::Assembly {
   }
 };
 
-ConvChain::ConvChain(const graph::Node& chain, const graph::Shape& input)
-    : input_(input), output_(chain.output), store_(std::make_shared<Store>()) {
+ConvChain::ConvChain(const graph::Node& chain, const graph::Shape& input, kernels::Storage storage)
+    : input_(input), output_(chain.output), storage_(storage), store_(std::make_shared<Store>()) {
   Assembly assembly{stages_, {}, input};
   const std::vector<graph::Node> layers = graph::chain_layers(chain, input);
   for (size_t i = 0; i < layers.size(); ++i)
@@ -222,8 +224,8 @@ std::shared_ptr<ConvChain::Buffers> ConvChain::borrow(int64_t events, bool train
     const Stage& stage = stages_[s];
     Buffers::Kept& kept = buffers->stages[s];
     // Without a backward pass two images in turn are enough: those of the first two stages grow to the largest.
-    grow(training ? kept.r : buffers->stages[std::min<size_t>(s % 2, stages_.size() - 1)].r, blocks,
-         stage.out.floats());
+    const int64_t floats = storage_ == Storage::kFloat ? stage.out.floats() : stage.out.floats() / 2;
+    grow(training ? kept.r : buffers->stages[std::min<size_t>(s % 2, stages_.size() - 1)].r, blocks, floats);
     if (!training) continue;
     kept.sums.resize(static_cast<size_t>(blocks));
     kept.masks.resize(static_cast<size_t>(blocks));
@@ -259,8 +261,13 @@ struct ConvChain::Pass {
     return index < 0 ? otherwise : weight(index)[channel];
   }
   /// Where stage s keeps its image; without a backward pass, two take turns.
-  AlignedFloats& image(size_t s, int64_t block) const {
-    return kept(training ? s : std::min<size_t>(s % 2, chain.stages_.size() - 1)).r[static_cast<size_t>(block)];
+  KeptRows image(size_t s, int64_t block) const {
+    const size_t turn = training ? s : std::min<size_t>(s % 2, chain.stages_.size() - 1);
+    return {kept(turn).r[static_cast<size_t>(block)].data(), 0, chain.storage_};
+  }
+  /// The gradient towards y of stage s.
+  KeptRows gradient(size_t s, int64_t block) const {
+    return {buffers->gradients[s % 2][static_cast<size_t>(block)].data(), 0, chain.storage_};
   }
 
   RowTransform row_transform(size_t s, int64_t block, int64_t x, int64_t y) const {
@@ -277,12 +284,12 @@ struct ConvChain::Pass {
 
   /// What stage s + 1 reads: the image of stage s, normalised and with dropout.
   ReadRows output(size_t s, int64_t block) const {
-    const float* const r = image(s, block).data();
+    const KeptRows r = image(s, block);
     const BlockedExtent extent = stage(s).out;
     return [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
-      const float* const from = r + x * extent.plane() + y * extent.row();
+      const KeptRows from = r.at(x * extent.plane() + y * extent.row());
       const RowTransform what = row_transform(s, block, x, y);
-      if (what.mean == nullptr && what.mask == nullptr) return from;
+      if (what.mean == nullptr && what.mask == nullptr && from.storage == Storage::kFloat) return from.floats();
       rows.transform({count, extent.channels, extent.cells[2]}, from, what, scratch);
       return scratch;
     };
@@ -342,12 +349,12 @@ struct ConvChain::Pass {
     const bool statistics = training && stage(s).normalized();
     if (statistics) clear_sums(s);
     for (int64_t block = 0; block < blocks(); ++block) {
-      float* const r = image(s, block).data();
+      const KeptRows r = image(s, block);
       const RowSink sink{
           [=](int64_t, int64_t, int64_t count) { return thread_scratch(Scratch::kSink, count * extent.row()); },
           [=, this](int64_t x, int64_t y, int64_t count, float* data) {
             rows.activate({count, extent.channels, extent.cells[2]}, data, weight(stage(s).bias), stage(s).slope,
-                          statistics ? sums(s, block, x) : nullptr, r + x * extent.plane() + y * extent.row());
+                          statistics ? sums(s, block, x) : nullptr, r.at(x * extent.plane() + y * extent.row()));
             if (training && stage(s).dropped()) draw_mask(s, block, x, y, count);
           }};
       stage(s).conv->forward(input(s, block), weight(stage(s).kernel), sink, buffers->workspace, parallel);
@@ -460,8 +467,8 @@ struct ConvChain::Pass {
     const BlockedExtent& extent = stage(s).out;
     const int64_t at = x * extent.plane() + y * extent.row();
     rows.through_dropout({count, extent.channels, extent.cells[2]}, data, row_transform(s, block, x, y),
-                         image(s, block).data() + at, stage(s).normalized() ? sums(s, block, x) : nullptr,
-                         buffers->gradients[s % 2][static_cast<size_t>(block)].data() + at);
+                         image(s, block).at(at), stage(s).normalized() ? sums(s, block, x) : nullptr,
+                         gradient(s, block).at(at));
   }
 
   void start_backward(const at::Tensor& gradient_NXYZC) const {
@@ -473,18 +480,21 @@ struct ConvChain::Pass {
     grow(buffers->gradients[(last + 1) % 2], 1, from.floats());
     AlignedFloats& blocked = buffers->gradients[(last + 1) % 2].front();
     for (int64_t block = 0; block < blocks(); ++block) {
-      float* const target = targets[static_cast<size_t>(block)].data();
       kernels::to_blocked(from, gradient_NXYZC.const_data_ptr<float>() + block * from.floats(), events_of(block),
                           blocked.data(), parallel);
-      if (!chain.pool_.empty()) std::fill_n(target, to.floats(), 0.0F);  // cells that no pool covers
+      if (!chain.pool_.empty()) {  // cells that no pool covers
+        AlignedFloats& target = targets[static_cast<size_t>(block)];
+        std::fill(target.begin(), target.end(), 0.0F);
+      }
       parallel(from.cells[0], [&](int64_t x) {
         const float* const plane = blocked.data() + x * from.plane();
         for_pooled_rows(x, [&](int64_t to_x, int64_t to_y, int64_t y) {
-          float* const row = target + to_x * to.plane() + to_y * to.row();
-          if (chain.pool_.empty())
-            std::copy_n(plane + y * from.row(), to.row(), row);
-          else
-            rows.unpool({1, to.channels, to.cells[2]}, plane + y * from.row(), chain.pool_[2], pool_factor(), row);
+          const float* row = plane + y * from.row();
+          if (!chain.pool_.empty()) {
+            float* const spread = thread_scratch(Scratch::kSink, to.row());
+            rows.unpool({1, to.channels, to.cells[2]}, row, chain.pool_[2], pool_factor(), spread);
+            row = spread;
+          }
           finish_gradient_rows(last, block, to_x, to_y, 1, row);
         });
       });
@@ -544,18 +554,17 @@ struct ConvChain::Pass {
   void backward_block(size_t s, int64_t block, const StageFactors& factors, bool data_wanted,
                       const at::Tensor& kernel_gradient, const at::Tensor& bias_gradient) const {
     const BlockedExtent extent = stage(s).out, before = stage(s).in;
-    const float* const r = image(s, block).data();
-    const float* const dy = buffers->gradients[s % 2][static_cast<size_t>(block)].data();
+    const KeptRows r = image(s, block), dy = gradient(s, block);
     RowGradient what;
     what.slope = stage(s).slope;
     if (stage(s).normalized()) {
       what.y_factor = factors.of_y.data(), what.r_factor = factors.of_r.data();
       what.offset = factors.offset.data(), what.mean = kept(s).mean_f.data();
     }
-    const ReadRows gradient = [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
+    const ReadRows out_gradient = [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
       const int64_t at = x * extent.plane() + y * extent.row();
-      if (what.mean == nullptr && what.slope == 1) return dy + at;
-      rows.gradient({count, extent.channels, extent.cells[2]}, r + at, dy + at, what, scratch);
+      if (what.mean == nullptr && what.slope == 1 && dy.storage == Storage::kFloat) return dy.at(at).floats();
+      rows.gradient({count, extent.channels, extent.cells[2]}, r.at(at), dy.at(at), what, scratch);
       return scratch;
     };
     kernels::ConvGradients gradients;
@@ -579,7 +588,7 @@ struct ConvChain::Pass {
       gradients.bias = bias.mutable_data_ptr<float>();
     }
     if (!weights_wanted && !data_wanted) return;
-    stage(s).conv->backward(input(s, block), gradient, weight(stage(s).kernel), events_of(block), gradients,
+    stage(s).conv->backward(input(s, block), out_gradient, weight(stage(s).kernel), events_of(block), gradients,
                             buffers->workspace, parallel);
     if (kernel_gradient.defined()) kernel_gradient.add_(kernel);
     if (bias_gradient.defined()) bias_gradient.add_(bias);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "linac/graph/graph.h"
+#include "linac/kernels/row_kernels.h"
 #include "linac/nn/layers.h"
 
 namespace linac::nn {
@@ -26,7 +27,8 @@ struct StageReport {
 
 class ConvChain {
  public:
-  ConvChain(const graph::Node& chain, const graph::Shape& input);
+  /// `storage`: of the images and gradients between the layers; the arithmetic is float in any case.
+  ConvChain(const graph::Node& chain, const graph::Shape& input, kernels::Storage storage);
   ~ConvChain();
 
   /// call.weights: the layers' in their order. Image (N, C, X, Y, Z) with strides of channels last, in and out.
@@ -44,6 +46,7 @@ class ConvChain {
   std::shared_ptr<Buffers> borrow(int64_t events, bool training) const;
 
   graph::Shape input_, output_;
+  kernels::Storage storage_;
   std::vector<Stage> stages_;
   graph::Shape pool_;  // empty: none
   struct Store;

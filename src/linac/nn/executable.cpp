@@ -49,14 +49,15 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
   return weights;
 }
 
-Executable::Executable(graph::Graph graph, Kernels kernels) : graph_(std::move(graph)) {
+Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision) : graph_(std::move(graph)) {
   if (kernels == Kernels::kLinac) graph_ = graph::chain_convolutions(graph_);
   statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;
   for (const graph::Node& node : graph_.nodes) {
     chains_.push_back(node.op != "ConvolutionChain"
                           ? nullptr
                           : std::make_unique<const ConvChain>(
-                                node, graph_.nodes[static_cast<size_t>(node.inputs.at(0))].output));
+                                node, graph_.nodes[static_cast<size_t>(node.inputs.at(0))].output,
+                                precision == Precision::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16));
   }
 }
 

@@ -40,11 +40,14 @@ struct RunOptions {
 /// What computes the layers: linac's own kernels where they apply (graph/passes/chain_convolutions.h), or LibTorch alone.
 enum class Kernels { kLinac, kAten };
 
+/// What is kept between the layers of linac's kernels; sums, weights and what LibTorch computes are float.
+enum class Precision { kFloat, kBfloat16 };
+
 class ConvChain;
 
 class Executable {
  public:
-  explicit Executable(graph::Graph graph, Kernels kernels = Kernels::kLinac);
+  explicit Executable(graph::Graph graph, Kernels kernels = Kernels::kLinac, Precision precision = Precision::kFloat);
   Executable(Executable&&) noexcept;
   ~Executable();
 

@@ -34,8 +34,10 @@ void validate_train(const Train& train, const std::string& where) {
   need(train.batch > 0, where, "train.batch must be at least 1");
   need(train.threads > 0, where, "train.threads must be at least 1");
   need(train.flip >= 0 && train.flip < 0.5, where, "train.flip must be in [0, 0.5)");
-  need_one_of(train.precision, {"fp32"}, where, "train.precision");
+  need_one_of(train.precision, {"fp32", "bf16"}, where, "train.precision");
   need_one_of(train.kernels, {"linac", "aten"}, where, "train.kernels");
+  need(train.precision == "fp32" || train.kernels == "linac", where,
+       "train.precision = bf16 is a matter of linac's kernels: set train.kernels = linac, or train.precision = fp32");
   const Optimizer& optimizer = train.optimizer;
   need_one_of(optimizer.name, {"rmsprop", "adam"}, where, "train.optimizer.name");
   need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");

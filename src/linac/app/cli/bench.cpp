@@ -45,7 +45,7 @@ struct MadeUpBatch {
 };
 
 void run_bench(const BenchOptions& options) {
-  const threedgan::ThreeDGan model(256, 0.85, models::kernels_of(options.kernels));
+  const threedgan::ThreeDGan model(256, 0.85, models::numerics_of(options.kernels, options.precision));
   const graph::Parameters generator = model.initial_generator(1), discriminator = model.initial_discriminator(1);
   const MadeUpBatch made_up(options.batch);
   const threedgan::Batch batch = made_up.view();
@@ -102,7 +102,7 @@ void add_bench_verb(CLI::App& app) {
   step->add_option("--model", options->model, "3dgan")->check(CLI::IsMember({"3dgan"}));
   step->add_option("--batch", options->batch, "showers a step")->check(CLI::Range(1, 4096));
   step->add_option("--threads", options->threads, "threads that compute the replica")->check(CLI::Range(1, 1024));
-  step->add_option("--precision", options->precision, "fp32")->check(CLI::IsMember({"fp32"}));
+  step->add_option("--precision", options->precision, "fp32 or bf16")->check(CLI::IsMember({"fp32", "bf16"}));
   step->add_option("--kernels", options->kernels, "linac or aten")->check(CLI::IsMember({"linac", "aten"}));
   step->add_option("--repeat", options->repeat, "measured runs, after one that is not")->check(CLI::Range(1, 1000));
   step->add_flag("--json", options->json, "as JSON: wall_s and cpu_s with median, min and max");

@@ -56,7 +56,7 @@ void read_first_batches(const spec::Job& job, const data::Dataset& dataset) {
 train::StepResult one_step(const spec::Job& job, const data::Dataset& dataset, double& seconds) {
   spec::Job lone = job;
   lone.train.replicas = lone.workers = 1;
-  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, models::kernels_of(job.train.kernels));
+  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, models::numerics_of(job.train.kernels, job.train.precision));
   const auto group = comm::make_group({}, std::chrono::seconds(1));
   train::PhaseClock clock;
   train::AdversarialStep step(lone, model, *group, 1, clock);
@@ -76,7 +76,7 @@ void run_check(const CheckOptions& options) {
   train::need_known_figure(job.checkpoint.best_by);
   models::use_threads(job.train.threads);
   fmt::print("job    {} ({})\n\nmodel\n", job.name, options.job);
-  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, models::kernels_of(job.train.kernels));
+  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, models::numerics_of(job.train.kernels, job.train.precision));
   const auto cost = models::threedgan::step_cost(model);
   for (const graph::Graph* graph : {&model.generator(), &model.discriminator()}) {
     fmt::print("  {:<14} {:>9} parameters ({} trained), {:.2f} GFLOP a shower forward\n", graph->name,

@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "linac/graph/passes/fold_upsample.h"
-#include "linac/models/threedgan/nn_kernels.h"
+#include "linac/models/threedgan/executable_of.h"
 #include "linac/nn/executable.h"
 #include "linac/nn/tensor_view.h"
 
@@ -15,8 +15,8 @@ struct Generator::Network {
   int64_t latent;
 };
 
-Generator::Generator(const graph::Graph& graph, Kernels kernels)
-    : network_(new Network{nn::Executable(graph::fold_upsample(graph), nn_kernels(kernels)),
+Generator::Generator(const graph::Graph& graph, const Numerics& numerics)
+    : network_(new Network{executable_of(graph::fold_upsample(graph), numerics),
                            graph.nodes[static_cast<size_t>(graph.inputs.at(0))].output.at(0)}) {}
 
 Generator::Generator(Generator&&) noexcept = default;

@@ -8,14 +8,14 @@
 #include "linac/base/rng.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
-#include "linac/models/kernels.h"
+#include "linac/models/numerics.h"
 
 namespace linac::models::threedgan {
 
 class Generator {
  public:
   /// One input vector (energy / 100 GeV, angle in rad, normal numbers), one output image (x, y, z, 1).
-  explicit Generator(const graph::Graph& graph, Kernels kernels = Kernels::kLinac);
+  explicit Generator(const graph::Graph& graph, const Numerics& numerics = {});
   Generator(Generator&&) noexcept;
   ~Generator();
 

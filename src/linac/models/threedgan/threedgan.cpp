@@ -11,7 +11,7 @@
 #include "linac/graph/passes/fold_upsample.h"
 #include "linac/models/threedgan/losses.h"
 #include "linac/models/threedgan/networks.h"
-#include "linac/models/threedgan/nn_kernels.h"
+#include "linac/models/threedgan/executable_of.h"
 #include "linac/nn/executable.h"
 #include "linac/nn/explain.h"
 #include "linac/nn/gradient.h"
@@ -90,11 +90,11 @@ void record_step(const std::vector<float>& label, std::span<const float> latents
 
 }  // namespace
 
-ThreeDGan::ThreeDGan(int64_t latent, double power, Kernels kernels) {
+ThreeDGan::ThreeDGan(int64_t latent, double power, const Numerics& numerics) {
   graph::Graph made_generator = threedgan::generator(latent), made_discriminator = threedgan::discriminator(power);
-  nn::Executable generator(graph::fold_upsample(made_generator), nn_kernels(kernels)),
-      discriminator(made_discriminator, nn_kernels(kernels));
-  Generator sampler(made_generator, kernels);
+  nn::Executable generator = executable_of(graph::fold_upsample(made_generator), numerics),
+                 discriminator = executable_of(made_discriminator, numerics);
+  Generator sampler(made_generator, numerics);
   networks_.reset(new Networks{std::move(made_generator), std::move(made_discriminator), std::move(generator),
                                std::move(discriminator), std::move(sampler)});
 }

@@ -12,7 +12,7 @@
 #include "linac/base/rng.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
-#include "linac/models/kernels.h"
+#include "linac/models/numerics.h"
 #include "linac/models/threedgan/generator.h"
 #include "linac/models/threedgan/loss_parts.h"
 
@@ -44,7 +44,7 @@ enum class Phase : uint32_t {
 
 class ThreeDGan {
  public:
-  ThreeDGan(int64_t latent, double power, Kernels kernels = Kernels::kLinac);
+  ThreeDGan(int64_t latent, double power, const Numerics& numerics = {});
   ~ThreeDGan();
 
   const graph::Graph& generator() const;

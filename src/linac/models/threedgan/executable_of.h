@@ -1,0 +1,15 @@
+#pragma once
+// A network of the model made runnable as models::Numerics say.
+
+#include "linac/models/numerics.h"
+#include "linac/nn/executable.h"
+
+namespace linac::models::threedgan {
+
+inline nn::Executable executable_of(graph::Graph graph, const Numerics& numerics) {
+  return nn::Executable(std::move(graph),
+                        numerics.kernels == Kernels::kLinac ? nn::Kernels::kLinac : nn::Kernels::kAten,
+                        numerics.precision == Precision::kFp32 ? nn::Precision::kFloat : nn::Precision::kBfloat16);
+}
+
+}  // namespace linac::models::threedgan
