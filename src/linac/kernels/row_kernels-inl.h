@@ -227,8 +227,25 @@ void keep_bits(const uint32_t key[2], const uint32_t counter[2], uint64_t event,
   }
 }
 
+double multiply_adds(int64_t rounds) {
+  constexpr int kChains = kManyRegisters ? 24 : 12;
+  Vec sums[kChains];
+#pragma GCC unroll 24
+  for (int i = 0; i < kChains; ++i) sums[i] = broadcast(1.0F);
+  const Vec factor = broadcast(0.999F), term = broadcast(0.001F);
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 24
+    for (int i = 0; i < kChains; ++i) sums[i] = in_register(multiply_add(sums[i], factor, term));
+  }
+  float result[kLanes] = {};
+  for (int i = 1; i < kChains; ++i) sums[0] = add(sums[0], sums[i]);
+  store(result, sums[0]);
+  // The sum is part of the result, so that the loop is not thought useless.
+  return 2.0 * kChains * kLanes * static_cast<double>(rounds) + (result[0] > 1e30F ? 1 : 0);
+}
+
 constexpr RowKernels kRows{transform_rows, activate, gradient_rows, through_dropout, add_cells,
-                           pool,           unpool,   keep_bits,     block,           unblock};
+                           pool,           unpool,   keep_bits,     multiply_adds,   block,           unblock};
 
 }  // namespace
 }  // namespace linac::kernels

@@ -68,6 +68,8 @@ struct RowKernels {
   /// the events' blocks follow each other, `event_blocks` each.
   void (*keep_bits)(const uint32_t key[2], const uint32_t counter[2], uint64_t event, uint64_t event_blocks,
                     int64_t first_element, int64_t count, uint32_t threshold, uint16_t* bits);
+  /// Independent multiply-adds in registers, for measuring: returns how many operations it did.
+  double (*multiply_adds)(int64_t rounds);
   /// blocked[i][event] = source[event * stride + i], i < count; zeros from event `events` to 16. And the inverse.
   void (*block)(const float* source, int64_t stride, int64_t events, int64_t count, float* blocked);
   void (*unblock)(const float* blocked, int64_t stride, int64_t events, int64_t count, float* target);

@@ -110,6 +110,7 @@ void add_bench_verb(CLI::App& app) {
   step->callback([options] { run_bench(*options); });
 
   add_shower_benches(*verb);
+  add_kernel_bench(*verb);
 }
 
 }  // namespace linac::app
