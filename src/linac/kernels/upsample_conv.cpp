@@ -222,59 +222,121 @@ void UpsampleConv3d::backward_weights(const Planes& in, const Planes& gradient, 
   add_bias_lanes(bias_sums.data(), shape_.out_channels, events, gradients.bias);
 }
 
+/// The phases of an axis that have the same number of cells and of taps, so that they can be computed as channels of one
+/// image.
+std::vector<std::vector<int64_t>> UpsampleConv3d::alike(const PhaseAxis& axis) {
+  std::vector<std::vector<int64_t>> groups;
+  for (int64_t phase = 0; phase < axis.up; ++phase) {
+    if (axis.count(phase) <= 0) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const std::vector<int64_t>& group) {
+      return axis.count(group[0]) == axis.count(phase) && axis.taps(group[0]) == axis.taps(phase);
+    });
+    if (same == groups.end())
+      groups.push_back({phase});
+    else
+      same->push_back(phase);
+  }
+  return groups;
+}
+
+/// The convolution of one plane of output gradients towards one plane of the small image: the cells of alike phases are
+/// channels, with zeros on both sides of z, and meet the turned phase kernels.
+PlaneShape UpsampleConv3d::turned_shape(const PhaseGroup& group) const {
+  const PlaneShape phase = phase_shape(0, group.y[0], group.z[0]);
+  PlaneShape shape{};
+  shape.kernel_x = 1, shape.kernel_y = phase.kernel_y, shape.kernel_z = phase.kernel_z;
+  shape.in_y = phase.out_y;
+  shape.in_channels = static_cast<int64_t>(group.y.size() * group.z.size()) * shape_.out_channels;
+  shape.in_cells = phase.out_z + 2 * (phase.kernel_z - 1);
+  shape.out_y = phase.out_y + phase.kernel_y - 1, shape.out_channels = shape_.in_channels;
+  shape.out_z = phase.out_z + phase.kernel_z - 1;
+  shape.offset_y = phase.kernel_y - 1;
+  shape.z_begin = phase.kernel_z - 1, shape.z_end = shape.z_begin + phase.out_z;
+  shape.out_cell = kBlockEvents, shape.out_line = shape_.in[2] * kBlockEvents;
+  shape.out_row = shape_.in_channels * shape.out_line;
+  return shape;
+}
+
+/// Their kernels, packed, one for each pair (px, tx): [ty][tz][phase of y, phase of z, out][in], turned.
+std::vector<AlignedFloats> UpsampleConv3d::turned_kernels(const PhaseGroup& group,
+                                                          const std::vector<float>& folded) const {
+  const PlaneShape shape = turned_shape(group);
+  const int64_t ins = shape_.in_channels, outs = shape_.out_channels;
+  std::vector<AlignedFloats> kernels;
+  for (int64_t px = 0; px < shape_.up[0]; ++px) {
+    for (int64_t tx = 0; tx < axes_[0].taps(px); ++tx) {
+      std::vector<float> joined(static_cast<size_t>(shape.taps() * ins));
+      int64_t channel = 0;
+      for (const int64_t py : group.y) {
+        for (const int64_t pz : group.z) {
+          const std::vector<float> phase = phase_kernel(folded, px, py, pz);
+          const Conv3dShape tap{{1, 1, 1}, ins, {1, shape.kernel_y, shape.kernel_z}, outs};
+          const std::vector<float> turned = turned_kernel(tap, phase.data() + tx * tap.weights());
+          for (int64_t k = 0; k < shape.kernel_y * shape.kernel_z; ++k) {
+            std::copy_n(turned.data() + k * outs * ins, outs * ins,
+                        joined.data() + (k * shape.in_channels + channel) * ins);
+          }
+          channel += outs;
+        }
+      }
+      kernels.emplace_back(joined.size());
+      plane_kernels(isa_).pack_weights(shape, joined.data(), kernels.back().data());
+    }
+  }
+  return kernels;
+}
+
 void UpsampleConv3d::backward_data(const Planes& gradient, const float* weights, const RowSink& in_gradient,
                                    const Parallel& parallel) const {
-  const PlaneKernels& kernels = plane_kernels(isa_);
   const std::vector<float> folded = fold(weights);
-  const Extent3 extent = shape_.out(), up = shape_.up;
-  const int64_t row = shape_.in_channels * shape_.in[2] * kBlockEvents;
+  std::vector<PhaseGroup> groups;
+  std::vector<std::vector<AlignedFloats>> kernels;
+  for (const auto& y : alike(axes_[1])) {
+    for (const auto& z : alike(axes_[2])) {
+      groups.push_back({y, z});
+      kernels.push_back(turned_kernels(groups.back(), folded));
+    }
+  }
   parallel(shape_.in[0], [&](int64_t n) {
     float* const target = in_gradient.place(n, 0, shape_.in[1]);
-    std::fill_n(target, shape_.in[1] * row, 0.0F);
-    for (int64_t px = 0; px < up[0]; ++px) {
+    std::fill_n(target, shape_.in[1] * shape_.in_channels * shape_.in[2] * kBlockEvents, 0.0F);
+    for (int64_t px = 0; px < shape_.up[0]; ++px) {
       for (int64_t tx = 0; tx < axes_[0].taps(px); ++tx) {
-        const int64_t x = (n - tx) * up[0] + px;
-        if (n < tx || x >= extent[0]) continue;
-        for (int64_t py = 0; py < up[1]; ++py) {
-          for (int64_t pz = 0; pz < up[2]; ++pz) {
-            const PlaneShape phase = phase_shape(px, py, pz);
-            if (phase.out_y <= 0 || phase.out_z <= 0) continue;
-            // The phase's cells by themselves, with zeros on both sides of z, meet the turned kernel of this tx.
-            PlaneShape shape{};
-            shape.kernel_x = 1, shape.kernel_y = phase.kernel_y, shape.kernel_z = phase.kernel_z;
-            shape.in_y = phase.out_y, shape.in_channels = shape_.out_channels;
-            shape.in_cells = phase.out_z + 2 * (phase.kernel_z - 1);
-            shape.out_y = phase.out_y + phase.kernel_y - 1, shape.out_channels = shape_.in_channels;
-            shape.out_z = phase.out_z + phase.kernel_z - 1;
-            shape.offset_y = phase.kernel_y - 1;
-            shape.z_begin = phase.kernel_z - 1, shape.z_end = shape.z_begin + phase.out_z;
-            shape.out_cell = kBlockEvents, shape.out_line = shape_.in[2] * kBlockEvents, shape.out_row = row;
-
-            float* const cells = thread_scratch(Scratch::kPlane, shape.in_plane());
-            std::fill_n(cells, shape.in_plane(), 0.0F);
-            const float* const from =
-                gradient[static_cast<size_t>(x)] + py * (phase.out_row / up[1]) + pz * kBlockEvents;
-            for (int64_t y = 0; y < phase.out_y; ++y) {
-              for (int64_t c = 0; c < shape.in_channels; ++c) {
-                for (int64_t z = 0; z < phase.out_z; ++z)
-                  std::copy_n(from + y * phase.out_row + c * phase.out_line + z * phase.out_cell, kBlockEvents,
-                              cells + y * shape.in_row() + c * shape.in_line() + (shape.z_begin + z) * kBlockEvents);
-              }
-            }
-            const std::vector<float> kernel = phase_kernel(folded, px, py, pz);
-            const int64_t taps = phase.kernel_y * phase.kernel_z * shape_.in_channels * shape_.out_channels;
-            const Conv3dShape turned{{1, 1, 1}, shape_.in_channels, {1, phase.kernel_y, phase.kernel_z},
-                                     shape_.out_channels};
-            AlignedFloats packed(static_cast<size_t>(taps));
-            kernels.pack_weights(shape, turned_kernel(turned, kernel.data() + tx * taps).data(), packed.data());
-            const float* const planes[] = {cells};
-            kernels.forward(shape, planes, packed.data(), target, Sums::kAdd);
-          }
+        const int64_t x = (n - tx) * shape_.up[0] + px;
+        if (n < tx || x >= axes_[0].out()) continue;
+        for (size_t i = 0; i < groups.size(); ++i) {
+          const auto& kernel = kernels[i][static_cast<size_t>(axes_[0].pairs(px) + tx)];
+          add_phases(gradient[static_cast<size_t>(x)], groups[i], kernel, target);
         }
       }
     }
     if (in_gradient.finish) in_gradient.finish(n, 0, shape_.in[1], target);
   });
+}
+
+/// The contribution of alike phases of an output plane to an input plane.
+void UpsampleConv3d::add_phases(const float* gradient_plane, const PhaseGroup& group, const AlignedFloats& kernel,
+                                float* target) const {
+  const PlaneShape shape = turned_shape(group), phase = phase_shape(0, group.y[0], group.z[0]);
+  float* const cells = thread_scratch(Scratch::kPlane, shape.in_plane());
+  float* line = cells;
+  for (int64_t y = 0; y < shape.in_y; ++y) {
+    for (const int64_t py : group.y) {
+      for (const int64_t pz : group.z) {
+        const float* const from =
+            gradient_plane + y * phase.out_row + py * (phase.out_row / shape_.up[1]) + pz * kBlockEvents;
+        for (int64_t c = 0; c < shape_.out_channels; ++c, line += shape.in_line()) {
+          std::fill_n(line, shape.z_begin * kBlockEvents, 0.0F);
+          for (int64_t z = 0; z < phase.out_z; ++z)
+            std::copy_n(from + c * phase.out_line + z * phase.out_cell, kBlockEvents,
+                        line + (shape.z_begin + z) * kBlockEvents);
+          std::fill_n(line + shape.z_end * kBlockEvents, (shape.in_cells - shape.z_end) * kBlockEvents, 0.0F);
+        }
+      }
+    }
+  }
+  const float* const planes[] = {cells};
+  plane_kernels(isa_).forward(shape, planes, kernel.data(), target, Sums::kAdd);
 }
 
 }  // namespace linac::kernels

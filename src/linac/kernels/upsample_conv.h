@@ -52,6 +52,14 @@ class UpsampleConv3d final : public BlockedConv3d {
   void unfold(const std::vector<float>& folded, float* weight_gradient) const;
   PlaneShape phase_shape(int64_t px, int64_t py, int64_t pz) const;
   std::vector<float> phase_kernel(const std::vector<float>& folded, int64_t px, int64_t py, int64_t pz) const;
+  struct PhaseGroup {
+    std::vector<int64_t> y, z;
+  };
+  static std::vector<std::vector<int64_t>> alike(const PhaseAxis& axis);
+  PlaneShape turned_shape(const PhaseGroup& group) const;
+  std::vector<AlignedFloats> turned_kernels(const PhaseGroup& group, const std::vector<float>& folded) const;
+  void add_phases(const float* gradient_plane, const PhaseGroup& group, const AlignedFloats& kernel,
+                  float* target) const;
   void backward_data(const Planes& gradient, const float* weights, const RowSink& in_gradient,
                      const Parallel& parallel) const;
   void backward_weights(const Planes& in, const Planes& gradient, int64_t events, const ConvGradients& gradients,
