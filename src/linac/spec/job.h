@@ -140,7 +140,7 @@ struct Train {
     v("replicas", replicas, "logical replicas: part of the mathematics, unlike workers");
     v("batch", batch, "events a replica and step");
     v("seed", seed, "every random number follows from it");
-    v("threads", threads, "threads that compute one replica; no bit depends on them");
+    v("threads", threads, "threads that compute one replica; part of the numerics (LibTorch's dense layers)");
     v("precision", precision, "of what is kept between layers: fp32 or bf16; sums and weights are fp32 in any case");
     v("kernels", kernels, "linac: its own where they apply, or aten: LibTorch's alone, to compare with");
     v("flip", flip, "probability that a label of the discriminator's steps is flipped");

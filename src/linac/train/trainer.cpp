@@ -29,7 +29,7 @@ class Trainer {
       : job_(job),
         group_(group),
         options_(options),
-        model_(job.model.latent, job.model.power),
+        model_(job.model.latent, job.model.power, models::numerics_of(job.train.kernels, job.train.precision)),
         train_(open_dataset(job, job.data.train)),
         test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
         steps_per_epoch_(steps_per_epoch(job, *train_)),
