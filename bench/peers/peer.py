@@ -1,8 +1,9 @@
 """What the peers share: their command line, the made-up batch, and the answering of requests.
 
 A peer builds and warms up what it measures and prints "ready". For each line "go WHAT" on its standard input it then
-runs WHAT ("step" or "generate"; without it the first of --what) once and prints {"wall_s", "cpu_s"}, the second being
-the CPU time of all its threads. At "quit" it prints {"peak_rss_mib", "libraries_rss_mib", "version"} and ends.
+runs WHAT ("step" or "generate"; without it the first of --what) once and prints a line of JSON: wall_s, cpu_s (of all
+its threads) and idle_cpu_s, what it took while it waited for the request. At "quit" it prints peak_rss_mib,
+libraries_rss_mib (before anything was built) and its version, and ends.
 """
 
 import argparse
@@ -50,12 +51,6 @@ def rss_mib():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(work):
-    wall, cpu = time.perf_counter(), time.process_time()
-    work()
-    return {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
-
-
 def answer(value):
     print(value if isinstance(value, str) else json.dumps(value), flush=True)
 
@@ -65,12 +60,15 @@ def serve(works, what, version, libraries_rss_mib):
     for name in what:
         works[name]()
     answer("ready")
+    cpu_end = time.process_time()
     for line in sys.stdin:
         verb, *arguments = line.split() or [""]
-        if verb == "go":
-            answer(measure(works[arguments[0] if arguments else what[0]]))
-        elif verb == "quit":
+        if verb == "quit":
             break
-        else:
-            sys.exit(f"unknown request {line.strip()!r}: expected \"go [step|generate]\" or \"quit\"")
+        if verb != "go":
+            sys.exit(f'unknown request {line.strip()!r}: expected "go [step|generate]" or "quit"')
+        wall, cpu = time.perf_counter(), time.process_time()
+        works[arguments[0] if arguments else what[0]]()
+        wall_s, idle_cpu_s, cpu_end = time.perf_counter() - wall, cpu - cpu_end, time.process_time()
+        answer({"wall_s": wall_s, "cpu_s": cpu_end - cpu, "idle_cpu_s": idle_cpu_s})
     answer({"peak_rss_mib": rss_mib(), "libraries_rss_mib": libraries_rss_mib, "version": version})

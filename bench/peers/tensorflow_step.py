@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import peer
+from modes import MODES
 
-MODES = ("graph", "graph-folded", "xla", "xla-folded")
 REFERENCE = Path(__file__).resolve().parents[2] / "tests" / "peers"
 
 
@@ -112,7 +112,7 @@ class Peer:
 
 
 def main():
-    arguments = peer.command_line(__doc__, MODES).parse_args()
+    arguments = peer.command_line(__doc__, MODES["tensorflow"]).parse_args()
     reference = load_reference()
     libraries_rss_mib = peer.rss_mib()
     reference.use_threads(arguments.threads)

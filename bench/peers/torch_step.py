@@ -3,6 +3,7 @@
 Images are (batch, channel, x, y, z). Left out as in `linac bench step`: the optimiser's update.
 """
 
+import argparse
 import math
 import sys
 
@@ -11,15 +12,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import peer
+from modes import MODES
 
-MODES = (
-    "eager",
-    "eager-channels-last",
-    "eager-channels-last-folded",
-    "compile",
-    "compile-channels-last",
-    "compile-channels-last-folded",
-)
 POWER = 0.85
 EPSILON = 1e-7
 EMPTY_IMAGE_ANGLE = 100.0
@@ -244,35 +238,34 @@ def check(work):
     """Prints how far the image and the discriminator's outputs are from TensorFlow's; False if too far."""
     import tensorflow_step
 
-    reference = tensorflow_step.load_reference()
-    generator, discriminator = reference.build_generator(), reference.build_discriminator()
-    for network, model in ((work.generator, generator), (work.discriminator, discriminator)):
+    other = tensorflow_step.Peer(
+        tensorflow_step.load_reference(), argparse.Namespace(batch=work.batch, mode="graph-folded")
+    )
+    for network, model in ((work.generator, other.generator), (work.discriminator, other.discriminator)):
         randomize_normalisations(network)
         copy_to_keras(network, model)
         network.eval()
     with torch.inference_mode():
         latent = work.latents()
-        found = {"image": work.image_of(latent), **work.outputs(work.image)}
-    image = work.image[:, 0, ..., None].numpy()
-    generation, auxiliary = discriminator(image, training=False)
+        image = work.image_of(latent)[:, 0, ..., None]
+        found = {"image": image, "image, TensorFlow folded": image, **work.outputs(work.image)}
     expected = {
-        "image": reference.tf.transpose(generator(latent.numpy(), training=False), (0, 4, 1, 2, 3)),
-        "generation": generation[:, 0],
-        "auxiliary": auxiliary[:, 0],
-        "angle": reference.angle(reference.constant(image)),
-        "ecal": reference.ecal(reference.constant(image)),
+        "image": other.generator(latent.numpy(), training=False),
+        "image, TensorFlow folded": other.image_of(latent.numpy(), training=False),
+        **other.outputs(other.image, training=False),
     }
-    errors = {}
+    close = True
     for name, tensor in expected.items():
         value = torch.from_numpy(tensor.numpy())
-        errors[name] = float((found[name] - value).abs().max() / value.abs().max())
-        print(f"{'ok  ' if errors[name] < CHECK_LIMIT else 'FAIL'} {name}: {errors[name]:.1e} (limit {CHECK_LIMIT:g})")
-    return all(error < CHECK_LIMIT for error in errors.values())
+        error = float((found[name] - value).abs().max() / value.abs().max())
+        close &= error < CHECK_LIMIT
+        print(f"{'ok  ' if error < CHECK_LIMIT else 'FAIL'} {name}: {error:.1e} (limit {CHECK_LIMIT:g})")
+    return close
 
 
 def main():
     libraries_rss_mib = peer.rss_mib()
-    parser = peer.command_line(__doc__, MODES)
+    parser = peer.command_line(__doc__, MODES["torch"])
     parser.add_argument("--check", action="store_true", help="compare the outputs with TensorFlow's instead")
     arguments = parser.parse_args()
     torch.manual_seed(1)
