@@ -11,7 +11,7 @@ help:
 	@echo "make demo     train the 3DGAN on the showers in data/ with 2 workers, and show where the results are"
 	@echo "make test     build and run every test"
 	@echo "make build    build/linac"
-	@echo "make bench    measure a training step on this machine"
+	@echo "make bench    measure a training step on this machine beside PyTorch and TensorFlow (BENCH_REPEAT=5 rounds; sets them up)"
 	@echo "make sanitize module tests under ASan and UBSan (SANITIZER=tsan: under TSan)"
 	@echo "make fuzz     fuzz the parsers of foreign bytes (FUZZ_SECONDS=60 each)"
 	@echo "make format   clang-format over src/, tests/, fuzz/"
@@ -39,8 +39,12 @@ test: build
 	@tests/peers/setup.sh
 	@cd $(BUILD) && ctest --output-on-failure --no-tests=error
 
+BENCH_REPEAT ?= 5
 bench: build
-	build/linac bench step --model 3dgan --batch 16 --threads 1 --precision fp32
+	@bench/peers/setup.sh
+	bench/compare.py --precision fp32 --batch 16 --threads 1 --repeat $(BENCH_REPEAT)
+	bench/compare.py --precision bf16 --batch 16 --threads 1 --repeat $(BENCH_REPEAT)
+	bench/compare.py --precision fp32 --batch 16 --threads 2 --repeat $(BENCH_REPEAT)
 
 # Tests of the modules that read foreign bytes, compute on pointers or start threads. Those on LibTorch are left out: its
 # libraries are not instrumented.
