@@ -43,7 +43,7 @@ download() {
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
     --implementation cp --python-version 3.11 --abi cp311 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
-    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --dest "$to" "$@"
+    --platform manylinux_2_18_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --dest "$to" "$@"
 }
 
 # Only the CPU half of the torch wheel is unpacked: headers, libtorch, libtorch_cpu, c10 and the OpenMP runtime they were built with.

@@ -35,10 +35,6 @@ at::Tensor empty_image(const at::Tensor& like, int64_t channels, const kernels::
                    like.options().memory_format(at::MemoryFormat::ChannelsLast3d));
 }
 
-const float* data_or_null(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
-}
-
 bool on_gpu(const at::Tensor& x, const at::Tensor& kernel) {
   return x.is_cuda() && kernel.is_cuda() && x.scalar_type() == at::kFloat && kernel.scalar_type() == at::kFloat;
 }
@@ -107,8 +103,8 @@ class CudaConv : public torch::autograd::Function<CudaConv<Operation>> {
     const Operation operation(x, weights, numbers);
     at::Tensor y = empty_image(x, weights.size(4), operation.shape.out());
     const OnDeviceOf here(x);
-    operation.forward(x.size(0), x.const_data_ptr<float>(), weights.const_data_ptr<float>(), data_or_null(bias),
-                      static_cast<float>(slope), y.mutable_data_ptr<float>(),
+    operation.forward(x.size(0), x.const_data_ptr<float>(), weights.const_data_ptr<float>(),
+                      bias.const_data_ptr<float>(), static_cast<float>(slope), y.mutable_data_ptr<float>(),
                       at::TensorOptions(x.device()).dtype(at::kFloat), here.stream());
     context->save_for_backward({x, weights, slope == 1 ? at::Tensor() : y});
     context->saved_data["numbers"] = numbers;
@@ -145,6 +141,11 @@ class CudaConv : public torch::autograd::Function<CudaConv<Operation>> {
   }
 };
 
+// An autograd function takes no undefined tensors.
+at::Tensor defined_bias(const at::Tensor& bias, const at::Tensor& kernel) {
+  return bias.defined() ? bias : at::zeros({kernel.size(4)}, kernel.options().requires_grad(false));
+}
+
 std::vector<int64_t> flat(const Padding3& padding) {
   return {padding[0][0], padding[0][1], padding[1][0], padding[1][1], padding[2][0], padding[2][1]};
 }
@@ -157,7 +158,7 @@ bool cuda_conv3d_possible(const at::Tensor& x_NCXYZ, const at::Tensor& kernel, c
 
 at::Tensor cuda_conv3d(const at::Tensor& x_NCXYZ, const at::Tensor& kernel, const at::Tensor& bias,
                        const Padding3& padding, double slope) {
-  return CudaConv<Plain>::apply(x_NCXYZ, kernel, bias, flat(padding), slope);
+  return CudaConv<Plain>::apply(x_NCXYZ, kernel, defined_bias(bias, kernel), flat(padding), slope);
 }
 
 bool cuda_upsample_conv3d_possible(const at::Tensor& x_NCXYZ, const at::Tensor& kernel,
@@ -168,7 +169,8 @@ bool cuda_upsample_conv3d_possible(const at::Tensor& x_NCXYZ, const at::Tensor& 
 
 at::Tensor cuda_upsample_conv3d(const at::Tensor& x_NCXYZ, const at::Tensor& kernel, const at::Tensor& bias,
                                 const std::array<int64_t, 3>& up, double slope) {
-  return CudaConv<Upsampled>::apply(x_NCXYZ, kernel, bias, std::vector<int64_t>(up.begin(), up.end()), slope);
+  return CudaConv<Upsampled>::apply(x_NCXYZ, kernel, defined_bias(bias, kernel),
+                                    std::vector<int64_t>(up.begin(), up.end()), slope);
 }
 
 }  // namespace linac::nn

@@ -4,6 +4,7 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/passes/chain_convolutions.h"
+#include "linac/graph/passes/fuse_activations.h"
 #include "linac/nn/conv_chain.h"
 #include "linac/nn/layers.h"
 
@@ -53,7 +54,9 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
 
 Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision, Device device)
     : graph_(std::move(graph)), kernels_(kernels), device_(device) {
-  if (kernels == Kernels::kLinac && device == Device::kCpu) graph_ = graph::chain_convolutions(graph_);
+  if (kernels == Kernels::kLinac) {
+    graph_ = device == Device::kCpu ? graph::chain_convolutions(graph_) : graph::fuse_activations(graph_);
+  }
   statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;
   for (const graph::Node& node : graph_.nodes) {
     chains_.push_back(

@@ -28,14 +28,22 @@ at::Tensor activate(const graph::Node& node, const at::Tensor& x) {
   return x;
 }
 
-// What multiplies negative results: of the activations that linac's convolutions on a GPU apply themselves.
+// What multiplies a convolution's negative results: 1, unless its activation is relu or one of another layer was fused
+// into it (graph/passes/fuse_activations.h).
 double negative_slope(const graph::Node& node) {
-  return node.attributes.value("activation", "linear") == "relu" ? 0 : 1;
+  if (node.attributes.value("activation", "linear") == "relu") return 0;
+  return node.attributes.value("fused_negative_slope", 1.0);
 }
 
-// The activations that are not.
+// For kernels that apply the slope themselves: the other activations.
 at::Tensor activate_rest(const graph::Node& node, const at::Tensor& x) {
   return negative_slope(node) == 1 ? activate(node, x) : x;
+}
+
+at::Tensor activate_convolution(const graph::Node& node, const at::Tensor& x) {
+  const double slope = negative_slope(node);
+  if (slope == 1) return activate(node, x);
+  return slope == 0 ? at::relu(x) : at::leaky_relu(x, slope);
 }
 
 at::Tensor bias_of(const LayerCall& call) {
@@ -65,7 +73,7 @@ at::Tensor conv3d(const LayerCall& call) {
   const at::Tensor padded = channels_last(at::constant_pad_nd(x, pad_list(padding)));
   // Keras (kx, ky, kz, in, out) -> LibTorch (out, in, kx, ky, kz)
   const at::Tensor kernel = channels_last(call.weights[0].permute({4, 3, 0, 1, 2}));
-  return activate(call.node, at::conv3d(padded, kernel, bias_of(call)));
+  return activate_convolution(call.node, at::conv3d(padded, kernel, bias_of(call)));
 }
 
 at::Tensor folded_conv3d(const LayerCall& call) {
@@ -75,7 +83,7 @@ at::Tensor folded_conv3d(const LayerCall& call) {
     return activate_rest(call.node,
                          cuda_upsample_conv3d(x, call.weights[0], bias_of(call), up, negative_slope(call.node)));
   }
-  return activate(call.node, upsample_conv3d(x, call.weights[0], bias_of(call), up));
+  return activate_convolution(call.node, upsample_conv3d(x, call.weights[0], bias_of(call), up));
 }
 
 at::Tensor activation(const LayerCall& call) {
