@@ -9,8 +9,8 @@ namespace linac::nn {
 enum class Device { kCpu, kCuda };
 
 /// Loads LibTorch's CUDA half and takes GPU number `local_rank` of those there are, counted round. To be called before
-/// anything else of LibTorch (it remembers that it found no CUDA). Environment error if this build, this
-/// machine or LibTorch has no CUDA.
+/// anything else of LibTorch, which remembers that it found no CUDA. Environment error if this build, this machine or
+/// LibTorch has no CUDA.
 void need_cuda(int local_rank);
 
 /// The processor, or the GPU that need_cuda took.
