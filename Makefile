@@ -60,7 +60,7 @@ fuzz: deps
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
 format:
-	@git ls-files '*.h' '*.cpp' | xargs clang-format -i
+	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean:
 	@rm -rf build

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Brings what linac is built from: Debian packages (deps/apt.txt) and the LibTorch libraries out of pinned wheels (deps/wheels.txt).
 # Incremental: a second run looks and does nothing. LINAC_SKIP_APT=1 leaves the system alone (packages come from elsewhere);
-# Torch_DIR (a CMake package folder of LibTorch) leaves the wheels alone.
+# Torch_DIR (a CMake package folder of LibTorch) leaves the wheels alone. LINAC_CUDA=1 adds what -DLINAC_CUDA=ON is built with
+# (deps/wheels-cuda.txt), LINAC_CUDA=run also what it runs with on a GPU (deps/wheels-cuda-run.txt).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$here/prefix
@@ -35,6 +36,16 @@ install_apt() {
   fi
 }
 
+# Wheels by name and version into a folder.
+download() {
+  local to=$1
+  shift
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+    --implementation cp --python-version 3.11 --abi cp311 --abi none \
+    --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
+    --platform manylinux_2_18_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --dest "$to" "$@"
+}
+
 # Only the CPU half of the torch wheel is unpacked: headers, libtorch, libtorch_cpu, c10 and the OpenMP runtime they were built with.
 install_wheels() {
   local stamp=$prefix/wheels.stamp wanted
@@ -44,16 +55,33 @@ install_wheels() {
   tmp=$(mktemp -d "$prefix/wheels.XXXXXX")
   trap 'rm -rf "$tmp"' RETURN
   say "wheels: $(words "$here/wheels.txt" | tr '\n' ' ')"
-  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-    --implementation cp --python-version 3.11 --abi cp311 --abi none \
-    --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
-    --dest "$tmp" $(words "$here/wheels.txt")
-  rm -rf "$prefix/torch" "$prefix/nvidia"
-  unzip -q "$tmp"/torch-*.whl 'torch/include/*' 'torch/lib/libtorch.so' 'torch/lib/libtorch_cpu.so' 'torch/lib/libc10.so' \
+  download "$tmp" $(words "$here/wheels.txt")
+  rm -rf "$prefix/torch" "$prefix/nvidia" "$prefix/cuda.stamp"
+  unzip -q -o "$tmp"/torch-*.whl 'torch/include/*' 'torch/lib/libtorch.so' 'torch/lib/libtorch_cpu.so' 'torch/lib/libc10.so' \
     'torch/lib/libgomp*' 'torch/share/cmake/*' 'torch-*.dist-info/*' -d "$prefix"
   for wheel in "$tmp"/nvidia*.whl; do unzip -q -o "$wheel" -d "$prefix"; done
   printf '%s\n' "$wanted" >"$stamp"
 }
 
+# The CUDA compiler and the other half of the torch wheel, beside the first; for `run` also the libraries LibTorch loads there.
+install_cuda() {
+  local stamp=$prefix/cuda.stamp lists=("$here/wheels-cuda.txt") list wanted tmp
+  [ "$LINAC_CUDA" != run ] || lists+=("$here/wheels-cuda-run.txt")
+  wanted=$(for list in "${lists[@]}"; do words "$list"; done; words "$here/wheels.txt"; cksum <"$here/get.sh")
+  [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
+  tmp=$(mktemp -d "$prefix/wheels.XXXXXX")
+  trap 'rm -rf "$tmp"' RETURN
+  say "CUDA wheels: $(for list in "${lists[@]}"; do words "$list"; done | tr '\n' ' ')"
+  download "$tmp" $(for list in "${lists[@]}"; do words "$list"; done)
+  for wheel in "$tmp"/*.whl; do unzip -q -o "$wheel" -d "$prefix"; done
+  if [ -z "${Torch_DIR:-}" ]; then
+    download "$tmp" $(words "$here/wheels.txt" | grep '^torch==')
+    unzip -q -o "$tmp"/torch-*.whl 'torch/lib/libc10_cuda.so' 'torch/lib/libtorch_cuda.so' 'torch/lib/libtorch_cuda_linalg.so' \
+      'torch/lib/libcaffe2_nvrtc.so' 'torch/lib/libtorch_nvshmem.so' -d "$prefix"
+  fi
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
 [ "${LINAC_SKIP_APT:-0}" = 1 ] || install_apt
 [ -n "${Torch_DIR:-}" ] || install_wheels
+[ "${LINAC_CUDA:-0}" = 0 ] || install_cuda

@@ -43,7 +43,7 @@ def main() -> int:
         for dependency in allowed:
             if level[dependency] >= level[module.name]:
                 problems.append(f"{module.name}/CMakeLists.txt: depends upward on {dependency}")
-        for path in sorted([*module.rglob("*.h"), *module.rglob("*.cpp")]):
+        for path in sorted(path for suffix in ("h", "cpp", "cu", "cuh") for path in module.rglob(f"*.{suffix}")):
             for line, text in enumerate(path.read_text().splitlines(), 1):
                 match = re.match(r'#include "linac/(\w+)/', text)
                 if not match:

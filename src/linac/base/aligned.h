@@ -23,12 +23,12 @@ struct AlignedAllocator {
 
   T* allocate(size_t n) {
     const size_t bytes = n * sizeof(T);
-    void* const memory = ::operator new (bytes, alignment(bytes));
+    void* const memory = ::operator new(bytes, alignment(bytes));
     // Advice only: without huge pages all works as before.
     if (bytes >= 2 * kHugePageBytes) madvise(memory, bytes, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }
-  void deallocate(T* memory, size_t n) { ::operator delete (memory, alignment(n * sizeof(T))); }
+  void deallocate(T* memory, size_t n) { ::operator delete(memory, alignment(n * sizeof(T))); }
   template <class U>
   bool operator==(const AlignedAllocator<U>&) const {
     return true;

@@ -36,9 +36,9 @@ struct ConvWorkspace {
 
 /// What a backward pass is asked for. Weights and bias are overwritten with sums over the first `events` lanes.
 struct ConvGradients {
-  RowSink in;                 // no `place`: not wanted
-  float* weights = nullptr;   // Keras's axes; null: not wanted
-  float* bias = nullptr;      // [out channel]; only together with `weights`
+  RowSink in;                // no `place`: not wanted
+  float* weights = nullptr;  // Keras's axes; null: not wanted
+  float* bias = nullptr;     // [out channel]; only together with `weights`
 };
 
 class BlockedConv3d {
@@ -61,8 +61,8 @@ const char* to_string(ConvMethod method);
 ConvMethod choose_method(const Conv3dShape& shape);
 std::unique_ptr<const BlockedConv3d> make_conv3d(const Conv3dShape& shape, ConvMethod method, Isa isa = best_isa());
 
-/// Memory of one thread for one purpose, allocated once: `floats` values that nobody else uses until the thread asks for
-/// the same purpose again.
+/// Memory of one thread for one purpose, allocated once: `floats` values that nobody else uses until the thread asks
+/// for the same purpose again.
 enum class Scratch { kRows, kSink, kWindow, kGradient, kProduct, kWeights, kSums, kTransform, kPlanes, kPlane };
 float* thread_scratch(Scratch purpose, int64_t floats);
 /// `buffer` enlarged to `floats` if it is smaller; new values are zero.

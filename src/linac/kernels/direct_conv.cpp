@@ -163,11 +163,9 @@ void DirectConv3d::backward_weights(const ReadRows& in, const ReadRows& out_grad
     InputPlanes planes(correlation, shape, in);
     const int64_t end = std::min(correlation.out[0], (run + 1) * kRunPlanes);
     for (int64_t x = run * kRunPlanes; x < end; ++x) {
-      const float* const gradient =
-          out_gradient(x, 0, shape.out_y, thread_scratch(Scratch::kPlane, plane.floats()));
+      const float* const gradient = out_gradient(x, 0, shape.out_y, thread_scratch(Scratch::kPlane, plane.floats()));
       kernels.backward_weights(shape, planes.window(x), gradient, weight_sums.data() + run * weight_lanes);
-      if (gradients.bias != nullptr)
-        row_kernels(isa_).add_cells(plane, gradient, bias_sums.data() + run * bias_lanes);
+      if (gradients.bias != nullptr) row_kernels(isa_).add_cells(plane, gradient, bias_sums.data() + run * bias_lanes);
     }
   });
   for (int64_t run = 1; run < count; ++run) {
@@ -181,8 +179,8 @@ void DirectConv3d::backward_weights(const ReadRows& in, const ReadRows& out_grad
   for (int64_t row = 0; row < shape.kernel_x * shape.kernel_y; ++row) {
     for (int64_t ci = 0; ci < shape.in_channels; ++ci) {
       for (int64_t kz = 0; kz < shape.kernel_z; ++kz) {
-        float* const to = gradients.weights +
-                          ((row * shape.kernel_z + kz) * shape.in_channels + ci) * shape.out_channels;
+        float* const to =
+            gradients.weights + ((row * shape.kernel_z + kz) * shape.in_channels + ci) * shape.out_channels;
         for (int64_t c = 0; c < shape.out_channels; ++c, lanes += kBlockEvents) to[c] = sum_of_lanes(lanes, events);
       }
     }

@@ -17,7 +17,8 @@ void pack_weights(const PlaneShape& shape, const float* weights, float* packed) 
     for (int64_t row = 0; row < shape.kernel_x * shape.kernel_y; ++row) {
       for (int64_t ci = 0; ci < shape.in_channels; ++ci) {
         for (int64_t kz = 0; kz < shape.kernel_z; ++kz) {
-          const float* const tap = weights + ((row * shape.kernel_z + kz) * shape.in_channels + ci) * shape.out_channels;
+          const float* const tap =
+              weights + ((row * shape.kernel_z + kz) * shape.in_channels + ci) * shape.out_channels;
           for (int64_t c = parts.begin(part); c < parts.end(part); ++c) *packed++ = tap[c];
         }
       }
@@ -66,8 +67,8 @@ void backward_weights(const PlaneShape& shape, const float* const* in, const flo
           tile.gradient = out_gradient + begin * shape.out_row + c * shape.out_line;
           for (int64_t i = 0; i < taps.count; ++i) {
             tile.tap = taps.begin(i);
-            tile.sums = sums + (((kx * shape.kernel_y + ky) * taps.total + tile.tap) * shape.out_channels + c) *
-                                   kBlockEvents;
+            tile.sums =
+                sums + (((kx * shape.kernel_y + ky) * taps.total + tile.tap) * shape.out_channels + c) * kBlockEvents;
             kGradientTiles.entries[width][taps.size(i)](tile);
           }
         }

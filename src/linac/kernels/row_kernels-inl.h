@@ -244,8 +244,8 @@ double multiply_adds(int64_t rounds) {
   return 2.0 * kChains * kLanes * static_cast<double>(rounds) + (result[0] > 1e30F ? 1 : 0);
 }
 
-constexpr RowKernels kRows{transform_rows, activate, gradient_rows, through_dropout, add_cells,
-                           pool,           unpool,   keep_bits,     multiply_adds,   block,           unblock};
+constexpr RowKernels kRows{transform_rows, activate,  gradient_rows, through_dropout, add_cells, pool,
+                           unpool,         keep_bits, multiply_adds, block,           unblock};
 
 }  // namespace
 }  // namespace linac::kernels

@@ -43,7 +43,7 @@ struct RowTransform {
 /// The gradient towards a:  slope(r) * (y_factor * dr + r_factor * (r - mean) + offset), slope(r) = 1 where r > 0.
 struct RowGradient {
   const float *y_factor = nullptr, *r_factor = nullptr, *offset = nullptr, *mean = nullptr;  // [channel]; all or none
-  float slope = 1;                                                                            // where r <= 0
+  float slope = 1;                                                                           // where r <= 0
 };
 
 struct RowKernels {

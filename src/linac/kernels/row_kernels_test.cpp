@@ -198,7 +198,9 @@ TEST(RowPools, AverageAndSpread) {
     for (int64_t c = 0; c < kShape.channels; ++c) {
       for (int64_t z = 0; z < kShape.cells; ++z) {
         for (int64_t event = 0; event < 16; ++event) {
-          const auto cell = [&](int64_t at) { return values[static_cast<size_t>((c * kShape.cells + at) * 16 + event)]; };
+          const auto cell = [&](int64_t at) {
+            return values[static_cast<size_t>((c * kShape.cells + at) * 16 + event)];
+          };
           const float spread = back[static_cast<size_t>((c * kShape.cells + z) * 16 + event)];
           if (z / kSize >= kCells) {
             EXPECT_EQ(spread, 0) << "left over by the pool";

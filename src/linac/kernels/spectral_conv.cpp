@@ -26,8 +26,7 @@ int64_t transform_size(int64_t least) {
 
 /// Points that keep a circular correlation from meeting itself: data and the wider of the two paddings.
 int64_t points(const Conv3dShape& shape, size_t axis) {
-  return transform_size(
-      std::max(shape.in[axis] + std::max(shape.before[axis], shape.behind[axis]), shape.out()[axis]));
+  return transform_size(std::max(shape.in[axis] + std::max(shape.before[axis], shape.behind[axis]), shape.out()[axis]));
 }
 
 /// The most even pair of factors.
@@ -209,8 +208,7 @@ void SpectralConv3d::correlate_window(const Direction& direction, const float* w
   shape.in_frequency = window_step;
   shape.out_frequency = frequency_step(count, direction.out_channels);
   shape.data_begin = direction.offset[0] - x, shape.data_end = direction.offset[0] + direction.in[0] - x;
-  float* const product =
-      thread_scratch(Scratch::kProduct, shape.frequencies * shape.out_frequency);
+  float* const product = thread_scratch(Scratch::kProduct, shape.frequencies * shape.out_frequency);
   kernels_.product(shape, window, weights, product);
   const int64_t rows = direction.out[1];
   kernels_.inverse_lines(y_.plan, count * direction.out_channels, product,
@@ -223,15 +221,16 @@ void SpectralConv3d::correlate_window(const Direction& direction, const float* w
 /// cache.
 int64_t SpectralConv3d::window_planes(const Direction& direction) const {
   const int64_t fitting = kWindowBytes / (y_.plan.size * kComplexFloats * static_cast<int64_t>(sizeof(float)));
-  const int64_t planes = (fitting - (direction.kernel_x - 1) * direction.in_channels) /
-                         (direction.in_channels + direction.out_channels);
+  const int64_t planes =
+      (fitting - (direction.kernel_x - 1) * direction.in_channels) / (direction.in_channels + direction.out_channels);
   return std::clamp<int64_t>(planes, kWindowPlanesMin, direction.out[0]);
 }
 
 void SpectralConv3d::correlate_slab(const Direction& direction, int64_t bin, const float* spectra, float* out) const {
   const std::vector<float> weights = kernel_spectrum(direction, bin);
   const int64_t most = window_planes(direction), shared = direction.kernel_x - 1;
-  const int64_t plane = direction.in_channels * kComplexFloats, step = frequency_step(most + shared, direction.in_channels);
+  const int64_t plane = direction.in_channels * kComplexFloats,
+                step = frequency_step(most + shared, direction.in_channels);
   float* const window = thread_scratch(Scratch::kWindow, y_.plan.size * step);
   transform_slab(direction, spectra, 0, shared, window, step);
   for (int64_t x = 0; x < direction.out[0]; x += most) {
@@ -251,8 +250,9 @@ void SpectralConv3d::forward(const ReadRows& in, const float* weights, const Row
   float* const in_spectra = grown(workspace.in, z_.plan.bins() * in_bin);
   float* const out_spectra = grown(workspace.out, z_.plan.bins() * out_bin);
   transform_z(in, direction.in, direction.in_channels, in_spectra, parallel);
-  parallel(z_.plan.bins(),
-           [&](int64_t bin) { correlate_slab(direction, bin, in_spectra + bin * in_bin, out_spectra + bin * out_bin); });
+  parallel(z_.plan.bins(), [&](int64_t bin) {
+    correlate_slab(direction, bin, in_spectra + bin * in_bin, out_spectra + bin * out_bin);
+  });
   inverse_z(out_spectra, direction.out, direction.out_channels, direction.offset[2], out, parallel);
 }
 
@@ -340,8 +340,7 @@ void SpectralConv3d::weight_gradient_slab(const float* image_slab, const float* 
 }
 
 /// The spectrum's first element is the sum over the plane's cells, doubled.
-void SpectralConv3d::bias_gradient_slab(const float* gradient_slab, int64_t first, int64_t events,
-                                        float* bias) const {
+void SpectralConv3d::bias_gradient_slab(const float* gradient_slab, int64_t first, int64_t events, float* bias) const {
   const int64_t channels = shape_.out_channels;
   for (int64_t c = 0; c < channels; ++c) {
     double sum = 0;

@@ -80,7 +80,8 @@ void forward_lines(const FftPlan& plan, int64_t lines, const float* in, const Co
   for (int64_t l = 0; l < lines; ++l) {
     const float* const from = in + l * source.line;
     float* const to = out + l * target.line;
-    transform(plan, {from, from + 16, source.step, source.count, source.line}, {to, to + 16, target.step, target.count, 0}, scratch);
+    transform(plan, {from, from + 16, source.step, source.count, source.line},
+              {to, to + 16, target.step, target.count, 0}, scratch);
   }
 }
 
@@ -252,7 +253,8 @@ void product(const ProductShape& shape, const float* in, const float* weights, f
     for (int64_t i = 0; i < rows.count; ++i) {
       const int64_t x = rows.begin(i), count = rows.size(i);
       // Taps for which all rows of the tile meet zeros only are left out.
-      const int64_t begin = larger(0, shape.data_begin - (x + count - 1)), end = smaller(shape.kernel_x, shape.data_end - x);
+      const int64_t begin = larger(0, shape.data_begin - (x + count - 1)),
+                    end = smaller(shape.kernel_x, shape.data_end - x);
       for (int64_t part = 0; part < parts.channels.count; ++part) {
         const int64_t c = parts.channels.begin(part);
         const ProductTile tile{in + f * shape.in_frequency + (x + begin) * shape.in_channels * kComplexFloats,

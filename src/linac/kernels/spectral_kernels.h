@@ -26,13 +26,13 @@ struct FftPlan {
 inline constexpr int64_t kFftFactorMax = 9;
 
 struct RealRows {
-  int64_t rows, channels, cells;  // one or two rows
+  int64_t rows, channels, cells;   // one or two rows
   int64_t channel_step, bin_step;  // floats, of the spectra
 };
 
-/// A set of complex lines: element i of line l at `data + l * line + i * step` (floats), `count` elements each. Lines of
-/// a source that are shorter than the transform are continued by zeros; of a target, element (k + shift) mod size of the
-/// transform is kept if it is below count.
+/// A set of complex lines: element i of line l at `data + l * line + i * step` (floats), `count` elements each. Lines
+/// of a source that are shorter than the transform are continued by zeros; of a target, element (k + shift) mod size of
+/// the transform is kept if it is below count.
 struct ComplexLines {
   int64_t line, step, count;
 };

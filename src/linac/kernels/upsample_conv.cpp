@@ -198,8 +198,8 @@ void UpsampleConv3d::backward_weights(const Planes& in, const Planes& gradient, 
       for (int64_t pz = 0; pz < up[2]; ++pz) {
         const PlaneShape shape = phase_shape(px, py, pz);
         for (int64_t tap = 0; tap < shape.kernel_x * shape.kernel_y; ++tap) {
-          const int64_t row = (axes_[0].pairs(px) + tap / shape.kernel_y) * y_pairs + axes_[1].pairs(py) +
-                              tap % shape.kernel_y;
+          const int64_t row =
+              (axes_[0].pairs(px) + tap / shape.kernel_y) * y_pairs + axes_[1].pairs(py) + tap % shape.kernel_y;
           for (int64_t ci = 0; ci < shape.in_channels; ++ci) {
             for (int64_t tz = 0; tz < shape.kernel_z; ++tz) {
               float* const to = folded.data() + ((row * z_pairs + axes_[2].pairs(pz) + tz) * shape.in_channels + ci) *
@@ -222,8 +222,8 @@ void UpsampleConv3d::backward_weights(const Planes& in, const Planes& gradient, 
   add_bias_lanes(bias_sums.data(), shape_.out_channels, events, gradients.bias);
 }
 
-/// The phases of an axis that have the same number of cells and of taps, so that they can be computed as channels of one
-/// image.
+/// The phases of an axis that have the same number of cells and of taps, so that they can be computed as channels of
+/// one image.
 std::vector<std::vector<int64_t>> UpsampleConv3d::alike(const PhaseAxis& axis) {
   std::vector<std::vector<int64_t>> groups;
   for (int64_t phase = 0; phase < axis.up; ++phase) {

@@ -23,8 +23,10 @@ Floats random_floats(int64_t count, uint32_t lane) {
 }
 
 const std::vector<UpsampleShape> kShapes = {
-    {{3, 2, 3}, 8, {6, 6, 6}, {6, 6, 8}, 8}, {{3, 4, 5}, 3, {2, 3, 1}, {3, 2, 2}, 4},
-    {{2, 2, 2}, 1, {4, 4, 4}, {1, 7, 5}, 9}, {{1, 3, 2}, 2, {5, 1, 3}, {2, 3, 4}, 1},
+    {{3, 2, 3}, 8, {6, 6, 6}, {6, 6, 8}, 8},
+    {{3, 4, 5}, 3, {2, 3, 1}, {3, 2, 2}, 4},
+    {{2, 2, 2}, 1, {4, 4, 4}, {1, 7, 5}, 9},
+    {{1, 3, 2}, 2, {5, 1, 3}, {2, 3, 4}, 1},
 };
 
 struct Result {
@@ -55,7 +57,8 @@ Result compute(const UpsampleShape& shape, const Problem& problem, Isa isa, cons
   to_blocked(in, problem.in.data(), problem.events, x.data(), parallel, isa);
   to_blocked(out, problem.out_gradient.data(), problem.events, dy.data(), parallel, isa);
   const auto rows = [](AlignedFloats& values, const BlockedExtent& extent) {
-    return [&values, extent](int64_t px, int64_t py) { return values.data() + px * extent.plane() + py * extent.row(); };
+    return
+        [&values, extent](int64_t px, int64_t py) { return values.data() + px * extent.plane() + py * extent.row(); };
   };
   const auto reader = [](auto at) { return [at](int64_t px, int64_t py, int64_t, float*) { return at(px, py); }; };
   const auto place = [](auto at) { return [at](int64_t px, int64_t py, int64_t) { return at(px, py); }; };
@@ -86,8 +89,11 @@ Result reference(const UpsampleShape& shape, const Problem& problem) {
         for (int64_t y = 0; y < large[1]; ++y)
           for (int64_t z = 0; z < large[2]; ++z)
             for (int64_t c = 0; c < shape.in_channels; ++c, ++i)
-              use(i, static_cast<size_t>((((event * shape.in[0] + x / shape.up[0]) * shape.in[1] + y / shape.up[1]) *
-                                              shape.in[2] + z / shape.up[2]) * shape.in_channels + c));
+              use(i, static_cast<size_t>(
+                         (((event * shape.in[0] + x / shape.up[0]) * shape.in[1] + y / shape.up[1]) * shape.in[2] +
+                          z / shape.up[2]) *
+                             shape.in_channels +
+                         c));
   };
   each([&](size_t to, size_t from) { enlarged[to] = problem.in[from]; });
   Result result{Floats(problem.out_gradient.size()), Floats(problem.in.size()), Floats(problem.weights.size()),

@@ -1,14 +1,20 @@
 #include "linac/models/numerics.h"
 
 #include "linac/base/error.h"
+#include "linac/nn/device.h"
 
 namespace linac::models {
 
-Numerics numerics_of(const std::string& kernels, const std::string& precision) {
+Numerics numerics_of(const std::string& kernels, const std::string& precision, const std::string& device) {
   LINAC_CHECK(kernels == "linac" || kernels == "aten");
   LINAC_CHECK(precision == "fp32" || precision == "bf16");
+  LINAC_CHECK(device == "cpu" || device == "cuda");
   return {kernels == "linac" ? Kernels::kLinac : Kernels::kAten,
-          precision == "fp32" ? Precision::kFp32 : Precision::kBf16};
+          precision == "fp32" ? Precision::kFp32 : Precision::kBf16, device == "cpu" ? Device::kCpu : Device::kCuda};
+}
+
+void need_device(Device device, int local_rank) {
+  if (device == Device::kCuda) nn::need_cuda(local_rank);
 }
 
 }  // namespace linac::models

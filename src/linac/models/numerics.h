@@ -1,5 +1,5 @@
 #pragma once
-// How a model's layers are computed: a job's train.kernels and train.precision.
+// How a model's layers are computed, and where: a job's train.kernels, train.precision and train.device.
 
 #include <string>
 
@@ -11,12 +11,20 @@ enum class Kernels { kLinac, kAten };
 /// What is kept between layers: float, or bfloat16 (half the memory and less to move; sums and weights stay float).
 enum class Precision { kFp32, kBf16 };
 
+enum class Device { kCpu, kCuda };
+
 struct Numerics {
   Kernels kernels = Kernels::kLinac;
   Precision precision = Precision::kFp32;
+  Device device = Device::kCpu;
 };
 
-/// From "linac" or "aten", and "fp32" or "bf16"; other names are a broken invariant (the job has been checked).
-Numerics numerics_of(const std::string& kernels, const std::string& precision);
+/// From "linac" or "aten", "fp32" or "bf16", and "cpu" or "cuda"; other names are a broken invariant (the job has been
+/// checked).
+Numerics numerics_of(const std::string& kernels, const std::string& precision, const std::string& device);
+
+/// Makes the device ready for this process: with several GPUs, worker `local_rank` of a machine takes one in turn. Call
+/// it before anything else of `models`. Environment error if this build or machine has no such device.
+void need_device(Device device, int local_rank = 0);
 
 }  // namespace linac::models

@@ -69,10 +69,26 @@ class BatchNorm : public torch::autograd::Function<BatchNorm> {
   }
 };
 
+std::vector<double> to_doubles(const at::Tensor& values) {
+  const at::Tensor host = values.detach().to(at::kCPU, at::kDouble).contiguous();
+  return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
+}
+
+at::Tensor batch_norm_on_gpu(const at::Tensor& x_NCXYZ, const at::Tensor& gamma, const at::Tensor& beta, double epsilon,
+                             BatchMoments& moments) {
+  const auto [y, mean, inverse_deviation] =
+      at::native_batch_norm(rows_of(x_NCXYZ), gamma, beta, {}, {}, /*training=*/true, /*momentum=*/0, epsilon);
+  moments.mean = to_doubles(mean);
+  moments.variance = to_doubles(inverse_deviation);
+  for (double& value : moments.variance) value = 1 / (value * value) - epsilon;
+  return y;
+}
+
 }  // namespace
 
 at::Tensor batch_norm_training(const at::Tensor& x_NCXYZ, const at::Tensor& gamma, const at::Tensor& beta,
                                double epsilon, BatchMoments& moments) {
+  if (x_NCXYZ.is_cuda()) return batch_norm_on_gpu(x_NCXYZ, gamma, beta, epsilon, moments);
   const int64_t channels = x_NCXYZ.size(1);
   return BatchNorm::apply(x_NCXYZ, gamma.defined() ? gamma : at::ones({channels}),
                           beta.defined() ? beta : at::zeros({channels}), epsilon, &moments);

@@ -1,7 +1,7 @@
 #pragma once
 // Batch normalisation in training, differentiable, through linac's own kernels (kernels/batch_norm.h): LibTorch adds
-// the millions of values of a channel in plain float when channels are last. Thread-safe; the calling thread does all
-// the work.
+// the millions of values of a channel in plain float when channels are last. On a GPU LibTorch's: its sums are trees
+// there. Thread-safe; the calling thread does all the work.
 
 #include <ATen/ATen.h>
 

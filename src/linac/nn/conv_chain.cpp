@@ -68,7 +68,7 @@ struct ConvChain::Stage {
   std::string layers, method;
   double flop = 0;
   int kernel = -1, bias = -1, gamma = -1, beta = -1, moving_mean = -1;  // the moving variance follows the mean
-  float slope = 1;                                                     // of the activation below 0
+  float slope = 1;                                                      // of the activation below 0
   double epsilon = 0;
   double rate = 0;  // of dropout
   uint32_t lane = 0;
@@ -82,11 +82,11 @@ struct ConvChain::Stage {
 /// allocates nothing once the first is done.
 struct ConvChain::Buffers {
   struct Kept {
-    Blocks r;                                   // act(conv + bias)
-    std::vector<std::vector<uint16_t>> masks;   // [block][x, y, channel, z]: a bit an event
-    std::vector<double> mean, inverse;          // of batch normalisation, inverse of the deviation
-    std::vector<float> mean_f, scale, shift;    // the same as the rows are transformed
-    std::vector<std::vector<double>> sums;      // [block][x, channel, 2, lane]
+    Blocks r;                                  // act(conv + bias)
+    std::vector<std::vector<uint16_t>> masks;  // [block][x, y, channel, z]: a bit an event
+    std::vector<double> mean, inverse;         // of batch normalisation, inverse of the deviation
+    std::vector<float> mean_f, scale, shift;   // the same as the rows are transformed
+    std::vector<std::vector<double>> sums;     // [block][x, channel, 2, lane]
   };
   Blocks input;
   std::vector<Kept> stages;
@@ -273,7 +273,8 @@ struct ConvChain::Pass {
   RowTransform row_transform(size_t s, int64_t block, int64_t x, int64_t y) const {
     RowTransform what;
     const Buffers::Kept& state = kept(s);
-    if (stage(s).normalized()) what.mean = state.mean_f.data(), what.scale = state.scale.data(), what.shift = state.shift.data();
+    if (stage(s).normalized())
+      what.mean = state.mean_f.data(), what.scale = state.scale.data(), what.shift = state.shift.data();
     if (training && stage(s).dropped()) {
       what.mask = state.masks[static_cast<size_t>(block)].data() +
                   (x * stage(s).out.cells[1] + y) * stage(s).out.row() / kLanes;
@@ -394,9 +395,7 @@ struct ConvChain::Pass {
     return plain_output();
   }
 
-  BlockedExtent result_extent() const {
-    return {cells_of(chain.output_), chain.output_[3]};
-  }
+  BlockedExtent result_extent() const { return {cells_of(chain.output_), chain.output_[3]}; }
 
   /// The last stage's image, normalised, with dropout and pooled, as Keras keeps it.
   at::Tensor plain_output() const {
@@ -420,8 +419,8 @@ struct ConvChain::Pass {
             rows.pool(shape, row, chain.pool_[2], pool_factor(), plane + y * to.row());
         });
       });
-      kernels::to_plain(to, blocked.data(), events_of(block),
-                        result.mutable_data_ptr<float>() + block * to.floats(), parallel);
+      kernels::to_plain(to, blocked.data(), events_of(block), result.mutable_data_ptr<float>() + block * to.floats(),
+                        parallel);
     }
     return result;
   }
@@ -570,7 +569,9 @@ struct ConvChain::Pass {
     kernels::ConvGradients gradients;
     if (data_wanted) {
       float* const target = buffers->gradients[(s + 1) % 2][static_cast<size_t>(block)].data();
-      gradients.in.place = [=](int64_t x, int64_t y, int64_t) { return target + x * before.plane() + y * before.row(); };
+      gradients.in.place = [=](int64_t x, int64_t y, int64_t) {
+        return target + x * before.plane() + y * before.row();
+      };
       if (s > 0) {
         gradients.in.place = [=](int64_t, int64_t, int64_t count) {
           return thread_scratch(Scratch::kSink, count * before.row());
@@ -581,7 +582,8 @@ struct ConvChain::Pass {
       }
     }
     const bool weights_wanted = kernel_gradient.defined() || bias_gradient.defined();
-    const at::Tensor kernel = weights_wanted ? at::empty_like(weights[static_cast<size_t>(stage(s).kernel)]) : at::Tensor();
+    const at::Tensor kernel =
+        weights_wanted ? at::empty_like(weights[static_cast<size_t>(stage(s).kernel)]) : at::Tensor();
     const at::Tensor bias = weights_wanted ? at::empty({extent.channels}, at::kFloat) : at::Tensor();
     if (weights_wanted) {
       gradients.weights = kernel.mutable_data_ptr<float>();
@@ -614,7 +616,8 @@ struct ChainBackward : public torch::autograd::Node {
     const at::NoGradGuard no_gradient;
     std::vector<bool> wanted;
     for (size_t i = 0; i < pass->weights.size(); ++i) wanted.push_back(task_should_compute_output(i + 1));
-    auto results = pass->backward(gradients[0].permute({0, 2, 3, 4, 1}).contiguous(), task_should_compute_output(0), wanted);
+    auto results =
+        pass->backward(gradients[0].permute({0, 2, 3, 4, 1}).contiguous(), task_should_compute_output(0), wanted);
     if (results[0].defined()) results[0] = results[0].permute({0, 4, 1, 2, 3});
     return results;
   }
@@ -630,8 +633,8 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
   RngKey key = call.options.dropout_key;
   std::vector<at::Tensor> weights;
   for (const at::Tensor& weight : call.weights) weights.push_back(weight.detach().contiguous());
-  const auto pass = std::make_shared<Pass>(
-      Pass{*this, borrow(x.size(0), training), std::move(weights), x.size(0), training, key});
+  const auto pass =
+      std::make_shared<Pass>(Pass{*this, borrow(x.size(0), training), std::move(weights), x.size(0), training, key});
   at::Tensor result;
   {
     const at::NoGradGuard no_gradient;
@@ -645,8 +648,7 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
       for (size_t c = 0; c < totals.size(); ++c) {
         const double mean = totals[c][0] / pass->count(s);
         call.statistics[next][c] = static_cast<float>(mean);
-        call.statistics[next + 1][c] =
-            static_cast<float>(std::max(0.0, totals[c][1] / pass->count(s) - mean * mean));
+        call.statistics[next + 1][c] = static_cast<float>(std::max(0.0, totals[c][1] / pass->count(s) - mean * mean));
       }
       next += 2;
     }

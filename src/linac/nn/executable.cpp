@@ -4,6 +4,7 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/passes/chain_convolutions.h"
+#include "linac/graph/passes/fuse_activations.h"
 #include "linac/nn/conv_chain.h"
 #include "linac/nn/layers.h"
 
@@ -30,7 +31,8 @@ at::Tensor to_keras_axes(const at::Tensor& tensor) {
 
 }  // namespace
 
-Weights make_weights(const graph::Graph& graph, const graph::Parameters& parameters, Gradients gradients) {
+Weights make_weights(const graph::Graph& graph, const graph::Parameters& parameters, Gradients gradients,
+                     Device device) {
   Weights weights;
   size_t trainable = 0, statistics = 0;
   for (const graph::Node& node : graph.nodes) {
@@ -39,6 +41,7 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
       at::Tensor tensor = weight.trainable
                               ? view_of(parameters.trainable, parameters.trainable_layout.slots.at(trainable++))
                               : view_of(parameters.statistics, parameters.statistics_layout.slots.at(statistics++));
+      tensor = tensor.to(torch_device(device));
       if (weight.trainable) {
         tensor.set_requires_grad(gradients == Gradients::kWanted);
         weights.trainable.push_back(tensor);
@@ -49,15 +52,19 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
   return weights;
 }
 
-Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision) : graph_(std::move(graph)) {
-  if (kernels == Kernels::kLinac) graph_ = graph::chain_convolutions(graph_);
+Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision, Device device)
+    : graph_(std::move(graph)), kernels_(kernels), device_(device) {
+  if (kernels == Kernels::kLinac) {
+    graph_ = device == Device::kCpu ? graph::chain_convolutions(graph_) : graph::fuse_activations(graph_);
+  }
   statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;
   for (const graph::Node& node : graph_.nodes) {
-    chains_.push_back(node.op != "ConvolutionChain"
-                          ? nullptr
-                          : std::make_unique<const ConvChain>(
-                                node, graph_.nodes[static_cast<size_t>(node.inputs.at(0))].output,
-                                precision == Precision::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16));
+    chains_.push_back(
+        node.op != "ConvolutionChain"
+            ? nullptr
+            : std::make_unique<const ConvChain>(
+                  node, graph_.nodes[static_cast<size_t>(node.inputs.at(0))].output,
+                  precision == Precision::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16));
   }
 }
 
@@ -72,7 +79,8 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
   std::vector<at::Tensor> values(graph_.nodes.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto node = static_cast<size_t>(graph_.inputs[i]);
-    values[node] = is_image(graph_.nodes[node]) ? from_keras_axes(inputs[i]) : inputs[i];
+    const at::Tensor input = inputs[i].to(torch_device(device_));
+    values[node] = is_image(graph_.nodes[node]) ? from_keras_axes(input) : input;
   }
   size_t statistics_slot = 0;
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -82,7 +90,7 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     for (const int input : node.inputs) arguments.push_back(values[static_cast<size_t>(input)]);
     RngKey key = options.dropout_key;
     if (chains_[i] == nullptr) key.lane += static_cast<uint32_t>(i);  // a chain knows its layers' indices
-    LayerCall call{node, arguments, weights.nodes[i], options, key, {}};
+    LayerCall call{node, arguments, weights.nodes[i], options, key, {}, kernels_};
     for (const graph::Weight& weight : node.weights) {
       if (weight.trainable) continue;
       const graph::Slot& slot = statistics_layout_.slots[statistics_slot++];

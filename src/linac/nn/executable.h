@@ -13,12 +13,13 @@
 #include "linac/base/rng.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
+#include "linac/nn/device.h"
 
 namespace linac::nn {
 
 enum class Mode { kInference, kTraining };
 
-/// The weights of a graph as tensors that share memory with `Parameters`, by node and in the node's order.
+/// The weights of a graph as tensors, by node and in the node's order.
 struct Weights {
   std::vector<std::vector<at::Tensor>> nodes;
   std::vector<at::Tensor> trainable;  // the leaves, in the order of Parameters::trainable_layout
@@ -26,8 +27,10 @@ struct Weights {
 
 enum class Gradients { kNone, kWanted };
 
-/// `parameters` must outlive the result; the tensors alias it and must not be written.
-Weights make_weights(const graph::Graph& graph, const graph::Parameters& parameters, Gradients gradients);
+/// On the CPU `parameters` must outlive the result; the tensors alias it and must not be written. On a GPU they are a
+/// copy.
+Weights make_weights(const graph::Graph& graph, const graph::Parameters& parameters, Gradients gradients,
+                     Device device = Device::kCpu);
 
 struct RunOptions {
   Mode mode = Mode::kInference;
@@ -37,7 +40,8 @@ struct RunOptions {
   std::vector<at::Tensor>* dropout_masks = nullptr;  // for tests: the multipliers drawn, one tensor a Dropout node
 };
 
-/// What computes the layers: linac's own kernels where they apply (graph/passes/chain_convolutions.h), or LibTorch alone.
+/// What computes the layers: linac's own kernels where they apply (on the CPU graph/passes/chain_convolutions.h, on a
+/// GPU nn/cuda_conv.h), or LibTorch alone.
 enum class Kernels { kLinac, kAten };
 
 /// What is kept between the layers of linac's kernels; sums, weights and what LibTorch computes are float.
@@ -47,15 +51,17 @@ class ConvChain;
 
 class Executable {
  public:
-  explicit Executable(graph::Graph graph, Kernels kernels = Kernels::kLinac, Precision precision = Precision::kFloat);
+  explicit Executable(graph::Graph graph, Kernels kernels = Kernels::kLinac, Precision precision = Precision::kFloat,
+                      Device device = Device::kCpu);
   Executable(Executable&&) noexcept;
   ~Executable();
 
-  /// `inputs` in the order of the graph's inputs, each (N, shape...) in Keras's axes. Returns the outputs, (N,
-  /// shape...) in Keras's axes.
+  /// `inputs` in the order of the graph's inputs, each (N, shape...) in Keras's axes, on any device. Returns the
+  /// outputs, (N, shape...) in Keras's axes, on this executable's.
   std::vector<at::Tensor> run(const Weights& weights, const std::vector<at::Tensor>& inputs,
                               const RunOptions& options) const;
 
+  Device device() const { return device_; }
   /// The graph as it is run, after the passes.
   const graph::Graph& graph() const { return graph_; }
   /// Of node i; null if it is not a ConvolutionChain.
@@ -63,6 +69,8 @@ class Executable {
 
  private:
   graph::Graph graph_;
+  Kernels kernels_;
+  Device device_;
   std::vector<std::unique_ptr<const ConvChain>> chains_;
   graph::Layout statistics_layout_;
 };

@@ -10,7 +10,7 @@ AlignedFloats flat_gradient(const at::Tensor& loss, const Weights& weights, cons
   const auto gradients = torch::autograd::grad({loss}, weights.trainable);
   AlignedFloats flat(static_cast<size_t>(layout.total), 0.0F);
   for (size_t i = 0; i < gradients.size(); ++i) {
-    const at::Tensor gradient = gradients[i].contiguous();
+    const at::Tensor gradient = gradients[i].to(at::kCPU).contiguous();
     std::copy_n(gradient.const_data_ptr<float>(), layout.slots[i].size, flat.begin() + layout.slots[i].offset);
   }
   return flat;

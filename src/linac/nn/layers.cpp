@@ -9,6 +9,7 @@
 #include "linac/base/error.h"
 #include "linac/graph/layers.h"
 #include "linac/nn/batch_norm.h"
+#include "linac/nn/cuda_conv.h"
 #include "linac/nn/shower_heads.h"
 #include "linac/nn/upsample_conv.h"
 
@@ -25,6 +26,24 @@ at::Tensor activate(const graph::Node& node, const at::Tensor& x) {
   if (name == "sigmoid") return at::sigmoid(x);
   if (name == "tanh") return at::tanh(x);
   return x;
+}
+
+// What multiplies a convolution's negative results: 1, unless its activation is relu or one of another layer was fused
+// into it (graph/passes/fuse_activations.h).
+double negative_slope(const graph::Node& node) {
+  if (node.attributes.value("activation", "linear") == "relu") return 0;
+  return node.attributes.value("fused_negative_slope", 1.0);
+}
+
+// For kernels that apply the slope themselves: the other activations.
+at::Tensor activate_rest(const graph::Node& node, const at::Tensor& x) {
+  return negative_slope(node) == 1 ? activate(node, x) : x;
+}
+
+at::Tensor activate_convolution(const graph::Node& node, const at::Tensor& x) {
+  const double slope = negative_slope(node);
+  if (slope == 1) return activate(node, x);
+  return slope == 0 ? at::relu(x) : at::leaky_relu(x, slope);
 }
 
 at::Tensor bias_of(const LayerCall& call) {
@@ -48,15 +67,23 @@ at::Tensor conv3d(const LayerCall& call) {
     padding = graph::same_padding(graph::extent3(call.node, "kernel_size"));
   }
   const at::Tensor& x = call.inputs[0];
+  if (call.kernels == Kernels::kLinac && cuda_conv3d_possible(x, call.weights[0], padding)) {
+    return activate_rest(call.node, cuda_conv3d(x, call.weights[0], bias_of(call), padding, negative_slope(call.node)));
+  }
   const at::Tensor padded = channels_last(at::constant_pad_nd(x, pad_list(padding)));
   // Keras (kx, ky, kz, in, out) -> LibTorch (out, in, kx, ky, kz)
   const at::Tensor kernel = channels_last(call.weights[0].permute({4, 3, 0, 1, 2}));
-  return activate(call.node, at::conv3d(padded, kernel, bias_of(call)));
+  return activate_convolution(call.node, at::conv3d(padded, kernel, bias_of(call)));
 }
 
 at::Tensor folded_conv3d(const LayerCall& call) {
-  return activate(call.node,
-                  upsample_conv3d(call.inputs[0], call.weights[0], bias_of(call), graph::extent3(call.node, "size")));
+  const at::Tensor& x = call.inputs[0];
+  const graph::Extent3 up = graph::extent3(call.node, "size");
+  if (call.kernels == Kernels::kLinac && cuda_upsample_conv3d_possible(x, call.weights[0], up)) {
+    return activate_rest(call.node,
+                         cuda_upsample_conv3d(x, call.weights[0], bias_of(call), up, negative_slope(call.node)));
+  }
+  return activate_convolution(call.node, upsample_conv3d(x, call.weights[0], bias_of(call), up));
 }
 
 at::Tensor activation(const LayerCall& call) {
@@ -96,8 +123,8 @@ at::Tensor dropout(const LayerCall& call) {
   shape.insert(shape.end(), call.node.output.begin(), call.node.output.end());
   at::Tensor mask = at::empty(shape, at::kFloat);
   const std::span<float> values(mask.mutable_data_ptr<float>(), static_cast<size_t>(mask.numel()));
-  // Each random word decides two cells, with 16 bits each: the rate is kept to 1e-5. An event begins with a block of its
-  // own, so that its numbers follow from its place in the batch and the layer's size.
+  // Each random word decides two cells, with 16 bits each: the rate is kept to 1e-5. An event begins with a block of
+  // its own, so that its numbers follow from its place in the batch and the layer's size.
   const size_t cells = values.size() / static_cast<size_t>(x.size(0)), words = (cells + 7) / 8 * 4;
   std::vector<uint32_t> bits(words);
   const auto threshold = static_cast<uint32_t>(std::lround(rate * 65536));
@@ -110,6 +137,7 @@ at::Tensor dropout(const LayerCall& call) {
     }
   }
   if (call.options.dropout_masks != nullptr) call.options.dropout_masks->push_back(mask);
+  mask = mask.to(x.device());
   return x * (shape.size() == 5 ? mask.permute({0, 4, 1, 2, 3}) : mask);
 }
 

@@ -21,6 +21,7 @@ struct LayerCall {
   RngKey dropout_key;  // of this node
   /// Where the node's batch statistics go in training, one a weight that is not trained; empty if not asked for.
   std::vector<std::span<float>> statistics;
+  Kernels kernels = Kernels::kLinac;  // for layers on a GPU
 };
 
 using LayerFunction = at::Tensor (*)(const LayerCall&);

@@ -8,8 +8,8 @@ namespace {
 constexpr double kEmptyAngle = 100;
 constexpr double kSmallestSquare = 1e-7;  // keeps the root's slope finite where a layer lies at the barycentre
 
-at::Tensor centres(int64_t n) {
-  return at::arange(n, at::kFloat) + 0.5;
+at::Tensor centres(const at::Tensor& image_NXYZ, int64_t axis) {
+  return at::arange(image_NXYZ.size(axis), image_NXYZ.options().dtype(at::kFloat)) + 0.5;
 }
 
 }  // namespace
@@ -19,7 +19,7 @@ at::Tensor shower_sum(const at::Tensor& image_NXYZ) {
 }
 
 at::Tensor shower_angle(const at::Tensor& image_NXYZ) {
-  const at::Tensor x = centres(image_NXYZ.size(1)), y = centres(image_NXYZ.size(2)), z = centres(image_NXYZ.size(3));
+  const at::Tensor x = centres(image_NXYZ, 1), y = centres(image_NXYZ, 2), z = centres(image_NXYZ, 3);
   const at::Tensor xz = image_NXYZ.sum(2), yz = image_NXYZ.sum(1);  // (N, X, Z), (N, Y, Z)
   const at::Tensor layers = xz.sum(1);                              // (N, Z)
   const at::Tensor total = layers.sum(1);                           // (N)

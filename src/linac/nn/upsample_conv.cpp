@@ -33,7 +33,7 @@ at::Tensor fold_kernel(const at::Tensor& kernel, const std::array<Axis, 3>& axes
   // tx, py, ty, pz, tz.
   for (const Axis& axis : axes) {
     std::vector<int64_t> rest(folded.sizes().begin() + 1, folded.sizes().end());
-    folded = at::matmul(folding_matrix(axis), folded.reshape({axis.kernel, -1}));
+    folded = at::matmul(folding_matrix(axis).to(kernel.device()), folded.reshape({axis.kernel, -1}));
     std::vector<int64_t> shape{axis.up, axis.taps()};
     shape.insert(shape.end(), rest.begin(), rest.end());
     folded = folded.reshape(shape).movedim(at::IntArrayRef{0, 1}, at::IntArrayRef{-2, -1});

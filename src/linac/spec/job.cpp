@@ -38,6 +38,10 @@ void validate_train(const Train& train, const std::string& where) {
   need_one_of(train.kernels, {"linac", "aten"}, where, "train.kernels");
   need(train.precision == "fp32" || train.kernels == "linac", where,
        "train.precision = bf16 is a matter of linac's kernels: set train.kernels = linac, or train.precision = fp32");
+  need_one_of(train.device, {"cpu", "cuda"}, where, "train.device");
+  need(
+      train.precision == "fp32" || train.device == "cpu", where,
+      "train.precision = bf16 is not there for train.device = cuda: set train.precision = fp32, or train.device = cpu");
   const Optimizer& optimizer = train.optimizer;
   need_one_of(optimizer.name, {"rmsprop", "adam"}, where, "train.optimizer.name");
   need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");

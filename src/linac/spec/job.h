@@ -126,6 +126,7 @@ struct Train {
   int threads = 1;
   std::string precision = "fp32";
   std::string kernels = "linac";
+  std::string device = "cpu";
   double flip = 0.05;
   Optimizer optimizer;
   Schedule schedule;
@@ -143,6 +144,8 @@ struct Train {
     v("threads", threads, "threads that compute one replica; part of the numerics (LibTorch's dense layers)");
     v("precision", precision, "of what is kept between layers: fp32 or bf16; sums and weights are fp32 in any case");
     v("kernels", kernels, "linac: its own where they apply, or aten: LibTorch's alone, to compare with");
+    v("device", device,
+      "what computes a replica: cpu, or cuda, an NVIDIA GPU (docs/kernels.md says how to build for it)");
     v("flip", flip, "probability that a label of the discriminator's steps is flipped");
     v("optimizer", optimizer, "");
     v("schedule", schedule, "");

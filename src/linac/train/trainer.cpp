@@ -29,7 +29,7 @@ class Trainer {
       : job_(job),
         group_(group),
         options_(options),
-        model_(job.model.latent, job.model.power, models::numerics_of(job.train.kernels, job.train.precision)),
+        model_(job.model.latent, job.model.power, numerics_of(job)),
         train_(open_dataset(job, job.data.train)),
         test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
         steps_per_epoch_(steps_per_epoch(job, *train_)),
@@ -262,7 +262,12 @@ class Trainer {
 
 }  // namespace
 
+models::Numerics numerics_of(const spec::Job& job) {
+  return models::numerics_of(job.train.kernels, job.train.precision, job.train.device);
+}
+
 void check_job(const spec::Job& job) {
+  models::need_device(numerics_of(job).device);
   const auto train = open_dataset(job, job.data.train);
   need_model_shape(job, *train);
   steps_per_epoch(job, *train);

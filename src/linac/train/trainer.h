@@ -8,6 +8,7 @@
 
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
+#include "linac/models/numerics.h"
 #include "linac/spec/job.h"
 
 namespace linac::train {
@@ -20,8 +21,11 @@ struct RunOptions {
   int concurrency = 1;  // replicas side by side on this worker
 };
 
-/// What `train` can know about a job before any step: opens and scans the data, compares shapes and sizes. Throws what
-/// would fail later.
+/// The job's train.kernels, train.precision and train.device.
+models::Numerics numerics_of(const spec::Job& job);
+
+/// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes
+/// and sizes. Throws what would fail later.
 void check_job(const spec::Job& job);
 
 /// Runs the job to its end. Throws Error: kNumeric on collapse (after the last good checkpoint was kept), kPreempted

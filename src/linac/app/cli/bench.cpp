@@ -23,7 +23,7 @@ namespace {
 namespace threedgan = models::threedgan;
 
 struct BenchOptions {
-  std::string model = "3dgan", precision = "fp32", kernels = "linac";
+  std::string model = "3dgan", precision = "fp32", kernels = "linac", device = "cpu";
   int64_t batch = 16;
   int threads = 1, repeat = 5;
   bool json = false;
@@ -45,7 +45,9 @@ struct MadeUpBatch {
 };
 
 void run_bench(const BenchOptions& options) {
-  const threedgan::ThreeDGan model(256, 0.85, models::numerics_of(options.kernels, options.precision));
+  const models::Numerics numerics = models::numerics_of(options.kernels, options.precision, options.device);
+  models::need_device(numerics.device);
+  const threedgan::ThreeDGan model(256, 0.85, numerics);
   const graph::Parameters generator = model.initial_generator(1), discriminator = model.initial_discriminator(1);
   const MadeUpBatch made_up(options.batch);
   const threedgan::Batch batch = made_up.view();
@@ -65,6 +67,7 @@ void run_bench(const BenchOptions& options) {
                                 {"threads", options.threads},
                                 {"precision", options.precision},
                                 {"kernels", options.kernels},
+                                {"device", options.device},
                                 {"isa", kernels::to_string(kernels::best_isa())},
                                 {"repeat", options.repeat}};
   result["generator_forward"] =
@@ -104,6 +107,7 @@ void add_bench_verb(CLI::App& app) {
   step->add_option("--threads", options->threads, "threads that compute the replica")->check(CLI::Range(1, 1024));
   step->add_option("--precision", options->precision, "fp32 or bf16")->check(CLI::IsMember({"fp32", "bf16"}));
   step->add_option("--kernels", options->kernels, "linac or aten")->check(CLI::IsMember({"linac", "aten"}));
+  step->add_option("--device", options->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   step->add_option("--repeat", options->repeat, "measured runs, after one that is not")->check(CLI::Range(1, 1000));
   step->add_flag("--json", options->json, "as JSON: wall_s and cpu_s with median, min and max");
   step->footer("Example: linac bench step --model 3dgan --batch 16 --threads 1 --precision fp32 --json");

@@ -47,8 +47,8 @@ struct Layer {
 
 std::string title(const graph::Graph& graph, const graph::Node& conv, int64_t in_channels) {
   const auto kernel = graph::extent3(conv, "kernel_size");
-  return fmt::format("{}/{} {}->{} ({},{},{})", graph.name, conv.name, in_channels, conv.output[3], kernel[0], kernel[1],
-                     kernel[2]);
+  return fmt::format("{}/{} {}->{} ({},{},{})", graph.name, conv.name, in_channels, conv.output[3], kernel[0],
+                     kernel[1], kernel[2]);
 }
 
 kernels::Extent3 cells_of(const graph::Shape& shape) {
@@ -57,8 +57,8 @@ kernels::Extent3 cells_of(const graph::Shape& shape) {
 
 Layer upsampled(const graph::Graph& graph, const graph::Node& conv, const graph::Node& up) {
   const graph::Shape& in = graph.nodes[static_cast<size_t>(up.inputs.at(0))].output;
-  const kernels::UpsampleShape shape{cells_of(in), in[3], graph::extent3(up, "size"), graph::extent3(conv, "kernel_size"),
-                                     conv.output[3]};
+  const kernels::UpsampleShape shape{cells_of(in), in[3], graph::extent3(up, "size"),
+                                     graph::extent3(conv, "kernel_size"), conv.output[3]};
   double products = 1;
   for (size_t i = 0; i < 3; ++i) {
     const kernels::PhaseAxis axis{shape.in[i], shape.up[i], shape.kernel[i]};
@@ -76,8 +76,7 @@ Layer upsampled(const graph::Graph& graph, const graph::Node& conv, const graph:
 
 Layer plain(const graph::Graph& graph, const graph::Node& conv, const graph::Node& source, bool all) {
   const bool padded = source.op == "ZeroPadding3D";
-  const graph::Shape& in =
-      padded ? graph.nodes[static_cast<size_t>(source.inputs.at(0))].output : source.output;
+  const graph::Shape& in = padded ? graph.nodes[static_cast<size_t>(source.inputs.at(0))].output : source.output;
   kernels::Conv3dShape shape{};
   shape.in = cells_of(in), shape.in_channels = in[3];
   shape.kernel = graph::extent3(conv, "kernel_size"), shape.out_channels = conv.output[3];
@@ -85,8 +84,9 @@ Layer plain(const graph::Graph& graph, const graph::Node& conv, const graph::Nod
   if (padded) padding = graph::zero_padding(source);
   if (conv.attributes.value("padding", "valid") == "same") padding = graph::same_padding(shape.kernel);
   for (size_t i = 0; i < 3; ++i) shape.before[i] = padding[i][0], shape.behind[i] = padding[i][1];
-  Layer layer{title(graph, conv, in[3]), {shape.in, in[3]}, {shape.out(), shape.out_channels}, shape.weights(),
-              1e-9 * kEvents * shape.flop(), {}};
+  Layer layer{title(graph, conv, in[3]),         {shape.in, in[3]},
+              {shape.out(), shape.out_channels}, shape.weights(),
+              1e-9 * kEvents * shape.flop(),     {}};
   for (const ConvMethod method : {ConvMethod::kDirect, ConvMethod::kSpectral}) {
     const bool chosen = method == kernels::choose_method(shape);
     const bool possible = method == ConvMethod::kDirect || kernels::SpectralConv3d::possible(shape);
@@ -97,8 +97,7 @@ Layer plain(const graph::Graph& graph, const graph::Node& conv, const graph::Nod
 
 std::vector<Layer> layers(bool all) {
   std::vector<Layer> found;
-  for (const graph::Graph& graph :
-       {models::threedgan::generator(256), models::threedgan::discriminator(0.85)}) {
+  for (const graph::Graph& graph : {models::threedgan::generator(256), models::threedgan::discriminator(0.85)}) {
     for (const graph::Node& node : graph.nodes) {
       if (node.op != "Conv3D") continue;
       const graph::Node& source = graph.nodes[static_cast<size_t>(node.inputs.at(0))];
@@ -147,8 +146,8 @@ nlohmann::ordered_json measure_kernel(const Layer& layer, const Layer::Kernel& k
     const double seconds = part["cpu_s"]["min"], speed = layer.gflop / seconds;
     return nlohmann::ordered_json{{"cpu_s", part["cpu_s"]}, {"gflop_per_s", speed}, {"share_of_peak", speed / peak}};
   };
-  nlohmann::ordered_json result{{"layer", layer.name}, {"method", kernel.method}, {"chosen", kernel.chosen},
-                                {"gflop", layer.gflop}};
+  nlohmann::ordered_json result{
+      {"layer", layer.name}, {"method", kernel.method}, {"chosen", kernel.chosen}, {"gflop", layer.gflop}};
   result["forward"] = run([&] {
     kernel.conv->forward(in, images.weights.data(), sink(images.out, layer.out), workspace, kernels::serially);
   });
@@ -172,10 +171,11 @@ void run_kernel_bench(const KernelBenchOptions& options) {
                                 {"repeat", options.repeat}};
   result["kernels"] = nlohmann::ordered_json::array();
   if (!options.json) {
-    fmt::print("{}: {:.0f} GFLOP/s at most on one core. Speeds count the operations of the direct algorithm, in CPU time, "
-               "best of {}\n{:<38} {:<9} {:>16} {:>16} {:>16}\n",
-               kernels::to_string(kernels::best_isa()), peak, options.repeat, "layer, 16 events", "kernel", "forward",
-               "to the data", "to the weights");
+    fmt::print(
+        "{}: {:.0f} GFLOP/s at most on one core. Speeds count the operations of the direct algorithm, in CPU time, "
+        "best of {}\n{:<38} {:<9} {:>16} {:>16} {:>16}\n",
+        kernels::to_string(kernels::best_isa()), peak, options.repeat, "layer, 16 events", "kernel", "forward",
+        "to the data", "to the weights");
   }
   for (const Layer& layer : layers(options.all)) {
     for (const Layer::Kernel& kernel : layer.kernels) {
@@ -197,7 +197,8 @@ void run_kernel_bench(const KernelBenchOptions& options) {
 
 void add_kernel_bench(CLI::App& bench) {
   auto options = std::make_shared<KernelBenchOptions>();
-  auto* verb = bench.add_subcommand("kernels", "Every convolution of the 3DGAN, forward and both gradients, one thread");
+  auto* verb =
+      bench.add_subcommand("kernels", "Every convolution of the 3DGAN, forward and both gradients, one thread");
   verb->add_option("--repeat", options->repeat, "measured runs, after one that is not")->check(CLI::Range(1, 1000));
   verb->add_flag("--all", options->all, "also the algorithms that are not chosen (marked -)");
   verb->add_flag("--json", options->json, "as JSON");

@@ -56,7 +56,7 @@ void read_first_batches(const spec::Job& job, const data::Dataset& dataset) {
 train::StepResult one_step(const spec::Job& job, const data::Dataset& dataset, double& seconds) {
   spec::Job lone = job;
   lone.train.replicas = lone.workers = 1;
-  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, models::numerics_of(job.train.kernels, job.train.precision));
+  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, train::numerics_of(job));
   const auto group = comm::make_group({}, std::chrono::seconds(1));
   train::PhaseClock clock;
   train::AdversarialStep step(lone, model, *group, 1, clock);
@@ -74,17 +74,18 @@ train::StepResult one_step(const spec::Job& job, const data::Dataset& dataset, d
 void run_check(const CheckOptions& options) {
   const spec::Job job = spec::read_job(options.job, options.overrides);
   train::need_known_figure(job.checkpoint.best_by);
+  models::need_device(train::numerics_of(job).device);
   models::use_threads(job.train.threads);
   fmt::print("job    {} ({})\n\nmodel\n", job.name, options.job);
-  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, models::numerics_of(job.train.kernels, job.train.precision));
+  const models::threedgan::ThreeDGan model(job.model.latent, job.model.power, train::numerics_of(job));
   const auto cost = models::threedgan::step_cost(model);
   for (const graph::Graph* graph : {&model.generator(), &model.discriminator()}) {
     fmt::print("  {:<14} {:>9} parameters ({} trained), {:.2f} GFLOP a shower forward\n", graph->name,
                graph::count_weights(*graph, false), graph::count_weights(*graph, true),
                graph::forward_flop(*graph) / 1e9);
   }
-  fmt::print("  a training step: {:.1f} GFLOP a shower ({:.1f} without folding the up-sampling)\n\n",
-             cost.folded_gflop, cost.gflop);
+  fmt::print("  a training step: {:.1f} GFLOP a shower ({:.1f} without folding the up-sampling)\n\n", cost.folded_gflop,
+             cost.gflop);
 
   if (options.explain) fmt::print("graphs, before and after the passes\n{}\n", model.explain());
   const auto train = train::open_dataset(job, job.data.train);
@@ -133,8 +134,9 @@ void add_check_verb(CLI::App& app) {
   verb->add_option("--set", options->overrides, "override a setting: key=value")->type_size(1)->allow_extra_args(false);
   verb->add_flag("--explain", options->explain,
                  "show the graphs before and after the passes: layers, shapes, GFLOP, bytes, and the kernel of each");
-  verb->footer("Examples:\n  linac check examples/demo.yaml --set train.batch=32\n"
-               "  linac check examples/demo.yaml --explain");
+  verb->footer(
+      "Examples:\n  linac check examples/demo.yaml --set train.batch=32\n"
+      "  linac check examples/demo.yaml --explain");
   verb->callback([options] { run_check(*options); });
 }
 

@@ -114,6 +114,7 @@ void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous)
   if (rendezvous.rank == 0 && !options.launched) prepare_folder(job, folder, options.resume);
   if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
   catch_stop_signals();
+  models::need_device(train::numerics_of(job).device, rendezvous.local_rank);
   models::use_threads(job.train.threads);
   const auto group = comm::make_group(rendezvous, kPeerTimeout);
   train::run_training(job, *group,

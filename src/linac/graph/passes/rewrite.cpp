@@ -20,11 +20,8 @@ Graph without(const Graph& graph, const std::vector<bool>& gone, const std::vect
     number[i] = static_cast<int>(result.nodes.size());
     result.nodes.push_back(graph.nodes[i]);
   }
-  const auto renumber = [&](int node) {
-    return number[static_cast<size_t>(replaced[static_cast<size_t>(node)])];
-  };
-  for (Node& node : result.nodes)
-    std::transform(node.inputs.begin(), node.inputs.end(), node.inputs.begin(), renumber);
+  const auto renumber = [&](int node) { return number[static_cast<size_t>(replaced[static_cast<size_t>(node)])]; };
+  for (Node& node : result.nodes) std::transform(node.inputs.begin(), node.inputs.end(), node.inputs.begin(), renumber);
   std::transform(graph.inputs.begin(), graph.inputs.end(), std::back_inserter(result.inputs), renumber);
   std::transform(graph.outputs.begin(), graph.outputs.end(), std::back_inserter(result.outputs), renumber);
   infer_shapes(result);

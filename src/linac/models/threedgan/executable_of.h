@@ -9,7 +9,8 @@ namespace linac::models::threedgan {
 inline nn::Executable executable_of(graph::Graph graph, const Numerics& numerics) {
   return nn::Executable(std::move(graph),
                         numerics.kernels == Kernels::kLinac ? nn::Kernels::kLinac : nn::Kernels::kAten,
-                        numerics.precision == Precision::kFp32 ? nn::Precision::kFloat : nn::Precision::kBfloat16);
+                        numerics.precision == Precision::kFp32 ? nn::Precision::kFloat : nn::Precision::kBfloat16,
+                        numerics.device == Device::kCpu ? nn::Device::kCpu : nn::Device::kCuda);
 }
 
 }  // namespace linac::models::threedgan

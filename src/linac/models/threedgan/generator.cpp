@@ -40,10 +40,11 @@ std::vector<float> Generator::latents(std::span<const float> energy, std::span<c
 
 std::vector<float> Generator::run(const graph::Parameters& parameters, std::span<const float> latents) const {
   const at::NoGradGuard no_gradient;
-  const nn::Weights weights = nn::make_weights(network_->executable.graph(), parameters, nn::Gradients::kNone);
+  const nn::Weights weights =
+      nn::make_weights(network_->executable.graph(), parameters, nn::Gradients::kNone, network_->executable.device());
   const at::Tensor input =
       nn::tensor_view(latents, {static_cast<int64_t>(latents.size()) / network_->latent, network_->latent});
-  const at::Tensor image = network_->executable.run(weights, {input}, {})[0].contiguous();
+  const at::Tensor image = network_->executable.run(weights, {input}, {})[0].to(at::kCPU).contiguous();
   return {image.const_data_ptr<float>(), image.const_data_ptr<float>() + image.numel()};
 }
 

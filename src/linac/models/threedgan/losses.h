@@ -11,8 +11,8 @@
 
 namespace linac::models::threedgan {
 
-/// What the discriminator should say, (N, 1) each: label 0 or 1, Y = energy / 100 GeV, angle in rad, ecal in scaled
-/// units.
+/// What the discriminator should say, (N, 1) each, on any device: label 0 or 1, Y = energy / 100 GeV, angle in rad,
+/// ecal in scaled units.
 struct Targets {
   at::Tensor label, energy, angle, ecal;
 };

@@ -9,9 +9,9 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/passes/fold_upsample.h"
+#include "linac/models/threedgan/executable_of.h"
 #include "linac/models/threedgan/losses.h"
 #include "linac/models/threedgan/networks.h"
-#include "linac/models/threedgan/executable_of.h"
 #include "linac/nn/executable.h"
 #include "linac/nn/explain.h"
 #include "linac/nn/gradient.h"
@@ -50,7 +50,7 @@ at::Tensor images_tensor(std::span<const float> images) {
 }
 
 std::vector<float> copied(const at::Tensor& tensor) {
-  const at::Tensor plain = tensor.detach().contiguous();
+  const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
   return {plain.const_data_ptr<float>(), plain.const_data_ptr<float>() + plain.numel()};
 }
 
@@ -58,7 +58,8 @@ std::vector<float> copied(const at::Tensor& tensor) {
 std::vector<at::Tensor> infer(const nn::Executable& network, const graph::Parameters& parameters,
                               const at::Tensor& input) {
   const at::NoGradGuard no_gradient;
-  return network.run(nn::make_weights(network.graph(), parameters, nn::Gradients::kNone), {input}, {});
+  return network.run(nn::make_weights(network.graph(), parameters, nn::Gradients::kNone, network.device()), {input},
+                     {});
 }
 
 bool every_image_empty(const at::Tensor& images) {
@@ -151,7 +152,8 @@ Contribution ThreeDGan::discriminator_step(const graph::Parameters& discriminato
   const std::vector<float> label =
       labels(batch.size(), truth, options.flip, keyed(options.key, Stream::kLabelFlip, phase));
   const nn::Executable& network = networks_->discriminator;
-  const nn::Weights weights = nn::make_weights(network.graph(), discriminator, nn::Gradients::kWanted);
+  const nn::Weights weights =
+      nn::make_weights(network.graph(), discriminator, nn::Gradients::kWanted, network.device());
   const at::Tensor image = images_tensor(images);
 
   Contribution contribution;
@@ -177,10 +179,10 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
   const std::vector<float> latent =
       sampler().latents(batch.energy, batch.angle, keyed(options.key, Stream::kNoise, phase));
   const nn::Weights generator_weights =
-      nn::make_weights(networks_->generator.graph(), generator, nn::Gradients::kWanted);
+      nn::make_weights(networks_->generator.graph(), generator, nn::Gradients::kWanted, networks_->generator.device());
   // The discriminator's weights want no gradient here: autograd then leaves that work out.
-  const nn::Weights discriminator_weights =
-      nn::make_weights(networks_->discriminator.graph(), discriminator, nn::Gradients::kNone);
+  const nn::Weights discriminator_weights = nn::make_weights(networks_->discriminator.graph(), discriminator,
+                                                             nn::Gradients::kNone, networks_->discriminator.device());
 
   Contribution contribution;
   const at::Tensor input =

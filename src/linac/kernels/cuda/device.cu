@@ -1,0 +1,48 @@
+#include "linac/kernels/cuda/device.h"
+
+#include "linac/kernels/cuda/check.cuh"
+
+namespace linac::kernels::cuda {
+
+int device_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();  // or the next call would report it
+    return 0;
+  }
+  return count;
+}
+
+void need_device() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return;
+  cudaGetLastError();
+  throw environment_error(std::string("[cuda] no GPU can be used (") +
+                          (status == cudaSuccess ? "none is there" : cudaGetErrorString(status)) +
+                          "); look at nvidia-smi and CUDA_VISIBLE_DEVICES, or set train.device = cpu");
+}
+
+void use_device(int index) {
+  check(cudaSetDevice(index), "choosing a GPU");
+}
+
+float* allocate(int64_t count) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, static_cast<size_t>(count) * sizeof(float)), "memory");
+  return static_cast<float*>(memory);
+}
+
+void release(float* memory) {
+  check(cudaFree(memory), "memory");
+}
+
+void copy_to_device(float* to, const float* from, int64_t count) {
+  check(cudaMemcpy(to, from, static_cast<size_t>(count) * sizeof(float), cudaMemcpyHostToDevice), "copying");
+}
+
+void copy_to_host(float* to, const float* from, int64_t count) {
+  check(cudaMemcpy(to, from, static_cast<size_t>(count) * sizeof(float), cudaMemcpyDeviceToHost), "copying");
+}
+
+}  // namespace linac::kernels::cuda
