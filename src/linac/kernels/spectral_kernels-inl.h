@@ -100,6 +100,22 @@ void inverse_lines(const FftPlan& plan, int64_t lines, const float* in, const Co
 constexpr int64_t kComplexTileChannels = 4;
 constexpr int64_t kComplexTileRows[kComplexTileChannels + 1] = {0, 8, 5, 4, 3};
 
+/// sums[.][c] += cells * conj(re + i im), the real factor first.
+template <int Rows, int Channels>
+inline __attribute__((always_inline)) void add_products(const Complex (&cells)[Rows], Vec re, Vec im,
+                                                        Complex (&sums)[Rows][Channels], int c) {
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+    sums[r][c].re = multiply_add(cells[r].re, re, sums[r][c].re);
+    sums[r][c].im = multiply_add(cells[r].im, re, sums[r][c].im);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+    sums[r][c].re = multiply_add(cells[r].im, im, sums[r][c].re);
+    sums[r][c].im = negative_multiply_add(cells[r].re, im, sums[r][c].im);
+  }
+}
+
 struct ProductTile {
   const float* in;       // first kx and ci of the first row
   const float* weights;  // first kx
@@ -127,16 +143,7 @@ void product_tile(const ProductTile& tile) {
 #pragma GCC unroll 8
         for (int c = 0; c < Channels; ++c) {
           const Vec re = in_register(broadcast(w[c])), im = in_register(broadcast(w[block + c]));
-#pragma GCC unroll 8
-          for (int r = 0; r < Rows; ++r) {
-            sums[r][c].re = multiply_add(cells[r].re, re, sums[r][c].re);
-            sums[r][c].im = multiply_add(cells[r].im, re, sums[r][c].im);
-          }
-#pragma GCC unroll 8
-          for (int r = 0; r < Rows; ++r) {
-            sums[r][c].re = multiply_add(cells[r].im, im, sums[r][c].re);
-            sums[r][c].im = negative_multiply_add(cells[r].re, im, sums[r][c].im);
-          }
+          add_products(cells, re, im, sums, c);
         }
       }
     }
@@ -177,16 +184,7 @@ void product_gradient_tile(const ProductGradientTile& tile) {
 #pragma GCC unroll 8
       for (int c = 0; c < Channels; ++c) {
         const Vec re = in_register(load(g + c * kComplexFloats)), im = in_register(load(g + c * kComplexFloats + 16));
-#pragma GCC unroll 8
-        for (int r = 0; r < Rows; ++r) {
-          sums[r][c].re = multiply_add(cells[r].re, re, sums[r][c].re);
-          sums[r][c].im = multiply_add(cells[r].im, re, sums[r][c].im);
-        }
-#pragma GCC unroll 8
-        for (int r = 0; r < Rows; ++r) {
-          sums[r][c].re = multiply_add(cells[r].im, im, sums[r][c].re);
-          sums[r][c].im = negative_multiply_add(cells[r].re, im, sums[r][c].im);
-        }
+        add_products(cells, re, im, sums, c);
       }
     }
 #pragma GCC unroll 8
