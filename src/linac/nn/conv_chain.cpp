@@ -78,8 +78,48 @@ struct ConvChain::Stage {
   float kept() const { return static_cast<float>(1 / (1 - rate)); }
 };
 
-/// Everything that a run keeps for its backward pass, and the memory it works in. Given back and used again: a step
-/// allocates nothing once the first is done.
+namespace {
+
+/// Things that are lent out, one borrower each, and used again: a step allocates nothing once the first is done.
+template <class T>
+class Lender : public std::enable_shared_from_this<Lender<T>> {
+ public:
+  std::shared_ptr<T> borrow() {
+    std::unique_ptr<T> thing;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        thing = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (thing == nullptr) thing = std::make_unique<T>();
+    // The lender lives as long as something is borrowed.
+    return {thing.release(), [lender = this->shared_from_this()](T* used) {
+              const std::lock_guard lock(lender->mutex_);
+              lender->free_.emplace_back(used);
+            }};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<T>> free_;
+};
+
+/// Memory that a pass works in and nothing keeps: one for each pass that runs at the moment, whatever its chain.
+struct WorkingMemory {
+  std::array<Blocks, 2> gradients;  // towards a stage's y and the one before it, in turn
+  ConvWorkspace workspace;
+};
+
+std::shared_ptr<WorkingMemory> borrow_working_memory() {
+  static const auto lender = std::make_shared<Lender<WorkingMemory>>();
+  return lender->borrow();
+}
+
+}  // namespace
+
+/// Everything that a run keeps for its backward pass.
 struct ConvChain::Buffers {
   struct Kept {
     Blocks r;                                  // act(conv + bias)
@@ -90,15 +130,9 @@ struct ConvChain::Buffers {
   };
   Blocks input;
   std::vector<Kept> stages;
-  std::array<Blocks, 2> gradients;  // towards a stage's y and the one before it, in turn
-  ConvWorkspace workspace;
 };
 
-/// Buffers that nobody uses at the moment. Outlives the chain as long as a backward pass holds some.
-struct ConvChain::Store {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Buffers>> free;
-};
+struct ConvChain::Store : Lender<Buffers> {};
 
 /// Puts the stages together, layer by layer.
 struct ConvChain::Assembly {
@@ -208,15 +242,7 @@ std::vector<StageReport> ConvChain::report() const {
 }
 
 std::shared_ptr<ConvChain::Buffers> ConvChain::borrow(int64_t events, bool training) const {
-  std::unique_ptr<Buffers> buffers;
-  {
-    const std::lock_guard lock(store_->mutex);
-    if (!store_->free.empty()) {
-      buffers = std::move(store_->free.back());
-      store_->free.pop_back();
-    }
-  }
-  if (buffers == nullptr) buffers = std::make_unique<Buffers>();
+  std::shared_ptr<Buffers> buffers = store_->borrow();
   const int64_t blocks = (events + kLanes - 1) / kLanes;
   grow(buffers->input, blocks, stages_.front().in.floats());
   buffers->stages.resize(stages_.size());
@@ -233,10 +259,7 @@ std::shared_ptr<ConvChain::Buffers> ConvChain::borrow(int64_t events, bool train
       sums.resize(static_cast<size_t>(stage.out.cells[0] * stage.out.channels * kPairOfLanes));
     for (auto& mask : kept.masks) mask.resize(static_cast<size_t>(stage.dropped() ? stage.out.floats() / kLanes : 0));
   }
-  return {buffers.release(), [store = store_](Buffers* used) {
-            const std::lock_guard lock(store->mutex);
-            store->free.emplace_back(used);
-          }};
+  return buffers;
 }
 
 /// One run of the chain on one batch.
@@ -246,7 +269,8 @@ struct ConvChain::Pass {
   std::vector<at::Tensor> weights;
   int64_t events;
   bool training;
-  RngKey dropout_key;  // of node 0
+  RngKey dropout_key;                                        // of node 0
+  mutable std::shared_ptr<WorkingMemory> working = nullptr;  // while forward() or backward() runs
   Parallel parallel = threads();
   const RowKernels& rows = kernels::row_kernels(kernels::best_isa());
 
@@ -267,7 +291,7 @@ struct ConvChain::Pass {
   }
   /// The gradient towards y of stage s.
   KeptRows gradient(size_t s, int64_t block) const {
-    return {buffers->gradients[s % 2][static_cast<size_t>(block)].data(), 0, chain.storage_};
+    return {working->gradients[s % 2][static_cast<size_t>(block)].data(), 0, chain.storage_};
   }
 
   RowTransform row_transform(size_t s, int64_t block, int64_t x, int64_t y) const {
@@ -358,7 +382,7 @@ struct ConvChain::Pass {
                           statistics ? sums(s, block, x) : nullptr, r.at(x * extent.plane() + y * extent.row()));
             if (training && stage(s).dropped()) draw_mask(s, block, x, y, count);
           }};
-      stage(s).conv->forward(input(s, block), weight(stage(s).kernel), sink, buffers->workspace, parallel);
+      stage(s).conv->forward(input(s, block), weight(stage(s).kernel), sink, working->workspace, parallel);
     }
     if (stage(s).normalized()) set_moments(s);
   }
@@ -385,6 +409,7 @@ struct ConvChain::Pass {
   }
 
   at::Tensor forward(const at::Tensor& x_NXYZC) const {
+    working = borrow_working_memory();
     const BlockedExtent& in = stage(0).in;
     const float* const plain = x_NXYZC.const_data_ptr<float>();
     for (int64_t block = 0; block < blocks(); ++block) {
@@ -392,7 +417,9 @@ struct ConvChain::Pass {
                           buffers->input[static_cast<size_t>(block)].data(), parallel);
     }
     for (size_t s = 0; s < chain.stages_.size(); ++s) forward_stage(s);
-    return plain_output();
+    const at::Tensor result = plain_output();
+    working = nullptr;
+    return result;
   }
 
   BlockedExtent result_extent() const { return {cells_of(chain.output_), chain.output_[3]}; }
@@ -402,8 +429,8 @@ struct ConvChain::Pass {
     const size_t last = chain.stages_.size() - 1;
     const BlockedExtent from = stage(last).out, to = result_extent();
     const at::Tensor result = at::empty({events, to.cells[0], to.cells[1], to.cells[2], to.channels}, at::kFloat);
-    grow(buffers->gradients[0], 1, to.floats());
-    AlignedFloats& blocked = buffers->gradients[0].front();
+    grow(working->gradients[0], 1, to.floats());
+    AlignedFloats& blocked = working->gradients[0].front();
     for (int64_t block = 0; block < blocks(); ++block) {
       const ReadRows read = output(last, block);
       parallel(to.cells[0], [&](int64_t x) {
@@ -473,17 +500,17 @@ struct ConvChain::Pass {
   void start_backward(const at::Tensor& gradient_NXYZC) const {
     const size_t last = chain.stages_.size() - 1;
     const BlockedExtent to = stage(last).out, from = result_extent();
-    Blocks& targets = buffers->gradients[last % 2];
+    Blocks& targets = working->gradients[last % 2];
     grow(targets, blocks(), to.floats());
     clear_sums(last);
-    grow(buffers->gradients[(last + 1) % 2], 1, from.floats());
-    AlignedFloats& blocked = buffers->gradients[(last + 1) % 2].front();
+    grow(working->gradients[(last + 1) % 2], 1, from.floats());
+    AlignedFloats& blocked = working->gradients[(last + 1) % 2].front();
     for (int64_t block = 0; block < blocks(); ++block) {
       kernels::to_blocked(from, gradient_NXYZC.const_data_ptr<float>() + block * from.floats(), events_of(block),
                           blocked.data(), parallel);
       if (!chain.pool_.empty()) {  // cells that no pool covers
         AlignedFloats& target = targets[static_cast<size_t>(block)];
-        std::fill(target.begin(), target.end(), 0.0F);
+        std::fill_n(target.begin(), to.floats(), 0.0F);
       }
       parallel(from.cells[0], [&](int64_t x) {
         const float* const plane = blocked.data() + x * from.plane();
@@ -505,6 +532,7 @@ struct ConvChain::Pass {
                                    const std::vector<bool>& weights_wanted) const {
     std::vector<at::Tensor> results(weights.size() + 1);
     const auto wanted = [&](int index) { return index >= 0 && weights_wanted[static_cast<size_t>(index)]; };
+    working = borrow_working_memory();
     start_backward(gradient_NXYZC);
     for (size_t s = chain.stages_.size(); s-- > 0;) {
       const Stage& here = stage(s);
@@ -515,7 +543,7 @@ struct ConvChain::Pass {
       at::Tensor kernel_gradient, bias_gradient;
       if (wanted(here.kernel)) kernel_gradient = at::zeros_like(weights[static_cast<size_t>(here.kernel)]);
       if (wanted(here.bias)) bias_gradient = at::zeros_like(weights[static_cast<size_t>(here.bias)]);
-      if (data_wanted) grow(buffers->gradients[(s + 1) % 2], blocks(), here.in.floats());
+      if (data_wanted) grow(working->gradients[(s + 1) % 2], blocks(), here.in.floats());
       if (s > 0 && stage(s - 1).normalized()) clear_sums(s - 1);
       for (int64_t block = 0; block < blocks(); ++block)
         backward_block(s, block, factors, data_wanted, kernel_gradient, bias_gradient);
@@ -523,6 +551,7 @@ struct ConvChain::Pass {
       if (here.bias >= 0) results[static_cast<size_t>(here.bias) + 1] = bias_gradient;
     }
     if (image_wanted) results[0] = plain_input_gradient();
+    working = nullptr;
     return results;
   }
 
@@ -568,7 +597,7 @@ struct ConvChain::Pass {
     };
     kernels::ConvGradients gradients;
     if (data_wanted) {
-      float* const target = buffers->gradients[(s + 1) % 2][static_cast<size_t>(block)].data();
+      float* const target = working->gradients[(s + 1) % 2][static_cast<size_t>(block)].data();
       gradients.in.place = [=](int64_t x, int64_t y, int64_t) {
         return target + x * before.plane() + y * before.row();
       };
@@ -591,7 +620,7 @@ struct ConvChain::Pass {
     }
     if (!weights_wanted && !data_wanted) return;
     stage(s).conv->backward(input(s, block), out_gradient, weight(stage(s).kernel), events_of(block), gradients,
-                            buffers->workspace, parallel);
+                            working->workspace, parallel);
     if (kernel_gradient.defined()) kernel_gradient.add_(kernel);
     if (bias_gradient.defined()) bias_gradient.add_(bias);
   }
@@ -600,7 +629,7 @@ struct ConvChain::Pass {
     const BlockedExtent& in = stage(0).in;
     const at::Tensor result = at::empty({events, in.cells[0], in.cells[1], in.cells[2], in.channels}, at::kFloat);
     for (int64_t block = 0; block < blocks(); ++block) {
-      kernels::to_plain(in, buffers->gradients[1][static_cast<size_t>(block)].data(), events_of(block),
+      kernels::to_plain(in, working->gradients[1][static_cast<size_t>(block)].data(), events_of(block),
                         result.mutable_data_ptr<float>() + block * in.floats(), parallel);
     }
     return result;
