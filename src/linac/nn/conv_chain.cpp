@@ -136,6 +136,8 @@ struct ConvChain::Store : Lender<Buffers> {};
 
 /// Puts the stages together, layer by layer.
 struct ConvChain::Assembly {
+  Assembly(std::vector<Stage>& stages, graph::Shape input) : stages(stages), shape(std::move(input)) {}
+
   std::vector<Stage>& stages;
   graph::Shape pool;
   graph::Shape shape;  // what the next layer reads
@@ -223,7 +225,7 @@ struct ConvChain::Assembly {
 
 ConvChain::ConvChain(const graph::Node& chain, const graph::Shape& input, kernels::Storage storage)
     : input_(input), output_(chain.output), storage_(storage), store_(std::make_shared<Store>()) {
-  Assembly assembly{stages_, {}, input};
+  Assembly assembly(stages_, input);
   const std::vector<graph::Node> layers = graph::chain_layers(chain, input);
   for (size_t i = 0; i < layers.size(); ++i)
     assembly.add(layers[i], chain.attributes.at("layers")[i].at("index").get<uint32_t>());
