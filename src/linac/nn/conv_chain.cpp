@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "linac/base/error.h"
+#include "linac/base/thread_pool.h"
 #include "linac/graph/layers.h"
 #include "linac/graph/passes/chain_convolutions.h"
 #include "linac/kernels/blocked_image.h"
@@ -38,12 +39,14 @@ using kernels::thread_scratch;
 constexpr int64_t kLanes = kernels::kBlockEvents;
 constexpr int64_t kPairOfLanes = 2 * kLanes;  // two sums a channel and event
 
+/// As many threads as LibTorch is set to, those of the calling thread: kept from pass to pass.
 Parallel threads() {
-  if (at::get_num_threads() == 1) return kernels::serially;
-  return [](int64_t count, const std::function<void(int64_t)>& task) {
-    at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) task(i);
-    });
+  const int count = at::get_num_threads();
+  if (count == 1) return kernels::serially;
+  thread_local std::unique_ptr<ThreadPool> pool;
+  if (pool == nullptr || pool->threads() != count) pool = std::make_unique<ThreadPool>(count);
+  return [threads = pool.get()](int64_t tasks, const std::function<void(int64_t)>& task) {
+    threads->run(static_cast<int>(tasks), task);
   };
 }
 
@@ -273,7 +276,7 @@ struct ConvChain::Pass {
   bool training;
   RngKey dropout_key;                                        // of node 0
   mutable std::shared_ptr<WorkingMemory> working = nullptr;  // while forward() or backward() runs
-  Parallel parallel = threads();
+  mutable Parallel parallel = {};                            // the same
   const RowKernels& rows = kernels::row_kernels(kernels::best_isa());
 
   int64_t blocks() const { return (events + kLanes - 1) / kLanes; }
@@ -412,6 +415,7 @@ struct ConvChain::Pass {
 
   at::Tensor forward(const at::Tensor& x_NXYZC) const {
     working = borrow_working_memory();
+    parallel = threads();
     const BlockedExtent& in = stage(0).in;
     const float* const plain = x_NXYZC.const_data_ptr<float>();
     for (int64_t block = 0; block < blocks(); ++block) {
@@ -535,6 +539,7 @@ struct ConvChain::Pass {
     std::vector<at::Tensor> results(weights.size() + 1);
     const auto wanted = [&](int index) { return index >= 0 && weights_wanted[static_cast<size_t>(index)]; };
     working = borrow_working_memory();
+    parallel = threads();
     start_backward(gradient_NXYZC);
     for (size_t s = chain.stages_.size(); s-- > 0;) {
       const Stage& here = stage(s);
