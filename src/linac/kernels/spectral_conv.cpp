@@ -10,7 +10,7 @@
 namespace linac::kernels {
 namespace {
 
-constexpr int64_t kWindowBytes = 5 << 18;  // 1.5 MiB: most of an L2 cache of 2 MiB
+constexpr int64_t kWindowBytes = 5 << 18;  // 1.25 MiB, well within an L2 cache of 2 MiB
 constexpr int64_t kWindowPlanesMin = 4;
 
 /// The cheapest size of at least `least` points, 0 if there is none; the cost of a transform grows little with its
