@@ -322,6 +322,11 @@ std::array<std::array<int64_t, 2>, 3> zero_padding(const Node& node) {
   return padding;
 }
 
+std::array<std::array<int64_t, 2>, 3> own_padding(const Node& conv) {
+  const bool same = conv.attributes.value("padding", "valid") == "same";
+  return same ? same_padding(extent3(conv, "kernel_size")) : std::array<std::array<int64_t, 2>, 3>{};
+}
+
 std::array<std::array<int64_t, 2>, 3> same_padding(const Extent3& kernel) {
   std::array<std::array<int64_t, 2>, 3> padding{};
   for (size_t axis = 0; axis < 3; ++axis) padding[axis] = {(kernel[axis] - 1) / 2, kernel[axis] / 2};

@@ -30,6 +30,8 @@ using Extent3 = std::array<int64_t, 3>;
 Extent3 extent3(const Node& node, const std::string& attribute);
 /// Symmetric padding before and after each axis, of a node with op ZeroPadding3D: {{before, after}, ...}.
 std::array<std::array<int64_t, 2>, 3> zero_padding(const Node& node);
+/// What the attribute "padding" of a Conv3D adds: nothing, or same_padding.
+std::array<std::array<int64_t, 2>, 3> own_padding(const Node& conv);
 /// What padding "same" adds (stride 1): TensorFlow puts the odd cell behind.
 std::array<std::array<int64_t, 2>, 3> same_padding(const Extent3& kernel);
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "linac/base/error.h"
+#include "linac/kernels/correlation.h"
 #include "linac/kernels/row_kernels.h"
 
 namespace linac::kernels {
@@ -17,34 +18,19 @@ int64_t runs(int64_t planes) {
   return (planes + kRunPlanes - 1) / kRunPlanes;
 }
 
-/// A correlation: out(p) = sum over k of in(p + k - offset), with zeros outside of `in`. The forward pass and, with the
-/// kernel turned round, the backward pass towards the data.
-struct Correlation {
-  Extent3 in, kernel, out, offset;
-  int64_t in_channels, out_channels;
-
-  static Correlation forwards(const Conv3dShape& shape) {
-    return {shape.in, shape.kernel, shape.out(), shape.before, shape.in_channels, shape.out_channels};
-  }
-  static Correlation backwards(const Conv3dShape& shape) {
-    Extent3 offset;
-    for (size_t i = 0; i < 3; ++i) offset[i] = shape.kernel[i] - 1 - shape.before[i];
-    return {shape.out(), shape.kernel, shape.in, offset, shape.out_channels, shape.in_channels};
-  }
-
-  PlaneShape plane_shape() const {
-    PlaneShape shape{};
-    shape.kernel_x = kernel[0], shape.kernel_y = kernel[1], shape.kernel_z = kernel[2];
-    shape.in_y = in[1], shape.in_channels = in_channels, shape.in_cells = out[2] + kernel[2] - 1;
-    shape.out_y = out[1], shape.out_channels = out_channels, shape.out_z = out[2];
-    shape.offset_y = offset[1];
-    shape.z_begin = std::clamp<int64_t>(offset[2], 0, shape.in_cells);
-    shape.z_end = std::clamp<int64_t>(offset[2] + in[2], shape.z_begin, shape.in_cells);
-    shape.out_cell = kBlockEvents, shape.out_line = out[2] * kBlockEvents;
-    shape.out_row = out_channels * shape.out_line;
-    return shape;
-  }
-};
+PlaneShape plane_shape(const Correlation& correlation) {
+  const auto& [in, kernel, out, offset, in_channels, out_channels] = correlation;
+  PlaneShape shape{};
+  shape.kernel_x = kernel[0], shape.kernel_y = kernel[1], shape.kernel_z = kernel[2];
+  shape.in_y = in[1], shape.in_channels = in_channels, shape.in_cells = out[2] + kernel[2] - 1;
+  shape.out_y = out[1], shape.out_channels = out_channels, shape.out_z = out[2];
+  shape.offset_y = offset[1];
+  shape.z_begin = std::clamp<int64_t>(offset[2], 0, shape.in_cells);
+  shape.z_end = std::clamp<int64_t>(offset[2] + in[2], shape.z_begin, shape.in_cells);
+  shape.out_cell = kBlockEvents, shape.out_line = out[2] * kBlockEvents;
+  shape.out_row = out_channels * shape.out_line;
+  return shape;
+}
 
 /// The input planes around one output plane, in lines padded along z: a ring in this thread's memory that reads each
 /// plane once a run.
@@ -101,7 +87,7 @@ class InputPlanes {
 void correlate(const Correlation& correlation, const ReadRows& read, const float* weights, const RowSink& sink, Isa isa,
                const Parallel& parallel) {
   const PlaneKernels& kernels = plane_kernels(isa);
-  const PlaneShape shape = correlation.plane_shape();
+  const PlaneShape shape = plane_shape(correlation);
   AlignedFloats packed(static_cast<size_t>(shape.taps() * shape.out_channels));
   kernels.pack_weights(shape, weights, packed.data());
   parallel(runs(correlation.out[0]), [&](int64_t run) {
@@ -153,7 +139,7 @@ void DirectConv3d::backward_weights(const ReadRows& in, const ReadRows& out_grad
                                     const ConvGradients& gradients, const Parallel& parallel) const {
   const Correlation correlation = Correlation::forwards(shape_);
   const PlaneKernels& kernels = plane_kernels(isa_);
-  const PlaneShape shape = correlation.plane_shape();
+  const PlaneShape shape = plane_shape(correlation);
   const RowShape plane{shape.out_y, shape.out_channels, shape.out_z};
   const int64_t count = runs(correlation.out[0]), weight_lanes = shape_.weights() * kBlockEvents,
                 bias_lanes = shape.out_channels * 2 * kBlockEvents;

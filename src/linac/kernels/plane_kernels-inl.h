@@ -1,9 +1,9 @@
 #pragma once
-// The loops of plane_kernels.h. Like the other *-inl.h files it is compiled once an instruction set, with its own flags,
-// as part of kernels_<isa>.cpp, which defines in an anonymous namespace: Vec (kLanes floats), the operations on it,
-// kMaxChannels and kManyRegisters for the sizes of tiles, and block_16 / unblock_16. Everything here is in an anonymous
-// namespace and uses no templates of the standard library: the linker must not hand a function built for one processor
-// to code meant for another.
+// The loops of plane_kernels.h. Like the other *-inl.h files it is compiled once an instruction set, with its own
+// flags, as part of kernels_<isa>.cpp, which defines in an anonymous namespace: Vec (kLanes floats), the operations on
+// it, kMaxChannels and kManyRegisters for the sizes of tiles, and block_16 / unblock_16. Everything here is in an
+// anonymous namespace and uses no templates of the standard library: the linker must not hand a function built for one
+// processor to code meant for another.
 
 #include "linac/kernels/plane_tiles-inl.h"
 

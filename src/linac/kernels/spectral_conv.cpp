@@ -44,30 +44,6 @@ float* transform_scratch() {
 
 }  // namespace
 
-/// out(p) = sum over k of in(p + k - offset) * weights(k), forwards or backwards to the data.
-struct SpectralConv3d::Direction {
-  Extent3 in, out, offset;
-  int64_t in_channels, out_channels;
-  const float* weights;  // [kx][ky][kz][in][out]
-  std::vector<float> turned;
-
-  int64_t planes() const { return out[0] + kernel_x - 1; }  // of the slab, with the padding along x
-  int64_t kernel_x;
-
-  static Direction forwards(const Conv3dShape& shape, const float* weights) {
-    return {shape.in, shape.out(), shape.before, shape.in_channels, shape.out_channels, weights, {}, shape.kernel[0]};
-  }
-  static Direction backwards(const Conv3dShape& shape, const float* weights) {
-    Extent3 offset;
-    for (size_t i = 0; i < 3; ++i) offset[i] = shape.kernel[i] - 1 - shape.before[i];
-    Direction direction{shape.out(),       shape.in, offset, shape.out_channels,
-                        shape.in_channels, nullptr,  {},     shape.kernel[0]};
-    direction.turned = turned_kernel(shape, weights);
-    direction.weights = direction.turned.data();
-    return direction;
-  }
-};
-
 SpectralConv3d::Transform::Transform(int64_t size)
     : twiddles(static_cast<size_t>(2 * size)), roots(static_cast<size_t>(2 * size)) {
   plan = {size, inner_factor(size), size / inner_factor(size), nullptr};
@@ -137,7 +113,8 @@ void SpectralConv3d::inverse_z(const float* spectra, const Extent3& extent, int6
 }
 
 /// [frequency][kx][re, im][in][out] of one bin along z, with the factors of the transforms.
-std::vector<float> SpectralConv3d::kernel_spectrum(const Direction& direction, int64_t bin) const {
+std::vector<float> SpectralConv3d::kernel_spectrum(const Correlation& direction, const float* weights,
+                                                   int64_t bin) const {
   const int64_t pairs = direction.in_channels * direction.out_channels, frequencies = y_.plan.size;
   const Extent3& kernel = shape_.kernel;
   const float scale = 0.5F / static_cast<float>(y_.plan.size * z_.plan.size);
@@ -147,10 +124,10 @@ std::vector<float> SpectralConv3d::kernel_spectrum(const Direction& direction, i
     float* const im = re + pairs;
     for (int64_t jz = 0; jz < kernel[2]; ++jz) {
       const float* const root = z_.roots.data() + 2 * (bin * jz % z_.plan.size);
-      const float* const weights = direction.weights + (row * kernel[2] + jz) * pairs;
+      const float* const tap = weights + (row * kernel[2] + jz) * pairs;
       const float cos = scale * root[0], sin = scale * root[1];
-      for (int64_t i = 0; i < pairs; ++i) re[i] += cos * weights[i];
-      for (int64_t i = 0; i < pairs; ++i) im[i] += sin * weights[i];
+      for (int64_t i = 0; i < pairs; ++i) re[i] += cos * tap[i];
+      for (int64_t i = 0; i < pairs; ++i) im[i] += sin * tap[i];
     }
   }
   std::vector<float> spectrum(static_cast<size_t>(frequencies * kernel[0] * 2 * pairs));
@@ -172,6 +149,11 @@ std::vector<float> SpectralConv3d::kernel_spectrum(const Direction& direction, i
 
 namespace {
 
+/// Planes of the input's slab, with the padding along x.
+int64_t slab_planes(const Correlation& direction) {
+  return direction.out[0] + direction.kernel[0] - 1;
+}
+
 /// Floats from one frequency to the next of `planes` planes of `channels`; odd in complex numbers, so that the
 /// frequencies of a line do not fall into the same few sets of the cache.
 int64_t frequency_step(int64_t planes, int64_t channels) {
@@ -182,7 +164,7 @@ int64_t frequency_step(int64_t planes, int64_t channels) {
 
 /// Planes [first, first + planes) of the padded slab to [frequency][plane][channel] at `slab`; those of the padding
 /// hold zeros.
-void SpectralConv3d::transform_slab(const Direction& direction, const float* spectra, int64_t first, int64_t planes,
+void SpectralConv3d::transform_slab(const Correlation& direction, const float* spectra, int64_t first, int64_t planes,
                                     float* slab, int64_t step) const {
   const int64_t channels = direction.in_channels, plane = channels * kComplexFloats;
   const int64_t begin = std::clamp<int64_t>(direction.offset[0] - first, 0, planes),
@@ -199,11 +181,11 @@ void SpectralConv3d::transform_slab(const Direction& direction, const float* spe
 }
 
 /// Products and the way back along y for output planes [x, x + count), of which `window` holds the input's planes.
-void SpectralConv3d::correlate_window(const Direction& direction, const float* weights, const float* window,
+void SpectralConv3d::correlate_window(const Correlation& direction, const float* weights, const float* window,
                                       int64_t window_step, int64_t x, int64_t count, float* out) const {
   ProductShape shape{};
   shape.frequencies = y_.plan.size;
-  shape.out_x = count, shape.kernel_x = direction.kernel_x;
+  shape.out_x = count, shape.kernel_x = direction.kernel[0];
   shape.in_channels = direction.in_channels, shape.out_channels = direction.out_channels;
   shape.in_frequency = window_step;
   shape.out_frequency = frequency_step(count, direction.out_channels);
@@ -219,16 +201,17 @@ void SpectralConv3d::correlate_window(const Direction& direction, const float* w
 
 /// How many output planes are computed at a time: their spectra and those of the input planes they read stay in the L2
 /// cache.
-int64_t SpectralConv3d::window_planes(const Direction& direction) const {
+int64_t SpectralConv3d::window_planes(const Correlation& direction) const {
   const int64_t fitting = kWindowBytes / (y_.plan.size * kComplexFloats * static_cast<int64_t>(sizeof(float)));
   const int64_t planes =
-      (fitting - (direction.kernel_x - 1) * direction.in_channels) / (direction.in_channels + direction.out_channels);
+      (fitting - (direction.kernel[0] - 1) * direction.in_channels) / (direction.in_channels + direction.out_channels);
   return std::clamp<int64_t>(planes, kWindowPlanesMin, direction.out[0]);
 }
 
-void SpectralConv3d::correlate_slab(const Direction& direction, int64_t bin, const float* spectra, float* out) const {
-  const std::vector<float> weights = kernel_spectrum(direction, bin);
-  const int64_t most = window_planes(direction), shared = direction.kernel_x - 1;
+void SpectralConv3d::correlate_slab(const Correlation& direction, const float* weights, int64_t bin,
+                                    const float* spectra, float* out) const {
+  const std::vector<float> spectrum = kernel_spectrum(direction, weights, bin);
+  const int64_t most = window_planes(direction), shared = direction.kernel[0] - 1;
   const int64_t plane = direction.in_channels * kComplexFloats,
                 step = frequency_step(most + shared, direction.in_channels);
   float* const window = thread_scratch(Scratch::kWindow, y_.plan.size * step);
@@ -236,7 +219,7 @@ void SpectralConv3d::correlate_slab(const Direction& direction, int64_t bin, con
   for (int64_t x = 0; x < direction.out[0]; x += most) {
     const int64_t count = std::min(most, direction.out[0] - x);
     transform_slab(direction, spectra, x + shared, count, window + shared * plane, step);
-    correlate_window(direction, weights.data(), window, step, x, count, out);
+    correlate_window(direction, spectrum.data(), window, step, x, count, out);
     for (int64_t f = 0; f < y_.plan.size; ++f)
       std::copy_n(window + f * step + count * plane, shared * plane, window + f * step);
   }
@@ -244,14 +227,14 @@ void SpectralConv3d::correlate_slab(const Direction& direction, int64_t bin, con
 
 void SpectralConv3d::forward(const ReadRows& in, const float* weights, const RowSink& out, ConvWorkspace& workspace,
                              const Parallel& parallel) const {
-  const Direction direction = Direction::forwards(shape_, weights);
+  const Correlation direction = Correlation::forwards(shape_);
   const int64_t in_bin = spectrum_floats(direction.in, direction.in_channels),
                 out_bin = spectrum_floats(direction.out, direction.out_channels);
   float* const in_spectra = grown(workspace.in, z_.plan.bins() * in_bin);
   float* const out_spectra = grown(workspace.out, z_.plan.bins() * out_bin);
   transform_z(in, direction.in, direction.in_channels, in_spectra, parallel);
   parallel(z_.plan.bins(), [&](int64_t bin) {
-    correlate_slab(direction, bin, in_spectra + bin * in_bin, out_spectra + bin * out_bin);
+    correlate_slab(direction, weights, bin, in_spectra + bin * in_bin, out_spectra + bin * out_bin);
   });
   inverse_z(out_spectra, direction.out, direction.out_channels, direction.offset[2], out, parallel);
 }
@@ -259,7 +242,8 @@ void SpectralConv3d::forward(const ReadRows& in, const float* weights, const Row
 void SpectralConv3d::backward(const ReadRows& in, const ReadRows& out_gradient, const float* weights, int64_t events,
                               const ConvGradients& gradients, ConvWorkspace& workspace,
                               const Parallel& parallel) const {
-  const Direction direction = Direction::backwards(shape_, weights);
+  const Correlation direction = Correlation::backwards(shape_);
+  const std::vector<float> turned = turned_kernel(shape_, weights);
   const bool data_wanted = static_cast<bool>(gradients.in.place), weights_wanted = gradients.weights != nullptr;
   const int64_t bins = z_.plan.bins();
   const int64_t image_bin = spectrum_floats(shape_.in, shape_.in_channels),
@@ -275,10 +259,10 @@ void SpectralConv3d::backward(const ReadRows& in, const ReadRows& out_gradient, 
     const float* const spectra = gradient_spectra + bin * gradient_bin;
     float* const target = image_spectra + bin * image_bin;
     if (weights_wanted)
-      both_slabs(direction, bin, target, spectra, events, partials.data() + bin * partial,
+      both_slabs(direction, turned.data(), bin, target, spectra, events, partials.data() + bin * partial,
                  bin == 0 ? gradients.bias : nullptr, data_wanted ? target : nullptr);
     else
-      correlate_slab(direction, bin, spectra, target);
+      correlate_slab(direction, turned.data(), bin, spectra, target);
   });
   if (weights_wanted) sum_weight_gradient(partials, gradients.weights);
   if (data_wanted)
@@ -286,24 +270,25 @@ void SpectralConv3d::backward(const ReadRows& in, const ReadRows& out_gradient, 
 }
 
 /// All gradients of one bin; the data's only if `in_gradient` is not null, the bias's only if `bias` is not (bin 0).
-void SpectralConv3d::both_slabs(const Direction& backwards, int64_t bin, const float* image, const float* out_gradient,
-                                int64_t events, float* partial, float* bias, float* in_gradient) const {
-  const int64_t planes = backwards.planes(), step = frequency_step(planes, backwards.in_channels);
+void SpectralConv3d::both_slabs(const Correlation& backwards, const float* turned, int64_t bin, const float* image,
+                                const float* out_gradient, int64_t events, float* partial, float* bias,
+                                float* in_gradient) const {
+  const int64_t planes = slab_planes(backwards), step = frequency_step(planes, backwards.in_channels);
   float* const gradient_slab = thread_scratch(Scratch::kGradient, y_.plan.size * step);
   transform_slab(backwards, out_gradient, 0, planes, gradient_slab, step);
 
-  const Direction forwards = Direction::forwards(shape_, nullptr);
-  const int64_t image_step = frequency_step(forwards.planes(), shape_.in_channels);
+  const Correlation forwards = Correlation::forwards(shape_);
+  const int64_t image_step = frequency_step(slab_planes(forwards), shape_.in_channels);
   float* const image_slab = thread_scratch(Scratch::kWindow, y_.plan.size * image_step);
-  transform_slab(forwards, image, 0, forwards.planes(), image_slab, image_step);
+  transform_slab(forwards, image, 0, slab_planes(forwards), image_slab, image_step);
   weight_gradient_slab(image_slab, gradient_slab + backwards.offset[0] * backwards.in_channels * kComplexFloats, step,
                        events, partial);
   if (bias != nullptr) bias_gradient_slab(gradient_slab, backwards.offset[0], events, bias);
   if (in_gradient == nullptr) return;
-  const std::vector<float> weights = kernel_spectrum(backwards, bin);
+  const std::vector<float> spectrum = kernel_spectrum(backwards, turned, bin);
   const int64_t most = window_planes(backwards);
   for (int64_t x = 0; x < backwards.out[0]; x += most) {
-    correlate_window(backwards, weights.data(), gradient_slab + x * backwards.in_channels * kComplexFloats, step, x,
+    correlate_window(backwards, spectrum.data(), gradient_slab + x * backwards.in_channels * kComplexFloats, step, x,
                      std::min(most, backwards.out[0] - x), in_gradient);
   }
 }

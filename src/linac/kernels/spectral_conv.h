@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "linac/kernels/blocked_conv.h"
+#include "linac/kernels/correlation.h"
 #include "linac/kernels/spectral_kernels.h"
 
 namespace linac::kernels {
@@ -38,27 +39,27 @@ class SpectralConv3d final : public BlockedConv3d {
     std::vector<float> roots;  // [size][2]: exp(-2 pi i k / size)
     explicit Transform(int64_t size);
   };
-  struct Direction;  // a correlation: forwards, or backwards to the data
 
   void transform_z(const ReadRows& read, const Extent3& extent, int64_t channels, float* spectra,
                    const Parallel& parallel) const;
   void inverse_z(const float* spectra, const Extent3& extent, int64_t channels, int64_t offset, const RowSink& sink,
                  const Parallel& parallel) const;
-  void transform_slab(const Direction& direction, const float* spectra, int64_t first, int64_t planes, float* slab,
+  void transform_slab(const Correlation& direction, const float* spectra, int64_t first, int64_t planes, float* slab,
                       int64_t step) const;
-  void correlate_window(const Direction& direction, const float* weights, const float* window, int64_t window_step,
+  void correlate_window(const Correlation& direction, const float* weights, const float* window, int64_t window_step,
                         int64_t x, int64_t count, float* out) const;
-  int64_t window_planes(const Direction& direction) const;
-  void both_slabs(const Direction& backwards, int64_t bin, const float* image, const float* out_gradient,
-                  int64_t events, float* partial, float* bias, float* in_gradient) const;
-  void correlate_slab(const Direction& direction, int64_t bin, const float* spectra, float* out) const;
+  int64_t window_planes(const Correlation& direction) const;
+  void both_slabs(const Correlation& backwards, const float* turned, int64_t bin, const float* image,
+                  const float* out_gradient, int64_t events, float* partial, float* bias, float* in_gradient) const;
+  void correlate_slab(const Correlation& direction, const float* weights, int64_t bin, const float* spectra,
+                      float* out) const;
   void weight_gradient_slab(const float* image_slab, const float* gradient_slab, int64_t gradient_frequency,
                             int64_t events, float* partial) const;
   void sum_weight_gradient(const std::vector<float>& partials, float* weight_gradient) const;
   void bias_gradient_slab(const float* gradient_slab, int64_t first, int64_t events, float* bias) const;
   /// Of one bin along z.
   static int64_t spectrum_floats(const Extent3& extent, int64_t channels);
-  std::vector<float> kernel_spectrum(const Direction& direction, int64_t bin) const;
+  std::vector<float> kernel_spectrum(const Correlation& direction, const float* weights, int64_t bin) const;
 
   Conv3dShape shape_;
   const SpectralKernels& kernels_;

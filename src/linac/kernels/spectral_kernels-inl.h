@@ -100,6 +100,28 @@ void inverse_lines(const FftPlan& plan, int64_t lines, const float* in, const Co
 constexpr int64_t kComplexTileChannels = 4;
 constexpr int64_t kComplexTileRows[kComplexTileChannels + 1] = {0, 8, 5, 4, 3};
 
+template <int Rows, int Channels>
+inline __attribute__((always_inline)) void clear(Complex (&sums)[Rows][Channels]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+    for (int c = 0; c < Channels; ++c) sums[r][c] = {broadcast(0.0F), broadcast(0.0F)};
+  }
+}
+
+/// Channel by channel to `to`, `row` floats from one row to the next.
+template <int Rows, int Channels>
+inline __attribute__((always_inline)) void write(const Complex (&sums)[Rows][Channels], float* to, int64_t row) {
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+    for (int c = 0; c < Channels; ++c) {
+      float* const cell = to + r * row + c * kComplexFloats;
+      store(cell, sums[r][c].re), store(cell + 16, sums[r][c].im);
+    }
+  }
+}
+
 /// sums[.][c] += cells * conj(re + i im), the real factor first.
 template <int Rows, int Channels>
 inline __attribute__((always_inline)) void add_products(const Complex (&cells)[Rows], Vec re, Vec im,
@@ -128,11 +150,7 @@ void product_tile(const ProductTile& tile) {
   const int64_t row = tile.in_channels * kComplexFloats, block = tile.in_channels * tile.out_channels;
   for (int64_t lane = 0; lane < 16; lane += kLanes) {
     Complex sums[Rows][Channels];
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-      for (int c = 0; c < Channels; ++c) sums[r][c] = {broadcast(0.0F), broadcast(0.0F)};
-    }
+    clear(sums);
     const float* x = tile.in + lane;
     const float* w = tile.weights;
     for (int64_t kx = 0; kx < tile.kernel_x; ++kx, w += block) {
@@ -147,14 +165,7 @@ void product_tile(const ProductTile& tile) {
         }
       }
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-      for (int c = 0; c < Channels; ++c) {
-        float* const to = tile.out + (r * tile.out_channels + c) * kComplexFloats + lane;
-        store(to, sums[r][c].re), store(to + 16, sums[r][c].im);
-      }
-    }
+    write(sums, tile.out + lane, tile.out_channels * kComplexFloats);
   }
 }
 
@@ -170,11 +181,7 @@ template <int Rows, int Channels>
 void product_gradient_tile(const ProductGradientTile& tile) {
   for (int64_t lane = 0; lane < 16; lane += kLanes) {
     Complex sums[Rows][Channels];
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-      for (int c = 0; c < Channels; ++c) sums[r][c] = {broadcast(0.0F), broadcast(0.0F)};
-    }
+    clear(sums);
     const float* x = tile.in + lane;
     const float* g = tile.out_gradient + lane;
     for (int64_t i = 0; i < tile.cells; ++i, x += tile.in_step, g += tile.gradient_step) {
@@ -187,14 +194,7 @@ void product_gradient_tile(const ProductGradientTile& tile) {
         add_products(cells, re, im, sums, c);
       }
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-      for (int c = 0; c < Channels; ++c) {
-        float* const to = tile.sums + r * tile.sums_step + c * kComplexFloats + lane;
-        store(to, sums[r][c].re), store(to + 16, sums[r][c].im);
-      }
-    }
+    write(sums, tile.sums + lane, tile.sums_step);
   }
 }
 

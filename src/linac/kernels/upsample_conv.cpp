@@ -38,56 +38,56 @@ UpsampleConv3d::Planes UpsampleConv3d::gather(const ReadRows& read, const Extent
   return planes;
 }
 
-/// [(px, tx)][(py, ty)][(pz, tz)][in][out]: the sums of taps that fall into one input cell, axis by axis.
-std::vector<float> UpsampleConv3d::fold(const float* weights) const {
-  const int64_t pair = shape_.in_channels * shape_.out_channels;
-  std::vector<float> from(weights, weights + cells(shape_.kernel) * pair);
-  int64_t outer = 1, inner = shape_.kernel[1] * shape_.kernel[2] * pair;
-  for (size_t axis = 0; axis < 3; ++axis) {
-    const PhaseAxis& a = axes_[axis];
-    const int64_t pairs = a.pairs(a.up);
-    std::vector<float> to(static_cast<size_t>(outer * pairs * inner));
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t phase = 0; phase < a.up; ++phase) {
-        for (int64_t k = 0; k < a.kernel; ++k) {
-          const float* const source = from.data() + (o * a.kernel + k) * inner;
-          float* const target = to.data() + (o * pairs + a.pairs(phase) + (phase + k) / a.up) * inner;
-          for (int64_t i = 0; i < inner; ++i) target[i] += source[i];
-        }
+namespace {
+
+enum class Fold { kTapsToPairs, kPairsToTaps };
+
+/// One axis of [outer][tap][inner] to [outer][pair of phase and tap][inner], or the transposed map: a tap belongs to
+/// one pair of each phase.
+std::vector<float> fold_axis(const PhaseAxis& axis, Fold direction, int64_t outer, int64_t inner,
+                             const std::vector<float>& from) {
+  const int64_t pairs = axis.pairs(axis.up);
+  const bool folds = direction == Fold::kTapsToPairs;
+  std::vector<float> to(static_cast<size_t>(outer * (folds ? pairs : axis.kernel) * inner));
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t phase = 0; phase < axis.up; ++phase) {
+      for (int64_t k = 0; k < axis.kernel; ++k) {
+        const int64_t tap = (o * axis.kernel + k) * inner,
+                      pair = (o * pairs + axis.pairs(phase) + (phase + k) / axis.up) * inner;
+        const float* const source = from.data() + (folds ? tap : pair);
+        float* const target = to.data() + (folds ? pair : tap);
+        for (int64_t i = 0; i < inner; ++i) target[i] += source[i];
       }
     }
-    from = std::move(to);
-    outer *= pairs;
-    inner /= axis < 2 ? shape_.kernel[axis + 1] : 1;
   }
-  return from;
+  return to;
+}
+
+}  // namespace
+
+/// [(px, tx)][(py, ty)][(pz, tz)][in][out]: the sums of taps that fall into one input cell, axis by axis.
+std::vector<float> UpsampleConv3d::fold(const float* weights) const {
+  const int64_t channels = shape_.in_channels * shape_.out_channels;
+  std::vector<float> values(weights, weights + cells(shape_.kernel) * channels);
+  int64_t outer = 1, inner = cells(shape_.kernel) * channels;
+  for (const PhaseAxis& axis : axes_) {
+    inner /= axis.kernel;
+    values = fold_axis(axis, Fold::kTapsToPairs, outer, inner, values);
+    outer *= axis.pairs(axis.up);
+  }
+  return values;
 }
 
 /// The gradient's way back: a tap is part of as many sums as there are phases.
 void UpsampleConv3d::unfold(const std::vector<float>& folded, float* weight_gradient) const {
-  const int64_t pair = shape_.in_channels * shape_.out_channels;
-  std::vector<float> from = folded;
-  const int64_t y_pairs = axes_[1].pairs(axes_[1].up), z_pairs = axes_[2].pairs(axes_[2].up);
-  int64_t outer = 1, inner = y_pairs * z_pairs * pair;
-  const std::array<int64_t, 3> next{y_pairs, z_pairs, 1};
-  for (size_t axis = 0; axis < 3; ++axis) {
-    const PhaseAxis& a = axes_[axis];
-    const int64_t pairs = a.pairs(a.up);
-    std::vector<float> to(static_cast<size_t>(outer * a.kernel * inner));
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t phase = 0; phase < a.up; ++phase) {
-        for (int64_t k = 0; k < a.kernel; ++k) {
-          const float* const source = from.data() + (o * pairs + a.pairs(phase) + (phase + k) / a.up) * inner;
-          float* const target = to.data() + (o * a.kernel + k) * inner;
-          for (int64_t i = 0; i < inner; ++i) target[i] += source[i];
-        }
-      }
-    }
-    from = std::move(to);
-    outer *= a.kernel;
-    inner /= next[axis];
+  std::vector<float> values = folded;
+  int64_t outer = 1, inner = static_cast<int64_t>(folded.size());
+  for (const PhaseAxis& axis : axes_) {
+    inner /= axis.pairs(axis.up);
+    values = fold_axis(axis, Fold::kPairsToTaps, outer, inner, values);
+    outer *= axis.kernel;
   }
-  std::copy(from.begin(), from.end(), weight_gradient);
+  std::copy(values.begin(), values.end(), weight_gradient);
 }
 
 /// The phase's output cells as a convolution of the small image.

@@ -127,7 +127,7 @@ struct ConvChain::Buffers {
   struct Kept {
     Blocks r;                                  // act(conv + bias)
     std::vector<std::vector<uint16_t>> masks;  // [block][x, y, channel, z]: a bit an event
-    std::vector<double> mean, inverse;         // of batch normalisation, inverse of the deviation
+    std::vector<double> mean, variance;        // of batch normalisation
     std::vector<float> mean_f, scale, shift;   // the same as the rows are transformed
     std::vector<std::vector<double>> sums;     // [block][x, channel, 2, lane]
   };
@@ -170,8 +170,7 @@ struct ConvChain::Assembly {
 
  private:
   void add_conv(const graph::Node& layer) {
-    if (layer.attributes.value("padding", "valid") == "same")
-      padding = graph::same_padding(graph::extent3(layer, "kernel_size"));
+    if (padding_name.empty()) padding = graph::own_padding(layer);
     kernels::Conv3dShape conv{};
     conv.in = cells_of(shape), conv.in_channels = shape[3];
     conv.kernel = graph::extent3(layer, "kernel_size"), conv.out_channels = layer.output[3];
@@ -392,10 +391,14 @@ struct ConvChain::Pass {
     if (stage(s).normalized()) set_moments(s);
   }
 
+  double inverse_deviation(size_t s, size_t channel) const {
+    return 1 / std::sqrt(kept(s).variance[channel] + stage(s).epsilon);
+  }
+
   void set_moments(size_t s) const {
     const auto channels = static_cast<size_t>(stage(s).out.channels);
     Buffers::Kept& state = kept(s);
-    state.mean.resize(channels), state.inverse.resize(channels);
+    state.mean.resize(channels), state.variance.resize(channels);
     state.mean_f.resize(channels), state.scale.resize(channels), state.shift.resize(channels);
     const auto totals = training ? total(s) : std::vector<std::array<double, 2>>(channels);
     for (size_t c = 0; c < channels; ++c) {
@@ -406,9 +409,9 @@ struct ConvChain::Pass {
         variance = weight(stage(s).moving_mean + 1)[c];
       }
       state.mean[c] = mean;
-      state.inverse[c] = 1 / std::sqrt(variance + stage(s).epsilon);
+      state.variance[c] = variance;
       state.mean_f[c] = static_cast<float>(mean);
-      state.scale[c] = static_cast<float>(weight(stage(s).gamma, c, 1) * state.inverse[c]);
+      state.scale[c] = static_cast<float>(weight(stage(s).gamma, c, 1) * inverse_deviation(s, c));
       state.shift[c] = weight(stage(s).beta, c, 0);
     }
   }
@@ -576,7 +579,7 @@ struct ConvChain::Pass {
     factors.gamma = at::empty({stage(s).out.channels}, at::kFloat);
     factors.beta = at::empty({stage(s).out.channels}, at::kFloat);
     for (size_t c = 0; c < totals.size(); ++c) {
-      const double inverse = kept(s).inverse[c], scale = weight(stage(s).gamma, c, 1) * inverse;
+      const double inverse = inverse_deviation(s, c), scale = weight(stage(s).gamma, c, 1) * inverse;
       factors.of_y.push_back(static_cast<float>(scale));
       factors.of_r.push_back(static_cast<float>(-scale * inverse * inverse * totals[c][1] / count(s)));
       factors.offset.push_back(static_cast<float>(-scale * totals[c][0] / count(s)));
@@ -680,12 +683,9 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
   size_t next = 0;
   for (size_t s = 0; s < stages_.size(); ++s) {
     if (stages_[s].normalized() && !call.statistics.empty()) {
-      const auto totals = pass->total(s);
-      for (size_t c = 0; c < totals.size(); ++c) {
-        const double mean = totals[c][0] / pass->count(s);
-        call.statistics[next][c] = static_cast<float>(mean);
-        call.statistics[next + 1][c] = static_cast<float>(std::max(0.0, totals[c][1] / pass->count(s) - mean * mean));
-      }
+      const auto& state = pass->kept(s);
+      std::copy(state.mean.begin(), state.mean.end(), call.statistics[next].begin());
+      std::copy(state.variance.begin(), state.variance.end(), call.statistics[next + 1].begin());
       next += 2;
     }
     if (stages_[s].dropped() && call.options.dropout_masks != nullptr)

@@ -62,10 +62,7 @@ std::vector<int64_t> pad_list(const std::array<std::array<int64_t, 2>, 3>& paddi
 }
 
 at::Tensor conv3d(const LayerCall& call) {
-  std::array<std::array<int64_t, 2>, 3> padding{};
-  if (call.node.attributes.value("padding", "valid") == "same") {
-    padding = graph::same_padding(graph::extent3(call.node, "kernel_size"));
-  }
+  const auto padding = graph::own_padding(call.node);
   const at::Tensor& x = call.inputs[0];
   if (call.kernels == Kernels::kLinac && cuda_conv3d_possible(x, call.weights[0], padding)) {
     return activate_rest(call.node, cuda_conv3d(x, call.weights[0], bias_of(call), padding, negative_slope(call.node)));

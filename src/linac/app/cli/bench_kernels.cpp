@@ -11,6 +11,7 @@
 #include "linac/base/aligned.h"
 #include "linac/base/rng.h"
 #include "linac/graph/layers.h"
+#include "linac/graph/passes/fold_upsample.h"
 #include "linac/kernels/blocked_conv.h"
 #include "linac/kernels/blocked_image.h"
 #include "linac/kernels/peak.h"
@@ -55,38 +56,27 @@ kernels::Extent3 cells_of(const graph::Shape& shape) {
   return {shape[0], shape[1], shape[2]};
 }
 
-Layer upsampled(const graph::Graph& graph, const graph::Node& conv, const graph::Node& up) {
-  const graph::Shape& in = graph.nodes[static_cast<size_t>(up.inputs.at(0))].output;
-  const kernels::UpsampleShape shape{cells_of(in), in[3], graph::extent3(up, "size"),
+Layer upsampled(const graph::Graph& graph, const graph::Node& conv, const graph::Shape& in, double gflop) {
+  const kernels::UpsampleShape shape{cells_of(in), in[3], graph::extent3(conv, "size"),
                                      graph::extent3(conv, "kernel_size"), conv.output[3]};
-  double products = 1;
-  for (size_t i = 0; i < 3; ++i) {
-    const kernels::PhaseAxis axis{shape.in[i], shape.up[i], shape.kernel[i]};
-    int64_t taps = 0;
-    for (int64_t phase = 0; phase < axis.up; ++phase) taps += axis.taps(phase) * axis.count(phase);
-    products *= static_cast<double>(taps);
-  }
   return {title(graph, conv, in[3]),
           {shape.in, in[3]},
           {shape.out(), shape.out_channels},
           kernels::cells(shape.kernel) * in[3] * shape.out_channels,
-          2e-9 * kEvents * products * static_cast<double>(in[3] * shape.out_channels),
+          gflop,
           {{"folded", true, std::make_shared<kernels::UpsampleConv3d>(shape)}}};
 }
 
-Layer plain(const graph::Graph& graph, const graph::Node& conv, const graph::Node& source, bool all) {
+Layer plain(const graph::Graph& graph, const graph::Node& conv, const graph::Node& source, double gflop, bool all) {
   const bool padded = source.op == "ZeroPadding3D";
   const graph::Shape& in = padded ? graph.nodes[static_cast<size_t>(source.inputs.at(0))].output : source.output;
   kernels::Conv3dShape shape{};
   shape.in = cells_of(in), shape.in_channels = in[3];
   shape.kernel = graph::extent3(conv, "kernel_size"), shape.out_channels = conv.output[3];
-  std::array<std::array<int64_t, 2>, 3> padding{};
-  if (padded) padding = graph::zero_padding(source);
-  if (conv.attributes.value("padding", "valid") == "same") padding = graph::same_padding(shape.kernel);
+  const auto padding = padded ? graph::zero_padding(source) : graph::own_padding(conv);
   for (size_t i = 0; i < 3; ++i) shape.before[i] = padding[i][0], shape.behind[i] = padding[i][1];
-  Layer layer{title(graph, conv, in[3]),         {shape.in, in[3]},
-              {shape.out(), shape.out_channels}, shape.weights(),
-              1e-9 * kEvents * shape.flop(),     {}};
+  Layer layer{
+      title(graph, conv, in[3]), {shape.in, in[3]}, {shape.out(), shape.out_channels}, shape.weights(), gflop, {}};
   for (const ConvMethod method : {ConvMethod::kDirect, ConvMethod::kSpectral}) {
     const bool chosen = method == kernels::choose_method(shape);
     const bool possible = method == ConvMethod::kDirect || kernels::SpectralConv3d::possible(shape);
@@ -97,11 +87,15 @@ Layer plain(const graph::Graph& graph, const graph::Node& conv, const graph::Nod
 
 std::vector<Layer> layers(bool all) {
   std::vector<Layer> found;
-  for (const graph::Graph& graph : {models::threedgan::generator(256), models::threedgan::discriminator(0.85)}) {
-    for (const graph::Node& node : graph.nodes) {
-      if (node.op != "Conv3D") continue;
+  for (const graph::Graph& graph :
+       {graph::fold_upsample(models::threedgan::generator(256)), models::threedgan::discriminator(0.85)}) {
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const graph::Node& node = graph.nodes[i];
+      if (node.op != "Conv3D" && node.op != "UpsampleConv3D") continue;
       const graph::Node& source = graph.nodes[static_cast<size_t>(node.inputs.at(0))];
-      found.push_back(source.op == "UpSampling3D" ? upsampled(graph, node, source) : plain(graph, node, source, all));
+      const double gflop = 1e-9 * kEvents * graph::forward_flop(graph, static_cast<int>(i));
+      found.push_back(node.op == "UpsampleConv3D" ? upsampled(graph, node, source.output, gflop)
+                                                  : plain(graph, node, source, gflop, all));
     }
   }
   return found;
