@@ -15,6 +15,11 @@
 #include "linac/kernels/row_kernels.h"
 #include "linac/nn/layers.h"
 
+namespace linac {
+template <class T>
+class Lender;
+}
+
 namespace linac::nn {
 
 /// A stage as `linac check --explain` shows it.
@@ -24,6 +29,9 @@ struct StageReport {
   double flop = 0;     // of the convolution by the direct algorithm, forward, an event
   graph::Shape output;
 };
+
+struct ChainPlan;
+struct ChainBuffers;
 
 class ConvChain {
  public:
@@ -37,20 +45,8 @@ class ConvChain {
   std::vector<StageReport> report() const;
 
  private:
-  friend struct ChainBackward;
-  struct Stage;
-  struct Assembly;
-  struct Buffers;
-  struct Pass;
-
-  std::shared_ptr<Buffers> borrow(int64_t events, bool training) const;
-
-  graph::Shape input_, output_;
-  kernels::Storage storage_;
-  std::vector<Stage> stages_;
-  graph::Shape pool_;  // empty: none
-  struct Store;
-  std::shared_ptr<Store> store_;
+  std::shared_ptr<const ChainPlan> plan_;
+  std::shared_ptr<Lender<ChainBuffers>> buffers_;
 };
 
 }  // namespace linac::nn
