@@ -10,13 +10,20 @@
 namespace linac::kernels {
 namespace {
 
-// Output planes computed one after the other, which share the input planes that they hold; runs are the unit of
-// parallel work and of a weight gradient's partial sums, so their length is part of the numerics.
-constexpr int64_t kRunPlanes = 10;
+// Output planes computed one after the other, which share the input planes that they hold. Runs are the unit of
+// parallel work, so they are of about the same length, and of a weight gradient's partial sums, so their number is part
+// of the numerics.
+class Runs {
+ public:
+  explicit Runs(int64_t planes) : planes_(planes), count_((planes + kLongest - 1) / kLongest) {}
+  int64_t count() const { return count_; }
+  int64_t begin(int64_t run) const { return run * planes_ / count_; }
+  int64_t end(int64_t run) const { return begin(run + 1); }
 
-int64_t runs(int64_t planes) {
-  return (planes + kRunPlanes - 1) / kRunPlanes;
-}
+ private:
+  static constexpr int64_t kLongest = 9;
+  int64_t planes_, count_;
+};
 
 PlaneShape plane_shape(const Correlation& correlation) {
   const auto& [in, kernel, out, offset, in_channels, out_channels] = correlation;
@@ -90,10 +97,10 @@ void correlate(const Correlation& correlation, const ReadRows& read, const float
   const PlaneShape shape = plane_shape(correlation);
   AlignedFloats packed(static_cast<size_t>(shape.taps() * shape.out_channels));
   kernels.pack_weights(shape, weights, packed.data());
-  parallel(runs(correlation.out[0]), [&](int64_t run) {
+  const Runs runs(correlation.out[0]);
+  parallel(runs.count(), [&](int64_t run) {
     InputPlanes planes(correlation, shape, read);
-    const int64_t end = std::min(correlation.out[0], (run + 1) * kRunPlanes);
-    for (int64_t x = run * kRunPlanes; x < end; ++x) {
+    for (int64_t x = runs.begin(run); x < runs.end(run); ++x) {
       float* const out = sink.place(x, 0, shape.out_y);
       kernels.forward(shape, planes.window(x), packed.data(), out, Sums::kOverwrite);
       if (sink.finish) sink.finish(x, 0, shape.out_y, out);
@@ -101,13 +108,13 @@ void correlate(const Correlation& correlation, const ReadRows& read, const float
   });
 }
 
+}  // namespace
+
 float sum_of_lanes(const float* lanes, int64_t events) {
   float sum = lanes[0];
   for (int64_t event = 1; event < events; ++event) sum += lanes[event];
   return sum;
 }
-
-}  // namespace
 
 void add_bias_lanes(const double* sums, int64_t channels, int64_t events, float* bias) {
   for (int64_t c = 0; c < channels; ++c) {
@@ -141,14 +148,14 @@ void DirectConv3d::backward_weights(const ReadRows& in, const ReadRows& out_grad
   const PlaneKernels& kernels = plane_kernels(isa_);
   const PlaneShape shape = plane_shape(correlation);
   const RowShape plane{shape.out_y, shape.out_channels, shape.out_z};
-  const int64_t count = runs(correlation.out[0]), weight_lanes = shape_.weights() * kBlockEvents,
+  const Runs runs(correlation.out[0]);
+  const int64_t count = runs.count(), weight_lanes = shape_.weights() * kBlockEvents,
                 bias_lanes = shape.out_channels * 2 * kBlockEvents;
   AlignedFloats weight_sums(static_cast<size_t>(count * weight_lanes));
   std::vector<double> bias_sums(static_cast<size_t>(count * bias_lanes));
   parallel(count, [&](int64_t run) {
     InputPlanes planes(correlation, shape, in);
-    const int64_t end = std::min(correlation.out[0], (run + 1) * kRunPlanes);
-    for (int64_t x = run * kRunPlanes; x < end; ++x) {
+    for (int64_t x = runs.begin(run); x < runs.end(run); ++x) {
       const float* const gradient = out_gradient(x, 0, shape.out_y, thread_scratch(Scratch::kPlane, plane.floats()));
       kernels.backward_weights(shape, planes.window(x), gradient, weight_sums.data() + run * weight_lanes);
       if (gradients.bias != nullptr) row_kernels(isa_).add_cells(plane, gradient, bias_sums.data() + run * bias_lanes);

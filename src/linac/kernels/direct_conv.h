@@ -25,6 +25,7 @@ class DirectConv3d final : public BlockedConv3d {
   Isa isa_;
 };
 
+float sum_of_lanes(const float* lanes, int64_t events);
 /// bias[c] = sum over the first `events` lanes of sums[c][.][lane], the first of a pair of sums of row_kernels.h.
 void add_bias_lanes(const double* sums, int64_t channels, int64_t events, float* bias);
 

@@ -1,12 +1,19 @@
 #include "linac/kernels/upsample_conv.h"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 
 #include "linac/base/error.h"
 #include "linac/kernels/direct_conv.h"
 #include "linac/kernels/row_kernels.h"
 
 namespace linac::kernels {
+namespace {
+
+constexpr int64_t kPiecesOfPhase = 2;  // pieces of work of a phase along x, for the threads; part of the numerics
+
+}  // namespace
 
 Extent3 UpsampleShape::out() const {
   Extent3 extent;
@@ -25,6 +32,14 @@ UpsampleConv3d::UpsampleConv3d(const UpsampleShape& shape, Isa isa) : shape_(sha
   for (size_t i = 0; i < 3; ++i) {
     axes_[i] = {shape.in[i], shape.up[i], shape.kernel[i]};
     LINAC_CHECK(shape.in[i] > 0 && shape.up[i] > 0 && shape.kernel[i] > 0 && axes_[i].out() > 0);
+  }
+  for (const auto& y : alike(axes_[1])) {
+    for (const auto& z : alike(axes_[2])) {
+      PhaseGroup group{y, z, {}, phase_floats_};
+      group.shape = turned_shape(group);
+      phase_floats_ += group.shape.in_plane();
+      groups_.push_back(std::move(group));
+    }
   }
 }
 
@@ -124,102 +139,183 @@ void UpsampleConv3d::forward(const ReadRows& in, const float* weights, const Row
   const Planes planes = gather(in, shape_.in, shape_.in_channels, workspace.in, parallel);
   const std::vector<float> folded = fold(weights);
   const Extent3 extent = shape_.out(), up = shape_.up;
+  std::vector<AlignedFloats> packed(static_cast<size_t>(up[0]));
   parallel(up[0], [&](int64_t px) {
-    AlignedFloats packed;
+    AlignedFloats& of_px = packed[static_cast<size_t>(px)];
+    for (int64_t py = 0; py < up[1]; ++py) {
+      for (int64_t pz = 0; pz < up[2]; ++pz) {
+        const std::vector<float> kernel = phase_kernel(folded, px, py, pz);
+        of_px.resize(of_px.size() + kernel.size());
+        kernels.pack_weights(phase_shape(px, py, pz), kernel.data(), of_px.data() + of_px.size() - kernel.size());
+      }
+    }
+  });
+  parallel(extent[0], [&](int64_t x) {
+    const int64_t px = x % up[0];
+    float* const plane = out.place(x, 0, extent[1]);
+    const float* next = packed[static_cast<size_t>(px)].data();
     for (int64_t py = 0; py < up[1]; ++py) {
       for (int64_t pz = 0; pz < up[2]; ++pz) {
         const PlaneShape shape = phase_shape(px, py, pz);
-        const std::vector<float> kernel = phase_kernel(folded, px, py, pz);
-        packed.resize(packed.size() + kernel.size());
-        kernels.pack_weights(shape, kernel.data(), packed.data() + packed.size() - kernel.size());
-      }
-    }
-    for (int64_t x = px; x < extent[0]; x += up[0]) {
-      float* const plane = out.place(x, 0, extent[1]);
-      const float* next = packed.data();
-      for (int64_t py = 0; py < up[1]; ++py) {
-        for (int64_t pz = 0; pz < up[2]; ++pz) {
-          const PlaneShape shape = phase_shape(px, py, pz);
-          if (shape.out_y > 0 && shape.out_z > 0) {
-            kernels.forward(shape, planes.data() + x / up[0], next,
-                            plane + py * (shape.out_row / up[1]) + pz * kBlockEvents, Sums::kOverwrite);
-          }
-          next += shape.taps() * shape.out_channels;
+        if (shape.out_y > 0 && shape.out_z > 0) {
+          kernels.forward(shape, planes.data() + x / up[0], next,
+                          plane + py * (shape.out_row / up[1]) + pz * kBlockEvents, Sums::kOverwrite);
         }
+        next += shape.taps() * shape.out_channels;
       }
-      if (out.finish) out.finish(x, 0, extent[1], plane);
     }
+    if (out.finish) out.finish(x, 0, extent[1], plane);
   });
 }
 
+/// A piece of work is some output planes of one phase along x: each is read and split into its other phases, which stay
+/// in the L2 cache while both gradients use them.
 void UpsampleConv3d::backward(const ReadRows& in, const ReadRows& out_gradient, const float* weights, int64_t events,
                               const ConvGradients& gradients, ConvWorkspace& workspace,
                               const Parallel& parallel) const {
-  const Planes gradient = gather(out_gradient, shape_.out(), shape_.out_channels, workspace.out, parallel);
-  if (gradients.weights != nullptr) {
-    const Planes planes = gather(in, shape_.in, shape_.in_channels, workspace.in, parallel);
-    backward_weights(planes, gradient, events, gradients, parallel);
+  const bool data_wanted = static_cast<bool>(gradients.in.place), weights_wanted = gradients.weights != nullptr;
+  const Planes planes = weights_wanted ? gather(in, shape_.in, shape_.in_channels, workspace.in, parallel) : Planes();
+  const std::vector<AlignedFloats> turned =
+      data_wanted ? turned_kernels(weights, parallel) : std::vector<AlignedFloats>();
+  const Extent3 extent = shape_.out();
+  const RowShape row{1, shape_.out_channels, extent[2]};
+  const int64_t pieces = shape_.up[0] * kPiecesOfPhase, bias_lanes = shape_.out_channels * 2 * kBlockEvents,
+                image = cells(shape_.in) * shape_.in_channels * kBlockEvents;
+  std::vector<double> bias_sums(static_cast<size_t>(pieces * bias_lanes));
+  std::vector<std::vector<float>> weight_sums(static_cast<size_t>(pieces));
+  float* const images = grown(workspace.out, data_wanted ? pieces * image : 0);
+  if (data_wanted) std::fill_n(images, pieces * image, 0.0F);
+  parallel(pieces, [&](int64_t piece) {
+    const int64_t px = piece / kPiecesOfPhase, part = piece % kPiecesOfPhase, count = axes_[0].count(px);
+    float* const phases = thread_scratch(Scratch::kPlane, phase_floats_);
+    float* const scratch = thread_scratch(Scratch::kRows, row.floats());
+    float* const sums = thread_scratch(Scratch::kSums, weights_wanted ? sum_lanes(px) : 0);
+    std::fill_n(sums, weights_wanted ? sum_lanes(px) : 0, 0.0F);
+    for (int64_t q = part * count / kPiecesOfPhase; q < (part + 1) * count / kPiecesOfPhase; ++q) {
+      for (int64_t y = 0; y < extent[1]; ++y) {
+        const float* const cells = out_gradient(q * shape_.up[0] + px, y, 1, scratch);
+        if (gradients.bias != nullptr) row_kernels(isa_).add_cells(row, cells, bias_sums.data() + piece * bias_lanes);
+        split_row(cells, y, phases);
+      }
+      if (weights_wanted) add_weight_products(px, planes.data() + q, phases, sums);
+      if (data_wanted) add_data_gradient(px, q, phases, turned, images + piece * image);
+    }
+    if (weights_wanted) weight_sums[static_cast<size_t>(piece)] = sum_over_events(px, sums, events);
+  });
+  if (weights_wanted) join_weight_sums(weight_sums, gradients.weights);
+  if (gradients.bias != nullptr) {
+    for (int64_t i = bias_lanes; i < pieces * bias_lanes; ++i)
+      bias_sums[static_cast<size_t>(i % bias_lanes)] += bias_sums[static_cast<size_t>(i)];
+    add_bias_lanes(bias_sums.data(), shape_.out_channels, events, gradients.bias);
   }
-  if (gradients.in.place) backward_data(gradient, weights, gradients.in, parallel);
+  if (data_wanted) join_images(images, pieces, gradients.in, parallel);
 }
 
-void UpsampleConv3d::backward_weights(const Planes& in, const Planes& gradient, int64_t events,
-                                      const ConvGradients& gradients, const Parallel& parallel) const {
-  const PlaneKernels& kernels = plane_kernels(isa_);
-  const Extent3 extent = shape_.out(), up = shape_.up;
-  const int64_t pair = shape_.in_channels * shape_.out_channels;
-  const int64_t y_pairs = axes_[1].pairs(up[1]), z_pairs = axes_[2].pairs(up[2]);
-  const RowShape rows{extent[1], shape_.out_channels, extent[2]};
-  std::vector<float> folded(static_cast<size_t>(axes_[0].pairs(up[0]) * y_pairs * z_pairs * pair));
-  std::vector<double> bias_sums(static_cast<size_t>(up[0] * shape_.out_channels * 32));
-  parallel(up[0], [&](int64_t px) {
-    const int64_t taps_x = axes_[0].taps(px), lanes = taps_x * y_pairs * z_pairs * pair * kBlockEvents;
-    float* const sums = thread_scratch(Scratch::kSums, lanes);
-    std::fill_n(sums, lanes, 0.0F);
-    double* const bias = bias_sums.data() + px * shape_.out_channels * 32;
-    for (int64_t x = px; x < extent[0]; x += up[0]) {
-      const float* const plane = gradient[static_cast<size_t>(x)];
-      if (gradients.bias != nullptr) row_kernels(isa_).add_cells(rows, plane, bias);
-      float* next = sums;
-      for (int64_t py = 0; py < up[1]; ++py) {
-        for (int64_t pz = 0; pz < up[2]; ++pz) {
-          const PlaneShape shape = phase_shape(px, py, pz);
-          if (shape.out_y > 0 && shape.out_z > 0) {
-            kernels.backward_weights(shape, in.data() + x / up[0],
-                                     plane + py * (shape.out_row / up[1]) + pz * kBlockEvents, next);
-          }
-          next += shape.taps() * shape.out_channels * kBlockEvents;
-        }
+/// Row y of an output plane to its places in the plane split into phases, lines padded with zeros.
+void UpsampleConv3d::split_row(const float* row, int64_t y, float* phases) const {
+  const int64_t line = shape_.out()[2] * kBlockEvents;
+  for (const PhaseGroup& group : groups_) {
+    const auto phase = std::find(group.y.begin(), group.y.end(), y % shape_.up[1]);
+    if (phase == group.y.end()) continue;
+    const PlaneShape& shape = group.shape;
+    const int64_t channel = (phase - group.y.begin()) * static_cast<int64_t>(group.z.size()) * shape_.out_channels;
+    float* to = phases + group.offset + y / shape_.up[1] * shape.in_row() + channel * shape.in_line();
+    for (const int64_t pz : group.z) {
+      for (int64_t c = 0; c < shape_.out_channels; ++c, to += shape.in_line()) {
+        const float* const from = row + c * line + pz * kBlockEvents;
+        std::fill_n(to, shape.z_begin * kBlockEvents, 0.0F);
+        for (int64_t z = shape.z_begin; z < shape.z_end; ++z)
+          std::memcpy(to + z * kBlockEvents, from + (z - shape.z_begin) * shape_.up[2] * kBlockEvents,
+                      kBlockEvents * sizeof(float));
+        std::fill_n(to + shape.z_end * kBlockEvents, (shape.in_cells - shape.z_end) * kBlockEvents, 0.0F);
       }
     }
-    // Each phase's [tx][ty][in][tz][out][16] -> its place in `folded`.
-    const float* from = sums;
-    for (int64_t py = 0; py < up[1]; ++py) {
-      for (int64_t pz = 0; pz < up[2]; ++pz) {
-        const PlaneShape shape = phase_shape(px, py, pz);
-        for (int64_t tap = 0; tap < shape.kernel_x * shape.kernel_y; ++tap) {
-          const int64_t row =
-              (axes_[0].pairs(px) + tap / shape.kernel_y) * y_pairs + axes_[1].pairs(py) + tap % shape.kernel_y;
-          for (int64_t ci = 0; ci < shape.in_channels; ++ci) {
-            for (int64_t tz = 0; tz < shape.kernel_z; ++tz) {
-              float* const to = folded.data() + ((row * z_pairs + axes_[2].pairs(pz) + tz) * shape.in_channels + ci) *
-                                                    shape.out_channels;
-              for (int64_t c = 0; c < shape.out_channels; ++c, from += kBlockEvents) {
-                for (int64_t event = 0; event < events; ++event) to[c] += from[event];
-              }
-            }
-          }
-        }
-      }
-    }
-  });
-  unfold(folded, gradients.weights);
-  if (gradients.bias == nullptr) return;
-  for (int64_t px = 1; px < up[0]; ++px) {
-    for (int64_t i = 0; i < shape_.out_channels * 32; ++i)
-      bias_sums[static_cast<size_t>(i)] += bias_sums[static_cast<size_t>(px * shape_.out_channels * 32 + i)];
   }
-  add_bias_lanes(bias_sums.data(), shape_.out_channels, events, gradients.bias);
+}
+
+/// Lanes of the sums of all pairs of phase and tap along y and z, for the taps along x of one phase.
+int64_t UpsampleConv3d::sum_lanes(int64_t px) const {
+  return axes_[0].taps(px) * axes_[1].pairs(shape_.up[1]) * axes_[2].pairs(shape_.up[2]) * shape_.in_channels *
+         shape_.out_channels * kBlockEvents;
+}
+
+/// sums += image * gradient, phase by phase in the order of the groups: [tx][ty][in][tz][out][16] each.
+void UpsampleConv3d::add_weight_products(int64_t px, const float* const* in, const float* phases, float* sums) const {
+  for (const PhaseGroup& group : groups_) {
+    const float* gradient = phases + group.offset + group.shape.z_begin * kBlockEvents;
+    for (const int64_t py : group.y) {
+      for (const int64_t pz : group.z) {
+        PlaneShape shape = phase_shape(px, py, pz);
+        shape.out_cell = kBlockEvents, shape.out_line = group.shape.in_line(), shape.out_row = group.shape.in_row();
+        plane_kernels(isa_).backward_weights(shape, in, gradient, sums);
+        gradient += shape.out_channels * shape.out_line;
+        sums += shape.taps() * shape.out_channels * kBlockEvents;
+      }
+    }
+  }
+}
+
+/// [tx][(py, ty)][(pz, tz)][in][out]
+std::vector<float> UpsampleConv3d::sum_over_events(int64_t px, const float* sums, int64_t events) const {
+  const int64_t y_pairs = axes_[1].pairs(shape_.up[1]), z_pairs = axes_[2].pairs(shape_.up[2]);
+  std::vector<float> totals(static_cast<size_t>(sum_lanes(px) / kBlockEvents));
+  const auto sum = [&](const PlaneShape& shape, int64_t py, int64_t pz) {
+    for (int64_t tap = 0; tap < shape.kernel_x * shape.kernel_y; ++tap) {
+      const int64_t row = tap / shape.kernel_y * y_pairs + axes_[1].pairs(py) + tap % shape.kernel_y;
+      for (int64_t ci = 0; ci < shape.in_channels; ++ci) {
+        for (int64_t tz = 0; tz < shape.kernel_z; ++tz) {
+          float* const to =
+              totals.data() + ((row * z_pairs + axes_[2].pairs(pz) + tz) * shape.in_channels + ci) * shape.out_channels;
+          for (int64_t c = 0; c < shape.out_channels; ++c, sums += kBlockEvents) to[c] = sum_of_lanes(sums, events);
+        }
+      }
+    }
+  };
+  for (const PhaseGroup& group : groups_) {
+    for (const int64_t py : group.y) {
+      for (const int64_t pz : group.z) sum(phase_shape(px, py, pz), py, pz);
+    }
+  }
+  return totals;
+}
+
+/// The pieces' sums, in their order, and the way back to the kernel's taps.
+void UpsampleConv3d::join_weight_sums(const std::vector<std::vector<float>>& pieces, float* weight_gradient) const {
+  std::vector<float> folded;
+  for (auto piece = pieces.begin(); piece != pieces.end(); piece += kPiecesOfPhase) {
+    std::vector<float> of_phase = *piece;
+    for (int64_t part = 1; part < kPiecesOfPhase; ++part)
+      std::transform(of_phase.begin(), of_phase.end(), piece[part].begin(), of_phase.begin(), std::plus<>());
+    folded.insert(folded.end(), of_phase.begin(), of_phase.end());
+  }
+  unfold(folded, weight_gradient);
+}
+
+/// What one output plane, split into phases, adds to the planes of the image's gradient.
+void UpsampleConv3d::add_data_gradient(int64_t px, int64_t q, const float* phases,
+                                       const std::vector<AlignedFloats>& turned, float* image) const {
+  const int64_t plane = shape_.in[1] * shape_.in_channels * shape_.in[2] * kBlockEvents;
+  for (int64_t tx = 0; tx < axes_[0].taps(px); ++tx) {
+    const auto* kernel = &turned[static_cast<size_t>(axes_[0].pairs(px) + tx) * groups_.size()];
+    for (const PhaseGroup& group : groups_) {
+      const float* const cells = phases + group.offset;
+      plane_kernels(isa_).forward(group.shape, &cells, (kernel++)->data(), image + (q + tx) * plane, Sums::kAdd);
+    }
+  }
+}
+
+/// The sum of the pieces' images, in their order.
+void UpsampleConv3d::join_images(const float* images, int64_t pieces, const RowSink& sink,
+                                 const Parallel& parallel) const {
+  const int64_t plane = shape_.in[1] * shape_.in_channels * shape_.in[2] * kBlockEvents;
+  parallel(shape_.in[0], [&](int64_t x) {
+    float* const rows = sink.place(x, 0, shape_.in[1]);
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      const float* const from = images + (piece * shape_.in[0] + x) * plane;
+      for (int64_t i = 0; i < plane; ++i) rows[i] = piece == 0 ? from[i] : rows[i] + from[i];
+    }
+    if (sink.finish) sink.finish(x, 0, shape_.in[1], rows);
+  });
 }
 
 /// The phases of an axis that have the same number of cells and of taps, so that they can be computed as channels of
@@ -257,86 +353,42 @@ PlaneShape UpsampleConv3d::turned_shape(const PhaseGroup& group) const {
   return shape;
 }
 
-/// Their kernels, packed, one for each pair (px, tx): [ty][tz][phase of y, phase of z, out][in], turned.
-std::vector<AlignedFloats> UpsampleConv3d::turned_kernels(const PhaseGroup& group,
-                                                          const std::vector<float>& folded) const {
-  const PlaneShape shape = turned_shape(group);
-  const int64_t ins = shape_.in_channels, outs = shape_.out_channels;
-  std::vector<AlignedFloats> kernels;
-  for (int64_t px = 0; px < shape_.up[0]; ++px) {
+/// The kernels of all groups, packed, for each pair (px, tx): [ty][tz][phase of y, phase of z, out][in], turned.
+std::vector<AlignedFloats> UpsampleConv3d::turned_kernels(const float* weights, const Parallel& parallel) const {
+  const std::vector<float> folded = fold(weights);
+  std::vector<AlignedFloats> kernels(static_cast<size_t>(axes_[0].pairs(shape_.up[0])) * groups_.size());
+  parallel(shape_.up[0], [&](int64_t px) {
     for (int64_t tx = 0; tx < axes_[0].taps(px); ++tx) {
-      std::vector<float> joined(static_cast<size_t>(shape.taps() * ins));
-      int64_t channel = 0;
-      for (const int64_t py : group.y) {
-        for (const int64_t pz : group.z) {
-          const std::vector<float> phase = phase_kernel(folded, px, py, pz);
-          const Conv3dShape tap{{1, 1, 1}, ins, {1, shape.kernel_y, shape.kernel_z}, outs};
-          const std::vector<float> turned = turned_kernel(tap, phase.data() + tx * tap.weights());
-          for (int64_t k = 0; k < shape.kernel_y * shape.kernel_z; ++k) {
-            std::copy_n(turned.data() + k * outs * ins, outs * ins,
-                        joined.data() + (k * shape.in_channels + channel) * ins);
-          }
-          channel += outs;
-        }
+      for (size_t i = 0; i < groups_.size(); ++i) {
+        kernels[static_cast<size_t>(axes_[0].pairs(px) + tx) * groups_.size() + i] =
+            turned_kernel_of(groups_[i], px, tx, folded);
       }
-      kernels.emplace_back(joined.size());
-      plane_kernels(isa_).pack_weights(shape, joined.data(), kernels.back().data());
     }
-  }
+  });
   return kernels;
 }
 
-void UpsampleConv3d::backward_data(const Planes& gradient, const float* weights, const RowSink& in_gradient,
-                                   const Parallel& parallel) const {
-  const std::vector<float> folded = fold(weights);
-  std::vector<PhaseGroup> groups;
-  std::vector<std::vector<AlignedFloats>> kernels;
-  for (const auto& y : alike(axes_[1])) {
-    for (const auto& z : alike(axes_[2])) {
-      groups.push_back({y, z});
-      kernels.push_back(turned_kernels(groups.back(), folded));
+AlignedFloats UpsampleConv3d::turned_kernel_of(const PhaseGroup& group, int64_t px, int64_t tx,
+                                               const std::vector<float>& folded) const {
+  const PlaneShape& shape = group.shape;
+  const int64_t ins = shape_.in_channels, outs = shape_.out_channels;
+  std::vector<float> joined(static_cast<size_t>(shape.taps() * ins));
+  int64_t channel = 0;
+  for (const int64_t py : group.y) {
+    for (const int64_t pz : group.z) {
+      const std::vector<float> phase = phase_kernel(folded, px, py, pz);
+      const Conv3dShape tap{{1, 1, 1}, ins, {1, shape.kernel_y, shape.kernel_z}, outs};
+      const std::vector<float> turned = turned_kernel(tap, phase.data() + tx * tap.weights());
+      for (int64_t k = 0; k < shape.kernel_y * shape.kernel_z; ++k) {
+        std::copy_n(turned.data() + k * outs * ins, outs * ins,
+                    joined.data() + (k * shape.in_channels + channel) * ins);
+      }
+      channel += outs;
     }
   }
-  parallel(shape_.in[0], [&](int64_t n) {
-    float* const target = in_gradient.place(n, 0, shape_.in[1]);
-    std::fill_n(target, shape_.in[1] * shape_.in_channels * shape_.in[2] * kBlockEvents, 0.0F);
-    for (int64_t px = 0; px < shape_.up[0]; ++px) {
-      for (int64_t tx = 0; tx < axes_[0].taps(px); ++tx) {
-        const int64_t x = (n - tx) * shape_.up[0] + px;
-        if (n < tx || x >= axes_[0].out()) continue;
-        for (size_t i = 0; i < groups.size(); ++i) {
-          const auto& kernel = kernels[i][static_cast<size_t>(axes_[0].pairs(px) + tx)];
-          add_phases(gradient[static_cast<size_t>(x)], groups[i], kernel, target);
-        }
-      }
-    }
-    if (in_gradient.finish) in_gradient.finish(n, 0, shape_.in[1], target);
-  });
-}
-
-/// The contribution of alike phases of an output plane to an input plane.
-void UpsampleConv3d::add_phases(const float* gradient_plane, const PhaseGroup& group, const AlignedFloats& kernel,
-                                float* target) const {
-  const PlaneShape shape = turned_shape(group), phase = phase_shape(0, group.y[0], group.z[0]);
-  float* const cells = thread_scratch(Scratch::kPlane, shape.in_plane());
-  float* line = cells;
-  for (int64_t y = 0; y < shape.in_y; ++y) {
-    for (const int64_t py : group.y) {
-      for (const int64_t pz : group.z) {
-        const float* const from =
-            gradient_plane + y * phase.out_row + py * (phase.out_row / shape_.up[1]) + pz * kBlockEvents;
-        for (int64_t c = 0; c < shape_.out_channels; ++c, line += shape.in_line()) {
-          std::fill_n(line, shape.z_begin * kBlockEvents, 0.0F);
-          for (int64_t z = 0; z < phase.out_z; ++z)
-            std::copy_n(from + c * phase.out_line + z * phase.out_cell, kBlockEvents,
-                        line + (shape.z_begin + z) * kBlockEvents);
-          std::fill_n(line + shape.z_end * kBlockEvents, (shape.in_cells - shape.z_end) * kBlockEvents, 0.0F);
-        }
-      }
-    }
-  }
-  const float* const planes[] = {cells};
-  plane_kernels(isa_).forward(shape, planes, kernel.data(), target, Sums::kAdd);
+  AlignedFloats packed(joined.size());
+  plane_kernels(isa_).pack_weights(shape, joined.data(), packed.data());
+  return packed;
 }
 
 }  // namespace linac::kernels

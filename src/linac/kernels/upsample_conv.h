@@ -52,22 +52,31 @@ class UpsampleConv3d final : public BlockedConv3d {
   void unfold(const std::vector<float>& folded, float* weight_gradient) const;
   PlaneShape phase_shape(int64_t px, int64_t py, int64_t pz) const;
   std::vector<float> phase_kernel(const std::vector<float>& folded, int64_t px, int64_t py, int64_t pz) const;
+  /// Phases with the same cells and taps along y and along z: channels of one image.
   struct PhaseGroup {
     std::vector<int64_t> y, z;
+    PlaneShape shape;  // towards the data
+    int64_t offset;    // in floats, in an output plane split into phases
   };
   static std::vector<std::vector<int64_t>> alike(const PhaseAxis& axis);
   PlaneShape turned_shape(const PhaseGroup& group) const;
-  std::vector<AlignedFloats> turned_kernels(const PhaseGroup& group, const std::vector<float>& folded) const;
-  void add_phases(const float* gradient_plane, const PhaseGroup& group, const AlignedFloats& kernel,
-                  float* target) const;
-  void backward_data(const Planes& gradient, const float* weights, const RowSink& in_gradient,
-                     const Parallel& parallel) const;
-  void backward_weights(const Planes& in, const Planes& gradient, int64_t events, const ConvGradients& gradients,
-                        const Parallel& parallel) const;
+  std::vector<AlignedFloats> turned_kernels(const float* weights, const Parallel& parallel) const;
+  AlignedFloats turned_kernel_of(const PhaseGroup& group, int64_t px, int64_t tx,
+                                 const std::vector<float>& folded) const;
+  void split_row(const float* row, int64_t y, float* phases) const;
+  int64_t sum_lanes(int64_t px) const;
+  void add_weight_products(int64_t px, const float* const* in, const float* phases, float* sums) const;
+  std::vector<float> sum_over_events(int64_t px, const float* sums, int64_t events) const;
+  void join_weight_sums(const std::vector<std::vector<float>>& pieces, float* weight_gradient) const;
+  void add_data_gradient(int64_t px, int64_t q, const float* phases, const std::vector<AlignedFloats>& turned,
+                         float* image) const;
+  void join_images(const float* images, int64_t pieces, const RowSink& sink, const Parallel& parallel) const;
 
   UpsampleShape shape_;
   std::array<PhaseAxis, 3> axes_;
   Isa isa_;
+  std::vector<PhaseGroup> groups_;
+  int64_t phase_floats_ = 0;  // of an output plane split into phases
 };
 
 }  // namespace linac::kernels

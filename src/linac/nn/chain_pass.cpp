@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "linac/base/lender.h"
-#include "linac/base/thread_pool.h"
+#include "linac/base/thread_team.h"
 #include "linac/kernels/plane_kernels.h"
 
 namespace linac::nn {
@@ -32,11 +32,9 @@ constexpr int64_t kPairOfLanes = 2 * kLanes;  // two sums a channel and event
 Parallel threads() {
   const int count = at::get_num_threads();
   if (count == 1) return kernels::serially;
-  thread_local std::unique_ptr<ThreadPool> pool;
-  if (pool == nullptr || pool->threads() != count) pool = std::make_unique<ThreadPool>(count);
-  return [threads = pool.get()](int64_t tasks, const std::function<void(int64_t)>& task) {
-    threads->run(static_cast<int>(tasks), task);
-  };
+  thread_local std::unique_ptr<ThreadTeam> team;
+  if (team == nullptr || team->threads() != count) team = std::make_unique<ThreadTeam>(count);
+  return [threads = team.get()](int64_t tasks, const std::function<void(int64_t)>& task) { threads->run(tasks, task); };
 }
 
 void grow(Blocks& blocks, int64_t count, int64_t floats) {

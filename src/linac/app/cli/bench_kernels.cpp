@@ -29,6 +29,7 @@ constexpr int64_t kEvents = 16;  // a block
 
 struct KernelBenchOptions {
   int repeat = 5;
+  std::string layer;  // only layers whose title holds this
   bool all = false, json = false;
 };
 
@@ -85,7 +86,7 @@ Layer plain(const graph::Graph& graph, const graph::Node& conv, const graph::Nod
   return layer;
 }
 
-std::vector<Layer> layers(bool all) {
+std::vector<Layer> layers(const KernelBenchOptions& options) {
   std::vector<Layer> found;
   for (const graph::Graph& graph :
        {graph::fold_upsample(models::threedgan::generator(256)), models::threedgan::discriminator(0.85)}) {
@@ -94,10 +95,14 @@ std::vector<Layer> layers(bool all) {
       if (node.op != "Conv3D" && node.op != "UpsampleConv3D") continue;
       const graph::Node& source = graph.nodes[static_cast<size_t>(node.inputs.at(0))];
       const double gflop = 1e-9 * kEvents * graph::forward_flop(graph, static_cast<int>(i));
-      found.push_back(node.op == "UpsampleConv3D" ? upsampled(graph, node, source.output, gflop)
-                                                  : plain(graph, node, source, gflop, all));
+      Layer layer = node.op == "UpsampleConv3D" ? upsampled(graph, node, source.output, gflop)
+                                                : plain(graph, node, source, gflop, options.all);
+      if (layer.name.find(options.layer) != std::string::npos) found.push_back(std::move(layer));
     }
   }
+  if (found.empty())
+    throw CLI::ValidationError("--layer",
+                               fmt::format("no convolution of the 3DGAN has a name with '{}' in it", options.layer));
   return found;
 }
 
@@ -135,9 +140,9 @@ nlohmann::ordered_json measure_kernel(const Layer& layer, const Layer::Kernel& k
   Images images(layer);
   kernels::ConvWorkspace workspace;
   const kernels::ReadRows in = reader(images.in, layer.in), gradient = reader(images.out_gradient, layer.out);
-  const auto run = [&](const std::function<void()>& work) {
-    const auto part = measure(repeat, kEvents, layer.gflop / kEvents, work);
-    const double seconds = part["cpu_s"]["min"], speed = layer.gflop / seconds;
+  const auto run = [&](const std::function<void()>& work, double passes = 1) {
+    const auto part = measure(repeat, kEvents, passes * layer.gflop / kEvents, work);
+    const double seconds = part["cpu_s"]["min"], speed = passes * layer.gflop / seconds;
     return nlohmann::ordered_json{{"cpu_s", part["cpu_s"]}, {"gflop_per_s", speed}, {"share_of_peak", speed / peak}};
   };
   nlohmann::ordered_json result{
@@ -154,6 +159,14 @@ nlohmann::ordered_json measure_kernel(const Layer& layer, const Layer::Kernel& k
                           {{}, images.weight_gradient.data(), images.bias_gradient.data()}, workspace,
                           kernels::serially);
   });
+  result["both"] = run(
+      [&] {
+        kernel.conv->backward(
+            in, gradient, images.weights.data(), kEvents,
+            {sink(images.in_gradient, layer.in), images.weight_gradient.data(), images.bias_gradient.data()}, workspace,
+            kernels::serially);
+      },
+      2);
   return result;
 }
 
@@ -167,11 +180,11 @@ void run_kernel_bench(const KernelBenchOptions& options) {
   if (!options.json) {
     fmt::print(
         "{}: {:.0f} GFLOP/s at most on one core. Speeds count the operations of the direct algorithm, in CPU time, "
-        "best of {}\n{:<38} {:<9} {:>16} {:>16} {:>16}\n",
+        "best of {}\n{:<38} {:<9} {:>14} {:>14} {:>14} {:>14}\n",
         kernels::to_string(kernels::best_isa()), peak, options.repeat, "layer, 16 events", "kernel", "forward",
-        "to the data", "to the weights");
+        "to the data", "to the weights", "both at once");
   }
-  for (const Layer& layer : layers(options.all)) {
+  for (const Layer& layer : layers(options)) {
     for (const Layer::Kernel& kernel : layer.kernels) {
       const auto part = measure_kernel(layer, kernel, options.repeat, peak);
       result["kernels"].push_back(part);
@@ -180,8 +193,8 @@ void run_kernel_bench(const KernelBenchOptions& options) {
         return fmt::format("{:.0f} ({:.0f} %)", part[which]["gflop_per_s"].get<double>(),
                            100 * part[which]["share_of_peak"].get<double>());
       };
-      fmt::print("{:<38} {:<9} {:>16} {:>16} {:>16}\n", layer.name, kernel.method + (kernel.chosen ? "" : " -"),
-                 cell("forward"), cell("data"), cell("weights"));
+      fmt::print("{:<38} {:<9} {:>14} {:>14} {:>14} {:>14}\n", layer.name, kernel.method + (kernel.chosen ? "" : " -"),
+                 cell("forward"), cell("data"), cell("weights"), cell("both"));
     }
   }
   if (options.json) fmt::print("{}\n", result.dump(2));
@@ -191,9 +204,10 @@ void run_kernel_bench(const KernelBenchOptions& options) {
 
 void add_kernel_bench(CLI::App& bench) {
   auto options = std::make_shared<KernelBenchOptions>();
-  auto* verb =
-      bench.add_subcommand("kernels", "Every convolution of the 3DGAN, forward and both gradients, one thread");
+  auto* verb = bench.add_subcommand(
+      "kernels", "Every convolution of the 3DGAN: forward, each gradient and both gradients at once, one thread");
   verb->add_option("--repeat", options->repeat, "measured runs, after one that is not")->check(CLI::Range(1, 1000));
+  verb->add_option("--layer", options->layer, "only layers whose name holds this, e.g. generator/conv_1");
   verb->add_flag("--all", options->all, "also the algorithms that are not chosen (marked -)");
   verb->add_flag("--json", options->json, "as JSON");
   verb->footer("Example: linac bench kernels --all");
