@@ -5,13 +5,13 @@ set -eu
 seconds=${1:-60}
 cd "$(dirname "$0")/.."
 cmake --preset fuzz > /dev/null
-cmake --build --preset fuzz --target fuzz_example fuzz_tfrecord
+cmake --build --preset fuzz --target fuzz_example fuzz_keras fuzz_tfrecord
 mkdir -p build/fuzz/crashes
-for name in example tfrecord; do
+for name in example keras tfrecord; do
   found=build/fuzz/found/$name
   log=build/fuzz/$name.log
   mkdir -p "$found"
-  if ! "build/fuzz/bin/fuzz_$name" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 \
+  if ! "build/fuzz/bin/fuzz_$name" -max_total_time="$seconds" -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
       -print_final_stats=1 -artifact_prefix="build/fuzz/crashes/$name-" "$found" "fuzz/corpus/$name" > "$log" 2>&1; then
     tail -n 40 "$log"
     echo "fuzz_$name: FAILED (log: $log)" >&2

@@ -3,13 +3,13 @@
 //   (test_keras_export.py)
 
 #include <fmt/format.h>
-#include <hdf5.h>
 
 #include <filesystem>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "float_file.h"
 #include "linac/base/error.h"
 #include "linac/data/dataset.h"
 #include "linac/models/threedgan/threedgan.h"
@@ -27,35 +27,6 @@ using linac::models::threedgan::ThreeDGan;
 
 constexpr int64_t kEvents = 12;  // fills the lanes of linac's own convolutions well enough that they are taken
 constexpr uint64_t kSeed = 11;
-
-// A small HDF5 file of float arrays; groups on the way to a name are made.
-class FloatFile {
- public:
-  explicit FloatFile(const std::string& path)
-      : file_(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) {
-    LINAC_CHECK(file_ >= 0);
-  }
-  ~FloatFile() { H5Fclose(file_); }
-  FloatFile(const FloatFile&) = delete;
-  FloatFile& operator=(const FloatFile&) = delete;
-
-  void write(const std::string& name, const std::vector<int64_t>& shape, std::span<const float> values) {
-    LINAC_CHECK(std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()) ==
-                static_cast<int64_t>(values.size()));
-    const std::vector<hsize_t> extents(shape.begin(), shape.end());
-    const hid_t links = H5Pcreate(H5P_LINK_CREATE),
-                space = H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr);
-    H5Pset_create_intermediate_group(links, 1);
-    const hid_t set = H5Dcreate2(file_, name.c_str(), H5T_NATIVE_FLOAT, space, links, H5P_DEFAULT, H5P_DEFAULT);
-    LINAC_CHECK(set >= 0 && H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
-    H5Pclose(links);
-  }
-
- private:
-  hid_t file_;
-};
 
 void write_layout(FloatFile& file, const std::string& prefix, const linac::graph::Layout& layout,
                   std::span<const float> buffer) {

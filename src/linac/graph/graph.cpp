@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -37,21 +38,41 @@ int Graph::find(const std::string& wanted) const {
   throw user_error(fmt::format("[graph] {}: no layer '{}' (found: {})", name, wanted, fmt::join(names, ", ")));
 }
 
+namespace {
+
+/// Another call of a layer has none of its own, and needs those that the first has.
+void share_weights(const Node& first, Node& node) {
+  const auto same = [](const Weight& a, const Weight& b) { return a.shape == b.shape; };
+  if (first.shares != -1 || first.op != node.op ||
+      !std::equal(first.weights.begin(), first.weights.end(), node.weights.begin(), node.weights.end(), same)) {
+    throw user_error(fmt::format("[graph] layer '{}' ({}) cannot share the weights of '{}': their shapes differ",
+                                 node.name, node.op, first.name));
+  }
+  node.weights.clear();
+}
+
+}  // namespace
+
 void infer_shapes(Graph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     Node& node = graph.nodes[i];
     std::vector<Shape> inputs;
+    const auto check_earlier = [&](int other) {
+      if (other >= 0 && static_cast<size_t>(other) < i) return;
+      throw user_error(
+          fmt::format("[graph] {}: layer '{}' reads a layer that is not before it (a cycle?)", graph.name, node.name));
+    };
     for (const int input : node.inputs) {
-      if (input < 0 || static_cast<size_t>(input) >= i) {
-        throw user_error(fmt::format("[graph] {}: layer '{}' reads a layer that is not before it (a cycle?)",
-                                     graph.name, node.name));
-      }
+      check_earlier(input);
       inputs.push_back(graph.nodes[static_cast<size_t>(input)].output);
     }
+    if (node.mask != -1) check_earlier(node.mask);
+    if (node.shares != -1) check_earlier(node.shares);
     const LayerKind& kind = layer_kind(node);
-    if (kind.inputs >= 0 && static_cast<size_t>(kind.inputs) != inputs.size()) {
+    if (kind.inputs == kOneOrMore ? inputs.empty() : static_cast<size_t>(kind.inputs) != inputs.size()) {
       throw user_error(fmt::format("[graph] layer '{}' ({}) takes {} inputs and has {}", node.name, node.op,
-                                   kind.inputs, inputs.size()));
+                                   kind.inputs == kOneOrMore ? "one or more" : fmt::format("{}", kind.inputs),
+                                   inputs.size()));
     }
     node.weights.clear();
     kind.infer(node, inputs);
@@ -64,6 +85,7 @@ void infer_shapes(Graph& graph) {
       throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large weight '{}' {}", node.name,
                                    node.op, weight.name, to_string(weight.shape)));
     }
+    if (node.shares != -1) share_weights(graph.nodes[static_cast<size_t>(node.shares)], node);
   }
 }
 

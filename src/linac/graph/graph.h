@@ -28,16 +28,21 @@ struct Weight {
   Shape shape;
   std::string initializer;  // Keras's name: "he_uniform", "glorot_uniform", "glorot_normal", "zeros", "ones"
   bool trainable = true;
+  std::string group = "vars";  // where Keras's weight file has it, below the layer: "vars", "cell/vars"
 };
 
 struct Node {
   std::string name;  // unique in the graph
-  std::string op;    // Keras class name ("Conv3D", "BatchNormalization", ...), or linac's own ("ShowerAngle", ...)
+  /// Keras's class name ("Conv3D", "BatchNormalization", ...), "ops." and the name of a node of keras.ops ("ops.Add"),
+  /// or linac's own ("ShowerAngle", ...).
+  std::string op;
   nlohmann::json
       attributes;  // Keras's config keys of that class: {"filters": 8, "kernel_size": [6,6,8], "padding": "valid", ...}
   std::vector<int> inputs;      // indices of earlier nodes
   Shape output;                 // filled by infer_shapes
-  std::vector<Weight> weights;  // filled by infer_shapes, in Keras's order
+  std::vector<Weight> weights;  // filled by infer_shapes, in Keras's order; none if `shares`
+  int shares = -1;              // the earlier node of which this is another call, with the same weights; -1: none
+  int mask = -1;                // the earlier node that says which steps count (bool); -1: none is given
 };
 
 struct Graph {

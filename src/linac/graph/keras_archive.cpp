@@ -35,7 +35,7 @@ KerasModel read_members(ZipReader& archive) {
     throw user_error("[keras] no model.weights.h5 inside; save the whole model with model.save('name.keras')");
   KerasModel model;
   WeightStore store(*stored);
-  for (size_t i = 0; i < config.graph.nodes.size(); ++i) {
+  for (size_t i = 0; i < config.graph.nodes.size(); ++i) {  // another call of a layer has none of its own
     for (auto& values : store.read(config.groups[i], config.graph.nodes[i])) {
       model.weights.values.push_back(std::move(values));
     }

@@ -191,7 +191,7 @@ TEST_F(Archive, RefusesMembersThatAreNotWhatTheirNameSays) {
   expect_in(read({{"config.json", config}, {"model.weights.h5", std::string(4096, 'x')}}), {"not a readable HDF5"});
   const Graph graph = tiny();
   const WeightValues weights = numbered(graph);
-  const std::string stored = write_weight_store({{"dense", &graph.nodes[1], weights.values.data()}});
+  const std::string stored = write_weight_store({{"layers/dense", &graph.nodes[1], weights.values.data()}});
   expect_in(read({{"config.json", config}, {"model.weights.h5", stored}, {"linac.json", "{"}}), {"linac.json"});
   expect_in(read({{"config.json", config}, {"model.weights.h5", stored.substr(0, stored.size() / 2)}}),
             {"model.keras", "complete?"});
@@ -225,10 +225,11 @@ TEST_F(Archive, RefusesWrongWeights) {
   expect_in(read(write_weight_store({})), {"model.keras", "'dense'", "2 weights", "none"});
   Node kernel_only = graph.nodes[1];
   kernel_only.weights.pop_back();
-  expect_in(read(write_weight_store({{"dense", &kernel_only, weights.values.data()}})), {"'dense'", "the file 1"});
+  expect_in(read(write_weight_store({{"layers/dense", &kernel_only, weights.values.data()}})),
+            {"'dense'", "the file 1"});
   Node transposed = graph.nodes[1];
   std::swap(transposed.weights[0].shape[0], transposed.weights[0].shape[1]);
-  expect_in(read(write_weight_store({{"dense", &transposed, weights.values.data()}})),
+  expect_in(read(write_weight_store({{"layers/dense", &transposed, weights.values.data()}})),
             {"'dense'", "'kernel'", "(2, 3)", "(3, 2)"});
 }
 
@@ -262,14 +263,14 @@ TEST(KerasConfig, SortsLayersThatComeTooEarly) {
   EXPECT_EQ(read.graph.nodes[1].name, "middle");
   EXPECT_EQ(read.graph.nodes[1].attributes.at("negative_slope"), 0.1) << "alpha is what Keras 2 calls it";
   EXPECT_EQ(read.graph.outputs, std::vector<int>{2});
-  EXPECT_EQ(read.groups, (std::vector<std::string>{"input_layer", "leaky_re_lu", "flatten"}));
+  EXPECT_EQ(read.groups, (std::vector<std::string>{"layers/input_layer", "layers/leaky_re_lu", "layers/flatten"}));
 }
 
 TEST(KerasConfig, CountsGroupsInTheFilesOrder) {
   const auto read =
       read_keras_config(model_text({layer("Flatten", {}, "last", "middle"), layer("Flatten", {}, "middle", "x")}));
   EXPECT_EQ(read.graph.nodes[1].name, "middle");
-  EXPECT_EQ(read.groups, (std::vector<std::string>{"input_layer", "flatten_1", "flatten"}));
+  EXPECT_EQ(read.groups, (std::vector<std::string>{"layers/input_layer", "layers/flatten_1", "layers/flatten"}));
 }
 
 TEST(KerasConfig, ReadsTheWiringOfKeras2) {
@@ -278,7 +279,7 @@ TEST(KerasConfig, ReadsTheWiringOfKeras2) {
   const auto read = read_keras_config(model_text({old}));
   EXPECT_EQ(read.graph.nodes[1].op, "Activation");
   EXPECT_EQ(read.graph.nodes[1].attributes, (json{{"activation", "relu"}}));
-  EXPECT_EQ(read.groups[1], "re_lu");
+  EXPECT_EQ(read.groups[1], "layers/re_lu");
 }
 
 TEST(KerasConfig, ReadsSequential) {
@@ -289,14 +290,14 @@ TEST(KerasConfig, ReadsSequential) {
   const auto read =
       read_keras_config(json{{"class_name", "Sequential"}, {"config", {{"name", "s"}, {"layers", layers}}}}.dump());
   EXPECT_EQ(read.graph.nodes[2].output, Shape{2});
-  EXPECT_EQ(read.groups[2], "dense_1");
+  EXPECT_EQ(read.groups[2], "layers/dense_1");
 }
 
 TEST(KerasConfig, RefusesWhatItDoesNotHave) {
   const auto message = [](const std::vector<json>& layers) {
     return message_of([&] { read_keras_config(model_text(layers)); });
   };
-  expect_in(message({layer("Conv2D", {}, "last", "x")}), {"'last'", "Conv2D", "did you mean Conv3D"});
+  expect_in(message({layer("Conv4D", {}, "last", "x")}), {"'last'", "Conv4D", "did you mean Conv"});
   expect_in(message({layer("Flatten", {}, "last", "nowhere")}), {"'last'", "'nowhere'", "not there"});
   expect_in(message({layer("Flatten", {}, "last", "last")}), {"'last'", "cycle"});
   expect_in(message({layer("Flatten", {}, "a", "last"), layer("Flatten", {}, "last", "a")}), {"cycle"});
@@ -311,14 +312,17 @@ TEST(KerasConfig, RefusesWhatItDoesNotHave) {
   expect_in(message({layer("Dense", {{"units", int64_t{1} << 60}}, "last", "x")}), {"'last'", "too large"});
   expect_in(message({layer("Conv3D", {{"filters", "many"}, {"kernel_size", {1, 1, 1}}}, "last", "x")}),
             {"'last'", "filters"});
-  json twice = layer("Flatten", {}, "last", "x");
-  twice["inbound_nodes"].push_back(twice["inbound_nodes"][0]);
-  expect_in(message({twice}), {"'last'", "2 times"});
+  json output = layer("Flatten", {}, "last", "x");
+  output["inbound_nodes"][0]["args"][0]["config"]["keras_history"][2] = 1;
+  expect_in(message({output}), {"'last'", "output 1 of 'x'"});
+  json call = layer("Flatten", {}, "last", "x");
+  call["inbound_nodes"][0]["args"][0]["config"]["keras_history"][1] = 2;
+  expect_in(message({call}), {"'last'", "call 2 of 'x'"});
   json training = layer("Dropout", {{"rate", 0.5}}, "last", "x");
   training["inbound_nodes"][0]["kwargs"]["training"] = true;
   expect_in(message({training}), {"'last'", "training = true"});
-  json concatenate = layer("Concatenate", {{"axis", 1}}, "last", "x");
-  expect_in(message({concatenate}), {"'last'", "axis 1"});
+  json concatenate = layer("Concatenate", {{"axis", 0}}, "last", "x");
+  expect_in(message({concatenate}), {"'last'", "axis 0"});
 }
 
 TEST(KerasConfig, WritesWhatKerasCallsItsLayers) {
@@ -330,7 +334,8 @@ TEST(KerasConfig, WritesWhatKerasCallsItsLayers) {
       listed.push_back(graph.nodes[static_cast<size_t>(written.order[i])].name + "=" + written.groups[i]);
   }
   // By depth below the outputs: the long branch comes first, though the short one was built first.
-  EXPECT_EQ(listed, (std::vector<std::string>{"conv_1=conv3d", "conv_2=conv3d_1", "short_conv=conv3d_2"}));
+  EXPECT_EQ(listed,
+            (std::vector<std::string>{"conv_1=layers/conv3d", "conv_2=layers/conv3d_1", "short_conv=layers/conv3d_2"}));
 }
 
 TEST(KerasNames, FollowKerasSnakeCase) {

@@ -1,7 +1,7 @@
 #pragma once
 // The member config.json of a Keras archive: a graph as Keras 3 serialises a Functional model (keras.io, "Save,
-// serialize, and export models"); reading also takes Sequential models and the wiring as Keras 2 wrote it. Pure,
-// thread-safe.
+// serialize, and export models"); reading also takes Sequential models, models in models, layers that are called more
+// than once, and the wiring as Keras 2 wrote it. Pure, thread-safe.
 
 #include <string>
 #include <vector>
@@ -11,9 +11,11 @@
 namespace linac::graph {
 
 struct KerasConfig {
-  Graph graph;  // shapes inferred
-  /// Per node, its group in the weight store: "conv3d_1", the class name and the count of that class so far in the
-  /// order of Keras's own layer list.
+  /// Shapes inferred. Models inside the model have become part of it, their layers called "model_layer"; the second
+  /// call of a layer is a node of its own that shares the first one's weights.
+  Graph graph;
+  /// Per node, its group in the weight store: "layers/conv3d_1", the class name and the count of that class so far in
+  /// the order of Keras's own layer list; "layers/functional/layers/dense" in a model inside.
   std::vector<std::string> groups;
 };
 
@@ -22,7 +24,7 @@ KerasConfig read_keras_config(const std::string& text);
 
 struct WrittenKerasConfig {
   nlohmann::json config;
-  std::vector<int> order;           // indices of nodes as Keras lists its layers
+  std::vector<int> order;           // the nodes that hold weights, one a layer, as Keras lists its layers
   std::vector<std::string> groups;  // of the nodes in `order`
 };
 

@@ -21,31 +21,45 @@ class KerasOrder {
     for (const int output : graph.outputs) walk(output);
     // Inputs are always earlier, so a node's depth is final when its turn comes.
     for (size_t i = graph.nodes.size(); i-- > 0;) {
-      for (const int input : graph.nodes[i].inputs) {
+      for (const int input : read_by(graph.nodes[i])) {
         int& depth = depth_[static_cast<size_t>(input)];
         depth = std::max(depth, depth_[i] + 1);
       }
     }
   }
 
+  /// The first call of each layer, in the order of the layers.
   std::vector<int> order() const {
     std::vector<int> order;
+    std::vector<int> met = met_, depth = depth_;  // of a layer: the first and the deepest of its calls
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       if (met_[i] < 0 && node.op != "InputLayer") {
         throw user_error(fmt::format("[keras] layer '{}' ({}) leads to no output; leave it out of the exported graph",
                                      node.name, node.op));
       }
-      order.push_back(static_cast<int>(i));
+      if (node.shares < 0) {
+        order.push_back(static_cast<int>(i));
+        continue;
+      }
+      const auto first = static_cast<size_t>(node.shares);
+      met[first] = std::min(met[first], met_[i]);
+      depth[first] = std::max(depth[first], depth_[i]);
     }
-    std::stable_sort(order.begin(), order.end(), [this](int a, int b) {
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
       const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
-      return depth_[i] != depth_[j] ? depth_[i] > depth_[j] : met_[i] < met_[j];
+      return depth[i] != depth[j] ? depth[i] > depth[j] : met[i] < met[j];
     });
     return order;
   }
 
  private:
+  static std::vector<int> read_by(const Node& node) {
+    std::vector<int> inputs = node.inputs;
+    if (node.mask >= 0) inputs.push_back(node.mask);
+    return inputs;
+  }
+
   // A stack of its own: models are deeper than the processor's stack is trusted to be. Depth first, in the order of the
   // inputs, numbering each node when it is first met.
   void walk(int output) {
@@ -55,7 +69,7 @@ class KerasOrder {
       stack.pop_back();
       if (met_[node] >= 0) continue;
       met_[node] = next_++;
-      const std::vector<int>& inputs = graph_.nodes[node].inputs;
+      const std::vector<int> inputs = read_by(graph_.nodes[node]);
       stack.insert(stack.end(), inputs.rbegin(), inputs.rend());
     }
   }
@@ -71,55 +85,125 @@ json with_batch_axis(const Shape& shape) {
   return result;
 }
 
-json tensor_of(const Node& node) {
-  return {{"class_name", "__keras_tensor__"},
-          {"config",
-           {{"shape", with_batch_axis(node.output)},
-            {"dtype", "float32"},
-            {"keras_history", json::array({node.name, 0, 0})}}}};
-}
+/// A graph's layers and calls in Keras's words.
+class Wiring {
+ public:
+  explicit Wiring(const Graph& graph) : graph_(graph), calls_(graph.nodes.size()) {
+    for (size_t i = 0; i < graph.nodes.size(); ++i) calls_[first_of(i)].push_back(i);
+  }
 
-json inbound_nodes(const Graph& graph, const Node& node) {
-  if (node.inputs.empty()) return json::array();
-  json tensors = json::array();
-  for (const int input : node.inputs) tensors.push_back(tensor_of(graph.nodes[static_cast<size_t>(input)]));
-  // Layers that join take one argument, a list.
-  const bool joins = node.op == "Concatenate";
-  return json::array({{{"args", joins ? json::array({tensors}) : tensors}, {"kwargs", json::object()}}});
-}
+  json layer(size_t first) const {
+    const Node& node = graph_.nodes[first];
+    json layer{{"module", module_of(node)},
+               {"class_name", class_of(node)},
+               {"config", write_keras_layer(node)},
+               {"registered_name", is_operation(node) ? json(class_of(node)) : json()},
+               {"name", node.name},
+               {"inbound_nodes", json::array()}};
+    if (node.op == "InputLayer") return layer;
+    for (const size_t call : calls_[first]) layer["inbound_nodes"].push_back(inbound_node(graph_.nodes[call]));
+    if (!is_operation(node)) layer["build_config"] = build_config(node);
+    return layer;
+  }
 
-json build_config(const Graph& graph, const Node& node) {
-  json shapes = json::array();
-  for (const int input : node.inputs) shapes.push_back(with_batch_axis(graph.nodes[static_cast<size_t>(input)].output));
-  return {{"input_shape", node.op == "Concatenate" ? shapes : shapes.at(0)}};
-}
+  json references(const std::vector<int>& nodes) const {
+    json result = json::array();
+    for (const int node : nodes) result.push_back(history(node));
+    return result;
+  }
 
-json write_layer(const Graph& graph, const Node& node) {
-  json layer{{"module", "keras.layers"},   {"class_name", node.op}, {"config", write_keras_layer(node)},
-             {"registered_name", nullptr}, {"name", node.name},     {"inbound_nodes", inbound_nodes(graph, node)}};
-  if (!node.inputs.empty()) layer["build_config"] = build_config(graph, node);
-  return layer;
-}
+ private:
+  size_t first_of(size_t i) const {
+    return graph_.nodes[i].shares < 0 ? i : static_cast<size_t>(graph_.nodes[i].shares);
+  }
 
-json references(const Graph& graph, const std::vector<int>& nodes) {
-  json result = json::array();
-  for (const int node : nodes) result.push_back({graph.nodes[static_cast<size_t>(node)].name, 0, 0});
-  return result;
-}
+  /// [layer, number of its call, output]
+  json history(int node) const {
+    const auto i = static_cast<size_t>(node);
+    const auto& calls = calls_[first_of(i)];
+    const auto call = std::find(calls.begin(), calls.end(), i) - calls.begin();
+    return json::array({graph_.nodes[first_of(i)].name, call, 0});
+  }
+
+  json tensor(int node) const {
+    return {{"class_name", "__keras_tensor__"},
+            {"config",
+             {{"shape", with_batch_axis(graph_.nodes[static_cast<size_t>(node)].output)},
+              {"dtype", "float32"},
+              {"keras_history", history(node)}}}};
+  }
+
+  /// Layers that join take one argument, a list.
+  static bool joins(const Node& node) {
+    static const std::vector<std::string> names{"Add",     "Subtract", "Multiply",    "Average",
+                                                "Maximum", "Minimum",  "Concatenate", "Dot"};
+    return std::find(names.begin(), names.end(), node.op) != names.end();
+  }
+
+  json inbound_node(const Node& node) const {
+    json tensors = json::array(), named = json::object();
+    for (const int input : node.inputs) tensors.push_back(tensor(input));
+    if (node.op == "MultiHeadAttention" && tensors.size() == 3) {
+      named["key"] = tensors[2];
+      tensors.erase(2);
+    }
+    if (node.attributes.value("use_causal_mask", false)) named["use_causal_mask"] = true;
+    if (node.mask >= 0) named["mask"] = tensor(node.mask);
+    if (is_operation(node)) {
+      json arguments = node.attributes.value("arguments", json::array());
+      size_t next = 0;
+      for (json& argument : arguments) {
+        if (argument.is_null()) argument = tensors.at(next++);
+      }
+      tensors = arguments;
+    }
+    return {{"args", joins(node) || node.op == "ops.Concatenate" ? json::array({tensors}) : tensors},
+            {"kwargs", named}};
+  }
+
+  json build_config(const Node& node) const {
+    json shapes = json::array();
+    for (const int input : node.inputs)
+      shapes.push_back(with_batch_axis(graph_.nodes[static_cast<size_t>(input)].output));
+    if (node.op == "MultiHeadAttention") {
+      return {{"shapes_dict",
+               {{"query_shape", shapes[0]},
+                {"value_shape", shapes[1]},
+                {"key_shape", shapes.size() > 2 ? shapes[2] : shapes[1]}}}};
+    }
+    return {{"input_shape", joins(node) ? shapes : shapes.at(0)}};
+  }
+
+  static std::string class_of(const Node& node) { return is_operation(node) ? node.op.substr(4) : node.op; }
+
+  static std::string module_of(const Node& node) {
+    if (!is_operation(node)) return "keras.layers";
+    const std::string name = class_of(node);
+    if (name == "Cast") return "keras.src.ops.core";
+    if (name == "Relu" || name == "Sigmoid" || name == "Silu" || name == "Softplus") return "keras.src.ops.nn";
+    if (name == "Rsqrt") return "keras.src.ops.math";
+    return "keras.src.ops.numpy";
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<size_t>> calls_;  // by the first
+};
 
 }  // namespace
 
 WrittenKerasConfig write_keras_config(const Graph& graph) {
   WrittenKerasConfig written;
-  written.order = KerasOrder(graph).order();
+  const Wiring wiring(graph);
   json layers = json::array();
   std::map<std::string, int> count;
-  for (const int index : written.order) {
+  for (const int index : KerasOrder(graph).order()) {
     const Node& node = graph.nodes[static_cast<size_t>(index)];
-    layers.push_back(write_layer(graph, node));
+    layers.push_back(wiring.layer(static_cast<size_t>(index)));
+    if (is_operation(node)) continue;
     const std::string group = keras_snake_case(node.op);
     const int before = count[group]++;
-    written.groups.push_back(before == 0 ? group : fmt::format("{}_{}", group, before));
+    written.order.push_back(index);
+    written.groups.push_back("layers/" + (before == 0 ? group : fmt::format("{}_{}", group, before)));
   }
   written.config = {{"module", "keras.src.models.functional"},
                     {"class_name", "Functional"},
@@ -127,8 +211,8 @@ WrittenKerasConfig write_keras_config(const Graph& graph) {
                      {{"name", graph.name},
                       {"trainable", true},
                       {"layers", layers},
-                      {"input_layers", references(graph, graph.inputs)},
-                      {"output_layers", references(graph, graph.outputs)}}},
+                      {"input_layers", wiring.references(graph.inputs)},
+                      {"output_layers", wiring.references(graph.outputs)}}},
                     {"registered_name", "Functional"},
                     {"build_config", {{"input_shape", nullptr}}}};
   return written;

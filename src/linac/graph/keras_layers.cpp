@@ -8,127 +8,39 @@
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/graph/layers.h"
 
 namespace linac::graph {
 namespace {
 
 using nlohmann::json;
-using enum KerasSetting;
+using enum SettingKind;
+
+constexpr int kInnerLayersMax = 4;  // layers in layers
 
 [[noreturn]] void refuse(const std::string& layer, const std::string& class_name, const std::string& why) {
   throw user_error(fmt::format("[keras] layer '{}' ({}): {}", layer, class_name, why));
 }
 
-// The file has the batch axis, linac has not: [null, 51, 51, 25, 1] -> [51, 51, 25, 1].
-void adapt_input(Node& node, const json& config) {
-  const char* const key = config.contains("batch_shape") ? "batch_shape" : "batch_input_shape";
-  const auto shape = config.find(key);
-  if (shape == config.end() || !shape->is_array() || shape->empty())
-    refuse(node.name, node.op, "'batch_shape' must be a list of sizes");
-  const bool sized =
-      std::all_of(shape->begin() + 1, shape->end(), [](const json& size) { return size.is_number_integer(); });
-  if (!sized) refuse(node.name, node.op, fmt::format("'batch_shape' {} leaves a size open; fix it", shape->dump()));
-  node.attributes["shape"] = json(std::vector<json>(shape->begin() + 1, shape->end()));
-}
+constexpr const char* kOperation = "ops.";
 
-// A layer of its own in Keras, an activation here.
-void adapt_relu(Node& node, const json&) {
-  const double slope = node.attributes.value("negative_slope", 0.0);
-  node.op = slope == 0 ? "Activation" : "LeakyReLU";
-  node.attributes = slope == 0 ? json{{"activation", "relu"}} : json{{"negative_slope", slope}};
-}
-
-// Keras 2 said alpha.
-void adapt_leaky_relu(Node& node, const json& config) {
-  if (config.contains("alpha") && !config.contains("negative_slope"))
-    node.attributes["negative_slope"] = config.at("alpha");
-}
-
-// Keras 2 wrote a list of one.
-void adapt_batch_norm(Node& node, const json&) {
-  const json& axis = node.attributes.at("axis");
-  if (axis.is_array() && axis.size() == 1) node.attributes["axis"] = json(axis.at(0));
-}
-
-const std::vector<KerasLayer>& table() {
-  static const json cube = {1, 1, 1};
-  static const json channels_last = "channels_last";
-  static const std::vector<KerasLayer> layers{
-      {"InputLayer",
-       {{"batch_shape", kIgnored, nullptr},
-        {"batch_input_shape", kIgnored, nullptr},
-        {"sparse", kDefaultOnly, false},
-        {"ragged", kDefaultOnly, false},
-        {"optional", kDefaultOnly, false}},
-       adapt_input},
-      {"Dense",
-       {{"units", kKept, nullptr},
-        {"activation", kKept, "linear"},
-        {"use_bias", kKept, true},
-        {"kernel_initializer", kInitializer, "glorot_uniform"},
-        {"bias_initializer", kInitializer, "zeros"}},
-       nullptr},
-      {"Conv3D",
-       {{"filters", kKept, nullptr},
-        {"kernel_size", kKept, nullptr},
-        {"strides", kKept, cube},
-        {"padding", kKept, "valid"},
-        {"data_format", kKept, channels_last},
-        {"dilation_rate", kKept, cube},
-        {"groups", kKept, 1},
-        {"activation", kKept, "linear"},
-        {"use_bias", kKept, true},
-        {"kernel_initializer", kInitializer, "glorot_uniform"},
-        {"bias_initializer", kInitializer, "zeros"}},
-       nullptr},
-      {"BatchNormalization",
-       {{"axis", kKept, -1},
-        {"momentum", kKept, 0.99},
-        {"epsilon", kKept, 1e-3},
-        {"center", kKept, true},
-        {"scale", kKept, true},
-        {"beta_initializer", kInitializer, "zeros"},
-        {"gamma_initializer", kInitializer, "ones"},
-        {"moving_mean_initializer", kInitializer, "zeros"},
-        {"moving_variance_initializer", kInitializer, "ones"},
-        {"synchronized", kDefaultOnly, false},
-        {"renorm", kDefaultOnly, false},
-        {"renorm_momentum", kIgnored, 0.99}},
-       adapt_batch_norm},
-      {"Activation", {{"activation", kKept, nullptr}}, nullptr},
-      {"ReLU",
-       {{"negative_slope", kKept, 0.0}, {"max_value", kDefaultOnly, nullptr}, {"threshold", kDefaultOnly, 0.0}},
-       adapt_relu},
-      {"LeakyReLU", {{"negative_slope", kKept, 0.3}, {"alpha", kIgnored, nullptr}}, adapt_leaky_relu},
-      {"Dropout",
-       {{"rate", kKept, nullptr}, {"seed", kIgnored, nullptr}, {"noise_shape", kDefaultOnly, nullptr}},
-       nullptr},
-      {"UpSampling3D", {{"size", kKept, {2, 2, 2}}, {"data_format", kDefaultOnly, channels_last}}, nullptr},
-      {"ZeroPadding3D", {{"padding", kKept, cube}, {"data_format", kDefaultOnly, channels_last}}, nullptr},
-      {"AveragePooling3D",
-       {{"pool_size", kKept, {2, 2, 2}},
-        {"strides", kKept, nullptr},
-        {"padding", kKept, "valid"},
-        {"data_format", kDefaultOnly, channels_last}},
-       nullptr},
-      {"Reshape", {{"target_shape", kKept, nullptr}}, nullptr},
-      {"Flatten", {{"data_format", kDefaultOnly, channels_last}}, nullptr},
-      {"Concatenate", {{"axis", kKept, -1}}, nullptr},
+// Names whose class is not their camel case.
+const std::vector<std::pair<std::string, std::string>>& initializer_classes() {
+  static const std::vector<std::pair<std::string, std::string>> classes{
+      {"orthogonal", "Orthogonal"},
+      {"uniform", "RandomUniform"},
+      {"identity", "Identity"},
   };
-  return layers;
-}
-
-const KerasLayer* find_layer(const std::string& class_name) {
-  for (const KerasLayer& layer : table()) {
-    if (layer.class_name == class_name) return &layer;
-  }
-  return nullptr;
+  return classes;
 }
 
 // "he_uniform" <-> {"class_name": "HeUniform", ...}.
 std::string read_initializer(const json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  return keras_snake_case(value.at("class_name").get<std::string>());
+  std::string name = value.is_string() ? value.get<std::string>() : value.at("class_name").get<std::string>();
+  name = keras_snake_case(name);
+  const std::string suffix = "_initializer";  // "OrthogonalInitializer" of older versions
+  if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
+  return name;
 }
 
 json write_initializer(const std::string& name) {
@@ -139,11 +51,24 @@ json write_initializer(const std::string& name) {
       class_name += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
     start = letter == '_';
   }
+  for (const auto& [other, its_class] : initializer_classes()) {
+    if (other == name) class_name = its_class;
+  }
   const bool random = name != "zeros" && name != "ones";
   return {{"module", "keras.initializers"},
           {"class_name", class_name},
           {"config", random ? json{{"seed", nullptr}} : json::object()},
           {"registered_name", nullptr}};
+}
+
+// "relu", null, {"class_name": "function", "config": "relu"}, or an activation layer of nothing but a name.
+std::string read_activation(const std::string& layer, const std::string& class_name, const json& value) {
+  if (value.is_null()) return "linear";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_object() && value.value("class_name", "") == "function" && value.at("config").is_string())
+    return value.at("config").get<std::string>();
+  refuse(layer, class_name,
+         fmt::format("the activation {} is not supported; put it behind as a layer of its own", value.dump()));
 }
 
 // Keras 3 writes an object where the type came from a policy.
@@ -158,61 +83,113 @@ bool is_off(const json& value) {
 }
 
 void check_common(const std::string& name, const std::string& class_name, const json& config) {
-  if (config.contains("dtype") && !is_float32(config.at("dtype")))
+  const bool input = class_name == "InputLayer";  // integers are welcome there
+  if (!input && config.contains("dtype") && !is_float32(config.at("dtype")))
     refuse(name, class_name, fmt::format("dtype {} is not supported; build it in float32", config.at("dtype").dump()));
   if (config.contains("trainable") && config.at("trainable") == false)
     refuse(name, class_name, "the layer is frozen; set trainable = True before saving");
 }
 
-}  // namespace
+Node read_layer(const LayerKind& kind, const std::string& class_name, const json& config, int depth);
 
-Node read_keras_layer(const std::string& class_name, const json& config) {
-  const auto name = config.at("name").get<std::string>();
-  const KerasLayer* const layer = find_layer(class_name);
-  if (layer == nullptr) {
-    const auto near = nearest(class_name, keras_class_names());
-    refuse(name, class_name,
-           fmt::format("this layer class is not supported{}; replace the layer (known: {})",
-                       near ? ", did you mean " + *near + "?" : "", fmt::join(keras_class_names(), ", ")));
+json read_inner_layer(const std::string& outer, const json& value, int depth) {
+  if (depth >= kInnerLayersMax) refuse(outer, "layer", "holds layers in layers too deep");
+  const auto class_name = value.at("class_name").get<std::string>();
+  const LayerKind* const kind = find_layer_kind(class_name);
+  if (kind == nullptr || kind->own) refuse(outer, class_name, "the layer inside is not supported");
+  const Node inner = read_layer(*kind, class_name, value.at("config"), depth + 1);
+  return {{"op", inner.op}, {"name", inner.name}, {"attributes", inner.attributes}};
+}
+
+void read_setting(Node& node, const LayerKind& kind, const Setting& setting, const json& value, int depth) {
+  if (setting.kind == kDefaultOnly && value != setting.otherwise && !value.is_null()) {
+    refuse(node.name, kind.op,
+           fmt::format("{} = {} is not supported (only {})", setting.key, value.dump(), setting.otherwise.dump()));
   }
-  check_common(name, class_name, config);
-  Node node{name, class_name, json::object(), {}, {}, {}};
-  for (const KerasLayerSetting& setting : layer->settings) {
+  if (setting.kind == kActivation) node.attributes[setting.key] = read_activation(node.name, kind.op, value);
+  if (value.is_null()) return;
+  if (setting.kind == kKept) node.attributes[setting.key] = value;
+  if (setting.kind == kInitializer) node.attributes[setting.key] = read_initializer(value);
+  if (setting.kind == kLayer) node.attributes[setting.key] = read_inner_layer(node.name, value, depth);
+}
+
+Node read_layer(const LayerKind& kind, const std::string& class_name, const json& config, int depth) {
+  const auto name = config.at("name").get<std::string>();
+  if (!kind.op.starts_with(kOperation)) check_common(name, class_name, config);
+  Node node;
+  node.name = name;
+  node.op = kind.op;
+  node.attributes = json::object();
+  for (const Setting& setting : kind.settings) {
     const auto found = config.find(setting.key);
-    const json& value = found == config.end() ? setting.otherwise : *found;
-    if (setting.kind == kDefaultOnly && value != setting.otherwise && !value.is_null()) {
-      refuse(name, class_name,
-             fmt::format("{} = {} is not supported (only {})", setting.key, value.dump(), setting.otherwise.dump()));
-    }
-    if (setting.kind == kKept && !value.is_null()) node.attributes[setting.key] = value;
-    if (setting.kind == kInitializer && !value.is_null()) node.attributes[setting.key] = read_initializer(value);
+    read_setting(node, kind, setting, found == config.end() ? setting.otherwise : *found, depth);
   }
   for (const auto& [key, value] : config.items()) {
     const bool known = key == "name" || key == "trainable" || key == "dtype" ||
-                       std::any_of(layer->settings.begin(), layer->settings.end(),
-                                   [&key = key](const KerasLayerSetting& setting) { return setting.key == key; });
+                       std::any_of(kind.settings.begin(), kind.settings.end(),
+                                   [&key = key](const Setting& setting) { return setting.key == key; });
     if (!known && !is_off(value))
       refuse(name, class_name, fmt::format("the setting {} = {} is not supported; leave it out", key, value.dump()));
   }
-  if (layer->adapt != nullptr) layer->adapt(node, config);
+  if (kind.adapt) kind.adapt(node, config);
   return node;
 }
 
+json write_inner_layer(const json& inner) {
+  Node node;
+  node.name = inner.at("name");
+  node.op = inner.at("op");
+  node.attributes = inner.at("attributes");
+  return {{"module", "keras.layers"},
+          {"class_name", node.op},
+          {"config", write_keras_layer(node)},
+          {"registered_name", nullptr}};
+}
+
+json write_setting(const Setting& setting, const json& value) {
+  if (value.is_null()) return value;
+  if (setting.kind == kInitializer) return write_initializer(value.get<std::string>());
+  return setting.kind == kLayer ? write_inner_layer(value) : value;
+}
+
+}  // namespace
+
+bool is_operation(const Node& node) {
+  return node.op.starts_with(kOperation);
+}
+
+Node read_keras_layer(const std::string& class_name, const json& config) {
+  const LayerKind* const kind = find_layer_kind(class_name);
+  if (kind != nullptr && !kind->own && !class_name.starts_with(kOperation))
+    return read_layer(*kind, class_name, config, 0);
+  const auto near = nearest(class_name, keras_class_names());
+  refuse(config.at("name").get<std::string>(), class_name,
+         fmt::format("this layer class is not supported{}; replace the layer (known: {})",
+                     near ? ", did you mean " + *near + "?" : "", fmt::join(keras_class_names(), ", ")));
+}
+
+Node read_keras_operation(const std::string& class_name, const json& config) {
+  const LayerKind* const kind = find_layer_kind(kOperation + class_name);
+  if (kind != nullptr) return read_layer(*kind, class_name, config, 0);
+  refuse(config.value("name", class_name), class_name,
+         "this operation of keras.ops is not supported; build it from layers");
+}
+
 json write_keras_layer(const Node& node) {
-  const KerasLayer* const layer = find_layer(node.op);
-  if (layer == nullptr) {
+  const LayerKind* const kind = find_layer_kind(node.op);
+  if (kind == nullptr || kind->own) {
     refuse(node.name, node.op, "Keras has no such layer; leave it out of the exported graph");
   }
-  json config{{"name", node.name}, {"trainable", true}, {"dtype", "float32"}};
-  for (const KerasLayerSetting& setting : layer->settings) {
+  json config{{"name", node.name}};
+  if (!is_operation(node)) config["dtype"] = "float32";
+  for (const Setting& setting : kind->settings) {
     if (setting.kind == kIgnored) continue;
     const json value = node.attributes.value(setting.key, setting.otherwise);
     // Defaults that only newer versions of Keras know are left to them.
     if (setting.kind == kDefaultOnly && is_off(value)) continue;
-    config[setting.key] = setting.kind == kInitializer ? write_initializer(value.get<std::string>()) : value;
+    config[setting.key] = write_setting(setting, value);
   }
   if (node.op == "InputLayer") {
-    config.erase("trainable");
     config["batch_shape"] = json::array({nullptr});
     for (const int64_t size : node.output) config["batch_shape"].push_back(size);
     config["sparse"] = false;
@@ -222,7 +199,9 @@ json write_keras_layer(const Node& node) {
 
 std::vector<std::string> keras_class_names() {
   std::vector<std::string> names;
-  for (const KerasLayer& layer : table()) names.push_back(layer.class_name);
+  for (const std::string& name : layer_names()) {
+    if (!find_layer_kind(name)->own && !name.starts_with(kOperation)) names.push_back(name);
+  }
   return names;
 }
 

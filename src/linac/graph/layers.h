@@ -1,6 +1,7 @@
 #pragma once
-// The table of layer kinds that a graph can hold: how each infers its output shape and weights, and what it costs.
-// A new layer is one entry in layers.cpp (and one in nn/layers.cpp, which runs it). Immutable, thread-safe.
+// The table of layer classes that a graph can hold: the settings of Keras that each has, how its output shape and
+// weights follow from them, and what it costs. A new class is one entry in the family of layers/ it belongs to (and one
+// in nn/layers/, which runs it). Immutable, thread-safe.
 
 #include <array>
 #include <functional>
@@ -11,18 +12,47 @@
 
 namespace linac::graph {
 
+/// What becomes of one of Keras's settings of a class.
+enum class SettingKind {
+  kKept,         // becomes the attribute of the same name
+  kInitializer,  // an object in the file, its name in the attribute ("he_uniform")
+  kActivation,   // a name, null or an object in the file, a name in the attribute ("linear")
+  kLayer,        // an inner layer: {"class_name", "config"} in the file, {"op", "name", "attributes"} in the attribute
+  kDefaultOnly,  // anything but the default is refused; not an attribute
+  kIgnored,      // has no effect on the computation; not written
+};
+
+struct Setting {
+  std::string key;
+  SettingKind kind;
+  nlohmann::json otherwise;  // what a file that lacks the key means; null: the key is required or has no default
+};
+
+inline constexpr int kOneOrMore = -1;
+
 struct LayerKind {
-  std::string op;  // Keras's class name
-  int inputs;      // how many a node must have; -1: one or more
+  std::string op;  // as in Node
+  int inputs;      // how many a node must have, or kOneOrMore
   /// Fills node.output and node.weights from the attributes and the input shapes.
   std::function<void(Node& node, const std::vector<Shape>& inputs)> infer;
   /// Multiply-adds times two for one event, forward; `input` is the first input's shape.
   std::function<double(const Node& node, const Shape& input)> flop;
+  /// Keras's settings; linac's own classes, which Keras does not have, are `own`.
+  std::vector<Setting> settings = {};
+  bool own = false;
+  /// Mends the attributes as read from `config` where linac's differ; throws a user error for what linac cannot
+  /// express. May be empty.
+  std::function<void(Node& node, const nlohmann::json& config)> adapt = {};
 };
 
+/// Null if there is none of that name.
+const LayerKind* find_layer_kind(const std::string& op);
 /// Throws a user error naming the layer and the classes there are, if node.op is not one of them.
 const LayerKind& layer_kind(const Node& node);
 std::vector<std::string> layer_names();
+
+/// The node of the attribute of an outer layer (SettingKind::kLayer), with shapes and weights for one input.
+Node inner_layer(const Node& outer, const std::string& attribute, const Shape& input);
 
 using Extent3 = std::array<int64_t, 3>;
 

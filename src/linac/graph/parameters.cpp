@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "linac/base/error.h"
 #include "linac/base/rng.h"
@@ -47,6 +48,32 @@ void fill_truncated_normal(const RngKey& key, double deviation, std::span<float>
   }
 }
 
+// The rows (or the columns, where there are fewer) of a normal matrix made orthonormal, one after the other: the Q of
+// its QR decomposition with a positive diagonal in R (Saxe et al., arXiv:1312.6120).
+void fill_orthogonal(const RngKey& key, const Shape& shape, std::span<float> out) {
+  const auto columns = static_cast<size_t>(shape.empty() ? 1 : shape.back()), rows = out.size() / columns;
+  const size_t vectors = std::min(rows, columns), length = std::max(rows, columns);
+  fill_normal(key, out);
+  std::vector<double> basis(out.begin(), out.end());  // [vector][element]
+  for (size_t i = 0; i < vectors; ++i) {
+    double* const vector = basis.data() + i * length;
+    // Twice: once leaves what rounding brought back.
+    for (int pass = 0; pass < 2; ++pass) {
+      for (size_t j = 0; j < i; ++j) {
+        const double* const other = basis.data() + j * length;
+        const double along = std::inner_product(vector, vector + length, other, 0.0);
+        for (size_t k = 0; k < length; ++k) vector[k] -= along * other[k];
+      }
+    }
+    const double norm = std::sqrt(std::inner_product(vector, vector + length, vector, 0.0));
+    for (size_t k = 0; k < length; ++k) vector[k] /= norm;
+  }
+  for (size_t i = 0; i < vectors; ++i) {
+    for (size_t k = 0; k < length; ++k)
+      out[rows < columns ? i * columns + k : k * columns + i] = static_cast<float>(basis[i * length + k]);
+  }
+}
+
 void initialize_weight(const Weight& weight, const RngKey& key, const std::string& name, std::span<float> out) {
   const Fans fan = fans(weight.shape);
   const std::string& kind = weight.initializer;
@@ -64,10 +91,27 @@ void initialize_weight(const Weight& weight, const RngKey& key, const std::strin
     fill_truncated_normal(key, std::sqrt(2 / fan.in) / kTruncated, out);
   } else if (kind == "glorot_normal") {
     fill_truncated_normal(key, std::sqrt(2 / (fan.in + fan.out)) / kTruncated, out);
+  } else if (kind == "lecun_uniform") {
+    fill_uniform_within(key, std::sqrt(3 / fan.in), out);
+  } else if (kind == "lecun_normal") {
+    fill_truncated_normal(key, std::sqrt(1 / fan.in) / kTruncated, out);
+  } else if (kind == "uniform" || kind == "random_uniform") {
+    fill_uniform_within(key, 0.05, out);
+  } else if (kind == "random_normal") {
+    fill_normal(key, out);
+    for (float& value : out) value *= 0.05F;
+  } else if (kind == "truncated_normal") {
+    fill_truncated_normal(key, 0.05, out);
+  } else if (kind == "orthogonal") {
+    fill_orthogonal(key, weight.shape, out);
+  } else if (kind == "unit_forget_bias") {  // of an LSTM: its second quarter
+    std::fill(out.begin(), out.end(), 0.0F);
+    std::fill_n(out.begin() + static_cast<int64_t>(out.size() / 4), out.size() / 4, 1.0F);
   } else {
     throw user_error(
         fmt::format("[graph] weight '{}': initializer '{}' is not known (zeros, ones, he_uniform, he_normal, "
-                    "glorot_uniform, glorot_normal)",
+                    "glorot_uniform, glorot_normal, lecun_uniform, lecun_normal, random_uniform, random_normal, "
+                    "truncated_normal, orthogonal)",
                     name, kind));
   }
 }

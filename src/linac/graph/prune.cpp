@@ -14,7 +14,11 @@ Graph prune(const Graph& graph, const std::vector<int>& outputs) {
   // Inputs are always earlier, so one pass from the back reaches everything.
   for (size_t i = count; i-- > 0;) {
     if (!needed[i]) continue;
-    for (const int input : graph.nodes[i].inputs) needed[static_cast<size_t>(input)] = true;
+    const Node& node = graph.nodes[i];
+    for (const int input : node.inputs) needed[static_cast<size_t>(input)] = true;
+    for (const int other : {node.mask, node.shares}) {
+      if (other >= 0) needed[static_cast<size_t>(other)] = true;
+    }
   }
 
   Graph kept;
@@ -25,6 +29,7 @@ Graph prune(const Graph& graph, const std::vector<int>& outputs) {
     renumbered[i] = static_cast<int>(kept.nodes.size());
     Node node = graph.nodes[i];
     for (int& input : node.inputs) input = renumbered[static_cast<size_t>(input)];
+    for (int* other : {&node.mask, &node.shares}) *other = *other < 0 ? -1 : renumbered[static_cast<size_t>(*other)];
     kept.nodes.push_back(std::move(node));
   }
   for (const int input : graph.inputs) {

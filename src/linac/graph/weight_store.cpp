@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <sstream>
 #include <utility>
 
 #include "linac/base/error.h"
@@ -31,6 +33,33 @@ Handle make_group(hid_t parent, const std::string& name) {
   Handle group(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
   if (!group) throw environment_error(fmt::format("[keras] group '{}' cannot be made in memory", name));
   return group;
+}
+
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts;
+  std::istringstream stream(path);
+  for (std::string part; std::getline(stream, part, '/');) parts.push_back(part);
+  return parts;
+}
+
+Handle open_or_make_group(hid_t parent, const std::string& name) {
+  if (H5Lexists(parent, name.c_str(), H5P_DEFAULT) > 0) return {H5Gopen2(parent, name.c_str(), H5P_DEFAULT), H5Gclose};
+  return make_group(parent, name);
+}
+
+Handle make_path(hid_t file, const std::string& path) {
+  Handle current(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose);
+  for (const std::string& part : parts_of(path)) current = open_or_make_group(current.get(), part);
+  return current;
+}
+
+/// Name of each weight's array: its group below the layer's, and its number there.
+std::vector<std::string> array_paths(const std::string& group, const Node& node) {
+  std::map<std::string, int> count;
+  std::vector<std::string> paths;
+  for (const Weight& weight : node.weights)
+    paths.push_back(fmt::format("{}/{}/{}", group, weight.group, count[weight.group]++));
+  return paths;
 }
 
 void write_array(hid_t group, const std::string& name, const Shape& shape, const std::vector<float>& values) {
@@ -80,10 +109,12 @@ int64_t children(hid_t file, const std::vector<std::string>& path) {
   return static_cast<int64_t>(info.nlinks);
 }
 
-bool holds_floats_itself(hid_t dataset) {
+/// Integers are welcome where a weight is not trained: Keras counts in them.
+bool holds_numbers_itself(hid_t dataset, bool trainable) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
   const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
-  return H5Tget_class(type.get()) == H5T_FLOAT && H5Pget_external_count(creation.get()) == 0 &&
+  const H5T_class_t kind = H5Tget_class(type.get());
+  return (kind == H5T_FLOAT || (kind == H5T_INTEGER && !trainable)) && H5Pget_external_count(creation.get()) == 0 &&
          H5Pget_layout(creation.get()) != H5D_VIRTUAL;
 }
 
@@ -95,13 +126,14 @@ std::string write_weight_store(const std::vector<StoredLayer>& layers) {
   const Handle file(H5Fcreate("model.weights.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   if (!file) throw environment_error("[keras] the weights cannot be written in memory");
   make_group(file.get(), "vars");  // of the model itself, which has none
-  const Handle all = make_group(file.get(), "layers");
+  make_group(file.get(), "layers");
   for (const StoredLayer& layer : layers) {
-    const Handle group = make_group(all.get(), layer.group);
-    const Handle vars = make_group(group.get(), "vars");
-    const auto& weights = layer.node->weights;
-    for (size_t i = 0; i < weights.size(); ++i) {
-      write_array(vars.get(), fmt::format("{}", i), weights[i].shape, layer.values[i]);
+    make_path(file.get(), layer.group + "/vars");
+    const std::vector<std::string> paths = array_paths(layer.group, *layer.node);
+    for (size_t i = 0; i < paths.size(); ++i) {
+      const size_t name = paths[i].rfind('/');
+      const Handle group = make_path(file.get(), paths[i].substr(0, name));
+      write_array(group.get(), paths[i].substr(name + 1), layer.node->weights[i].shape, layer.values[i]);
     }
   }
   std::string bytes;
@@ -138,39 +170,38 @@ WeightStore::~WeightStore() {
 std::vector<std::vector<float>> WeightStore::read(const std::string& group, const Node& node) {
   if (node.weights.empty()) return {};
   const hdf5::Lock lock;
-  std::vector<std::string> path{"layers", group, "vars"};
-  int64_t found = children(file_, path);
-  if (found < 0) {
-    path[0] = "_layer_checkpoint_dependencies";  // what Keras 2.12 and 2.13 called it
-    found = children(file_, path);
-  }
-  if (found != static_cast<int64_t>(node.weights.size())) {
-    throw user_error(fmt::format(
-        "[keras] layer '{}' ({}) has {} weights and the file {} in layers/{}/vars; save the whole model, built",
-        node.name, node.op, node.weights.size(), found < 0 ? "none" : fmt::format("{}", found), group));
+  std::string place = group;
+  const std::string layers = "layers", layers_before = "_layer_checkpoint_dependencies";  // of Keras 2.12 and 2.13
+  if (children(file_, {layers_before}) >= 0 && children(file_, {layers}) < 0 && place.starts_with(layers))
+    place.replace(0, layers.size(), layers_before);
+  std::map<std::string, int64_t> expected;
+  for (const Weight& weight : node.weights) ++expected[place + "/" + weight.group];
+  for (const auto& [path, count] : expected) {
+    const int64_t found = children(file_, parts_of(path));
+    if (found == count) continue;
+    throw user_error(
+        fmt::format("[keras] layer '{}' ({}) has {} weights and the file {} in {}; save the whole model, built",
+                    node.name, node.op, count, found < 0 ? "none" : fmt::format("{}", found), path));
   }
   std::vector<std::vector<float>> values;
-  for (size_t i = 0; i < node.weights.size(); ++i) {
-    path.resize(3);
-    path.push_back(fmt::format("{}", i));
-    values.push_back(read_array(path, node, node.weights[i]));
-  }
+  const std::vector<std::string> paths = array_paths(place, node);
+  for (size_t i = 0; i < paths.size(); ++i) values.push_back(read_array(paths[i], node, node.weights[i]));
   return values;
 }
 
-std::vector<float> WeightStore::read_array(const std::vector<std::string>& path, const Node& node,
-                                           const Weight& weight) {
+std::vector<float> WeightStore::read_array(const std::string& path, const Node& node, const Weight& weight) {
   const auto refuse = [&](const std::string& why) {
-    throw user_error(fmt::format("[keras] layer '{}' ({}): weight '{}' ({}) {}", node.name, node.op, weight.name,
-                                 fmt::join(path, "/"), why));
+    throw user_error(
+        fmt::format("[keras] layer '{}' ({}): weight '{}' ({}) {}", node.name, node.op, weight.name, path, why));
   };
-  const Handle dataset = open_path(file_, path);
+  const Handle dataset = open_path(file_, parts_of(path));
   if (!dataset || H5Iget_type(dataset.get()) != H5I_DATASET) refuse("is missing; save the whole model, built");
   const Shape found = shape_of(dataset.get());
   if (found != weight.shape) {
     refuse(fmt::format("has the shape {} where the layer needs {}", to_string(found), to_string(weight.shape)));
   }
-  if (!holds_floats_itself(dataset.get())) refuse("is not an array of floating point numbers; save it as float32");
+  if (!holds_numbers_itself(dataset.get(), weight.trainable))
+    refuse("is not an array of floating point numbers; save it as float32");
   // A product of checked factors: each partial product stays within the budget.
   int64_t bytes = static_cast<int64_t>(sizeof(float));
   for (const int64_t extent : weight.shape) {

@@ -1,6 +1,6 @@
 #pragma once
-// The member model.weights.h5 of a Keras archive: an HDF5 file in memory with one group a layer,
-// "layers/conv3d_1/vars", that holds the layer's arrays "0", "1", ... in Keras's order. Safe from several
+// The member model.weights.h5 of a Keras archive: an HDF5 file in memory with one group a layer, "layers/conv3d_1", and
+// in it groups ("vars", or "cell/vars") that hold the layer's arrays "0", "1", ... in Keras's order. Safe from several
 // threads: they take turns at HDF5.
 
 #include <string>
@@ -13,7 +13,7 @@ namespace linac::graph {
 
 /// The weights of one layer in the file.
 struct StoredLayer {
-  std::string group;                 // "conv3d_1": class name and count, which is how Keras finds the layer's weights
+  std::string group;                 // "layers/conv3d_1": class name and count, which is how Keras finds the weights
   const Node* node;                  // borrowed: names, shapes
   const std::vector<float>* values;  // borrowed: one buffer a weight of the node
 };
@@ -31,12 +31,12 @@ class WeightStore {
   WeightStore(const WeightStore&) = delete;
   WeightStore& operator=(const WeightStore&) = delete;
 
-  /// Values of the weights of `node` from layers/`group`, converted to float32. User error naming the layer if an array
-  /// is missing, not of floating point, or of another shape.
+  /// Values of the weights of `node` from `group`, converted to float32. User error naming the layer if an array is
+  /// missing or not numbers, or of another shape, or if there are others.
   std::vector<std::vector<float>> read(const std::string& group, const Node& node);
 
  private:
-  std::vector<float> read_array(const std::vector<std::string>& path, const Node& node, const Weight& weight);
+  std::vector<float> read_array(const std::string& path, const Node& node, const Weight& weight);
 
   int64_t file_ = -1;  // HDF5 identifier
   int64_t budget_bytes_;

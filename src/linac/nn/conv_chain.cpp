@@ -23,10 +23,7 @@ struct ChainBackward : public torch::autograd::Node {
     const at::NoGradGuard no_gradient;
     std::vector<bool> wanted;
     for (size_t i = 0; i < weights; ++i) wanted.push_back(task_should_compute_output(i + 1));
-    auto results =
-        pass->backward(gradients[0].permute({0, 2, 3, 4, 1}).contiguous(), task_should_compute_output(0), wanted);
-    if (results[0].defined()) results[0] = results[0].permute({0, 4, 1, 2, 3});
-    return results;
+    return pass->backward(gradients[0].contiguous(), task_should_compute_output(0), wanted);
   }
 
   /// Autograd's word that this was the last time: the buffers are free again.
@@ -52,7 +49,7 @@ std::vector<StageReport> ConvChain::report() const {
 
 at::Tensor ConvChain::run(const LayerCall& call) const {
   const at::Tensor& x = call.inputs[0];
-  LINAC_CHECK(x.scalar_type() == at::kFloat && x.device().is_cpu() && x.size(1) == plan_->stages.front().in.channels);
+  LINAC_CHECK(x.scalar_type() == at::kFloat && x.device().is_cpu() && x.size(-1) == plan_->stages.front().in.channels);
   const bool training = call.options.mode == Mode::kTraining;
   std::vector<at::Tensor> weights;
   for (const at::Tensor& weight : call.weights) weights.push_back(weight.detach().contiguous());
@@ -61,7 +58,7 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
   at::Tensor result;
   {
     const at::NoGradGuard no_gradient;
-    result = pass->forward(x.permute({0, 2, 3, 4, 1}).contiguous()).permute({0, 4, 1, 2, 3});
+    result = pass->forward(x.contiguous());
   }
   if (!training) return result;
   size_t next = 0;

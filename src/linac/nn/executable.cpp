@@ -11,22 +11,9 @@
 namespace linac::nn {
 namespace {
 
-constexpr int64_t kImageAxes = 4;  // X Y Z C, without the batch axis
-
 at::Tensor view_of(const AlignedFloats& buffer, const graph::Slot& slot) {
   // from_blob takes a mutable pointer; nothing writes through it.
   return at::from_blob(const_cast<float*>(buffer.data()) + slot.offset, slot.shape, at::kFloat);
-}
-
-bool is_image(const graph::Node& node) {
-  return node.output.size() == kImageAxes;
-}
-
-at::Tensor from_keras_axes(const at::Tensor& tensor) {
-  return tensor.permute({0, 4, 1, 2, 3});
-}
-at::Tensor to_keras_axes(const at::Tensor& tensor) {
-  return tensor.permute({0, 2, 3, 4, 1});
 }
 
 }  // namespace
@@ -37,6 +24,7 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
   size_t trainable = 0, statistics = 0;
   for (const graph::Node& node : graph.nodes) {
     weights.nodes.emplace_back();
+    if (node.shares >= 0) weights.nodes.back() = weights.nodes[static_cast<size_t>(node.shares)];
     for (const graph::Weight& weight : node.weights) {
       at::Tensor tensor = weight.trainable
                               ? view_of(parameters.trainable, parameters.trainable_layout.slots.at(trainable++))
@@ -76,21 +64,22 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
   LINAC_CHECK(inputs.size() == graph_.inputs.size());
   if (options.batch_statistics != nullptr)
     options.batch_statistics->assign(static_cast<size_t>(statistics_layout_.total), 0.0F);
-  std::vector<at::Tensor> values(graph_.nodes.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto node = static_cast<size_t>(graph_.inputs[i]);
-    const at::Tensor input = inputs[i].to(torch_device(device_));
-    values[node] = is_image(graph_.nodes[node]) ? from_keras_axes(input) : input;
-  }
+  std::vector<at::Tensor> values(graph_.nodes.size()), masks(graph_.nodes.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    values[static_cast<size_t>(graph_.inputs[i])] = inputs[i].to(torch_device(device_));
   size_t statistics_slot = 0;
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const graph::Node& node = graph_.nodes[i];
     if (node.op == "InputLayer") continue;
-    std::vector<at::Tensor> arguments;
-    for (const int input : node.inputs) arguments.push_back(values[static_cast<size_t>(input)]);
+    std::vector<at::Tensor> arguments, argument_masks;
+    for (const int input : node.inputs) {
+      arguments.push_back(values[static_cast<size_t>(input)]);
+      argument_masks.push_back(masks[static_cast<size_t>(input)]);
+    }
+    if (node.mask >= 0) argument_masks[0] = values[static_cast<size_t>(node.mask)];
     RngKey key = options.dropout_key;
     if (chains_[i] == nullptr) key.lane += static_cast<uint32_t>(i);  // a chain knows its layers' indices
-    LayerCall call{node, arguments, weights.nodes[i], options, key, {}, kernels_};
+    LayerCall call{node, arguments, weights.nodes[i], options, key, {}, kernels_, std::move(argument_masks)};
     for (const graph::Weight& weight : node.weights) {
       if (weight.trainable) continue;
       const graph::Slot& slot = statistics_layout_.slots[statistics_slot++];
@@ -99,12 +88,10 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
       call.statistics.push_back(all.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size)));
     }
     values[i] = chains_[i] != nullptr ? chains_[i]->run(call) : layer_function(node.op)(call);
+    masks[i] = output_mask(call, values[i]);
   }
   std::vector<at::Tensor> outputs;
-  for (const int output : graph_.outputs) {
-    const auto node = static_cast<size_t>(output);
-    outputs.push_back(is_image(graph_.nodes[node]) ? to_keras_axes(values[node]) : values[node]);
-  }
+  for (const int output : graph_.outputs) outputs.push_back(values[static_cast<size_t>(output)]);
   return outputs;
 }
 

@@ -2,8 +2,8 @@
 // A graph made runnable on LibTorch tensors and differentiable by its autograd. Immutable after construction; run() may
 // be called from several threads, each with its own Weights.
 //
-// Axes: N events, X Y Z cells, C channels. Tensors inside are NCXYZ with strides of channels last, so that Keras's
-// order (N, X, Y, Z, C) is a view of the same memory.
+// Axes: N events, X Y Z cells, C channels, in Keras's order (N, X, Y, Z, C) everywhere. Layers that LibTorch computes
+// on NCXYZ do so with strides of channels last, which is a view of the same memory.
 
 #include <ATen/ATen.h>
 

@@ -9,6 +9,7 @@ namespace linac::app {
 void add_train_verb(CLI::App& app);
 void add_check_verb(CLI::App& app);
 void add_generate_verb(CLI::App& app);
+void add_predict_verb(CLI::App& app);
 void add_simulate_verb(CLI::App& app);
 void add_data_verb(CLI::App& app);
 void add_export_verb(CLI::App& app);

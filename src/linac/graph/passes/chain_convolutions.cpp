@@ -14,6 +14,26 @@ bool is_convolution(const Node& node) {
   return node.op == "Conv3D" || node.op == "UpsampleConv3D";
 }
 
+/// What linac's kernels compute: every cell once, all channels together.
+bool is_dense_convolution(const Node& node) {
+  const auto all_ones = [&](const char* attribute) {
+    return !node.attributes.contains(attribute) || extent3(node, attribute) == Extent3{1, 1, 1};
+  };
+  return is_convolution(node) && all_ones("strides") && all_ones("dilation_rate") && all_ones("groups");
+}
+
+bool normalizes_channels(const Node& node) {
+  const auto axis = node.attributes.find("axis");
+  return node.op == "BatchNormalization" && (axis == node.attributes.end() || *axis == -1 || *axis == 4);
+}
+
+bool is_plain_pooling(const Node& node) {
+  const auto strides = node.attributes.find("strides");
+  return node.op == "AveragePooling3D" && node.attributes.value("padding", "valid") == "valid" &&
+         (strides == node.attributes.end() || strides->is_null() ||
+          extent3(node, "strides") == extent3(node, "pool_size"));
+}
+
 bool is_cheap_activation(const Node& node) {
   const std::string name = node.attributes.value("activation", "linear");
   return name == "linear" || name == "relu";
@@ -27,7 +47,9 @@ bool is_narrow(const Graph& graph, const Node& node) {
 /// Walks along nodes that follow each other directly: node i + 1 reads node i, and nobody else does.
 class Walk {
  public:
-  Walk(const Graph& graph, size_t first) : graph_(graph), next_(first) {}
+  /// `shared`: nodes whose layer is called more than once, which stay what they are.
+  Walk(const Graph& graph, const std::vector<bool>& shared, size_t first)
+      : graph_(graph), shared_(shared), next_(first) {}
 
   /// Takes the next node if it continues the walk and pleases.
   template <class Wanted>
@@ -38,7 +60,7 @@ class Walk {
                             readers(graph_, static_cast<int>(taken_.back())) != 1)) {
       return false;
     }
-    if (!wanted(node)) return false;
+    if (!wanted(node) || shared_[next_] || node.mask >= 0) return false;
     taken_.push_back(next_++);
     return true;
   }
@@ -53,7 +75,7 @@ class Walk {
     const bool padded = take_op("ZeroPadding3D");
     const auto fits = [&](const Node& node) {
       const bool valid = node.op == "Conv3D" && node.attributes.value("padding", "valid") == "valid";
-      return is_convolution(node) && (!padded || valid) && is_narrow(graph_, node) && is_cheap_activation(node);
+      return is_dense_convolution(node) && (!padded || valid) && is_narrow(graph_, node) && is_cheap_activation(node);
     };
     if (!take(fits)) {
       *this = before;
@@ -64,14 +86,14 @@ class Walk {
         return node.op == "LeakyReLU" || (node.op == "Activation" && is_cheap_activation(node));
       });
     }
-    take_op("BatchNormalization");
+    take(normalizes_channels);
     take_op("Dropout");
     return true;
   }
 
   const std::vector<size_t>& taken() const { return taken_; }
 
-  Walk& operator=(const Walk& other) {
+  Walk& operator=(const Walk& other) {  // of the same graph
     next_ = other.next_;
     taken_ = other.taken_;
     return *this;
@@ -80,16 +102,26 @@ class Walk {
 
  private:
   const Graph& graph_;
+  const std::vector<bool>& shared_;
   size_t next_;
   std::vector<size_t> taken_;
 };
 
-std::vector<size_t> chain_from(const Graph& graph, size_t first) {
-  Walk walk(graph, first);
+std::vector<size_t> chain_from(const Graph& graph, const std::vector<bool>& shared, size_t first) {
+  Walk walk(graph, shared, first);
   while (walk.take_stage()) {
   }
-  if (!walk.taken().empty()) walk.take_op("AveragePooling3D");
+  if (!walk.taken().empty()) walk.take(is_plain_pooling);
   return walk.taken();
+}
+
+std::vector<bool> shared_nodes(const Graph& graph) {
+  std::vector<bool> shared(graph.nodes.size(), false);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].shares < 0) continue;
+    shared[i] = shared[static_cast<size_t>(graph.nodes[i].shares)] = true;
+  }
+  return shared;
 }
 
 Node joined(const Graph& graph, const std::vector<size_t>& members) {
@@ -125,11 +157,12 @@ std::vector<Node> chain_layers(const Node& chain, const Shape& input) {
 
 Graph chain_convolutions(const Graph& graph) {
   Graph result = graph;
+  const std::vector<bool> shared = shared_nodes(graph);
   std::vector<bool> gone(graph.nodes.size(), false);
   std::vector<int> replaced(graph.nodes.size());
   std::iota(replaced.begin(), replaced.end(), 0);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const std::vector<size_t> members = chain_from(graph, i);
+    const std::vector<size_t> members = chain_from(graph, shared, i);
     if (members.empty()) continue;
     // The chain stands where its last layer stood.
     for (const size_t member : members) {

@@ -16,7 +16,7 @@ std::optional<double> slope_of(const Node& node) {
 
 bool is_linear_convolution(const Node& node) {
   return (node.op == "Conv3D" || node.op == "UpsampleConv3D") &&
-         node.attributes.value("activation", "linear") == "linear";
+         node.attributes.value("activation", "linear") == "linear" && node.shares < 0;
 }
 
 }  // namespace

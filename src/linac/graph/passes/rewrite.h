@@ -7,7 +7,7 @@
 
 namespace linac::graph {
 
-/// How often the node is an input of others or an output of the graph.
+/// How often the node is an input or the mask of others, shares its weights with them, or is an output of the graph.
 int readers(const Graph& graph, int node);
 
 /// The graph without the nodes marked `gone`, renumbered, shapes inferred anew. `replaced[i]` stands for node i: the

@@ -1,0 +1,197 @@
+#include "linac/data/event_arrays.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <functional>
+#include <numeric>
+
+#include "linac/base/error.h"
+#include "linac/hdf5/handle.h"
+
+namespace linac::data {
+namespace {
+
+using hdf5::Handle;
+
+/// A dataset and its extents, the events first.
+struct Array {
+  std::string name;
+  Handle dataset;
+  std::vector<hsize_t> extent;
+
+  int64_t event_size() const {
+    return static_cast<int64_t>(std::accumulate(extent.begin() + 1, extent.end(), hsize_t{1}, std::multiplies<>()));
+  }
+};
+
+enum class Way { kRead, kWrite };
+
+/// Moves the events [first, first + count); false if HDF5 fails.
+bool transfer(const Array& array, Way way, int64_t first, int64_t count, void* values) {
+  const Handle space(H5Dget_space(array.dataset.get()), H5Sclose);
+  std::vector<hsize_t> start(array.extent.size(), 0), extent = array.extent;
+  start[0] = static_cast<hsize_t>(first);
+  extent[0] = static_cast<hsize_t>(count);
+  const Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+  if (!space || !memory ||
+      H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) < 0)
+    return false;
+  const hid_t set = array.dataset.get();
+  return (way == Way::kRead ? H5Dread(set, H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values)
+                            : H5Dwrite(set, H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values)) >= 0;
+}
+
+}  // namespace
+
+class EventArrays::File {
+ public:
+  File(const std::filesystem::path& path, const std::vector<std::string>& names) : path_(path.string()) {
+    const hdf5::Lock lock;
+    file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    if (!file_) fail(fmt::format("cannot be opened as HDF5 ({})", hdf5::last_error()));
+    for (const std::string& name : names) open(name);
+  }
+
+  ~File() {
+    const hdf5::Lock lock;
+    arrays_.clear();
+    file_.close();
+  }
+
+  const Array& array(size_t i) const { return arrays_.at(i); }
+
+  std::vector<float> read(size_t i, int64_t first, int64_t count) const {
+    const Array& from = array(i);
+    std::vector<float> values(static_cast<size_t>(count * from.event_size()));
+    const hdf5::Lock lock;
+    if (!transfer(from, Way::kRead, first, count, values.data()))
+      fail(fmt::format("'{}' cannot be read at event {} ({})", from.name, first, hdf5::last_error()));
+    return values;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const { throw data_error(fmt::format("[hdf5] {}: {}", path_, why)); }
+
+  void open(const std::string& name) {
+    const bool there = !name.empty() && H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT) > 0;
+    Array array{name, Handle(there ? H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT) : -1, H5Dclose), {}};
+    if (!array.dataset) {
+      fail(fmt::format("no data set '{}' (found: {}); name it with --field", name,
+                       fmt::join(hdf5::describe_datasets(file_.get()), ", ")));
+    }
+    const Handle type(H5Dget_type(array.dataset.get()), H5Tclose);
+    const H5T_class_t kind = H5Tget_class(type.get());
+    array.extent = hdf5::shape_of(array.dataset.get());
+    if ((kind != H5T_FLOAT && kind != H5T_INTEGER) || array.extent.empty())
+      fail(fmt::format("'{}' is not a list of numbers", name));
+    if (!arrays_.empty() && arrays_[0].extent[0] != array.extent[0]) {
+      fail(fmt::format("'{}' holds {} events but '{}' holds {}", name, array.extent[0], arrays_[0].name,
+                       arrays_[0].extent[0]));
+    }
+    arrays_.push_back(std::move(array));
+  }
+
+  std::string path_;
+  Handle file_;
+  std::vector<Array> arrays_;
+};
+
+EventArrays::EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names)
+    : file_(std::make_unique<File>(path, names)) {}
+
+EventArrays::~EventArrays() = default;
+
+int64_t EventArrays::events() const {
+  return static_cast<int64_t>(file_->array(0).extent[0]);
+}
+
+std::vector<int64_t> EventArrays::shape(size_t i) const {
+  const auto& extent = file_->array(i).extent;
+  return {extent.begin() + 1, extent.end()};
+}
+
+std::vector<float> EventArrays::read(size_t i, int64_t first, int64_t count) const {
+  LINAC_CHECK(first >= 0 && count >= 0 && first <= events() - count);
+  return file_->read(i, first, count);
+}
+
+class EventArraysWriter::File {
+ public:
+  File(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays, int64_t events)
+      : path_(path), part_(path.string() + fmt::format(".tmp.{}", ::getpid())) {
+    const hdf5::Lock lock;
+    file_ = Handle(H5Fcreate(part_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+    need(static_cast<bool>(file_), "cannot be created");
+    for (const EventArrayShape& shape : arrays) {
+      std::vector<hsize_t> extent{static_cast<hsize_t>(events)};
+      extent.insert(extent.end(), shape.shape.begin(), shape.shape.end());
+      const Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+      const Handle properties = hdf5::timeless_creation();
+      Handle set(H5Dcreate2(file_.get(), shape.name.c_str(), H5T_IEEE_F32LE, space.get(), H5P_DEFAULT, properties.get(),
+                            H5P_DEFAULT),
+                 H5Dclose);
+      need(static_cast<bool>(set), "'" + shape.name + "' cannot be made");
+      arrays_.push_back({shape.name, std::move(set), std::move(extent)});
+    }
+  }
+
+  ~File() {
+    const hdf5::Lock lock;
+    arrays_.clear();
+    file_.close();
+    if (!in_place_) ::unlink(part_.c_str());
+  }
+
+  void write(size_t i, int64_t first, std::span<const float> values) {
+    const Array& to = arrays_.at(i);
+    const int64_t count = static_cast<int64_t>(values.size()) / to.event_size();
+    LINAC_CHECK(count * to.event_size() == static_cast<int64_t>(values.size()));
+    const hdf5::Lock lock;
+    // H5Dwrite reads only.
+    need(transfer(to, Way::kWrite, first, count, const_cast<float*>(values.data())),
+         "'" + to.name + "' cannot be written");
+  }
+
+  void close() {
+    const hdf5::Lock lock;
+    arrays_.clear();
+    need(file_.close() >= 0, "cannot be completed");
+    const int descriptor = ::open(part_.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+    if (descriptor >= 0) ::close(descriptor);
+    in_place_ = synced && ::rename(part_.c_str(), path_.c_str()) == 0;
+    need(in_place_, "cannot be put in its place");
+  }
+
+ private:
+  void need(bool holds, const std::string& what) const {
+    if (holds) return;
+    throw environment_error(fmt::format("[hdf5] {}: {} ({}); check folder, permissions and space", path_.string(), what,
+                                        hdf5::last_error()));
+  }
+
+  std::filesystem::path path_, part_;
+  Handle file_;
+  std::vector<Array> arrays_;
+  bool in_place_ = false;
+};
+
+EventArraysWriter::EventArraysWriter(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays,
+                                     int64_t events)
+    : file_(std::make_unique<File>(path, arrays, events)) {}
+
+EventArraysWriter::~EventArraysWriter() = default;
+
+void EventArraysWriter::write(size_t i, int64_t first, std::span<const float> values) {
+  file_->write(i, first, values);
+}
+
+void EventArraysWriter::close() {
+  file_->close();
+  file_.reset();
+}
+
+}  // namespace linac::data

@@ -1,0 +1,57 @@
+#pragma once
+// Named arrays of numbers in one HDF5 file, each [events, ...]: what any model reads and writes. Values are float32 in
+// memory, any number type in the file. A reader may be used from several threads, a writer from one.
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace linac::data {
+
+class EventArrays {
+ public:
+  /// Opens the data sets called `names`. Data error naming the file and those it has if one is missing, holds no
+  /// numbers, or another number of events.
+  EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names);
+  ~EventArrays();
+  EventArrays(const EventArrays&) = delete;
+  EventArrays& operator=(const EventArrays&) = delete;
+
+  int64_t events() const;
+  /// Of array i without the axis of the events.
+  std::vector<int64_t> shape(size_t i) const;
+  /// Events [first, first + count) of array i.
+  std::vector<float> read(size_t i, int64_t first, int64_t count) const;
+
+ private:
+  class File;
+  std::unique_ptr<File> file_;
+};
+
+struct EventArrayShape {
+  std::string name;
+  std::vector<int64_t> shape;  // without the axis of the events
+};
+
+class EventArraysWriter {
+ public:
+  /// Arrays of `events` events each. Environment error when the file cannot be made.
+  EventArraysWriter(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays, int64_t events);
+  /// Without close() nothing is left of the file.
+  ~EventArraysWriter();
+  EventArraysWriter(const EventArraysWriter&) = delete;
+  EventArraysWriter& operator=(const EventArraysWriter&) = delete;
+
+  /// Values of array i for the events from `first` on.
+  void write(size_t i, int64_t first, std::span<const float> values);
+  /// Completes the file and puts it in its place, over a former one. Environment error when that fails.
+  void close();
+
+ private:
+  class File;
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace linac::data

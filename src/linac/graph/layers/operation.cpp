@@ -1,0 +1,132 @@
+// Nodes of keras.ops: a call of a function on tensors and constants. attributes: Keras's settings of the operation, and
+// "arguments", the arguments of the call with null where a tensor goes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linac/graph/layers/attributes.h"
+#include "linac/graph/layers/families.h"
+#include "linac/graph/layers/merge.h"
+
+namespace linac::graph {
+namespace {
+
+using nlohmann::json;
+using enum SettingKind;
+
+// A constant beside a tensor: a number or a truth value.
+void check_constants(const Node& node) {
+  for (const json& argument : node.attributes.value("arguments", json::array())) {
+    if (!argument.is_null() && !argument.is_number() && !argument.is_boolean())
+      refuse(node, fmt::format("the argument {} is not supported (only tensors and numbers)", argument.dump()));
+  }
+}
+
+void infer_elementwise(Node& node, const std::vector<Shape>& inputs) {
+  check_constants(node);
+  node.output = inputs[0];
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    // With fewer axes the batch would meet another axis.
+    if (inputs[i].size() != inputs[0].size())
+      refuse(node,
+             fmt::format("joins {} and {}; reshape them to as many axes", to_string(inputs[0]), to_string(inputs[i])));
+    node.output = broadcast(node, node.output, inputs[i]);
+  }
+}
+
+void infer_reduction(Node& node, const std::vector<Shape>& inputs) {
+  const Shape& in = inputs[0];
+  if (node.attributes.value("axis", json()).is_null()) refuse(node, "reduces the batch too; give an axis");
+  const auto axes = axes_of(node, "axis", in.size(), -1);
+  node.output.clear();
+  for (size_t i = 0; i < in.size(); ++i) {
+    const bool reduced = std::find(axes.begin(), axes.end(), i) != axes.end();
+    if (!reduced || flag(node, "keepdims", false)) node.output.push_back(reduced ? 1 : in[i]);
+  }
+}
+
+void infer_expand(Node& node, const std::vector<Shape>& inputs) {
+  node.output = inputs[0];
+  const size_t axis = axis_of(node, node.attributes.value("axis", json()), inputs[0].size() + 1);
+  node.output.insert(node.output.begin() + static_cast<int64_t>(axis), 1);
+}
+
+void infer_squeeze(Node& node, const std::vector<Shape>& inputs) {
+  node.output = inputs[0];
+  const auto axes = axes_of(node, "axis", inputs[0].size(), -1);
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    if (node.output[*axis] != 1) refuse(node, fmt::format("cannot squeeze {}", to_string(inputs[0])));
+    node.output.erase(node.output.begin() + static_cast<int64_t>(*axis));
+  }
+}
+
+void infer_transpose(Node& node, const std::vector<Shape>& inputs) {
+  const json axes = node.attributes.value("axes", json());
+  if (!axes.is_array() || axes.size() != inputs[0].size() + 1 || axes.at(0) != 0)
+    refuse(node, "'axes' must list every axis, the batch first");
+  std::vector<bool> taken(inputs[0].size(), false);
+  node.output.clear();
+  for (size_t i = 1; i < axes.size(); ++i) {
+    const size_t axis = axis_of(node, axes[i], inputs[0].size());
+    if (taken[axis]) refuse(node, "'axes' must list every axis once");
+    taken[axis] = true;
+    node.output.push_back(inputs[0][axis]);
+  }
+}
+
+void infer_matmul(Node& node, const std::vector<Shape>& inputs) {
+  if (inputs.size() != 2) refuse(node, "takes two tensors");
+  const Shape &a = inputs[0], &b = inputs[1];
+  if (a.size() != b.size() || a.size() < 2 || a.back() != b[b.size() - 2] ||
+      !std::equal(a.begin(), a.end() - 2, b.begin()))
+    refuse(node, fmt::format("cannot multiply {} by {}", to_string(a), to_string(b)));
+  node.output = a;
+  node.output.back() = b.back();
+}
+
+double flop_matmul(const Node& node, const Shape& input) {
+  return 2.0 * static_cast<double>(elements(node.output)) * static_cast<double>(input.back());
+}
+
+void infer_joined(Node& node, const std::vector<Shape>& inputs) {
+  find_layer_kind("Concatenate")->infer(node, inputs);
+}
+
+void infer_cast(Node& node, const std::vector<Shape>& inputs) {
+  const std::string type = text(node, "dtype", "float32");
+  if (type != "float32" && type != "bool" && type != "int32" && type != "int64")
+    refuse(node, fmt::format("a cast to '{}' is not supported", type));
+  node.output = inputs[0];
+}
+
+}  // namespace
+
+std::vector<LayerKind> operation_nodes() {
+  const std::vector<Setting> reduction{{"axis", kKept, nullptr}, {"keepdims", kKept, false}};
+  const std::vector<Setting> axis{{"axis", kKept, nullptr}};
+  std::vector<LayerKind> kinds{
+      {"ops.ExpandDims", 1, infer_expand, flop_none, axis},
+      {"ops.Squeeze", 1, infer_squeeze, flop_none, axis},
+      {"ops.Transpose", 1, infer_transpose, flop_none, {{"axes", kKept, nullptr}}},
+      {"ops.Matmul", 2, infer_matmul, flop_matmul},
+      {"ops.Concatenate", kOneOrMore, infer_joined, flop_none, axis},
+      {"ops.ZerosLike", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
+      {"ops.OnesLike", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
+      {"ops.Cast", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
+      {"ops.Clip", 1, infer_elementwise, flop_per_element, {{"x_min", kKept, nullptr}, {"x_max", kKept, nullptr}}},
+      {"ops.Where", kOneOrMore, infer_elementwise, flop_per_element},
+  };
+  for (const char* name : {"Any", "All", "Sum", "Mean", "Max", "Min", "Prod"})
+    kinds.push_back({std::string("ops.") + name, 1, infer_reduction, flop_per_element, reduction});
+  for (const char* name :
+       {"Add", "Subtract", "Multiply", "Divide", "TrueDivide", "Power", "Maximum", "Minimum", "NotEqual", "Equal",
+        "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr"})
+    kinds.push_back({std::string("ops.") + name, kOneOrMore, infer_elementwise, flop_per_element});
+  for (const char* name :
+       {"Negative", "Absolute", "Square",  "Sqrt", "Rsqrt", "Exp",      "Expm1", "Log",   "Log1p", "Sin",
+        "Cos",      "Tanh",     "Sigmoid", "Relu", "Silu",  "Softplus", "Sign",  "Floor", "Ceil",  "LogicalNot"})
+    kinds.push_back({std::string("ops.") + name, 1, infer_elementwise, flop_per_element});
+  return kinds;
+}
+
+}  // namespace linac::graph

@@ -1,0 +1,55 @@
+#include "linac/models/network.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include "linac/base/error.h"
+#include "linac/graph/parameters.h"
+#include "linac/nn/executable.h"
+
+namespace linac::models {
+
+struct Network::Parts {
+  explicit Parts(const graph::KerasModel& model)
+      : parameters(graph::from_weight_values(model.graph, model.weights)), executable(model.graph) {
+    for (const int input : model.graph.inputs) inputs.push_back(model.graph.nodes[static_cast<size_t>(input)]);
+    for (const int output : model.graph.outputs) outputs.push_back(model.graph.nodes[static_cast<size_t>(output)]);
+    weights = nn::make_weights(executable.graph(), parameters, nn::Gradients::kNone);
+  }
+
+  std::vector<graph::Node> inputs, outputs;
+  graph::Parameters parameters;
+  nn::Executable executable;
+  nn::Weights weights;
+};
+
+Network::Network(const graph::KerasModel& model) : parts_(std::make_unique<const Parts>(model)) {}
+Network::Network(Network&&) noexcept = default;
+Network::~Network() = default;
+
+const std::vector<graph::Node>& Network::inputs() const {
+  return parts_->inputs;
+}
+const std::vector<graph::Node>& Network::outputs() const {
+  return parts_->outputs;
+}
+
+std::vector<std::vector<float>> Network::run(const std::vector<std::vector<float>>& values, int64_t events) const {
+  LINAC_CHECK(values.size() == inputs().size());
+  const at::NoGradGuard no_gradient;
+  std::vector<at::Tensor> tensors;
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::vector<int64_t> shape{events};
+    shape.insert(shape.end(), inputs()[i].output.begin(), inputs()[i].output.end());
+    LINAC_CHECK(static_cast<int64_t>(values[i].size()) == events * graph::elements(inputs()[i].output));
+    // from_blob takes a mutable pointer; nothing writes through it.
+    tensors.push_back(at::from_blob(const_cast<float*>(values[i].data()), shape, at::kFloat));
+  }
+  std::vector<std::vector<float>> results;
+  for (const at::Tensor& output : parts_->executable.run(parts_->weights, tensors, {})) {
+    const at::Tensor dense = output.to(at::kFloat).contiguous();
+    results.emplace_back(dense.const_data_ptr<float>(), dense.const_data_ptr<float>() + dense.numel());
+  }
+  return results;
+}
+
+}  // namespace linac::models

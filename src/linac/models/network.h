@@ -1,0 +1,31 @@
+#pragma once
+// Any trained network of one Keras file, evaluated on the CPU. Immutable; run() may be called from several threads.
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "linac/graph/graph.h"
+#include "linac/graph/keras_archive.h"
+
+namespace linac::models {
+
+class Network {
+ public:
+  explicit Network(const graph::KerasModel& model);
+  Network(Network&&) noexcept;
+  ~Network();
+
+  /// The InputLayer nodes and the nodes of the outputs, in the model's order.
+  const std::vector<graph::Node>& inputs() const;
+  const std::vector<graph::Node>& outputs() const;
+
+  /// `values`: one buffer an input, (events, shape...) in Keras's axes. Returns one an output. In inference.
+  std::vector<std::vector<float>> run(const std::vector<std::vector<float>>& values, int64_t events) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<const Parts> parts_;
+};
+
+}  // namespace linac::models

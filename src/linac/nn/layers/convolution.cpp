@@ -1,0 +1,169 @@
+// Convolutions by LibTorch, with TensorFlow's padding. Kernels come in Keras's axes: (cells..., in, out).
+#include <algorithm>
+
+#include "linac/graph/layers.h"
+#include "linac/graph/layers/attributes.h"
+#include "linac/nn/cuda_conv.h"
+#include "linac/nn/layers/families.h"
+#include "linac/nn/upsample_conv.h"
+
+namespace linac::nn {
+namespace {
+
+// What multiplies a convolution's negative results: 1, unless its activation is relu or one of another layer was fused
+// into it (graph/passes/fuse_activations.h).
+double negative_slope(const graph::Node& node) {
+  if (node.attributes.value("activation", "linear") == "relu") return 0;
+  return node.attributes.value("fused_negative_slope", 1.0);
+}
+
+// For kernels that apply the slope themselves: the other activations.
+at::Tensor activate_rest(const graph::Node& node, const at::Tensor& x) {
+  return negative_slope(node) == 1 ? activate(node, x) : x;
+}
+
+at::Tensor activate_convolution(const graph::Node& node, const at::Tensor& x) {
+  const double slope = negative_slope(node);
+  if (slope == 1) return activate(node, x);
+  return slope == 0 ? at::relu(x) : at::leaky_relu(x, slope);
+}
+
+/// The strides of channels last, where LibTorch has a word for them.
+at::Tensor dense_channels_last(const at::Tensor& x) {
+  if (x.dim() == 5) return x.contiguous(at::MemoryFormat::ChannelsLast3d);
+  return x.dim() == 4 ? x.contiguous(at::MemoryFormat::ChannelsLast) : x.contiguous();
+}
+
+/// Geometry of a convolution over the cells of (N, C, cells...).
+struct Window {
+  std::vector<int64_t> kernel, strides, dilation;
+
+  explicit Window(const graph::Node& node, size_t axes)
+      : kernel(graph::extents(node, "kernel_size", axes)),
+        strides(graph::extents(node, "strides", axes, 1)),
+        dilation(graph::extents(node, "dilation_rate", axes, 1)) {}
+  int64_t reach(size_t axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
+};
+
+/// Zeros around the cells, as "same" and "causal" want them: what is odd goes behind.
+at::Tensor padded(const graph::Node& node, const at::Tensor& x_NC, const Window& window) {
+  const std::string padding = node.attributes.value("padding", "valid");
+  if (padding == "valid") return x_NC;
+  std::vector<int64_t> cells;  // of the last axis first
+  for (size_t axis = window.kernel.size(); axis-- > 0;) {
+    const int64_t in = x_NC.size(static_cast<int64_t>(axis) + 2), out = node.output[axis];
+    const int64_t same = std::max<int64_t>((out - 1) * window.strides[axis] + window.reach(axis) - in, 0);
+    const int64_t before = padding == "causal" ? window.reach(axis) - 1 : same / 2;
+    cells.push_back(before);
+    cells.push_back(padding == "causal" ? 0 : same - before);
+  }
+  return at::constant_pad_nd(x_NC, cells);
+}
+
+/// (cells..., in, out) -> (out, in, cells...)
+at::Tensor kernel_out_first(const at::Tensor& kernel) {
+  return kernel.movedim(-1, 0).movedim(-1, 1);
+}
+
+at::Tensor convolve(const graph::Node& node, const at::Tensor& x, const at::Tensor& kernel_OI, const at::Tensor& bias,
+                    int64_t groups) {
+  const Window window(node, node.output.size() - 1);
+  const at::Tensor in = dense_channels_last(padded(node, channels_first(x), window));
+  const std::vector<int64_t> none(window.kernel.size(), 0);
+  return channels_last(at::convolution(in, dense_channels_last(kernel_OI), bias, window.strides, none, window.dilation,
+                                       /*transposed=*/false, none, groups));
+}
+
+at::Tensor conv(const LayerCall& call) {
+  return activate_convolution(call.node, convolve(call.node, call.x(), kernel_out_first(call.weights[0]), bias_of(call),
+                                                  call.node.attributes.value("groups", int64_t{1})));
+}
+
+bool is_plain(const graph::Node& node) {
+  const Window window(node, 3);
+  const auto is_one = [](int64_t value) { return value == 1; };
+  return std::all_of(window.strides.begin(), window.strides.end(), is_one) &&
+         std::all_of(window.dilation.begin(), window.dilation.end(), is_one) && node.attributes.value("groups", 1) == 1;
+}
+
+at::Tensor conv3d(const LayerCall& call) {
+  if (call.kernels == Kernels::kLinac && is_plain(call.node)) {
+    const auto padding = graph::own_padding(call.node);
+    const at::Tensor x = channels_first(call.x());
+    if (cuda_conv3d_possible(x, call.weights[0], padding)) {
+      return channels_last(
+          activate_rest(call.node, cuda_conv3d(x, call.weights[0], bias_of(call), padding, negative_slope(call.node))));
+    }
+  }
+  return conv(call);
+}
+
+at::Tensor folded_conv3d(const LayerCall& call) {
+  const at::Tensor x = channels_first(call.x());
+  const graph::Extent3 up = graph::extent3(call.node, "size");
+  if (call.kernels == Kernels::kLinac && cuda_upsample_conv3d_possible(x, call.weights[0], up)) {
+    return channels_last(activate_rest(
+        call.node, cuda_upsample_conv3d(x, call.weights[0], bias_of(call), up, negative_slope(call.node))));
+  }
+  return channels_last(activate_convolution(call.node, upsample_conv3d(x, call.weights[0], bias_of(call), up)));
+}
+
+// The gradient of a convolution towards its data: all cells that a kernel reaches, of which "same" keeps the middle.
+at::Tensor conv_transpose(const LayerCall& call) {
+  const graph::Node& node = call.node;
+  const size_t axes = node.output.size() - 1;
+  const Window window(node, axes);
+  const std::vector<int64_t> none(axes, 0);
+  const at::Tensor kernel = kernel_out_first(call.weights[0]);  // (cells..., out, in) -> (in, out, cells...)
+  at::Tensor y = at::convolution(dense_channels_last(channels_first(call.x())), dense_channels_last(kernel), {},
+                                 window.strides, none, window.dilation, /*transposed=*/true, none, 1);
+  const bool same = graph::pads_same(node);
+  for (size_t axis = 0; axis < axes; ++axis) {
+    const auto dim = static_cast<int64_t>(axis) + 2;
+    const int64_t surplus = y.size(dim) - node.output[axis];
+    if (surplus >= 0) {
+      y = y.narrow(dim, same ? surplus / 2 : 0, node.output[axis]);
+    } else {
+      std::vector<int64_t> cells(2 * (axes - axis), 0);
+      cells.back() = -surplus;
+      y = at::constant_pad_nd(y, cells);
+    }
+  }
+  const at::Tensor bias = bias_of(call), result = channels_last(y);
+  return activate(node, bias.defined() ? result + bias : result);
+}
+
+/// (cells..., in, multiplier) -> (in * multiplier, 1, cells...): each channel is a group.
+at::Tensor depthwise_kernel(const at::Tensor& kernel) {
+  return kernel.flatten(-2, -1).movedim(-1, 0).unsqueeze(1);
+}
+
+at::Tensor depthwise(const LayerCall& call) {
+  return activate(call.node,
+                  convolve(call.node, call.x(), depthwise_kernel(call.weights[0]), bias_of(call), call.x().size(-1)));
+}
+
+at::Tensor separable(const LayerCall& call) {
+  const at::Tensor between = convolve(call.node, call.x(), depthwise_kernel(call.weights[0]), {}, call.x().size(-1));
+  const at::Tensor& pointwise = call.weights[1];
+  const at::Tensor y = at::matmul(between, pointwise.reshape({pointwise.size(-2), pointwise.size(-1)}));
+  return activate(call.node, call.weights.size() > 2 ? y + call.weights[2] : y);
+}
+
+}  // namespace
+
+std::vector<NamedLayer> convolution_layers() {
+  return {{"Conv1D", conv},
+          {"Conv2D", conv},
+          {"Conv3D", conv3d},
+          {"UpsampleConv3D", folded_conv3d},
+          {"Conv1DTranspose", conv_transpose},
+          {"Conv2DTranspose", conv_transpose},
+          {"Conv3DTranspose", conv_transpose},
+          {"DepthwiseConv1D", depthwise},
+          {"DepthwiseConv2D", depthwise},
+          {"SeparableConv1D", separable},
+          {"SeparableConv2D", separable}};
+}
+
+}  // namespace linac::nn

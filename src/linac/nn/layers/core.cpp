@@ -1,0 +1,39 @@
+#include "linac/nn/layers/families.h"
+
+namespace linac::nn {
+namespace {
+
+using nlohmann::json;
+
+at::Tensor dense(const LayerCall& call) {
+  const at::Tensor product = at::matmul(call.x(), call.weights[0]);
+  const at::Tensor bias = bias_of(call);
+  return activate(call.node, bias.defined() ? product + bias : product);
+}
+
+at::Tensor einsum_dense(const LayerCall& call) {
+  std::string equation = call.node.attributes.at("equation").get<std::string>();
+  std::erase(equation, ' ');
+  const at::Tensor product = at::einsum(equation, {call.x(), call.weights[0]});
+  const at::Tensor bias = bias_of(call);
+  return activate(call.node, bias.defined() ? product + bias : product);
+}
+
+at::Tensor constant(const json& value, const at::Tensor& like) {
+  if (value.is_number()) return at::scalar_tensor(value.get<double>(), like.options());
+  return at::tensor(value.get<std::vector<double>>(), at::kDouble).to(like.options());
+}
+
+at::Tensor rescaling(const LayerCall& call) {
+  const json &attributes = call.node.attributes, none = 0.0, one = 1.0;
+  return call.x() * constant(attributes.value("scale", one), call.x()) +
+         constant(attributes.value("offset", none), call.x());
+}
+
+}  // namespace
+
+std::vector<NamedLayer> core_layers() {
+  return {{"Dense", dense}, {"EinsumDense", einsum_dense}, {"Rescaling", rescaling}};
+}
+
+}  // namespace linac::nn

@@ -1,0 +1,38 @@
+#pragma once
+// The families of layers, as in graph/layers/families.h. Immutable, thread-safe.
+
+#include <vector>
+
+#include "linac/nn/layers.h"
+
+namespace linac::nn {
+
+std::vector<NamedLayer> core_layers();
+std::vector<NamedLayer> random_layers();  // what is drawn in training: Dropout and its kin
+std::vector<NamedLayer> convolution_layers();
+std::vector<NamedLayer> pooling_layers();
+std::vector<NamedLayer> shape_layers();
+std::vector<NamedLayer> merge_layers();
+std::vector<NamedLayer> normalization_layers();
+std::vector<NamedLayer> activation_layers();
+std::vector<NamedLayer> sequence_layers();
+std::vector<NamedLayer> attention_layers();
+std::vector<NamedLayer> operation_nodes();
+std::vector<NamedLayer> own_layers();
+
+/// The function of that name (graph/layers/attributes.h, activation_names()).
+at::Tensor activate(const std::string& name, const at::Tensor& x);
+/// The node's attribute "activation".
+at::Tensor activate(const graph::Node& node, const at::Tensor& x);
+
+/// (N, cells..., C) <-> (N, C, cells...): views.
+at::Tensor channels_first(const at::Tensor& x);
+at::Tensor channels_last(const at::Tensor& x);
+
+/// The second weight of a node, undefined if it has none.
+at::Tensor bias_of(const LayerCall& call);
+
+/// (N, steps) -> (N, steps, 1, ...) with as many axes as `x`.
+at::Tensor expand_mask(const at::Tensor& mask, const at::Tensor& x);
+
+}  // namespace linac::nn

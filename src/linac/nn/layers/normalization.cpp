@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linac/base/error.h"
+#include "linac/graph/layers/attributes.h"
+#include "linac/nn/batch_norm.h"
+#include "linac/nn/layers/families.h"
+
+namespace linac::nn {
+namespace {
+
+double epsilon_of(const LayerCall& call) {
+  return call.node.attributes.value("epsilon", 1e-3);
+}
+
+/// gamma and beta, undefined where the layer has none.
+struct ScaleAndCenter {
+  at::Tensor gamma, beta;
+  size_t weights = 0;  // how many they are
+
+  explicit ScaleAndCenter(const LayerCall& call) {
+    if (call.node.attributes.value("scale", true)) gamma = call.weights[weights++];
+    if (call.node.attributes.value("center", true)) beta = call.weights[weights++];
+  }
+  at::Tensor apply(const at::Tensor& x) const {
+    const at::Tensor scaled = gamma.defined() ? x * gamma : x;
+    return beta.defined() ? scaled + beta : scaled;
+  }
+};
+
+/// (N, C, ...) with the normalised axis second; images as NCXYZ, everything else with as many axes.
+at::Tensor batch_normalization(const LayerCall& call) {
+  const ScaleAndCenter weights(call);
+  const size_t axis = graph::axes_of(call.node, "axis", call.node.output.size(), -1)[0];
+  const auto dim = static_cast<int64_t>(axis) + 1;
+  const at::Tensor x = call.x().movedim(dim, 1);
+  const at::Tensor &mean = call.weights[weights.weights], &variance = call.weights[weights.weights + 1];
+  if (!call.training()) {
+    return at::batch_norm(x, weights.gamma, weights.beta, mean, variance, false, 0, epsilon_of(call), false)
+        .movedim(1, dim);
+  }
+  if (call.mask().defined()) {
+    throw user_error(fmt::format(
+        "[nn] layer '{}' (BatchNormalization): training behind a mask is not supported; use LayerNormalization",
+        call.node.name));
+  }
+  // linac's own sums want five axes: the others are one cell wide.
+  const at::Tensor last = x.movedim(1, -1);
+  const bool image = x.dim() == 5;
+  const at::Tensor cells = image ? x : last.reshape({-1, 1, 1, 1, x.size(1)}).movedim(-1, 1);
+  BatchMoments moments;
+  const at::Tensor y = batch_norm_training(cells, weights.gamma, weights.beta, epsilon_of(call), moments);
+  if (!call.statistics.empty()) {
+    std::copy(moments.mean.begin(), moments.mean.end(), call.statistics[0].begin());
+    std::copy(moments.variance.begin(), moments.variance.end(), call.statistics[1].begin());
+  }
+  return image ? y.movedim(1, dim) : y.movedim(1, -1).reshape(last.sizes()).movedim(-1, dim);
+}
+
+std::vector<int64_t> dims_of(const LayerCall& call) {
+  std::vector<int64_t> dims;
+  for (const size_t axis : graph::axes_of(call.node, "axis", call.node.output.size(), -1))
+    dims.push_back(static_cast<int64_t>(axis) + 1);
+  return dims;
+}
+
+/// A weight with the sizes of `dims`, to multiply x.
+at::Tensor broadcast_to_axes(const at::Tensor& weight, const at::Tensor& x, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
+  for (const int64_t dim : dims) shape[static_cast<size_t>(dim)] = x.size(dim);
+  return weight.reshape(shape);
+}
+
+at::Tensor layer_normalization(const LayerCall& call) {
+  const at::Tensor& x = call.x();
+  const auto dims = dims_of(call);
+  ScaleAndCenter weights(call);
+  for (at::Tensor* weight : {&weights.gamma, &weights.beta}) {
+    if (weight->defined()) *weight = broadcast_to_axes(*weight, x, dims);
+  }
+  const at::Tensor centered = x - at::mean(x, dims, true);
+  return weights.apply(centered * at::rsqrt(at::mean(centered * centered, dims, true) + epsilon_of(call)));
+}
+
+at::Tensor rms_normalization(const LayerCall& call) {
+  const at::Tensor& x = call.x();
+  const auto dims = dims_of(call);
+  const double epsilon = call.node.attributes.value("epsilon", 1e-6);
+  return x * at::rsqrt(at::mean(x * x, dims, true) + epsilon) * broadcast_to_axes(call.weights[0], x, dims);
+}
+
+// Channels in groups, each normalised over its channels and all cells of an event.
+at::Tensor group_normalization(const LayerCall& call) {
+  const at::Tensor& x = call.x();
+  const nlohmann::json groups = call.node.attributes.value("groups", nlohmann::json(32));
+  const int64_t channels = x.size(-1), count = groups == -1 ? channels : groups.get<int64_t>();
+  const at::Tensor grouped = x.reshape({x.size(0), -1, count, channels / count});
+  const at::Tensor centered = grouped - at::mean(grouped, {1, 3}, true);
+  const at::Tensor normal = centered * at::rsqrt(at::mean(centered * centered, {1, 3}, true) + epsilon_of(call));
+  return ScaleAndCenter(call).apply(normal.reshape(x.sizes()));
+}
+
+at::Tensor unit_normalization(const LayerCall& call) {
+  const at::Tensor& x = call.x();
+  return x * at::rsqrt(at::clamp_min(at::sum(x * x, dims_of(call), true), 1e-12));
+}
+
+// By statistics of the data it was adapted to, which are not trained.
+at::Tensor normalization(const LayerCall& call) {
+  const at::Tensor& x = call.x();
+  const auto dims = dims_of(call);
+  const auto constant = [&](const char* name, size_t weight) {
+    at::Tensor value;
+    if (call.weights.empty()) {
+      const nlohmann::json& given = call.node.attributes.at(name);
+      value = given.is_number() ? at::scalar_tensor(given.get<double>(), x.options())
+                                : at::tensor(given.get<std::vector<double>>(), at::kDouble).to(x.options());
+    } else {
+      value = call.weights[weight];
+    }
+    return value.dim() == 0 ? value : broadcast_to_axes(value, x, dims);
+  };
+  const at::Tensor mean = constant("mean", 0), deviation = at::clamp_min(at::sqrt(constant("variance", 1)), 1e-7);
+  return call.node.attributes.value("invert", false) ? mean + x * deviation : (x - mean) / deviation;
+}
+
+}  // namespace
+
+std::vector<NamedLayer> normalization_layers() {
+  return {{"BatchNormalization", batch_normalization}, {"LayerNormalization", layer_normalization},
+          {"RMSNormalization", rms_normalization},     {"GroupNormalization", group_normalization},
+          {"UnitNormalization", unit_normalization},   {"Normalization", normalization}};
+}
+
+}  // namespace linac::nn

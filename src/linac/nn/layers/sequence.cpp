@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "linac/base/error.h"
+#include "linac/graph/layers.h"
+#include "linac/nn/layers/families.h"
+#include "linac/nn/recurrent.h"
+
+namespace linac::nn {
+namespace {
+
+at::Tensor masking(const LayerCall& call) {
+  const double value = call.node.attributes.value("mask_value", 0.0);
+  return call.x() * at::any(call.x() != value, -1, true);
+}
+
+at::Tensor embedding(const LayerCall& call) {
+  return at::embedding(call.weights[0], call.x().to(at::kLong));
+}
+
+at::Tensor recurrent(const LayerCall& call) {
+  return run_recurrent(call, call.node, call.weights, zeroes_masked_steps(call.node));
+}
+
+// The layer and one that reads the steps from the last to the first.
+at::Tensor bidirectional(const LayerCall& call) {
+  const graph::Shape steps(call.x().sizes().begin() + 1, call.x().sizes().end());
+  const graph::Node forward = graph::inner_layer(call.node, "layer", steps),
+                    backward = graph::inner_layer(call.node, "backward_layer", steps);
+  const auto middle = call.weights.begin() + static_cast<int64_t>(forward.weights.size());
+  // Keras: a masked step is zero where both hand on sequences, whatever the layers say.
+  const bool sequences = forward.output.size() == 2;
+  const at::Tensor y = run_recurrent(call, forward, {call.weights.begin(), middle}, sequences);
+  at::Tensor back = run_recurrent(call, backward, {middle, call.weights.end()}, sequences);
+  if (sequences) back = at::flip(back, {1});
+  const auto merge = call.node.attributes.at("merge_mode").get<std::string>();
+  if (merge == "concat") return at::cat({y, back}, -1);
+  if (merge == "mul") return y * back;
+  return merge == "ave" ? (y + back) / 2 : y + back;
+}
+
+// All steps as one batch.
+at::Tensor time_distributed(const LayerCall& call) {
+  const at::Tensor& x = call.x();
+  const graph::Shape step(x.sizes().begin() + 2, x.sizes().end());
+  const graph::Node inner = graph::inner_layer(call.node, "layer", step);
+  const std::vector<at::Tensor> inputs{x.flatten(0, 1)};
+  const LayerCall inner_call{inner, inputs, call.weights, call.options, call.dropout_key, {}, call.kernels, {{}}};
+  return layer_function(inner.op)(inner_call).unflatten(0, {x.size(0), x.size(1)});
+}
+
+}  // namespace
+
+std::vector<NamedLayer> sequence_layers() {
+  return {{"Masking", masking},
+          {"Embedding", embedding},
+          {"SimpleRNN", recurrent},
+          {"GRU", recurrent},
+          {"LSTM", recurrent},
+          {"Bidirectional", bidirectional},
+          {"TimeDistributed", time_distributed}};
+}
+
+}  // namespace linac::nn

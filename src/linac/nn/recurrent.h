@@ -1,0 +1,19 @@
+#pragma once
+// Recurrent layers step by step on LibTorch's tensors, as Keras defines them (keras.io/api/layers/recurrent_layers):
+// SimpleRNN, GRU (Cho et al., arXiv:1406.1078) in both forms of its reset gate, LSTM (Hochreiter and Schmidhuber,
+// 1997). Any activations and masks; differentiable. Thread-safe.
+
+#include "linac/nn/layers.h"
+
+namespace linac::nn {
+
+/// `layer`: the recurrent layer's node (perhaps inside another); x (N, T, F) and the mask are those of `call`. Returns
+/// (N, U) or, with return_sequences, (N, T, U) in the order in which the steps are read. A masked step leaves the state
+/// as it is; its output repeats the one before, or is zero.
+at::Tensor run_recurrent(const LayerCall& call, const graph::Node& layer, const std::vector<at::Tensor>& weights,
+                         bool zero_masked_steps);
+
+/// The layer's own word on it.
+bool zeroes_masked_steps(const graph::Node& layer);
+
+}  // namespace linac::nn

@@ -1,0 +1,392 @@
+"""Small Keras models of every layer, computed by Keras and by linac: test_keras_zoo.py RUN_KERAS FOLDER [MODEL...]
+
+Keras makes each model, gives it weights and inputs, and computes outputs and gradients. RUN_KERAS (run_keras.cpp) reads
+the same file, computes the same, and writes the model back, which Keras loads and computes again. Exit status 1 beyond
+the limits. With models: only those, by name or as a file.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import h5py
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers as L
+from keras import ops
+
+LIMIT = 1e-5  # largest difference of an output, relative to the largest of the array (or to 1)
+GRADIENT_LIMIT = 2e-5  # of a gradient, likewise: sums of many terms
+EVENTS = 5
+
+
+def sequential(shape, *chain):
+    x = inputs = keras.Input(shape)
+    for layer in chain:
+        x = layer(x)
+    return keras.Model(inputs, x)
+
+
+def joined(shapes, layer):
+    inputs = [keras.Input(shape) for shape in shapes]
+    return keras.Model(inputs, layer(inputs))
+
+
+def masked_joined(layer):
+    """Two sequences with masks of their own, joined."""
+    a, b = keras.Input((6, 4)), keras.Input((6, 4))
+    x = layer([L.Masking()(a), L.Masking()(b)])
+    return keras.Model([a, b], L.GRU(3)(x))
+
+
+def shared():
+    a, b = keras.Input((6,)), keras.Input((6,))
+    dense = L.Dense(4, activation="tanh")
+    return keras.Model([a, b], L.Concatenate()([dense(a), dense(b), dense(L.Dense(6)(a))]))
+
+
+def nested(times):
+    inner = keras.Sequential([keras.Input((6,)), L.Dense(5, activation="relu"), L.Dense(6)], name="inner")
+    x = inputs = keras.Input((6,))
+    for _ in range(times):
+        x = inner(x)
+    return keras.Model(inputs, L.Dense(2)(x))
+
+
+def nested_functional():
+    a, b = keras.Input((4,)), keras.Input((4,))
+    inner = keras.Model([a, b], [L.Dense(3)(L.Add()([a, b])), L.Dense(2)(a)], name="two")
+    x, y = keras.Input((4,)), keras.Input((4,))
+    first, second = inner([x, y])
+    deep = keras.Model([x, y], L.Concatenate()([second, first]), name="deep")
+    z, w = keras.Input((4,)), keras.Input((4,))
+    return keras.Model([z, w], L.Dense(2)(deep([w, z])))
+
+
+def several_outputs():
+    x = keras.Input((6,))
+    hidden = L.Dense(8, activation="relu")(x)
+    return keras.Model(x, [L.Dense(3, activation="softmax")(hidden), L.Dense(1)(hidden), hidden])
+
+
+def attention(masked=False, **call):
+    q, v = keras.Input((5, 6)), keras.Input((7, 4))
+    queries, values = (L.Masking()(q), L.Masking()(v)) if masked else (q, v)
+    return keras.Model([q, v], L.MultiHeadAttention(2, 3, value_dim=4)(queries, values, **call))
+
+
+def attention_with_key():
+    q, v, k = keras.Input((5, 6)), keras.Input((7, 4)), keras.Input((7, 3))
+    return keras.Model([q, v, k], L.MultiHeadAttention(2, 3, use_bias=False, output_shape=5)(q, v, k))
+
+
+def transformer():
+    x = inputs = keras.Input((8, 6))
+    x = L.Masking()(x)
+    x = L.LayerNormalization()(L.Add()([x, L.MultiHeadAttention(2, 3)(x, x)]))
+    x = L.LayerNormalization()(L.Add()([x, L.Dense(6)(L.Dense(12, activation="gelu")(x))]))
+    return keras.Model(inputs, L.Dense(3, activation="softmax")(L.GlobalAveragePooling1D()(x)))
+
+
+def mask_by_operations():
+    """As in the Inclusive Classifier of the field: the mask is computed by keras.ops and handed over by name."""
+    x, h = keras.Input((9, 4)), keras.Input((3,))
+    mask = ops.any(ops.not_equal(x, 0.0), axis=-1)
+    particles = L.GRU(5)(L.Masking()(x), mask=mask)
+    joined_ = L.Concatenate()([L.Dropout(0.2)(particles), h])
+    return keras.Model([x, h], L.Dense(3, activation="softmax")(L.Dense(4, activation="relu")(joined_)))
+
+
+def operations():
+    a, b = keras.Input((4, 3)), keras.Input((4, 3))
+    x = a * 2.0 - b / 3.0 + 0.5
+    x = ops.tanh(x) + ops.exp(-ops.square(b)) * ops.sqrt(ops.abs(a) + 1.0)
+    x = ops.maximum(x, ops.minimum(a, b)) - ops.sigmoid(a)
+    y = ops.sum(x, axis=-1, keepdims=True) + ops.mean(x, axis=2, keepdims=True)
+    return keras.Model([a, b], [y, ops.max(x, axis=1), ops.log(ops.abs(x) + 1.0)])
+
+
+def moved():
+    a = keras.Input((4, 3))
+    x = ops.transpose(ops.expand_dims(a, axis=-1), (0, 2, 1, 3))
+    return keras.Model(a, [ops.squeeze(x, axis=-1), ops.matmul(a, ops.transpose(a, (0, 2, 1)))])
+
+
+def rnn(cell, mask=True, **settings):
+    chain = [L.Masking()] if mask else []
+    return sequential((7, 4), *chain, cell(5, **settings))
+
+
+def embedded(**settings):
+    return sequential((7,), L.Embedding(11, 4, mask_zero=True), L.LSTM(3, **settings))
+
+
+def bidirectional(cell, mask=True, merge="concat", **settings):
+    chain = [L.Masking()] if mask else []
+    return sequential((7, 4), *chain, L.Bidirectional(cell(3, **settings), merge_mode=merge))
+
+
+MODELS = {
+    "dense": lambda: sequential((6,), L.Dense(4, activation="relu"), L.Dense(3)),
+    "dense_of_steps": lambda: sequential((5, 6), L.Dense(4, use_bias=False)),
+    "einsum_dense": lambda: sequential(
+        (5, 6), L.EinsumDense("abc,cde->abde", output_shape=(None, 2, 3), bias_axes="de", activation="tanh")
+    ),
+    "einsum_dense_outer_bias": lambda: sequential((5, 6), L.EinsumDense("abc,cd->adb", (4, 5), bias_axes="d")),
+    "conv1d": lambda: sequential((9, 4), L.Conv1D(6, 3, padding="same", activation="relu")),
+    "conv1d_causal": lambda: sequential((9, 4), L.Conv1D(6, 3, padding="causal", dilation_rate=2)),
+    "conv1d_strided": lambda: sequential((10, 4), L.Conv1D(6, 4, strides=3, padding="same")),
+    "conv2d": lambda: sequential((9, 8, 4), L.Conv2D(6, (3, 2), strides=2, padding="same"), L.Conv2D(2, 2)),
+    "conv2d_groups": lambda: sequential((7, 6, 4), L.Conv2D(6, 3, groups=2, dilation_rate=2)),
+    "conv3d": lambda: sequential((6, 5, 4, 3), L.Conv3D(4, 3, padding="same"), L.Conv3D(2, (2, 3, 1), strides=2)),
+    "conv1d_transpose": lambda: sequential((6, 4), L.Conv1DTranspose(3, 4, strides=3), L.Conv1DTranspose(2, 3)),
+    "conv2d_transpose": lambda: sequential((5, 4, 3), L.Conv2DTranspose(4, 3, strides=2, padding="same")),
+    "conv2d_transpose_small": lambda: sequential((5, 4, 3), L.Conv2DTranspose(4, 2, strides=3)),
+    "conv2d_transpose_dilated": lambda: sequential((5, 4, 3), L.Conv2DTranspose(4, 3, dilation_rate=2)),
+    "conv3d_transpose": lambda: sequential((3, 4, 2, 3), L.Conv3DTranspose(2, 3, strides=2, padding="same")),
+    "depthwise1d": lambda: sequential((9, 4), L.DepthwiseConv1D(3, depth_multiplier=2, activation="tanh")),
+    "depthwise2d": lambda: sequential((7, 6, 3), L.DepthwiseConv2D(3, strides=2, padding="same")),
+    "separable1d": lambda: sequential((9, 4), L.SeparableConv1D(5, 3, depth_multiplier=2)),
+    "separable2d": lambda: sequential((7, 6, 3), L.SeparableConv2D(5, 3, padding="same", activation="relu")),
+    "average_pooling": lambda: sequential((9, 7, 3), L.AveragePooling2D(3, strides=2, padding="same")),
+    "average_pooling1d": lambda: sequential((9, 3), L.AveragePooling1D(2), L.Dense(2)),
+    "average_pooling3d": lambda: sequential((6, 5, 4, 2), L.AveragePooling3D((2, 3, 2), padding="same")),
+    "max_pooling": lambda: sequential((9, 7, 3), L.Conv2D(4, 2), L.MaxPooling2D(3, strides=2, padding="same")),
+    "max_pooling1d": lambda: sequential((9, 3), L.MaxPooling1D(2)),
+    "max_pooling3d": lambda: sequential((6, 5, 4, 2), L.MaxPooling3D(2)),
+    "global_pooling": lambda: sequential((6, 5, 4), L.Conv2D(3, 2), L.GlobalAveragePooling2D(), L.Dense(2)),
+    "global_max_pooling": lambda: sequential((6, 5, 4, 3), L.Conv3D(3, 2), L.GlobalMaxPooling3D(keepdims=True)),
+    "global_pooling_masked": lambda: sequential((6, 4), L.Masking(), L.GlobalAveragePooling1D(), L.Dense(2)),
+    "global_max_pooling1d": lambda: sequential((6, 4), L.GlobalMaxPooling1D()),
+    "batch_norm": lambda: sequential((5, 4, 3), L.Conv2D(4, 2), L.BatchNormalization(), L.ReLU()),
+    "batch_norm_training": lambda: sequential((5, 4, 3), L.Conv2D(4, 2), L.BatchNormalization(), L.ReLU()),
+    "batch_norm_axis_training": lambda: sequential((5, 4, 3), L.BatchNormalization(axis=1, scale=False)),
+    "batch_norm_features_training": lambda: sequential((6,), L.Dense(5), L.BatchNormalization(center=False)),
+    "layer_norm": lambda: sequential((5, 6), L.Dense(4), L.LayerNormalization(epsilon=1e-4)),
+    "layer_norm_axes": lambda: sequential((5, 6), L.LayerNormalization(axis=[1, 2], center=False)),
+    "rms_norm": lambda: sequential((5, 6), L.RMSNormalization()),
+    "group_norm": lambda: sequential((5, 4, 6), L.GroupNormalization(groups=3)),
+    "instance_norm": lambda: sequential((5, 4, 6), L.GroupNormalization(groups=-1, scale=False)),
+    "unit_norm": lambda: sequential((5, 6), L.Dense(4), L.UnitNormalization()),
+    "normalization": lambda: sequential((6,), adapted(L.Normalization()), L.Dense(2)),
+    "normalization_constants": lambda: sequential((2,), L.Normalization(mean=[1.0, 2.0], variance=[2.0, 3.0])),
+    "rescaling": lambda: sequential((5, 3), L.Rescaling(2.5, offset=-1.0), L.Rescaling([1.0, 2.0, 3.0])),
+    "flatten": lambda: sequential((3, 4, 2), L.Flatten(), L.Dense(2)),
+    "reshape": lambda: sequential((3, 4, 2), L.Reshape((6, -1)), L.Dense(2), L.Permute((2, 1))),
+    "repeat": lambda: sequential((6,), L.Dense(3), L.RepeatVector(4), L.SimpleRNN(2)),
+    "up_sampling": lambda: sequential((3, 2), L.UpSampling1D(3), L.Conv1D(2, 2)),
+    "up_sampling2d": lambda: sequential((3, 4, 2), L.UpSampling2D((2, 3)), L.Conv2D(2, 2)),
+    "up_sampling2d_bilinear": lambda: sequential((3, 4, 2), L.UpSampling2D(2, interpolation="bilinear")),
+    "up_sampling3d": lambda: sequential((3, 4, 2, 2), L.UpSampling3D(2), L.Conv3D(2, 2)),
+    "padding": lambda: sequential((5, 3), L.ZeroPadding1D((1, 2)), L.Cropping1D((2, 1)), L.ZeroPadding1D(1)),
+    "padding2d": lambda: sequential((5, 4, 3), L.ZeroPadding2D(((1, 2), (0, 3))), L.Cropping2D((1, 2))),
+    "padding3d": lambda: sequential((5, 4, 3, 2), L.ZeroPadding3D(1), L.Cropping3D(((1, 2), (0, 1), (2, 0)))),
+    "activations": lambda: sequential(
+        (6,), *[layer for name in ACTIVATIONS for layer in (L.Dense(6), L.Activation(name))]
+    ),
+    "relu_layer": lambda: sequential((9,), L.ReLU(max_value=0.8, negative_slope=0.1, threshold=0.2)),
+    "leaky_relu": lambda: sequential((9,), L.LeakyReLU(negative_slope=0.17), L.ELU(alpha=0.7)),
+    "prelu": lambda: sequential((4, 5, 2), L.PReLU(shared_axes=[1, 2]), L.PReLU()),
+    "softmax": lambda: sequential((4, 5), L.Softmax(axis=1), L.Softmax()),
+    "dropouts": lambda: sequential(
+        (4, 5), L.Dropout(0.3), L.SpatialDropout1D(0.2), L.GaussianDropout(0.1), L.GaussianNoise(0.1), L.AlphaDropout(0.2)
+    ),
+    "add": lambda: joined([(4, 3), (4, 3), (4, 3)], L.Add()),
+    "subtract": lambda: joined([(4, 3), (4, 3)], L.Subtract()),
+    "multiply": lambda: joined([(4, 3), (4, 1)], L.Multiply()),
+    "average": lambda: joined([(4, 3), (4, 3), (4, 3)], L.Average()),
+    "maximum": lambda: joined([(4, 3), (4, 3)], L.Maximum()),
+    "minimum": lambda: joined([(4, 3), (4, 3)], L.Minimum()),
+    "concatenate": lambda: joined([(4, 3), (2, 3)], L.Concatenate(axis=1)),
+    "dot": lambda: joined([(4, 3), (4, 5)], L.Dot(axes=1)),
+    "dot_normalized": lambda: joined([(6,), (6,)], L.Dot(axes=-1, normalize=True)),
+    "add_masked": lambda: masked_joined(L.Add()),
+    "concatenate_masked": lambda: masked_joined(L.Concatenate()),
+    "shared": shared,
+    "nested": lambda: nested(1),
+    "nested_shared": lambda: nested(3),
+    "nested_functional": nested_functional,
+    "several_outputs": several_outputs,
+    "attention": attention,
+    "attention_masked": lambda: attention(masked=True),
+    "attention_causal": lambda: attention(use_causal_mask=True),
+    "attention_with_key": attention_with_key,
+    "transformer": transformer,
+    "simple_rnn": lambda: rnn(L.SimpleRNN, mask=False),
+    "simple_rnn_masked": lambda: rnn(L.SimpleRNN, return_sequences=True),
+    "gru": lambda: rnn(L.GRU, mask=False),
+    "gru_masked": lambda: rnn(L.GRU),
+    "gru_sequences": lambda: rnn(L.GRU, return_sequences=True),
+    "gru_backwards": lambda: rnn(L.GRU, go_backwards=True, return_sequences=True),
+    "gru_reset_before": lambda: rnn(L.GRU, reset_after=False),
+    "gru_no_bias": lambda: rnn(L.GRU, use_bias=False),
+    "gru_activations": lambda: rnn(L.GRU, activation="relu", recurrent_activation="hard_sigmoid"),
+    "lstm": lambda: rnn(L.LSTM, mask=False),
+    "lstm_masked": lambda: rnn(L.LSTM),
+    "lstm_backwards": lambda: rnn(L.LSTM, go_backwards=True),
+    "lstm_stacked": lambda: sequential((7, 4), L.Masking(), L.LSTM(5, return_sequences=True), L.LSTM(3)),
+    "embedding": embedded,
+    "bidirectional": lambda: bidirectional(L.GRU),
+    "bidirectional_sequences": lambda: bidirectional(L.LSTM, return_sequences=True),
+    "bidirectional_sum": lambda: bidirectional(L.SimpleRNN, mask=False, merge="sum"),
+    "bidirectional_ave": lambda: bidirectional(L.GRU, merge="ave", return_sequences=True),
+    "time_distributed": lambda: sequential((4, 5, 3), L.TimeDistributed(L.Conv1D(2, 2)), L.TimeDistributed(L.Flatten())),
+    "mask_by_operations": mask_by_operations,
+    "operations": operations,
+    "operations_moving": moved,
+}
+ACTIVATIONS = [
+    "linear", "relu", "sigmoid", "tanh", "softmax", "elu", "selu", "celu", "softplus", "softsign", "gelu", "silu", "mish",
+    "hard_sigmoid", "hard_silu", "hard_tanh", "exponential", "leaky_relu", "relu6", "log_sigmoid", "log_softmax",
+    "tanh_shrink", "soft_shrink", "hard_shrink",
+]  # fmt: skip
+
+
+def adapted(layer):
+    layer.adapt(np.random.default_rng(5).normal(1.5, 2.0, (100, 6)).astype("float32"))
+    return layer
+
+
+def fill_weights(model, rng):
+    """Away from zeros and ones, so that no weight is without effect; variances stay positive."""
+    for weight in model.weights:
+        # Counts, and what a Normalization was adapted to: Keras reads its statistics once.
+        if weight.path.endswith(("/count", "/mean", "/variance")) or "seed" in weight.path:
+            continue
+        value = rng.normal(0, 0.3, weight.shape) + np.asarray(weight)
+        weight.assign(np.abs(value) + 0.1 if "variance" in weight.path else value)
+
+
+def make_inputs(model, rng):
+    """Sequences end early, in steps of zeros; what an Embedding reads are numbers of words."""
+    words = any(isinstance(layer, L.Embedding) for layer in model.layers)
+    inputs = []
+    for tensor in model.inputs:
+        x = rng.normal(0, 1, (EVENTS, *tensor.shape[1:])).astype("float32")
+        if words:
+            x = rng.integers(0, 11, x.shape).astype("float32")
+        elif x.ndim == 3:
+            for event in range(EVENTS):
+                x[event, x.shape[1] - event % x.shape[1] :] = 0
+            x[1, 1] = 0  # and a hole
+        inputs.append(x)
+    return inputs
+
+
+def leaves(model, prefix=""):
+    """Layers with weights of their own by the names that linac gives them."""
+    for layer in model.layers:
+        if isinstance(layer, keras.Model):
+            yield from leaves(layer, f"{prefix}{layer.name}_")
+        elif layer.weights:
+            yield prefix + layer.name, layer
+
+
+def compute(model, inputs, cotangents, training):
+    with tf.GradientTape() as tape:
+        outputs = model(inputs if len(inputs) > 1 else inputs[0], training=training)
+        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        loss = sum(tf.reduce_sum(output * c) for output, c in zip(outputs, cotangents or outputs, strict=True))
+    gradients = {}
+    if cotangents and model.trainable_weights:
+        weights = model.trainable_weights
+        of_weight = {id(w): g for w, g in zip(weights, tape.gradient(loss, [w.value for w in weights]), strict=True)}
+        for name, layer in leaves(model):
+            for i, weight in enumerate(layer.weights):
+                if weight.trainable:
+                    gradient = of_weight[id(weight)]
+                    dense = np.zeros(weight.shape, "float32") if gradient is None else tf.convert_to_tensor(gradient)
+                    gradients[f"{name}/{i}"] = np.asarray(dense)
+    return [np.asarray(output) for output in outputs], gradients
+
+
+def make(folder, name):
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(1)
+    rng = np.random.default_rng(len(name))
+    if name in MODELS:
+        model = MODELS[name]()
+        fill_weights(model, rng)
+    else:
+        model = keras.models.load_model(name)
+    training = name.endswith("training")
+    inputs = make_inputs(model, rng)
+    before = [np.asarray(w) for w in model.weights]
+    outputs, _ = compute(model, inputs, None, training)
+    cotangents = [rng.normal(0, 1, output.shape).astype("float32") for output in outputs]
+    for weight, value in zip(model.weights, before, strict=True):
+        weight.assign(value)  # moving statistics have moved
+    model.save(folder / "model.keras")
+    outputs, gradients = compute(model, inputs, cotangents, training)
+    with h5py.File(folder / "given.h5", "w") as file:
+        file["training"] = np.float32(training)
+        for i, x in enumerate(inputs):
+            file[f"input/{i}"] = x
+        for i, c in enumerate(cotangents):
+            file[f"cotangent/{i}"] = c
+    for weight, value in zip(model.weights, before, strict=True):
+        weight.assign(value)
+    return inputs, outputs, gradients, training
+
+
+def difference(a, b):
+    if a.shape != b.shape:
+        return np.inf
+    return 0.0 if a.size == 0 else float(np.abs(a - b).max() / max(1.0, np.abs(b).max()))
+
+
+def check(folder, made):
+    inputs, outputs, gradients, training = made
+    if (folder / "error.txt").exists():
+        return (folder / "error.txt").read_text().strip()
+    with h5py.File(folder / "values.h5") as file:
+        for i, expected in enumerate(outputs):
+            worst = difference(file[f"output/{i}"][()], expected)
+            if not worst <= LIMIT:
+                return f"output {i} differs by {worst:.2e}"
+        for name, expected in gradients.items():
+            worst = difference(file[f"gradient/{name}"][()], expected)
+            if not worst <= GRADIENT_LIMIT:
+                return f"the gradient of {name} differs by {worst:.2e}"
+    again, _ = compute(keras.models.load_model(folder / "written.keras"), inputs, None, training)
+    for i, (found, expected) in enumerate(zip(again, outputs, strict=True)):
+        worst = difference(found, expected)
+        if not worst <= LIMIT:
+            return f"written back, output {i} differs by {worst:.2e}"
+    return ""
+
+
+def main():
+    if len(sys.argv) < 3:
+        print(__doc__)
+        return 2
+    program, root = sys.argv[1], pathlib.Path(sys.argv[2])
+    names = sys.argv[3:] or list(MODELS)
+    shutil.rmtree(root, ignore_errors=True)
+    folders = {name: root / pathlib.Path(name).stem for name in names}
+    made = {}
+    for name, folder in folders.items():
+        folder.mkdir(parents=True)
+        made[name] = make(folder, name)
+    subprocess.run([program, *map(str, folders.values())], check=True)
+    failures = 0
+    for name, folder in folders.items():
+        try:
+            problem = check(folder, made[name])
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"[:600]
+        print(f"{'FAIL' if problem else 'ok  '} {name} {problem}")
+        failures += bool(problem)
+    print(f"{len(names) - failures} of {len(names)} models agree")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
