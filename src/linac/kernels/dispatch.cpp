@@ -2,12 +2,14 @@
 
 #include "linac/base/error.h"
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
 
 namespace linac::kernels {
 
 extern const PlaneKernels kGenericPlaneKernels, kAvx2PlaneKernels, kAvx512PlaneKernels;
+extern const RecurrentKernels kGenericRecurrentKernels, kAvx2RecurrentKernels, kAvx512RecurrentKernels;
 extern const RowKernels kGenericRowKernels, kAvx2RowKernels, kAvx512RowKernels;
 extern const SpectralKernels kGenericSpectralKernels, kAvx2SpectralKernels, kAvx512SpectralKernels;
 
@@ -31,6 +33,10 @@ const Table& choose(Isa isa, const Table& generic, const Table& avx2, const Tabl
 
 const PlaneKernels& plane_kernels(Isa isa) {
   return choose(isa, kGenericPlaneKernels, kAvx2PlaneKernels, kAvx512PlaneKernels);
+}
+
+const RecurrentKernels& recurrent_kernels(Isa isa) {
+  return choose(isa, kGenericRecurrentKernels, kAvx2RecurrentKernels, kAvx512RecurrentKernels);
 }
 
 const RowKernels& row_kernels(Isa isa) {

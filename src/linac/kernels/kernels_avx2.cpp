@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
 
@@ -132,10 +133,35 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
   }
 }
 
+// For recurrent_kernels-inl.h. A NaN in b stays one.
+inline Vec minimum(Vec a, Vec b) {
+  return _mm256_min_ps(a, b);
+}
+inline Vec maximum(Vec a, Vec b) {
+  return _mm256_max_ps(a, b);
+}
+/// a * 2^n, n the integer in the last bits of b.
+inline Vec times_power_of_two(Vec a, Vec b) {
+  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(b), 23)));
+}
+/// 1 / a within 5 %, for positive a.
+inline Vec reciprocal_guess(Vec a) {
+  return _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(0x7EF311C7), _mm256_castps_si256(a)));
+}
+unsigned flush_subnormals() {
+  const unsigned state = _mm_getcsr();
+  _mm_setcsr(state | 0x8040);  // flush to zero, denormals are zero
+  return state;
+}
+void restore_subnormals(unsigned state) {
+  _mm_setcsr(state);
+}
+
 }  // namespace
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
 
@@ -143,6 +169,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kAvx2PlaneKernels;
 const PlaneKernels kAvx2PlaneKernels = kKernels;
+
+extern const RecurrentKernels kAvx2RecurrentKernels;
+const RecurrentKernels kAvx2RecurrentKernels = kRecurrent;
 
 extern const RowKernels kAvx2RowKernels;
 const RowKernels kAvx2RowKernels = kRows;

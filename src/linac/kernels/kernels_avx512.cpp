@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
 
@@ -128,10 +129,35 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
   }
 }
 
+// For recurrent_kernels-inl.h. A NaN in b stays one.
+inline Vec minimum(Vec a, Vec b) {
+  return _mm512_min_ps(a, b);
+}
+inline Vec maximum(Vec a, Vec b) {
+  return _mm512_max_ps(a, b);
+}
+/// a * 2^n, n the integer in the last bits of b.
+inline Vec times_power_of_two(Vec a, Vec b) {
+  return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_slli_epi32(_mm512_castps_si512(b), 23)));
+}
+/// 1 / a within 5 %, for positive a.
+inline Vec reciprocal_guess(Vec a) {
+  return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(0x7EF311C7), _mm512_castps_si512(a)));
+}
+unsigned flush_subnormals() {
+  const unsigned state = _mm_getcsr();
+  _mm_setcsr(state | 0x8040);  // flush to zero, denormals are zero
+  return state;
+}
+void restore_subnormals(unsigned state) {
+  _mm_setcsr(state);
+}
+
 }  // namespace
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
 
@@ -139,6 +165,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kAvx512PlaneKernels;
 const PlaneKernels kAvx512PlaneKernels = kKernels;
+
+extern const RecurrentKernels kAvx512RecurrentKernels;
+const RecurrentKernels kAvx512RecurrentKernels = kRecurrent;
 
 extern const RowKernels kAvx512RowKernels;
 const RowKernels kAvx512RowKernels = kRows;

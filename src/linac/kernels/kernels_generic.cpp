@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
 
@@ -108,10 +109,37 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
   }
 }
 
+// For recurrent_kernels-inl.h. A NaN in b stays one.
+inline Vec minimum(Vec a, Vec b) {
+  Vec result{};
+  for (int i = 0; i < kLanes; ++i) result[i] = a[i] < b[i] ? a[i] : b[i];
+  return result;
+}
+inline Vec maximum(Vec a, Vec b) {
+  Vec result{};
+  for (int i = 0; i < kLanes; ++i) result[i] = a[i] > b[i] ? a[i] : b[i];
+  return result;
+}
+typedef uint32_t Bits __attribute__((vector_size(16)));
+/// a * 2^n, n the integer in the last bits of b.
+inline Vec times_power_of_two(Vec a, Vec b) {
+  return reinterpret_cast<Vec>(reinterpret_cast<Bits>(a) + (reinterpret_cast<Bits>(b) << 23));
+}
+/// 1 / a within 5 %, for positive a.
+inline Vec reciprocal_guess(Vec a) {
+  return reinterpret_cast<Vec>(uint32_t{0x7EF311C7} - reinterpret_cast<Bits>(a));
+}
+// Not in standard C++: where it is done the result is the same within the smallest normal number.
+unsigned flush_subnormals() {
+  return 0;
+}
+void restore_subnormals(unsigned) {}
+
 }  // namespace
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
 
@@ -119,6 +147,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kGenericPlaneKernels;
 const PlaneKernels kGenericPlaneKernels = kKernels;
+
+extern const RecurrentKernels kGenericRecurrentKernels;
+const RecurrentKernels kGenericRecurrentKernels = kRecurrent;
 
 extern const RowKernels kGenericRowKernels;
 const RowKernels kGenericRowKernels = kRows;

@@ -1,0 +1,93 @@
+#pragma once
+// Recurrent layers, GRU and LSTM, on the CPU: forward, and backward through time. They equal Keras 3's layers with the
+// activations tanh and sigmoid (https://keras.io/api/layers/recurrent_layers; Cho et al., arXiv:1406.1078; Hochreiter
+// and Schmidhuber, Neural Computation 9 (1997) 1735) and never compute a masked step.
+//
+// Events are laid one after the other into lanes of equal total length (recurrent_lanes.h), 16 lanes to a vector row,
+// so any number of units fills the vectors, no event's result depends on its neighbours, and hardly a lane idles. kAvx2
+// and kAvx512 give the same bits (isa.h). The order of every sum depends on the shape and the masks alone, not on the
+// number of threads.
+//
+// Recurrent is immutable after construction and thread-safe; a workspace serves one call at a time.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "linac/base/aligned.h"
+#include "linac/kernels/isa.h"
+#include "linac/kernels/parallel.h"
+#include "linac/kernels/recurrent_lanes.h"
+
+namespace linac::kernels {
+
+/// With U units, z, r ... the gates after their sigmoid, s the state, x W the part of the input, b the bias:
+///   kGruResetAfter  hh = tanh(x Wh + b + r * (s Uh + b'))   s' = z * s + (1 - z) * hh   gates z r h, bias [2][3U]
+///   kGruResetBefore hh = tanh(x Wh + b + (r * s) Uh)        s' likewise                 gates z r h, bias [3U]
+///   kLstm           c' = f * c + i * tanh(x Wc + s Uc + b)  s' = o * tanh(c')           gates i f c o, bias [4U]
+enum class RecurrentCell { kGruResetAfter, kGruResetBefore, kLstm };
+
+struct RecurrentShape {
+  RecurrentCell cell = RecurrentCell::kGruResetAfter;
+  int64_t steps = 0, features = 0, units = 0;  // all at least 1
+  bool has_bias = true;
+  bool go_backwards = false;      // the last step first; a sequence comes out in the order of processing
+  bool return_sequences = false;  // the state after every step (after a masked one the last before it), not the last
+
+  int64_t gates() const { return cell == RecurrentCell::kLstm ? 4 : 3; }
+  int64_t kernel_floats() const { return features * gates() * units; }
+  int64_t recurrent_floats() const { return units * gates() * units; }
+  int64_t bias_floats() const { return (cell == RecurrentCell::kGruResetAfter ? 2 : 1) * gates() * units; }
+  int64_t out_floats() const { return (return_sequences ? steps : 1) * units; }  // of an event
+  /// Multiplications and additions of the matrices' products, for one step of one event.
+  double forward_flop() const { return 2.0 * static_cast<double>(kernel_floats() + recurrent_floats()); }
+  double backward_flop(bool to_the_input) const;
+};
+
+/// Keras's axes: kernel [features][gates * units], recurrent [units][gates * units], bias as above; null without one.
+struct RecurrentWeights {
+  const float *kernel, *recurrent, *bias;
+};
+
+/// Overwritten with sums over all events and valid steps. `bias` null without one; `x` [events][steps][features] null
+/// if not wanted, zero at masked steps.
+struct RecurrentGradients {
+  float *kernel, *recurrent, *bias;
+  float* x;
+};
+
+/// What a forward pass keeps for the backward pass, and scratch memory. Grows to what the largest batch needs.
+struct RecurrentWorkspace {
+  LanePlan plan;
+  AlignedFloats kept, weights, scratch, sums;
+};
+
+enum class Keep { kNothing, kForBackward };
+
+class Cell;
+
+class Recurrent {
+ public:
+  explicit Recurrent(const RecurrentShape& shape, Isa isa = best_isa());
+  ~Recurrent();
+
+  /// x [events][steps][features]; mask [events][steps], not 0 where a step is valid, or null for all valid; out
+  /// [events][units] or, for sequences, [events][steps][units]. Masked steps of x are not read. An event without a
+  /// valid step gives zeros.
+  void forward(int64_t events, const float* x, const uint8_t* mask, const RecurrentWeights& weights, float* out,
+               Keep keep, RecurrentWorkspace& workspace, const Parallel& parallel = serially) const;
+  /// After a forward pass on this workspace that kept what is needed, with the same weights; `out_gradient` is of out's
+  /// shape. May be called again: the workspace is as it was.
+  void backward(int64_t events, const RecurrentWeights& weights, const float* out_gradient,
+                const RecurrentGradients& gradients, RecurrentWorkspace& workspace,
+                const Parallel& parallel = serially) const;
+
+  const RecurrentShape& shape() const { return shape_; }
+
+ private:
+  const RecurrentShape shape_;
+  const Isa isa_;
+  const std::unique_ptr<const Cell> cell_;
+};
+
+}  // namespace linac::kernels

@@ -1,0 +1,237 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "linac/kernels/recurrent_reference.h"
+
+namespace linac::kernels {
+namespace {
+
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+/// One event: what each step saw and made, and its gradients.
+class EventReference {
+ public:
+  EventReference(const RecurrentShape& shape, const RecurrentProblem& problem, int64_t event, RecurrentTruth& truth)
+      : s_(shape), p_(problem), event_(event), truth_(truth) {}
+
+  void run() {
+    const int64_t units = s_.units;
+    Doubles state(n(units)), c(n(units));
+    for (int64_t place = 0; place < s_.steps; ++place) {
+      const int64_t time = s_.go_backwards ? s_.steps - 1 - place : place;
+      if (p_.valid(event_ * s_.steps + time)) {
+        Step step{time, state, c, {}, {}, {}};
+        compute(step, state, c);
+        steps_.push_back(step);
+      }
+      owner_.push_back(static_cast<int64_t>(steps_.size()) - 1);
+      for (int64_t u = 0; s_.return_sequences && u < units; ++u) truth_.out[out(place, u)] = state[n(u)];
+    }
+    for (int64_t u = 0; !s_.return_sequences && u < units; ++u) truth_.out[out(0, u)] = state[n(u)];
+    back();
+  }
+
+ private:
+  struct Step {
+    int64_t time;
+    Doubles state, c;            // before
+    Doubles from_x, from_state;  // sums into the gates, of x with its bias, of the state with its own
+    Doubles gates;               // after the activations
+  };
+
+  static size_t n(int64_t i) { return static_cast<size_t>(i); }
+  size_t out(int64_t place, int64_t u) const { return n(event_ * s_.out_floats() + place * s_.units + u); }
+  double x(int64_t time, int64_t f) const { return p_.x[n((event_ * s_.steps + time) * s_.features + f)]; }
+  size_t k(int64_t row, int64_t gate, int64_t u) const { return n((row * s_.gates() + gate) * s_.units + u); }
+  bool lstm() const { return s_.cell == RecurrentCell::kLstm; }
+  bool after() const { return s_.cell == RecurrentCell::kGruResetAfter; }
+
+  double recurrent_sum(const Doubles& state, int64_t gate, int64_t u) const {
+    double sum = after() && s_.has_bias ? p_.bias[k(1, gate, u)] : 0.0;
+    for (int64_t v = 0; v < s_.units; ++v) sum += state[n(v)] * p_.recurrent[k(v, gate, u)];
+    return sum;
+  }
+
+  void compute(Step& step, Doubles& state, Doubles& c) {
+    const int64_t units = s_.units;
+    for (int64_t gate = 0; gate < s_.gates(); ++gate) {
+      for (int64_t u = 0; u < units; ++u) {
+        double sum = s_.has_bias ? p_.bias[k(0, gate, u)] : 0.0;
+        for (int64_t f = 0; f < s_.features; ++f) sum += x(step.time, f) * p_.kernel[k(f, gate, u)];
+        step.from_x.push_back(sum);
+        step.from_state.push_back(recurrent_sum(state, gate, u));
+      }
+    }
+    step.gates.resize(step.from_x.size());
+    const auto activate = [&](int64_t gate, auto function) {
+      for (int64_t u = 0; u < units; ++u) {
+        const size_t i = n(gate * units + u);
+        step.gates[i] = function(step.from_x[i] + step.from_state[i]);
+      }
+    };
+    if (lstm()) {
+      for (const int64_t gate : {0, 1, 3}) activate(gate, sigmoid);
+      activate(2, [](double a) { return std::tanh(a); });
+      for (int64_t u = 0; u < units; ++u) {
+        c[n(u)] = gate(step, 1, u) * c[n(u)] + gate(step, 0, u) * gate(step, 2, u);
+        state[n(u)] = gate(step, 3, u) * std::tanh(c[n(u)]);
+      }
+      return;
+    }
+    for (const int64_t gate : {0, 1}) activate(gate, sigmoid);
+    Doubles reset = state;
+    for (int64_t u = 0; u < units; ++u) reset[n(u)] *= gate(step, 1, u);
+    for (int64_t u = 0; u < units; ++u) {
+      const size_t h = n(2 * units + u);
+      step.gates[h] =
+          std::tanh(step.from_x[h] + (after() ? gate(step, 1, u) * step.from_state[h] : recurrent_sum(reset, 2, u)));
+    }
+    for (int64_t u = 0; u < units; ++u)
+      state[n(u)] = gate(step, 0, u) * step.state[n(u)] + (1 - gate(step, 0, u)) * gate(step, 2, u);
+  }
+
+  double gate(const Step& step, int64_t gate, int64_t u) const { return step.gates[n(gate * s_.units + u)]; }
+
+  void back() {
+    Doubles carry(n(s_.units)), c_carry(n(s_.units));
+    for (int64_t i = static_cast<int64_t>(steps_.size()) - 1; i >= 0; --i) {
+      for (int64_t place = 0; place < s_.steps; ++place) {
+        const bool last = i + 1 == static_cast<int64_t>(steps_.size()) && place + 1 == s_.steps;
+        if (s_.return_sequences ? owner_[n(place)] != i : !last) continue;
+        for (int64_t u = 0; u < s_.units; ++u) carry[n(u)] += p_.out_gradient[out(s_.return_sequences ? place : 0, u)];
+      }
+      lstm() ? back_lstm(steps_[n(i)], carry, c_carry) : back_gru(steps_[n(i)], carry);
+    }
+  }
+
+  /// `d_x` and `d_state` are gradients to the sums; the product with the state may be with another vector, for one
+  /// gate.
+  void add(const Step& step, int64_t gate, const Doubles& vector, const Doubles& d_x, const Doubles& d_state,
+           Doubles& vector_gradient) {
+    for (int64_t u = 0; u < s_.units; ++u) {
+      if (s_.has_bias) truth_.bias[k(0, gate, u)] += d_x[n(u)];
+      if (s_.has_bias && after()) truth_.bias[k(1, gate, u)] += d_state[n(u)];
+      for (int64_t f = 0; f < s_.features; ++f) {
+        truth_.kernel[k(f, gate, u)] += d_x[n(u)] * x(step.time, f);
+        truth_.x[n((event_ * s_.steps + step.time) * s_.features + f)] += d_x[n(u)] * p_.kernel[k(f, gate, u)];
+      }
+      for (int64_t v = 0; v < s_.units; ++v) {
+        truth_.recurrent[k(v, gate, u)] += d_state[n(u)] * vector[n(v)];
+        vector_gradient[n(v)] += d_state[n(u)] * p_.recurrent[k(v, gate, u)];
+      }
+    }
+  }
+
+  void back_lstm(const Step& step, Doubles& carry, Doubles& c_carry) {
+    Doubles d[4], before(n(s_.units));
+    for (int64_t u = 0; u < s_.units; ++u) {
+      const double i = gate(step, 0, u), f = gate(step, 1, u), g = gate(step, 2, u), o = gate(step, 3, u);
+      const double shown = std::tanh(f * step.c[n(u)] + i * g);
+      const double dc = c_carry[n(u)] + carry[n(u)] * o * (1 - shown * shown);
+      d[0].push_back(dc * g * i * (1 - i));
+      d[1].push_back(dc * step.c[n(u)] * f * (1 - f));
+      d[2].push_back(dc * i * (1 - g * g));
+      d[3].push_back(carry[n(u)] * shown * o * (1 - o));
+      c_carry[n(u)] = dc * f;
+    }
+    for (int64_t gate = 0; gate < 4; ++gate) add(step, gate, step.state, d[gate], d[gate], before);
+    carry = before;
+  }
+
+  void back_gru(const Step& step, Doubles& carry) {
+    const int64_t units = s_.units;
+    Doubles dz, dr, dh, dh_state, before(n(units)), reset, d_reset(n(units));
+    for (int64_t u = 0; u < units; ++u) {
+      const double z = gate(step, 0, u), r = gate(step, 1, u), h = gate(step, 2, u);
+      dz.push_back(carry[n(u)] * (step.state[n(u)] - h) * z * (1 - z));
+      dh.push_back(carry[n(u)] * (1 - z) * (1 - h * h));
+      dh_state.push_back(dh.back() * r);
+      before[n(u)] = carry[n(u)] * z;
+      reset.push_back(r * step.state[n(u)]);
+    }
+    if (after())
+      add(step, 2, step.state, dh, dh_state, before);
+    else
+      add(step, 2, reset, dh, dh, d_reset);
+    for (int64_t u = 0; u < units; ++u) {
+      const double r = gate(step, 1, u);
+      const double to_r = after() ? dh[n(u)] * step.from_state[n(2 * units + u)] : d_reset[n(u)] * step.state[n(u)];
+      dr.push_back(to_r * r * (1 - r));
+      if (!after()) before[n(u)] += d_reset[n(u)] * r;
+    }
+    add(step, 0, step.state, dz, dz, before);
+    add(step, 1, step.state, dr, dr, before);
+    carry = before;
+  }
+
+  const RecurrentShape& s_;
+  const RecurrentProblem& p_;
+  const int64_t event_;
+  RecurrentTruth& truth_;
+  std::vector<Step> steps_;
+  std::vector<int64_t> owner_;  // by place: the step whose state is shown there, -1 before the first
+};
+
+}  // namespace
+
+RecurrentTruth recurrent_truth(const RecurrentShape& shape, const RecurrentProblem& problem) {
+  const auto doubles = [](int64_t count) { return Doubles(static_cast<size_t>(count)); };
+  RecurrentTruth truth{doubles(problem.events * shape.out_floats()), doubles(shape.kernel_floats()),
+                       doubles(shape.recurrent_floats()), doubles(shape.has_bias ? shape.bias_floats() : 0),
+                       doubles(problem.events * shape.steps * shape.features)};
+  for (int64_t event = 0; event < problem.events; ++event) EventReference(shape, problem, event, truth).run();
+  return truth;
+}
+
+namespace {
+
+double loss(const RecurrentShape& shape, const RecurrentProblem& problem) {
+  const RecurrentTruth truth = recurrent_truth(shape, problem);
+  double sum = 0;
+  for (size_t i = 0; i < truth.out.size(); ++i) sum += truth.out[i] * problem.out_gradient[i];
+  return sum;
+}
+
+// The chain rule above against differences of the outputs.
+TEST(RecurrentReference, GradientsAreDifferences) {
+  for (const RecurrentCell cell :
+       {RecurrentCell::kGruResetAfter, RecurrentCell::kGruResetBefore, RecurrentCell::kLstm}) {
+    for (const bool sequences : {false, true}) {
+      const RecurrentShape shape{cell, 4, 2, 3, true, sequences, sequences};
+      const auto wave = [](int64_t count, float phase) {
+        std::vector<float> values(static_cast<size_t>(count));
+        for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(phase + 1.7F * static_cast<float>(i));
+        return values;
+      };
+      RecurrentProblem problem{2,
+                               wave(2 * shape.steps * shape.features, 0.1F),
+                               wave(shape.kernel_floats(), 0.2F),
+                               wave(shape.recurrent_floats(), 0.3F),
+                               wave(shape.bias_floats(), 0.4F),
+                               wave(2 * shape.out_floats(), 0.5F),
+                               {1, 1, 0, 1, 0, 1, 1, 0}};
+      const RecurrentTruth truth = recurrent_truth(shape, problem);
+      const auto check = [&](std::vector<float>& values, const Doubles& gradient) {
+        for (size_t i = 0; i < values.size(); ++i) {
+          const float value = values[i], up = value + 0x1p-10F, down = value - 0x1p-10F;
+          values[i] = up;
+          const double above = loss(shape, problem);
+          values[i] = down;
+          const double below = loss(shape, problem);
+          values[i] = value;
+          EXPECT_NEAR((above - below) / (double{up} - double{down}), gradient[i], 2e-6);
+        }
+      };
+      check(problem.x, truth.x);
+      check(problem.kernel, truth.kernel);
+      check(problem.recurrent, truth.recurrent);
+      check(problem.bias, truth.bias);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace linac::kernels

@@ -1,0 +1,242 @@
+#include "linac/kernels/recurrent.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "linac/base/rng.h"
+#include "linac/base/thread_pool.h"
+#include "linac/kernels/recurrent_kernels.h"
+#include "linac/kernels/recurrent_reference.h"
+
+namespace linac::kernels {
+namespace {
+
+using Floats = std::vector<float>;
+
+enum class Masks { kNone, kLengths, kHoles };
+
+struct Case {
+  RecurrentShape shape;
+  int64_t events;
+  Masks masks;
+};
+
+constexpr auto kAfter = RecurrentCell::kGruResetAfter, kBefore = RecurrentCell::kGruResetBefore,
+               kLstm = RecurrentCell::kLstm;
+
+// Steps, features, units, bias, backwards, sequences: of every tile and beyond.
+const std::vector<Case> kCases = {
+    {{kAfter, 1, 1, 1, true, false, false}, 1, Masks::kNone},
+    {{kAfter, 5, 3, 7, true, false, false}, 15, Masks::kLengths},
+    {{kAfter, 40, 19, 50, true, false, false}, 33, Masks::kLengths},
+    {{kAfter, 40, 19, 16, false, true, false}, 17, Masks::kHoles},
+    {{kAfter, 5, 3, 50, true, false, true}, 16, Masks::kHoles},
+    {{kAfter, 40, 3, 7, true, true, true}, 33, Masks::kHoles},
+    {{kAfter, 7, 17, 33, false, false, false}, 150, Masks::kLengths},
+    {{kBefore, 1, 19, 7, true, false, false}, 17, Masks::kNone},
+    {{kBefore, 40, 19, 50, true, false, false}, 33, Masks::kLengths},
+    {{kBefore, 5, 1, 16, false, true, false}, 15, Masks::kHoles},
+    {{kBefore, 40, 3, 1, true, true, true}, 16, Masks::kHoles},
+    {{kLstm, 1, 3, 1, false, false, false}, 33, Masks::kNone},
+    {{kLstm, 40, 19, 50, true, false, false}, 33, Masks::kLengths},
+    {{kLstm, 5, 1, 7, false, true, false}, 16, Masks::kHoles},
+    {{kLstm, 40, 3, 16, true, false, true}, 17, Masks::kHoles},
+    {{kLstm, 5, 19, 50, true, true, true}, 1, Masks::kNone},
+};
+
+Floats random_floats(int64_t count, uint32_t stream, float scale) {
+  Floats values(static_cast<size_t>(count));
+  RngKey key;
+  key.lane = stream;
+  fill_uniform(key, values);
+  for (float& value : values) value = scale * (value * 2 - 1);
+  return values;
+}
+
+/// Some events are empty, some full.
+std::vector<uint8_t> make_mask(const Case& c) {
+  if (c.masks == Masks::kNone) return {};
+  std::vector<uint8_t> mask;
+  const Floats numbers = random_floats(c.events * (c.shape.steps + 1), 7, 1.0F);
+  size_t at = 0;
+  for (int64_t event = 0; event < c.events; ++event) {
+    const double length = (1.3 * numbers[at++] + 0.5) * static_cast<double>(c.shape.steps);
+    for (int64_t step = 0; step < c.shape.steps; ++step, ++at)
+      mask.push_back(static_cast<double>(step) < length && (c.masks == Masks::kLengths || numbers[at] > -0.3F) ? 1 : 0);
+  }
+  return mask;
+}
+
+RecurrentProblem make_problem(const Case& c) {
+  const RecurrentShape& s = c.shape;
+  const float scale = 2.0F / std::sqrt(static_cast<float>(s.units));
+  RecurrentProblem problem{c.events,
+                           random_floats(c.events * s.steps * s.features, 1, 1.0F),
+                           random_floats(s.kernel_floats(), 2, scale),
+                           random_floats(s.recurrent_floats(), 3, scale),
+                           random_floats(s.has_bias ? s.bias_floats() : 0, 4, 1.0F),
+                           random_floats(c.events * s.out_floats(), 5, 1.0F),
+                           make_mask(c)};
+  return problem;
+}
+
+struct Result {
+  Floats out, kernel, recurrent, bias, x;
+  bool operator==(const Result&) const = default;
+};
+
+float* or_null(Floats& values) {
+  return values.empty() ? nullptr : values.data();
+}
+
+Result compute(const Case& c, RecurrentProblem problem, Isa isa, RecurrentWorkspace& workspace,
+               const Parallel& parallel = serially) {
+  const RecurrentShape& s = c.shape;
+  const auto floats = [](size_t count) { return Floats(count, std::nanf("")); };
+  Result result{floats(problem.out_gradient.size()), floats(problem.kernel.size()), floats(problem.recurrent.size()),
+                floats(problem.bias.size()), floats(problem.x.size())};
+  // Masked steps are not read.
+  for (size_t i = 0; i < problem.x.size(); ++i)
+    if (!problem.valid(static_cast<int64_t>(i) / s.features)) problem.x[i] = std::nanf("");
+  const Recurrent layer(s, isa);
+  const RecurrentWeights weights{problem.kernel.data(), problem.recurrent.data(), or_null(problem.bias)};
+  const uint8_t* const mask = problem.mask.empty() ? nullptr : problem.mask.data();
+  layer.forward(c.events, problem.x.data(), mask, weights, result.out.data(), Keep::kForBackward, workspace, parallel);
+  layer.backward(c.events, weights, problem.out_gradient.data(),
+                 {result.kernel.data(), result.recurrent.data(), or_null(result.bias), result.x.data()}, workspace,
+                 parallel);
+  return result;
+}
+
+Result compute(const Case& c, const RecurrentProblem& problem, Isa isa, const Parallel& parallel = serially) {
+  RecurrentWorkspace workspace;
+  return compute(c, problem, isa, workspace, parallel);
+}
+
+void expect_near(const Floats& values, const Doubles& truth, const char* what) {
+  ASSERT_EQ(values.size(), truth.size());
+  double square = 0, largest = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    square += truth[i] * truth[i];
+    largest = std::max(largest, std::abs(values[i] - truth[i]));
+    ASSERT_FALSE(std::isnan(values[i])) << what << " not written at " << i;
+  }
+  EXPECT_LE(largest, 1e-5 * (1 + std::sqrt(square / static_cast<double>(truth.size() + 1)))) << what;
+}
+
+class RecurrentOn : public testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!has_isa(GetParam())) GTEST_SKIP() << "this processor lacks it";
+  }
+};
+
+TEST_P(RecurrentOn, EqualsTheDefinition) {
+  RecurrentWorkspace workspace;  // one for all: nothing of a case may reach the next
+  for (size_t i = 0; i < kCases.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << "case " << i);
+    const RecurrentProblem problem = make_problem(kCases[i]);
+    const Result result = compute(kCases[i], problem, GetParam(), workspace);
+    const RecurrentTruth truth = recurrent_truth(kCases[i].shape, problem);
+    expect_near(result.out, truth.out, "out");
+    expect_near(result.kernel, truth.kernel, "kernel");
+    expect_near(result.recurrent, truth.recurrent, "recurrent");
+    expect_near(result.bias, truth.bias, "bias");
+    expect_near(result.x, truth.x, "x");
+  }
+}
+
+TEST_P(RecurrentOn, NothingIsKeptWhereNothingIsWanted) {
+  for (const Case& c : kCases) {
+    const RecurrentProblem problem = make_problem(c);
+    const Result whole = compute(c, problem, GetParam());
+    Result lean = whole;
+    const Recurrent layer(c.shape, GetParam());
+    const RecurrentWeights weights{problem.kernel.data(), problem.recurrent.data(),
+                                   problem.bias.empty() ? nullptr : problem.bias.data()};
+    const uint8_t* const mask = problem.mask.empty() ? nullptr : problem.mask.data();
+    RecurrentWorkspace workspace;
+    layer.forward(c.events, problem.x.data(), mask, weights, lean.out.data(), Keep::kForBackward, workspace);
+    layer.backward(c.events, weights, problem.out_gradient.data(),
+                   {lean.kernel.data(), lean.recurrent.data(), or_null(lean.bias), nullptr}, workspace);
+    EXPECT_EQ(lean, whole);
+    layer.forward(c.events, problem.x.data(), mask, weights, lean.out.data(), Keep::kNothing, workspace);
+    EXPECT_EQ(lean.out, whole.out);
+  }
+}
+
+TEST_P(RecurrentOn, AnEventDoesNotSeeItsNeighbours) {
+  for (const size_t i : {size_t{2}, size_t{3}, size_t{8}, size_t{14}}) {
+    const Case& c = kCases[i];
+    const RecurrentProblem problem = make_problem(c);
+    const Result all = compute(c, problem, GetParam());
+    const auto part = [](const auto& values, int64_t event, int64_t events) {
+      const auto size = static_cast<int64_t>(values.size()) / events;
+      return std::decay_t<decltype(values)>(values.begin() + event * size, values.begin() + (event + 1) * size);
+    };
+    for (int64_t event = 0; event < c.events; ++event) {
+      RecurrentProblem single = problem;
+      single.events = 1;
+      single.x = part(problem.x, event, c.events);
+      single.out_gradient = part(problem.out_gradient, event, c.events);
+      single.mask = part(problem.mask, event, c.events);
+      const Result alone = compute({c.shape, 1, c.masks}, single, GetParam());
+      EXPECT_EQ(alone.out, part(all.out, event, c.events)) << "case " << i << ", event " << event;
+      EXPECT_EQ(alone.x, part(all.x, event, c.events)) << "case " << i << ", event " << event;
+    }
+  }
+}
+
+TEST_P(RecurrentOn, ThreadsDoNotChangeTheResult) {
+  ThreadPool pool(3);
+  const Parallel spread = [&](int64_t count, const std::function<void(int64_t)>& task) {
+    pool.run(static_cast<int>(count), [&](int i) { task(i); });
+  };
+  for (const Case& c : kCases) {
+    const RecurrentProblem problem = make_problem(c);
+    EXPECT_EQ(compute(c, problem, GetParam(), spread), compute(c, problem, GetParam()));
+  }
+}
+
+TEST_P(RecurrentOn, ActivationsAreAccurate) {
+  Floats x;
+  for (int i = -160000; i < 160000; ++i) x.push_back(static_cast<float>(i) * 1e-4F);
+  for (const float far : {20.0F, 40.0F, 88.0F, 1e4F, std::numeric_limits<float>::infinity()}) {
+    for (int i = 0; i < 8; ++i) x.insert(x.end(), {far, -far});
+  }
+  Floats y(x.size());
+  const RecurrentKernels& kernels = recurrent_kernels(GetParam());
+  double sigmoid_error = 0, tanh_error = 0;
+  kernels.sigmoid(x.data(), static_cast<int64_t>(x.size()), y.data());
+  for (size_t i = 0; i < x.size(); ++i)
+    sigmoid_error = std::max(sigmoid_error, std::abs(y[i] - 1 / (1 + std::exp(-double{x[i]}))));
+  kernels.tanh(x.data(), static_cast<int64_t>(x.size()), y.data());
+  for (size_t i = 0; i < x.size(); ++i) tanh_error = std::max(tanh_error, std::abs(y[i] - std::tanh(double{x[i]})));
+  EXPECT_LT(sigmoid_error, 1e-7);
+  EXPECT_LT(tanh_error, 2e-7);
+  RecordProperty("sigmoid_error", std::to_string(sigmoid_error * 1e9));
+  RecordProperty("tanh_error", std::to_string(tanh_error * 1e9));
+  x.assign(16, 0.0F);
+  kernels.tanh(x.data(), 16, y.data());
+  EXPECT_EQ(y[0], 0.0F);
+  x.assign(16, std::nanf(""));
+  kernels.tanh(x.data(), 16, y.data());
+  EXPECT_TRUE(std::isnan(y[0]));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllIsas, RecurrentOn, testing::Values(Isa::kGeneric, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+TEST(RecurrentIsas, Avx2AndAvx512GiveTheSameBits) {
+  if (!has_isa(Isa::kAvx512)) GTEST_SKIP() << "this processor lacks AVX-512";
+  for (size_t i = 0; i < kCases.size(); ++i) {
+    const RecurrentProblem problem = make_problem(kCases[i]);
+    EXPECT_EQ(compute(kCases[i], problem, Isa::kAvx2), compute(kCases[i], problem, Isa::kAvx512)) << "case " << i;
+  }
+}
+
+}  // namespace
+}  // namespace linac::kernels
