@@ -91,12 +91,9 @@ inline void stream_upper_halves(uint16_t* to, Vec a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
 }
 
-// Rows of the source from source_rows on count as zeros; those of the target from target_rows on are not written.
-void transpose_8(const float* source, int64_t source_stride, int64_t source_rows, float* target, int64_t target_stride,
-                 int64_t target_rows) {
-  Vec rows[8], pairs[8], quads[8];
-#pragma GCC unroll 8
-  for (int r = 0; r < 8; ++r) rows[r] = r < source_rows ? load(source + r * source_stride) : broadcast(0.0F);
+// Rows of the target from target_rows on are not written.
+inline void transpose_8(const Vec rows[8], float* target, int64_t target_stride, int64_t target_rows) {
+  Vec pairs[8], quads[8];
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) {
     pairs[2 * r] = _mm256_unpacklo_ps(rows[2 * r], rows[2 * r + 1]);
@@ -119,6 +116,15 @@ void transpose_8(const float* source, int64_t source_stride, int64_t source_rows
   }
 }
 
+// Rows of the source from source_rows on count as zeros.
+void transpose_8(const float* source, int64_t source_stride, int64_t source_rows, float* target, int64_t target_stride,
+                 int64_t target_rows) {
+  Vec rows[8];
+#pragma GCC unroll 8
+  for (int r = 0; r < 8; ++r) rows[r] = r < source_rows ? load(source + r * source_stride) : broadcast(0.0F);
+  transpose_8(rows, target, target_stride, target_rows);
+}
+
 inline void block_16(const float* source, int64_t stride, int64_t events, float* blocked) {
   for (int i = 0; i < 16; i += 8) {
     for (int event = 0; event < 16; event += 8)
@@ -130,6 +136,18 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
   for (int i = 0; i < 16; i += 8) {
     for (int event = 0; event < 16; event += 8)
       transpose_8(blocked + i * 16 + event, 16, 8, target + event * stride + i, stride, events - event);
+  }
+}
+
+/// blocked[i][r] = rows[r][first + i], i < 16.
+inline void block_rows_16(const float* const* rows, int64_t first, float* blocked) {
+  for (int64_t i = 0; i < 16; i += 8) {
+    for (int64_t event = 0; event < 16; event += 8) {
+      Vec eight[8];
+#pragma GCC unroll 8
+      for (int64_t r = 0; r < 8; ++r) eight[r] = load(rows[event + r] + first + i);
+      transpose_8(eight, blocked + i * 16 + event, 16, 8);
+    }
   }
 }
 

@@ -129,6 +129,16 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
   }
 }
 
+/// blocked[i][r] = rows[r][first + i], i < 16.
+inline void block_rows_16(const float* const* rows, int64_t first, float* blocked) {
+  Vec values[16];
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; ++r) values[r] = load(rows[r] + first);
+  transpose_16(values);
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; ++r) store(blocked + r * 16, values[r]);
+}
+
 // For recurrent_kernels-inl.h. A NaN in b stays one.
 inline Vec minimum(Vec a, Vec b) {
   return _mm512_min_ps(a, b);

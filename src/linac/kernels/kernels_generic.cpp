@@ -109,6 +109,13 @@ inline void unblock_16(const float* blocked, int64_t stride, int64_t events, flo
   }
 }
 
+/// blocked[i][r] = rows[r][first + i], i < 16.
+inline void block_rows_16(const float* const* rows, int64_t first, float* blocked) {
+  for (int i = 0; i < 16; ++i) {
+    for (int r = 0; r < 16; ++r) blocked[i * 16 + r] = rows[r][first + i];
+  }
+}
+
 // For recurrent_kernels-inl.h. A NaN in b stays one.
 inline Vec minimum(Vec a, Vec b) {
   Vec result{};

@@ -1,7 +1,6 @@
 #include "linac/kernels/recurrent.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "linac/base/error.h"
 #include "linac/kernels/recurrent_cell.h"
@@ -10,8 +9,9 @@
 namespace linac::kernels {
 namespace {
 
-// Steps whose deltas are turned and then met with the rows of x and of the state: a tile's share of them fits L1.
-constexpr int64_t kChunkSteps = 3;
+// Steps times blocks whose deltas are turned and then met with the rows of x and of the state: a tile's share of them
+// fits L1.
+constexpr int64_t kChunkBlocks = 6;
 constexpr int64_t kSlack = 8;  // buffers grow by an eighth more than is asked for: the next batch may be a bit longer
 
 /// At least `floats` floats; what was there is lost when it grows. New values are zero.
@@ -46,7 +46,8 @@ class GroupPass {
       : shape_(shape),
         cell_(cell),
         rows_(row_kernels(isa)),
-        subnormals_(recurrent_kernels(isa)),
+        kernels_(recurrent_kernels(isa)),
+        subnormals_(kernels_),
         group_(group),
         slots_(slots),
         block_(cell.slot_rows() * 16),
@@ -71,6 +72,7 @@ class GroupPass {
   const RecurrentShape& shape_;
   const Cell& cell_;
   const RowKernels& rows_;
+  const RecurrentKernels& kernels_;
   const FlushedSubnormals subnormals_;
   const LaneGroup& group_;
   float* const slots_;
@@ -86,7 +88,10 @@ class ForwardPass : public GroupPass {
     float* scratch;
     int64_t slots;  // all steps' and one more, or two that take turns
   };
-  static int64_t scratch_floats(const RecurrentShape& shape) { return 16 * std::max(shape.features, shape.units); }
+  /// Zeros for the lanes that idle, and a block's state.
+  static int64_t scratch_floats(const RecurrentShape& shape) {
+    return whole_vectors(shape.features) + kLaneBlock * shape.units;
+  }
 
   ForwardPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
               const Data& data)
@@ -112,6 +117,7 @@ class ForwardPass : public GroupPass {
 
   /// The rows of ones, and zeros for lanes that no event ever enters.
   void prepare() {
+    std::fill_n(data_.scratch, shape_.features, 0.0F);
     for (int64_t i = 0; i < std::min(data_.slots, group_.steps + 1); ++i) {
       for (int64_t block = 0; block < group_.blocks; ++block) {
         float* const rows = slot(i) + block * block_;
@@ -130,21 +136,24 @@ class ForwardPass : public GroupPass {
       std::fill_n(data_.out + visit.event * shape_.out_floats(), place(visit.begin, visit.lane) * shape_.units, 0.0F);
   }
 
-  void read_x(int64_t step, float* slot) {
-    const int64_t* const rows = group_.rows_of(step);
+  void read_x(int64_t step, float* slot) const {
     const int64_t features = shape_.features;
     for (int64_t first = 0; first < group_.lanes(); first += kLaneBlock) {
+      const float* from[kLaneBlock];
       for (int64_t lane = 0; lane < kLaneBlock; ++lane) {
-        const int64_t row = rows[first + lane];
-        float* const to = data_.scratch + lane * features;
-        if (row < 0) {
-          std::fill_n(to, features, 0.0F);
-          continue;
-        }
-        std::memcpy(to, data_.x + row * features, static_cast<size_t>(features) * sizeof(float));
+        const int64_t row = group_.rows_of(step)[first + lane];
+        from[lane] = row < 0 ? data_.scratch : data_.x + row * features;
+        prefetch_x(step + 1, first + lane);
       }
-      rows_.block(data_.scratch, features, kLaneBlock, features, slot + first / kLaneBlock * block_);
+      kernels_.gather(from, features, slot + first / kLaneBlock * block_);
     }
+  }
+
+  void prefetch_x(int64_t step, int64_t lane) const {
+    if (step == group_.steps || !busy(step, lane)) return;
+    const float* const row = data_.x + group_.rows_of(step)[lane] * shape_.features;
+    for (int64_t i = 0; i < shape_.features; i += 16) __builtin_prefetch(row + i);
+    __builtin_prefetch(row + shape_.features - 1);
   }
 
   void write_last(int64_t step, float* next) {
@@ -157,12 +166,13 @@ class ForwardPass : public GroupPass {
 
   void write_sequence(int64_t step, float* next) {
     const int64_t units = shape_.units;
+    float* const states = data_.scratch + whole_vectors(shape_.features);
     for (int64_t first = 0; first < group_.lanes(); first += kLaneBlock) {
-      rows_.unblock(state(next, first), units, kLaneBlock, units, data_.scratch);
+      rows_.unblock(state(next, first), units, kLaneBlock, units, states);
       for (int64_t lane = first; lane < first + kLaneBlock; ++lane) {
         if (!busy(step, lane)) continue;
         float* const out = data_.out + visit(lane).event * shape_.out_floats();
-        const float* const values = data_.scratch + (lane - first) * units;
+        const float* const values = states + (lane - first) * units;
         for (int64_t i = place(step, lane); i < last_place(step, lane); ++i)
           std::copy_n(values, units, out + i * units);
       }
@@ -191,7 +201,7 @@ class BackwardPass : public GroupPass {
           x_gradient(shape.features * kGroupLanes),
           // A product that begins in the middle reads whole vectors.
           stride(whole_vectors(cell.delta_rows() + 15)),
-          turned(kChunkSteps * kGroupLanes * stride),
+          turned(kChunkBlocks * kLaneBlock * stride),
           rows(16 * std::max(shape.features, shape.units)) {}
     int64_t floats() const { return carry + deltas + spare + x_gradient + turned + rows; }
   };
@@ -199,7 +209,6 @@ class BackwardPass : public GroupPass {
   BackwardPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
                const Data& data)
       : GroupPass(shape, cell, isa, group, slots),
-        kernels_(recurrent_kernels(isa)),
         data_(data),
         room_(shape, cell),
         carry_(data.scratch),
@@ -217,8 +226,8 @@ class BackwardPass : public GroupPass {
     for (int64_t step = group_.steps - 1; step >= 0; --step) {
       for (; end != group_.by_end.end() && end->end == step + 1; ++end) enter(*end);
       if (shape_.return_sequences) add_sequence(step);
-      cell_.backward({group_.blocks, block_, slot(step), data_.weights, carry_, deltas_, spare_,
-                      data_.x_gradient == nullptr ? nullptr : x_gradient_});
+      cell_.backward({group_.blocks, block_, slot(step), slot(step > 0 ? step - 1 : 0), data_.weights, carry_, deltas_,
+                      spare_, data_.x_gradient == nullptr ? nullptr : x_gradient_});
       if (data_.x_gradient != nullptr) write_x(step);
       for (; begin != group_.by_begin.rend() && begin->begin == step; ++begin) cut(begin->lane);
       turn(step);
@@ -273,7 +282,7 @@ class BackwardPass : public GroupPass {
       rows_.unblock(deltas_ + block * rows * 16, room_.stride, kLaneBlock, rows,
                     turned_ + (turned_steps_ * group_.blocks + block) * kLaneBlock * room_.stride);
     }
-    if (++turned_steps_ < kChunkSteps && step > 0) return;
+    if (++turned_steps_ * group_.blocks < kChunkBlocks && step > 0) return;
     float* sums = data_.sums;
     for (const CellProduct& product : products_) {
       const int64_t stride = whole_vectors(product.columns);
@@ -292,7 +301,6 @@ class BackwardPass : public GroupPass {
     turned_steps_ = 0;
   }
 
-  const RecurrentKernels& kernels_;
   const Data data_;
   const Room room_;
   float *const carry_, *const deltas_, *const spare_, *const x_gradient_, *const turned_, *const row_;

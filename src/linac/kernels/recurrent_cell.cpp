@@ -33,13 +33,14 @@ void Cell::to_gates(const CellStep& step, const LaneRows& first, const LaneRows&
                     step.block,
                     gates * shape_.units,
                     step.blocks,
-                    false});
+                    false,
+                    step.next_slot});
 }
 
 void Cell::from_deltas(const CellGradientStep& step, int64_t gate, int64_t gates, const float* matrix, float* out,
                        int64_t out_rows, int64_t columns, bool added) const {
   const LaneRows deltas{step.deltas + gate * shape_.units * 16, gates * shape_.units, delta_rows() * 16};
-  kernels_.project({{deltas, {}}, matrix, out, out_rows * 16, columns, step.blocks, added});
+  kernels_.project({{deltas, {}}, matrix, out, out_rows * 16, columns, step.blocks, added, step.next_slot});
 }
 
 namespace {

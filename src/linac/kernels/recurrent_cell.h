@@ -24,7 +24,7 @@ struct CellStep {
 
 struct CellGradientStep {
   int64_t blocks, block;
-  const float* slot;
+  const float *slot, *next_slot;  // the next one to come: the step before
   const float* weights;
   float *carry, *deltas, *spare;  // carry_rows, delta_rows, units rows of 16 a block, a block directly after the other
   float* x_gradient;              // features rows; null: not wanted

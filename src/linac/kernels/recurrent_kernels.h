@@ -27,6 +27,7 @@ struct Projection {
   float* out = nullptr;           // [columns][16] a block
   int64_t out_block = 0, columns = 0, blocks = 0;
   bool added = false;
+  const float* ahead = nullptr;  // memory that will be read soon: some of it is called into the caches on the way
 };
 
 /// sums[r][c] += the sum over steps, blocks and lanes of rows[r] * deltas[c]; the sum of a call is added as a whole.
@@ -61,6 +62,8 @@ struct CellGradientRows {
 };
 
 struct RecurrentKernels {
+  /// blocked[i][r] = rows[r][i], i < count, for 16 rows.
+  void (*gather)(const float* const* rows, int64_t count, float* blocked);
   /// The rows of `parts`, one part after the other, as project() reads them.
   void (*pack)(const MatrixRows* parts, int64_t part_count, int64_t columns, float* packed);
   void (*project)(const Projection& what);

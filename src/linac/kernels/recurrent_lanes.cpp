@@ -156,7 +156,8 @@ void plan_lanes(int64_t events, int64_t steps, const uint8_t* mask, TimeOrder or
       int64_t step = 0;
       for (const Event& event : lanes[static_cast<size_t>(lane)].events) {
         group.by_begin.push_back({event.event, lane, step, step + event.length});
-        for (int64_t i = 0; i < steps; ++i) {
+        const int64_t end = step + event.length;
+        for (int64_t i = 0; step < end; ++i) {
           const int64_t row = event.event * steps + (order == TimeOrder::kForwards ? i : steps - 1 - i);
           if (mask == nullptr || mask[row] != 0) group.rows[static_cast<size_t>(step++ * group.lanes() + lane)] = row;
         }

@@ -28,7 +28,7 @@ void pack_matrix(const MatrixRows* parts, int64_t part_count, int64_t columns, f
 /// A tile's columns from `column` on, and its first vector: `block` and lane.
 struct ProjectTile {
   const Projection* what;
-  const float* matrix;
+  const float *matrix, *ahead;
   int64_t column, block, lane;
 };
 
@@ -37,20 +37,20 @@ void project_tile(const ProjectTile& tile) {
   const Projection& what = *tile.what;
   // The vectors of a tile are neighbours in a block or, where a vector fills a block, those of two blocks.
   const auto apart = [](int64_t block) { return kBlockVectors == 1 ? block : int64_t{kLanes}; };
-  const int64_t out_apart = apart(what.out_block), columns = what.columns;
+  const int64_t out_apart = apart(what.out_block);
   float* const out = what.out + tile.block * what.out_block + tile.lane + tile.column * 16;
-  static_cast<void>(columns);
   Vec sums[Columns][Vectors];
 #pragma GCC unroll 16
   for (int c = 0; c < Columns; ++c) {
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) sums[c][v] = what.added ? load(out + c * 16 + v * out_apart) : broadcast(0.0F);
   }
-  const float* w = tile.matrix;
+  const float *w = tile.matrix, *ahead = tile.ahead;
   for (const LaneRows& in : what.in) {
     const int64_t in_apart = apart(in.block);
     const float* x = in.at + tile.block * in.block + tile.lane;
-    for (int64_t r = 0; r < in.count; ++r, x += 16, w += Columns) {
+    for (int64_t r = 0; r < in.count; ++r, x += 16, w += Columns, ahead += 16) {
+      __builtin_prefetch(ahead, 0, 2);  // not into L1, which is full
       Vec values[Vectors];
 #pragma GCC unroll 2
       for (int v = 0; v < Vectors; ++v) values[v] = load(x + v * in_apart);
@@ -146,7 +146,8 @@ void project(const Projection& what) {
   const Parts tiles(what.columns, kProjectColumns);
   const int64_t rows = what.in[0].count + what.in[1].count, vectors = what.blocks * kBlockVectors;
   for (int64_t i = 0; i < tiles.count; ++i) {
-    ProjectTile tile{&what, what.matrix + tiles.begin(i) * rows, tiles.begin(i), 0, 0};
+    const float* const ahead = what.ahead == nullptr ? what.in[0].at : what.ahead + i * rows * 16;
+    ProjectTile tile{&what, what.matrix + tiles.begin(i) * rows, ahead, tiles.begin(i), 0, 0};
     for (int64_t v = 0; v < vectors; v += kProjectVectors) {
       tile.block = v / kBlockVectors, tile.lane = v % kBlockVectors * kLanes;
       kProjectTiles.entries[smaller(kProjectVectors, vectors - v)][tiles.size(i)](tile);
