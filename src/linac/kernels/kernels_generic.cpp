@@ -1,3 +1,5 @@
+#include <xmmintrin.h>
+
 #include <cstring>
 
 #include "linac/kernels/plane_kernels.h"
@@ -136,11 +138,14 @@ inline Vec times_power_of_two(Vec a, Vec b) {
 inline Vec reciprocal_guess(Vec a) {
   return reinterpret_cast<Vec>(uint32_t{0x7EF311C7} - reinterpret_cast<Bits>(a));
 }
-// Not in standard C++: where it is done the result is the same within the smallest normal number.
 unsigned flush_subnormals() {
-  return 0;
+  const unsigned state = _mm_getcsr();
+  _mm_setcsr(state | 0x8040);  // flush to zero, denormals are zero
+  return state;
 }
-void restore_subnormals(unsigned) {}
+void restore_subnormals(unsigned state) {
+  _mm_setcsr(state);
+}
 
 }  // namespace
 }  // namespace linac::kernels

@@ -60,6 +60,7 @@ struct RecurrentGradients {
 struct RecurrentWorkspace {
   LanePlan plan;
   AlignedFloats kept, weights, scratch, sums;
+  bool is_kept = false;  // what the backward pass needs
 };
 
 enum class Keep { kNothing, kForBackward };

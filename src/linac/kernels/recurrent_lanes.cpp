@@ -11,7 +11,7 @@ namespace {
 // A group of one block computes this much longer than half a group of two: its tiles use a weight only once.
 constexpr double kSingleBlockCost = 1.05;
 // What a plan may cost over the cheapest one, if it has more groups for threads to share.
-constexpr double kSharingCost = 1.03;
+constexpr double kSharingCost = 1.07;
 constexpr int kExchangesPerLane = 8;
 
 struct Event {

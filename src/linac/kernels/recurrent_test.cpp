@@ -227,6 +227,17 @@ TEST_P(RecurrentOn, ActivationsAreAccurate) {
   EXPECT_TRUE(std::isnan(y[0]));
 }
 
+TEST_P(RecurrentOn, NothingValidGivesZeros) {
+  for (const bool sequences : {false, true}) {
+    const Case c{{kAfter, 5, 3, 7, true, false, sequences}, 3, Masks::kNone};
+    RecurrentProblem problem = make_problem(c);
+    problem.mask.assign(static_cast<size_t>(c.events * c.shape.steps), 0);
+    const Result result = compute(c, problem, GetParam());
+    for (const Floats* values : {&result.out, &result.kernel, &result.recurrent, &result.bias, &result.x})
+      EXPECT_EQ(*values, Floats(values->size()));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllIsas, RecurrentOn, testing::Values(Isa::kGeneric, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 

@@ -1,0 +1,142 @@
+#include <algorithm>
+
+#include "linac/kernels/recurrent_passes.h"
+
+namespace linac::kernels {
+namespace {
+
+// Steps times blocks whose deltas are turned and then met with the rows of x and of the state: a tile's share of them
+// fits L1.
+constexpr int64_t kChunkBlocks = 6;
+
+/// Floats of the pieces of scratch memory, for two blocks.
+struct Room {
+  int64_t carry, deltas, spare, x_gradient, stride, turned, rows;
+  Room(const RecurrentShape& shape, const Cell& cell)
+      : carry(cell.carry_rows() * kGroupLanes),
+        deltas(cell.delta_rows() * kGroupLanes),
+        spare(shape.units * kGroupLanes),
+        x_gradient(shape.features * kGroupLanes),
+        // A product that begins in the middle reads whole vectors.
+        stride(whole_vectors(cell.delta_rows() + 15)),
+        turned(kChunkBlocks * kLaneBlock * stride),
+        rows(16 * std::max(shape.features, shape.units)) {}
+  int64_t floats() const { return carry + deltas + spare + x_gradient + turned + rows; }
+};
+
+class BackwardPass : public GroupPass {
+ public:
+  BackwardPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
+               const BackwardGroup& data)
+      : GroupPass(shape, cell, isa, group, slots),
+        data_(data),
+        room_(shape, cell),
+        carry_(data.scratch),
+        deltas_(carry_ + room_.carry),
+        spare_(deltas_ + room_.deltas),
+        x_gradient_(spare_ + room_.spare),
+        turned_(x_gradient_ + room_.x_gradient),
+        row_(turned_ + room_.turned),
+        products_(cell.products()) {}
+
+  void run() {
+    std::fill_n(carry_, room_.carry, 0.0F);
+    auto end = group_.by_end.begin();
+    auto begin = group_.by_begin.rbegin();
+    for (int64_t step = group_.steps - 1; step >= 0; --step) {
+      for (; end != group_.by_end.end() && end->end == step + 1; ++end) enter(*end);
+      if (shape_.return_sequences) add_sequence(step);
+      cell_.backward({group_.blocks, block_, slot(step), slot(step > 0 ? step - 1 : 0), data_.weights, carry_, deltas_,
+                      spare_, data_.x_gradient == nullptr ? nullptr : x_gradient_});
+      if (data_.x_gradient != nullptr) write_x(step);
+      for (; begin != group_.by_begin.rend() && begin->begin == step; ++begin) cut(begin->lane);
+      turn(step);
+    }
+  }
+
+ private:
+  const float* slot(int64_t step) const { return slots_ + step * group_.blocks * block_; }
+  float* carry(int64_t lane) const { return carry_ + lane / kLaneBlock * cell_.carry_rows() * 16 + lane % kLaneBlock; }
+
+  void enter(const LaneVisit& visit) {
+    visits_[static_cast<size_t>(visit.lane)] = &visit;
+    if (shape_.return_sequences) return;
+    const float* const gradient = data_.out_gradient + visit.event * shape_.units;
+    float* const rows = carry(visit.lane);
+    for (int64_t i = 0; i < shape_.units; ++i) rows[i * 16] = gradient[i];
+  }
+
+  /// Nothing flows from an event to the one before it in its lane.
+  void cut(int64_t lane) {
+    float* const rows = carry(lane);
+    for (int64_t i = 0; i < cell_.carry_rows(); ++i) rows[i * 16] = 0;
+  }
+
+  void add_sequence(int64_t step) {
+    for (int64_t lane = 0; lane < group_.lanes(); ++lane) {
+      if (!busy(step, lane)) continue;
+      const float* const gradient = data_.out_gradient + visit(lane).event * shape_.out_floats();
+      float* const rows = carry(lane);
+      const int64_t last = last_place(step, lane);
+      for (int64_t at = place(step, lane); at < last; ++at) {
+        for (int64_t i = 0; i < shape_.units; ++i) rows[i * 16] += gradient[at * shape_.units + i];
+      }
+    }
+  }
+
+  void write_x(int64_t step) {
+    const int64_t features = shape_.features;
+    for (int64_t first = 0; first < group_.lanes(); first += kLaneBlock) {
+      rows_.unblock(x_gradient_ + first * features, features, kLaneBlock, features, row_);
+      for (int64_t lane = 0; lane < kLaneBlock; ++lane) {
+        const int64_t row = group_.rows_of(step)[first + lane];
+        if (row >= 0) std::copy_n(row_ + lane * features, features, data_.x_gradient + row * features);
+      }
+    }
+  }
+
+  /// The step's deltas with the columns side by side; when a chunk of steps is complete, its products.
+  void turn(int64_t step) {
+    const int64_t rows = cell_.delta_rows();
+    for (int64_t block = 0; block < group_.blocks; ++block) {
+      rows_.unblock(deltas_ + block * rows * 16, room_.stride, kLaneBlock, rows,
+                    turned_ + (turned_steps_ * group_.blocks + block) * kLaneBlock * room_.stride);
+    }
+    if (++turned_steps_ * group_.blocks < kChunkBlocks && step > 0) return;
+    float* sums = data_.sums;
+    for (const CellProduct& product : products_) {
+      const int64_t stride = whole_vectors(product.columns);
+      const float* const top = slot(step + turned_steps_ - 1) + product.first_row * 16;
+      kernels_.add_outer({{top, product.rows, block_},
+                          -group_.blocks * block_,
+                          turned_ + product.first_column,
+                          room_.stride,
+                          product.columns,
+                          sums,
+                          stride,
+                          turned_steps_,
+                          group_.blocks});
+      sums += product.rows * stride;
+    }
+    turned_steps_ = 0;
+  }
+
+  const BackwardGroup data_;
+  const Room room_;
+  float *const carry_, *const deltas_, *const spare_, *const x_gradient_, *const turned_, *const row_;
+  const std::vector<CellProduct> products_;
+  int64_t turned_steps_ = 0;
+};
+
+}  // namespace
+
+int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell) {
+  return Room(shape, cell).floats();
+}
+
+void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
+                  const BackwardGroup& data) {
+  BackwardPass(shape, cell, isa, group, slots, data).run();
+}
+
+}  // namespace linac::kernels

@@ -1,0 +1,92 @@
+#pragma once
+// A group of lanes through all its steps, forward or backward. Used by recurrent.cpp alone; each group is a piece of
+// work that a thread does by itself.
+
+#include <cstdint>
+#include <vector>
+
+#include "linac/kernels/recurrent.h"
+#include "linac/kernels/recurrent_cell.h"
+#include "linac/kernels/row_kernels.h"
+
+namespace linac::kernels {
+
+inline int64_t whole_vectors(int64_t floats) {
+  return (floats + 15) / 16 * 16;
+}
+
+class FlushedSubnormals {
+ public:
+  explicit FlushedSubnormals(const RecurrentKernels& kernels) : kernels_(kernels), state_(kernels.flush_subnormals()) {}
+  ~FlushedSubnormals() { kernels_.restore_subnormals(state_); }
+  FlushedSubnormals(const FlushedSubnormals&) = delete;
+  FlushedSubnormals& operator=(const FlushedSubnormals&) = delete;
+
+ private:
+  const RecurrentKernels& kernels_;
+  const unsigned state_;
+};
+
+/// What both passes need to know.
+class GroupPass {
+ public:
+  GroupPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots)
+      : shape_(shape),
+        cell_(cell),
+        rows_(row_kernels(isa)),
+        kernels_(recurrent_kernels(isa)),
+        subnormals_(kernels_),
+        group_(group),
+        slots_(slots),
+        block_(cell.slot_rows() * 16),
+        visits_(static_cast<size_t>(group.lanes())) {}
+
+ protected:
+  float* state(float* slot, int64_t lane) const {
+    return slot + lane / kLaneBlock * block_ + cell_.x_rows() * 16 + lane % kLaneBlock;
+  }
+  /// The place in the processing order of the time step that `lane` computes in `step`.
+  int64_t place(int64_t step, int64_t lane) const {
+    const int64_t time = group_.rows_of(step)[lane] - visits_[static_cast<size_t>(lane)]->event * shape_.steps;
+    return shape_.go_backwards ? shape_.steps - 1 - time : time;
+  }
+  /// One past the last place whose output is the lane's state after `step`.
+  int64_t last_place(int64_t step, int64_t lane) const {
+    return step + 1 < visits_[static_cast<size_t>(lane)]->end ? place(step + 1, lane) : shape_.steps;
+  }
+  const LaneVisit& visit(int64_t lane) const { return *visits_[static_cast<size_t>(lane)]; }
+  bool busy(int64_t step, int64_t lane) const { return group_.rows_of(step)[lane] >= 0; }
+
+  const RecurrentShape& shape_;
+  const Cell& cell_;
+  const RowKernels& rows_;
+  const RecurrentKernels& kernels_;
+  const FlushedSubnormals subnormals_;
+  const LaneGroup& group_;
+  float* const slots_;
+  const int64_t block_;
+  std::vector<const LaneVisit*> visits_;  // by lane
+};
+
+/// x and out as in recurrent.h; `slots`: memory of all steps and one more, or of two steps that take turns.
+struct ForwardGroup {
+  const float *x, *weights;
+  float *out, *scratch;
+  int64_t slots;
+};
+int64_t forward_scratch_floats(const RecurrentShape& shape);
+void run_forward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
+                 const ForwardGroup& data);
+
+/// The slots as run_forward left them. The sums of the cell's products, [row][whole_vectors(columns)] one product after
+/// the other, are added to.
+struct BackwardGroup {
+  const float *out_gradient, *weights;
+  float* x_gradient;  // null: not wanted
+  float *scratch, *sums;
+};
+int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell);
+void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
+                  const BackwardGroup& data);
+
+}  // namespace linac::kernels
