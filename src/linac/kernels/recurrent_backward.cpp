@@ -72,15 +72,23 @@ class BackwardPass : public GroupPass {
     for (int64_t i = 0; i < cell_.carry_rows(); ++i) rows[i * 16] = 0;
   }
 
+  /// The gradients to all places that show a lane's state after the step.
   void add_sequence(int64_t step) {
-    for (int64_t lane = 0; lane < group_.lanes(); ++lane) {
-      if (!busy(step, lane)) continue;
-      const float* const gradient = data_.out_gradient + visit(lane).event * shape_.out_floats();
-      float* const rows = carry(lane);
-      const int64_t last = last_place(step, lane);
-      for (int64_t at = place(step, lane); at < last; ++at) {
-        for (int64_t i = 0; i < shape_.units; ++i) rows[i * 16] += gradient[at * shape_.units + i];
+    const int64_t units = shape_.units;
+    for (int64_t first = 0; first < group_.lanes(); first += kLaneBlock) {
+      for (int64_t lane = first; lane < first + kLaneBlock; ++lane) {
+        float* const sum = row_ + (lane - first) * units;
+        std::fill_n(sum, units, 0.0F);
+        if (!busy(step, lane)) continue;
+        const float* const gradient = data_.out_gradient + visit(lane).event * shape_.out_floats();
+        const int64_t last = last_place(step, lane);
+        for (int64_t at = place(step, lane); at < last; ++at) {
+          for (int64_t i = 0; i < units; ++i) sum[i] += gradient[at * units + i];
+        }
       }
+      rows_.block(row_, units, kLaneBlock, units, spare_);
+      float* const to = carry(first);
+      for (int64_t i = 0; i < units * kLaneBlock; ++i) to[i] += spare_[i];
     }
   }
 

@@ -12,6 +12,8 @@ namespace {
 constexpr double kSingleBlockCost = 1.05;
 // What a plan may cost over the cheapest one, if it has more groups for threads to share.
 constexpr double kSharingCost = 1.07;
+// Exchanges between lanes end when this share of the steps idles.
+constexpr double kIdleShare = 1.0 / 128;
 constexpr int kExchangesPerLane = 8;
 
 struct Event {
@@ -99,6 +101,15 @@ bool exchange_one(std::vector<Lane>& lanes) {
   return true;
 }
 
+void even_out(std::vector<Lane>& lanes) {
+  double steps = 0;
+  for (const Lane& lane : lanes) steps += static_cast<double>(lane.steps);
+  const double enough = steps / static_cast<double>(lanes.size()) * (1 + kIdleShare);
+  for (size_t i = 0; i < kExchangesPerLane * lanes.size(); ++i) {
+    if (static_cast<double>(longest(lanes)) <= enough || !exchange_one(lanes)) return;
+  }
+}
+
 /// The number of blocks of lanes: as many as there are events, halved while that makes the whole much cheaper.
 int64_t choose_blocks(const std::vector<Event>& events) {
   struct Choice {
@@ -148,8 +159,7 @@ void plan_lanes(int64_t events, int64_t steps, const uint8_t* mask, TimeOrder or
     LaneGroup& group = plan.groups.emplace_back();
     group.blocks = blocks_of_a_group(blocks);
     std::vector<Lane> lanes = fill_lanes(share, group.lanes());
-    for (int64_t i = 0; i < kExchangesPerLane * group.lanes() && exchange_one(lanes); ++i) {
-    }
+    even_out(lanes);
     group.steps = longest(lanes);
     group.rows.assign(static_cast<size_t>(group.steps * group.lanes()), -1);
     for (int64_t lane = 0; lane < group.lanes(); ++lane) {

@@ -115,6 +115,7 @@ void add_bench_verb(CLI::App& app) {
 
   add_shower_benches(*verb);
   add_kernel_bench(*verb);
+  add_recurrent_bench(*verb);
 }
 
 }  // namespace linac::app

@@ -14,5 +14,6 @@ nlohmann::ordered_json measure(int repeat, double showers, double gflop_per_show
 /// `linac bench simulate` and `linac bench observables`.
 void add_shower_benches(CLI::App& bench);
 void add_kernel_bench(CLI::App& bench);
+void add_recurrent_bench(CLI::App& bench);
 
 }  // namespace linac::app
