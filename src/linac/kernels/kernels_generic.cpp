@@ -21,6 +21,7 @@ inline Vec load(const float* from) {
   return a;
 }
 inline Vec in_register(Vec a) {
+  asm("" : "+x"(a));
   return a;
 }
 inline void store(float* to, Vec a) {

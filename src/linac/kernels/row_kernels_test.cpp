@@ -11,6 +11,7 @@
 
 #include "linac/base/aligned.h"
 #include "linac/base/rng.h"
+#include "linac/kernels/peak.h"
 
 namespace linac::kernels {
 namespace {
@@ -212,6 +213,15 @@ TEST(RowPools, AverageAndSpread) {
         }
       }
     }
+  }
+}
+
+// The compiler once saw through the generic loop, left it out, and the measurement never ended.
+TEST(Peak, IsMeasuredOnEveryIsa) {
+  for (const Isa isa : {Isa::kGeneric, Isa::kAvx2, Isa::kAvx512}) {
+    if (!has_isa(isa)) continue;
+    const double peak = peak_gflops(isa);
+    EXPECT_TRUE(peak > 0.1 && peak < 1e4) << to_string(isa) << ": " << peak;
   }
 }
 
