@@ -1,5 +1,5 @@
 // Runs Keras models as linac reads them, for test_keras_zoo.py:
-//   run_keras FOLDER... -> each folder's values.h5, written.keras
+//   run_keras aten|linac FOLDER... -> each folder's values.h5, written.keras
 // A folder holds model.keras and given.h5: "training" (0 or 1), "input/0" ..., "cotangent/0" .... values.h5 gets
 // "output/0" ..., and the gradient of the sum of outputs times cotangents: "gradient/LAYER/NUMBER OF THE WEIGHT". A model that is
 // refused leaves its message in error.txt.
@@ -34,7 +34,7 @@ void write(FloatFile& file, const std::string& name, const at::Tensor& tensor) {
   file.write(name, dense.sizes().vec(), values_of(dense));
 }
 
-void run(const std::filesystem::path& folder) {
+void run(const std::filesystem::path& folder, nn::Kernels kernels) {
   const graph::KerasModel model = graph::read_keras(folder / "model.keras");
   const graph::Parameters parameters = graph::from_weight_values(model.graph, model.weights);
   const std::string given = folder / "given.h5";
@@ -45,8 +45,8 @@ void run(const std::filesystem::path& folder) {
     cotangents.push_back(tensor_of(read_floats(given, fmt::format("cotangent/{}", i))));
   const bool training = read_floats(given, "training").values.at(0) != 0;
 
-  const nn::Executable executable(model.graph, nn::Kernels::kAten);
-  const nn::Weights weights = nn::make_weights(model.graph, parameters, nn::Gradients::kWanted);
+  const nn::Executable executable(model.graph, kernels);
+  const nn::Weights weights = nn::make_weights(executable.graph(), parameters, nn::Gradients::kWanted);
   nn::RunOptions options;
   options.mode = training ? nn::Mode::kTraining : nn::Mode::kInference;
   const auto outputs = executable.run(weights, inputs, options);
@@ -76,11 +76,13 @@ void run(const std::filesystem::path& folder) {
 
 int main(int argc, char** argv) {
   linac::models::use_threads(1);
-  for (int i = 1; i < argc; ++i) {
+  LINAC_CHECK(argc > 1);
+  const nn::Kernels kernels = std::string(argv[1]) == "aten" ? nn::Kernels::kAten : nn::Kernels::kLinac;
+  for (int i = 2; i < argc; ++i) {
     const std::filesystem::path folder = argv[i];
     std::filesystem::remove(folder / "error.txt");
     try {
-      run(folder);
+      run(folder, kernels);
     } catch (const std::exception& error) {
       std::ofstream(folder / "error.txt") << error.what() << '\n';
     }

@@ -1,6 +1,7 @@
 #include "linac/nn/conv_chain.h"
 
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
@@ -50,7 +51,16 @@ std::vector<StageReport> ConvChain::report() const {
 at::Tensor ConvChain::run(const LayerCall& call) const {
   const at::Tensor& x = call.inputs[0];
   LINAC_CHECK(x.scalar_type() == at::kFloat && x.device().is_cpu() && x.size(-1) == plan_->stages.front().in.channels);
-  const bool training = call.options.mode == Mode::kTraining;
+  torch::autograd::variable_list inputs{x};
+  inputs.insert(inputs.end(), call.weights.begin(), call.weights.end());
+  const bool differentiable = at::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(inputs);
+  const bool changes = std::any_of(plan_->stages.begin(), plan_->stages.end(),
+                                   [](const Stage& stage) { return stage.normalized() || stage.dropped(); });
+  if (differentiable && changes && !call.training()) {
+    throw Error(ErrorCode::kInternal,
+                fmt::format("[nn] layers '{}': no gradients in inference; use train.kernels aten", call.node.name));
+  }
+  const bool training = call.training() || differentiable;
   std::vector<at::Tensor> weights;
   for (const at::Tensor& weight : call.weights) weights.push_back(weight.detach().contiguous());
   const auto pass = std::make_shared<ChainPass>(plan_, buffers_->borrow(), std::move(weights), x.size(0), training,
@@ -72,9 +82,7 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
     if (plan_->stages[s].dropped() && call.options.dropout_masks != nullptr)
       call.options.dropout_masks->push_back(pass->mask_tensor(s));
   }
-  torch::autograd::variable_list inputs{x};
-  inputs.insert(inputs.end(), call.weights.begin(), call.weights.end());
-  if (at::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(inputs)) {
+  if (differentiable) {
     const auto node = std::make_shared<ChainBackward>();
     node->pass = pass;
     node->weights = call.weights.size();

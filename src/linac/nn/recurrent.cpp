@@ -4,6 +4,7 @@
 
 #include "linac/base/error.h"
 #include "linac/nn/layers/families.h"
+#include "linac/nn/recurrent_kernel.h"
 
 namespace linac::nn {
 namespace {
@@ -86,12 +87,18 @@ at::Tensor run_recurrent(const LayerCall& call, const graph::Node& layer, const 
       throw user_error(fmt::format("[nn] layer '{}' ({}): training with {} is not supported; use a Dropout layer",
                                    layer.name, layer.op, rate));
   }
+  const bool sequences = layer.attributes.value("return_sequences", false);
+  if (recurrent_kernel_possible(call, layer, weights) && (sequences || !zero_masked_steps || !call.mask().defined())) {
+    const at::Tensor y = recurrent_kernel(layer, call.x(), call.mask(), weights);
+    if (!zero_masked_steps || !call.mask().defined()) return y;
+    const bool reversed = layer.attributes.value("go_backwards", false);
+    return y * (reversed ? at::flip(call.mask(), {1}) : call.mask()).unsqueeze(-1);
+  }
   const Cell cell(layer, weights);
   const at::Tensor x = cell.project(call.x());
   const at::Tensor& mask = call.mask();
   const int64_t steps = x.size(1);
-  const bool sequences = layer.attributes.value("return_sequences", false),
-             backwards = layer.attributes.value("go_backwards", false);
+  const bool backwards = layer.attributes.value("go_backwards", false);
   Cell::State state = cell.initial(x.size(0), x);
   std::vector<at::Tensor> outputs;
   at::Tensor output;  // of the last step

@@ -1,7 +1,8 @@
 #pragma once
-// Recurrent layers step by step on LibTorch's tensors, as Keras defines them (keras.io/api/layers/recurrent_layers):
-// SimpleRNN, GRU (Cho et al., arXiv:1406.1078) in both forms of its reset gate, LSTM (Hochreiter and Schmidhuber,
-// 1997). Any activations and masks; differentiable. Thread-safe.
+// Recurrent layers as Keras defines them (keras.io/api/layers/recurrent_layers): SimpleRNN, GRU (Cho et al.,
+// arXiv:1406.1078) in both forms of its reset gate, LSTM (Hochreiter and Schmidhuber, 1997). Differentiable.
+// Thread-safe. GRU and LSTM with the usual activations are computed by linac's own kernels on the CPU
+// (recurrent_kernel.h), the rest step by step on LibTorch's tensors, masked steps included.
 
 #include "linac/nn/layers.h"
 

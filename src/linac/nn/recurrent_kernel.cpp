@@ -1,0 +1,121 @@
+#include "linac/nn/recurrent_kernel.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include <algorithm>
+
+#include "linac/base/error.h"
+#include "linac/base/lender.h"
+#include "linac/kernels/recurrent.h"
+
+namespace linac::nn {
+namespace {
+
+using kernels::Recurrent;
+using kernels::RecurrentWorkspace;
+
+kernels::RecurrentShape shape_of(const graph::Node& layer, const at::Tensor& x,
+                                 const std::vector<at::Tensor>& weights) {
+  const nlohmann::json& settings = layer.attributes;
+  kernels::RecurrentShape shape;
+  const bool after = settings.value("reset_after", true);
+  shape.cell = layer.op == "LSTM" ? kernels::RecurrentCell::kLstm
+               : after            ? kernels::RecurrentCell::kGruResetAfter
+                                  : kernels::RecurrentCell::kGruResetBefore;
+  shape.steps = x.size(1), shape.features = x.size(2), shape.units = weights[1].size(0);
+  shape.has_bias = weights.size() > 2;
+  shape.go_backwards = settings.value("go_backwards", false);
+  shape.return_sequences = settings.value("return_sequences", false);
+  return shape;
+}
+
+/// One forward pass and what its backward pass needs.
+struct Pass {
+  std::unique_ptr<const Recurrent> layer;
+  std::shared_ptr<RecurrentWorkspace> workspace;
+  std::vector<at::Tensor> weights;
+  std::vector<int64_t> x_shape;
+
+  kernels::RecurrentWeights pointers() const {
+    const auto pointer = [this](size_t i) { return i < weights.size() ? weights[i].const_data_ptr<float>() : nullptr; };
+    return {pointer(0), pointer(1), pointer(2)};
+  }
+};
+
+std::shared_ptr<RecurrentWorkspace> borrow_workspace() {
+  static const auto lender = std::make_shared<Lender<RecurrentWorkspace>>();
+  return lender->borrow();
+}
+
+/// The layer as one node of autograd: inputs are x and the weights.
+struct RecurrentBackward : public torch::autograd::Node {
+  std::shared_ptr<Pass> pass;
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    LINAC_CHECK(pass != nullptr);  // autograd asks no more once it has released the node
+    const at::NoGradGuard no_gradient;
+    const at::Tensor out_gradient = gradients[0].contiguous();
+    std::vector<at::Tensor> results(pass->weights.size() + 1);
+    for (size_t i = 0; i < pass->weights.size(); ++i) results[i + 1] = at::empty_like(pass->weights[i]);
+    if (task_should_compute_output(0)) results[0] = at::empty(pass->x_shape, at::kFloat);
+    const auto pointer = [&](size_t i) {
+      return i < results.size() && results[i].defined() ? results[i].mutable_data_ptr<float>() : nullptr;
+    };
+    pass->layer->backward(pass->x_shape[0], pass->pointers(), out_gradient.const_data_ptr<float>(),
+                          {pointer(1), pointer(2), pointer(3), pointer(0)}, *pass->workspace);
+    return results;
+  }
+
+  /// Autograd's word that this was the last time: the workspace is free again.
+  void release_variables() override { pass = nullptr; }
+};
+
+}  // namespace
+
+bool recurrent_kernel_possible(const LayerCall& call, const graph::Node& layer,
+                               const std::vector<at::Tensor>& weights) {
+  const nlohmann::json& settings = layer.attributes;
+  const auto is_float_on_cpu = [](const at::Tensor& tensor) {
+    return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat;
+  };
+  return call.kernels == Kernels::kLinac && (layer.op == "GRU" || layer.op == "LSTM") &&
+         settings.value("activation", "tanh") == "tanh" &&
+         settings.value("recurrent_activation", "sigmoid") == "sigmoid" && is_float_on_cpu(call.x()) &&
+         std::all_of(weights.begin(), weights.end(), is_float_on_cpu);
+}
+
+at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const at::Tensor& mask,
+                            const std::vector<at::Tensor>& weights) {
+  torch::autograd::variable_list inputs{x};
+  inputs.insert(inputs.end(), weights.begin(), weights.end());
+  const bool differentiable = at::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(inputs);
+  const auto pass = std::make_shared<Pass>();
+  pass->layer = std::make_unique<const Recurrent>(shape_of(layer, x, weights));
+  pass->workspace = borrow_workspace();
+  pass->x_shape = x.sizes().vec();
+  for (const at::Tensor& weight : weights) pass->weights.push_back(weight.detach().contiguous());
+  const kernels::RecurrentShape& shape = pass->layer->shape();
+  at::Tensor result;
+  {
+    const at::NoGradGuard no_gradient;
+    const at::Tensor dense = x.detach().contiguous();
+    const at::Tensor valid = mask.defined() ? mask.to(at::kByte).contiguous() : mask;
+    result = at::empty(shape.return_sequences ? std::vector<int64_t>{x.size(0), shape.steps, shape.units}
+                                              : std::vector<int64_t>{x.size(0), shape.units},
+                       at::kFloat);
+    pass->layer->forward(x.size(0), dense.const_data_ptr<float>(),
+                         valid.defined() ? valid.const_data_ptr<uint8_t>() : nullptr, pass->pointers(),
+                         result.mutable_data_ptr<float>(),
+                         differentiable ? kernels::Keep::kForBackward : kernels::Keep::kNothing, *pass->workspace);
+  }
+  if (!differentiable) return result;
+  const auto node = std::make_shared<RecurrentBackward>();
+  node->pass = pass;
+  node->set_next_edges(torch::autograd::collect_next_edges(inputs));
+  torch::autograd::set_history(result, node);
+  return result;
+}
+
+}  // namespace linac::nn
