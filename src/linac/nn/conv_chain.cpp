@@ -1,7 +1,6 @@
 #include "linac/nn/conv_chain.h"
 
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
@@ -31,6 +30,19 @@ struct ChainBackward : public torch::autograd::Node {
   void release_variables() override { pass = nullptr; }
 };
 
+/// In inference the chain keeps nothing that moving statistics would need.
+struct NoBackward : public torch::autograd::Node {
+  torch::autograd::variable_list apply(torch::autograd::variable_list&&) override {
+    throw Error(ErrorCode::kInternal, "[nn] no gradients of convolutions with batch normalization in inference");
+  }
+};
+
+void attach(const std::shared_ptr<torch::autograd::Node>& node, const torch::autograd::variable_list& inputs,
+            const at::Tensor& result) {
+  node->set_next_edges(torch::autograd::collect_next_edges(inputs));
+  torch::autograd::set_history(result, node);
+}
+
 }  // namespace
 
 ConvChain::ConvChain(const graph::Node& chain, const graph::Shape& input, kernels::Storage storage)
@@ -56,11 +68,7 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
   const bool differentiable = at::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(inputs);
   const bool changes = std::any_of(plan_->stages.begin(), plan_->stages.end(),
                                    [](const Stage& stage) { return stage.normalized() || stage.dropped(); });
-  if (differentiable && changes && !call.training()) {
-    throw Error(ErrorCode::kInternal,
-                fmt::format("[nn] layers '{}': no gradients in inference; use train.kernels aten", call.node.name));
-  }
-  const bool training = call.training() || differentiable;
+  const bool training = call.training() || (differentiable && !changes);
   std::vector<at::Tensor> weights;
   for (const at::Tensor& weight : call.weights) weights.push_back(weight.detach().contiguous());
   const auto pass = std::make_shared<ChainPass>(plan_, buffers_->borrow(), std::move(weights), x.size(0), training,
@@ -70,7 +78,10 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
     const at::NoGradGuard no_gradient;
     result = pass->forward(x.contiguous());
   }
-  if (!training) return result;
+  if (!training) {
+    if (differentiable) attach(std::make_shared<NoBackward>(), inputs, result);
+    return result;
+  }
   size_t next = 0;
   for (size_t s = 0; s < plan_->stages.size(); ++s) {
     if (plan_->stages[s].normalized() && !call.statistics.empty()) {
@@ -86,8 +97,7 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
     const auto node = std::make_shared<ChainBackward>();
     node->pass = pass;
     node->weights = call.weights.size();
-    node->set_next_edges(torch::autograd::collect_next_edges(inputs));
-    torch::autograd::set_history(result, node);
+    attach(node, inputs, result);
   }
   return result;
 }

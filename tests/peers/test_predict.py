@@ -1,0 +1,81 @@
+"""linac predict against Keras's own predict, on a classifier of particle lists: test_predict.py FOLDER
+
+LINAC names the program. Exit status 1 where they differ or a bad call is not refused as it should be.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import h5py
+import keras
+import numpy as np
+from keras import layers as L
+
+EVENTS, PARTICLES = 301, 60
+LIMIT = 1e-5
+
+
+def classifier():
+    particles, features = keras.Input((PARTICLES, 19), name="particles"), keras.Input((14,), name="hlf")
+    x = L.Dropout(0.2)(L.GRU(50)(L.Masking()(particles)))
+    hidden = L.Dense(25, activation="relu")(L.Concatenate()([x, features]))
+    return keras.Model([particles, features], [L.Dense(3, activation="softmax", name="label")(hidden), L.Dense(1, name="mass")(hidden)])
+
+
+def events(rng):
+    particles = rng.normal(0, 1, (EVENTS, PARTICLES, 19)).astype("float32")
+    for event, length in enumerate(rng.integers(0, PARTICLES + 1, EVENTS)):
+        particles[event, length:] = 0
+    return particles, rng.normal(0, 1, (EVENTS, 14)).astype("float32")
+
+
+def linac(*arguments):
+    return subprocess.run([os.environ["LINAC"], *map(str, arguments)], text=True, capture_output=True)
+
+
+def refused(status, text, *arguments):
+    done = linac(*arguments)
+    ok = done.returncode == status and text in done.stderr
+    print(f"{'ok  ' if ok else 'FAIL'} status {done.returncode}: {done.stderr.strip()[-300:]}")
+    return ok
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    keras.utils.set_random_seed(3)
+    model, (particles, features) = classifier(), events(np.random.default_rng(3))
+    file, data, out = folder / "classifier.keras", folder / "events.h5", folder / "scores.h5"
+    model.save(file)
+    with h5py.File(data, "w") as h5:
+        h5["particles"], h5["features"] = particles, features
+        h5["short"] = features[:-1]
+    out.unlink(missing_ok=True)
+    done = linac("predict", "--model", file, "--data", data, "--field", "hlf=features", "--batch", 64, "--out", out)
+    print(done.stderr.strip())
+    ok = done.returncode == 0
+    expected = model.predict([particles, features], verbose=0)
+    with h5py.File(out) as scores:
+        for name, values in zip(("label", "mass"), expected, strict=True):
+            worst = float(np.abs(scores[name][()] - values).max())
+            good = worst <= LIMIT and np.ptp(values) > 0.01
+            print(f"{'ok  ' if good else 'FAIL'} {name}: largest difference {worst:.1e} (limit {LIMIT:g})")
+            ok = ok and good
+    call = ("predict", "--model", file, "--data", data, "--out", folder / "none.h5")
+    ok = refused(3, "no data set 'hlf' (found: features", *call) and ok
+    ok = refused(3, "holds 300 events", *call, "--field", "hlf=short") and ok
+    ok = refused(3, "has events of shape (60, 19), the model's input 'hlf' takes (14)", *call, "--field", "hlf=particles") and ok
+    ok = refused(2, "no such input (it has: particles, hlf)", *call, "--field", "jets=features") and ok
+    return 0 if ok and not (folder / "none.h5").exists() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
