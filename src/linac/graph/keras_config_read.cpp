@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLayersMax = 100'000;
-constexpr int kDepthMax = 200;  // of the text: what walks it calls itself
+constexpr int kDepthMax = 200;                  // of the text: what walks it calls itself
 constexpr int kNestedMax = 8;                   // models in models
 constexpr int64_t kSizeMax = int64_t{1} << 24;  // one number in a layer's settings
 
