@@ -1,8 +1,8 @@
 // Runs Keras models as linac reads them, for test_keras_zoo.py:
 //   run_keras aten|linac FOLDER... -> each folder's values.h5, written.keras
 // A folder holds model.keras and given.h5: "training" (0 or 1), "input/0" ..., "cotangent/0" .... values.h5 gets
-// "output/0" ..., and the gradient of the sum of outputs times cotangents: "gradient/LAYER/NUMBER OF THE WEIGHT". A model that is
-// refused leaves its message in error.txt.
+// "output/0" ..., and the gradient of the sum of outputs times cotangents: "gradient/LAYER/NUMBER OF THE WEIGHT". A
+// model that is refused leaves its message in error.txt.
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
