@@ -123,12 +123,16 @@ def markdown(result):
     return "\n".join(lines + tried_table(result["modes_tried"])) + "\n"
 
 
+def cpu_name(result):
+    """ "intel-xeon" """
+    cpu = re.sub(r"\((R|TM)\)|CPU|Processor|@.*", "", result["host"]["cpu"])
+    return "-".join(re.findall(r"[a-z0-9]+", cpu.lower()))
+
+
 def write(result, folder):
     """Writes both files; the path of the Markdown one."""
     settings = result["settings"]
-    cpu = re.sub(r"\((R|TM)\)|CPU|Processor|@.*", "", result["host"]["cpu"])
-    cpu = "-".join(re.findall(r"[a-z0-9]+", cpu.lower()))
-    name = f"{result['date'][:10]}-{cpu}-{settings['precision']}-b{settings['batch']}-t{settings['threads']}"
+    name = f"{result['date'][:10]}-{cpu_name(result)}-{settings['precision']}-b{settings['batch']}-t{settings['threads']}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
     path = folder / f"{name}.md"

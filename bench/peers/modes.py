@@ -11,3 +11,6 @@ MODES = {
     ),
     "tensorflow": ("graph", "graph-folded", "xla-folded"),
 }
+
+# Of recurrent_layer.py: a mode names its library.
+RECURRENT_MODES = ("torch:padded", "torch:packed", "keras:graph", "keras:jit")

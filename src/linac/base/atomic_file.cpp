@@ -74,6 +74,13 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
   write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
+bool put_in_place(const std::filesystem::path& part, const std::filesystem::path& path) {
+  const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+  if (descriptor >= 0) ::close(descriptor);
+  return synced && ::rename(part.c_str(), path.c_str()) == 0;
+}
+
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)

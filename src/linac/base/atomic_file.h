@@ -13,6 +13,9 @@ namespace linac {
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
+/// Syncs the finished temporary file `part` and renames it to `path`, over a former one; false (errno) if that fails.
+bool put_in_place(const std::filesystem::path& part, const std::filesystem::path& path);
+
 /// Whole content; environment error naming the file when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 

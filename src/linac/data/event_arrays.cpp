@@ -1,6 +1,5 @@
 #include "linac/data/event_arrays.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/hdf5/handle.h"
 
@@ -159,10 +159,7 @@ class EventArraysWriter::File {
     const hdf5::Lock lock;
     arrays_.clear();
     need(file_.close() >= 0, "cannot be completed");
-    const int descriptor = ::open(part_.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-    if (descriptor >= 0) ::close(descriptor);
-    in_place_ = synced && ::rename(part_.c_str(), path_.c_str()) == 0;
+    in_place_ = put_in_place(part_, path_);
     need(in_place_, "cannot be put in its place");
   }
 

@@ -1,12 +1,12 @@
 #include "linac/data/shower_writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <map>
 
+#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/hdf5/handle.h"
 
@@ -70,10 +70,7 @@ class ShowerFileWriter::File {
     for (const Column& column : columns_) write_column(column);
     for (const auto& [name, text] : attributes_) write_attribute(name, text);
     need(images_.close() >= 0 && file_.close() >= 0, "cannot be completed");
-    const int descriptor = ::open(part_.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-    if (descriptor >= 0) ::close(descriptor);
-    in_place_ = synced && ::rename(part_.c_str(), path_.c_str()) == 0;
+    in_place_ = put_in_place(part_, path_);
     need(in_place_, "cannot be put in its place");
   }
 

@@ -40,6 +40,17 @@ int Graph::find(const std::string& wanted) const {
 
 namespace {
 
+/// A mask has the first axes of what it masks.
+void check_mask(const Node& node, const Node& mask, const std::vector<Shape>& inputs) {
+  const Shape& of_mask = mask.output;
+  if (!inputs.empty() && of_mask.size() <= inputs[0].size() &&
+      std::equal(of_mask.begin(), of_mask.end(), inputs[0].begin()))
+    return;
+  throw user_error(fmt::format("[graph] layer '{}' ({}): its mask '{}' has the shape {}, which does not fit {}",
+                               node.name, node.op, mask.name, to_string(of_mask),
+                               inputs.empty() ? "nothing" : to_string(inputs[0])));
+}
+
 /// Another call of a layer has none of its own, and needs those that the first has.
 void share_weights(const Node& first, Node& node) {
   const auto same = [](const Weight& a, const Weight& b) { return a.shape == b.shape; };
@@ -66,7 +77,10 @@ void infer_shapes(Graph& graph) {
       check_earlier(input);
       inputs.push_back(graph.nodes[static_cast<size_t>(input)].output);
     }
-    if (node.mask != -1) check_earlier(node.mask);
+    if (node.mask != -1) {
+      check_earlier(node.mask);
+      check_mask(node, graph.nodes[static_cast<size_t>(node.mask)], inputs);
+    }
     if (node.shares != -1) check_earlier(node.shares);
     const LayerKind& kind = layer_kind(node);
     if (kind.inputs == kOneOrMore ? inputs.empty() : static_cast<size_t>(kind.inputs) != inputs.size()) {

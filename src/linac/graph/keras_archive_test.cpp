@@ -293,6 +293,61 @@ TEST(KerasConfig, ReadsSequential) {
   EXPECT_EQ(read.groups[2], "layers/dense_1");
 }
 
+/// A tensor by layer and call, as a call's argument.
+json tensor(const std::string& name, int call = 0) {
+  return {{"class_name", "__keras_tensor__"}, {"config", {{"keras_history", {name, call, 0}}}}};
+}
+
+json call_on(const json& arguments, const json& named = json::object()) {
+  return {{"args", arguments}, {"kwargs", named}};
+}
+
+TEST(KerasConfig, ASecondCallSharesTheFirstOnesWeights) {
+  json dense = layer("Dense", {{"units", 64}}, "dense", "flat");
+  dense["inbound_nodes"].push_back(call_on({tensor("dense", 0)}));
+  json last = layer("Add", {}, "last", "dense");
+  last["inbound_nodes"] = json::array({call_on({{tensor("dense", 1), tensor("dense", 0)}})});
+  const Graph graph = read_keras_config(model_text({layer("Flatten", {}, "flat", "x"), dense, last})).graph;
+  ASSERT_EQ(graph.nodes.size(), 5U);
+  EXPECT_EQ(graph.nodes[3].shares, 2);
+  EXPECT_TRUE(graph.nodes[3].weights.empty());
+  EXPECT_EQ(graph.nodes[4].inputs, (std::vector<int>{3, 2}));
+  EXPECT_EQ(count_weights(graph, true), 64 * 64 + 64);
+  const auto written = write_keras_config(graph);
+  EXPECT_EQ(read_keras_config(written.config.dump()).graph.nodes[3].shares, 2) << "one layer, two calls";
+}
+
+TEST(KerasConfig, AModelInAModelBecomesPartOfIt) {
+  json inner =
+      json::parse(model_text({layer("Flatten", {}, "flat", "x"), layer("Dense", {{"units", 3}}, "last", "flat")}));
+  inner["name"] = inner["config"]["name"] = "inner";
+  inner["inbound_nodes"] = json::array({call_on({tensor("x")})});
+  const auto read = read_keras_config(model_text({inner, layer("Dense", {{"units", 2}}, "last", "inner")}));
+  ASSERT_EQ(read.graph.nodes.size(), 4U);
+  EXPECT_EQ(read.graph.nodes[2].name, "inner_last");
+  EXPECT_EQ(read.groups[2], "layers/functional/layers/dense");
+  EXPECT_EQ(read.groups[3], "layers/dense");
+  EXPECT_EQ(read.graph.nodes[3].inputs, std::vector<int>{2});
+}
+
+TEST(KerasConfig, KeepsAMaskThatIsGivenByName) {
+  json any = layer("Any", {{"axis", {2, 3, 4}}}, "any", "x");
+  any["module"] = "keras.src.ops.numpy";
+  json gru = layer("GRU", {{"units", 2}}, "last", "steps");
+  gru["inbound_nodes"][0]["kwargs"]["mask"] = tensor("any");
+  const auto read =
+      read_keras_config(model_text({layer("Reshape", {{"target_shape", {4, 16}}}, "steps", "x"), any, gru}));
+  EXPECT_EQ(read.graph.nodes[2].op, "ops.Any");
+  EXPECT_EQ(read.graph.nodes[3].mask, 2);
+  EXPECT_EQ(write_keras_config(read.graph).groups.size(), 3U) << "an operation has no weights";
+}
+
+TEST(KerasConfig, RefusesTextThatIsTooDeep) {
+  const std::string deep =
+      "{\"class_name\": \"Functional\", \"config\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  expect_in(message_of([&] { read_keras_config(deep); }), {"too deep"});
+}
+
 TEST(KerasConfig, RefusesWhatItDoesNotHave) {
   const auto message = [](const std::vector<json>& layers) {
     return message_of([&] { read_keras_config(model_text(layers)); });

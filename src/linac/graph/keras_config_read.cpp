@@ -124,27 +124,80 @@ std::shared_ptr<const Model> read_model(const std::string& class_name, const jso
   return model;
 }
 
+/// The calls of a model's layers, each by a number, and what each reads.
+class Calls {
+ public:
+  struct Call {
+    const Layer* layer;
+    size_t number;  // among the layer's calls
+    const LayerCallArguments& arguments() const { return layer->calls[number]; }
+  };
+
+  explicit Calls(const Model& model) {
+    for (const Layer& layer : model.layers) {
+      if (!first_.emplace(layer.node.name, calls_.size()).second)
+        refuse(fmt::format("two layers are called '{}'", layer.node.name));
+      for (size_t number = 0; number < layer.calls.size(); ++number) calls_.push_back({&layer, number});
+    }
+  }
+
+  size_t size() const { return calls_.size(); }
+  const Call& operator[](size_t i) const { return calls_[i]; }
+
+  size_t find(const std::string& reader, const TensorName& name) const {
+    const auto found = first_.find(name.layer);
+    if (found == first_.end()) refuse(fmt::format("layer '{}' reads '{}', which is not there", reader, name.layer));
+    if (name.call >= calls_[found->second].layer->calls.size())
+      refuse(fmt::format("layer '{}' reads call {} of '{}', which is not there", reader, name.call, name.layer));
+    return found->second + name.call;
+  }
+
+  /// What is read comes first; the file's own order wherever that will do.
+  std::vector<size_t> order() const {
+    std::vector<size_t> missing(size());
+    std::vector<std::vector<size_t>> readers(size());
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+    for (size_t i = 0; i < size(); ++i) {
+      const LayerCallArguments& arguments = calls_[i].arguments();
+      const std::string& name = calls_[i].layer->node.name;
+      for (const TensorName& tensor : arguments.tensors) readers[find(name, tensor)].push_back(i);
+      if (arguments.mask) readers[find(name, *arguments.mask)].push_back(i);
+      missing[i] = arguments.tensors.size() + (arguments.mask ? 1 : 0);
+      if (missing[i] == 0) ready.push(i);
+    }
+    std::vector<size_t> order;
+    while (!ready.empty()) {
+      order.push_back(ready.top());
+      ready.pop();
+      for (const size_t reader : readers[order.back()]) {
+        if (--missing[reader] == 0) ready.push(reader);
+      }
+    }
+    for (size_t i = 0; i < size(); ++i) {
+      if (missing[i] > 0)
+        refuse(fmt::format("layer '{}' is part of a cycle or behind one", calls_[i].layer->node.name));
+    }
+    return order;
+  }
+
+ private:
+  std::map<std::string, size_t> first_;  // of each layer
+  std::vector<Call> calls_;
+};
+
 /// Writes the calls of a model and of the models in it down as nodes, inputs first.
 class Assembly {
  public:
   /// The nodes of the model's outputs. `inputs`: the nodes that stand for its input layers, if it is used as a layer;
-  /// otherwise they become nodes themselves.
+  /// null for the whole model, whose inputs become nodes themselves.
   std::vector<int> add(const Model& model, const std::vector<int>* inputs, const std::string& prefix,
                        const std::string& path);
 
   KerasConfig result;
 
  private:
-  struct Unit {  // one call of one layer
-    size_t layer, call;
-    std::vector<size_t> needs;  // units
-    size_t missing = 0;
-    std::vector<size_t> readers;
-    std::vector<int> outputs;  // nodes
-  };
-
-  std::vector<int> place(const Model& model, const Layer& layer, size_t call, const std::vector<int>& inputs, int mask,
-                         const std::string& prefix, const std::string& path);
+  std::vector<int> place(const Calls::Call& call, const std::vector<int>& inputs, int mask, const std::string& prefix,
+                         const std::string& path);
   std::string unused_name(const std::string& wanted);
 
   std::map<std::string, int> first_nodes_;  // by group in the file: the first call of each layer
@@ -158,18 +211,18 @@ std::string Assembly::unused_name(const std::string& wanted) {
   return name;
 }
 
-std::vector<int> Assembly::place(const Model& model, const Layer& layer, size_t call, const std::vector<int>& inputs,
-                                 int mask, const std::string& prefix, const std::string& path) {
+std::vector<int> Assembly::place(const Calls::Call& call, const std::vector<int>& inputs, int mask,
+                                 const std::string& prefix, const std::string& path) {
+  const Layer& layer = *call.layer;
   const std::string group = path + "layers/" + layer.group;
   if (layer.model != nullptr) return add(*layer.model, &inputs, prefix + layer.node.name + "_", group + "/");
-  if (result.graph.nodes.size() >= kLayersMax) refuse(fmt::format("the model '{}' has too many calls", model.name));
+  if (result.graph.nodes.size() >= kLayersMax) refuse(fmt::format("more than {} calls of layers", kLayersMax));
   Node node = layer.node;
   node.name = unused_name(prefix + node.name);
   node.inputs = inputs;
   node.mask = mask;
-  const LayerCallArguments& arguments = layer.calls[call];
-  if (is_operation(node)) node.attributes["arguments"] = arguments.arguments;
-  if (arguments.causal) node.attributes["use_causal_mask"] = true;
+  if (is_operation(node)) node.attributes["arguments"] = call.arguments().arguments;
+  if (call.arguments().causal) node.attributes["use_causal_mask"] = true;
   const int index = static_cast<int>(result.graph.nodes.size());
   if (!layer.group.empty()) {
     const auto [first, is_new] = first_nodes_.emplace(group, index);
@@ -183,68 +236,31 @@ std::vector<int> Assembly::place(const Model& model, const Layer& layer, size_t 
 std::vector<int> Assembly::add(const Model& model, const std::vector<int>* inputs, const std::string& prefix,
                                const std::string& path) {
   if (++models_ > kLayersMax) refuse(fmt::format("the model '{}' is called too often", model.name));
-  std::map<std::string, size_t> first_unit;  // of each layer
-  std::vector<Unit> units;
-  for (size_t i = 0; i < model.layers.size(); ++i) {
-    if (!first_unit.emplace(model.layers[i].node.name, units.size()).second)
-      refuse(fmt::format("two layers are called '{}'", model.layers[i].node.name));
-    for (size_t call = 0; call < model.layers[i].calls.size(); ++call) units.push_back({i, call, {}, 0, {}, {}});
+  if (inputs != nullptr && inputs->size() != model.inputs.size()) {
+    refuse(fmt::format("the model '{}' is called with {} inputs and has {}", model.name, inputs->size(),
+                       model.inputs.size()));
   }
-  const auto find = [&](const std::string& reader, const TensorName& name) {
-    const auto found = first_unit.find(name.layer);
-    if (found == first_unit.end()) refuse(fmt::format("layer '{}' reads '{}', which is not there", reader, name.layer));
-    if (name.call >= model.layers[units[found->second].layer].calls.size())
-      refuse(fmt::format("layer '{}' reads call {} of '{}', which is not there", reader, name.call, name.layer));
-    return found->second + name.call;
-  };
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;  // the file's own order wherever it will do
-  for (size_t u = 0; u < units.size(); ++u) {
-    const Layer& layer = model.layers[units[u].layer];
-    const LayerCallArguments& call = layer.calls[units[u].call];
-    for (const TensorName& tensor : call.tensors) units[u].needs.push_back(find(layer.node.name, tensor));
-    if (call.mask) units[u].needs.push_back(find(layer.node.name, *call.mask));
-    for (const size_t needed : units[u].needs) units[needed].readers.push_back(u);
-    units[u].missing = units[u].needs.size();
-    if (units[u].missing == 0) ready.push(u);
-  }
+  const Calls calls(model);
+  std::vector<std::vector<int>> outputs(calls.size());  // nodes of each call
   const auto node_of = [&](const std::string& reader, const TensorName& name) {
-    const auto& outputs = units[find(reader, name)].outputs;
-    if (name.output >= outputs.size())
+    const std::vector<int>& nodes = outputs[calls.find(reader, name)];
+    if (name.output >= nodes.size()) {
       refuse(fmt::format("layer '{}' reads output {} of '{}'; layers with several outputs are not supported", reader,
                          name.output, name.layer));
-    return outputs[name.output];
+    }
+    return nodes[name.output];
   };
-  std::map<std::string, size_t> place_of_input;
-  for (size_t i = 0; i < model.inputs.size(); ++i) place_of_input[model.inputs[i].layer] = i;
-
-  size_t placed = 0;
-  for (; !ready.empty(); ++placed) {
-    const size_t u = ready.top();
-    ready.pop();
-    const Layer& layer = model.layers[units[u].layer];
-    const LayerCallArguments& call = layer.calls[units[u].call];
-    std::vector<int> arguments;
-    for (const TensorName& tensor : call.tensors) arguments.push_back(node_of(layer.node.name, tensor));
-    const int mask = call.mask ? node_of(layer.node.name, *call.mask) : -1;
-    const auto input = place_of_input.find(layer.node.name);
-    if (inputs != nullptr && input != place_of_input.end()) {
-      if (inputs->size() != model.inputs.size())
-        refuse(fmt::format("the model '{}' is called with {} inputs and has {}", model.name, inputs->size(),
-                           model.inputs.size()));
-      units[u].outputs = {(*inputs)[input->second]};
-    } else {
-      units[u].outputs = place(model, layer, units[u].call, arguments, mask, prefix, path);
-    }
-    for (const size_t reader : units[u].readers) {
-      if (--units[reader].missing == 0) ready.push(reader);
-    }
+  std::map<std::string, int> given;
+  for (size_t i = 0; inputs != nullptr && i < inputs->size(); ++i) given[model.inputs[i].layer] = (*inputs)[i];
+  for (const size_t i : calls.order()) {
+    const std::string& name = calls[i].layer->node.name;
+    const LayerCallArguments& arguments = calls[i].arguments();
+    std::vector<int> tensors;
+    for (const TensorName& tensor : arguments.tensors) tensors.push_back(node_of(name, tensor));
+    const int mask = arguments.mask ? node_of(name, *arguments.mask) : -1;
+    const auto input = given.find(name);
+    outputs[i] = input != given.end() ? std::vector{input->second} : place(calls[i], tensors, mask, prefix, path);
   }
-  for (const Unit& unit : units) {
-    if (unit.missing > 0)
-      refuse(fmt::format("layer '{}' is part of a cycle or behind one", model.layers[unit.layer].node.name));
-  }
-  std::vector<int> outputs;
-  for (const TensorName& output : model.outputs) outputs.push_back(node_of(model.name, output));
   if (inputs == nullptr) {
     for (const TensorName& input : model.inputs) {
       result.graph.inputs.push_back(node_of(model.name, input));
@@ -252,7 +268,9 @@ std::vector<int> Assembly::add(const Model& model, const std::vector<int>* input
         refuse(fmt::format("the input '{}' is not an InputLayer", input.layer));
     }
   }
-  return outputs;
+  std::vector<int> nodes;
+  for (const TensorName& output : model.outputs) nodes.push_back(node_of(model.name, output));
+  return nodes;
 }
 
 }  // namespace

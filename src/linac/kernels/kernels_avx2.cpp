@@ -166,14 +166,6 @@ inline Vec times_power_of_two(Vec a, Vec b) {
 inline Vec reciprocal_guess(Vec a) {
   return _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(0x7EF311C7), _mm256_castps_si256(a)));
 }
-unsigned flush_subnormals() {
-  const unsigned state = _mm_getcsr();
-  _mm_setcsr(state | 0x8040);  // flush to zero, denormals are zero
-  return state;
-}
-void restore_subnormals(unsigned state) {
-  _mm_setcsr(state);
-}
 
 }  // namespace
 }  // namespace linac::kernels

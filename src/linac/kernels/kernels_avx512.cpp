@@ -154,14 +154,6 @@ inline Vec times_power_of_two(Vec a, Vec b) {
 inline Vec reciprocal_guess(Vec a) {
   return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(0x7EF311C7), _mm512_castps_si512(a)));
 }
-unsigned flush_subnormals() {
-  const unsigned state = _mm_getcsr();
-  _mm_setcsr(state | 0x8040);  // flush to zero, denormals are zero
-  return state;
-}
-void restore_subnormals(unsigned state) {
-  _mm_setcsr(state);
-}
 
 }  // namespace
 }  // namespace linac::kernels

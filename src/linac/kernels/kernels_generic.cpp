@@ -1,5 +1,3 @@
-#include <xmmintrin.h>
-
 #include <cstring>
 
 #include "linac/kernels/plane_kernels.h"
@@ -138,14 +136,6 @@ inline Vec times_power_of_two(Vec a, Vec b) {
 /// 1 / a within 5 %, for positive a.
 inline Vec reciprocal_guess(Vec a) {
   return reinterpret_cast<Vec>(uint32_t{0x7EF311C7} - reinterpret_cast<Bits>(a));
-}
-unsigned flush_subnormals() {
-  const unsigned state = _mm_getcsr();
-  _mm_setcsr(state | 0x8040);  // flush to zero, denormals are zero
-  return state;
-}
-void restore_subnormals(unsigned state) {
-  _mm_setcsr(state);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 // The cells of recurrent_kernels.h, compiled once an instruction set (see plane_kernels-inl.h), whose files also define
-// minimum, maximum, times_power_of_two, reciprocal_guess and the handling of subnormal numbers.
+// minimum, maximum, times_power_of_two and reciprocal_guess.
 
 #include "linac/kernels/recurrent_tiles-inl.h"
 
@@ -226,9 +226,7 @@ constexpr RecurrentKernels kRecurrent{gather,
                                       gru_before_reset_gradient,
                                       lstm_gradient,
                                       sigmoid_floats,
-                                      tanh_floats,
-                                      flush_subnormals,
-                                      restore_subnormals};
+                                      tanh_floats};
 
 }  // namespace
 }  // namespace linac::kernels

@@ -82,11 +82,6 @@ struct RecurrentKernels {
   /// y = sigmoid(x), y = tanh(x), `count` a multiple of 16. Largest absolute errors: 1e-7 and 2e-7.
   void (*sigmoid)(const float* x, int64_t count, float* y);
   void (*tanh)(const float* x, int64_t count, float* y);
-
-  /// Makes subnormal numbers zero on this thread: where gradients fade over hundreds of steps, training would otherwise
-  /// be 18 times slower. Returns what to hand to restore_subnormals().
-  unsigned (*flush_subnormals)();
-  void (*restore_subnormals)(unsigned state);
 };
 
 const RecurrentKernels& recurrent_kernels(Isa isa);

@@ -8,24 +8,13 @@
 #include "linac/kernels/recurrent.h"
 #include "linac/kernels/recurrent_cell.h"
 #include "linac/kernels/row_kernels.h"
+#include "linac/kernels/subnormals.h"
 
 namespace linac::kernels {
 
 inline int64_t whole_vectors(int64_t floats) {
   return (floats + 15) / 16 * 16;
 }
-
-class FlushedSubnormals {
- public:
-  explicit FlushedSubnormals(const RecurrentKernels& kernels) : kernels_(kernels), state_(kernels.flush_subnormals()) {}
-  ~FlushedSubnormals() { kernels_.restore_subnormals(state_); }
-  FlushedSubnormals(const FlushedSubnormals&) = delete;
-  FlushedSubnormals& operator=(const FlushedSubnormals&) = delete;
-
- private:
-  const RecurrentKernels& kernels_;
-  const unsigned state_;
-};
 
 /// What both passes need to know.
 class GroupPass {
@@ -35,7 +24,7 @@ class GroupPass {
         cell_(cell),
         rows_(row_kernels(isa)),
         kernels_(recurrent_kernels(isa)),
-        subnormals_(kernels_),
+
         group_(group),
         slots_(slots),
         block_(cell.slot_rows() * 16),

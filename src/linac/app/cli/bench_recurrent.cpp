@@ -81,6 +81,14 @@ class Batch {
                     {kernel_gradient_.data(), recurrent_gradient_.data(), bias_gradient_.data(), nullptr}, workspace_);
   }
   const kernels::RecurrentShape& shape() const { return layer_.shape(); }
+  std::vector<int64_t> lengths() const {
+    std::vector<int64_t> lengths;
+    for (int64_t event = 0; event < events_; ++event) {
+      const auto first = mask_.begin() + event * shape().steps;
+      lengths.push_back(std::count(first, first + shape().steps, uint8_t{1}));
+    }
+    return lengths;
+  }
   double mean_length() const { return static_cast<double>(workspace_.plan.valid_steps) / static_cast<double>(events_); }
 
  private:
@@ -104,6 +112,7 @@ void run_recurrent_bench(const RecurrentBenchOptions& options) {
                                 {"cell", options.cell},
                                 {"events", options.events},
                                 {"mean_length", steps},
+                                {"lengths", batch.lengths()},
                                 {"repeat", options.repeat}};
   const auto run = [&](const char* name, double flop, const std::function<void()>& work) {
     const auto part = measure(options.repeat, static_cast<double>(options.events), 0, work);

@@ -37,7 +37,7 @@ void infer_prelu(Node& node, const std::vector<Shape>& inputs) {
 }
 
 void infer_softmax(Node& node, const std::vector<Shape>& inputs) {
-  axes_of(node, "axis", inputs[0].size(), -1);
+  if (axes_of(node, "axis", inputs[0].size(), -1).size() != 1) refuse(node, "only one axis is supported");
   node.output = inputs[0];
 }
 

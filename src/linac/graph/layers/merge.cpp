@@ -18,24 +18,25 @@ Shape broadcast(const Node& node, const Shape& a, const Shape& b) {
   return result;
 }
 
+Shape broadcast_all(const Node& node, const std::vector<Shape>& inputs) {
+  Shape result = inputs[0];
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i].size() != inputs[0].size()) {
+      refuse(node,
+             fmt::format("joins {} and {}; reshape them to as many axes", to_string(inputs[0]), to_string(inputs[i])));
+    }
+    result = broadcast(node, result, inputs[i]);
+  }
+  return result;
+}
+
 namespace {
 
 using nlohmann::json;
 using enum SettingKind;
 
 void infer_elementwise(Node& node, const std::vector<Shape>& inputs) {
-  node.output = inputs[0];
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    // Keras would add axes behind the batch axis; which ones is easily misread.
-    if (inputs[i].size() != inputs[0].size())
-      refuse(node,
-             fmt::format("joins {} and {}; reshape them to as many axes", to_string(inputs[0]), to_string(inputs[i])));
-    node.output = broadcast(node, node.output, inputs[i]);
-  }
-}
-
-void infer_pair(Node& node, const std::vector<Shape>& inputs) {
-  infer_elementwise(node, inputs);
+  node.output = broadcast_all(node, inputs);
 }
 
 void infer_concatenate(Node& node, const std::vector<Shape>& inputs) {
@@ -81,7 +82,7 @@ std::array<size_t, 2> dot_axes(const Node& node, size_t rank_a, size_t rank_b) {
 std::vector<LayerKind> merge_layers() {
   return {
       {"Add", kOneOrMore, infer_elementwise, flop_per_element},
-      {"Subtract", 2, infer_pair, flop_per_element},
+      {"Subtract", 2, infer_elementwise, flop_per_element},
       {"Multiply", kOneOrMore, infer_elementwise, flop_per_element},
       {"Average", kOneOrMore, infer_elementwise, flop_per_element},
       {"Maximum", kOneOrMore, infer_elementwise, flop_per_element},

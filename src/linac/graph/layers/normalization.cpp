@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "linac/graph/layers/attributes.h"
 #include "linac/graph/layers/families.h"
 
@@ -64,12 +66,23 @@ void infer_unit_norm(Node& node, const std::vector<Shape>& inputs) {
   node.output = inputs[0];
 }
 
+/// A number, or as many as are normalised.
+void check_constant(const Node& node, const std::string& attribute, int64_t count) {
+  const json value = node.attributes.value(attribute, json());
+  const bool list = value.is_array() && static_cast<int64_t>(value.size()) == count &&
+                    std::all_of(value.begin(), value.end(), [](const json& one) { return one.is_number(); });
+  if (!value.is_number() && !list) refuse(node, fmt::format("'{}' must be a number or a list of {}", attribute, count));
+}
+
 // With constants in the file, or with the statistics of the data it was adapted to.
 void infer_normalization(Node& node, const std::vector<Shape>& inputs) {
   node.output = inputs[0];
   const auto axes = axes_of(node, "axis", inputs[0].size(), -1);
-  if (node.attributes.contains("mean") && !node.attributes.at("mean").is_null()) return;
   const Shape sizes = sizes_of(inputs[0], axes);
+  if (node.attributes.contains("mean")) {
+    for (const char* constant : {"mean", "variance"}) check_constant(node, constant, elements(sizes));
+    return;
+  }
   node.weights.push_back({"mean", sizes, "zeros", false});
   node.weights.push_back({"variance", sizes, "ones", false});
   node.weights.push_back({"count", {}, "zeros", false});

@@ -24,14 +24,7 @@ void check_constants(const Node& node) {
 
 void infer_elementwise(Node& node, const std::vector<Shape>& inputs) {
   check_constants(node);
-  node.output = inputs[0];
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    // With fewer axes the batch would meet another axis.
-    if (inputs[i].size() != inputs[0].size())
-      refuse(node,
-             fmt::format("joins {} and {}; reshape them to as many axes", to_string(inputs[0]), to_string(inputs[i])));
-    node.output = broadcast(node, node.output, inputs[i]);
-  }
+  node.output = broadcast_all(node, inputs);
 }
 
 void infer_reduction(Node& node, const std::vector<Shape>& inputs) {

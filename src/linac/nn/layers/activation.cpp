@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-
 #include <map>
 
 #include "linac/base/error.h"
+#include "linac/graph/layers/attributes.h"
 #include "linac/nn/layers/families.h"
 
 namespace linac::nn {
@@ -71,10 +70,8 @@ at::Tensor elu(const LayerCall& call) {
 
 // A mask hides elements of the last axes, as Keras broadcasts it.
 at::Tensor softmax(const LayerCall& call) {
-  const nlohmann::json axis = call.node.attributes.value("axis", nlohmann::json(-1));
-  if (!axis.is_number_integer())
-    throw user_error(fmt::format("[nn] layer '{}' (Softmax): only one axis is supported", call.node.name));
-  const auto dim = axis.get<int64_t>();
+  const auto rank = static_cast<size_t>(call.x().dim() - 1);
+  const auto dim = static_cast<int64_t>(graph::axes_of(call.node, "axis", rank, -1)[0]) + 1;
   if (!call.mask().defined()) return at::softmax(call.x(), dim);
   const at::Tensor hidden = at::logical_not(call.mask());
   return at::softmax(call.x().masked_fill(hidden, -1e9), dim).masked_fill(hidden, 0);
