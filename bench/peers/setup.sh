@@ -1,22 +1,17 @@
 #!/bin/sh
 # Makes the Python environment of the benchmark's peers in build/bench-peers (or in the folder given), once for each
 # state of requirements.txt. Prints the interpreter's path.
-# The usual build of torch brings CUDA's libraries along (5 GB); BENCH_TORCH_INDEX names a package index with another.
+# The usual build of torch brings CUDA's libraries along (5 GB); pip's own environment variables can name another source.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$here/../../build/bench-peers}
 stamp=$folder/requirements.installed
 
-install() {
-  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary=:all: "$@" >&2
-}
-
 if ! cmp -s "$here/requirements.txt" "$stamp"; then
   mkdir -p "$folder"
   python3 -m venv "$folder" >&2
-  [ -z "${BENCH_TORCH_INDEX:-}" ] ||
-    install --no-deps --index-url "$BENCH_TORCH_INDEX" "$(grep '^torch==' "$here/requirements.txt")"
-  install -r "$here/requirements.txt"
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
+    -r "$here/requirements.txt" >&2
   cp "$here/requirements.txt" "$stamp"
 fi
 echo "$folder/bin/python"

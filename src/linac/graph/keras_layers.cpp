@@ -24,16 +24,6 @@ constexpr int kInnerLayersMax = 4;  // layers in layers
 
 constexpr const char* kOperation = "ops.";
 
-// Names whose class is not their camel case.
-const std::vector<std::pair<std::string, std::string>>& initializer_classes() {
-  static const std::vector<std::pair<std::string, std::string>> classes{
-      {"orthogonal", "Orthogonal"},
-      {"uniform", "RandomUniform"},
-      {"identity", "Identity"},
-  };
-  return classes;
-}
-
 // "he_uniform" <-> {"class_name": "HeUniform", ...}.
 std::string read_initializer(const json& value) {
   std::string name = value.is_string() ? value.get<std::string>() : value.at("class_name").get<std::string>();
@@ -51,9 +41,7 @@ json write_initializer(const std::string& name) {
       class_name += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
     start = letter == '_';
   }
-  for (const auto& [other, its_class] : initializer_classes()) {
-    if (other == name) class_name = its_class;
-  }
+  if (name == "uniform") class_name = "RandomUniform";
   const bool random = name != "zeros" && name != "ones";
   return {{"module", "keras.initializers"},
           {"class_name", class_name},

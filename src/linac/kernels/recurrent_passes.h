@@ -24,7 +24,6 @@ class GroupPass {
         cell_(cell),
         rows_(row_kernels(isa)),
         kernels_(recurrent_kernels(isa)),
-
         group_(group),
         slots_(slots),
         block_(cell.slot_rows() * 16),

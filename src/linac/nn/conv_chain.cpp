@@ -1,13 +1,10 @@
 #include "linac/nn/conv_chain.h"
 
-#include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/functions/utils.h>
-
 #include <algorithm>
 
 #include "linac/base/error.h"
 #include "linac/base/lender.h"
+#include "linac/nn/autograd.h"
 #include "linac/nn/chain_pass.h"
 
 namespace linac::nn {
@@ -37,12 +34,6 @@ struct NoBackward : public torch::autograd::Node {
   }
 };
 
-void attach(const std::shared_ptr<torch::autograd::Node>& node, const torch::autograd::variable_list& inputs,
-            const at::Tensor& result) {
-  node->set_next_edges(torch::autograd::collect_next_edges(inputs));
-  torch::autograd::set_history(result, node);
-}
-
 }  // namespace
 
 ConvChain::ConvChain(const graph::Node& chain, const graph::Shape& input, kernels::Storage storage)
@@ -65,7 +56,7 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
   LINAC_CHECK(x.scalar_type() == at::kFloat && x.device().is_cpu() && x.size(-1) == plan_->stages.front().in.channels);
   torch::autograd::variable_list inputs{x};
   inputs.insert(inputs.end(), call.weights.begin(), call.weights.end());
-  const bool differentiable = at::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(inputs);
+  const bool differentiable = wants_gradient(inputs);
   const bool changes = std::any_of(plan_->stages.begin(), plan_->stages.end(),
                                    [](const Stage& stage) { return stage.normalized() || stage.dropped(); });
   const bool training = call.training() || (differentiable && !changes);

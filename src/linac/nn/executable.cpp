@@ -79,7 +79,8 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     if (node.mask >= 0) argument_masks[0] = values[static_cast<size_t>(node.mask)];
     RngKey key = options.dropout_key;
     if (chains_[i] == nullptr) key.lane += static_cast<uint32_t>(i);  // a chain knows its layers' indices
-    LayerCall call{node, arguments, weights.nodes[i], options, key, {}, kernels_, std::move(argument_masks)};
+    LayerCall call{node, arguments, weights.nodes[i], options, key, {}, kernels_, std::move(argument_masks), {}};
+    call.own_mask = masks[i] = output_mask(call);
     for (const graph::Weight& weight : node.weights) {
       if (weight.trainable) continue;
       const graph::Slot& slot = statistics_layout_.slots[statistics_slot++];
@@ -88,7 +89,6 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
       call.statistics.push_back(all.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size)));
     }
     values[i] = chains_[i] != nullptr ? chains_[i]->run(call) : layer_function(node.op)(call);
-    masks[i] = output_mask(call, values[i]);
   }
   std::vector<at::Tensor> outputs;
   for (const int output : graph_.outputs) outputs.push_back(values[static_cast<size_t>(output)]);

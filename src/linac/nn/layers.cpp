@@ -5,6 +5,7 @@
 #include <map>
 
 #include "linac/base/error.h"
+#include "linac/graph/layers/attributes.h"
 #include "linac/nn/layers/families.h"
 
 namespace linac::nn {
@@ -33,6 +34,16 @@ at::Tensor channels_last(const at::Tensor& x) {
 
 at::Tensor bias_of(const LayerCall& call) {
   return call.weights.size() > 1 ? call.weights[1] : at::Tensor();
+}
+
+int64_t joined_axis(const LayerCall& call) {
+  const nlohmann::json axis = call.node.attributes.value("axis", nlohmann::json(-1));
+  return static_cast<int64_t>(graph::axis_of(call.node, axis, call.node.output.size())) + 1;
+}
+
+at::Tensor constant(const nlohmann::json& value, const at::Tensor& like) {
+  if (value.is_number()) return at::scalar_tensor(value.get<double>(), like.options());
+  return at::tensor(value.get<std::vector<double>>(), at::kDouble).to(like.options());
 }
 
 at::Tensor expand_mask(const at::Tensor& mask, const at::Tensor& x) {

@@ -28,6 +28,7 @@ struct LayerCall {
   Kernels kernels = Kernels::kLinac;  // for layers on a GPU
   /// Which steps count, (N, steps) of bool, one an input; undefined where all do.
   std::vector<at::Tensor> masks;
+  at::Tensor own_mask;  // of the output (output_mask)
 
   bool training() const { return options.mode == Mode::kTraining; }
   const at::Tensor& x() const { return inputs[0]; }
@@ -41,6 +42,6 @@ using NamedLayer = std::pair<std::string, LayerFunction>;
 LayerFunction layer_function(const std::string& op);
 
 /// The mask of a node's output, as Keras hands it on (compute_mask of each class); undefined for none.
-at::Tensor output_mask(const LayerCall& call, const at::Tensor& output);
+at::Tensor output_mask(const LayerCall& call);
 
 }  // namespace linac::nn

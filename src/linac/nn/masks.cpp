@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <set>
 
-#include "linac/graph/layers/attributes.h"
 #include "linac/nn/layers/families.h"
 
 namespace linac::nn {
@@ -53,9 +52,7 @@ at::Tensor mask_of_concatenation(const LayerCall& call) {
     const at::Tensor all = at::ones(x.sizes(), x.options().dtype(at::kBool));
     masks.push_back(call.masks[i].defined() ? at::logical_and(all, expand_mask(call.masks[i], x)) : all);
   }
-  const nlohmann::json axis = call.node.attributes.value("axis", nlohmann::json(-1));
-  const auto dim = static_cast<int64_t>(graph::axis_of(call.node, axis, call.node.output.size())) + 1;
-  return at::any(at::cat(masks, dim), -1);
+  return at::any(at::cat(masks, joined_axis(call)), -1);
 }
 
 bool returns_sequences(const nlohmann::json& attributes) {
@@ -64,7 +61,7 @@ bool returns_sequences(const nlohmann::json& attributes) {
 
 }  // namespace
 
-at::Tensor output_mask(const LayerCall& call, const at::Tensor& output) {
+at::Tensor output_mask(const LayerCall& call) {
   const std::string& op = call.node.op;
   if (op == "Masking") return at::any(call.x() != call.node.attributes.value("mask_value", 0.0), -1);
   if (op == "Embedding") return call.node.attributes.value("mask_zero", false) ? call.x() != 0 : at::Tensor();
@@ -76,7 +73,8 @@ at::Tensor output_mask(const LayerCall& call, const at::Tensor& output) {
   if (op == "Add" || op == "Subtract" || op == "Multiply" || op == "Average" || op == "Maximum" || op == "Minimum")
     return any_of(call.masks);
   // One with fewer axes than its mask has no steps any more.
-  return hands_on(op) && call.mask().defined() && call.mask().dim() <= output.dim() ? call.mask() : at::Tensor();
+  const auto axes = static_cast<int64_t>(call.node.output.size()) + 1;
+  return hands_on(op) && call.mask().defined() && call.mask().dim() <= axes ? call.mask() : at::Tensor();
 }
 
 }  // namespace linac::nn

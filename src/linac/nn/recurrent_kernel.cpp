@@ -1,14 +1,11 @@
 #include "linac/nn/recurrent_kernel.h"
 
-#include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/functions/utils.h>
-
 #include <algorithm>
 
 #include "linac/base/error.h"
 #include "linac/base/lender.h"
 #include "linac/kernels/recurrent.h"
+#include "linac/nn/autograd.h"
 
 namespace linac::nn {
 namespace {
@@ -90,7 +87,7 @@ at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const
                             const std::vector<at::Tensor>& weights) {
   torch::autograd::variable_list inputs{x};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
-  const bool differentiable = at::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(inputs);
+  const bool differentiable = wants_gradient(inputs);
   const auto pass = std::make_shared<Pass>();
   pass->layer = std::make_unique<const Recurrent>(shape_of(layer, x, weights));
   pass->workspace = borrow_workspace();
@@ -113,8 +110,7 @@ at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const
   if (!differentiable) return result;
   const auto node = std::make_shared<RecurrentBackward>();
   node->pass = pass;
-  node->set_next_edges(torch::autograd::collect_next_edges(inputs));
-  torch::autograd::set_history(result, node);
+  attach(node, inputs, result);
   return result;
 }
 

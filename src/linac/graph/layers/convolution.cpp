@@ -5,6 +5,7 @@
 
 #include "linac/graph/layers/attributes.h"
 #include "linac/graph/layers/families.h"
+#include "linac/graph/layers/window.h"
 
 namespace linac::graph {
 namespace {
@@ -12,18 +13,11 @@ namespace {
 using nlohmann::json;
 using enum SettingKind;
 
-struct Window {
-  std::vector<int64_t> kernel, strides, dilation;
-  /// Cells from the first to the last that the kernel covers.
-  int64_t reach(size_t axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
-};
-
 Window window_of(const Node& node, const Shape& in, size_t axes) {
   need_rank(node, in, axes + 1);
   need_channels_last(node);
   check_activation(node);
-  return {extents(node, "kernel_size", axes), extents(node, "strides", axes, 1),
-          extents(node, "dilation_rate", axes, 1)};
+  return conv_window(node, axes);
 }
 
 bool pads_causally(const Node& node, size_t axes) {
@@ -31,13 +25,11 @@ bool pads_causally(const Node& node, size_t axes) {
 }
 
 int64_t window_positions(const Node& node, const Window& window, int64_t in, size_t axis, size_t axes) {
-  const int64_t stride = window.strides[axis];
-  if (pads_causally(node, axes) || pads_same(node)) return (in + stride - 1) / stride;
-  return in < window.reach(axis) ? 0 : (in - window.reach(axis)) / stride + 1;
+  return window.positions(axis, in, pads_causally(node, axes) || pads_same(node));
 }
 
 Shape with_channels(const Window& window, int64_t in, int64_t out) {
-  Shape shape = window.kernel;
+  Shape shape = window.size;
   shape.insert(shape.end(), {in, out});
   return shape;
 }

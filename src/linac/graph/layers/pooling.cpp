@@ -1,5 +1,6 @@
 #include "linac/graph/layers/attributes.h"
 #include "linac/graph/layers/families.h"
+#include "linac/graph/layers/window.h"
 
 namespace linac::graph {
 namespace {
@@ -11,15 +12,10 @@ template <size_t Axes>
 void infer_pooling(Node& node, const std::vector<Shape>& inputs) {
   need_rank(node, inputs[0], Axes + 1);
   need_channels_last(node);
-  const auto size = extents(node, "pool_size", Axes, 2);
-  const bool strided = node.attributes.contains("strides") && !node.attributes.at("strides").is_null();
-  const auto strides = strided ? extents(node, "strides", Axes) : size;
+  const Window window = pool_window(node, Axes);
   const bool same = pads_same(node);
   node.output = inputs[0];
-  for (size_t axis = 0; axis < Axes; ++axis) {
-    const int64_t in = inputs[0][axis], stride = strides[axis];
-    node.output[axis] = same ? (in + stride - 1) / stride : in < size[axis] ? 0 : (in - size[axis]) / stride + 1;
-  }
+  for (size_t axis = 0; axis < Axes; ++axis) node.output[axis] = window.positions(axis, inputs[0][axis], same);
 }
 
 template <size_t Axes>

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "linac/graph/layers.h"
+#include "linac/graph/layers/window.h"
 #include "linac/graph/passes/rewrite.h"
 
 namespace linac::graph {
@@ -14,24 +15,15 @@ bool is_convolution(const Node& node) {
   return node.op == "Conv3D" || node.op == "UpsampleConv3D";
 }
 
-/// What linac's kernels compute: every cell once, all channels together.
-bool is_dense_convolution(const Node& node) {
-  const auto all_ones = [&](const char* attribute) {
-    return !node.attributes.contains(attribute) || extent3(node, attribute) == Extent3{1, 1, 1};
-  };
-  return is_convolution(node) && all_ones("strides") && all_ones("dilation_rate") && all_ones("groups");
-}
-
 bool normalizes_channels(const Node& node) {
   const auto axis = node.attributes.find("axis");
   return node.op == "BatchNormalization" && (axis == node.attributes.end() || *axis == -1 || *axis == 4);
 }
 
 bool is_plain_pooling(const Node& node) {
-  const auto strides = node.attributes.find("strides");
-  return node.op == "AveragePooling3D" && node.attributes.value("padding", "valid") == "valid" &&
-         (strides == node.attributes.end() || strides->is_null() ||
-          extent3(node, "strides") == extent3(node, "pool_size"));
+  if (node.op != "AveragePooling3D" || node.attributes.value("padding", "valid") != "valid") return false;
+  const Window window = pool_window(node, 3);
+  return window.strides == window.size;
 }
 
 bool is_cheap_activation(const Node& node) {
@@ -75,7 +67,8 @@ class Walk {
     const bool padded = take_op("ZeroPadding3D");
     const auto fits = [&](const Node& node) {
       const bool valid = node.op == "Conv3D" && node.attributes.value("padding", "valid") == "valid";
-      return is_dense_convolution(node) && (!padded || valid) && is_narrow(graph_, node) && is_cheap_activation(node);
+      return is_convolution(node) && is_dense_conv3d(node) && (!padded || valid) && is_narrow(graph_, node) &&
+             is_cheap_activation(node);
     };
     if (!take(fits)) {
       *this = before;

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "linac/graph/layers.h"
+#include "linac/graph/layers/window.h"
 #include "linac/graph/passes/rewrite.h"
 
 namespace linac::graph {
@@ -14,9 +14,7 @@ bool is_nearest_upsampling(const Node& node) {
 
 bool folds(const Graph& graph, const Node& conv) {
   if (conv.op != "Conv3D" || conv.attributes.value("padding", "valid") != "valid" || conv.shares >= 0) return false;
-  for (const char* only_ones : {"strides", "dilation_rate", "groups"}) {
-    if (conv.attributes.contains(only_ones) && extent3(conv, only_ones) != Extent3{1, 1, 1}) return false;
-  }
+  if (!is_dense_conv3d(conv)) return false;
   const int source = conv.inputs.at(0);
   return is_nearest_upsampling(graph.nodes[static_cast<size_t>(source)]) && readers(graph, source) == 1;
 }

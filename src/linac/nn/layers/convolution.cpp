@@ -3,6 +3,7 @@
 
 #include "linac/graph/layers.h"
 #include "linac/graph/layers/attributes.h"
+#include "linac/graph/layers/window.h"
 #include "linac/nn/cuda_conv.h"
 #include "linac/nn/layers/families.h"
 #include "linac/nn/upsample_conv.h"
@@ -34,25 +35,14 @@ at::Tensor dense_channels_last(const at::Tensor& x) {
   return x.dim() == 4 ? x.contiguous(at::MemoryFormat::ChannelsLast) : x.contiguous();
 }
 
-/// Geometry of a convolution over the cells of (N, C, cells...).
-struct Window {
-  std::vector<int64_t> kernel, strides, dilation;
-
-  explicit Window(const graph::Node& node, size_t axes)
-      : kernel(graph::extents(node, "kernel_size", axes)),
-        strides(graph::extents(node, "strides", axes, 1)),
-        dilation(graph::extents(node, "dilation_rate", axes, 1)) {}
-  int64_t reach(size_t axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
-};
-
 /// Zeros around the cells, as "same" and "causal" want them: what is odd goes behind.
-at::Tensor padded(const graph::Node& node, const at::Tensor& x_NC, const Window& window) {
+at::Tensor padded(const graph::Node& node, const at::Tensor& x_NC, const graph::Window& window) {
   const std::string padding = node.attributes.value("padding", "valid");
   if (padding == "valid") return x_NC;
   std::vector<int64_t> cells;  // of the last axis first
-  for (size_t axis = window.kernel.size(); axis-- > 0;) {
+  for (size_t axis = window.size.size(); axis-- > 0;) {
     const int64_t in = x_NC.size(static_cast<int64_t>(axis) + 2), out = node.output[axis];
-    const int64_t same = std::max<int64_t>((out - 1) * window.strides[axis] + window.reach(axis) - in, 0);
+    const int64_t same = window.same_padding(axis, in, out);
     const int64_t before = padding == "causal" ? window.reach(axis) - 1 : same / 2;
     cells.push_back(before);
     cells.push_back(padding == "causal" ? 0 : same - before);
@@ -67,9 +57,9 @@ at::Tensor kernel_out_first(const at::Tensor& kernel) {
 
 at::Tensor convolve(const graph::Node& node, const at::Tensor& x, const at::Tensor& kernel_OI, const at::Tensor& bias,
                     int64_t groups) {
-  const Window window(node, node.output.size() - 1);
+  const graph::Window window = graph::conv_window(node, node.output.size() - 1);
   const at::Tensor in = dense_channels_last(padded(node, channels_first(x), window));
-  const std::vector<int64_t> none(window.kernel.size(), 0);
+  const std::vector<int64_t> none(window.size.size(), 0);
   return channels_last(at::convolution(in, dense_channels_last(kernel_OI), bias, window.strides, none, window.dilation,
                                        /*transposed=*/false, none, groups));
 }
@@ -79,15 +69,8 @@ at::Tensor conv(const LayerCall& call) {
                                                   call.node.attributes.value("groups", int64_t{1})));
 }
 
-bool is_plain(const graph::Node& node) {
-  const Window window(node, 3);
-  const auto is_one = [](int64_t value) { return value == 1; };
-  return std::all_of(window.strides.begin(), window.strides.end(), is_one) &&
-         std::all_of(window.dilation.begin(), window.dilation.end(), is_one) && node.attributes.value("groups", 1) == 1;
-}
-
 at::Tensor conv3d(const LayerCall& call) {
-  if (call.kernels == Kernels::kLinac && is_plain(call.node)) {
+  if (call.kernels == Kernels::kLinac && graph::is_dense_conv3d(call.node)) {
     const auto padding = graph::own_padding(call.node);
     const at::Tensor x = channels_first(call.x());
     if (cuda_conv3d_possible(x, call.weights[0], padding)) {
@@ -112,7 +95,7 @@ at::Tensor folded_conv3d(const LayerCall& call) {
 at::Tensor conv_transpose(const LayerCall& call) {
   const graph::Node& node = call.node;
   const size_t axes = node.output.size() - 1;
-  const Window window(node, axes);
+  const graph::Window window = graph::conv_window(node, axes);
   const std::vector<int64_t> none(axes, 0);
   const at::Tensor kernel = kernel_out_first(call.weights[0]);  // (cells..., out, in) -> (in, out, cells...)
   at::Tensor y = at::convolution(dense_channels_last(channels_first(call.x())), dense_channels_last(kernel), {},

@@ -19,11 +19,6 @@ at::Tensor einsum_dense(const LayerCall& call) {
   return activate(call.node, bias.defined() ? product + bias : product);
 }
 
-at::Tensor constant(const json& value, const at::Tensor& like) {
-  if (value.is_number()) return at::scalar_tensor(value.get<double>(), like.options());
-  return at::tensor(value.get<std::vector<double>>(), at::kDouble).to(like.options());
-}
-
 at::Tensor rescaling(const LayerCall& call) {
   const json &attributes = call.node.attributes, none = 0.0, one = 1.0;
   return call.x() * constant(attributes.value("scale", one), call.x()) +

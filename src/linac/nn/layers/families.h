@@ -32,6 +32,12 @@ at::Tensor channels_last(const at::Tensor& x);
 /// The second weight of a node, undefined if it has none.
 at::Tensor bias_of(const LayerCall& call);
 
+/// The axis along which a Concatenate joins, the batch counted.
+int64_t joined_axis(const LayerCall& call);
+
+/// A number or a list of them from a node's attributes.
+at::Tensor constant(const nlohmann::json& value, const at::Tensor& like);
+
 /// (N, steps) -> (N, steps, 1, ...) with as many axes as `x`.
 at::Tensor expand_mask(const at::Tensor& mask, const at::Tensor& x);
 

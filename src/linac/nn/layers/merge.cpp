@@ -49,11 +49,6 @@ at::Tensor minimum(const LayerCall& call) {
   return fold(call, [](const at::Tensor& a, const at::Tensor& b) { return at::minimum(a, b); });
 }
 
-int64_t joined_axis(const LayerCall& call) {
-  const nlohmann::json axis = call.node.attributes.value("axis", nlohmann::json(-1));
-  return static_cast<int64_t>(graph::axis_of(call.node, axis, call.node.output.size())) + 1;
-}
-
 at::Tensor concatenate(const LayerCall& call) {
   return at::cat(call.inputs, joined_axis(call));
 }

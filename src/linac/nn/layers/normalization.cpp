@@ -110,18 +110,11 @@ at::Tensor unit_normalization(const LayerCall& call) {
 at::Tensor normalization(const LayerCall& call) {
   const at::Tensor& x = call.x();
   const auto dims = dims_of(call);
-  const auto constant = [&](const char* name, size_t weight) {
-    at::Tensor value;
-    if (call.weights.empty()) {
-      const nlohmann::json& given = call.node.attributes.at(name);
-      value = given.is_number() ? at::scalar_tensor(given.get<double>(), x.options())
-                                : at::tensor(given.get<std::vector<double>>(), at::kDouble).to(x.options());
-    } else {
-      value = call.weights[weight];
-    }
+  const auto statistic = [&](const char* name, size_t weight) {
+    const at::Tensor value = call.weights.empty() ? constant(call.node.attributes.at(name), x) : call.weights[weight];
     return value.dim() == 0 ? value : broadcast_to_axes(value, x, dims);
   };
-  const at::Tensor mean = constant("mean", 0), deviation = at::clamp_min(at::sqrt(constant("variance", 1)), 1e-7);
+  const at::Tensor mean = statistic("mean", 0), deviation = at::clamp_min(at::sqrt(statistic("variance", 1)), 1e-7);
   return call.node.attributes.value("invert", false) ? mean + x * deviation : (x - mean) / deviation;
 }
 

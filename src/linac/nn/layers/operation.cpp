@@ -69,11 +69,6 @@ at::ScalarType type_of(const LayerCall& call) {
   return type == "bool" ? at::kBool : type == "float32" ? at::kFloat : at::kLong;
 }
 
-int64_t joined_axis(const LayerCall& call) {
-  const nlohmann::json axis = call.node.attributes.value("axis", nlohmann::json(-1));
-  return static_cast<int64_t>(graph::axis_of(call.node, axis, call.node.output.size())) + 1;
-}
-
 at::Tensor squeeze(const LayerCall& call) {
   std::vector<int64_t> shape{call.x().size(0)};
   shape.insert(shape.end(), call.node.output.begin(), call.node.output.end());

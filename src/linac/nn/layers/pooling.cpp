@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "linac/graph/layers/attributes.h"
+#include "linac/graph/layers/window.h"
 #include "linac/nn/layers/families.h"
 
 namespace linac::nn {
@@ -11,14 +12,12 @@ struct Pool {
   std::vector<int64_t> size, strides, padding;  // padding: of the last axis first, as LibTorch wants it
 
   Pool(const graph::Node& node, const at::Tensor& x) {
-    const auto axes = static_cast<size_t>(x.dim() - 2);
-    size = graph::extents(node, "pool_size", axes, 2);
-    const bool strided = node.attributes.contains("strides") && !node.attributes.at("strides").is_null();
-    strides = strided ? graph::extents(node, "strides", axes) : size;
-    for (size_t axis = axes; axis-- > 0;) {
+    const graph::Window window = graph::pool_window(node, static_cast<size_t>(x.dim() - 2));
+    size = window.size, strides = window.strides;
+    const bool same = graph::pads_same(node);
+    for (size_t axis = size.size(); axis-- > 0;) {
       const int64_t in = x.size(static_cast<int64_t>(axis) + 1);
-      const int64_t all =
-          graph::pads_same(node) ? std::max<int64_t>((node.output[axis] - 1) * strides[axis] + size[axis] - in, 0) : 0;
+      const int64_t all = same ? window.same_padding(axis, in, node.output[axis]) : 0;
       padding.push_back(all / 2);
       padding.push_back(all - all / 2);
     }

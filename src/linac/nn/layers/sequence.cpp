@@ -9,8 +9,7 @@ namespace linac::nn {
 namespace {
 
 at::Tensor masking(const LayerCall& call) {
-  const double value = call.node.attributes.value("mask_value", 0.0);
-  return call.x() * at::any(call.x() != value, -1, true);
+  return call.x() * call.own_mask.unsqueeze(-1);
 }
 
 at::Tensor embedding(const LayerCall& call) {
@@ -44,7 +43,7 @@ at::Tensor time_distributed(const LayerCall& call) {
   const graph::Shape step(x.sizes().begin() + 2, x.sizes().end());
   const graph::Node inner = graph::inner_layer(call.node, "layer", step);
   const std::vector<at::Tensor> inputs{x.flatten(0, 1)};
-  const LayerCall inner_call{inner, inputs, call.weights, call.options, call.dropout_key, {}, call.kernels, {{}}};
+  const LayerCall inner_call{inner, inputs, call.weights, call.options, call.dropout_key, {}, call.kernels, {{}}, {}};
   return layer_function(inner.op)(inner_call).unflatten(0, {x.size(0), x.size(1)});
 }
 
