@@ -1,8 +1,9 @@
-# linac_module(NAME [TORCH] DEPS modules PRIVATE_DEPS modules LINK third-party targets): the library linac_NAME from every .cpp
+# linac_module(NAME [TORCH] DEPS modules PRIVATE_DEPS modules LINK targets PRIVATE_LINK targets): the library linac_NAME from every .cpp
 # of the folder, and, from its *_test.cpp files, the ctest program NAME_test. A module includes only headers of its dependencies
-# (a test greps them); those its own headers name are DEPS. TORCH: its sources see LibTorch, its users do not.
+# (a test greps them); those its own headers name are DEPS, and LINK the third-party targets that they name. TORCH: its sources see
+# LibTorch, its users do not.
 function(linac_module name)
-  cmake_parse_arguments(arg "TORCH" "" "DEPS;PRIVATE_DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "TORCH" "" "DEPS;PRIVATE_DEPS;LINK;PRIVATE_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
@@ -13,7 +14,7 @@ function(linac_module name)
   add_library(linac_${name} STATIC ${sources})
   linac_compile_options(linac_${name})
   target_include_directories(linac_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(linac_${name} PUBLIC ${arg_DEPS} ${arg_LINK} Threads::Threads PRIVATE ${arg_PRIVATE_DEPS})
+  target_link_libraries(linac_${name} PUBLIC ${arg_DEPS} ${arg_LINK} Threads::Threads PRIVATE ${arg_PRIVATE_DEPS} ${arg_PRIVATE_LINK})
   if(arg_TORCH)
     target_link_libraries(linac_${name} PRIVATE linac_torch)
     target_precompile_headers(linac_${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/torch_pch.h)
@@ -22,7 +23,7 @@ function(linac_module name)
   if(LINAC_TESTS AND tests)
     add_executable(${name}_test ${tests})
     linac_compile_options(${name}_test)
-    target_link_libraries(${name}_test PRIVATE linac_${name} ${arg_PRIVATE_DEPS} gtest gtest_main)
+    target_link_libraries(${name}_test PRIVATE linac_${name} ${arg_PRIVATE_DEPS} ${arg_PRIVATE_LINK} gtest gtest_main)
     if(arg_TORCH)
       target_link_libraries(${name}_test PRIVATE linac_torch)
       target_precompile_headers(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/cmake/torch_pch.h)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Brings what linac is built from: Debian packages (deps/apt.txt) and the LibTorch libraries out of pinned wheels (deps/wheels.txt).
-# Incremental: a second run looks and does nothing. LINAC_SKIP_APT=1 leaves the system alone (packages come from elsewhere);
-# Torch_DIR (a CMake package folder of LibTorch) leaves the wheels alone. LINAC_CUDA=1 adds what -DLINAC_CUDA=ON is built with
+# Brings what linac is built from: Debian packages (deps/apt.txt) and the libraries of LibTorch and Arrow out of pinned wheels
+# (deps/wheels.txt). Incremental: a second run looks and does nothing. LINAC_SKIP_APT=1 leaves the system alone (packages come from
+# elsewhere); Torch_DIR (a CMake package folder of LibTorch) leaves LibTorch's wheels alone. LINAC_CUDA=1 adds what -DLINAC_CUDA=ON is built with
 # (deps/wheels-cuda.txt), LINAC_CUDA=run also what it runs with on a GPU (deps/wheels-cuda-run.txt).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -46,16 +46,32 @@ download() {
     --platform manylinux_2_18_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --dest "$to" "$@"
 }
 
-# Only the CPU half of the torch wheel is unpacked: headers, libtorch, libtorch_cpu, c10 and the OpenMP runtime they were built with.
-install_wheels() {
-  local stamp=$prefix/wheels.stamp wanted
-  wanted=$(words "$here/wheels.txt"; cksum <"$here/get.sh")
+# Arrow and Parquet: headers and the two libraries, nothing of Python.
+install_arrow() {
+  local stamp=$prefix/arrow.stamp wheel wanted tmp
+  wheel=$(words "$here/wheels.txt" | grep '^pyarrow==')
+  wanted=$(echo "$wheel"; cksum <"$here/get.sh")
   [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
-  local tmp
   tmp=$(mktemp -d "$prefix/wheels.XXXXXX")
   trap 'rm -rf "$tmp"' RETURN
-  say "wheels: $(words "$here/wheels.txt" | tr '\n' ' ')"
-  download "$tmp" $(words "$here/wheels.txt")
+  say "wheel: $wheel"
+  download "$tmp" "$wheel"
+  rm -rf "$prefix/pyarrow" "$prefix"/pyarrow-*.dist-info
+  unzip -q -o "$tmp"/pyarrow-*.whl 'pyarrow/include/*' 'pyarrow/libarrow.so.*' 'pyarrow/libparquet.so.*' 'pyarrow-*.dist-info/*' \
+    -x 'pyarrow/include/arrow/python/*' -d "$prefix"
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
+# Only the CPU half of the torch wheel is unpacked: headers, libtorch, libtorch_cpu, c10 and the OpenMP runtime they were built with.
+install_torch() {
+  local stamp=$prefix/wheels.stamp wheels wanted tmp
+  wheels=$(words "$here/wheels.txt" | grep -v '^pyarrow==')
+  wanted=$(echo "$wheels"; cksum <"$here/get.sh")
+  [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
+  tmp=$(mktemp -d "$prefix/wheels.XXXXXX")
+  trap 'rm -rf "$tmp"' RETURN
+  say "wheels: $(echo "$wheels" | tr '\n' ' ')"
+  download "$tmp" $wheels
   rm -rf "$prefix/torch" "$prefix/nvidia" "$prefix/cuda.stamp"
   unzip -q -o "$tmp"/torch-*.whl 'torch/include/*' 'torch/lib/libtorch.so' 'torch/lib/libtorch_cpu.so' 'torch/lib/libc10.so' \
     'torch/lib/libgomp*' 'torch/share/cmake/*' 'torch-*.dist-info/*' -d "$prefix"
@@ -83,5 +99,6 @@ install_cuda() {
 }
 
 [ "${LINAC_SKIP_APT:-0}" = 1 ] || install_apt
-[ -n "${Torch_DIR:-}" ] || install_wheels
+install_arrow
+[ -n "${Torch_DIR:-}" ] || install_torch
 [ "${LINAC_CUDA:-0}" = 0 ] || install_cuda

@@ -5,9 +5,9 @@ set -eu
 seconds=${1:-60}
 cd "$(dirname "$0")/.."
 cmake --preset fuzz > /dev/null
-cmake --build --preset fuzz --target fuzz_example fuzz_keras fuzz_tfrecord
+cmake --build --preset fuzz --target fuzz_example fuzz_keras fuzz_keras_h5 fuzz_tfrecord
 mkdir -p build/fuzz/crashes
-for name in example keras tfrecord; do
+for name in example keras keras_h5 tfrecord; do
   found=build/fuzz/found/$name
   log=build/fuzz/$name.log
   mkdir -p "$found"

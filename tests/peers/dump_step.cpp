@@ -18,8 +18,8 @@
 
 namespace {
 
+using linac::models::Contribution;
 using linac::models::threedgan::Batch;
-using linac::models::threedgan::Contribution;
 using linac::models::threedgan::kLossNames;
 using linac::models::threedgan::kLossParts;
 using linac::models::threedgan::Phase;
@@ -135,6 +135,9 @@ void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, co
   job.data.train = {"data/showers-train.h5"};
   linac::train::export_generator(job, generator, folder / "generator.keras");
   linac::train::export_discriminator(job, discriminator, folder / "discriminator.keras");
+  linac::train::export_generator(job, generator, folder / "generator.onnx", linac::train::FileFormat::kOnnx);
+  linac::train::export_discriminator(job, discriminator, folder / "discriminator.onnx",
+                                     linac::train::FileFormat::kOnnx);
   const auto first = [](const std::vector<float>& values) { return std::span(values).first(n); };
   const Batch batch{std::span(samples.image).first(cells), first(samples.energy), first(samples.angle),
                     first(samples.ecal)};

@@ -113,6 +113,23 @@ def operations():
     return keras.Model([a, b], [y, ops.max(x, axis=1), ops.log(ops.abs(x) + 1.0)])
 
 
+def elementary():
+    a = keras.Input((4, 3))
+    x = ops.sin(a) + ops.cos(a) * ops.expm1(a) - ops.log1p(ops.abs(a)) + ops.rsqrt(ops.square(a) + 1.0)
+    x = x + ops.relu(a) - ops.silu(a) * ops.softplus(a) + ops.power(ops.abs(a) + 0.5, 1.5)
+    x = ops.clip(x, -2.0, 2.0) + ops.sign(a) + ops.floor(a) - ops.ceil(a)
+    return keras.Model(a, [x, ops.min(x, axis=1), ops.prod(ops.clip(x, 0.5, 1.5), axis=[1, 2])])
+
+
+def choices():
+    a, b = keras.Input((4, 3)), keras.Input((4, 3))
+    between = ops.logical_and(ops.greater(a, b), ops.less(a, 1.0))
+    either = ops.logical_not(ops.logical_or(ops.greater_equal(a, 0.5), ops.less_equal(b, -0.5)))
+    x = ops.where(between, a, b * 2.0) + ops.cast(either, "float32") * ops.divide(a, 3.0)
+    counted = ops.cast(ops.all(ops.equal(a, ops.maximum(a, b)), axis=-1), "float32")
+    return keras.Model([a, b], [x, counted, x + ops.ones_like(a)])
+
+
 def moved():
     a = keras.Input((4, 3))
     x = ops.transpose(ops.expand_dims(a, axis=-1), (0, 2, 1, 3))
@@ -164,6 +181,8 @@ MODELS = {
     "global_pooling": lambda: sequential((6, 5, 4), L.Conv2D(3, 2), L.GlobalAveragePooling2D(), L.Dense(2)),
     "global_max_pooling": lambda: sequential((6, 5, 4, 3), L.Conv3D(3, 2), L.GlobalMaxPooling3D(keepdims=True)),
     "global_pooling_masked": lambda: sequential((6, 4), L.Masking(), L.GlobalAveragePooling1D(), L.Dense(2)),
+    "global_max_pooling2d": lambda: sequential((6, 5, 3), L.GlobalMaxPooling2D()),
+    "global_average_pooling3d": lambda: sequential((4, 3, 5, 2), L.GlobalAveragePooling3D(keepdims=True)),
     "global_max_pooling1d": lambda: sequential((6, 4), L.GlobalMaxPooling1D()),
     "batch_norm": lambda: sequential((5, 4, 3), L.Conv2D(4, 2), L.BatchNormalization(), L.ReLU()),
     "batch_norm_training": lambda: sequential((5, 4, 3), L.Conv2D(4, 2), L.BatchNormalization(), L.ReLU()),
@@ -197,6 +216,9 @@ MODELS = {
     "softmax": lambda: sequential((4, 5), L.Softmax(axis=1), L.Softmax()),
     "dropouts": lambda: sequential(
         (4, 5), L.Dropout(0.3), L.SpatialDropout1D(0.2), L.GaussianDropout(0.1), L.GaussianNoise(0.1), L.AlphaDropout(0.2)
+    ),
+    "dropouts_of_images": lambda: sequential(
+        (4, 5, 3, 2), L.SpatialDropout3D(0.2), L.Reshape((4, 15, 2)), L.SpatialDropout2D(0.3), L.Conv2D(2, 2)
     ),
     "add": lambda: joined([(4, 3), (4, 3), (4, 3)], L.Add()),
     "subtract": lambda: joined([(4, 3), (4, 3)], L.Subtract()),
@@ -240,6 +262,8 @@ MODELS = {
     "time_distributed": lambda: sequential((4, 5, 3), L.TimeDistributed(L.Conv1D(2, 2)), L.TimeDistributed(L.Flatten())),
     "mask_by_operations": mask_by_operations,
     "operations": operations,
+    "operations_elementary": elementary,
+    "operations_choosing": choices,
     "operations_moving": moved,
 }
 ACTIVATIONS = [

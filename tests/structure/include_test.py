@@ -8,9 +8,9 @@ import sys
 # Lowest first. A module may depend only on modules of lower levels.
 LEVELS = [
     {"base"},
-    {"hdf5", "storage", "spec", "kernels", "plot", "physics", "comm"},
+    {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm"},
     {"data", "graph", "report"},
-    {"nn"},
+    {"nn", "onnx"},
     {"models"},
     {"train"},
     {"validate"},

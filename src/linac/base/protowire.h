@@ -1,7 +1,7 @@
 #pragma once
-// The wire format of protocol buffers, as far as tf.train.Example and TensorBoard events need it: a reader over bytes
-// that somebody else wrote (it trusts no length) and appenders for writing. A Reader borrows its bytes; the functions
-// are pure and thread-safe. Groups, deprecated since protobuf 2, are refused.
+// The wire format of protocol buffers, as far as tf.train.Example, TensorBoard events and ONNX need it: a reader over
+// bytes that somebody else wrote (it trusts no length) and appenders for writing. A Reader borrows its bytes; the
+// functions are pure and thread-safe. Groups, deprecated since protobuf 2, are refused.
 
 #include <cstdint>
 #include <optional>

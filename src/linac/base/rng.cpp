@@ -102,8 +102,8 @@ void fill_bits(const RngKey& key, uint64_t first, std::span<uint32_t> out) {
   });
 }
 
-void fill_uniform(const RngKey& key, std::span<float> out) {
-  for_each_piece(key, 0, out.size(), [&](const uint32_t* numbers, size_t n, size_t position) {
+void fill_uniform(const RngKey& key, std::span<float> out, uint64_t first) {
+  for_each_piece(key, first, out.size(), [&](const uint32_t* numbers, size_t n, size_t position) {
     for (size_t i = 0; i < n; ++i) out[position + i] = to_unit_float(numbers[i]);
   });
 }

@@ -43,8 +43,8 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
 
 /// Numbers `first`, `first + 1`, ... of the sequence `key`; `first` must be a multiple of 4.
 void fill_bits(const RngKey& key, uint64_t first, std::span<uint32_t> out);
-/// Uniform in [0, 1), 24 bits.
-void fill_uniform(const RngKey& key, std::span<float> out);
+/// Uniform in [0, 1), 24 bits; from number `first` on, a multiple of 4.
+void fill_uniform(const RngKey& key, std::span<float> out, uint64_t first = 0);
 /// Standard normal, by Box and Muller in double precision.
 void fill_normal(const RngKey& key, std::span<float> out);
 /// A permutation of 0..n-1 by Fisher and Yates, `order.size()` = n.

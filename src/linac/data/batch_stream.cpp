@@ -6,6 +6,8 @@
 
 #include "linac/base/error.h"
 #include "linac/base/rng.h"
+#include "linac/data/dataset.h"
+#include "linac/data/event_table.h"
 
 namespace linac::data {
 namespace {
@@ -19,7 +21,7 @@ void need(bool holds, const std::string& what) {
   if (!holds) throw user_error("[data] " + what);
 }
 
-BatchStream::Options checked(BatchStream::Options options, int64_t events) {
+BatchStreamOptions checked(BatchStreamOptions options, int64_t events) {
   need(options.batch >= 1 && options.replicas >= 1, "batch and replicas must be at least 1");
   need(options.depth >= 1 && options.depth <= kDepthMax, fmt::format("prefetch must be 1 to {}", kDepthMax));
   need(options.threads >= 1 && options.threads <= kThreadsMax, fmt::format("threads must be 1 to {}", kThreadsMax));
@@ -46,12 +48,14 @@ std::vector<int64_t> epoch_order(uint64_t seed, uint32_t epoch, int64_t size) {
   return order;
 }
 
-BatchStream::BatchStream(std::shared_ptr<const Dataset> set, Options options, Position start)
+template <class Set>
+BatchStream<Set>::BatchStream(std::shared_ptr<const Set> set, Options options, Position start)
     : set_(std::move(set)), options_(checked(std::move(options), set_->size())), start_(start) {
   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
-BatchStream::~BatchStream() {
+template <class Set>
+BatchStream<Set>::~BatchStream() {
   {
     const std::scoped_lock lock(mutex_);
     stop_ = true;
@@ -60,7 +64,8 @@ BatchStream::~BatchStream() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-BatchStream::Step BatchStream::next() {
+template <class Set>
+typename BatchStream<Set>::Step BatchStream<Set>::next() {
   std::unique_lock lock(mutex_);
   ready_.wait(lock, [this] { return results_.contains(delivered_); });
   Result& result = results_.at(delivered_);
@@ -72,7 +77,8 @@ BatchStream::Step BatchStream::next() {
   return step;
 }
 
-void BatchStream::work() {
+template <class Set>
+void BatchStream<Set>::work() {
   for (;;) {
     uint64_t ticket = 0;
     {
@@ -95,15 +101,17 @@ void BatchStream::work() {
   }
 }
 
-Position BatchStream::position_of(uint64_t ticket) const {
+template <class Set>
+Position BatchStream<Set>::position_of(uint64_t ticket) const {
   const auto steps = static_cast<uint64_t>(options_.steps_per_epoch);
   const uint64_t step = start_.step + ticket;
   return {static_cast<uint32_t>(start_.epoch + step / steps), static_cast<uint32_t>(step % steps)};
 }
 
-BatchStream::Step BatchStream::read_step(Position position) {
+template <class Set>
+typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
   const Order order = order_of(position.epoch);
-  Step step{position, std::vector<SampleBatch>(options_.owned.size())};
+  Step step{position, std::vector<typename Set::Batch>(options_.owned.size())};
   for (size_t i = 0; i < options_.owned.size(); ++i) {
     const int64_t slice = static_cast<int64_t>(position.step) * options_.replicas + options_.owned[i];
     const std::span<const int64_t> events(*order);
@@ -113,7 +121,8 @@ BatchStream::Step BatchStream::read_step(Position position) {
   return step;
 }
 
-BatchStream::Order BatchStream::order_of(uint32_t epoch) {
+template <class Set>
+typename BatchStream<Set>::Order BatchStream<Set>::order_of(uint32_t epoch) {
   const std::scoped_lock lock(order_mutex_);
   const auto found = orders_.find(epoch);
   if (found != orders_.end()) return found->second;
@@ -128,5 +137,8 @@ BatchStream::Order BatchStream::order_of(uint32_t epoch) {
   if (orders_.size() > kOrdersMax) orders_.erase(orders_.begin());
   return order;
 }
+
+template class BatchStream<Dataset>;
+template class BatchStream<EventTable>;
 
 }  // namespace linac::data

@@ -11,8 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "linac/data/dataset.h"
-
 namespace linac::data {
 
 /// The order of a data set of `size` events in an epoch: a permutation of 0..size-1 by (seed, epoch).
@@ -25,27 +23,31 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
+struct BatchStreamOptions {
+  uint64_t seed = 0;
+  int64_t batch = 1;
+  int replicas = 1;
+  std::vector<int> owned;       // replicas this worker carries
+  int64_t steps_per_epoch = 0;  // 0: all events; what is left of a global batch is skipped
+  int depth = 3;
+  int threads = 1;
+  bool shuffle = true;
+};
+
 /// Delivers batches strictly in order. One thread calls next(); the stream owns its reading threads, which hold at most
-/// `depth` steps in memory.
+/// `depth` steps in memory. `Set` is Dataset or EventTable: a thread-safe set->read(events, Set::Batch&) of set->size()
+/// events.
+template <class Set>
 class BatchStream {
  public:
-  struct Options {
-    uint64_t seed = 0;
-    int64_t batch = 1;
-    int replicas = 1;
-    std::vector<int> owned;       // replicas this worker carries
-    int64_t steps_per_epoch = 0;  // 0: all events; what is left of a global batch is skipped
-    int depth = 3;
-    int threads = 1;
-    bool shuffle = true;
-  };
+  using Options = BatchStreamOptions;
   struct Step {
     Position position;
-    std::vector<SampleBatch> replicas;  // as in Options::owned
+    std::vector<typename Set::Batch> replicas;  // as in Options::owned
   };
 
   /// User error when an epoch needs more events than the set has, or a setting cannot be.
-  BatchStream(std::shared_ptr<const Dataset> set, Options options, Position start);
+  BatchStream(std::shared_ptr<const Set> set, Options options, Position start);
   ~BatchStream();
   BatchStream(const BatchStream&) = delete;
   BatchStream& operator=(const BatchStream&) = delete;
@@ -67,7 +69,7 @@ class BatchStream {
   Step read_step(Position position);
   Order order_of(uint32_t epoch);
 
-  std::shared_ptr<const Dataset> set_;
+  std::shared_ptr<const Set> set_;
   Options options_;
   Position start_;
 

@@ -4,9 +4,12 @@
 #include <cmath>
 
 #include "linac/data/test_showers.h"
+#include "linac/data/test_tables.h"
 
 namespace linac::data::testing {
 namespace {
+
+using ShowerStream = BatchStream<Dataset>;
 
 class BatchStreamTest : public DataTest {
  protected:
@@ -21,12 +24,12 @@ class BatchStreamTest : public DataTest {
 };
 
 TEST_F(BatchStreamTest, ReplicasReadTheirSliceOfTheEpochsOrder) {
-  BatchStream stream(set_, {.seed = 7, .batch = 3, .replicas = 2, .owned = {1, 0}, .threads = 2}, {});
+  ShowerStream stream(set_, {.seed = 7, .batch = 3, .replicas = 2, .owned = {1, 0}, .threads = 2}, {});
   EXPECT_EQ(stream.steps_per_epoch(), 4);
   for (uint32_t epoch = 0; epoch < 3; ++epoch) {
     const std::vector<int64_t> order = epoch_order(7, epoch, 26);
     for (uint32_t step = 0; step < 4; ++step) {
-      const BatchStream::Step got = stream.next();
+      const ShowerStream::Step got = stream.next();
       EXPECT_EQ(got.position, (Position{epoch, step}));
       ASSERT_EQ(got.replicas.size(), 2U);
       for (size_t i = 0; i < 2; ++i) {
@@ -41,19 +44,19 @@ TEST_F(BatchStreamTest, ReplicasReadTheirSliceOfTheEpochsOrder) {
 }
 
 TEST_F(BatchStreamTest, WorkersThreadsAndRestartsChangeNothing) {
-  BatchStream whole(set_, {.seed = 3, .batch = 2, .replicas = 4, .owned = {0, 1, 2, 3}}, {});
-  std::vector<std::unique_ptr<BatchStream>> workers;
+  ShowerStream whole(set_, {.seed = 3, .batch = 2, .replicas = 4, .owned = {0, 1, 2, 3}}, {});
+  std::vector<std::unique_ptr<ShowerStream>> workers;
   for (int replica = 0; replica < 4; ++replica) {
-    workers.push_back(std::make_unique<BatchStream>(
-        set_, BatchStream::Options{.seed = 3, .batch = 2, .replicas = 4, .owned = {replica}, .depth = 5, .threads = 3},
+    workers.push_back(std::make_unique<ShowerStream>(
+        set_, BatchStreamOptions{.seed = 3, .batch = 2, .replicas = 4, .owned = {replica}, .depth = 5, .threads = 3},
         Position{0, 2}));
   }
   whole.next();
   whole.next();
   for (int step = 0; step < 10; ++step) {
-    const BatchStream::Step all = whole.next();
+    const ShowerStream::Step all = whole.next();
     for (size_t replica = 0; replica < 4; ++replica) {
-      const BatchStream::Step one = workers[replica]->next();
+      const ShowerStream::Step one = workers[replica]->next();
       EXPECT_EQ(one.position, all.position);
       EXPECT_EQ(one.replicas[0].image, all.replicas[replica].image);
     }
@@ -61,19 +64,19 @@ TEST_F(BatchStreamTest, WorkersThreadsAndRestartsChangeNothing) {
 }
 
 TEST_F(BatchStreamTest, APositionAtTheEndOfAnEpochIsTheNextEpoch) {
-  BatchStream stream(set_, {.batch = 5, .owned = {0}, .steps_per_epoch = 3}, {2, 3});
+  ShowerStream stream(set_, {.batch = 5, .owned = {0}, .steps_per_epoch = 3}, {2, 3});
   EXPECT_EQ(stream.next().position, (Position{3, 0}));
 }
 
 TEST_F(BatchStreamTest, WithoutShuffleTheOrderIsTheFiles) {
-  BatchStream stream(set_, {.batch = 4, .owned = {0}, .shuffle = false}, {0, 1});
-  const BatchStream::Step step = stream.next();
+  ShowerStream stream(set_, {.batch = 4, .owned = {0}, .shuffle = false}, {0, 1});
+  const ShowerStream::Step step = stream.next();
   for (size_t k = 0; k < 4; ++k) EXPECT_EQ(event_of(step.replicas[0].energy[k]), static_cast<int64_t>(4 + k));
 }
 
 TEST_F(BatchStreamTest, AnEpochNeedsEnoughEvents) {
-  const auto make = [&](const BatchStream::Options& options) {
-    return message_of(ErrorCode::kUser, [&] { BatchStream stream(set_, options, {}); });
+  const auto make = [&](const BatchStreamOptions& options) {
+    return message_of(ErrorCode::kUser, [&] { ShowerStream stream(set_, options, {}); });
   };
   EXPECT_TRUE(contains(make({.batch = 9, .replicas = 3, .owned = {0}}), "only 26"));
   EXPECT_TRUE(contains(make({.batch = 5, .owned = {0}, .steps_per_epoch = 6}), "only 5"));
@@ -84,15 +87,28 @@ TEST_F(BatchStreamTest, AnEpochNeedsEnoughEvents) {
 
 TEST_F(BatchStreamTest, AReadersErrorReachesTheCaller) {
   write_hdf5(path("a.h5"), columns_of(make_showers(25)));
-  BatchStream stream(set_, {.batch = 4, .owned = {0}, .threads = 2}, {});
+  ShowerStream stream(set_, {.batch = 4, .owned = {0}, .threads = 2}, {});
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(contains(message_of(ErrorCode::kData, [&] { stream.next(); }), "changed"));
   }
 }
 
+TEST_F(BatchStreamTest, TablesStreamLikeShowers) {
+  write_parquet(path("a.parquet"), make_events(20));
+  const auto table = EventTable::open({path("a.parquet")}, requests(6));
+  BatchStream<EventTable> stream(table, {.seed = 5, .batch = 4, .replicas = 2, .owned = {1}, .threads = 2}, {1, 0});
+  const std::vector<int64_t> order = epoch_order(5, 1, 20);
+  for (size_t step = 0; step < 2; ++step) {
+    const auto got = stream.next();
+    // The first feature of an event is its number.
+    for (size_t k = 0; k < 4; ++k)
+      EXPECT_EQ(std::lround(got.replicas[0].columns[1][4 * k]), order[(step * 2 + 1) * 4 + k]);
+  }
+}
+
 TEST_F(BatchStreamTest, EndsWhileReadersAreBusy) {
   for (int i = 0; i < 20; ++i) {
-    BatchStream stream(set_, {.batch = 4, .owned = {0}, .depth = 2, .threads = 4}, {});
+    ShowerStream stream(set_, {.batch = 4, .owned = {0}, .depth = 2, .threads = 4}, {});
     if (i % 2 == 0) stream.next();
   }
 }

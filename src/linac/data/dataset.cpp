@@ -23,15 +23,6 @@ void check(const Preprocessing& preprocessing) {
   need(preprocessing.min_sum == preprocessing.min_sum, "min_sum must be a number");
 }
 
-std::vector<std::string> expand_all(const std::vector<std::string>& urls) {
-  if (urls.empty()) throw user_error("[data] no file is named; give paths, globs or URLs");
-  std::vector<std::string> files;
-  for (const std::string& url : urls) {
-    for (std::string& file : storage::expand(url)) files.push_back(std::move(file));
-  }
-  return files;
-}
-
 Range range_over(const std::vector<FileReport>& files, double FileReport::*low, double FileReport::*high) {
   Range range{files.front().*low, files.front().*high};
   for (const FileReport& file : files) range = {std::min(range.low, file.*low), std::max(range.high, file.*high)};
@@ -48,7 +39,7 @@ std::shared_ptr<const Dataset> Dataset::open(const std::vector<std::string>& url
   set->preprocessing_ = preprocessing;
   double sum_max = 0;
   int64_t stored = 0;
-  for (const std::string& url : expand_all(urls)) {
+  for (const std::string& url : storage::expand_all(urls)) {
     const std::filesystem::path path = storage::fetch(url);
     const ScannedFile scanned = scan_file_cached(path, url, fields, preprocessing);
     if (!set->files_.empty() && scanned.report.shape != set->shape()) {

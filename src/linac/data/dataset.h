@@ -18,6 +18,8 @@ class OpenFiles;
 
 class Dataset {
  public:
+  using Batch = SampleBatch;
+
   /// Opens every file that the paths, globs and URLs name, and checks every record (a scan that is remembered in the
   /// cache folder by the file's path, size and time of change). Data error naming file and event for whatever cannot be
   /// trained on: see scan.h; and when the files have different shapes or no event is kept. User error for settings that

@@ -48,11 +48,12 @@ bool transfer(const Array& array, Way way, int64_t first, int64_t count, void* v
 
 class EventArrays::File {
  public:
-  File(const std::filesystem::path& path, const std::vector<std::string>& names) : path_(path.string()) {
+  File(const std::filesystem::path& path, const std::vector<std::string>& names, const std::string& way_out)
+      : path_(path.string()) {
     const hdf5::Lock lock;
     file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     if (!file_) fail(fmt::format("cannot be opened as HDF5 ({})", hdf5::last_error()));
-    for (const std::string& name : names) open(name);
+    for (const std::string& name : names) open(name, way_out);
   }
 
   ~File() {
@@ -75,12 +76,12 @@ class EventArrays::File {
  private:
   [[noreturn]] void fail(const std::string& why) const { throw data_error(fmt::format("[hdf5] {}: {}", path_, why)); }
 
-  void open(const std::string& name) {
+  void open(const std::string& name, const std::string& way_out) {
     const bool there = !name.empty() && H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT) > 0;
     Array array{name, Handle(there ? H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT) : -1, H5Dclose), {}};
     if (!array.dataset) {
-      fail(fmt::format("no data set '{}' (found: {}); name it with --field", name,
-                       fmt::join(hdf5::describe_datasets(file_.get()), ", ")));
+      fail(fmt::format("no data set '{}' (found: {}); {}", name, fmt::join(hdf5::describe_datasets(file_.get()), ", "),
+                       way_out));
     }
     const Handle type(H5Dget_type(array.dataset.get()), H5Tclose);
     const H5T_class_t kind = H5Tget_class(type.get());
@@ -99,8 +100,17 @@ class EventArrays::File {
   std::vector<Array> arrays_;
 };
 
-EventArrays::EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names)
-    : file_(std::make_unique<File>(path, names)) {}
+std::vector<std::string> array_names(const std::filesystem::path& path) {
+  const hdf5::Lock lock;
+  const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!file)
+    throw data_error(fmt::format("[hdf5] {}: cannot be opened as HDF5 ({})", path.string(), hdf5::last_error()));
+  return hdf5::dataset_names(file.get());
+}
+
+EventArrays::EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names,
+                         const std::string& way_out)
+    : file_(std::make_unique<File>(path, names, way_out)) {}
 
 EventArrays::~EventArrays() = default;
 

@@ -10,11 +10,15 @@
 
 namespace linac::data {
 
+/// Names of the data sets in the file's root. Data error when it cannot be opened.
+std::vector<std::string> array_names(const std::filesystem::path& path);
+
 class EventArrays {
  public:
   /// Opens the data sets called `names`. Data error naming the file and those it has if one is missing, holds no
-  /// numbers, or another number of events.
-  EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names);
+  /// numbers, or another number of events; `way_out` ends the first of these messages.
+  EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names,
+              const std::string& way_out = "name it with --field");
   ~EventArrays();
   EventArrays(const EventArrays&) = delete;
   EventArrays& operator=(const EventArrays&) = delete;

@@ -49,6 +49,11 @@ TEST_F(EventArraysTest, NameWhatIsThere) {
   EXPECT_THROW(EventArrays(folder_ / "nowhere.h5", {"x"}), Error);
 }
 
+TEST_F(EventArraysTest, AreListed) {
+  EXPECT_EQ(array_names(write(4)), (std::vector<std::string>{"x", "y"}));
+  EXPECT_THROW(array_names(folder_ / "nowhere.h5"), Error);
+}
+
 TEST_F(EventArraysTest, LeaveNothingWithoutClose) {
   { const EventArraysWriter writer(folder_ / "part.h5", {{"x", {}}}, 3); }
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));

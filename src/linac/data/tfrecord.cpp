@@ -31,10 +31,8 @@ uint64_t checked_length(const ByteSource& source, uint64_t offset, uint64_t reco
     length = tfrecord_length(header);
   } catch (const Error& error) {
     if (record == 0) {
-      throw data_error(
-          fmt::format("[tfrecord] {}: neither an HDF5 file nor a TFRecord file, or damaged at its start; "
-                      "check the file",
-                      name));
+      throw data_error(fmt::format(
+          "[tfrecord] {}: neither HDF5 nor Parquet nor TFRecord, or damaged at its start; check the file", name));
     }
     fail(error.what());
   }

@@ -2,14 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <fstream>
+#include <optional>
+#include <utility>
+
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/graph/hdf5_image.h"
 #include "linac/graph/keras_config.h"
+#include "linac/graph/keras_h5.h"
 #include "linac/graph/weight_store.h"
 #include "linac/graph/zip_archive.h"
 
 namespace linac::graph {
 namespace {
+
+using nlohmann::json;
 
 constexpr uint64_t kJsonBytesMax = uint64_t{64} << 20;
 constexpr uint64_t kWeightBytesMax = uint64_t{8} << 30;
@@ -23,38 +32,80 @@ std::vector<size_t> first_weights(const Graph& graph) {
   return first;
 }
 
+std::string version_in(ZipReader& archive) {
+  const auto text = archive.read("metadata.json", kJsonBytesMax);
+  const json metadata = json::parse(text.value_or(""), nullptr, false);
+  const json version = metadata.is_object() ? metadata.value("keras_version", json()) : json();
+  return version.is_string() ? version.get<std::string>() : "";
+}
+
 KerasModel read_members(ZipReader& archive) {
   const auto config_text = archive.read("config.json", kJsonBytesMax);
   if (!config_text) {
     throw user_error(
         "[keras] no config.json inside: not a .keras file of Keras 3; save it with model.save('name.keras')");
   }
-  KerasConfig config = read_keras_config(*config_text);
+  KerasConfig config = read_keras_config(*config_text, version_in(archive));
   const auto stored = archive.read("model.weights.h5", kWeightBytesMax);
   if (!stored)
     throw user_error("[keras] no model.weights.h5 inside; save the whole model with model.save('name.keras')");
   KerasModel model;
-  WeightStore store(*stored);
-  for (size_t i = 0; i < config.graph.nodes.size(); ++i) {  // another call of a layer has none of its own
-    for (auto& values : store.read(config.groups[i], config.graph.nodes[i])) {
-      model.weights.values.push_back(std::move(values));
-    }
-  }
+  model.weights = WeightStore(*stored).read_all(config);
   if (const auto extra = archive.read("linac.json", kJsonBytesMax)) {
-    model.extra = nlohmann::json::parse(*extra, nullptr, false);
+    model.extra = json::parse(*extra, nullptr, false);
     if (model.extra.is_discarded()) throw user_error("[keras] linac.json inside is not JSON; is the file complete?");
   }
   model.graph = std::move(config.graph);
+  model.compile = json::parse(*config_text).value("compile_config", json());
   return model;
+}
+
+/// Of "model.json+weights.h5"; nothing if the path is of another form.
+std::optional<std::pair<std::filesystem::path, std::filesystem::path>> split_parts(const std::filesystem::path& path) {
+  const std::string text = path.string(), mark = ".json+";
+  const size_t found = text.find(mark);
+  if (found == std::string::npos) return std::nullopt;
+  return std::pair{text.substr(0, found + mark.size() - 1), text.substr(found + mark.size())};
+}
+
+bool looks_like_hdf5(const std::filesystem::path& path) {
+  const auto extension = path.extension();
+  if (extension == ".h5" || extension == ".hdf5") return true;
+  std::array<char, 8> start{};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  return is_hdf5({start.data(), start.size()});
+}
+
+std::string read_whole(const std::filesystem::path& path, uint64_t bytes_max) {
+  std::error_code failure;
+  const uint64_t bytes = std::filesystem::file_size(path, failure);
+  if (failure) throw user_error(fmt::format("cannot be read ({})", failure.message()));
+  if (bytes > bytes_max) throw user_error(fmt::format("is too large ({} bytes, limit {})", bytes, bytes_max));
+  return read_file(path);
+}
+
+/// What reads a part of the file does not know its name.
+template <typename Read>
+auto naming(const std::filesystem::path& path, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.find(path.string()) != std::string::npos) throw;
+    const size_t tag_end = message.starts_with('[') ? message.find("] ") : std::string::npos;
+    throw user_error(fmt::format("[keras] {}: {}", path.string(),
+                                 tag_end == std::string::npos ? message : message.substr(tag_end + 2)));
+  }
 }
 
 }  // namespace
 
 void write_keras(const Graph& graph, const WeightValues& weights, const std::filesystem::path& path,
-                 const nlohmann::json& extra) {
+                 const nlohmann::json& extra, const nlohmann::json& compile) {
   const std::vector<size_t> first = first_weights(graph);
   LINAC_CHECK(weights.values.size() == first.back());
-  const WrittenKerasConfig written = write_keras_config(graph);
+  WrittenKerasConfig written = write_keras_config(graph);
+  if (!compile.is_null()) written.config["compile_config"] = compile;
   std::vector<StoredLayer> layers;
   for (size_t i = 0; i < written.order.size(); ++i) {
     const auto node = static_cast<size_t>(written.order[i]);
@@ -68,17 +119,20 @@ void write_keras(const Graph& graph, const WeightValues& weights, const std::fil
 }
 
 KerasModel read_keras(const std::filesystem::path& path) {
-  ZipReader archive(path);
-  try {
+  if (const auto parts = split_parts(path)) return read_keras_parts(parts->first, parts->second);
+  return naming(path, [&] {
+    if (looks_like_hdf5(path)) return read_keras_h5(read_whole(path, kWeightBytesMax));
+    ZipReader archive(path);
     return read_members(archive);
-  } catch (const Error& error) {
-    // What reads a part of the file does not know its name.
-    const std::string message = error.what();
-    if (message.find(path.string()) != std::string::npos) throw;
-    const size_t tag_end = message.find("] ");
-    throw user_error(fmt::format("[keras] {}: {}", path.string(),
-                                 tag_end == std::string::npos ? message : message.substr(tag_end + 2)));
-  }
+  });
+}
+
+KerasModel read_keras_parts(const std::filesystem::path& architecture, const std::filesystem::path& weights) {
+  KerasConfig config = naming(architecture, [&] { return read_keras_config(read_whole(architecture, kJsonBytesMax)); });
+  KerasModel model;
+  model.weights = naming(weights, [&] { return read_keras_weights(read_whole(weights, kWeightBytesMax), config); });
+  model.graph = std::move(config.graph);
+  return model;
 }
 
 }  // namespace linac::graph

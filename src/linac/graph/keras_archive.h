@@ -1,7 +1,8 @@
 #pragma once
-// Models in Keras's own file, the `.keras` archive of Keras 3: a zip of metadata.json, config.json and
-// model.weights.h5. What is written loads with keras.models.load_model in Keras 3.3 and later, and the same model
-// always gives the same bytes. Reading trusts nothing in the file. Safe from several threads.
+// Models in Keras's own files. The `.keras` archive of Keras 3 is a zip of metadata.json, config.json and
+// model.weights.h5; what is written loads with keras.models.load_model in Keras 3.3 and later, and the same model
+// always gives the same bytes. Read are also the HDF5 files of Keras 2, and JSON with weights. Reading trusts nothing
+// in a file. Safe from several threads.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,17 +13,24 @@ namespace linac::graph {
 
 /// Writes graph and weights, replacing `path` as a whole or not at all. `extra` goes along as the member linac.json,
 /// which Keras does not look at; null leaves it out. User error for layers that Keras has no class for (ShowerAngle,
-/// ...): leave them out with prune(). Environment error if the file cannot be written.
+/// ...): leave them out with prune(). Environment error if the file cannot be written. `compile`: what Keras compiles
+/// the model with when it is loaded (keras_compile.h); null: nothing.
 void write_keras(const Graph& graph, const WeightValues& weights, const std::filesystem::path& path,
-                 const nlohmann::json& extra);
+                 const nlohmann::json& extra, const nlohmann::json& compile = nullptr);
 
 struct KerasModel {
-  Graph graph;           // shapes inferred
-  WeightValues weights;  // in Keras's own axes
-  nlohmann::json extra;  // null if the archive has none
+  Graph graph;             // shapes inferred
+  WeightValues weights;    // in Keras's own axes
+  nlohmann::json extra;    // null if the archive has none
+  nlohmann::json compile;  // Keras's compile_config (keras_compile.h); null if the model was not compiled
 };
 
-/// User error naming file and layer if the file is damaged or holds what linac does not have.
+/// A .keras archive, an .h5 or .hdf5 file of model.save() as Keras 2 wrote it, or "model.json+weights.h5", which is
+/// read_keras_parts() of the two paths around the plus. User error naming file and layer if the file is damaged or
+/// holds what linac does not have.
 KerasModel read_keras(const std::filesystem::path& path);
+
+/// The file of model.to_json() with that of model.save_weights(), of Keras 2 or 3. Not compiled.
+KerasModel read_keras_parts(const std::filesystem::path& architecture, const std::filesystem::path& weights);
 
 }  // namespace linac::graph

@@ -17,7 +17,10 @@ constexpr size_t kCallsMax = 10'000;
   throw user_error("[keras] config.json: " + why);
 }
 
+// Keras 3's object, or the list of a layer's name and two numbers that Keras 2 writes among named arguments.
 bool is_tensor(const json& value) {
+  if (value.is_array())
+    return value.size() == 3 && value[0].is_string() && value[1].is_number_unsigned() && value[2].is_number_unsigned();
   return value.is_object() && value.value("class_name", "") == "__keras_tensor__";
 }
 
@@ -35,7 +38,7 @@ bool is_off(const json& value) {
 }
 
 TensorName read_tensor(const json& tensor) {
-  return read_name(tensor.at("config").at("keras_history"));
+  return read_name(tensor.is_array() ? tensor : tensor.at("config").at("keras_history"));
 }
 
 void collect_arguments(const std::string& layer, bool operation, const json& argument, LayerCallArguments& call) {
@@ -74,13 +77,15 @@ void read_named_arguments(const std::string& layer, bool operation, json named, 
 LayerCallArguments read_call(const std::string& layer, bool operation, const json& call) {
   LayerCallArguments result;
   result.arguments = json::array();
-  if (call.is_array()) {  // Keras 2: [["conv_1", 0, 0, {}], ...]
-    for (const json& reference : call) {
-      result.tensors.push_back(read_name(reference));
-      if (reference.size() > 3) read_named_arguments(layer, operation, reference.at(3), result);
-    }
+  if (call.is_array()) {  // Keras 2: [["conv_1", 0, 0, {}], ...], where all have the same named arguments
+    const json references = !call.empty() && call[0].is_string() ? json::array({call}) : call;
+    for (const json& reference : references) result.tensors.push_back(read_name(reference));
+    if (!references.empty() && references[0].size() > 3)
+      read_named_arguments(layer, operation, references[0].at(3), result);
     return result;
   }
+  if (!call.contains("args"))
+    refuse(fmt::format("layer '{}' is called with inputs by name, which is not supported", layer));
   collect_arguments(layer, operation, call.at("args"), result);
   read_named_arguments(layer, operation, call.value("kwargs", json::object()), result);
   return result;

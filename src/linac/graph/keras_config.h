@@ -10,6 +10,12 @@
 
 namespace linac::graph {
 
+/// Where the file lists a layer.
+struct KerasPlace {
+  std::string layer;         // the layer of the whole model that it is, or is a part of
+  std::vector<int> numbers;  // in the list of layers of the whole model, of the model inside that layer, ...
+};
+
 struct KerasConfig {
   /// Shapes inferred. Models inside the model have become part of it, their layers called "model_layer"; the second
   /// call of a layer is a node of its own that shares the first one's weights.
@@ -17,10 +23,12 @@ struct KerasConfig {
   /// Per node, its group in the weight store: "layers/conv3d_1", the class name and the count of that class so far in
   /// the order of Keras's own layer list; "layers/functional/layers/dense" in a model inside.
   std::vector<std::string> groups;
+  std::vector<KerasPlace> places;  // of each node's layer
 };
 
 /// User error if the text is no JSON or no model, or for a layer, setting or wiring that linac does not have.
-KerasConfig read_keras_config(const std::string& text);
+/// `keras_version`: what wrote it, where the text does not say so ("2.15.0"); Keras 3 if neither does.
+KerasConfig read_keras_config(const std::string& text, const std::string& keras_version = "");
 
 struct WrittenKerasConfig {
   nlohmann::json config;

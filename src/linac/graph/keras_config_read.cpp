@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <queue>
 #include <set>
 
 #include "linac/base/error.h"
+#include "linac/graph/keras2_config.h"
 #include "linac/graph/keras_calls.h"
 #include "linac/graph/keras_config.h"
 #include "linac/graph/keras_layers.h"
@@ -46,6 +48,7 @@ struct Layer {
   Node node;
   std::shared_ptr<const Model> model;  // instead of a node: a model used as a layer
   std::string group;                   // "conv3d_1"; empty for operations
+  int number = -1;                     // in the model's list; -1 for an input that is not in it
   std::vector<LayerCallArguments> calls;
 };
 
@@ -59,19 +62,35 @@ bool is_model(const std::string& class_name) {
   return class_name == "Functional" || class_name == "Model" || class_name == "Sequential";
 }
 
-std::shared_ptr<const Model> read_model(const std::string& class_name, const json& config, int depth);
+/// How the file is to be understood.
+struct Reading {
+  bool keras2;
+  int depth;  // of the model in models
+};
 
-Layer read_layer(const json& description, int depth) {
+/// An operation's config with its name, which Keras 3.3 wrote beside some of them only.
+json named_operation(const json& description) {
+  json config = description.at("config");
+  if (config.is_object() && !config.contains("name") && description.contains("name"))
+    config["name"] = description.at("name");
+  return config;
+}
+
+std::shared_ptr<const Model> read_model(const std::string& class_name, const json& config, Reading reading);
+
+Layer read_layer(const json& original, Reading reading) {
+  const json description = reading.keras2 ? modern_layer(original) : original;
   const auto class_name = description.at("class_name").get<std::string>();
   const json& config = description.at("config");
   Layer layer;
   const bool operation = description.value("module", json()).is_string() &&
                          description.at("module").get<std::string>().find(".ops") != std::string::npos;
   if (is_model(class_name)) {
-    layer.model = read_model(class_name, config, depth + 1);
+    layer.model = read_model(class_name, config, {reading.keras2, reading.depth + 1});
     layer.node.name = layer.model->name;
   } else {
-    layer.node = operation ? read_keras_operation(class_name, config) : read_keras_layer(class_name, config);
+    layer.node = operation ? read_keras_operation(class_name, named_operation(description))
+                           : read_keras_layer(class_name, config);
     check_sizes(layer.node.name, layer.node.attributes);
   }
   layer.calls = read_calls(layer.node.name, operation, description.value("inbound_nodes", json::array()));
@@ -79,13 +98,14 @@ Layer read_layer(const json& description, int depth) {
   return layer;
 }
 
-std::vector<Layer> read_layers(const json& descriptions, int depth) {
+std::vector<Layer> read_layers(const json& descriptions, Reading reading) {
   if (!descriptions.is_array() || descriptions.empty() || descriptions.size() > kLayersMax)
     refuse(fmt::format("'layers' must be a list of 1 to {} layers", kLayersMax));
   std::vector<Layer> layers;
   std::map<std::string, int> count;
   for (const json& description : descriptions) {
-    layers.push_back(read_layer(description, depth));
+    layers.push_back(read_layer(description, reading));
+    layers.back().number = static_cast<int>(layers.size()) - 1;
     std::string& group = layers.back().group;
     const int before = group.empty() ? 0 : count[group]++;
     if (before > 0) group += fmt::format("_{}", before);
@@ -93,14 +113,26 @@ std::vector<Layer> read_layers(const json& descriptions, int depth) {
   return layers;
 }
 
-/// A chain, whose input may stand in its first layer's settings or in the model's.
-void wire_sequential(const json& config, Model& model) {
+/// Of the input of a chain, which may stand in its first layer's settings or in the model's; null if in neither.
+json first_shape(const json& config) {
+  const json& first = config.at("layers").at(0).at("config");
+  if (!first.is_object()) return nullptr;
+  if (first.contains("batch_input_shape")) return first.at("batch_input_shape");
+  if (config.contains("build_input_shape")) return config.at("build_input_shape");
+  if (config.at("layers").at(0).at("class_name") == "Sequential") return first_shape(first);
+  return nullptr;
+}
+
+void wire_sequential(const json& config, Reading reading, Model& model) {
   if (model.layers[0].node.op != "InputLayer") {
-    const json& first = config.at("layers").at(0).at("config");
-    json shape = first.value("batch_input_shape", config.value("build_input_shape", json()));
-    if (shape.is_null()) refuse(fmt::format("the model '{}' has no InputLayer; build it before saving", model.name));
+    const json shape = first_shape(config);
     Layer input;
-    input.node = read_keras_layer("InputLayer", {{"name", model.name + "_input"}, {"batch_shape", shape}});
+    input.node.name = model.name + "_input";
+    input.node.op = "InputLayer";
+    if (!shape.is_null())
+      input.node = read_keras_layer("InputLayer", {{"name", input.node.name}, {"batch_shape", shape}});
+    else if (reading.depth == 0)
+      refuse(fmt::format("the model '{}' has no InputLayer; build it before saving", model.name));
     input.calls.resize(1);
     model.layers.insert(model.layers.begin(), std::move(input));
   }
@@ -110,16 +142,43 @@ void wire_sequential(const json& config, Model& model) {
   model.outputs = {{model.layers.back().node.name}};
 }
 
-std::shared_ptr<const Model> read_model(const std::string& class_name, const json& config, int depth) {
-  if (depth > kNestedMax) refuse(fmt::format("models in models are too deep (limit {})", kNestedMax));
+/// Keras 2 counts the calls of a model that has inputs of its own from 1: call 0 was the making of it. Which models
+/// those are differs between its versions, but the last call is always read by somebody.
+void count_calls_from_zero(Model& model) {
+  std::map<std::string, std::vector<TensorName*>> read;
+  for (Layer& layer : model.layers) {
+    for (LayerCallArguments& call : layer.calls) {
+      for (TensorName& tensor : call.tensors) read[tensor.layer].push_back(&tensor);
+      if (call.mask) read[call.mask->layer].push_back(&*call.mask);
+    }
+  }
+  for (TensorName& output : model.outputs) read[output.layer].push_back(&output);
+  for (const Layer& layer : model.layers) {
+    const std::vector<TensorName*>& names = read[layer.node.name];
+    const bool from_one =
+        layer.model != nullptr && std::any_of(names.begin(), names.end(),
+                                              [&](const TensorName* name) { return name->call == layer.calls.size(); });
+    if (!from_one) continue;
+    for (TensorName* const name : names) {
+      if (name->call == 0) refuse(fmt::format("the calls of the model '{}' are not in order", layer.node.name));
+      --name->call;
+    }
+  }
+}
+
+std::shared_ptr<const Model> read_model(const std::string& class_name, const json& given, Reading reading) {
+  if (reading.depth > kNestedMax) refuse(fmt::format("models in models are too deep (limit {})", kNestedMax));
+  // Sequential models of early Keras 2 are nothing but the list.
+  const json config = given.is_array() ? json{{"name", "sequential"}, {"layers", given}} : given;
   auto model = std::make_shared<Model>();
   model->name = config.value("name", "model");
-  model->layers = read_layers(config.at("layers"), depth);
+  model->layers = read_layers(config.at("layers"), reading);
   if (class_name == "Sequential") {
-    wire_sequential(config, *model);
+    wire_sequential(config, reading, *model);
   } else {
     model->inputs = read_tensor_names(config.at("input_layers"));
     model->outputs = read_tensor_names(config.at("output_layers"));
+    if (reading.keras2) count_calls_from_zero(*model);
   }
   return model;
 }
@@ -185,19 +244,24 @@ class Calls {
   std::vector<Call> calls_;
 };
 
+/// What a model inside the model adds to the names and places of its layers.
+struct Surroundings {
+  std::string prefix;  // of names
+  std::string path;    // of groups
+  KerasPlace place;    // of the model itself
+};
+
 /// Writes the calls of a model and of the models in it down as nodes, inputs first.
 class Assembly {
  public:
   /// The nodes of the model's outputs. `inputs`: the nodes that stand for its input layers, if it is used as a layer;
   /// null for the whole model, whose inputs become nodes themselves.
-  std::vector<int> add(const Model& model, const std::vector<int>* inputs, const std::string& prefix,
-                       const std::string& path);
+  std::vector<int> add(const Model& model, const std::vector<int>* inputs, const Surroundings& around);
 
   KerasConfig result;
 
  private:
-  std::vector<int> place(const Calls::Call& call, const std::vector<int>& inputs, int mask, const std::string& prefix,
-                         const std::string& path);
+  std::vector<int> place(const Calls::Call& call, const std::vector<int>& inputs, int mask, const Surroundings& around);
   std::string unused_name(const std::string& wanted);
 
   std::map<std::string, int> first_nodes_;  // by group in the file: the first call of each layer
@@ -212,13 +276,17 @@ std::string Assembly::unused_name(const std::string& wanted) {
 }
 
 std::vector<int> Assembly::place(const Calls::Call& call, const std::vector<int>& inputs, int mask,
-                                 const std::string& prefix, const std::string& path) {
+                                 const Surroundings& around) {
   const Layer& layer = *call.layer;
-  const std::string group = path + "layers/" + layer.group;
-  if (layer.model != nullptr) return add(*layer.model, &inputs, prefix + layer.node.name + "_", group + "/");
+  const std::string group = around.path + "layers/" + layer.group;
+  KerasPlace place = around.place;
+  if (place.numbers.empty()) place.layer = layer.node.name;
+  place.numbers.push_back(layer.number);
+  if (layer.model != nullptr)
+    return add(*layer.model, &inputs, {around.prefix + layer.node.name + "_", group + "/", place});
   if (result.graph.nodes.size() >= kLayersMax) refuse(fmt::format("more than {} calls of layers", kLayersMax));
   Node node = layer.node;
-  node.name = unused_name(prefix + node.name);
+  node.name = unused_name(around.prefix + node.name);
   node.inputs = inputs;
   node.mask = mask;
   if (is_operation(node)) node.attributes["arguments"] = call.arguments().arguments;
@@ -230,11 +298,11 @@ std::vector<int> Assembly::place(const Calls::Call& call, const std::vector<int>
   }
   result.graph.nodes.push_back(std::move(node));
   result.groups.push_back(group);
+  result.places.push_back(std::move(place));
   return {index};
 }
 
-std::vector<int> Assembly::add(const Model& model, const std::vector<int>* inputs, const std::string& prefix,
-                               const std::string& path) {
+std::vector<int> Assembly::add(const Model& model, const std::vector<int>* inputs, const Surroundings& around) {
   if (++models_ > kLayersMax) refuse(fmt::format("the model '{}' is called too often", model.name));
   if (inputs != nullptr && inputs->size() != model.inputs.size()) {
     refuse(fmt::format("the model '{}' is called with {} inputs and has {}", model.name, inputs->size(),
@@ -259,7 +327,7 @@ std::vector<int> Assembly::add(const Model& model, const std::vector<int>* input
     for (const TensorName& tensor : arguments.tensors) tensors.push_back(node_of(name, tensor));
     const int mask = arguments.mask ? node_of(name, *arguments.mask) : -1;
     const auto input = given.find(name);
-    outputs[i] = input != given.end() ? std::vector{input->second} : place(calls[i], tensors, mask, prefix, path);
+    outputs[i] = input != given.end() ? std::vector{input->second} : place(calls[i], tensors, mask, around);
   }
   if (inputs == nullptr) {
     for (const TensorName& input : model.inputs) {
@@ -275,7 +343,7 @@ std::vector<int> Assembly::add(const Model& model, const std::vector<int>* input
 
 }  // namespace
 
-KerasConfig read_keras_config(const std::string& text) {
+KerasConfig read_keras_config(const std::string& text, const std::string& keras_version) {
   try {
     const json description = json::parse(text, [](int depth, json::parse_event_t, json&) {
       if (depth > kDepthMax) refuse(fmt::format("lists in lists are too deep (limit {})", kDepthMax));
@@ -284,10 +352,13 @@ KerasConfig read_keras_config(const std::string& text) {
     const auto class_name = description.at("class_name").get<std::string>();
     if (!is_model(class_name))
       refuse(fmt::format("a model of class '{}' is not supported (only Functional and Sequential)", class_name));
-    const auto model = read_model(class_name, description.at("config"), 0);
+    const std::string version = description.value("keras_version", keras_version);
+    if (version.starts_with("1."))
+      refuse(fmt::format("it was written by Keras {}; save it again with Keras 2", version));
+    const auto model = read_model(class_name, description.at("config"), {version.starts_with("2."), 0});
     Assembly assembly;
     assembly.result.graph.name = model->name;
-    assembly.result.graph.outputs = assembly.add(*model, nullptr, "", "");
+    assembly.result.graph.outputs = assembly.add(*model, nullptr, {});
     infer_shapes(assembly.result.graph);
     return std::move(assembly.result);
   } catch (const json::exception& error) {

@@ -24,12 +24,25 @@ constexpr int kInnerLayersMax = 4;  // layers in layers
 
 constexpr const char* kOperation = "ops.";
 
+// Keras 2 and before wrote the settings of what has a name.
+std::string read_variance_scaling(const json& config) {
+  const double scale = config.value("scale", 1.0);
+  const std::string mode = config.value("mode", "fan_in"), distribution = config.value("distribution", "normal");
+  const char* const end = distribution == "uniform" ? "uniform" : "normal";
+  if (mode == "fan_avg" && scale == 1) return fmt::format("glorot_{}", end);
+  if (mode == "fan_in" && scale == 2) return fmt::format("he_{}", end);
+  if (mode == "fan_in" && scale == 1) return fmt::format("lecun_{}", end);
+  return "variance_scaling";
+}
+
 // "he_uniform" <-> {"class_name": "HeUniform", ...}.
 std::string read_initializer(const json& value) {
   std::string name = value.is_string() ? value.get<std::string>() : value.at("class_name").get<std::string>();
   name = keras_snake_case(name);
   const std::string suffix = "_initializer";  // "OrthogonalInitializer" of older versions
   if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
+  if (name == "variance_scaling" && value.is_object() && value.contains("config"))
+    return read_variance_scaling(value.at("config"));
   return name;
 }
 
@@ -113,7 +126,7 @@ Node read_layer(const LayerKind& kind, const std::string& class_name, const json
     read_setting(node, kind, setting, found == config.end() ? setting.otherwise : *found, depth);
   }
   for (const auto& [key, value] : config.items()) {
-    const bool known = key == "name" || key == "trainable" || key == "dtype" ||
+    const bool known = key == "name" || key == "trainable" || key == "dtype" || key == "batch_input_shape" ||
                        std::any_of(kind.settings.begin(), kind.settings.end(),
                                    [&key = key](const Setting& setting) { return setting.key == key; });
     if (!known && !is_off(value))
@@ -134,8 +147,10 @@ json write_inner_layer(const json& inner) {
           {"registered_name", nullptr}};
 }
 
-json write_setting(const Setting& setting, const json& value) {
+json write_setting(const Node& node, const Setting& setting, const json& value) {
   if (value.is_null()) return value;
+  if (setting.kind == kActivation && value == "keras2_hard_sigmoid")
+    refuse(node.name, node.op, "Keras 3 has no activation like the hard_sigmoid of Keras 2; it cannot be written");
   if (setting.kind == kInitializer) return write_initializer(value.get<std::string>());
   return setting.kind == kLayer ? write_inner_layer(value) : value;
 }
@@ -175,7 +190,7 @@ json write_keras_layer(const Node& node) {
     const json value = node.attributes.value(setting.key, setting.otherwise);
     // Defaults that only newer versions of Keras know are left to them.
     if (setting.kind == kDefaultOnly && is_off(value)) continue;
-    config[setting.key] = write_setting(setting, value);
+    config[setting.key] = write_setting(node, setting, value);
   }
   if (node.op == "InputLayer") {
     config["batch_shape"] = json::array({nullptr});

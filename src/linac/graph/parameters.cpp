@@ -168,6 +168,20 @@ void initialize(const Graph& graph, uint64_t seed, uint32_t lane, Parameters& ou
   });
 }
 
+std::vector<float> statistics_momentum(const Graph& graph, const Parameters& parameters) {
+  std::vector<float> momentum(parameters.statistics.size(), 1.0F);
+  size_t next = 0;
+  for (const Node& node : graph.nodes) {
+    for (const Weight& weight : node.weights) {
+      if (weight.trainable) continue;
+      const Slot& slot = parameters.statistics_layout.slots.at(next++);
+      if (node.op != "BatchNormalization") continue;
+      std::fill_n(momentum.begin() + slot.offset, slot.size, node.attributes.value("momentum", 0.99F));
+    }
+  }
+  return momentum;
+}
+
 WeightValues to_weight_values(const Graph& graph, const Parameters& parameters) {
   WeightValues result;
   for_each_weight(graph, [&](const Weight&, const std::string& name) {

@@ -44,6 +44,10 @@ struct Parameters {
 /// the stream (seed, kInit, lane): the same on every worker.
 void initialize(const Graph& graph, uint64_t seed, uint32_t lane, Parameters& out);
 
+/// For each value of the statistics buffer, the share of it that stays at an update of the running statistics:
+/// `momentum` of a BatchNormalization layer, 1 for what is not learned from batches (Normalization).
+std::vector<float> statistics_momentum(const Graph& graph, const Parameters& parameters);
+
 /// To and from the one-buffer-a-weight form that the Keras archive uses.
 WeightValues to_weight_values(const Graph& graph, const Parameters& parameters);
 Parameters from_weight_values(const Graph& graph, const WeightValues& values);

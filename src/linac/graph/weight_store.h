@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "linac/graph/graph.h"
+#include "linac/graph/hdf5_image.h"
+#include "linac/graph/keras_config.h"
 
 namespace linac::graph {
 
@@ -21,25 +23,24 @@ struct StoredLayer {
 /// The file's bytes; the same layers give the same bytes.
 std::string write_weight_store(const std::vector<StoredLayer>& layers);
 
-/// Reads such a file. It trusts no shape in it: memory is taken for what the layer needs, and all layers together for
-/// no more than a hundred times the file's size.
+/// Reads such a file.
 class WeightStore {
  public:
   /// Copies the bytes. User error if they are not HDF5.
   explicit WeightStore(std::string_view bytes);
-  ~WeightStore();
-  WeightStore(const WeightStore&) = delete;
-  WeightStore& operator=(const WeightStore&) = delete;
+
+  /// Of every node of the model.
+  WeightValues read_all(const KerasConfig& config);
 
   /// Values of the weights of `node` from `group`, converted to float32. User error naming the layer if an array is
   /// missing or not numbers, or of another shape, or if there are others.
   std::vector<std::vector<float>> read(const std::string& group, const Node& node);
 
  private:
-  std::vector<float> read_array(const std::string& path, const Node& node, const Weight& weight);
+  std::string place_of(const std::string& group) const;
+  std::string nth_group(const std::string& parent, const std::string& name) const;
 
-  int64_t file_ = -1;  // HDF5 identifier
-  int64_t budget_bytes_;
+  Hdf5Image file_;
 };
 
 }  // namespace linac::graph

@@ -7,6 +7,7 @@ namespace linac::hdf5 {
 namespace {
 
 constexpr size_t kNamesMax = 100;
+constexpr size_t kMemoryIncrementBytes = size_t{1} << 20;  // growth of a file in memory
 
 std::mutex& library_mutex() {
   static std::mutex mutex;
@@ -21,9 +22,7 @@ herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* context) {
 herr_t add_name(hid_t group, const char* name, const H5L_info_t*, void* context) {
   auto& names = *static_cast<std::vector<std::string>*>(context);
   const Handle object(H5Oopen(group, name, H5P_DEFAULT), H5Oclose);
-  if (object && H5Iget_type(object.get()) == H5I_DATASET) {
-    names.push_back(fmt::format("{} {}", name, to_string(shape_of(object.get()))));
-  }
+  if (object && H5Iget_type(object.get()) == H5I_DATASET) names.emplace_back(name);
   return names.size() < kNamesMax ? 0 : 1;
 }
 
@@ -40,6 +39,12 @@ Handle timeless_creation() {
   return properties;
 }
 
+Handle memory_access() {
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fapl_core(access.get(), kMemoryIncrementBytes, 0);
+  return access;
+}
+
 std::string last_error() {
   std::string reason = "no reason given";
   H5Ewalk2(
@@ -51,10 +56,19 @@ std::string last_error() {
   return reason;
 }
 
-std::vector<std::string> describe_datasets(hid_t file) {
+std::vector<std::string> dataset_names(hid_t file) {
   std::vector<std::string> names;
   H5Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_name, &names);
   return names;
+}
+
+std::vector<std::string> describe_datasets(hid_t file) {
+  std::vector<std::string> described;
+  for (const std::string& name : dataset_names(file)) {
+    const Handle set(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
+    described.push_back(fmt::format("{} {}", name, set ? to_string(shape_of(set.get())) : "[?]"));
+  }
+  return described;
 }
 
 std::vector<hsize_t> shape_of(hid_t dataset) {

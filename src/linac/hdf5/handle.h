@@ -47,10 +47,15 @@ class Handle {
 /// Properties for H5Dcreate2() that leave times out: the same values are the same bytes.
 Handle timeless_creation();
 
+/// Properties for H5Fcreate() and H5Fopen() of a file that is kept in memory.
+Handle memory_access();
+
 /// The innermost reason HDF5 gives for the last failure on this thread, e.g. "truncated file: eof = 96, ...".
 std::string last_error();
 
-/// Names of the data sets in the file's root, with their shapes: "ECAL [100, 51, 51, 25]".
+/// Names of the data sets in the file's root.
+std::vector<std::string> dataset_names(hid_t file);
+/// The same with their shapes: "ECAL [100, 51, 51, 25]".
 std::vector<std::string> describe_datasets(hid_t file);
 
 std::vector<hsize_t> shape_of(hid_t dataset);

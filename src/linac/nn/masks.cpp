@@ -1,37 +1,12 @@
-#include <algorithm>
-#include <set>
+#include "linac/graph/masks.h"
 
+#include <algorithm>
+
+#include "linac/base/error.h"
 #include "linac/nn/layers/families.h"
 
 namespace linac::nn {
 namespace {
-
-/// Classes that hand on the mask of their input as it is. What is in no list drops it, as Keras does (with a warning).
-bool hands_on(const std::string& op) {
-  static const std::set<std::string> classes{"Activation",
-                                             "ReLU",
-                                             "LeakyReLU",
-                                             "PReLU",
-                                             "ELU",
-                                             "Softmax",
-                                             "Dense",
-                                             "Dropout",
-                                             "GaussianDropout",
-                                             "AlphaDropout",
-                                             "GaussianNoise",
-                                             "SpatialDropout1D",
-                                             "SpatialDropout2D",
-                                             "SpatialDropout3D",
-                                             "Rescaling",
-                                             "BatchNormalization",
-                                             "LayerNormalization",
-                                             "GroupNormalization",
-                                             "UnitNormalization",
-                                             "Normalization",
-                                             "TimeDistributed",
-                                             "MultiHeadAttention"};
-  return classes.contains(op);
-}
 
 /// A step of the sum counts if it does in one of the inputs, and all have a mask.
 at::Tensor any_of(const std::vector<at::Tensor>& masks) {
@@ -55,26 +30,43 @@ at::Tensor mask_of_concatenation(const LayerCall& call) {
   return at::any(at::cat(masks, joined_axis(call)), -1);
 }
 
-bool returns_sequences(const nlohmann::json& attributes) {
-  return attributes.value("return_sequences", false);
+/// Whether any feature of a step differs from `value`; one pass over the memory where LibTorch takes several.
+at::Tensor steps_unlike(const at::Tensor& x, float value) {
+  if (!x.device().is_cpu() || x.scalar_type() != at::kFloat) return at::any(x != value, -1);
+  const at::Tensor dense = x.detach().contiguous();
+  const auto shape = dense.sizes().slice(0, static_cast<size_t>(dense.dim() - 1));
+  const at::Tensor mask = at::empty(shape, at::kBool);
+  const float* features = dense.const_data_ptr<float>();
+  bool* const unlike = mask.mutable_data_ptr<bool>();
+  const int64_t width = dense.size(-1);
+  for (int64_t step = 0; step < mask.numel(); ++step, features += width) {
+    int differing = 0;
+    for (int64_t i = 0; i < width; ++i) differing |= static_cast<int>(features[i] != value);
+    unlike[step] = differing != 0;
+  }
+  return mask;
 }
 
 }  // namespace
 
 at::Tensor output_mask(const LayerCall& call) {
-  const std::string& op = call.node.op;
-  if (op == "Masking") return at::any(call.x() != call.node.attributes.value("mask_value", 0.0), -1);
-  if (op == "Embedding") return call.node.attributes.value("mask_zero", false) ? call.x() != 0 : at::Tensor();
-  if (op == "GRU" || op == "LSTM" || op == "SimpleRNN")
-    return returns_sequences(call.node.attributes) ? call.mask() : at::Tensor();
-  if (op == "Bidirectional")
-    return returns_sequences(call.node.attributes.at("layer").at("attributes")) ? call.mask() : at::Tensor();
-  if (op == "Concatenate") return mask_of_concatenation(call);
-  if (op == "Add" || op == "Subtract" || op == "Multiply" || op == "Average" || op == "Maximum" || op == "Minimum")
-    return any_of(call.masks);
-  // One with fewer axes than its mask has no steps any more.
-  const auto axes = static_cast<int64_t>(call.node.output.size()) + 1;
-  return hands_on(op) && call.mask().defined() && call.mask().dim() <= axes ? call.mask() : at::Tensor();
+  switch (graph::mask_rule(call.node)) {
+    case graph::MaskRule::kDrops:
+      return {};
+    case graph::MaskRule::kMakes:
+      return call.node.op == "Embedding" ? call.x() != 0
+                                         : steps_unlike(call.x(), call.node.attributes.value("mask_value", 0.0F));
+    case graph::MaskRule::kHandsOn: {
+      // One with fewer axes than its mask has no steps any more.
+      const auto axes = static_cast<int64_t>(call.node.output.size()) + 1;
+      return call.mask().defined() && call.mask().dim() <= axes ? call.mask() : at::Tensor();
+    }
+    case graph::MaskRule::kJoins:
+      return any_of(call.masks);
+    case graph::MaskRule::kConcatenates:
+      return mask_of_concatenation(call);
+  }
+  LINAC_CHECK(false);
 }
 
 }  // namespace linac::nn

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
+#include "linac/base/bootstrap.h"
 #include "linac/base/error.h"
-#include "linac/base/rng.h"
 #include "linac/physics/similarity.h"
 
 namespace linac::physics {
@@ -15,17 +14,6 @@ namespace {
 int bin_of(const std::vector<double>& edges, double value) {
   const auto above = std::upper_bound(edges.begin() + 1, edges.end() - 1, value);
   return static_cast<int>(above - edges.begin()) - 1;
-}
-
-uint8_t poisson_of_one(double uniform) {
-  double probability = 1 / std::numbers::e, sum = probability;
-  uint8_t n = 0;
-  while (uniform >= sum && n < 12) {
-    ++n;
-    probability /= n;
-    sum += probability;
-  }
-  return n;
 }
 
 // How far a shower is from the wanted one: relative in energy, in rad.
@@ -109,12 +97,7 @@ size_t Sample::cell_of(double energy, double angle) const {
 void Sample::add_weights(uint64_t event) {
   const auto draws = static_cast<size_t>(options_.bootstraps + options_.halves);
   std::vector<float> uniform(draws);
-  fill_uniform({.seed = options_.seed,
-                .stream = Stream::kBootstrap,
-                .lane = options_.lane,
-                .epoch = static_cast<uint32_t>(event >> 32),
-                .step = static_cast<uint32_t>(event)},
-               uniform);
+  fill_event_uniform(options_.seed, options_.lane, event, uniform);
   weights_.push_back(1);
   for (int i = 0; i < options_.bootstraps; ++i) weights_.push_back(poisson_of_one(uniform[static_cast<size_t>(i)]));
   for (int i = options_.bootstraps; i < static_cast<int>(draws); ++i) {

@@ -1,6 +1,7 @@
 #include "linac/plot/losses.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -9,9 +10,11 @@
 namespace linac::plot {
 namespace {
 
-constexpr double kWidth = 980, kHeight = 400, kTop = 46, kMargin = 14;
+constexpr double kWidth = 980, kRowHeight = 354, kTop = 46, kMargin = 14;
+constexpr size_t kChartsInRow = 2;
 constexpr double kLogFromRatio = 30;
-constexpr Colour kRealColour{0.17, 0.39, 0.68}, kFakeColour{0.89, 0.34, 0.20}, kGeneratorColour{0.16, 0.56, 0.42};
+constexpr std::array<Colour, 4> kColours{
+    {{0.17, 0.39, 0.68}, {0.89, 0.34, 0.20}, {0.16, 0.56, 0.42}, {0.55, 0.34, 0.62}}};
 
 // Empty ones are left out, so that no legend names what is not there.
 void add_series(std::vector<Series>& series, const std::string& label, Colour colour, SeriesStyle style,
@@ -20,7 +23,7 @@ void add_series(std::vector<Series>& series, const std::string& label, Colour co
     series.push_back({.label = label, .colour = colour, .style = style, .points = points_from(1, values)});
 }
 
-LineChart chart_of(std::string title, std::vector<Series> series) {
+LineChart chart_of(const LossChart& chart, std::vector<Series> series) {
   std::vector<double> values;
   double epochs = 1, low = std::numeric_limits<double>::infinity(), high = 0;
   for (const Series& one : series) {
@@ -33,39 +36,42 @@ LineChart chart_of(std::string title, std::vector<Series> series) {
     }
   }
   const bool wide = low > 0 && high / low > kLogFromRatio;
-  return {.title = std::move(title),
+  return {.title = chart.title,
           .x = {.low = epochs > 1 ? 1 : 0.5,
                 .high = epochs > 1 ? epochs : 1.5,
                 .label = "epoch",
                 .tick_values = TickValues::kWhole},
-          .y = axis_around(values, wide ? Scale::kLog : Scale::kLinear, "loss"),
+          .y = axis_around(values, wide ? Scale::kLog : Scale::kLinear, chart.axis),
           .series = std::move(series)};
 }
 
 }  // namespace
 
-Picture draw_losses(const std::string& title, const LossHistory& train, const LossHistory& test) {
-  std::vector<Series> discriminator, generator;
-  add_series(discriminator, "real", kRealColour, SeriesStyle::kLine, train.d_real);
-  add_series(discriminator, "generated", kFakeColour, SeriesStyle::kLine, train.d_fake);
-  add_series(discriminator, "real, test", kRealColour, SeriesStyle::kDashed, test.d_real);
-  add_series(discriminator, "generated, test", kFakeColour, SeriesStyle::kDashed, test.d_fake);
-  add_series(generator, "training", kGeneratorColour, SeriesStyle::kLine, train.g);
-  add_series(generator, "test", kGeneratorColour, SeriesStyle::kDashed, test.g);
-
-  Figure figure(kWidth, kHeight);
+Picture draw_losses(const std::string& title, const std::vector<LossChart>& charts) {
+  const size_t rows = (charts.size() + kChartsInRow - 1) / kChartsInRow;
+  Figure figure(kWidth, kTop + static_cast<double>(rows) * kRowHeight);
   figure.text({kMargin + 46, 24}, title, {.size = 14, .weight = Weight::kBold});
   const double half = (kWidth - 2 * kMargin) / 2;
-  draw_line_chart(figure, {kMargin, kTop, half - 8, kHeight - kTop - 8},
-                  chart_of("discriminator", std::move(discriminator)), Legend::kBesideTitle);
-  draw_line_chart(figure, {kMargin + half + 8, kTop, half - 8, kHeight - kTop - 8},
-                  chart_of("generator", std::move(generator)), Legend::kBesideTitle);
+  size_t colour = 0;
+  for (size_t i = 0; i < charts.size(); ++i) {
+    std::vector<Series> series;
+    for (const LossLine& line : charts[i].lines) {
+      const Colour shade = kColours[colour++ % kColours.size()];
+      const bool alone = line.label.empty();
+      add_series(series, alone ? "training" : line.label, shade, SeriesStyle::kLine, line.train);
+      add_series(series, alone ? "test" : line.label + ", test", shade, SeriesStyle::kDashed, line.test);
+    }
+    const double x = kMargin + (i % kChartsInRow == 0 ? 0 : half + 8);
+    const double y = kTop + static_cast<double>(i / kChartsInRow) * kRowHeight;
+    draw_line_chart(figure, {x, y, half - 8, kRowHeight - 8}, chart_of(charts[i], std::move(series)),
+                    Legend::kBesideTitle);
+  }
   return figure.picture();
 }
 
-Picture write_loss_png(const std::filesystem::path& path, const std::string& title, const LossHistory& train,
-                       const LossHistory& test) {
-  Picture picture = draw_losses(title, train, test);
+Picture write_loss_png(const std::filesystem::path& path, const std::string& title,
+                       const std::vector<LossChart>& charts) {
+  Picture picture = draw_losses(title, charts);
   write_picture(path, picture);
   return picture;
 }

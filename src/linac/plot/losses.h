@@ -1,5 +1,5 @@
 #pragma once
-// How the losses went, epoch by epoch. Thread-safe.
+// How losses and metrics went, epoch by epoch. Thread-safe.
 
 #include <filesystem>
 #include <string>
@@ -9,17 +9,24 @@
 
 namespace linac::plot {
 
-/// One value an epoch, from the first; NaN where there is none. May be empty.
-struct LossHistory {
-  std::vector<double> d_real, d_fake, g;  // discriminator on real and on generated showers, generator
+/// One value an epoch, from the first; NaN where there is none. Either may be empty.
+struct LossLine {
+  std::string label;  // empty if it is the only one of its chart
+  std::vector<double> train, test;
 };
 
-/// Two charts side by side: the discriminator's losses and the generator's; whole lines in training, dashed in tests.
-/// Logarithmic where the values span more than a power of ten and a half.
-Picture draw_losses(const std::string& title, const LossHistory& train, const LossHistory& test);
+struct LossChart {
+  std::string title;          // "generator", "accuracy"
+  std::string axis = "loss";  // what its values are; may be empty
+  std::vector<LossLine> lines;
+};
+
+/// The charts side by side, two in a row; whole lines in training, dashed in tests. Logarithmic where the values span
+/// more than a power of ten and a half.
+Picture draw_losses(const std::string& title, const std::vector<LossChart>& charts);
 
 /// The same, written to a file too (environment error if that fails).
-Picture write_loss_png(const std::filesystem::path& path, const std::string& title, const LossHistory& train,
-                       const LossHistory& test);
+Picture write_loss_png(const std::filesystem::path& path, const std::string& title,
+                       const std::vector<LossChart>& charts);
 
 }  // namespace linac::plot

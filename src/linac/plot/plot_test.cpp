@@ -9,9 +9,11 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/test_folder.h"
+#include "linac/plot/categories.h"
 #include "linac/plot/colour_scale.h"
 #include "linac/plot/line_chart.h"
 #include "linac/plot/losses.h"
+#include "linac/plot/number_matrix.h"
 #include "linac/plot/projections.h"
 #include "linac/plot/ratio_chart.h"
 
@@ -283,8 +285,11 @@ TEST(Projections, CollapsedAndBrokenShowersCanBeDrawn) {
 TEST(Losses, WritesWhatItReturns) {
   const TestFolder folder;
   const auto path = folder / "losses.png";
-  const LossHistory train{.d_real = {9, 8, 7}, .d_fake = {9, std::nan(""), 6}, .g = {900, 20, 11}};
-  const Picture picture = write_loss_png(path, "run", train, {});
+  const std::vector<LossChart> charts{
+      {.title = "discriminator", .lines = {{"real", {9, 8, 7}, {9.5, 9, 8}}, {"generated", {9, std::nan(""), 6}, {}}}},
+      {.title = "generator", .lines = {{"", {900, 20, 11}, {}}}},
+      {.title = "accuracy", .axis = "", .lines = {{"", {0.5, 0.7, 0.8}, {0.5, 0.6, 0.7}}}}};
+  const Picture picture = write_loss_png(path, "run", charts);
   EXPECT_EQ(read_file(path), picture.png);
   EXPECT_TRUE(picture.png.starts_with("\x89PNG"));
   const Pixels pixels(picture);
@@ -292,12 +297,48 @@ TEST(Losses, WritesWhatItReturns) {
 }
 
 TEST(Losses, NothingYet) {
-  const Pixels pixels(draw_losses("run", {}, {}));
+  const Pixels pixels(draw_losses("run", {{.title = "loss", .lines = {}}}));
   EXPECT_GT(pixels.count(0xFFFFFF), pixels.width() * pixels.height() / 2);
 }
 
 TEST(Losses, AFolderThatIsNotThere) {
-  EXPECT_THROW(write_loss_png("/proc/nowhere/losses.png", "run", {}, {}), Error);
+  EXPECT_THROW(write_loss_png("/proc/nowhere/losses.png", "run", {}), Error);
+}
+
+TEST(ShareColour, GrowsDarker) {
+  double before = 2;
+  for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+    const Colour colour = share_colour(share);
+    EXPECT_LT(colour.green, before);
+    before = colour.green;
+  }
+  EXPECT_EQ(share_colour(-1).red, share_colour(0).red);
+}
+
+TEST(NumberMatrix, ColoursItsCells) {
+  Figure figure(400, 300);
+  draw_number_matrix(figure, {0, 0, 400, 300},
+                     {.size = 2,
+                      .names = {"signal", "a name that is far too long for the room beside a cell"},
+                      .row_label = "true",
+                      .column_label = "decided",
+                      .shares = {1, 0, std::nan(""), 0.5},
+                      .notes = {"7", "0", "", "3"}});
+  const Pixels pixels(figure.picture());
+  EXPECT_GT(pixels.count(0x084073), 50'000) << "deep blue";
+  EXPECT_GT(pixels.count(0x6BA8D1), 50'000);
+}
+
+TEST(Key, StaysInItsCornerAndCountsTheRest) {
+  Figure figure(400, 300);
+  std::vector<KeyEntry> entries;
+  for (size_t i = 0; i < 30; ++i)
+    entries.push_back({.text = "class", .stroke = {.colour = category_colour(i), .width = 4}});
+  draw_key(figure, {200, 100, 180, 180}, Corner::kBottomRight, entries, 3);
+  const Pixels pixels(figure.picture());
+  EXPECT_GT(pixels.count(0x0073B3), 100) << "the first three";
+  EXPECT_EQ(pixels.count(0xCC78A6), 0) << "not the fourth";
+  for (int y = 0; y < 200; ++y) ASSERT_EQ(pixels.at(300, y), 0xFFFFFFU);
 }
 
 }  // namespace

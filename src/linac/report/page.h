@@ -1,5 +1,5 @@
 #pragma once
-// The parts of the report's page, each a piece of HTML with every text escaped. Pure, thread-safe.
+// The parts of the page on showers, each a piece of HTML with every text escaped. Pure, thread-safe.
 
 #include <string>
 #include <vector>
@@ -8,9 +8,6 @@
 #include "linac/report/shower_report.h"
 
 namespace linac::report {
-
-/// The style sheet: light and dark, wide and narrow, on paper.
-std::string page_style();
 
 /// PASSED or FAILED and by how much, or that there was no gate.
 std::string verdict_part(const ShowerReport& report, const Ledger& ledger);
@@ -24,11 +21,7 @@ std::string distance_table(const ShowerReport& report, const Ledger& ledger);
 /// All figures in bins, folded up.
 std::string bins_part(const ShowerReport& report, const Ledger& ledger);
 
-/// The pictures with their captions.
-std::string pictures_part(const ShowerReport& report, const std::vector<NamedPicture>& pictures);
-
-/// Files, dates, versions; and how to read the page.
-std::string facts_part(const ShowerReport& report);
+/// How to read the page.
 std::string reading_part(const ShowerReport& report);
 
 }  // namespace linac::report

@@ -1,4 +1,4 @@
-#include "linac/report/page.h"
+#include "linac/report/page_frame.h"
 
 namespace linac::report {
 

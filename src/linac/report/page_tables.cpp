@@ -7,6 +7,7 @@
 #include "linac/report/html.h"
 #include "linac/report/numbers.h"
 #include "linac/report/page.h"
+#include "linac/report/page_frame.h"
 
 namespace linac::report {
 namespace {
@@ -15,10 +16,6 @@ constexpr std::array<const char*, 4> kDistances{"ks", "wasserstein", "separation
 constexpr std::array<const char*, 4> kDistanceHeads{
     "KS", "<span class=\"long\">Wasserstein-1</span><span class=\"short\">W1</span>",
     "<span class=\"long\">separation</span><span class=\"short\">sep.</span>", "χ²/ndf"};
-
-std::string cell(const std::string& label, const std::string& content, const std::string& more = "") {
-  return element("td", fmt::format("data-label=\"{}\"{}{}", escape(label), more.empty() ? "" : " ", more), content);
-}
 
 // "✓ 0.41 of limit", "✗ 3.2 × limit".
 std::string verdict_text(const physics::Verdict& verdict) {
@@ -41,8 +38,10 @@ std::string floors_text(const physics::Figure& figure) {
 std::string verdict_cells(const ShowerReport& report, const Ledger& ledger, const physics::Figure& figure) {
   if (!report.gated) return {};
   const physics::Verdict* verdict = ledger.verdict(figure);
-  if (verdict == nullptr) return cell("limit", "–", "class=\"n none\"") + cell("verdict", "–", "class=\"none\"");
-  return cell("limit", short_number(verdict->allowed), "class=\"n\"") + cell("verdict", verdict_text(*verdict));
+  if (verdict == nullptr)
+    return table_cell("limit", "–", "class=\"n none\"") + table_cell("verdict", "–", "class=\"none\"");
+  return table_cell("limit", short_number(verdict->allowed), "class=\"n\"") +
+         table_cell("verdict", verdict_text(*verdict));
 }
 
 std::string worst_bin_text(const ShowerReport& report, const Ledger& ledger, const std::string& name) {
@@ -55,21 +54,13 @@ std::string worst_bin_text(const ShowerReport& report, const Ledger& ledger, con
 }
 
 std::string main_row(const ShowerReport& report, const Ledger& ledger, const physics::Figure& figure) {
-  const std::string name =
-      element("span", "class=\"title\"", escape(figure.title)) + element("code", "", escape(figure.name));
   return element("tr", "",
-                 element("th", "scope=\"row\"", name) +
-                     cell("sample", with_uncertainty(figure.value, figure.uncertainty), "class=\"n\"") +
-                     cell("floor", floor_text(figure), "class=\"n\"") +
-                     cell("sample / floor", floors_text(figure), "class=\"n\"") +
+                 row_head(figure.title, figure.name) +
+                     table_cell("sample", with_uncertainty(figure.value, figure.uncertainty), "class=\"n\"") +
+                     table_cell("floor", floor_text(figure), "class=\"n\"") +
+                     table_cell("sample / floor", floors_text(figure), "class=\"n\"") +
                      verdict_cells(report, ledger, figure) +
-                     cell("worst bin", worst_bin_text(report, ledger, figure.name), "class=\"worst\""));
-}
-
-std::string heads(const std::vector<std::string>& names) {
-  std::string row;
-  for (const std::string& name : names) row += element("th", "scope=\"col\"", name);
-  return element("thead", "", element("tr", "", row));
+                     table_cell("worst bin", worst_bin_text(report, ledger, figure.name), "class=\"worst\""));
 }
 
 // Five shades, from one and a half floors on.
@@ -101,9 +92,9 @@ std::string distance_cell(const Ledger& ledger, const std::string& distance, con
 std::string bin_row(const ShowerReport& report, const Ledger& ledger, const physics::Figure& figure) {
   return element("tr", "",
                  element("th", "scope=\"row\"", element("code", "", escape(figure.name))) +
-                     cell("sample", with_uncertainty(figure.value, figure.uncertainty), "class=\"n\"") +
-                     cell("floor", floor_text(figure), "class=\"n\"") +
-                     cell("sample / floor", floors_text(figure), "class=\"n\"") +
+                     table_cell("sample", with_uncertainty(figure.value, figure.uncertainty), "class=\"n\"") +
+                     table_cell("floor", floor_text(figure), "class=\"n\"") +
+                     table_cell("sample / floor", floors_text(figure), "class=\"n\"") +
                      verdict_cells(report, ledger, figure));
 }
 
@@ -118,7 +109,7 @@ std::string main_table(const ShowerReport& report, const Ledger& ledger) {
   std::vector<std::string> names{"figure", escape(report.sample_name), "floor", "sample / floor"};
   if (report.gated) names.insert(names.end(), {"limit", "verdict"});
   names.emplace_back("worst bin");
-  return element("table", "class=\"figures\"", heads(names) + element("tbody", "", rows));
+  return element("table", "class=\"figures\"", table_heads(names) + element("tbody", "", rows));
 }
 
 std::string distance_table(const ShowerReport& report, const Ledger& ledger) {
@@ -131,9 +122,7 @@ std::string distance_table(const ShowerReport& report, const Ledger& ledger) {
       row += distance_cell(ledger, distance, info.name);
     }
     if (!any) continue;
-    const std::string name =
-        element("span", "class=\"title\"", escape(info.title)) + element("code", "", escape(info.name));
-    rows += element("tr", "", element("th", "scope=\"row\"", name) + row);
+    rows += element("tr", "", row_head(info.title, info.name) + row);
   }
   if (rows.empty()) return {};
   std::vector<std::string> names{"observable"};
@@ -145,7 +134,7 @@ std::string distance_table(const ShowerReport& report, const Ledger& ledger) {
                   element("span", "class=\"h4\"", "5") + element("span", "class=\"h5\"", "10 floors") +
                   (report.gated && !report.passed() ? " ✗ over its limit, ✗2 over it in two bins" : ""));
   return element("h2", "", "Observable by observable") +
-         element("table", "class=\"distances\"", heads(names) + element("tbody", "", rows)) + key;
+         element("table", "class=\"distances\"", table_heads(names) + element("tbody", "", rows)) + key;
 }
 
 std::string bins_part(const ShowerReport& report, const Ledger& ledger) {
@@ -176,7 +165,7 @@ std::string bins_part(const ShowerReport& report, const Ledger& ledger) {
   if (report.gated) names.insert(names.end(), {"limit", "verdict"});
   return element("details", "",
                  element("summary", "", fmt::format("All {} figures in bins of energy and angle", figures)) +
-                     element("table", "class=\"figures bins\"", heads(names) + bodies));
+                     element("table", "class=\"figures bins\"", table_heads(names) + bodies));
 }
 
 }  // namespace linac::report

@@ -6,6 +6,7 @@
 #include "linac/report/html.h"
 #include "linac/report/numbers.h"
 #include "linac/report/page.h"
+#include "linac/report/page_frame.h"
 
 namespace linac::report {
 namespace {
@@ -94,12 +95,9 @@ std::string verdict_part(const ShowerReport& report, const Ledger&) {
     kind = "failed";
     lines = report.verdicts.empty() ? element("p", "", "There was nothing to judge.") : failures(report);
   }
-  std::string remarks;
-  for (const std::string& remark : report.remarks) remarks += element("li", "", escape(remark));
-  if (!remarks.empty()) remarks = element("ul", "class=\"remarks\"", remarks);
   return element("section", fmt::format("class=\"verdict {}\"", kind),
                  element("p", "class=\"word\"", word) + lines + judged_by(report)) +
-         remarks;
+         remarks_part(report.remarks);
 }
 
 }  // namespace linac::report

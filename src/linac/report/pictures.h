@@ -1,15 +1,12 @@
 #pragma once
-// The pictures of a report, one kind a file. Narrow ones are 440 wide and wide ones 900, so that a page shows two
-// narrow ones or a wide one in a row with letters of the same size. Samples may be empty of energy, not of events.
-// Pure, thread-safe.
+// The pictures of a report on showers, one kind a file. Samples may be empty of energy, not of events. Pure,
+// thread-safe.
 
 #include <vector>
 
 #include "linac/report/shower_report.h"
 
 namespace linac::report {
-
-constexpr double kNarrow = 440, kNarrowHeight = 372, kWide = 900;
 
 /// Mean projections, reference above sample.
 NamedPicture average_picture(const ShowerReport& report);

@@ -9,7 +9,7 @@
 
 #include "linac/physics/gate.h"
 #include "linac/physics/sample.h"
-#include "linac/plot/figure.h"
+#include "linac/report/named_picture.h"
 
 namespace linac::report {
 
@@ -29,13 +29,6 @@ struct ShowerReport {
 
   /// Whether no verdict failed. A gate that judged nothing has not passed.
   bool passed() const;
-};
-
-/// A picture of the report: PNG under `name`, shown below `title`.
-struct NamedPicture {
-  std::string name;  // "longitudinal"
-  std::string title, caption;
-  plot::Picture picture;
 };
 
 /// What the samples can show, in the order of the page: nothing without events in both, no single showers where the

@@ -3,7 +3,7 @@
 #include "linac/base/error.h"
 #include "linac/report/html.h"
 #include "linac/report/page.h"
-#include "linac/report/pictures.h"
+#include "linac/report/page_frame.h"
 
 namespace linac::report {
 namespace {
@@ -20,28 +20,6 @@ constexpr const char* kReading =
 
 }  // namespace
 
-std::string pictures_part(const ShowerReport& report, const std::vector<NamedPicture>& pictures) {
-  std::string figures;
-  for (const NamedPicture& one : pictures) {
-    const int64_t width = one.picture.width / 2, height = one.picture.height / 2;
-    const std::string about = fmt::format("{}: {} and {}", one.title, report.reference_name, report.sample_name);
-    const std::string image = fmt::format("<img src=\"{}\" width=\"{}\" height=\"{}\" alt=\"{}\">",
-                                          data_uri(one.picture.png), width, height, escape(about));
-    figures += element("figure", width > kNarrow ? "class=\"wide\"" : "",
-                       element("div", "class=\"sheet\"", image) +
-                           element("figcaption", "", element("b", "", escape(one.title)) + escape(one.caption)));
-  }
-  return figures.empty() ? "" : element("h2", "", "Pictures") + element("div", "class=\"pictures\"", figures);
-}
-
-std::string facts_part(const ShowerReport& report) {
-  std::string list;
-  for (const auto& [name, value] : report.facts) {
-    list += element("div", "", element("dt", "", escape(name)) + element("dd", "", escape(value)));
-  }
-  return list.empty() ? "" : element("h2", "", "Facts") + element("dl", "", list);
-}
-
 std::string reading_part(const ShowerReport& report) {
   return element("h2", "", "How to read this") +
          element("p", "class=\"reading\"",
@@ -53,15 +31,11 @@ std::string reading_part(const ShowerReport& report) {
 std::string to_html(const ShowerReport& report, const std::vector<NamedPicture>& pictures) {
   LINAC_CHECK(report.reference != nullptr && report.sample != nullptr);
   const Ledger ledger(report);
-  const std::string title = escape(report.title);
-  const std::string head = "<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n" +
-                           element("title", "", title) + element("style", "", page_style());
-  const std::string main = element("h1", "", title) + verdict_part(report, ledger) +
-                           element("h2", "", "Figures over all showers") + main_table(report, ledger) +
-                           distance_table(report, ledger) + bins_part(report, ledger) +
-                           pictures_part(report, pictures) + facts_part(report) + reading_part(report);
-  return "<!DOCTYPE html>\n" +
-         element("html", "lang=\"en\"", element("head", "", head) + element("body", "", element("main", "", main)));
+  const std::string about = fmt::format("{} and {}", report.reference_name, report.sample_name);
+  return whole_page(report.title, verdict_part(report, ledger) + element("h2", "", "Figures over all showers") +
+                                      main_table(report, ledger) + distance_table(report, ledger) +
+                                      bins_part(report, ledger) + pictures_part(about, pictures) +
+                                      facts_part(report.facts) + reading_part(report));
 }
 
 }  // namespace linac::report

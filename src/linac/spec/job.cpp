@@ -26,12 +26,95 @@ void need_one_of(const std::string& value, const std::vector<std::string>& known
                    near ? fmt::format("; did you mean {}?", *near) : ""));
 }
 
+void validate_optimizer(const Optimizer& optimizer, const std::string& where) {
+  need_one_of(optimizer.name, {"sgd", "rmsprop", "adam", "adamw", "adamax", "nadam", "adagrad", "adadelta", "lion"},
+              where, "train.optimizer.name");
+  need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");
+  for (const double decay : {optimizer.rho, optimizer.beta_1, optimizer.beta_2, optimizer.momentum}) {
+    need(decay >= 0 && decay < 1, where, "train.optimizer: momentum, rho, beta_1 and beta_2 must be in [0, 1)");
+  }
+  need(optimizer.epsilon > 0, where, "train.optimizer.epsilon must be positive");
+  need(optimizer.initial_accumulator_value >= 0 && optimizer.weight_decay >= 0, where,
+       "train.optimizer: initial_accumulator_value and weight_decay must not be negative");
+  need(optimizer.global_clipnorm >= 0 && optimizer.clipvalue >= 0, where,
+       "train.optimizer: clipping limits must not be negative");
+}
+
+void validate_schedule(const Schedule& schedule, const std::string& where) {
+  need_one_of(schedule.scale_with_replicas, {"none", "linear", "sqrt"}, where, "train.schedule.scale_with_replicas");
+  need(schedule.warmup_epochs >= 0, where, "train.schedule.warmup_epochs must not be negative");
+  for (const LearningRateDrop& drop : schedule.drops) {
+    need(drop.epoch >= 0 && drop.factor > 0, where,
+         "train.schedule.drops: epoch must not be negative, factor must be positive");
+  }
+  need_one_of(schedule.decay, {"none", "cosine", "exponential"}, where, "train.schedule.decay");
+  need(schedule.decay_epochs >= 0, where, "train.schedule.decay_epochs must not be negative");
+  need(schedule.decay_factor_min >= 0 && schedule.decay_factor_min <= 1, where,
+       "train.schedule.decay_factor_min must be in [0, 1]");
+  need(schedule.decay != "exponential" || schedule.decay_factor_min > 0, where,
+       "train.schedule.decay = exponential wants a train.schedule.decay_factor_min above 0");
+  const Plateau& plateau = schedule.plateau;
+  need(plateau.patience >= 0 && plateau.min_delta >= 0, where,
+       "train.schedule.plateau: patience and min_delta must not be negative");
+  need(plateau.factor > 0 && plateau.factor < 1 && plateau.factor_min >= 0 && plateau.factor_min <= 1, where,
+       "train.schedule.plateau: factor must be between 0 and 1, factor_min in [0, 1]");
+}
+
+void validate_fit(const Job& job, const std::string& where) {
+  const Fit& fit = job.train.fit;
+  need(fit.label_smoothing >= 0 && fit.label_smoothing < 1, where, "train.fit.label_smoothing must be in [0, 1)");
+  for (const double weight : fit.loss_weights) need(weight >= 0, where, "train.fit.loss_weights must not be negative");
+  for (const double weight : fit.class_weight) need(weight >= 0, where, "train.fit.class_weight must not be negative");
+  need(!job.data.targets.empty(), where,
+       "data.targets names no column: say what the outputs should be, e.g. targets: [{column: label}]");
+  for (const auto* columns : {&job.data.inputs, &job.data.targets}) {
+    for (const DataColumn& column : *columns) {
+      need_one_of(column.scaling, {"none", "standard", "min_max"}, where, "data: scaling of column " + column.column);
+      need(column.scaling == "none" || !job.data.scaling.empty(), where,
+           fmt::format("column {} wants {} scaling; name the JSON file of its constants as data.scaling", column.column,
+                       column.scaling));
+    }
+  }
+  if (job.model.kind == "keras" || job.model.kind == "torchscript") {
+    need(!job.model.file.empty(), where,
+         fmt::format("model.kind = {} wants the file of the model: set model.file", job.model.kind));
+  }
+  for (const DataColumn& input : job.data.inputs) {
+    need(job.model.kind != "torchscript" || (!input.name.empty() && !input.shape.empty()), where,
+         "model.kind = torchscript wants name and shape of each of data.inputs, e.g. {name: x, shape: [14]}");
+    need(job.model.kind == "torchscript" || input.shape.empty(), where,
+         fmt::format("data.inputs: only torchscript models need a shape; leave that of {} out", input.name));
+  }
+  need(job.model.kind != "torchscript" || job.train.device == "cpu", where,
+       "model.kind = torchscript runs on train.device = cpu");
+  if (job.model.kind == "inclusive_classifier") {
+    need_one_of(job.model.variant, {"gru", "lstm", "hlf", "particles", "transformer"}, where, "model.variant");
+    need(job.model.particles >= 1 && job.model.particles <= 65536, where, "model.particles must be 1 to 65536");
+  }
+  need(job.train.batch % job.train.accumulate == 0, where,
+       fmt::format("train.batch = {} cannot be cut into train.accumulate = {} equal slices", job.train.batch,
+                   job.train.accumulate));
+}
+
+void validate_gan(const Job& job, const std::string& where) {
+  need(job.model.latent >= 3, where, "model.latent must be at least 3 (energy, angle, noise)");
+  need(job.model.power > 0 && job.model.power <= 1, where, "model.power must be in (0, 1]");
+  need(job.data.scale > 0, where, "data.scale must be positive");
+  need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
+  need(job.train.accumulate == 1, where, "train.accumulate is not there for the 3dgan: lower train.batch");
+  need(job.checkpoint.best_by == "loss" || (job.validate.every_epochs == 1 && !job.data.test.empty()), where,
+       fmt::format(
+           "checkpoint.best_by = {} wants that figure of every epoch: set validate.every_epochs=1 and give data.test",
+           job.checkpoint.best_by));
+}
+
 void validate_train(const Train& train, const std::string& where) {
   need(train.epochs > 0, where, "train.epochs must be at least 1");
   need(train.max_steps >= 0, where, "train.max_steps must not be negative");
   need(train.steps_per_epoch >= 0, where, "train.steps_per_epoch must not be negative");
   need(train.replicas > 0 && train.replicas <= 4096, where, "train.replicas must be 1 to 4096");
   need(train.batch > 0, where, "train.batch must be at least 1");
+  need(train.accumulate > 0, where, "train.accumulate must be at least 1");
   need(train.threads > 0, where, "train.threads must be at least 1");
   need(train.flip >= 0 && train.flip < 0.5, where, "train.flip must be in [0, 0.5)");
   need_one_of(train.precision, {"fp32", "bf16"}, where, "train.precision");
@@ -42,45 +125,29 @@ void validate_train(const Train& train, const std::string& where) {
   need(
       train.precision == "fp32" || train.device == "cpu", where,
       "train.precision = bf16 is not there for train.device = cuda: set train.precision = fp32, or train.device = cpu");
-  const Optimizer& optimizer = train.optimizer;
-  need_one_of(optimizer.name, {"rmsprop", "adam"}, where, "train.optimizer.name");
-  need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");
-  for (const double decay : {optimizer.rho, optimizer.beta_1, optimizer.beta_2}) {
-    need(decay >= 0 && decay < 1, where, "train.optimizer: rho, beta_1 and beta_2 must be in [0, 1)");
-  }
-  need(optimizer.epsilon > 0, where, "train.optimizer.epsilon must be positive");
-  need(optimizer.global_clipnorm >= 0 && optimizer.clipvalue >= 0, where,
-       "train.optimizer: clipping limits must not be negative");
-  need_one_of(train.schedule.scale_with_replicas, {"none", "linear", "sqrt"}, where,
-              "train.schedule.scale_with_replicas");
-  need(train.schedule.warmup_epochs >= 0, where, "train.schedule.warmup_epochs must not be negative");
-  for (const LearningRateDrop& drop : train.schedule.drops) {
-    need(drop.epoch >= 0 && drop.factor > 0, where,
-         "train.schedule.drops: epoch must not be negative, factor must be positive");
-  }
+  validate_optimizer(train.optimizer, where);
+  validate_schedule(train.schedule, where);
+  need(train.early_stopping.patience >= 0 && train.early_stopping.min_delta >= 0, where,
+       "train.early_stopping: patience and min_delta must not be negative");
   need_one_of(train.collapse.action, {"stop", "rollback"}, where, "train.collapse.action");
   need(train.collapse.rollbacks >= 0 && train.collapse.lr_factor > 0, where,
        "train.collapse: rollbacks and lr_factor must be positive");
 }
 
 void validate(const Job& job, const std::string& where) {
-  need_one_of(job.model.kind, {"3dgan"}, where, "model.kind");
-  need(job.model.latent >= 3, where, "model.latent must be at least 3 (energy, angle, noise)");
-  need(job.model.power > 0 && job.model.power <= 1, where, "model.power must be in (0, 1]");
+  need_one_of(job.model.kind, {"3dgan", "inclusive_classifier", "keras", "torchscript"}, where, "model.kind");
   need(!job.data.train.empty(), where, "data.train names no file; give files, globs or URLs");
-  need(job.data.scale > 0, where, "data.scale must be positive");
-  need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
   need(job.data.prefetch >= 1 && job.data.prefetch <= 64, where, "data.prefetch must be 1 to 64");
   validate_train(job.train, where);
+  if (job.model.kind == "3dgan")
+    validate_gan(job, where);
+  else
+    validate_fit(job, where);
   need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");
   need(job.checkpoint.every_epochs >= 0 && job.checkpoint.every_steps >= 0 && job.checkpoint.every_minutes >= 0, where,
        "checkpoint.every_* must not be negative");
   need(job.validate.every_epochs >= 0, where, "validate.every_epochs must not be negative");
   need(job.validate.events >= 1, where, "validate.events must be at least 1");
-  need(job.checkpoint.best_by == "loss" || (job.validate.every_epochs == 1 && !job.data.test.empty()), where,
-       fmt::format(
-           "checkpoint.best_by = {} wants that figure of every epoch: set validate.every_epochs=1 and give data.test",
-           job.checkpoint.best_by));
   need(job.workers >= 1, where, "workers must be at least 1");
   need(job.workers <= job.train.replicas, where,
        fmt::format("workers = {} is more than train.replicas = {}: a worker carries at least one replica; lower "

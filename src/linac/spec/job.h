@@ -12,14 +12,20 @@ namespace linac::spec {
 
 struct Model {
   std::string kind = "3dgan";
+  std::string file;
+  std::string variant = "gru";
+  int64_t particles = 801;
   int64_t latent = 256;
   double power = 0.85;
 
   template <class V>
   void fields(V& v) {
-    v("kind", kind, "which model: 3dgan");
-    v("latent", latent, "length of the generator's input: energy, angle and latent - 2 random numbers");
-    v("power", power, "cells are raised to this power before training, which narrows their range");
+    v("kind", kind, "which model: 3dgan, inclusive_classifier, or keras: any Keras model of a file");
+    v("file", file, "keras: the file of the model; the training starts from its weights");
+    v("variant", variant, "inclusive_classifier: gru, lstm, hlf, particles or transformer");
+    v("particles", particles, "inclusive_classifier: longest list of particles, shorter ones are padded");
+    v("latent", latent, "3dgan: length of the generator's input: energy, angle and latent - 2 random numbers");
+    v("power", power, "3dgan: cells are raised to this power before training, which narrows their range");
   }
 };
 
@@ -34,8 +40,26 @@ struct DataFields {
   }
 };
 
+struct DataColumn {
+  std::string name, column;
+  std::string scaling = "none";
+  std::vector<int64_t> shape;
+
+  template <class V>
+  void fields(V& v) {
+    v("name", name, "the model's input or output; the next one if it is left out");
+    v("column", column,
+      "column of the files (HDF5 data set, Parquet column, TFRecord feature); like the name if left out");
+    v("scaling", scaling, "none, standard or min_max, by the constants of data.scaling");
+    v("shape", shape, "inputs of a torchscript model: of one event, e.g. [801, 19]; other models know theirs");
+  }
+};
+
 struct Data {
   std::vector<std::string> train, test;
+  std::vector<DataColumn> inputs, targets;
+  std::string scaling;
+  std::vector<std::string> classes;
   DataFields names;
   double scale = 50;
   double threshold = 1e-4;
@@ -44,12 +68,17 @@ struct Data {
 
   template <class V>
   void fields(V& v) {
-    v("train", train, "files, globs or URLs to train on (HDF5 or TFRecord)");
+    v("train", train, "files, globs or URLs to train on (HDF5, TFRecord; Parquet but for the 3dgan)");
     v("test", test, "files, globs or URLs for the test losses of each epoch; may be empty");
-    v("fields", names, "what the columns are called");
-    v("scale", scale, "training units a GeV");
-    v("threshold", threshold, "cells below are set to 0 (scaled units)");
-    v("min_sum", min_sum, "events whose cells sum to this or less are dropped (scaled units)");
+    v("inputs", inputs,
+      "list of {name, column, scaling}: what the model's inputs read; those left out read their name");
+    v("targets", targets, "list of {name, column, scaling}: what the model's outputs should be");
+    v("scaling", scaling, "JSON file of scaling constants: for each column mean, std, min, max");
+    v("classes", classes, "names of the classes, for reports");
+    v("fields", names, "3dgan: what the columns are called");
+    v("scale", scale, "3dgan: training units a GeV");
+    v("threshold", threshold, "3dgan: cells below are set to 0 (scaled units)");
+    v("min_sum", min_sum, "3dgan: events whose cells sum to this or less are dropped (scaled units)");
     v("prefetch", prefetch, "batches read ahead; bounds the memory of the input");
   }
 };
@@ -57,20 +86,32 @@ struct Data {
 struct Optimizer {
   std::string name = "rmsprop";
   double lr = 1e-3;
+  double momentum = 0;
+  bool nesterov = false;
   double rho = 0.9;
+  bool centered = false;
   double beta_1 = 0.9, beta_2 = 0.999;
+  bool amsgrad = false;
   double epsilon = 1e-7;
+  double initial_accumulator_value = 0.1;
+  double weight_decay = 0;
   double global_clipnorm = 0;
   double clipvalue = 0;
 
   template <class V>
   void fields(V& v) {
-    v("name", name, "rmsprop or adam");
+    v("name", name, "sgd, rmsprop, adam, adamw, adamax, nadam, adagrad, adadelta or lion, as Keras defines them");
     v("lr", lr, "learning rate");
-    v("rho", rho, "rmsprop: decay of the mean square");
-    v("beta_1", beta_1, "adam: decay of the mean");
-    v("beta_2", beta_2, "adam: decay of the mean square");
+    v("momentum", momentum, "sgd, rmsprop");
+    v("nesterov", nesterov, "sgd: look ahead along the momentum");
+    v("rho", rho, "rmsprop, adadelta: decay of the mean square");
+    v("centered", centered, "rmsprop: divide by the variance in place of the mean square");
+    v("beta_1", beta_1, "adam and its kin, lion: decay of the mean");
+    v("beta_2", beta_2, "adam and its kin, lion: decay of the mean square (lion: of the momentum)");
+    v("amsgrad", amsgrad, "adam, adamw: divide by the largest mean square so far");
     v("epsilon", epsilon, "keeps the division finite");
+    v("initial_accumulator_value", initial_accumulator_value, "adagrad: what the sums of squares start from");
+    v("weight_decay", weight_decay, "weights shrink by lr x this at each update, apart from the gradient; 0: off");
     v("global_clipnorm", global_clipnorm,
       "gradients longer than this (all weights of a network together) are shortened to it; 0: off");
     v("clipvalue", clipvalue, "each gradient value is cut to +-this; 0: off");
@@ -88,10 +129,31 @@ struct LearningRateDrop {
   }
 };
 
+struct Plateau {
+  int patience = 0;
+  std::string monitor = "loss";
+  double factor = 0.1;
+  double factor_min = 0;
+  double min_delta = 1e-4;
+
+  template <class V>
+  void fields(V& v) {
+    v("patience", patience, "after so many epochs in a row without a better value the rate falls; 0: off");
+    v("monitor", monitor, "what should get better: loss, or a measure or figure of the test data");
+    v("factor", factor, "multiplies the rate");
+    v("factor_min", factor_min, "all falls together do not go below this factor");
+    v("min_delta", min_delta, "smaller changes do not count");
+  }
+};
+
 struct Schedule {
   std::string scale_with_replicas = "none";
   double warmup_epochs = 0;
   std::vector<LearningRateDrop> drops;
+  std::string decay = "none";
+  double decay_epochs = 0;
+  double decay_factor_min = 0;
+  Plateau plateau;
 
   template <class V>
   void fields(V& v) {
@@ -99,6 +161,10 @@ struct Schedule {
       "none, linear or sqrt: how the rate grows with the number of replicas");
     v("warmup_epochs", warmup_epochs, "epochs over which the rate rises linearly from near 0");
     v("drops", drops, "list of {epoch, factor}");
+    v("decay", decay, "none, cosine (half a wave down), or exponential, from the end of the warm-up on");
+    v("decay_epochs", decay_epochs, "where the decay arrives at its least factor; 0: at the last epoch");
+    v("decay_factor_min", decay_factor_min, "the least factor (exponential wants more than 0)");
+    v("plateau", plateau, "the rate falls where nothing gets better");
   }
 };
 
@@ -116,12 +182,53 @@ struct Collapse {
   }
 };
 
+struct EarlyStopping {
+  int patience = 0;
+  std::string monitor = "loss";
+  double min_delta = 0;
+  bool restore_best = false;
+
+  template <class V>
+  void fields(V& v) {
+    v("patience", patience, "the run ends after so many epochs in a row without a better value; 0: never");
+    v("monitor", monitor, "what should get better: loss, or a measure or figure of the test data");
+    v("min_delta", min_delta, "smaller changes do not count");
+    v("restore_best", restore_best,
+      "hand over the networks of the best epoch (checkpoint.best_by), not the last one's");
+  }
+};
+
+/// Of models that learn from labelled events.
+struct Fit {
+  std::vector<std::string> loss;
+  std::vector<double> loss_weights;
+  std::vector<std::string> metrics;
+  std::vector<double> class_weight;
+  double label_smoothing = 0;
+  bool from_logits = false;
+
+  template <class V>
+  void fields(V& v) {
+    v("loss", loss,
+      "of each output (Keras's names: categorical_crossentropy, sparse_categorical_crossentropy, binary_crossentropy, "
+      "binary_focal_crossentropy, mean_squared_error, mean_absolute_error, huber, log_cosh, kl_divergence, poisson, "
+      "hinge, ...); empty: what the model was compiled with");
+    v("loss_weights", loss_weights, "of each output; empty: 1");
+    v("metrics", metrics,
+      "accuracy, top_k_accuracy, auc, mean_squared_error, mean_absolute_error; of the first output");
+    v("class_weight", class_weight, "how much an event of each class counts in the first output's loss; empty: 1");
+    v("label_smoothing", label_smoothing, "of the cross-entropies");
+    v("from_logits", from_logits, "the outputs are logits: the cross-entropies apply softmax or sigmoid");
+  }
+};
+
 struct Train {
   int epochs = 3;
   int64_t max_steps = 0;
   int64_t steps_per_epoch = 0;
   int replicas = 2;
   int64_t batch = 16;
+  int64_t accumulate = 1;
   uint64_t seed = 42;
   int threads = 1;
   std::string precision = "fp32";
@@ -130,7 +237,9 @@ struct Train {
   double flip = 0.05;
   Optimizer optimizer;
   Schedule schedule;
+  EarlyStopping early_stopping;
   Collapse collapse;
+  Fit fit;
 
   template <class V>
   void fields(V& v) {
@@ -140,16 +249,20 @@ struct Train {
       "shortens an epoch; 0: all events (what is left of a global batch is skipped)");
     v("replicas", replicas, "logical replicas: part of the mathematics, unlike workers");
     v("batch", batch, "events a replica and step");
+    v("accumulate", accumulate,
+      "a replica computes its batch in so many slices, one after the other, to need less memory; not for the 3dgan");
     v("seed", seed, "every random number follows from it");
     v("threads", threads, "threads that compute one replica; part of the numerics (LibTorch's dense layers)");
     v("precision", precision, "of what is kept between layers: fp32 or bf16; sums and weights are fp32 in any case");
     v("kernels", kernels, "linac: its own where they apply, or aten: LibTorch's alone, to compare with");
     v("device", device,
       "what computes a replica: cpu, or cuda, an NVIDIA GPU (docs/kernels.md says how to build for it)");
-    v("flip", flip, "probability that a label of the discriminator's steps is flipped");
+    v("flip", flip, "3dgan: probability that a label of the discriminator's steps is flipped");
     v("optimizer", optimizer, "");
     v("schedule", schedule, "");
+    v("early_stopping", early_stopping, "");
     v("collapse", collapse, "");
+    v("fit", fit, "");
   }
 };
 
@@ -180,9 +293,8 @@ struct Checkpoint {
     v("every_steps", every_steps, "0: never by steps");
     v("keep", keep, "newest checkpoints that stay, the best one apart");
     v("best_by", best_by,
-      "what the best checkpoint is the lowest in: loss (the generator's, on the test showers), or a figure of "
-      "validate, "
-      "e.g. fpd");
+      "what the best checkpoint is best in: loss (3dgan: the generator's; on the test data where there are), another "
+      "measure of the training, e.g. auc, or a figure of validate, e.g. fpd");
   }
 };
 

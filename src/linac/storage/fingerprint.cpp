@@ -60,4 +60,8 @@ std::string content_hash(std::string_view text) {
   return hex(XXH3_128bits(text.data(), text.size()));
 }
 
+uint64_t checksum(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
 }  // namespace linac::storage

@@ -127,6 +127,15 @@ std::vector<std::string> expand(const std::string& url) {
   return files;
 }
 
+std::vector<std::string> expand_all(const std::vector<std::string>& urls) {
+  if (urls.empty()) throw user_error("[storage] no file is named; give paths, globs or URLs");
+  std::vector<std::string> files;
+  for (const std::string& url : urls) {
+    for (std::string& file : expand(url)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
 fs::path fetch(const std::string& url) {
   const auto path = local_path(url);
   return path ? existing_file(*path) : download(url, cache_folder() / "http");

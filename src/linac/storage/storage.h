@@ -3,8 +3,10 @@
 // checked against the server on every later use. All functions are thread-safe and safe against other processes that
 // use the same cache.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,8 @@ namespace linac::storage {
 /// The files that `url` names: a plain path, a file:// URL or a shell glob (sorted; `~` is the home folder); an
 /// http(s) URL stays as it is. Data error when a pattern matches nothing, user error for a scheme that is not read.
 std::vector<std::string> expand(const std::string& url);
+/// All files of all `urls`, in this order. User error if there are none.
+std::vector<std::string> expand_all(const std::vector<std::string>& urls);
 
 /// A readable local file with the content of `url`, which is one of expand()'s results: the path itself, or the cached
 /// copy of an http(s) URL. Data error when there is no such file, environment error when network or permissions fail.
@@ -30,6 +34,8 @@ Fingerprint fingerprint(const std::filesystem::path& path);
 Fingerprint quick_fingerprint(const std::filesystem::path& path);
 /// XXH3, 128 bits, of a text, hexadecimal.
 std::string content_hash(std::string_view text);
+/// XXH3, 64 bits: for checksums of small pieces.
+uint64_t checksum(std::span<const std::byte> bytes);
 
 /// $LINAC_CACHE, else $XDG_CACHE_HOME/linac, else ~/.cache/linac. May not exist yet.
 std::filesystem::path cache_folder();

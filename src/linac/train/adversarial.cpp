@@ -2,161 +2,227 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "linac/base/error.h"
-#include "linac/models/torch_threads.h"
+#include "linac/models/threedgan/cost.h"
+#include "linac/plot/losses.h"
+#include "linac/plot/projections.h"
+#include "linac/train/books.h"
+#include "linac/train/input.h"
+#include "linac/train/model_file.h"
+#include "linac/train/monitor.h"
+#include "linac/train/quick_figures.h"
 
 namespace linac::train {
 namespace {
 
+using models::Contribution;
 using models::threedgan::Batch;
-using models::threedgan::Contribution;
-using models::threedgan::kLossParts;
+using models::threedgan::kLossNames;
 using models::threedgan::Phase;
+
+// The networks of the state.
+constexpr size_t kGenerator = 0, kDiscriminator = 1;
 
 Batch as_batch(const data::SampleBatch& samples) {
   return {samples.image, samples.energy, samples.angle, samples.ecal};
 }
 
-Parts as_parts(std::span<const float> values) {
-  Parts parts;
-  std::copy_n(values.begin(), kLossParts, parts.begin());
-  return parts;
+nlohmann::json files_json(const data::Dataset& dataset) {
+  nlohmann::json files = nlohmann::json::array();
+  for (const data::FileReport& file : dataset.files()) {
+    files.push_back(file_json(file));
+    files.back()["kept"] = file.kept;
+  }
+  return files;
 }
 
-// A rollback must not meet the same random numbers again: they are what led to the collapse.
-uint64_t effective_seed(const spec::Job& job, const TrainState& state) {
-  constexpr uint64_t kStride = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-  return job.train.seed + static_cast<uint64_t>(state.rollbacks) * kStride;
+// The first batch of each file, cut to what it has, so that a file that opens but cannot be read is found now.
+void read_first_batches(int64_t batch_events, const data::Dataset& dataset) {
+  int64_t first = 0;
+  for (const data::FileReport& file : dataset.files()) {
+    std::vector<int64_t> events;
+    for (int64_t i = 0; i < std::min(batch_events, file.kept); ++i) events.push_back(first + i);
+    data::SampleBatch batch;
+    dataset.read(events, batch);
+    first += file.kept;
+  }
+}
+
+plot::ShowerMaps maps(const physics::Projections& mean) {
+  return {.x = mean.x,
+          .y = mean.y,
+          .z = mean.z,
+          .xy = mean.xy,
+          .xz = mean.xz,
+          .yz = mean.yz,
+          .longitudinal = mean.longitudinal,
+          .transverse_x = mean.transverse_x,
+          .transverse_y = mean.transverse_y};
 }
 
 }  // namespace
 
-// The one message of an update: everything its workers must agree on, added up over the replicas.
-struct AdversarialStep::Message {
-  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kFlags };
-
-  Message(const graph::Parameters& parameters)
-      : gradient_size(parameters.trainable.size()),
-        statistics_size(parameters.statistics.size()),
-        values(gradient_size + statistics_size + kLossParts + kFlags) {}
-
-  std::span<float> gradient() { return std::span(values).first(gradient_size); }
-  std::span<float> statistics() { return std::span(values).subspan(gradient_size, statistics_size); }
-  std::span<float> losses() { return std::span(values).subspan(gradient_size + statistics_size, kLossParts); }
-  float& flag(Flag which) { return values[gradient_size + statistics_size + kLossParts + which]; }
-
-  void fill(const Contribution& contribution, int replicas, bool stop_wanted) {
-    std::copy(contribution.gradient.begin(), contribution.gradient.end(), gradient().begin());
-    std::transform(contribution.statistics.begin(), contribution.statistics.end(), statistics().begin(),
-                   [&](float value) { return value / static_cast<float>(replicas); });
-    std::copy(contribution.losses.begin(), contribution.losses.end(), losses().begin());
-    flag(kEmptyReplicas) = contribution.all_empty ? 1 : 0;
-    flag(kBrokenReplicas) = contribution.finite ? 0 : 1;
-    flag(kStopWanted) = stop_wanted ? 1 : 0;
-  }
-
-  size_t gradient_size, statistics_size;
-  AlignedFloats values;
-};
-
-AdversarialStep::AdversarialStep(const spec::Job& job, const models::threedgan::ThreeDGan& model, comm::Group& group,
-                                 int concurrency, PhaseClock& clock)
+AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock)
     : job_(job),
-      model_(model),
-      group_(group),
-      owned_(comm::owned_replicas(job.train.replicas, group.rank(), group.size())),
-      sum_(group, job.train.replicas),
-      pool_(concurrency, [threads = job.train.threads] { models::use_threads(threads); }),
-      clock_(clock) {}
+      model_(job.model.latent, job.model.power, numerics_of(job)),
+      train_(open_dataset(job, job.data.train)),
+      test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
+      clock_(clock),
+      update_(job, group, concurrency, clock) {
+  for (const Monitor& monitor : monitors(job)) need_known_figure(monitor.name);
+  need_model_shape(job, *train_);
+  if (test_) need_model_shape(job, *test_);
+}
 
-models::threedgan::ThreeDGan::StepOptions AdversarialStep::options(const TrainState& state, int replica) const {
-  return {.key = {.seed = effective_seed(job_, state),
-                  .epoch = static_cast<uint32_t>(state.epoch),
-                  .step = static_cast<uint32_t>(state.step),
-                  .replica = static_cast<uint32_t>(replica)},
+std::vector<const graph::Graph*> AdversarialLoop::graphs() const {
+  return {&model_.generator(), &model_.discriminator()};
+}
+
+std::string AdversarialLoop::explain() const {
+  return model_.explain();
+}
+
+std::string AdversarialLoop::cost() const {
+  const auto cost = models::threedgan::step_cost(model_);
+  return fmt::format("{:.1f} GFLOP a shower ({:.1f} without folding the up-sampling)", cost.folded_gflop, cost.gflop);
+}
+
+nlohmann::json AdversarialLoop::data() const {
+  nlohmann::json data{{"train", files_json(*train_)}};
+  if (test_) data["test"] = files_json(*test_);
+  return data;
+}
+
+int64_t AdversarialLoop::train_events() const {
+  return train_->size();
+}
+
+int64_t AdversarialLoop::test_events() const {
+  return test_ ? test_->size() : 0;
+}
+
+std::vector<std::string> AdversarialLoop::describe_data() const {
+  std::vector<std::string> lines;
+  for (const auto& [role, dataset] : {std::pair("train", train_), std::pair("test", test_)}) {
+    if (!dataset) continue;
+    read_first_batches(job_.train.batch, *dataset);
+    for (const data::FileReport& file : dataset->files()) {
+      lines.push_back(fmt::format("{:<6} {}: {}, {} events ({} kept), {}, {:.1f}-{:.1f} GeV, {:.2f}-{:.2f} rad", role,
+                                  file.url, file.format, file.events, file.kept, data::to_string(file.shape),
+                                  file.energy_gev_min, file.energy_gev_max, file.angle_min, file.angle_max));
+    }
+  }
+  return lines;
+}
+
+TrainState AdversarialLoop::initial_state() const {
+  const auto network = [&](const char* name, const graph::Graph& graph, graph::Parameters parameters) {
+    return fresh_network(name, graph, std::move(parameters), job_.train.optimizer);
+  };
+  TrainState state;
+  state.networks.push_back(network("generator", model_.generator(), model_.initial_generator(job_.train.seed)));
+  state.networks.push_back(
+      network("discriminator", model_.discriminator(), model_.initial_discriminator(job_.train.seed)));
+  return state;
+}
+
+void AdversarialLoop::seek(const TrainState& state) {
+  stream_.emplace(train_, stream_options(job_, state, train_->size(), update_.owned()), stream_position(state));
+}
+
+models::threedgan::ThreeDGan::StepOptions AdversarialLoop::options(const TrainState& state, size_t owned_index) const {
+  return {.key = update_.key(state, update_.owned()[owned_index]),
           .event_weight = 1.0 / static_cast<double>(job_.train.batch * job_.train.replicas),
           .flip = job_.train.flip};
 }
 
-bool AdversarialStep::phase(const std::string& name, Network& network, double learning_rate,
-                            const ReplicaFunction& compute, StepResult& result) {
-  std::vector<Message> messages(owned_.size(), Message(network.parameters));
+StepResult AdversarialLoop::step(TrainState& state, double learning_rate, bool stop_wanted) {
+  std::vector<data::SampleBatch> batches;
   {
-    const PhaseClock::Scope time(clock_, TimePhase::kCompute);
-    pool_.run(static_cast<int>(owned_.size()), [&](int i) {
-      const auto index = static_cast<size_t>(i);
-      messages[index].fill(compute(index), job_.train.replicas, stop_wanted_);
-    });
+    const PhaseClock::Scope time(clock_, TimePhase::kInput);
+    batches = stream_->next().replicas;
   }
-  Message total(network.parameters);
-  {
-    const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
-    std::vector<std::span<float>> buffers;
-    for (Message& message : messages) buffers.emplace_back(message.values);
-    sum_.reduce(buffers, total.values);
-  }
-  result.stop_requested = result.stop_requested || total.flag(Message::kStopWanted) > 0;
-  result.losses[name] = as_parts(total.losses());
-  if (total.flag(Message::kBrokenReplicas) > 0 || total.flag(Message::kEmptyReplicas) > 0) {
-    const bool broken = total.flag(Message::kBrokenReplicas) > 0;
-    result.health = broken ? Health::kNotFinite : Health::kEmpty;
-    result.where =
-        fmt::format("{} on {:.0f} of {} replicas", name,
-                    total.flag(broken ? Message::kBrokenReplicas : Message::kEmptyReplicas), job_.train.replicas);
-    return false;
-  }
-  const PhaseClock::Scope time(clock_, TimePhase::kUpdate);
-  network.optimizer.step(network.parameters.trainable, total.gradient(), learning_rate);
-  constexpr float kMomentum = 0.99F;  // of the running statistics, as in the graph's BatchNormalization layers
-  auto& running = network.parameters.statistics;
-  for (size_t i = 0; i < running.size(); ++i)
-    running[i] = kMomentum * running[i] + (1 - kMomentum) * total.statistics()[i];
-  return true;
-}
-
-StepResult AdversarialStep::run(TrainState& state, const std::vector<data::SampleBatch>& batches, double learning_rate,
-                                bool stop_wanted) {
-  LINAC_CHECK(batches.size() == owned_.size());
-  stop_wanted_ = stop_wanted;
   StepResult result;
-  Network &generator = state.generator, &discriminator = state.discriminator;
-  const auto options_of = [&](size_t i) { return options(state, owned_[i]); };
+  Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
+  static const std::vector<std::string> parts(kLossNames.begin(), kLossNames.end());
+  const auto update = [&](const char* prefix, Network& network, const ReplicaUpdate::ReplicaFunction& compute) {
+    return update_.run(prefix, parts, network, learning_rate, compute, stop_wanted, result);
+  };
 
   // The images that the discriminator calls fake are made before any update of the step.
-  std::vector<std::vector<float>> fakes(owned_.size());
+  std::vector<std::vector<float>> fakes(batches.size());
   const auto on_real = [&](size_t i) {
     const Batch batch = as_batch(batches[i]);
-    fakes[i] = model_.sampler().run(generator.parameters, model_.fake_latents(batch, options_of(i).key));
+    fakes[i] = model_.sampler().run(generator.parameters, model_.fake_latents(batch, options(state, i).key));
     return model_.discriminator_step(discriminator.parameters, batch, batch.image, Phase::kRealDiscriminator,
-                                     options_of(i));
+                                     options(state, i));
   };
   const auto on_fakes = [&](size_t i) {
     return model_.discriminator_step(discriminator.parameters, as_batch(batches[i]), fakes[i],
-                                     Phase::kFakeDiscriminator, options_of(i));
+                                     Phase::kFakeDiscriminator, options(state, i));
   };
   const auto generator_update = [&](Phase phase) {
     return [&, phase](size_t i) {
       return model_.generator_step(generator.parameters, discriminator.parameters, as_batch(batches[i]), phase,
-                                   options_of(i));
+                                   options(state, i));
     };
   };
-  if (!phase("d_real", discriminator, learning_rate, on_real, result) ||
-      !phase("d_fake", discriminator, learning_rate, on_fakes, result) ||
-      !phase("g", generator, learning_rate, generator_update(Phase::kFirstGenerator), result)) {
+  if (!update("d_real/", discriminator, on_real) || !update("d_fake/", discriminator, on_fakes) ||
+      !update("g/", generator, generator_update(Phase::kFirstGenerator))) {
     return result;
   }
-  const Parts first = result.losses["g"];
-  if (!phase("g", generator, learning_rate, generator_update(Phase::kSecondGenerator), result)) return result;
-  for (size_t part = 0; part < kLossParts; ++part)
-    result.losses["g"][part] = 0.5 * (result.losses["g"][part] + first[part]);
+  const Measures first = result.losses;
+  if (!update("g/", generator, generator_update(Phase::kSecondGenerator))) return result;
+  for (const char* part : kLossNames) {
+    double& loss = result.losses[std::string("g/") + part];
+    loss = 0.5 * (loss + first.at(std::string("g/") + part));
+  }
   return result;
 }
 
-TestResult AdversarialStep::test(const TrainState& state, const data::Dataset& dataset, Figures figures) {
+TestResult AdversarialLoop::test(const TrainState& state, Figures figures) {
   const PhaseClock::Scope time(clock_, TimePhase::kTest);
-  return Evaluation(job_, model_, pool_, sum_, owned_).run(state, dataset, figures);
+  Evaluation evaluation(job_, model_, update_);
+  auto [result, projections] = evaluation.run(state.networks[kGenerator].parameters,
+                                              state.networks[kDiscriminator].parameters, state.epoch, *test_, figures);
+  projections_ = std::move(projections);
+  return result;
+}
+
+std::vector<Column> AdversarialLoop::columns() const {
+  return {{"d_real/total", "D real"}, {"d_fake/total", "D fake"}, {"g/total", "G"}};
+}
+
+std::vector<DrawnPicture> AdversarialLoop::draw(const TrainState& state, const RunFolder& folder) const {
+  if (!projections_) return {};
+  plot::ProjectionCaption caption{.run = job_.name, .epoch = state.epoch, .showers = test_->size()};
+  const Range energies = test_->energies_gev(), angles = test_->angles();
+  caption.energy_gev_min = energies.low;
+  caption.energy_gev_max = energies.high;
+  caption.angle_rad_min = angles.low;
+  caption.angle_rad_max = angles.high;
+  const auto picture =
+      plot::write_projections_png(folder.images() / fmt::format("epoch-{:03}.png", state.epoch),
+                                  maps(projections_->generated.mean()), maps(projections_->reference.mean()), caption);
+  plot::write_loss_png(folder.images() / "losses.png", job_.name,
+                       {{.title = "discriminator",
+                         .lines = {loss_line(state.history, "real", "d_real/total"),
+                                   loss_line(state.history, "generated", "d_fake/total")}},
+                        {.title = "generator", .lines = {loss_line(state.history, "", "g/total")}}});
+  return {{"showers", picture.png, picture.width, picture.height}};
+}
+
+std::vector<std::string> AdversarialLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
+  export_generator(job_, state.networks[kGenerator].parameters, folder.models() / "generator.keras");
+  std::vector<std::string> lines;
+  if (test_ && !state.history.empty()) {
+    lines.push_back(fmt::format("pictures     {}",
+                                (folder.images() / fmt::format("epoch-{:03}.png", state.history.size())).string()));
+  }
+  lines.push_back(fmt::format(
+      "generate     linac generate --model {} --energy 10:100 --theta 1.05:2.09 -n 100 --seed 1 --out showers.h5",
+      folder.root().string()));
+  return lines;
 }
 
 }  // namespace linac::train

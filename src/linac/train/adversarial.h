@@ -1,68 +1,57 @@
 #pragma once
-// The adversarial step of a job, spread over the workers: each computes its replicas, sums go through the fixed tree,
-// every worker applies the same update. What comes out depends on (state, seed, position, replicas) and never on the
-// number of workers. Every member function is collective: all workers call it in the same order.
+// The training of the 3DGAN: in a step the discriminator learns from real and from generated showers, then the
+// generator twice. Spread over the workers: each computes its replicas, sums go through the fixed tree, every worker
+// applies the same update. What comes out depends on (state, seed, position, replicas) and never on the number of
+// workers.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "linac/base/thread_pool.h"
-#include "linac/comm/group.h"
-#include "linac/comm/replica_sum.h"
+#include "linac/data/batch_stream.h"
 #include "linac/data/dataset.h"
 #include "linac/models/threedgan/threedgan.h"
-#include "linac/spec/job.h"
 #include "linac/train/evaluation.h"
-#include "linac/train/phase_clock.h"
-#include "linac/train/state.h"
+#include "linac/train/loop.h"
+#include "linac/train/replica_update.h"
 
 namespace linac::train {
 
-/// Why a step was not (wholly) applied. All workers see the same.
-enum class Health { kGood, kNotFinite, kEmpty };
-
-struct StepResult {
-  Health health = Health::kGood;
-  std::string where;            // the phase that failed
-  LossTable losses;             // "d_real", "d_fake", "g" (mean of the two generator updates)
-  bool stop_requested = false;  // some worker was asked to stop
-};
-
-class AdversarialStep {
+class AdversarialLoop : public Loop {
  public:
-  /// `concurrency`: replicas computed side by side on this worker.
-  AdversarialStep(const spec::Job& job, const models::threedgan::ThreeDGan& model, comm::Group& group, int concurrency,
-                  PhaseClock& clock);
+  AdversarialLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
 
-  /// `batches`: one a replica of this worker, in their order. Changes `state`'s weights, optimisers and statistics (not
-  /// its position).
-  StepResult run(TrainState& state, const std::vector<data::SampleBatch>& batches, double learning_rate,
-                 bool stop_wanted);
-
+  std::vector<const graph::Graph*> graphs() const override;
+  std::string explain() const override;
+  std::string cost() const override;
+  nlohmann::json data() const override;
+  int64_t train_events() const override;
+  int64_t test_events() const override;
+  std::vector<std::string> describe_data() const override;
+  /// The weights are drawn from the job's seed.
+  TrainState initial_state() const override;
+  void seek(const TrainState& state) override;
+  /// Losses "d_real/...", "d_fake/..." and "g/...", the last a mean of the two generator updates.
+  StepResult step(TrainState& state, double learning_rate, bool stop_wanted) override;
   /// See Evaluation.
-  TestResult test(const TrainState& state, const data::Dataset& dataset, Figures figures);
-
-  const std::vector<int>& owned() const { return owned_; }
+  TestResult test(const TrainState& state, Figures figures) override;
+  std::string loss_name() const override { return "g/total"; }
+  std::string unit() const override { return "showers"; }
+  std::vector<Column> columns() const override;
+  std::vector<DrawnPicture> draw(const TrainState& state, const RunFolder& folder) const override;
+  std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
 
  private:
-  struct Message;
-  using ReplicaFunction = std::function<models::threedgan::Contribution(size_t owned_index)>;
-
-  /// Computes one phase on all replicas, reduces, updates `network`; returns false (and fills result) if the phase
-  /// failed.
-  bool phase(const std::string& name, Network& network, double learning_rate, const ReplicaFunction& compute,
-             StepResult& result);
-  models::threedgan::ThreeDGan::StepOptions options(const TrainState& state, int replica) const;
+  models::threedgan::ThreeDGan::StepOptions options(const TrainState& state, size_t owned_index) const;
 
   const spec::Job& job_;
-  const models::threedgan::ThreeDGan& model_;
-  comm::Group& group_;
-  std::vector<int> owned_;
-  comm::ReplicaSum sum_;
-  ThreadPool pool_;
+  const models::threedgan::ThreeDGan model_;
+  const std::shared_ptr<const data::Dataset> train_, test_;
   PhaseClock& clock_;
-  bool stop_wanted_ = false;
+  ReplicaUpdate update_;
+  std::optional<data::BatchStream<data::Dataset>> stream_;
+  std::optional<TestProjections> projections_;  // of the last test
 };
 
 }  // namespace linac::train

@@ -16,14 +16,14 @@ namespace linac::train {
 namespace {
 
 // The settings that are free to differ between workers, runs and resumes are not part of the numerics.
-nlohmann::json numerics(const spec::Job& job, const data::Dataset& train) {
+nlohmann::json numerics(const spec::Job& job, const nlohmann::json& data) {
   spec::Job fixed = job;
   fixed.workers = 1;
   fixed.checkpoint = {};
   fixed.data.train.clear();  // the same files may have other paths on other hosts; their content is compared
   fixed.data.test.clear();
   nlohmann::json files = nlohmann::json::array();
-  for (const data::FileReport& file : train.files()) files.push_back(file.fingerprint);
+  for (const auto& file : data.at("train")) files.push_back(file.at("fingerprint"));
   return {{"linac", kVersion},
           {"libtorch", models::torch_version()},
           {"isa", kernels::to_string(kernels::best_isa())},
@@ -44,8 +44,8 @@ std::string difference(const nlohmann::json& mine, const nlohmann::json& other) 
 
 }  // namespace
 
-void agree_on_numerics(comm::Group& group, const spec::Job& job, const data::Dataset& train) {
-  const nlohmann::json mine = numerics(job, train);
+void agree_on_numerics(comm::Group& group, const spec::Job& job, const nlohmann::json& data) {
+  const nlohmann::json mine = numerics(job, data);
   const auto all = group.gather_text(mine.dump());
   std::string verdict;
   for (size_t rank = 1; rank < all.size() && verdict.empty(); ++rank) {

@@ -1,6 +1,7 @@
 #include "linac/train/evaluation.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "linac/physics/shower_record.h"
@@ -11,13 +12,17 @@ namespace linac::train {
 namespace {
 
 using models::threedgan::Batch;
+using models::threedgan::kLossNames;
 using models::threedgan::kLossParts;
+using Parts = std::array<double, kLossParts>;
+
+constexpr std::array<const char*, 3> kPhaseNames{"d_real", "d_fake", "g"};
 
 }  // namespace
 
 // What one replica finds out about its part of the test showers, and its place in the message that adds the parts up.
 struct Evaluation::Share {
-  static constexpr size_t kPhases = 3;  // d_real, d_fake, g
+  static constexpr size_t kPhases = kPhaseNames.size();
 
   Share(const EventShape& shape, int64_t looked_at)
       : generated(shape.x, shape.y, shape.z),
@@ -63,7 +68,8 @@ struct Evaluation::Share {
   AlignedFloats records;  // zero where another replica looked
 };
 
-void Evaluation::chunk(const TrainState& state, const data::Dataset& dataset, int64_t number, Share& share) const {
+void Evaluation::chunk(const graph::Parameters& generator, const graph::Parameters& discriminator, int64_t epoch,
+                       const data::Dataset& dataset, int64_t number, Share& share) const {
   const int64_t events = dataset.size(), first = number * job_.train.batch;
   std::vector<int64_t> wanted(static_cast<size_t>(std::min(job_.train.batch, events - first)));
   std::iota(wanted.begin(), wanted.end(), first);
@@ -71,11 +77,10 @@ void Evaluation::chunk(const TrainState& state, const data::Dataset& dataset, in
   dataset.read(wanted, samples);
   const Batch real{samples.image, samples.energy, samples.angle, samples.ecal};
   const RngKey key{
-      .seed = job_.train.seed, .epoch = static_cast<uint32_t>(state.epoch), .step = static_cast<uint32_t>(number)};
-  const auto images = model_.sampler().run(state.generator.parameters, model_.test_latents(real, key));
+      .seed = job_.train.seed, .epoch = static_cast<uint32_t>(epoch), .step = static_cast<uint32_t>(number)};
+  const auto images = model_.sampler().run(generator, model_.test_latents(real, key));
   const auto add_losses = [&](size_t phase, std::span<const float> shown, float label) {
-    const auto parts =
-        model_.test_losses(state.discriminator.parameters, real, shown, label, 1.0 / static_cast<double>(events));
+    const auto parts = model_.test_losses(discriminator, real, shown, label, 1.0 / static_cast<double>(events));
     for (size_t part = 0; part < kLossParts; ++part) share.losses[phase][part] += parts[part];
   };
   add_losses(0, real.image, 1);
@@ -94,30 +99,29 @@ void Evaluation::chunk(const TrainState& state, const data::Dataset& dataset, in
   }
 }
 
-TestResult Evaluation::run(const TrainState& state, const data::Dataset& dataset, Figures figures) {
+std::pair<TestResult, TestProjections> Evaluation::run(const graph::Parameters& generator,
+                                                       const graph::Parameters& discriminator, int64_t epoch,
+                                                       const data::Dataset& dataset, Figures figures) {
   const int64_t chunks = (dataset.size() + job_.train.batch - 1) / job_.train.batch;
   const int64_t looked_at = figures == Figures::kWanted ? std::min(dataset.size(), job_.validate.events) : 0;
 
-  // Replica r takes the chunks r, r + replicas, ...: the division of the work follows the replicas, like everything
-  // else.
-  std::vector<AlignedFloats> messages(owned_.size());
-  pool_.run(static_cast<int>(owned_.size()), [&](int index) {
-    Share share(dataset.shape(), looked_at);
-    for (int64_t number = owned_[static_cast<size_t>(index)]; number < chunks; number += job_.train.replicas)
-      chunk(state, dataset, number, share);
-    messages[static_cast<size_t>(index)] = share.message();
-  });
   Share whole(dataset.shape(), looked_at);
   AlignedFloats total(whole.message().size());
-  std::vector<std::span<float>> spans(messages.begin(), messages.end());
-  sum_.reduce(spans, total);
+  replicas_.sum_chunks(
+      chunks,
+      [&](std::span<const int64_t> numbers) {
+        Share share(dataset.shape(), looked_at);
+        for (const int64_t number : numbers) chunk(generator, discriminator, epoch, dataset, number, share);
+        return share.message();
+      },
+      total);
   whole.assign(total, dataset.size());
 
-  TestResult result{.losses = {{"d_real", whole.losses[0]}, {"d_fake", whole.losses[1]}, {"g", whole.losses[2]}},
-                    .generated = whole.generated,
-                    .reference = whole.reference,
-                    .physics = {},
-                    .signs_of_collapse = {}};
+  TestResult result;
+  for (size_t part = 0; part < kLossParts; ++part) {
+    for (size_t phase = 0; phase < Share::kPhases; ++phase)
+      result.losses[std::string(kPhaseNames[phase]) + "/" + kLossNames[part]] = whole.losses[phase][part];
+  }
   if (looked_at > 0) {
     const QuickFigures quick = quick_figures(dataset, looked_at, [&](bool real, int64_t event) {
       return physics::from_record(whole.record(real, event), dataset.shape());
@@ -125,7 +129,7 @@ TestResult Evaluation::run(const TrainState& state, const data::Dataset& dataset
     result.physics = quick.values;
     result.signs_of_collapse = quick.signs_of_collapse;
   }
-  return result;
+  return {std::move(result), {std::move(whole.generated), std::move(whole.reference)}};
 }
 
 }  // namespace linac::train

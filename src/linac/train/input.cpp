@@ -4,6 +4,7 @@
 
 #include "linac/base/error.h"
 #include "linac/models/threedgan/networks.h"
+#include "linac/train/loop.h"
 
 namespace linac::train {
 
@@ -18,15 +19,34 @@ std::shared_ptr<const data::Dataset> open_dataset(const spec::Job& job, const st
                              preprocessing(job));
 }
 
-int64_t steps_per_epoch(const spec::Job& job, const data::Dataset& train) {
-  const int64_t global_batch = job.train.batch * job.train.replicas, whole = train.size() / global_batch;
+int64_t steps_per_epoch(const spec::Job& job, int64_t events) {
+  const int64_t global_batch = job.train.batch * job.train.replicas, whole = events / global_batch;
   if (whole == 0) {
     throw data_error(fmt::format(
         "[data] {} training events are fewer than a global batch of {} (train.replicas {} x train.batch {}); give "
         "more data or lower train.batch",
-        train.size(), global_batch, job.train.replicas, job.train.batch));
+        events, global_batch, job.train.replicas, job.train.batch));
   }
   return job.train.steps_per_epoch > 0 ? std::min(whole, job.train.steps_per_epoch) : whole;
+}
+
+data::BatchStreamOptions stream_options(const spec::Job& job, const TrainState& state, int64_t events,
+                                        const std::vector<int>& owned) {
+  // After a rollback another order of events, too, leads away from the collapse.
+  return {.seed = job.train.seed + static_cast<uint64_t>(state.rollbacks),
+          .batch = job.train.batch,
+          .replicas = job.train.replicas,
+          .owned = owned,
+          .steps_per_epoch = steps_per_epoch(job, events),
+          .depth = job.data.prefetch};
+}
+
+data::Position stream_position(const TrainState& state) {
+  return {static_cast<uint32_t>(state.epoch), static_cast<uint32_t>(state.step)};
+}
+
+models::Numerics numerics_of(const spec::Job& job) {
+  return models::numerics_of(job.train.kernels, job.train.precision, job.train.device);
 }
 
 void need_model_shape(const spec::Job& job, const data::Dataset& dataset) {

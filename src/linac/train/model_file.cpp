@@ -4,9 +4,11 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/data/showers.h"
 #include "linac/graph/keras_archive.h"
 #include "linac/graph/prune.h"
 #include "linac/models/threedgan/networks.h"
+#include "linac/onnx/write_onnx.h"
 #include "linac/train/checkpoint.h"
 #include "linac/train/tensor_file.h"
 
@@ -16,8 +18,26 @@ namespace {
 namespace threedgan = models::threedgan;
 
 nlohmann::json extra(const spec::Job& job) {
-  return {
-      {"job", spec::to_yaml(job)}, {"power", job.model.power}, {"scale", job.data.scale}, {"latent", job.model.latent}};
+  return {{"job", spec::to_yaml(job)},
+          {"power", job.model.power},
+          {"scale", job.data.scale},
+          {"latent", job.model.latent},
+          {"energy_unit_gev", data::Preprocessing{}.energy_unit_gev}};
+}
+
+onnx::Metadata metadata_of(const nlohmann::json& extra) {
+  onnx::Metadata metadata;
+  for (const auto& [key, value] : extra.items())
+    metadata[key] = value.is_string() ? value.get<std::string>() : value.dump();
+  return metadata;
+}
+
+void write_network(const graph::Graph& graph, const graph::WeightValues& weights, const nlohmann::json& extra,
+                   const std::filesystem::path& path, FileFormat format) {
+  if (format == FileFormat::kOnnx)
+    onnx::write_onnx(graph, weights, path, metadata_of(extra));
+  else
+    graph::write_keras(graph, weights, path, extra);
 }
 
 std::filesystem::path newest_checkpoint(const std::filesystem::path& run) {
@@ -84,17 +104,30 @@ GeneratorModel load_generator(const std::filesystem::path& run_or_file) {
   return {threedgan::generator(run.job.model.latent), std::move(run.generator), run.job, run.checkpoint.string()};
 }
 
-void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path) {
-  const graph::Graph graph = threedgan::generator(job.model.latent);
-  graph::write_keras(graph, graph::to_weight_values(graph, parameters), path, extra(job));
+FileFormat format_of(const std::filesystem::path& path) {
+  if (path.extension() == ".keras") return FileFormat::kKeras;
+  if (path.extension() == ".onnx") return FileFormat::kOnnx;
+  throw user_error(
+      fmt::format("[model] {}: ends in neither .keras nor .onnx; rename it or give --format", path.string()));
 }
 
-void export_discriminator(const spec::Job& job, const graph::Parameters& parameters,
-                          const std::filesystem::path& path) {
+void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
+                      FileFormat format) {
+  const graph::Graph graph = threedgan::generator(job.model.latent);
+  write_network(graph, graph::to_weight_values(graph, parameters), extra(job), path, format);
+}
+
+void export_discriminator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
+                          FileFormat format) {
   const graph::Graph whole = threedgan::discriminator(job.model.power);
-  // The other two heads are formulas on the image; Keras has no layer for them.
+  // The other two heads are formulas on the image; Keras and ONNX have no layer for them.
   const graph::Graph learned = graph::prune(whole, {whole.find("generation"), whole.find("auxiliary")});
-  graph::write_keras(learned, graph::to_weight_values(learned, parameters), path, extra(job));
+  write_network(learned, graph::to_weight_values(learned, parameters), extra(job), path, format);
+}
+
+void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format) {
+  const graph::KerasModel keras = graph::read_keras(model);
+  write_network(keras.graph, keras.weights, keras.extra, path, format);
 }
 
 }  // namespace linac::train

@@ -21,10 +21,21 @@ struct GeneratorModel {
 /// of them.
 GeneratorModel load_generator(const std::filesystem::path& run_or_file);
 
-/// Writes the generator as a Keras 3 archive; the job's preprocessing travels in its linac.json.
-void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path);
+/// What other programs read.
+enum class FileFormat { kKeras, kOnnx };
+
+/// By the name's ending, .keras or .onnx; user error for another.
+FileFormat format_of(const std::filesystem::path& path);
+
+/// Writes the generator. The job's preprocessing travels along: in linac.json of a Keras 3 archive, in metadata_props
+/// of an ONNX model ("power", "scale", "latent", "energy_unit_gev", "job").
+void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
+                      FileFormat format = FileFormat::kKeras);
 /// The discriminator's learned heads, "generation" and "auxiliary".
-void export_discriminator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path);
+void export_discriminator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
+                          FileFormat format = FileFormat::kKeras);
+/// Any model of a .keras file, with what its linac.json says.
+void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format);
 
 /// Both networks and the job of a run's folder or a checkpoint file.
 struct RunModel {

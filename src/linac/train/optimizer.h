@@ -1,7 +1,6 @@
 #pragma once
 // Optimisers on flat buffers: one loop over all weights of a network, element by element, so the result does not depend
-// on how the loop is cut. RMSprop and Adam as Keras 3 defines them (keras.io/api/optimizers). Not thread-safe per
-// object.
+// on how the loop is cut. All as Keras 3 defines them (keras.io/api/optimizers). Not thread-safe per object.
 
 #include <span>
 #include <string>
@@ -20,7 +19,7 @@ class Optimizer {
   /// Clips a copy of the gradient if asked to, then changes the weights. All spans have `size` floats.
   void step(std::span<float> weights, std::span<const float> gradient, double learning_rate);
 
-  /// What a checkpoint must hold, with names: "velocity" (rmsprop); "momentum", "velocity" (adam).
+  /// What a checkpoint must hold, with names: "velocity" (rmsprop); "momentum", "velocity" (adam); ...
   struct Slot {
     std::string name;
     AlignedFloats values;
@@ -31,6 +30,9 @@ class Optimizer {
   void set_updates(int64_t updates) { updates_ = updates; }
 
  private:
+  std::span<const float> clipped(std::span<const float> gradient);
+  void update(std::span<float> weights, std::span<const float> gradient, double learning_rate);
+
   spec::Optimizer settings_;
   std::vector<Slot> slots_;
   int64_t updates_ = 0;

@@ -12,15 +12,10 @@
 #include "linac/base/version.h"
 #include "linac/kernels/isa.h"
 #include "linac/models/torch_threads.h"
-#include "linac/plot/losses.h"
-#include "linac/plot/projections.h"
-#include "linac/train/model_file.h"
 
 namespace linac::train {
 namespace {
 
-using models::threedgan::kLossNames;
-using models::threedgan::kTotal;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
@@ -41,45 +36,15 @@ int64_t total_steps(const spec::Job& job, int64_t steps_per_epoch) {
   return job.train.max_steps > 0 ? std::min(steps, job.train.max_steps) : steps;
 }
 
-nlohmann::json data_json(const data::Dataset& dataset) {
-  nlohmann::json files = nlohmann::json::array();
-  for (const data::FileReport& file : dataset.files()) {
-    files.push_back({{"url", file.url},
-                     {"format", file.format},
-                     {"events", file.events},
-                     {"kept", file.kept},
-                     {"bytes", file.bytes},
-                     {"fingerprint", file.fingerprint}});
-  }
-  return files;
+// "loss/d_real" for "d_real/total", "parts/d_real/angle" for its other parts, "accuracy" for itself.
+std::string tag_of(const std::string& measure) {
+  constexpr std::string_view kWhole = "/total";
+  if (measure.ends_with(kWhole)) return "loss/" + measure.substr(0, measure.size() - kWhole.size());
+  return measure.find('/') == std::string::npos ? measure : "parts/" + measure;
 }
 
-double total_of(const LossTable& losses, const std::string& phase) {
-  const auto found = losses.find(phase);
-  return found == losses.end() ? 0 : found->second[kTotal];
-}
-
-plot::ShowerMaps maps(const physics::Projections& mean) {
-  return {.x = mean.x,
-          .y = mean.y,
-          .z = mean.z,
-          .xy = mean.xy,
-          .xz = mean.xz,
-          .yz = mean.yz,
-          .longitudinal = mean.longitudinal,
-          .transverse_x = mean.transverse_x,
-          .transverse_y = mean.transverse_y};
-}
-
-plot::LossHistory loss_history(const TrainState& state, LossTable EpochRecord::*part) {
-  plot::LossHistory history;
-  for (const EpochRecord& record : state.history) {
-    const LossTable& losses = record.*part;
-    history.d_real.push_back(total_of(losses, "d_real"));
-    history.d_fake.push_back(total_of(losses, "d_fake"));
-    history.g.push_back(total_of(losses, "g"));
-  }
-  return history;
+std::string test_tag_of(const std::string& measure) {
+  return "test/" + measure.substr(0, measure.find('/'));
 }
 
 std::map<std::string, HyperParameter> hyper_parameters(const spec::Job& job) {
@@ -90,6 +55,7 @@ std::map<std::string, HyperParameter> hyper_parameters(const spec::Job& job) {
           {"replicas", static_cast<double>(train.replicas)},
           {"seed", static_cast<double>(train.seed)},
           {"epochs", static_cast<double>(train.epochs)},
+          {"model", job.model.kind},
           {"latent", static_cast<double>(job.model.latent)},
           {"power", job.model.power},
           {"precision", train.precision}};
@@ -110,12 +76,11 @@ nlohmann::json to_json(const PhaseClock& clock, const comm::Traffic& traffic) {
           {"sent_messages", traffic.messages}};
 }
 
-Reporter::Reporter(const spec::Job& job, RunFolder& folder, const data::Dataset& train, const data::Dataset* test,
-                   int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state)
+Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
+                   int concurrency, const TrainState& state)
     : job_(job),
       folder_(folder),
-      train_(train),
-      test_(test),
+      loop_(loop),
       steps_per_epoch_(steps_per_epoch),
       workers_(workers),
       concurrency_(concurrency),
@@ -129,11 +94,13 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const data::Dataset&
   if (state.global_step > 0) {
     events_.session_start(state.global_step + 1);
   } else {
-    events_.hparams(hyper_parameters(job), {"loss/g", "loss/d_real", "loss/d_fake"});
+    std::vector<std::string> tags;
+    for (const Column& column : loop.columns()) tags.push_back(tag_of(column.measure));
+    events_.hparams(hyper_parameters(job), tags);
   }
   folder_.write_run_json(run_json(state, "running"));
   log::info(fmt::format("{}: {} events, {} steps an epoch of {} replicas x {} events, on {} workers", job.name,
-                        train.size(), steps_per_epoch, job.train.replicas, job.train.batch, workers));
+                        loop.train_events(), steps_per_epoch, job.train.replicas, job.train.batch, workers));
 }
 
 nlohmann::json Reporter::provenance() const {
@@ -143,89 +110,78 @@ nlohmann::json Reporter::provenance() const {
   return {{"job", spec::to_yaml(job)}, {"linac", kVersion}, {"libtorch", models::torch_version()}};
 }
 
-double Reporter::showers_per_second() const {
-  return static_cast<double>(job_.train.batch * job_.train.replicas) / std::max(1e-9, seconds_since(epoch_begin_));
+double Reporter::events_per_second(const TrainState& state) const {
+  const auto steps = static_cast<double>(state.global_step - epoch_first_step_);
+  return steps * static_cast<double>(job_.train.batch * job_.train.replicas) /
+         std::max(1e-9, seconds_since(epoch_begin_));
 }
 
-void Reporter::step(const TrainState& state, const LossTable& losses, double learning_rate) {
+std::string Reporter::in_words(const Measures& measures) const {
+  std::string text;
+  for (const Column& column : loop_.columns()) {
+    const auto found = measures.find(column.measure);
+    if (found != measures.end())
+      text += fmt::format("{}{} {:.4g}", text.empty() ? "" : "  ", column.heading, found->second);
+  }
+  return text;
+}
+
+void Reporter::step(const TrainState& state, const Measures& losses, double learning_rate) {
   folder_.add_metrics({{"kind", "step"},
                        {"epoch", state.epoch},
                        {"step", state.step},
                        {"global_step", state.global_step},
                        {"lr", learning_rate},
                        {"loss", train::to_json(losses)}});
-  for (const auto& [phase, parts] : losses) {
-    events_.scalar("loss/" + phase, state.global_step, static_cast<float>(parts[kTotal]));
-    for (size_t i = 0; i < kTotal; ++i) {
-      events_.scalar(fmt::format("parts/{}/{}", phase, kLossNames[i]), state.global_step, static_cast<float>(parts[i]));
-    }
-  }
+  for (const auto& [name, value] : losses) events_.scalar(tag_of(name), state.global_step, static_cast<float>(value));
   events_.scalar("learning_rate", state.global_step, static_cast<float>(learning_rate));
-  const auto done = static_cast<double>(state.global_step - epoch_first_step_);
   progress_.update(state.global_step,
-                   fmt::format("epoch {}/{} step {}/{}  d {:.2f}|{:.2f}  g {:.2f}  {:.2f} showers/s", state.epoch + 1,
-                               job_.train.epochs, state.step, steps_per_epoch_, total_of(losses, "d_real"),
-                               total_of(losses, "d_fake"), total_of(losses, "g"), done * showers_per_second()));
+                   fmt::format("epoch {}/{} step {}/{}  {}  {:.4g} {}/s", state.epoch + 1, job_.train.epochs,
+                               state.step, steps_per_epoch_, in_words(losses), events_per_second(state), loop_.unit()));
 }
 
 void Reporter::announce_test(const TrainState& state) {
-  progress_.update(state.global_step, fmt::format("epoch {}/{}  testing on {} showers", state.epoch + 1,
-                                                  job_.train.epochs, test_->size()));
+  progress_.update(state.global_step, fmt::format("epoch {}/{}  testing on {} {}", state.epoch + 1, job_.train.epochs,
+                                                  loop_.test_events(), loop_.unit()));
 }
 
-void Reporter::epoch(const TrainState& state, const EpochRecord& record, const TestResult* test) {
-  const double seconds = seconds_since(epoch_begin_);
-  const double rate = static_cast<double>(state.global_step - epoch_first_step_) * showers_per_second();
-  const nlohmann::json line{
-      {"kind", "epoch"},
-      {"epoch", record.epoch},
-      {"global_step", state.global_step},
-      {"train", train::to_json(record.train)},
-      {"test", train::to_json(record.test)},
-      {"physics", record.physics},
-      {"signs_of_collapse", test != nullptr ? test->signs_of_collapse : std::vector<std::string>{}},
-      {"seconds", seconds},
-      {"showers_per_s", rate}};
-  folder_.add_metrics(line);
-  history_.push_back({{"epoch", record.epoch}, {"seconds", seconds}, {"showers_per_s", rate}});
-  for (const auto& [phase, parts] : record.test)
-    events_.scalar("test/" + phase, state.global_step, static_cast<float>(parts[kTotal]));
+void Reporter::epoch(const TrainState& state, const EpochRecord& record,
+                     const std::vector<std::string>& signs_of_collapse) {
+  const double seconds = seconds_since(epoch_begin_), rate = events_per_second(state);
+  const std::string rate_name = loop_.unit() + "_per_s";
+  folder_.add_metrics({{"kind", "epoch"},
+                       {"epoch", record.epoch},
+                       {"global_step", state.global_step},
+                       {"train", train::to_json(record.train)},
+                       {"test", train::to_json(record.test)},
+                       {"physics", record.physics},
+                       {"signs_of_collapse", signs_of_collapse},
+                       {"seconds", seconds},
+                       {rate_name, rate}});
+  history_.push_back({{"epoch", record.epoch}, {"seconds", seconds}, {rate_name, rate}});
+  for (const auto& [name, value] : record.test) {
+    if (name.find('/') == std::string::npos || name.ends_with("/total"))
+      events_.scalar(test_tag_of(name), state.global_step, static_cast<float>(value));
+  }
   for (const auto& [name, value] : record.physics)
     events_.scalar("physics/" + name, state.global_step, static_cast<float>(value));
-  events_.scalar("showers_per_s", state.global_step, static_cast<float>(rate));
-  std::string text =
-      fmt::format("epoch {}/{}: train d {:.3f}|{:.3f} g {:.3f}", record.epoch + 1, job_.train.epochs,
-                  total_of(record.train, "d_real"), total_of(record.train, "d_fake"), total_of(record.train, "g"));
-  if (test != nullptr) {
-    text += fmt::format("; test d {:.3f}|{:.3f} g {:.3f}", total_of(record.test, "d_real"),
-                        total_of(record.test, "d_fake"), total_of(record.test, "g"));
+  events_.scalar(rate_name, state.global_step, static_cast<float>(rate));
+  std::string text = fmt::format("epoch {}/{}: train {}", record.epoch + 1, job_.train.epochs, in_words(record.train));
+  if (!record.test.empty()) {
+    text += fmt::format("; test {}", in_words(record.test));
     if (const auto fpd = record.physics.find("fpd"); fpd != record.physics.end()) {
       text += fmt::format("; fpd {:.4g}, response off by {:.3g}, profile z by {:.3g}", fpd->second,
                           record.physics.at("response.mean"), record.physics.at("profile.z"));
     }
-    for (const std::string& sign : test->signs_of_collapse) log::warn("the physics looks collapsed: " + sign);
-    draw(state, record, *test);
+    for (const std::string& sign : signs_of_collapse) log::warn("the physics looks collapsed: " + sign);
+    for (const DrawnPicture& picture : loop_.draw(state, folder_))
+      events_.image_png(picture.tag, state.global_step, picture.png, picture.width, picture.height);
   }
-  log::info(fmt::format("{}; {} ({:.2f} showers/s, test included)", text, format_duration(seconds), rate));
+  log::info(fmt::format("{}; {} ({:.4g} {}/s, test included)", text, format_duration(seconds), rate, loop_.unit()));
   events_.flush();
   folder_.write_run_json(run_json(state, "running"));
   epoch_begin_ = Clock::now();
   epoch_first_step_ = state.global_step;
-}
-
-void Reporter::draw(const TrainState& state, const EpochRecord& record, const TestResult& test) {
-  const physics::Projections generated = test.generated.mean(), reference = test.reference.mean();
-  plot::ProjectionCaption caption{.run = job_.name, .epoch = record.epoch + 1, .showers = test_->size()};
-  const Range energies = test_->energies_gev(), angles = test_->angles();
-  caption.energy_gev_min = energies.low;
-  caption.energy_gev_max = energies.high;
-  caption.angle_rad_min = angles.low;
-  caption.angle_rad_max = angles.high;
-  const auto picture = plot::write_projections_png(folder_.images() / fmt::format("epoch-{:03}.png", record.epoch + 1),
-                                                   maps(generated), maps(reference), caption);
-  events_.image_png("showers", state.global_step, picture.png, picture.width, picture.height);
-  plot::write_loss_png(folder_.images() / "losses.png", job_.name, loss_history(state, &EpochRecord::train),
-                       loss_history(state, &EpochRecord::test));
 }
 
 void Reporter::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
@@ -240,8 +196,6 @@ void Reporter::rolled_back(const TrainState& state, const std::string& what, con
 }
 
 nlohmann::json Reporter::run_json(const TrainState& state, const std::string& status) const {
-  nlohmann::json data{{"train", data_json(train_)}};
-  if (test_ != nullptr) data["test"] = data_json(*test_);
   return {{"name", job_.name},
           {"status", status},
           {"started", started_},
@@ -254,7 +208,7 @@ nlohmann::json Reporter::run_json(const TrainState& state, const std::string& st
           {"workers", workers_},
           {"replicas_side_by_side", concurrency_},
           {"seed", job_.train.seed},
-          {"data", data},
+          {"data", loop_.data()},
           {"first_step_of_this_start", first_step_},
           {"global_step", state.global_step},
           {"epochs_done", state.epoch},
@@ -264,16 +218,16 @@ nlohmann::json Reporter::run_json(const TrainState& state, const std::string& st
           {"wall_s", seconds_since(begin_)}};
 }
 
-void Reporter::finish(const TrainState& state, const PhaseClock&, const std::vector<nlohmann::json>& workers) {
+void Reporter::finish(const TrainState& state, const TrainState& final, const std::vector<nlohmann::json>& workers) {
   progress_.finish(
       fmt::format("{} steps in {}", state.global_step - first_step_, format_duration(seconds_since(begin_))));
-  export_generator(job_, state.generator.parameters, folder_.models() / "generator.keras");
+  const std::vector<std::string> hints = loop_.hand_over(final, folder_);
   events_.session_end(EventFileWriter::Outcome::kSuccess);
   events_.flush();
   nlohmann::json run = run_json(state, "succeeded");
   run["time_by_worker"] = workers;
   folder_.write_run_json(run);
-  print_summary(state, workers);
+  print_summary(state, workers, hints);
 }
 
 void Reporter::failed(const TrainState& state, const PhaseClock& clock, const Error& error) {
@@ -287,16 +241,26 @@ void Reporter::failed(const TrainState& state, const PhaseClock& clock, const Er
   folder_.write_run_json(run);
 }
 
-void Reporter::print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers) const {
-  std::string text = "\n  epoch   train: D real   D fake        G   test: D real   D fake        G\n";
-  for (const EpochRecord& record : state.history) {
-    text += fmt::format("  {:>5}  {:>14.4f} {:>8.4f} {:>8.3f}", record.epoch + 1, total_of(record.train, "d_real"),
-                        total_of(record.train, "d_fake"), total_of(record.train, "g"));
-    if (!record.test.empty()) {
-      text += fmt::format("  {:>13.4f} {:>8.4f} {:>8.3f}", total_of(record.test, "d_real"),
-                          total_of(record.test, "d_fake"), total_of(record.test, "g"));
+void Reporter::print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers,
+                             const std::vector<std::string>& hints) const {
+  const std::vector<Column> columns = loop_.columns();
+  std::string text = "\n  epoch   train: ";
+  for (const char* role : {"train", "test: "}) {
+    if (std::string(role) != "train") text += fmt::format("   {}", role);
+    for (const Column& column : columns) text += fmt::format("{:>9} ", column.heading);
+  }
+  text += "\n";
+  const auto row = [&](const Measures& measures) {
+    std::string cells;
+    for (const Column& column : columns) {
+      const auto found = measures.find(column.measure);
+      cells += found == measures.end() ? fmt::format("{:>9} ", "-") : fmt::format("{:>9.4f} ", found->second);
     }
-    text += "\n";
+    return cells;
+  };
+  for (const EpochRecord& record : state.history) {
+    text += fmt::format("  {:>5}          {}{}\n", record.epoch + 1, row(record.train),
+                        record.test.empty() ? "" : "         " + row(record.test));
   }
   text += "\n  seconds by phase, wall (CPU)\n  worker ";
   for (const char* name : kTimePhaseNames) text += fmt::format("{:>18}", name);
@@ -312,19 +276,13 @@ void Reporter::print_summary(const TrainState& state, const std::vector<nlohmann
     }
   }
   const double wall = seconds_since(begin_);
-  const auto showers = static_cast<double>((state.global_step - first_step_) * job_.train.batch * job_.train.replicas);
-  text += fmt::format(
-      "\n\n  {:.0f} showers in {}: {:.2f} showers/s on {} workers; {:.0f} % of the workers' time is computing\n",
-      showers, format_duration(wall), showers / wall, workers_, busy > 0 ? 100 * compute / busy : 0);
+  const auto events = static_cast<double>((state.global_step - first_step_) * job_.train.batch * job_.train.replicas);
+  text += fmt::format("\n\n  {:.0f} {} in {}: {:.4g} {}/s on {} workers; {:.0f} % of the workers' time is computing\n",
+                      events, loop_.unit(), format_duration(wall), events / wall, loop_.unit(), workers_,
+                      busy > 0 ? 100 * compute / busy : 0);
   fmt::print("{}\n  run          {}\n  metrics      {}\n", text, folder_.root().string(), folder_.metrics().string());
-  if (test_ != nullptr && !state.history.empty()) {
-    fmt::print("  pictures     {}\n",
-               (folder_.images() / fmt::format("epoch-{:03}.png", state.history.back().epoch + 1)).string());
-  }
-  fmt::print(
-      "  tensorboard  tensorboard --logdir {}\n  generate     linac generate --model {} --energy 10:100 --theta "
-      "1.05:2.09 -n 100 --seed 1 --out showers.h5\n",
-      folder_.tensorboard().string(), folder_.root().string());
+  fmt::print("  tensorboard  tensorboard --logdir {}\n", folder_.tensorboard().string());
+  for (const std::string& hint : hints) fmt::print("  {}\n", hint);
 }
 
 }  // namespace linac::train

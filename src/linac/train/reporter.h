@@ -10,9 +10,8 @@
 #include "linac/base/error.h"
 #include "linac/base/progress.h"
 #include "linac/comm/group.h"
-#include "linac/data/dataset.h"
 #include "linac/spec/job.h"
-#include "linac/train/adversarial.h"
+#include "linac/train/loop.h"
 #include "linac/train/phase_clock.h"
 #include "linac/train/run_folder.h"
 #include "linac/train/state.h"
@@ -24,19 +23,19 @@ nlohmann::json to_json(const PhaseClock& clock, const comm::Traffic& traffic);
 
 class Reporter {
  public:
-  /// `test` may be null. `state` is where the run starts (a resume continues the books there).
-  Reporter(const spec::Job& job, RunFolder& folder, const data::Dataset& train, const data::Dataset* test,
-           int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state);
+  /// `state` is where the run starts (a resume continues the books there). Borrows job, folder and loop.
+  Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
+           int concurrency, const TrainState& state);
 
   /// After each step; `state` stands behind it.
-  void step(const TrainState& state, const LossTable& losses, double learning_rate);
+  void step(const TrainState& state, const Measures& losses, double learning_rate);
   void announce_test(const TrainState& state);
-  /// After each epoch; `test` is null without test data.
-  void epoch(const TrainState& state, const EpochRecord& record, const TestResult* test);
+  /// After each epoch, of which `state` stands at the end.
+  void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
-  /// Ends the books well: exports the generator, writes run.json, prints the summary. `workers`: the clocks of all
-  /// ranks.
-  void finish(const TrainState& state, const PhaseClock& clock, const std::vector<nlohmann::json>& workers);
+  /// Ends the books well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
+  /// clocks of all ranks.
+  void finish(const TrainState& state, const TrainState& final, const std::vector<nlohmann::json>& workers);
   void failed(const TrainState& state, const PhaseClock& clock, const Error& error);
 
   /// What a checkpoint remembers of its run: enough to generate from it alone.
@@ -44,14 +43,14 @@ class Reporter {
 
  private:
   nlohmann::json run_json(const TrainState& state, const std::string& status) const;
-  double showers_per_second() const;
-  void draw(const TrainState& state, const EpochRecord& record, const TestResult& test);
-  void print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers) const;
+  double events_per_second(const TrainState& state) const;  // of this epoch so far
+  std::string in_words(const Measures& measures) const;
+  void print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers,
+                     const std::vector<std::string>& hints) const;
 
   const spec::Job& job_;
   RunFolder& folder_;
-  const data::Dataset& train_;
-  const data::Dataset* test_;
+  const Loop& loop_;
   int64_t steps_per_epoch_;
   int workers_, concurrency_;
   int64_t first_step_;

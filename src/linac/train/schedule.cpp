@@ -2,8 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace linac::train {
+namespace {
+
+// From 1 at the end of the warm-up to decay_factor_min. Cosine: Loshchilov and Hutter, "SGDR", arXiv:1608.03983.
+double decay_factor(const spec::Train& train, double epochs_done) {
+  const spec::Schedule& schedule = train.schedule;
+  if (schedule.decay == "none") return 1;
+  const double last = schedule.decay_epochs > 0 ? schedule.decay_epochs : train.epochs;
+  const double way = last - schedule.warmup_epochs;
+  const double part = way > 0 ? std::clamp((epochs_done - schedule.warmup_epochs) / way, 0.0, 1.0) : 1;
+  const double low = schedule.decay_factor_min;
+  return schedule.decay == "cosine" ? low + (1 - low) * 0.5 * (1 + std::cos(std::numbers::pi * part))
+                                    : std::pow(low, part);
+}
+
+}  // namespace
 
 double learning_rate(const spec::Train& train, int64_t epoch, int64_t step, int64_t steps_per_epoch, int rollbacks) {
   double rate = train.optimizer.lr;
@@ -15,6 +31,7 @@ double learning_rate(const spec::Train& train, int64_t epoch, int64_t step, int6
   for (const spec::LearningRateDrop& drop : train.schedule.drops) {
     if (epoch >= drop.epoch) rate *= drop.factor;
   }
+  rate *= decay_factor(train, done / static_cast<double>(steps_per_epoch));
   return rate * std::pow(train.collapse.lr_factor, rollbacks);
 }
 

@@ -6,15 +6,16 @@
 #include <cmath>
 #include <limits>
 
+#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
-#include "linac/data/batch_stream.h"
-#include "linac/train/adversarial.h"
+#include "linac/comm/group.h"
 #include "linac/train/agreement.h"
 #include "linac/train/checkpoint.h"
 #include "linac/train/input.h"
-#include "linac/train/quick_figures.h"
+#include "linac/train/loop.h"
+#include "linac/train/monitor.h"
 #include "linac/train/reporter.h"
 #include "linac/train/schedule.h"
 
@@ -29,25 +30,19 @@ class Trainer {
       : job_(job),
         group_(group),
         options_(options),
-        model_(job.model.latent, job.model.power, numerics_of(job)),
-        train_(open_dataset(job, job.data.train)),
-        test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
-        steps_per_epoch_(steps_per_epoch(job, *train_)),
-        step_(job_, model_, group, options.concurrency, clock_),
-        state_(initial_state(job, model_)) {
-    need_model_shape(job, *train_);
-    if (test_) need_model_shape(job, *test_);
-  }
+        loop_(make_loop(job_, group, options.concurrency, clock_)),
+        steps_per_epoch_(steps_per_epoch(job, loop_->train_events())),
+        state_(loop_->initial_state()) {}
 
   void run() {
-    agree_on_numerics(group_, job_, *train_);
+    agree_on_numerics(group_, job_, loop_->data());
     if (writer()) prepare_folder();
     state_bytes_ = writer() ? encode(state_, {}) : "";
     share_state();
     good_ = state_bytes_;
-    open_stream();
+    loop_->seek(state_);
     last_save_ = Clock::now();
-    while (state_.epoch < job_.train.epochs && !limit_reached()) {
+    while (!finished() && !limit_reached()) {
       while (state_.step < steps_per_epoch_ && !limit_reached()) {
         if (!one_step()) continue;
         after_step();
@@ -57,7 +52,7 @@ class Trainer {
     if (writer()) {
       // A run cut short by max_steps ends between two checkpoints.
       if (saved_step_ != state_.global_step) save();
-      reporter_->finish(state_, clock_, group_time());
+      reporter_->finish(state_, final_state(), group_time());
     } else {
       group_time();
     }
@@ -70,6 +65,10 @@ class Trainer {
 
  private:
   bool writer() const { return group_.rank() == 0; }
+  bool finished() const {
+    return state_.epoch >= job_.train.epochs ||
+           stopped_early(job_.train.early_stopping, state_.history, loop_->loss_name());
+  }
   bool limit_reached() const { return job_.train.max_steps > 0 && state_.global_step >= job_.train.max_steps; }
 
   void prepare_folder() {
@@ -84,12 +83,11 @@ class Trainer {
             fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state_.epoch + 1, state_.step));
       } else {
         log::info("nothing to resume from: starting at the first step");
-        state_ = initial_state(job_, model_);
+        state_ = loop_->initial_state();
       }
     }
     folder_->cut_metrics(state_.global_step, state_.epoch);
-    reporter_.emplace(job_, *folder_, *train_, test_.get(), steps_per_epoch_, group_.size(), options_.concurrency,
-                      state_);
+    reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_);
   }
 
   void share_state() {
@@ -98,35 +96,16 @@ class Trainer {
     if (!writer()) decode(state_bytes_, "state of rank 0", state_);
   }
 
-  void open_stream() {
-    // After a rollback another order of events, too, leads away from the collapse.
-    stream_.emplace(train_,
-                    data::BatchStream::Options{.seed = job_.train.seed + static_cast<uint64_t>(state_.rollbacks),
-                                               .batch = job_.train.batch,
-                                               .replicas = job_.train.replicas,
-                                               .owned = step_.owned(),
-                                               .steps_per_epoch = steps_per_epoch_,
-                                               .depth = job_.data.prefetch},
-                    data::Position{static_cast<uint32_t>(state_.epoch), static_cast<uint32_t>(state_.step)});
-  }
-
   // False if the step led to a rollback.
   bool one_step() {
-    data::BatchStream::Step input;
-    {
-      const PhaseClock::Scope time(clock_, TimePhase::kInput);
-      input = stream_->next();
-    }
-    const double rate = learning_rate(job_.train, state_.epoch, state_.step, steps_per_epoch_, state_.rollbacks);
-    const StepResult result = step_.run(state_, input.replicas, rate, stop_signal() != 0);
+    const double rate = learning_rate(job_.train, state_.epoch, state_.step, steps_per_epoch_, state_.rollbacks) *
+                        plateau_factor(job_.train.schedule.plateau, state_.history, loop_->loss_name());
+    const StepResult result = loop_->step(state_, rate, stop_signal() != 0);
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
     }
-    for (const auto& [phase, parts] : result.losses) {
-      Parts& sums = state_.epoch_sums[phase];
-      for (size_t i = 0; i < parts.size(); ++i) sums[i] += parts[i];
-    }
+    for (const auto& [name, value] : result.losses) state_.epoch_sums[name] += value;
     ++state_.step;
     ++state_.global_step;
     stop_requested_ = result.stop_requested;
@@ -154,15 +133,13 @@ class Trainer {
   }
 
   void end_epoch() {
-    EpochRecord record{state_.epoch, state_.epoch_sums, {}};
-    for (auto& [phase, parts] : record.train) {
-      for (double& value : parts) value /= static_cast<double>(steps_per_epoch_);
-    }
+    EpochRecord record{.epoch = state_.epoch, .train = state_.epoch_sums, .test = {}};
+    for (auto& [name, value] : record.train) value /= static_cast<double>(steps_per_epoch_);
     std::optional<TestResult> tested;
-    if (test_) {
+    if (loop_->test_events() > 0) {
       if (writer()) reporter_->announce_test(state_);
       const bool due = job_.validate.every_epochs > 0 && (state_.epoch + 1) % job_.validate.every_epochs == 0;
-      tested = step_.test(state_, *test_, due ? Figures::kWanted : Figures::kNone);
+      tested = loop_->test(state_, due ? Figures::kWanted : Figures::kNone);
       record.test = tested->losses;
       record.physics = tested->physics;
     }
@@ -170,8 +147,9 @@ class Trainer {
     state_.epoch_sums.clear();
     ++state_.epoch;
     state_.step = 0;
-    const double value = judged_value(record);
-    const bool best = std::isfinite(value) && (state_.best_epoch < 0 || value < state_.best_value);
+    const double value = monitored(record, job_.checkpoint.best_by, loop_->loss_name());
+    const bool best =
+        std::isfinite(value) && (state_.best_epoch < 0 || better(job_.checkpoint.best_by, value, state_.best_value));
     if (best) {
       state_.best_value = value;
       state_.best_epoch = record.epoch;
@@ -179,18 +157,9 @@ class Trainer {
     keep_good();
     if (!writer()) return;
     const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
-    if (due || best || state_.epoch == job_.train.epochs) save(best);
+    if (due || best || finished()) save(best);
     const PhaseClock::Scope time(clock_, TimePhase::kReport);
-    reporter_->epoch(state_, record, tested ? &*tested : nullptr);
-  }
-
-  // What checkpoint.best_by names.
-  double judged_value(const EpochRecord& record) const {
-    if (job_.checkpoint.best_by != "loss") {
-      const auto figure = record.physics.find(job_.checkpoint.best_by);
-      return figure == record.physics.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second;
-    }
-    return (record.test.empty() ? record.train : record.test).at("g")[models::threedgan::kTotal];
+    reporter_->epoch(state_, record, tested ? tested->signs_of_collapse : std::vector<std::string>{});
   }
 
   void save(bool best = false) {
@@ -200,6 +169,14 @@ class Trainer {
     if (best) store_->mark_best(bytes);
     saved_step_ = state_.global_step;
     last_save_ = Clock::now();
+  }
+
+  // What is handed over: the best epoch's networks if the job wants them, else the last ones.
+  TrainState final_state() {
+    TrainState last = state_;
+    if (job_.train.early_stopping.restore_best && state_.best_epoch >= 0)
+      decode(read_file(store_->best()), store_->best().string(), last);
+    return last;
   }
 
   // Every worker keeps the state a rollback returns to, at moments that do not depend on clocks.
@@ -229,7 +206,7 @@ class Trainer {
       folder_->cut_metrics(state_.global_step, state_.epoch);
       reporter_->rolled_back(state_, what, where);
     }
-    open_stream();
+    loop_->seek(state_);
   }
 
   // Rank 0: the phase clocks of all workers.
@@ -244,14 +221,11 @@ class Trainer {
   comm::Group& group_;
   const RunOptions options_;
   PhaseClock clock_;
-  const models::threedgan::ThreeDGan model_;
-  const std::shared_ptr<const data::Dataset> train_, test_;
+  const std::unique_ptr<Loop> loop_;
   const int64_t steps_per_epoch_;
-  AdversarialStep step_;
   TrainState state_;
   std::string state_bytes_;
   std::string good_;  // encoded state that a rollback returns to
-  std::optional<data::BatchStream> stream_;
   std::optional<RunFolder> folder_;
   std::optional<CheckpointStore> store_;
   std::optional<Reporter> reporter_;
@@ -262,18 +236,11 @@ class Trainer {
 
 }  // namespace
 
-models::Numerics numerics_of(const spec::Job& job) {
-  return models::numerics_of(job.train.kernels, job.train.precision, job.train.device);
-}
-
 void check_job(const spec::Job& job) {
   models::need_device(numerics_of(job).device);
-  const auto train = open_dataset(job, job.data.train);
-  need_model_shape(job, *train);
-  steps_per_epoch(job, *train);
-  if (!job.data.test.empty()) need_model_shape(job, *open_dataset(job, job.data.test));
-  Optimizer(job.train.optimizer, 1);
-  need_known_figure(job.checkpoint.best_by);
+  const auto group = comm::make_group({}, std::chrono::seconds(1));
+  PhaseClock clock;
+  steps_per_epoch(job, make_loop(job, *group, 1, clock)->train_events());
 }
 
 void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options) {

@@ -3,12 +3,9 @@
 // the same job and call run(); rank 0 alone writes the run's folder.
 
 #include <filesystem>
-#include <memory>
-#include <optional>
 
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
-#include "linac/models/numerics.h"
 #include "linac/spec/job.h"
 
 namespace linac::train {
@@ -20,9 +17,6 @@ struct RunOptions {
   Start start = Start::kFresh;
   int concurrency = 1;  // replicas side by side on this worker
 };
-
-/// The job's train.kernels, train.precision and train.device.
-models::Numerics numerics_of(const spec::Job& job);
 
 /// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes
 /// and sizes. Throws what would fail later.

@@ -27,6 +27,7 @@ int run_command_line(int argc, char** argv) {
   add_check_verb(app);
   add_generate_verb(app);
   add_predict_verb(app);
+  add_evaluate_verb(app);
   add_simulate_verb(app);
   add_validate_verb(app);
   add_data_verb(app);

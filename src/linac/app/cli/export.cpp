@@ -11,15 +11,26 @@ namespace linac::app {
 namespace {
 
 struct ExportOptions {
-  std::string run, format = "keras", out, part = "generator";
+  std::string run, model, format, out, part = "generator";
 };
 
+train::FileFormat format_of(const ExportOptions& options) {
+  if (options.format.empty()) return train::format_of(options.out);
+  return options.format == "onnx" ? train::FileFormat::kOnnx : train::FileFormat::kKeras;
+}
+
 void run_export(const ExportOptions& options) {
+  const train::FileFormat format = format_of(options);
+  if (!options.model.empty()) {
+    train::export_keras_model(options.model, options.out, format);
+    log::info(fmt::format("{}: {}", options.out, options.model));
+    return;
+  }
   const train::RunModel run = train::load_run(options.run);
   if (options.part == "generator") {
-    train::export_generator(run.job, run.generator, options.out);
+    train::export_generator(run.job, run.generator, options.out, format);
   } else {
-    train::export_discriminator(run.job, run.discriminator, options.out);
+    train::export_discriminator(run.job, run.discriminator, options.out, format);
   }
   log::info(fmt::format("{}: {} of {}", options.out, options.part, run.checkpoint.string()));
 }
@@ -28,15 +39,23 @@ void run_export(const ExportOptions& options) {
 
 void add_export_verb(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
-  auto* verb = app.add_subcommand("export", "Writes a trained network for other programs");
-  verb->add_option("run", options->run, "folder of a run (its best checkpoint, else the newest) or a checkpoint")
-      ->required();
-  verb->add_option("--format", options->format, "keras: an archive that keras.models.load_model reads")
-      ->check(CLI::IsMember({"keras"}));
-  verb->add_option("--out", options->out, "file to write, e.g. generator.keras")->required();
-  verb->add_option("--part", options->part, "generator, or discriminator (its two learned heads)")
+  auto* verb = app.add_subcommand("export", "Writes a trained network for other programs, for Keras or as ONNX");
+  auto* source = verb->add_option_group("source");
+  source->add_option("run", options->run, "folder of a run (its best checkpoint, else the newest) or a checkpoint");
+  source->add_option("--model", options->model, "a .keras file of any model, instead of a run");
+  source->require_option(1);
+  verb->add_option("--out", options->out, "file to write, e.g. generator.keras or generator.onnx")->required();
+  verb->add_option("--format", options->format,
+                   "keras: an archive that keras.models.load_model reads; onnx: for onnxruntime; if not given, by the "
+                   "ending of --out")
+      ->check(CLI::IsMember({"keras", "onnx"}));
+  verb->add_option("--part", options->part, "of a run: generator, or discriminator (its two learned heads)")
       ->check(CLI::IsMember({"generator", "discriminator"}));
-  verb->footer("Example: linac export runs/3dgan-geant4 --format keras --out generator.keras");
+  verb->footer(
+      "Examples:\n"
+      "  linac export runs/3dgan-geant4 --out generator.keras\n"
+      "  linac export runs/3dgan-geant4 --out generator.onnx\n"
+      "  linac export --model classifier.keras --out classifier.onnx");
   verb->callback([options] { run_export(*options); });
 }
 

@@ -16,6 +16,7 @@
 #include "linac/comm/rendezvous.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
+#include "linac/train/input.h"
 #include "linac/train/run_folder.h"
 #include "linac/train/trainer.h"
 

@@ -15,6 +15,7 @@ void add_data_verb(CLI::App& app);
 void add_export_verb(CLI::App& app);
 void add_bench_verb(CLI::App& app);
 void add_validate_verb(CLI::App& app);
+void add_evaluate_verb(CLI::App& app);
 void add_version_verb(CLI::App& app);
 
 }  // namespace linac::app

@@ -59,6 +59,8 @@ struct Prepared {
 [[noreturn]] void become_worker(const Prepared& prepared) {
   sigset_t none;
   sigemptyset(&none);
+  // The launcher's handlers are not the child's.
+  for (const int signal : kLauncherSignals) ::signal(signal, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != prepared.parent) _exit(128 + SIGTERM);  // it ended before prctl could tell the kernel

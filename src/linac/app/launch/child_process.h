@@ -2,6 +2,9 @@
 // One worker process: started with its environment, its output and its error channel. Movable owner of the descriptors;
 // the process itself is ended and reaped by its user. One thread at a time.
 
+#include <signal.h>
+
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +12,10 @@
 #include <sys/types.h>
 
 namespace linac::app {
+
+/// What the launcher hears of while it has children; SIGCHLD among them because of its handler: were it ignored, as
+/// some parents leave it, the kernel would reap the workers unseen.
+inline constexpr std::array kLauncherSignals{SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
 
 /// Closes on destruction.
 class Descriptor {

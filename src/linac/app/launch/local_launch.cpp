@@ -1,13 +1,14 @@
 #include "linac/app/launch/local_launch.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -30,36 +31,55 @@ constexpr auto kKillWait = std::chrono::seconds(10);
 // timeout(1) and some batch systems send one request twice, to the process and to its group: that is no second Ctrl-C.
 constexpr auto kSecondInterruptGap = std::chrono::milliseconds(500);
 
-// Takes the signals as data instead of interruptions, and gives the former state back at the end.
+// Where the handler writes; one inbox at a time.
+volatile int inbox_descriptor = -1;
+
+extern "C" void put_into_inbox(int signal) {
+  const int error = errno;
+  const auto number = static_cast<unsigned char>(signal);
+  // A full pipe holds news enough.
+  if (write(inbox_descriptor, &number, 1) < 0) errno = error;
+}
+
+// Takes the signals as data instead of interruptions, and gives the former state back at the end. By handlers: signalfd
+// would see only what no other thread of the process takes, and libraries start threads that block nothing.
 class SignalInbox {
  public:
   SignalInbox() {
+    int ends[2];
+    LINAC_CHECK(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0);
+    inbox_ = Descriptor(ends[0]);
+    entrance_ = Descriptor(ends[1]);
+    inbox_descriptor = entrance_.get();
+    struct sigaction action = {};
+    action.sa_handler = put_into_inbox;
+    action.sa_flags = SA_RESTART;
     sigset_t watched;
     sigemptyset(&watched);
-    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&watched, signal);
-    // With SIGCHLD ignored (as some parents leave it) the kernel would reap the workers unseen.
-    struct sigaction standard = {};
-    standard.sa_handler = SIG_DFL;
-    sigaction(SIGCHLD, &standard, &former_child_action_);
-    pthread_sigmask(SIG_BLOCK, &watched, &former_mask_);
-    inbox_ = Descriptor(signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC));
-    LINAC_CHECK(inbox_.get() >= 0);
+    for (size_t i = 0; i < kLauncherSignals.size(); ++i) {
+      sigaction(kLauncherSignals[i], &action, &former_actions_[i]);
+      sigaddset(&watched, kLauncherSignals[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &watched, &former_mask_);
   }
   ~SignalInbox() {
     pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
-    sigaction(SIGCHLD, &former_child_action_, nullptr);
+    for (size_t i = 0; i < kLauncherSignals.size(); ++i) sigaction(kLauncherSignals[i], &former_actions_[i], nullptr);
+    inbox_descriptor = -1;
   }
+  SignalInbox(const SignalInbox&) = delete;
+  SignalInbox& operator=(const SignalInbox&) = delete;
   int descriptor() const { return inbox_.get(); }
   /// The next signal waiting, or 0.
   int next() {
-    signalfd_siginfo info;
-    return read(inbox_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+    unsigned char signal = 0;
+    return read(inbox_.get(), &signal, 1) == 1 ? signal : 0;
   }
 
  private:
+  std::array<struct sigaction, kLauncherSignals.size()> former_actions_;
   sigset_t former_mask_;
-  struct sigaction former_child_action_;
-  Descriptor inbox_;
+  Descriptor inbox_, entrance_;
 };
 
 void write_all(int descriptor, std::string_view text) {
@@ -224,7 +244,7 @@ class Supervisor {
   }
 
   const LocalLaunch& launch_;
-  SignalInbox signals_;  // before the store, whose threads must not take the signals
+  SignalInbox signals_;
   std::unique_ptr<comm::HostedStore> store_;
   std::vector<Worker> workers_;
   std::vector<WorkerEnd> ends_;

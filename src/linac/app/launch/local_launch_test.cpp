@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <sstream>
 #include <thread>
@@ -228,6 +229,20 @@ TEST(LocalLaunch, SignalsAreAsBeforeAfterwards) {
   ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &mask), 0);
   EXPECT_FALSE(sigismember(&mask, SIGTERM));
   EXPECT_FALSE(sigismember(&mask, SIGCHLD));
+}
+
+// Libraries start threads that block no signal: the kernel may hand them the news of a worker's end.
+TEST(LocalLaunch, OtherThreadsSwallowNothing) {
+  std::atomic<bool> over = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i)
+    others.emplace_back([&] {
+      while (!over) std::this_thread::sleep_for(1ms);
+    });
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(run(launch_of("all 75", 2)).code, 75);
+  EXPECT_EQ(run(launch_of("interrupted twice", 2)).code, 137);
+  over = true;
+  for (std::thread& other : others) other.join();
 }
 
 // The launcher dies without a chance to act; the kernel tells the workers.

@@ -130,11 +130,15 @@ bool pads_same(const Node& node) {
 }
 
 const std::vector<std::string>& activation_names() {
-  static const std::vector<std::string> names{
-      "linear",      "relu",        "sigmoid",     "tanh",        "softmax",    "elu",  "selu",
-      "softplus",    "softsign",    "gelu",        "silu",        "swish",      "mish", "hard_sigmoid",
-      "hard_silu",   "hard_swish",  "exponential", "leaky_relu",  "relu6",      "celu", "hard_tanh",
-      "log_sigmoid", "log_softmax", "tanh_shrink", "soft_shrink", "hard_shrink"};
+  static const std::vector<std::string> names{"linear",      "relu",         "sigmoid",
+                                              "tanh",        "softmax",      "elu",
+                                              "selu",        "softplus",     "softsign",
+                                              "gelu",        "silu",         "swish",
+                                              "mish",        "hard_sigmoid", "hard_silu",
+                                              "hard_swish",  "exponential",  "leaky_relu",
+                                              "relu6",       "celu",         "hard_tanh",
+                                              "log_sigmoid", "log_softmax",  "tanh_shrink",
+                                              "soft_shrink", "hard_shrink",  "keras2_hard_sigmoid"};
   return names;
 }
 

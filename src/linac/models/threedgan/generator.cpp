@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "linac/graph/passes/fold_upsample.h"
-#include "linac/models/threedgan/executable_of.h"
+#include "linac/models/executable_of.h"
 #include "linac/nn/executable.h"
 #include "linac/nn/tensor_view.h"
 

@@ -5,11 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "linac/base/error.h"
 #include "linac/graph/passes/fold_upsample.h"
-#include "linac/models/threedgan/executable_of.h"
+#include "linac/models/executable_of.h"
 #include "linac/models/threedgan/losses.h"
 #include "linac/models/threedgan/networks.h"
 #include "linac/nn/executable.h"
@@ -66,17 +65,10 @@ bool every_image_empty(const at::Tensor& images) {
   return (images.detach().reshape({images.size(0), -1}).amax(1) <= 0).all().item<bool>();
 }
 
-std::array<float, kLossParts> values_of(const std::array<at::Tensor, kLossParts>& parts) {
-  std::array<float, kLossParts> values;
-  for (size_t i = 0; i < kLossParts; ++i) values[i] = parts[i].item<float>();
+std::vector<float> values_of(const std::array<at::Tensor, kLossParts>& parts) {
+  std::vector<float> values;
+  for (const at::Tensor& part : parts) values.push_back(part.item<float>());
   return values;
-}
-
-bool all_finite(const Contribution& contribution) {
-  const auto finite = [](float value) { return std::isfinite(value); };
-  return std::all_of(contribution.losses.begin(), contribution.losses.end(), finite) &&
-         std::all_of(contribution.gradient.begin(), contribution.gradient.end(), finite) &&
-         std::all_of(contribution.statistics.begin(), contribution.statistics.end(), finite);
 }
 
 void record_step(const std::vector<float>& label, std::span<const float> latents, const at::Tensor& image,
@@ -168,7 +160,7 @@ Contribution ThreeDGan::discriminator_step(const graph::Parameters& discriminato
   contribution.losses = values_of(parts);
   contribution.gradient = nn::flat_gradient(parts[kTotal], weights, discriminator.trainable_layout);
   contribution.all_empty = phase == Phase::kFakeDiscriminator && every_image_empty(image);
-  contribution.finite = all_finite(contribution);
+  contribution.judge();
   record_step(label, {}, image, outputs, masks);
   return contribution;
 }
@@ -200,14 +192,13 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
   contribution.losses = values_of(parts);
   contribution.gradient = nn::flat_gradient(parts[kTotal], generator_weights, generator.trainable_layout);
   contribution.all_empty = every_image_empty(image);
-  contribution.finite = all_finite(contribution);
+  contribution.judge();
   record_step(label, latent, image, outputs, masks);
   return contribution;
 }
 
-std::array<float, kLossParts> ThreeDGan::test_losses(const graph::Parameters& discriminator, const Batch& batch,
-                                                     std::span<const float> images, float label,
-                                                     double event_weight) const {
+std::vector<float> ThreeDGan::test_losses(const graph::Parameters& discriminator, const Batch& batch,
+                                          std::span<const float> images, float label, double event_weight) const {
   const auto outputs = infer(networks_->discriminator, discriminator, images_tensor(images));
   const at::Tensor labels = at::full({static_cast<int64_t>(batch.size()), 1}, label);
   return values_of(

@@ -12,6 +12,7 @@
 #include "linac/base/rng.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
+#include "linac/models/contribution.h"
 #include "linac/models/numerics.h"
 #include "linac/models/threedgan/generator.h"
 #include "linac/models/threedgan/loss_parts.h"
@@ -22,15 +23,6 @@ namespace linac::models::threedgan {
 struct Batch {
   std::span<const float> image, energy, angle, ecal;
   size_t size() const { return energy.size(); }
-};
-
-/// What an update needs from a replica. Summed over replicas it is the global batch's.
-struct Contribution {
-  AlignedFloats gradient;         // of the updated network's trainable buffer
-  std::vector<float> statistics;  // this replica's batch means and variances, in the layout of Parameters::statistics
-  std::array<float, kLossParts> losses{};
-  bool all_empty = false;  // every generated image of the replica is empty
-  bool finite = true;      // no NaN or Inf in losses and gradient
 };
 
 /// The random streams of a step, by phase: never renumber (numerics contract).
@@ -78,8 +70,8 @@ class ThreeDGan {
   Contribution generator_step(const graph::Parameters& generator, const graph::Parameters& discriminator,
                               const Batch& batch, Phase phase, const StepOptions& options) const;
   /// Losses of the discriminator in inference mode; no gradient.
-  std::array<float, kLossParts> test_losses(const graph::Parameters& discriminator, const Batch& batch,
-                                            std::span<const float> images, float label, double event_weight) const;
+  std::vector<float> test_losses(const graph::Parameters& discriminator, const Batch& batch,
+                                 std::span<const float> images, float label, double event_weight) const;
 
   /// The discriminator's outputs in inference mode, in its order, one value an event.
   std::vector<std::vector<float>> heads(const graph::Parameters& discriminator, std::span<const float> images) const;

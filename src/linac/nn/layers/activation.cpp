@@ -27,6 +27,7 @@ const std::map<std::string, Function>& functions() {
       {"swish", [](const at::Tensor& x) { return at::silu(x); }},
       {"mish", [](const at::Tensor& x) { return at::mish(x); }},
       {"hard_sigmoid", [](const at::Tensor& x) { return at::hardsigmoid(x); }},
+      {"keras2_hard_sigmoid", [](const at::Tensor& x) { return at::clamp(0.2 * x + 0.5, 0, 1); }},
       {"hard_silu", [](const at::Tensor& x) { return at::hardswish(x); }},
       {"hard_swish", [](const at::Tensor& x) { return at::hardswish(x); }},
       {"hard_tanh", [](const at::Tensor& x) { return at::hardtanh(x); }},

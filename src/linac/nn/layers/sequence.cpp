@@ -9,6 +9,8 @@ namespace linac::nn {
 namespace {
 
 at::Tensor masking(const LayerCall& call) {
+  // What is masked is zero already; only a gradient would have to be cut off.
+  if (call.node.attributes.value("mask_value", 0.0) == 0 && !call.x().requires_grad()) return call.x();
   return call.x() * call.own_mask.unsqueeze(-1);
 }
 

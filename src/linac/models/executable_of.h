@@ -1,10 +1,10 @@
 #pragma once
-// A network of the model made runnable as models::Numerics say.
+// A graph made runnable as models::Numerics say.
 
 #include "linac/models/numerics.h"
 #include "linac/nn/executable.h"
 
-namespace linac::models::threedgan {
+namespace linac::models {
 
 inline nn::Executable executable_of(graph::Graph graph, const Numerics& numerics) {
   return nn::Executable(std::move(graph),
@@ -13,4 +13,4 @@ inline nn::Executable executable_of(graph::Graph graph, const Numerics& numerics
                         numerics.device == Device::kCpu ? nn::Device::kCpu : nn::Device::kCuda);
 }
 
-}  // namespace linac::models::threedgan
+}  // namespace linac::models

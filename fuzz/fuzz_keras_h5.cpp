@@ -1,0 +1,59 @@
+// Any description of a Keras 2 file is either refused with linac::Error, or a model whose weights have the sizes of its
+// graph. The first line is the attribute model_config; each other line is a layer of the file and, if it goes on, one
+// of its arrays: "dense_1 dense_1/kernel:0 6 4". The file itself is made by HDF5, so what is fuzzed is not HDF5.
+
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include "linac/base/error.h"
+#include "linac/graph/keras_h5.h"
+#include "linac/graph/test_keras2_file.h"
+
+namespace {
+
+using namespace linac;
+
+constexpr size_t kLinesMax = 64;
+constexpr int64_t kElementsMax = 4096;  // of an array
+constexpr size_t kRankMax = 8;
+
+void add_line(const std::string& line, graph::Keras2File& file) {
+  std::istringstream words(line);
+  std::string layer;
+  graph::Keras2Array array{"", {}, 0.5F};
+  words >> layer >> array.name;
+  if (layer.empty() || layer[0] == '.' || layer[0] == '/') return;
+  int64_t elements = 1;
+  for (int64_t extent = 0; array.shape.size() < kRankMax && words >> extent; elements *= extent) {
+    if (extent < 0 || extent > kElementsMax || elements * extent > kElementsMax) return;
+    array.shape.push_back(extent);
+  }
+  if (file.layers.empty() || file.layers.back().name != layer) file.layers.push_back({layer, {}});
+  if (!array.name.empty()) file.layers.back().arrays.push_back(array);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::istringstream lines(std::string(reinterpret_cast<const char*>(data), size));
+  graph::Keras2File file;
+  std::string line;
+  std::getline(lines, line);
+  file.attributes = {{"model_config", line}, {"keras_version", "2.15.0"}};
+  file.names_a_part = size % 3;
+  for (size_t i = 0; i < kLinesMax && std::getline(lines, line); ++i) add_line(line, file);
+  try {
+    const graph::KerasModel model = graph::read_keras_h5(file.bytes());
+    size_t next = 0;
+    for (const graph::Node& node : model.graph.nodes) {
+      for (const graph::Weight& weight : node.weights)
+        LINAC_CHECK(static_cast<int64_t>(model.weights.values.at(next++).size()) == graph::elements(weight.shape));
+    }
+    LINAC_CHECK(next == model.weights.values.size());
+  } catch (const Error& error) {
+    LINAC_CHECK(error.code() == ErrorCode::kUser);
+  }
+  return 0;
+}

@@ -1,0 +1,179 @@
+#include "linac/data/arrow_lists.h"
+
+#include <arrow/util/float16.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "linac/base/error.h"
+
+namespace linac::data {
+namespace {
+
+using arrow::Array;
+using arrow::Type;
+
+bool is_list(const arrow::DataType& type) {
+  return type.id() == Type::LIST || type.id() == Type::LARGE_LIST || type.id() == Type::FIXED_SIZE_LIST;
+}
+
+bool is_leaf(const arrow::DataType& type) {
+  return type.id() == Type::BOOL || arrow::is_integer(type.id()) || arrow::is_floating(type.id());
+}
+
+template <class ArrayOf>
+void append_as(const Array& array, std::vector<float>& out) {
+  const auto& numbers = static_cast<const ArrayOf&>(array);
+  const auto* values = numbers.raw_values();
+  const size_t old = out.size();
+  out.resize(old + static_cast<size_t>(numbers.length()));
+  std::transform(values, values + numbers.length(), out.begin() + static_cast<int64_t>(old),
+                 [](auto value) { return static_cast<float>(value); });
+}
+
+void append_numbers(const Array& array, std::vector<float>& out) {
+  switch (array.type_id()) {
+    case Type::FLOAT:
+      return append_as<arrow::FloatArray>(array, out);
+    case Type::DOUBLE:
+      return append_as<arrow::DoubleArray>(array, out);
+    case Type::INT8:
+      return append_as<arrow::Int8Array>(array, out);
+    case Type::INT16:
+      return append_as<arrow::Int16Array>(array, out);
+    case Type::INT32:
+      return append_as<arrow::Int32Array>(array, out);
+    case Type::INT64:
+      return append_as<arrow::Int64Array>(array, out);
+    case Type::UINT8:
+      return append_as<arrow::UInt8Array>(array, out);
+    case Type::UINT16:
+      return append_as<arrow::UInt16Array>(array, out);
+    case Type::UINT32:
+      return append_as<arrow::UInt32Array>(array, out);
+    case Type::UINT64:
+      return append_as<arrow::UInt64Array>(array, out);
+    case Type::HALF_FLOAT:
+      for (int64_t i = 0; i < array.length(); ++i) {
+        const auto& halves = static_cast<const arrow::HalfFloatArray&>(array);
+        out.push_back(arrow::util::Float16::FromBits(halves.raw_values()[i]).ToFloat());
+      }
+      return;
+    case Type::BOOL:
+      for (int64_t i = 0; i < array.length(); ++i)
+        out.push_back(static_cast<const arrow::BooleanArray&>(array).Value(i) ? 1 : 0);
+      return;
+    default:
+      LINAC_CHECK(is_leaf(*array.type()));
+  }
+}
+
+/// From a column down to its numbers, one level of lists at a time.
+class Descent {
+ public:
+  Descent(const std::shared_ptr<Array>& array, const std::string& name, const WantedColumn& wanted, int64_t first_event)
+      : level_(array), name_(name), wanted_(wanted), first_event_(first_event) {
+    starts_.resize(static_cast<size_t>(array->length()) + 1);
+    std::iota(starts_.begin(), starts_.end(), 0);
+  }
+
+  RaggedColumn run() {
+    const size_t events = starts_.size() - 1;
+    RaggedColumn out;
+    refuse_null();
+    int depth = 0;
+    for (; is_list(*level_->type()); ++depth) {
+      descend();
+      if (depth == 0) lengths_of_events(out.rows);
+      refuse_null();
+    }
+    if (depth == 0) out.rows.assign(events, 1);
+    if (depth == 1) {
+      for (size_t event = 0; event < events; ++event)
+        out.rows[event] = rows_of_list(name_, wanted_, out.rows[event], first_event_ + static_cast<int64_t>(event));
+    }
+    append_numbers(*level_, out.values);
+    return out;
+  }
+
+ private:
+  void descend() {
+    switch (level_->type_id()) {
+      case Type::LIST:
+        return descend_as<arrow::ListArray>();
+      case Type::LARGE_LIST:
+        return descend_as<arrow::LargeListArray>();
+      default:
+        return descend_as<arrow::FixedSizeListArray>();
+    }
+  }
+
+  template <class ListArray>
+  void descend_as() {
+    const std::shared_ptr<Array> kept = level_;
+    const auto& lists = static_cast<const ListArray&>(*kept);
+    const int64_t first = lists.value_offset(0);
+    if (inside_rows_) {
+      for (int64_t i = 0; i < lists.length(); ++i) {
+        const int64_t length = lists.value_offset(i + 1) - lists.value_offset(i);
+        if (i == 0) extents_.push_back(length);
+        // Only the innermost lists complete the shape of a row.
+        const bool fits = i > 0 || is_list(*lists.value_type()) || rows_fit(wanted_, extents_);
+        if (!fits || length != extents_.back()) refuse_row(i, length);
+      }
+    }
+    for (int64_t& start : starts_) start = lists.value_offset(start) - first;
+    level_ = lists.values()->Slice(first, lists.value_offset(lists.length()) - first);
+    inside_rows_ = true;
+  }
+
+  void lengths_of_events(std::vector<uint32_t>& rows) const {
+    for (size_t event = 0; event + 1 < starts_.size(); ++event)
+      rows.push_back(static_cast<uint32_t>(starts_[event + 1] - starts_[event]));
+  }
+
+  int64_t event_of(int64_t element) const {
+    return first_event_ + (std::upper_bound(starts_.begin(), starts_.end(), element) - starts_.begin()) - 1;
+  }
+
+  void refuse_null() const {
+    if (level_->null_count() == 0) return;
+    int64_t i = 0;
+    while (!level_->IsNull(i)) ++i;
+    throw data_error(fmt::format("[parquet] {}: event {}: column '{}' holds a null; remove the event or write a number",
+                                 name_, event_of(i), wanted_.name));
+  }
+
+  [[noreturn]] void refuse_row(int64_t element, int64_t length) const {
+    refuse_column(name_, wanted_, fmt::format("lists with a row of {} values", length), event_of(element));
+  }
+
+  std::shared_ptr<Array> level_;
+  const std::string& name_;
+  const WantedColumn& wanted_;
+  const int64_t first_event_;
+  std::vector<int64_t> starts_;  // where each event begins in level_
+  bool inside_rows_ = false;
+  std::vector<int64_t> extents_;
+};
+
+}  // namespace
+
+std::string describe_type(const arrow::DataType& type) {
+  if (!is_list(type)) return type.ToString();
+  const std::string inner = describe_type(*type.field(0)->type());
+  if (type.id() != Type::FIXED_SIZE_LIST) return fmt::format("list<{}>", inner);
+  return fmt::format("list<{}>[{}]", inner, static_cast<const arrow::FixedSizeListType&>(type).list_size());
+}
+
+bool holds_numbers(const arrow::DataType& type) {
+  return is_list(type) ? holds_numbers(*type.field(0)->type()) : is_leaf(type);
+}
+
+RaggedColumn rows_of(const std::shared_ptr<Array>& array, const std::string& name, const WantedColumn& wanted,
+                     int64_t first_event) {
+  return Descent(array, name, wanted, first_event).run();
+}
+
+}  // namespace linac::data

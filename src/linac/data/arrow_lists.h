@@ -1,0 +1,21 @@
+#pragma once
+// Arrow's nested lists as rows of numbers. For the sources of this module only: needs Arrow's headers.
+
+#include <arrow/api.h>
+
+#include "linac/data/table_reader.h"
+
+namespace linac::data {
+
+/// "float", "list<list<int32>>".
+std::string describe_type(const arrow::DataType& type);
+
+/// True for numbers, and for lists (of lists ...) of numbers.
+bool holds_numbers(const arrow::DataType& type);
+
+/// The rows of `array`, whose element i is the event first_event + i, as float32. Data error naming file, column and
+/// event for a null and for rows that do not fit `wanted`.
+RaggedColumn rows_of(const std::shared_ptr<arrow::Array>& array, const std::string& name, const WantedColumn& wanted,
+                     int64_t first_event);
+
+}  // namespace linac::data

@@ -1,0 +1,70 @@
+#pragma once
+// A set of event files as one table of named columns, in the order of the files: what any supervised model trains on.
+// HDF5 (arrays [events, ...]), Parquet (numbers and lists of numbers, also lists of lists) and TFRecord
+// (tf.train.Example) say the same thing here. Lists may have another length in every event: they are padded with zero
+// rows, or cut, to the length that is asked for. In lists of rows (shapes of two axes), rows of zeros at the end of the
+// stored list are padding too: this is how formats without lists of several lengths store them. Immutable after open();
+// every member function is thread-safe. Each file is unpacked once into the cache folder (packed_table.h) and read from
+// there, so a set may be larger than the memory.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace linac::data {
+
+/// A column as it is wanted in memory.
+struct ColumnRequest {
+  std::string column;          // its name in the files
+  std::vector<int64_t> shape;  // of one event, without the axis of the events: {801, 19}; {} for one number
+  /// One value for each position of the last axis (one for a number), or empty: a stored x becomes
+  /// (x - offset) * factor. What pads stays 0.
+  std::vector<float> offset, factor;
+};
+
+/// A file of the set, for reports and for comparing what two workers have read.
+struct TableFile {
+  std::string url;
+  std::string format;  // "hdf5", "parquet", "tfrecord"
+  int64_t events = 0;
+  int64_t bytes = 0;
+  std::string fingerprint;  // XXH3 of the content, hexadecimal
+};
+
+/// One buffer a column, (events, shape...) in the order of the requests.
+struct TableBatch {
+  int64_t events = 0;
+  std::vector<std::vector<float>> columns;
+};
+
+class EventTable {
+ public:
+  using Batch = TableBatch;
+
+  /// Opens every file that the paths, globs and URLs name. Data error naming file and column: for one that is missing
+  /// (with those it has), holds no numbers, or does not fit the shape; for a null or a value that is not finite, with
+  /// its event. User error when the files hold no event, or a request cannot be. Environment error when the cache
+  /// folder cannot take the files' values.
+  static std::shared_ptr<const EventTable> open(const std::vector<std::string>& urls,
+                                                const std::vector<ColumnRequest>& columns);
+  ~EventTable();
+
+  int64_t size() const;  // events
+  const std::vector<TableFile>& files() const;
+  const std::vector<ColumnRequest>& columns() const;
+  /// Events whose list in column i was longer than its shape and is cut.
+  int64_t events_cut(size_t i) const;
+
+  /// events[0], events[1], ... (each in [0, size())) into `out`, in that order; an event may come twice. The memory of
+  /// `out` is used again. Data error when a file has changed since open().
+  void read(std::span<const int64_t> events, TableBatch& out) const;
+
+ private:
+  struct Parts;
+  explicit EventTable(std::unique_ptr<const Parts> parts);
+  std::unique_ptr<const Parts> parts_;
+};
+
+}  // namespace linac::data

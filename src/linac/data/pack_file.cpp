@@ -1,0 +1,211 @@
+#include "linac/data/pack_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/base/progress.h"
+#include "linac/data/file_format.h"
+#include "linac/data/packed_table.h"
+
+namespace linac::data {
+namespace {
+
+using nlohmann::json;
+
+// Raise when what is stored changes its meaning.
+constexpr int kVersion = 1;
+// Smaller files are packed in less than a second, and larger ones take long enough for a bar.
+constexpr int64_t kBytesWorthSaying = 4'000'000;
+constexpr int64_t kBytesWorthABar = 200'000'000;
+
+/// The packed file in the making: written beside its place, gone unless close() was reached.
+class Output {
+ public:
+  explicit Output(const std::filesystem::path& path)
+      : path_(path),
+        part_(path.string() + fmt::format(".tmp.{}", ::getpid())),
+        file_(std::fopen(part_.c_str(), "wb"), &std::fclose) {
+    need(file_ != nullptr);
+  }
+  ~Output() {
+    file_.reset();
+    if (!in_place_) ::unlink(part_.c_str());
+  }
+
+  template <class T>
+  void write(std::span<const T> items) {
+    need(std::fwrite(items.data(), sizeof(T), items.size(), file_.get()) == items.size());
+  }
+  void close() {
+    need(std::fflush(file_.get()) == 0);
+    need(in_place_ = put_in_place(part_, path_));
+  }
+
+ private:
+  void need(bool holds) const {
+    if (holds) return;
+    throw environment_error(
+        fmt::format("[data] {}: cannot be written ({}); free space there or set LINAC_CACHE to "
+                    "another folder",
+                    part_.string(), std::strerror(errno)));
+  }
+
+  std::filesystem::path path_, part_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  bool in_place_ = false;
+};
+
+bool all_finite(std::span<const float> values) {
+  // Without a branch, so that the compiler can vectorise.
+  bool finite = true;
+  for (const float value : values) finite &= std::abs(value) <= std::numeric_limits<float>::max();
+  return finite;
+}
+
+uint32_t rows_without_padding(std::span<const float> values, uint32_t rows, size_t row_size) {
+  size_t end = rows * row_size;
+  while (end > 0 && values[end - 1] == 0) --end;
+  return static_cast<uint32_t>((end + row_size - 1) / row_size);
+}
+
+/// Takes blocks of events and writes them.
+class Packer {
+ public:
+  Packer(const std::filesystem::path& packed, const std::string& url, const std::vector<WantedColumn>& columns)
+      : url_(url), columns_(columns), out_(packed) {}
+
+  int64_t events() const { return static_cast<int64_t>(ends_.size()); }
+
+  void add(const std::vector<RaggedColumn>& block) {
+    std::vector<size_t> places(columns_.size(), 0);
+    for (size_t event = 0; event < block[0].rows.size(); ++event) {
+      record_.clear();
+      for (size_t column = 0; column < columns_.size(); ++column) {
+        const uint32_t rows = block[column].rows[event];
+        const size_t count = rows * static_cast<size_t>(columns_[column].row_size());
+        add_values(column, std::span(block[column].values).subspan(places[column], count), rows);
+        places[column] += count;
+      }
+      out_.write(std::span<const float>(record_));
+      hashes_.push_back(storage::checksum(std::as_bytes(std::span<const float>(record_))));
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + record_.size());
+    }
+  }
+
+  void finish(const std::string& notes) {
+    PackTrailer trailer{.values = ends_.empty() ? 0 : ends_.back(),
+                        .events = ends_.size(),
+                        .columns = columns_.size(),
+                        .notes_bytes = notes.size(),
+                        .hash = {},
+                        .signature = kPackSignature};
+    const float nothing = 0;
+    if (trailer.values % 2 != 0) out_.write(std::span(&nothing, 1));
+    std::string index;
+    const auto append = [&](const auto& items) {
+      index.append(reinterpret_cast<const char*>(items.data()), items.size() * sizeof(items[0]));
+    };
+    append(ends_);
+    append(hashes_);
+    append(rows_);
+    append(notes);
+    const std::string hash = storage::content_hash(index);
+    std::copy(hash.begin(), hash.end(), trailer.hash.begin());
+    out_.write(std::span<const char>(index));
+    out_.write(std::span<const PackTrailer>(&trailer, 1));
+    out_.close();
+  }
+
+ private:
+  void add_values(size_t column, std::span<const float> values, uint32_t rows) {
+    const WantedColumn& wanted = columns_[column];
+    if (!all_finite(values)) refuse(wanted, values);
+    const auto row_size = static_cast<size_t>(wanted.row_size());
+    if (zero_rows_pad(wanted)) rows = rows_without_padding(values, rows, row_size);
+    rows_.push_back(rows);
+    record_.insert(record_.end(), values.begin(), values.begin() + static_cast<int64_t>(rows * row_size));
+  }
+
+  [[noreturn]] void refuse(const WantedColumn& wanted, std::span<const float> values) const {
+    const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+    throw data_error(
+        fmt::format("[data] {}: event {}: column '{}' holds {} (value {} of the event); remove the event or "
+                    "write the file again",
+                    url_, events(), wanted.name, *bad, bad - values.begin()));
+  }
+
+  const std::string& url_;
+  const std::vector<WantedColumn>& columns_;
+  Output out_;
+  std::vector<float> record_;
+  std::vector<uint64_t> ends_, hashes_;
+  std::vector<uint32_t> rows_;
+};
+
+json describe(const std::vector<StoredColumn>& columns) {
+  json out = json::array();
+  for (const StoredColumn& column : columns) out.push_back({{"stored", column.words}, {"number", column.is_number}});
+  return out;
+}
+
+}  // namespace
+
+json pack_key(const std::filesystem::path& path, const storage::Fingerprint& state,
+              const std::vector<WantedColumn>& columns) {
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
+  json wanted = json::array();
+  for (const WantedColumn& column : columns) {
+    const size_t lists = column.shape.empty() ? 0 : 1;
+    wanted.push_back({{"name", column.name},
+                      {"row", std::vector(column.shape.begin() + static_cast<int64_t>(lists), column.shape.end())},
+                      {"zero_rows_pad", zero_rows_pad(column)}});
+  }
+  return {{"version", kVersion},
+          {"path", (error ? path : canonical).string()},
+          {"size", state.size},
+          {"mtime_ns", state.mtime_ns},
+          {"columns", wanted}};
+}
+
+void pack_file(const std::filesystem::path& path, const std::string& url, const std::vector<WantedColumn>& columns,
+               const json& key, const std::filesystem::path& packed) {
+  const int64_t bytes = key.at("size");
+  if (bytes >= kBytesWorthSaying)
+    log::info(fmt::format("[data] packing {} ({:.0f} MB) once", url, static_cast<double>(bytes) / 1e6));
+  const auto reader = open_table_reader(path, url, columns);
+  std::optional<Progress> progress;
+  if (bytes >= kBytesWorthABar) progress.emplace("packing " + path.filename().string(), reader->events());
+
+  Packer packer(packed, url, columns);
+  std::vector<RaggedColumn> block;
+  for (reader->next(block); !block[0].rows.empty(); reader->next(block)) {
+    packer.add(block);
+    if (progress) progress->update(packer.events(), "events");
+  }
+  const storage::Fingerprint after = storage::fingerprint(path);
+  if (after.size != bytes || after.mtime_ns != key.at("mtime_ns"))
+    throw data_error(
+        fmt::format("[data] {}: the file changed while it was read; start again when it is complete", url));
+  packer.finish(json{{"key", key},
+                     {"format", to_string(format_of(path, url))},
+                     {"fingerprint", after.content},
+                     {"columns", describe(reader->columns())}}
+                    .dump());
+}
+
+}  // namespace linac::data

@@ -1,0 +1,150 @@
+#include "linac/data/packed_table.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/data/pack_file.h"
+#include "linac/storage/file_lock.h"
+
+namespace linac::data {
+namespace {
+
+using nlohmann::json;
+
+/// One packed file for a path and its columns: that of a former state is replaced.
+std::filesystem::path packed_path_of(json key) {
+  key.erase("size");
+  key.erase("mtime_ns");
+  return storage::cache_folder() / "tables" / (storage::content_hash(key.dump()) + ".pack");
+}
+
+std::span<const std::byte> map_file(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return {};
+  struct stat status {};
+  void* memory = MAP_FAILED;
+  if (::fstat(descriptor, &status) == 0 && status.st_size > 0)
+    memory = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_SHARED, descriptor, 0);
+  ::close(descriptor);
+  if (memory == MAP_FAILED) return {};
+  return {static_cast<const std::byte*>(memory), static_cast<size_t>(status.st_size)};
+}
+
+template <class T>
+std::span<const T> take(const std::byte*& at, uint64_t count) {
+  const std::span<const T> items(reinterpret_cast<const T*>(at), count);
+  at += items.size_bytes();
+  return items;
+}
+
+/// The trailer of a file whose parts add up to its size.
+std::optional<PackTrailer> trailer_of(std::span<const std::byte> file, size_t columns) {
+  PackTrailer trailer;
+  if (file.size() < sizeof trailer) return std::nullopt;
+  std::memcpy(&trailer, file.last(sizeof trailer).data(), sizeof trailer);
+  if (trailer.signature != kPackSignature || trailer.columns != columns) return std::nullopt;
+  // Each part first: their sum must not wrap around.
+  for (const uint64_t part : {trailer.values, trailer.events, trailer.notes_bytes})
+    if (part > file.size()) return std::nullopt;
+  const uint64_t values_bytes = (trailer.values + trailer.values % 2) * sizeof(float);
+  const uint64_t parts = values_bytes + pack_index_bytes(trailer.events, columns) + trailer.notes_bytes;
+  return parts + sizeof trailer == file.size() ? std::optional(trailer) : std::nullopt;
+}
+
+}  // namespace
+
+bool PackedTable::map_index(const json& key) {
+  const auto trailer = trailer_of(mapped_, key.at("columns").size());
+  if (!trailer) return false;
+  const std::byte* at = mapped_.data();
+  values_ = take<float>(at, trailer->values + trailer->values % 2).first(trailer->values);
+  const char* const index = reinterpret_cast<const char*>(at);
+  ends_ = take<uint64_t>(at, trailer->events);
+  hashes_ = take<uint64_t>(at, trailer->events);
+  rows_ = take<uint32_t>(at, trailer->events * trailer->columns);
+  const auto notes = take<char>(at, trailer->notes_bytes);
+  const std::string_view hashed(index, static_cast<size_t>(notes.data() + notes.size() - index));
+  if (storage::content_hash(hashed) != std::string_view(trailer->hash.data(), trailer->hash.size())) return false;
+
+  const json said = json::parse(notes.begin(), notes.end());
+  if (said.at("key") != key) return false;
+  file_.format = said.at("format");
+  file_.events = static_cast<int64_t>(trailer->events);
+  file_.bytes = key.at("size");
+  file_.fingerprint = said.at("fingerprint");
+  for (const json& column : said.at("columns")) stored_.push_back({column.at("stored"), column.at("number")});
+  return true;
+}
+
+std::shared_ptr<PackedTable> PackedTable::map(const std::filesystem::path& packed, const json& key,
+                                              const std::string& url) {
+  const std::shared_ptr<PackedTable> table(new PackedTable);
+  table->mapped_ = map_file(packed);
+  if (table->mapped_.empty() || !table->map_index(key)) return nullptr;
+  table->packed_path_ = packed;
+  table->file_.url = url;
+  return table;
+}
+
+std::shared_ptr<const PackedTable> PackedTable::open(const std::filesystem::path& path, const std::string& url,
+                                                     const std::vector<WantedColumn>& columns) {
+  const storage::Fingerprint state = storage::quick_fingerprint(path);
+  const json key = pack_key(path, state, columns);
+  const std::filesystem::path packed = packed_path_of(key);
+  std::shared_ptr<PackedTable> table = map(packed, key, url);
+  if (!table) {
+    make_folder(packed.parent_path());
+    const storage::FileLock lock(packed.string() + ".lock");
+    table = map(packed, key, url);
+    if (!table) {
+      pack_file(path, url, columns, key, packed);
+      table = map(packed, key, url);
+    }
+  }
+  if (!table) {
+    throw environment_error(
+        fmt::format("[data] {}: cannot be read back after it was written; check the disk, or set "
+                    "LINAC_CACHE to another folder",
+                    packed.string()));
+  }
+  table->path_ = path;
+  table->state_ = state;
+  return table;
+}
+
+PackedTable::~PackedTable() {
+  if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+}
+
+std::span<const float> PackedTable::values(int64_t event) const {
+  LINAC_CHECK(event >= 0 && event < events());
+  const auto i = static_cast<size_t>(event);
+  const uint64_t first = i == 0 ? 0 : ends_[i - 1];
+  const std::span<const float> values = values_.subspan(first, ends_[i] - first);
+  if (storage::checksum(std::as_bytes(values)) == hashes_[i]) return values;
+  ::unlink(packed_path_.c_str());
+  throw environment_error(
+      fmt::format("[data] {}: its packed copy {} is damaged at event {} (a failing disk?); it has "
+                  "been removed: start again, or set LINAC_CACHE to another folder",
+                  file_.url, packed_path_.string(), event));
+}
+
+void PackedTable::check_unchanged() const {
+  const storage::Fingerprint now = storage::quick_fingerprint(path_);
+  if (now.size == state_.size && now.mtime_ns == state_.mtime_ns) return;
+  throw data_error(fmt::format(
+      "[data] {}: the file has changed since it was opened; leave the files alone while they are used, then "
+      "start again",
+      file_.url));
+}
+
+}  // namespace linac::data

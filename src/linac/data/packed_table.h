@@ -1,0 +1,70 @@
+#pragma once
+// The wanted columns of one event file, unpacked once into a file of the cache folder that is mapped into memory, so
+// that any event is at hand at any time. The packed file holds what the original holds, as float32: padding, cutting
+// and scaling come later, so jobs that differ in these share it. It belongs to the original's path, size and time of
+// change. Immutable and thread-safe; processes that want the same file take turns, and all but the first find it done.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/data/event_table.h"
+#include "linac/data/table_reader.h"
+#include "linac/storage/storage.h"
+
+namespace linac::data {
+
+/// Lists of rows (shapes of two axes) are stored without the rows of zeros at their end: they pad, in the formats that
+/// know lists of one length only.
+inline bool zero_rows_pad(const WantedColumn& column) {
+  return column.shape.size() == 2;
+}
+
+class PackedTable {
+ public:
+  /// Maps the packed file, after making it if it is not there, not whole, or of another state of `path`. Data errors of
+  /// table_reader.h, and for values that are not finite; environment error when the cache folder cannot take it.
+  static std::shared_ptr<const PackedTable> open(const std::filesystem::path& path, const std::string& url,
+                                                 const std::vector<WantedColumn>& columns);
+  ~PackedTable();
+  PackedTable(const PackedTable&) = delete;
+  PackedTable& operator=(const PackedTable&) = delete;
+
+  const TableFile& file() const { return file_; }
+  const std::vector<StoredColumn>& columns() const { return stored_; }
+  int64_t events() const { return file_.events; }
+
+  /// Rows of the event's columns.
+  std::span<const uint32_t> rows(int64_t event) const {
+    return rows_.subspan(static_cast<size_t>(event) * stored_.size(), stored_.size());
+  }
+  /// Values of the event's columns, one column after the other. Environment error when they are not those that were
+  /// written (a failing disk): the packed file is removed then, so the next start makes it again.
+  std::span<const float> values(int64_t event) const;
+
+  /// Data error when the original is not the file that was packed any more: a look at size and time of change.
+  void check_unchanged() const;
+
+ private:
+  PackedTable() = default;
+  /// Null if there is no whole packed file of this key.
+  static std::shared_ptr<PackedTable> map(const std::filesystem::path& packed, const nlohmann::json& key,
+                                          const std::string& url);
+  bool map_index(const nlohmann::json& key);
+
+  std::filesystem::path path_, packed_path_;
+  storage::Fingerprint state_;
+  TableFile file_;
+  std::vector<StoredColumn> stored_;
+  std::span<const std::byte> mapped_;
+  std::span<const float> values_;
+  std::span<const uint64_t> ends_;    // of each event, in values_
+  std::span<const uint64_t> hashes_;  // of each event's values
+  std::span<const uint32_t> rows_;    // (events, columns)
+};
+
+}  // namespace linac::data

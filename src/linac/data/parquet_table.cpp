@@ -1,0 +1,141 @@
+// Parquet through Arrow: the wanted columns only, page by page.
+
+#include <arrow/api.h>
+#include <arrow/io/file.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+
+#include <algorithm>
+
+#include "linac/base/error.h"
+#include "linac/data/arrow_lists.h"
+#include "linac/data/table_reader.h"
+
+namespace linac::data {
+namespace {
+
+// An event may have tens of thousands of values.
+constexpr int64_t kBlockEvents = 256;
+constexpr int64_t kColumnBufferBytes = int64_t{1} << 20;
+
+/// Numbers of the columns with values under a field.
+void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
+  if (field.is_leaf()) leaves.push_back(field.column_index);
+  for (const auto& child : field.children) add_leaves(child, leaves);
+}
+
+class ParquetTable : public TableReader {
+ public:
+  ParquetTable(const std::filesystem::path& path, std::string name, std::vector<WantedColumn> columns)
+      : name_(std::move(name)), columns_(std::move(columns)) {
+    guarded([&] { open(path); });
+  }
+
+  int64_t events() const override { return events_; }
+  const std::vector<StoredColumn>& columns() const override { return stored_; }
+
+  void next(std::vector<RaggedColumn>& out) override {
+    out.assign(columns_.size(), {});
+    std::shared_ptr<arrow::RecordBatch> batch;
+    guarded([&] {
+      need(batches_->ReadNext(&batch));
+      if (batch) need(batch->Validate());
+    });
+    if (!batch) {
+      if (next_ != events_)
+        fail(fmt::format("it ends at event {} of {}; copy or write the file again", next_, events_));
+      return;
+    }
+    for (size_t i = 0; i < out.size(); ++i) out[i] = rows_of(batch->column(places_[i]), name_, columns_[i], next_);
+    next_ += batch->num_rows();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw data_error(fmt::format("[parquet] {}: {}", name_, what));
+  }
+
+  void need(const arrow::Status& status) const {
+    if (status.ok()) return;
+    fail(fmt::format("cannot be read near event {} ({}); copy or write the file again", next_, status.message()));
+  }
+
+  /// Parquet's own exceptions as ours.
+  template <class F>
+  void guarded(F&& f) const {
+    try {
+      f();
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      need(arrow::Status::IOError(error.what()));
+    }
+  }
+
+  template <class T>
+  T value(arrow::Result<T> result) const {
+    need(result.status());
+    return std::move(result).ValueUnsafe();
+  }
+
+  void open(const std::filesystem::path& path) {
+    arrow::MemoryPool* const pool = arrow::system_memory_pool();
+    // Without the stream a whole row group would be in memory at once.
+    parquet::ReaderProperties properties(pool);
+    properties.enable_buffered_stream();
+    properties.set_buffer_size(kColumnBufferBytes);
+    parquet::ArrowReaderProperties arrow_properties(false);
+    arrow_properties.set_batch_size(kBlockEvents);
+    arrow_properties.set_pre_buffer(false);
+    parquet::arrow::FileReaderBuilder builder;
+    need(builder.Open(value(arrow::io::ReadableFile::Open(path.string(), pool)), properties));
+    file_ = value(builder.memory_pool(pool)->properties(arrow_properties)->Build());
+    events_ = file_->parquet_reader()->metadata()->num_rows();
+
+    std::vector<int> fields, leaves, groups;
+    for (const WantedColumn& column : columns_) fields.push_back(find(column));
+    std::vector<int> read = fields;
+    std::sort(read.begin(), read.end());
+    read.erase(std::unique(read.begin(), read.end()), read.end());
+    for (const int field : read) add_leaves(file_->manifest().schema_fields[static_cast<size_t>(field)], leaves);
+    for (const int field : fields)
+      places_.push_back(static_cast<int>(std::lower_bound(read.begin(), read.end(), field) - read.begin()));
+    for (int group = 0; group < file_->num_row_groups(); ++group) groups.push_back(group);
+    batches_ = value(file_->GetRecordBatchReader(groups, leaves));
+  }
+
+  /// The number of the column's field; how it is stored goes to stored_.
+  int find(const WantedColumn& column) {
+    const auto& fields = file_->manifest().schema_fields;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const arrow::DataType& type = *fields[i].field->type();
+      const std::string words = describe_type(type);
+      names.push_back(fields[i].field->name() + " " + words);
+      if (fields[i].field->name() != column.name) continue;
+      if (!holds_numbers(type)) fail(fmt::format("column '{}' is {}, not numbers", column.name, words));
+      stored_.push_back({words, type.num_fields() == 0});
+      return static_cast<int>(i);
+    }
+    fail(fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(names, ", ")));
+  }
+
+  std::string name_;
+  std::vector<WantedColumn> columns_;
+  std::vector<StoredColumn> stored_;
+  std::vector<int> places_;  // of the columns in a batch
+  std::unique_ptr<parquet::arrow::FileReader> file_;
+  std::unique_ptr<arrow::RecordBatchReader> batches_;  // goes before file_
+  int64_t events_ = 0, next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<TableReader> open_parquet_table(const std::filesystem::path& path, const std::string& name,
+                                                const std::vector<WantedColumn>& columns) {
+  return std::make_unique<ParquetTable>(path, name, columns);
+}
+
+}  // namespace linac::data

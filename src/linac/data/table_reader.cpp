@@ -1,0 +1,78 @@
+#include "linac/data/table_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "linac/base/error.h"
+#include "linac/data/file_format.h"
+
+namespace linac::data {
+namespace {
+
+int64_t product(std::span<const int64_t> axes) {
+  return std::accumulate(axes.begin(), axes.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::vector<int64_t> without_ones(std::span<const int64_t> axes) {
+  std::vector<int64_t> out;
+  std::copy_if(axes.begin(), axes.end(), std::back_inserter(out), [](int64_t axis) { return axis != 1; });
+  return out;
+}
+
+std::span<const int64_t> row_axes(const WantedColumn& wanted) {
+  return std::span(wanted.shape).subspan(wanted.shape.empty() ? 0 : 1);
+}
+
+}  // namespace
+
+int64_t WantedColumn::row_size() const {
+  return product(row_axes(*this));
+}
+
+bool WantedColumn::is_number() const {
+  return product(shape) == 1;
+}
+
+std::string WantedColumn::describe() const {
+  return is_number() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+std::unique_ptr<TableReader> open_table_reader(const std::filesystem::path& path, const std::string& name,
+                                               const std::vector<WantedColumn>& columns) {
+  switch (format_of(path, name)) {
+    case FileFormat::kHdf5:
+      return open_hdf5_table(path, name, columns);
+    case FileFormat::kParquet:
+      return open_parquet_table(path, name, columns);
+    case FileFormat::kTfrecord:
+      break;
+  }
+  return open_tfrecord_table(path, name, columns);
+}
+
+void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored, int64_t event) {
+  const std::string place = event < 0 ? "" : fmt::format("event {}: ", event);
+  throw data_error(
+      fmt::format("[data] {}: {}column '{}' is stored as {}, wanted is {} an event; set the column's shape", name,
+                  place, wanted.name, stored, wanted.describe()));
+}
+
+uint32_t rows_of_list(const std::string& name, const WantedColumn& wanted, uint64_t values, int64_t event) {
+  const auto row = static_cast<uint64_t>(wanted.row_size());
+  if (values % row != 0 || values / row > std::numeric_limits<uint32_t>::max())
+    refuse_column(name, wanted, fmt::format("a list of {} values", values), event);
+  return static_cast<uint32_t>(values / row);
+}
+
+bool rows_fit(const WantedColumn& wanted, std::span<const int64_t> stored) {
+  const std::vector<int64_t> axes = without_ones(stored);
+  if (axes.size() <= 1) return product(axes) == wanted.row_size();
+  return axes == without_ones(row_axes(wanted));
+}
+
+}  // namespace linac::data

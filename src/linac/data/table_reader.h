@@ -1,0 +1,71 @@
+#pragma once
+// One event file read once from its first event to its last: the way in for every format of an EventTable. A column is
+// a list of rows an event, however the format nests them. A reader is used by one thread.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace linac::data {
+
+/// A column as a table wants it. The first axis of its shape counts rows, the others make a row; {} and {n} have rows
+/// of one value.
+struct WantedColumn {
+  std::string name;
+  std::vector<int64_t> shape;
+
+  int64_t row_size() const;
+  /// One number an event: {}, {1}, {1, 1}, ...
+  bool is_number() const;
+  std::string describe() const;  // "[801, 19]", "one number"
+};
+
+/// How a file stores a wanted column.
+struct StoredColumn {
+  std::string words;       // "list<list<float>>", "[events, 801, 19]"
+  bool is_number = false;  // one value an event, not a list that may have one
+};
+
+/// One column in a run of events: event i has rows[i] rows, whose values follow those of the events before.
+struct RaggedColumn {
+  std::vector<float> values;
+  std::vector<uint32_t> rows;
+};
+
+class TableReader {
+ public:
+  virtual ~TableReader() = default;
+  virtual int64_t events() const = 0;
+  virtual const std::vector<StoredColumn>& columns() const = 0;
+  /// The next events, as many as fit in bounded memory, a column for each wanted one; none after the last. Data error
+  /// naming file, column and event for what is damaged, null, or has rows of another size than wanted.
+  virtual void next(std::vector<RaggedColumn>& out) = 0;
+};
+
+/// Data error naming file and column for one that is missing (with those the file has), holds no numbers, or has rows
+/// of another shape. `name` is what messages call the file.
+std::unique_ptr<TableReader> open_table_reader(const std::filesystem::path& path, const std::string& name,
+                                               const std::vector<WantedColumn>& columns);
+
+std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, const std::string& name,
+                                             const std::vector<WantedColumn>& columns);
+std::unique_ptr<TableReader> open_parquet_table(const std::filesystem::path& path, const std::string& name,
+                                                const std::vector<WantedColumn>& columns);
+std::unique_ptr<TableReader> open_tfrecord_table(const std::filesystem::path& path, const std::string& name,
+                                                 const std::vector<WantedColumn>& columns);
+
+/// Throws the data error for a column whose stored form does not fit the wanted one; `event` < 0: in the whole file.
+[[noreturn]] void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored,
+                                int64_t event = -1);
+
+/// Rows in `values` values of a plain list; data error when the last one would not be whole.
+uint32_t rows_of_list(const std::string& name, const WantedColumn& wanted, uint64_t values, int64_t event);
+
+/// True when rows stored with these extents are the wanted rows: the same axes but for those of one element, or one
+/// axis with all values.
+bool rows_fit(const WantedColumn& wanted, std::span<const int64_t> stored);
+
+}  // namespace linac::data

@@ -1,0 +1,72 @@
+#pragma once
+// One replica's share of a step of a model that learns from labelled events: any Keras graph, its losses and metrics.
+// Every function is pure in (weights, batch, key) and may run in several threads at once. Plain floats at the border,
+// LibTorch inside.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/base/rng.h"
+#include "linac/graph/graph.h"
+#include "linac/graph/parameters.h"
+#include "linac/models/contribution.h"
+#include "linac/models/numerics.h"
+#include "linac/models/scripted.h"
+
+namespace linac::models {
+
+struct SupervisedSettings {
+  std::vector<std::string> losses;    // one an output
+  std::vector<double> loss_weights;   // one an output; empty: 1
+  std::vector<std::string> metrics;   // of the first output
+  std::vector<double> class_weights;  // by class of the first output's target; empty: 1
+  double label_smoothing = 0;
+  bool from_logits = false;
+};
+
+/// The events of one replica, or a slice of them: a buffer an input and one an output, (events, shape...).
+struct LabelledEvents {
+  int64_t events = 0;
+  std::vector<std::span<const float>> inputs, targets;
+};
+
+class Supervised {
+ public:
+  /// User error for a loss or metric that is not known or does not fit the output it is meant for.
+  Supervised(graph::Graph graph, SupervisedSettings settings, const Numerics& numerics = {});
+  /// The same for a TorchScript module, on the CPU.
+  Supervised(const ScriptedModel& model, SupervisedSettings settings);
+  ~Supervised();
+
+  const graph::Graph& graph() const;
+  /// What is computed, after the passes.
+  std::string explain() const;
+
+  /// Of each output, without the axis of the events: the output's, or without classes for losses of class indices.
+  const std::vector<graph::Shape>& target_shapes() const;
+
+  /// Order of Contribution::losses and Tested::measures: "loss", "loss_NAME" of each output if there are several, then
+  /// the metrics ("auc" apart, which is none of single events).
+  const std::vector<std::string>& measures() const;
+  const std::vector<std::string>& losses() const;  // one an output, by their full names
+  bool wants_auc() const;
+
+  /// `event_weight`: 1 / events of the global batch. The losses are shares of the global batch's.
+  Contribution step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
+                    double event_weight) const;
+
+  struct Tested {
+    std::vector<float> measures;  // shares, as Contribution::losses
+    std::vector<float> scores;    // the first output, (events, shape...)
+  };
+  /// In inference mode, without gradient. The class weights do not count here.
+  Tested test(const graph::Parameters& parameters, const LabelledEvents& batch, double event_weight) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<const Parts> parts_;
+};
+
+}  // namespace linac::models

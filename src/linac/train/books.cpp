@@ -1,0 +1,21 @@
+#include "linac/train/books.h"
+
+#include <limits>
+
+namespace linac::train {
+
+plot::LossLine loss_line(const std::vector<EpochRecord>& history, const std::string& label,
+                         const std::string& measure) {
+  const auto value = [&](const Measures& measures) {
+    const auto found = measures.find(measure);
+    return found == measures.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
+  };
+  plot::LossLine line{.label = label, .train = {}, .test = {}};
+  for (const EpochRecord& record : history) {
+    line.train.push_back(value(record.train));
+    line.test.push_back(value(record.test));
+  }
+  return line;
+}
+
+}  // namespace linac::train

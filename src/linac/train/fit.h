@@ -1,0 +1,61 @@
+#pragma once
+// The training of a model on labelled events (Keras calls it fit): any Keras file, the Inclusive
+// Classifier, or any TorchScript module. Spread
+// over the workers like the adversarial loop: what comes out never depends on their number.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/data/batch_stream.h"
+#include "linac/data/event_table.h"
+#include "linac/models/supervised.h"
+#include "linac/train/loop.h"
+#include "linac/train/replica_update.h"
+
+namespace linac::train {
+
+class FitLoop : public Loop {
+ public:
+  FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
+
+  std::vector<const graph::Graph*> graphs() const override;
+  std::string explain() const override;
+  std::string cost() const override;
+  nlohmann::json data() const override;
+  int64_t train_events() const override;
+  int64_t test_events() const override;
+  std::vector<std::string> describe_data() const override;
+  /// The weights of the file, or drawn from the job's seed.
+  TrainState initial_state() const override;
+  void seek(const TrainState& state) override;
+  /// Measures "loss", "accuracy", ... (models/supervised.h).
+  StepResult step(TrainState& state, double learning_rate, bool stop_wanted) override;
+  /// The same measures in inference, and "auc": the mean over the classes of each one's area under the ROC curve
+  /// against the rest.
+  TestResult test(const TrainState& state, Figures figures) override;
+  std::string loss_name() const override { return "loss"; }
+  std::string unit() const override { return "events"; }
+  std::vector<Column> columns() const override;
+  std::vector<DrawnPicture> draw(const TrainState& state, const RunFolder& folder) const override;
+  std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
+
+ private:
+  struct Start;  // the model before the first step
+  FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, Start start);
+
+  models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica) const;
+  void need_known_measures() const;
+
+  const spec::Job& job_;
+  graph::Parameters start_;                            // before the first step
+  const std::optional<models::ScriptedModel> script_;  // a TorchScript model
+  const models::Supervised model_;
+  std::shared_ptr<const data::EventTable> train_, test_;
+  PhaseClock& clock_;
+  ReplicaUpdate update_;
+  std::optional<data::BatchStream<data::EventTable>> stream_;
+};
+
+}  // namespace linac::train

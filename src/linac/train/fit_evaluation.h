@@ -1,0 +1,34 @@
+#pragma once
+// What a training on labelled events asks of its test events after an epoch: the measures in inference mode. Spread
+// over the replicas like a step, so it does not depend on the workers.
+
+#include <vector>
+
+#include "linac/data/event_table.h"
+#include "linac/models/supervised.h"
+#include "linac/spec/job.h"
+#include "linac/train/measures.h"
+#include "linac/train/replica_update.h"
+
+namespace linac::train {
+
+/// Borrows everything.
+class FitEvaluation {
+ public:
+  FitEvaluation(const spec::Job& job, const models::Supervised& model, ReplicaUpdate& replicas);
+
+  /// Collective: all workers call it, and all get the same. Supervised::measures(), and "auc" if the model wants it:
+  /// the scores of all events then travel with the sums, each in its place.
+  Measures run(const graph::Parameters& parameters, const data::EventTable& table);
+
+ private:
+  struct Share;
+  void chunk(const graph::Parameters& parameters, const data::EventTable& table, int64_t number, Share& share) const;
+  double mean_auc(const Share& whole) const;
+
+  const models::Supervised& model_;
+  ReplicaUpdate& replicas_;
+  const int64_t chunk_events_;
+};
+
+}  // namespace linac::train

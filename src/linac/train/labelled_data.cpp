@@ -1,0 +1,106 @@
+#include "linac/train/labelled_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "linac/base/error.h"
+#include "linac/data/column_scaling.h"
+
+namespace linac::train {
+namespace {
+
+std::vector<std::string> names_of(const graph::Graph& model, const std::vector<int>& nodes) {
+  std::vector<std::string> names;
+  for (const int node : nodes) names.push_back(model.nodes[static_cast<size_t>(node)].name);
+  return names;
+}
+
+data::ColumnRequest request(const spec::Job& job, const std::string& column, const std::string& scaling,
+                            const graph::Shape& shape) {
+  data::ColumnRequest wanted{.column = column, .shape = shape, .offset = {}, .factor = {}};
+  if (scaling == "none") return wanted;
+  const size_t features = shape.empty() ? 1 : static_cast<size_t>(shape.back());
+  data::ColumnScaling constants = data::read_scaling(job.data.scaling, column, scaling, features);
+  wanted.offset = std::move(constants.offset);
+  wanted.factor = std::move(constants.factor);
+  return wanted;
+}
+
+// The settings in the model's order; what is not named is filled in by `fallback`.
+std::vector<spec::DataColumn> in_order(const std::vector<spec::DataColumn>& settings,
+                                       const std::vector<std::string>& names, const std::string& key) {
+  std::vector<spec::DataColumn> ordered(names.size());
+  size_t next = 0;
+  for (const spec::DataColumn& setting : settings) {
+    size_t place = next;
+    if (!setting.name.empty())
+      place = static_cast<size_t>(std::find(names.begin(), names.end(), setting.name) - names.begin());
+    if (place >= names.size()) {
+      throw user_error(fmt::format("[job] {}: the model has no '{}' (it has {})", key,
+                                   setting.name.empty() ? setting.column : setting.name, fmt::join(names, ", ")));
+    }
+    ordered[place] = setting;
+    next = place + 1;
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    spec::DataColumn& setting = ordered[i];
+    if (setting.column.empty()) setting.column = setting.name.empty() ? names[i] : setting.name;
+  }
+  return ordered;
+}
+
+}  // namespace
+
+std::vector<data::ColumnRequest> input_columns(const spec::Job& job, const graph::Graph& model) {
+  std::vector<data::ColumnRequest> requests;
+  const auto settings = in_order(job.data.inputs, names_of(model, model.inputs), "data.inputs");
+  for (size_t i = 0; i < settings.size(); ++i) {
+    requests.push_back(request(job, settings[i].column, settings[i].scaling,
+                               model.nodes[static_cast<size_t>(model.inputs[i])].output));
+  }
+  return requests;
+}
+
+std::vector<data::ColumnRequest> target_columns(const spec::Job& job, const graph::Graph& model,
+                                                const std::vector<graph::Shape>& shapes) {
+  std::vector<data::ColumnRequest> requests;
+  const auto settings = in_order(job.data.targets, names_of(model, model.outputs), "data.targets");
+  for (size_t i = 0; i < settings.size(); ++i)
+    requests.push_back(request(job, settings[i].column, settings[i].scaling, shapes.at(i)));
+  return requests;
+}
+
+models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& batch, int64_t first, int64_t events) {
+  models::LabelledEvents part{.events = events, .inputs = {}, .targets = {}};
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    const std::vector<float>& values = batch.columns[i];
+    const size_t size = values.size() / static_cast<size_t>(batch.events);
+    (i < model.inputs.size() ? part.inputs : part.targets)
+        .push_back(std::span(values).subspan(static_cast<size_t>(first) * size, static_cast<size_t>(events) * size));
+  }
+  return part;
+}
+
+nlohmann::json to_json(const std::vector<data::ColumnRequest>& columns) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const data::ColumnRequest& column : columns) {
+    list.push_back(
+        {{"column", column.column}, {"shape", column.shape}, {"offset", column.offset}, {"factor", column.factor}});
+  }
+  return list;
+}
+
+std::vector<data::ColumnRequest> columns_from_json(const nlohmann::json& json) {
+  std::vector<data::ColumnRequest> columns;
+  for (const auto& entry : json) {
+    columns.push_back({.column = entry.at("column"),
+                       .shape = entry.at("shape").get<std::vector<int64_t>>(),
+                       .offset = entry.at("offset").get<std::vector<float>>(),
+                       .factor = entry.at("factor").get<std::vector<float>>()});
+  }
+  return columns;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,29 @@
+#pragma once
+// Which columns of the files a model's inputs and targets read, as a job says it. Pure but for reading files.
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "linac/data/event_table.h"
+#include "linac/graph/graph.h"
+#include "linac/models/supervised.h"
+#include "linac/spec/job.h"
+
+namespace linac::train {
+
+/// One request an input, in the model's order: the column that data.inputs names for it, or the one called like the
+/// input. User error for a name that the model does not have.
+std::vector<data::ColumnRequest> input_columns(const spec::Job& job, const graph::Graph& model);
+
+/// One request an output: data.targets by name, or one after the other. `shapes`: of each, an event.
+std::vector<data::ColumnRequest> target_columns(const spec::Job& job, const graph::Graph& model,
+                                                const std::vector<graph::Shape>& shapes);
+
+/// Events [first, first + events) of a batch of input_columns() and, behind them, target_columns(). Borrows the batch.
+models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& batch, int64_t first, int64_t events);
+
+/// Columns with their scaling, for the linac.json of an exported model: whoever has the file can feed it. And back.
+nlohmann::json to_json(const std::vector<data::ColumnRequest>& columns);
+std::vector<data::ColumnRequest> columns_from_json(const nlohmann::json& json);
+
+}  // namespace linac::train

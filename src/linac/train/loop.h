@@ -1,0 +1,98 @@
+#pragma once
+// What a Trainer drives: one kind of training, with its networks, its data and what a step of it is. The Trainer knows
+// epochs, checkpoints, rollbacks and stop signals; a Loop knows none of them. Two kinds: adversarial.h, fit.h. Member
+// functions are for one thread; those marked collective are called by all workers in the same order.
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/comm/group.h"
+#include "linac/graph/graph.h"
+#include "linac/spec/job.h"
+#include "linac/train/measures.h"
+#include "linac/train/phase_clock.h"
+#include "linac/train/run_folder.h"
+#include "linac/train/state.h"
+
+namespace linac::train {
+
+/// Why a step was not (wholly) applied. All workers see the same.
+enum class Health { kGood, kNotFinite, kEmpty };
+
+struct StepResult {
+  Health health = Health::kGood;
+  std::string where;  // the phase that failed
+  Measures losses;
+  bool stop_requested = false;  // some worker was asked to stop
+};
+
+struct TestResult {
+  Measures losses;                             // means over the set
+  Measures physics;                            // figures, if they were due
+  std::vector<std::string> signs_of_collapse;  // as physics sees it
+};
+
+enum class Figures { kNone, kWanted };
+
+/// A measure that people look at first.
+struct Column {
+  std::string measure, heading;
+};
+
+/// A picture that was written into the run's folder, for TensorBoard.
+struct DrawnPicture {
+  std::string tag, png;
+  int64_t width = 0, height = 0;
+};
+
+class Loop {
+ public:
+  virtual ~Loop() = default;
+
+  /// As Keras knows them, in the order of TrainState::networks.
+  virtual std::vector<const graph::Graph*> graphs() const = 0;
+  /// What is computed, after the passes; and what a step costs: text for people.
+  virtual std::string explain() const = 0;
+  virtual std::string cost() const = 0;
+
+  /// {"train": [file, ...], "test": [...]}: url, format, events, bytes, fingerprint of each.
+  virtual nlohmann::json data() const = 0;
+  virtual int64_t train_events() const = 0;
+  virtual int64_t test_events() const = 0;  // 0: no test data
+  /// A line a file, with what can be said of its content. Data error if one opens but cannot be read.
+  virtual std::vector<std::string> describe_data() const = 0;
+
+  /// Before the first step.
+  virtual TrainState initial_state() const = 0;
+  /// The input goes on at the state's position.
+  virtual void seek(const TrainState& state) = 0;
+  /// Collective. Changes the state's networks, not its position.
+  virtual StepResult step(TrainState& state, double learning_rate, bool stop_wanted) = 0;
+  /// Collective, with test data only.
+  virtual TestResult test(const TrainState& state, Figures figures) = 0;
+
+  /// What "loss" stands for where a job names it: a measure, the lower the better.
+  virtual std::string loss_name() const = 0;
+  /// "showers", "events"
+  virtual std::string unit() const = 0;
+  virtual std::vector<Column> columns() const = 0;
+  /// Rank 0, after a test: pictures of the epoch. May be none.
+  virtual std::vector<DrawnPicture> draw(const TrainState& state, const RunFolder& folder) const = 0;
+  /// Rank 0, at the end: the trained networks as files for others. Returns lines for people: what lies where, what to
+  /// do next.
+  virtual std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const = 0;
+};
+
+/// By model.kind. Opens and scans the data; throws what would fail later. `concurrency`: replicas computed side by side
+/// on this worker. Borrows everything.
+std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
+
+/// Steps of an epoch: whole global batches, or train.steps_per_epoch if that is less. Data error naming the numbers if
+/// there is none.
+int64_t steps_per_epoch(const spec::Job& job, int64_t events);
+
+}  // namespace linac::train

@@ -1,0 +1,54 @@
+#pragma once
+// One update of one network from the contributions of all replicas: computed side by side on every worker, added up
+// along the fixed tree, applied alike everywhere; and sums of what the replicas find in a test. Used from one thread.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/base/rng.h"
+#include "linac/base/thread_pool.h"
+#include "linac/comm/group.h"
+#include "linac/comm/replica_sum.h"
+#include "linac/models/contribution.h"
+#include "linac/spec/job.h"
+#include "linac/train/loop.h"
+
+namespace linac::train {
+
+class ReplicaUpdate {
+ public:
+  /// `concurrency`: replicas computed side by side on this worker.
+  ReplicaUpdate(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
+
+  using ReplicaFunction = std::function<models::Contribution(size_t owned_index)>;
+
+  /// Collective. `losses`: the names of Contribution::losses; with `prefix` they are the names in `result`. False (and
+  /// why, in `result`) if the network was left as it was.
+  bool run(const std::string& prefix, const std::vector<std::string>& losses, Network& network, double learning_rate,
+           const ReplicaFunction& compute, bool stop_wanted, StepResult& result);
+
+  /// Collective. Replica r takes the chunks r, r + replicas, ... of a set: the division of the work follows the
+  /// replicas, like everything else. `share` makes the message of the chunks given to it (on several threads at once);
+  /// `total` becomes the sum over the replicas. All have the same size.
+  void sum_chunks(int64_t chunks, const std::function<AlignedFloats(std::span<const int64_t>)>& share,
+                  std::span<float> total);
+
+  /// Keys of a step's random numbers: a rollback must not meet the same numbers again, they are what led to the
+  /// collapse.
+  RngKey key(const TrainState& state, int replica) const;
+
+  const std::vector<int>& owned() const { return owned_; }  // replicas of this worker
+
+ private:
+  struct Message;
+
+  const spec::Job& job_;
+  std::vector<int> owned_;
+  comm::ReplicaSum sum_;
+  ThreadPool pool_;
+  PhaseClock& clock_;
+};
+
+}  // namespace linac::train

@@ -1,0 +1,37 @@
+// Writes models that linac read as .keras files again: convert_keras FROM TO [FROM TO...]. A model that is refused
+// leaves TO.error with the reason.
+
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/graph/keras_archive.h"
+#include "linac/graph/keras_compile.h"
+
+namespace {
+
+void convert(const std::string& from, const std::string& to) {
+  const linac::graph::KerasModel model = linac::graph::read_keras(from);
+  const auto losses = linac::graph::compiled_losses(model.compile, model.graph);
+  write_keras(model.graph, model.weights, to, nullptr,
+              losses.empty() ? nlohmann::json() : linac::graph::compile_config(losses, model.graph));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3 || argc % 2 == 0) {
+    std::cerr << "convert_keras FROM TO [FROM TO...]\n";
+    return 2;
+  }
+  for (int i = 1; i + 1 < argc; i += 2) {
+    try {
+      convert(argv[i], argv[i + 1]);
+    } catch (const linac::Error& error) {
+      linac::write_file_atomically(argv[i + 1] + std::string(".error"), error.what());
+    }
+  }
+}

@@ -1,0 +1,195 @@
+"""linac evaluate against scikit-learn, on random predictions with ties and unequal classes: test_evaluate.py FOLDER
+
+LINAC names the program. Exit status 1 where a number differs or a bad call is not refused as it should be.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
+
+EVENTS, LIMIT, BINS = 4001, 1e-6, 15
+CLIP = float(np.finfo("float32").eps)  # of the log loss, as scikit-learn has it for float32
+WORKING_POINTS = (50, 80, 90, 95)
+
+
+def linac(*arguments):
+    return subprocess.run([os.environ["LINAC"], "evaluate", *map(str, arguments)], text=True, capture_output=True)
+
+
+class Checker:
+    def __init__(self):
+        self.worst, self.numbers, self.ok = 0.0, 0, True
+
+    def same(self, what, ours, theirs):
+        off = abs(ours - theirs) / max(1.0, abs(theirs))
+        self.worst, self.numbers = max(self.worst, off), self.numbers + 1
+        if not off <= LIMIT:
+            print(f"FAIL {what}: linac {ours!r}, scikit-learn {theirs!r}")
+            self.ok = False
+
+    def done(self, what):
+        print(f"{'ok  ' if self.ok else 'FAIL'} {what}: {self.numbers} numbers, largest difference {self.worst:.1e} (limit {LIMIT:g})")
+        return self.ok
+
+
+def probabilities(rng, classes, columns):
+    """Coarse, so that events tie; but no two classes of one event: which of them is first is a matter of taste."""
+    truth = rng.choice(len(classes), EVENTS, p=classes)
+    logits = np.round(rng.normal(0, 1, (EVENTS, len(classes))), 1) + 0.01 * np.arange(len(classes))
+    logits[np.arange(EVENTS), truth] += 1
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    if columns > 1:  # certainties: a right one, and a class that is impossible and true
+        p[0], p[1] = np.eye(len(classes))[truth[0]], np.arange(len(classes)) / np.arange(len(classes)).sum()
+        truth[1] = 0
+    return truth, (p if columns > 1 else np.round(p[:, 1:], 2)).astype("float32")
+
+
+def write(path, **arrays):
+    with h5py.File(path, "w") as h5:
+        for name, values in arrays.items():
+            h5[name] = values
+
+
+def scores_of(report, model=0):
+    return {(s["name"], s["part"]): s for s in report["models"][model]["scores"]}
+
+
+def rejection(truth, score, percent):
+    """Linearly between thresholds, the lowest background where the signal efficiency stays the same."""
+    fpr, tpr, _ = metrics.roc_curve(truth, score, drop_intermediate=False)
+    after = int(np.argmax(tpr >= percent / 100 - 1e-12))
+    part = (percent / 100 - tpr[after - 1]) / (tpr[after] - tpr[after - 1])
+    return 1 / (fpr[after - 1] + part * (fpr[after] - fpr[after - 1]))
+
+
+def check_class(check, name, found, detail, truth, score):
+    check.same(f"auc of {name}", found["auc", name]["value"], metrics.roc_auc_score(truth, score))
+    check.same(f"ap of {name}", found["average_precision", name]["value"], metrics.average_precision_score(truth, score))
+    for percent in WORKING_POINTS:
+        check.same(f"rejection of {name}", found[f"rejection_{percent}", name]["value"], rejection(truth, score, percent))
+    observed, predicted = calibration_curve(truth, score, n_bins=BINS)
+    filled = [i for i, events in enumerate(detail["reliability"]["events"]) if events]
+    assert len(filled) == len(observed)
+    for i, (a, b) in zip(filled, zip(observed, predicted)):
+        check.same(f"reliability of {name}", detail["reliability"]["observed"][i], a)
+        check.same(f"reliability of {name}", detail["reliability"]["predicted"][i], b)
+    fpr, tpr, _ = metrics.roc_curve(truth, score, drop_intermediate=False)
+    theirs = {(round(x, 9), round(y, 9)) for x, y in zip(fpr, tpr)}
+    ours = detail["roc"]
+    check.same(f"points of {name}", sum((round(x, 9), round(y, 9)) in theirs for x, y in zip(ours["fpr"], ours["tpr"])), len(ours["fpr"]))
+    area = metrics.auc(ours["fpr"], ours["tpr"])
+    check.same(f"area below the points of {name}", float(abs(area - found["auc", name]["value"]) < 1e-4), 1.0)
+    ratio = found["auc", name]["error"] / detail["auc_delong_error"]
+    check.same(f"DeLong and bootstrap of {name} ({ratio:.2f})", float(0.85 < ratio < 1.15), 1.0)
+
+
+def check_classifier(folder, classes, columns, target):
+    rng = np.random.default_rng(len(classes) + columns)
+    truth, p = probabilities(rng, classes, columns)
+    names = [f"class {i}" for i in range(len(classes))]
+    full = (p if columns > 1 else np.hstack([1 - p.astype("float64"), p])).astype("float64")
+    write(folder / "predictions.h5", label=p)
+    write(folder / "targets.h5", one_hot=np.eye(len(classes), dtype="int8")[truth], number=truth.astype("int64"))
+    done = linac("--predictions", folder / "predictions.h5", "--targets", f"{folder}/targets.h5:{target}", "--out", folder / "report", "--bootstraps", 400)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((folder / "report" / "report.json").read_text())
+    found, model, check = scores_of(report), report["models"][0], Checker()
+    decision = p.argmax(1) if columns > 1 else (p[:, 0] >= 0.5).astype(int)
+    check.same("confusion", float(np.array_equal(model["confusion"], metrics.confusion_matrix(truth, decision))), 1.0)
+    check.same("accuracy", found["accuracy", None]["value"], metrics.accuracy_score(truth, decision))
+    check.same("balanced accuracy", found["balanced_accuracy", None]["value"], metrics.balanced_accuracy_score(truth, decision))
+    check.same("log loss", found["log_loss", None]["value"], metrics.log_loss(truth, np.clip(full, CLIP, 1 - CLIP) if columns == 1 else normalised(full)))
+    check.same("brier", found["brier", None]["value"], metrics.brier_score_loss(truth, full[:, 1]) if columns == 1 else float(((full - np.eye(len(classes))[truth]) ** 2).sum(1).mean()))
+    for k in (2, 3, 5):
+        if k < len(classes):
+            check.same(f"top {k}", found[f"top_{k}", None]["value"], metrics.top_k_accuracy_score(truth, full, k=k))
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(truth, decision)
+    for i, name in enumerate(names):
+        check.same("precision", found["precision", name]["value"], precision[i])
+        check.same("recall", found["recall", name]["value"], recall[i])
+        check.same("f1", found["f1", name]["value"], f1[i])
+        check.same("support", report["support"][i], support[i])
+        check_class(check, name, found, model["classes"][i], truth == i, full[:, i])
+    if columns > 2:
+        for average in ("macro", "weighted"):
+            check.same(average, found[f"auc_{average}", None]["value"], metrics.roc_auc_score(truth, normalised(full, 0), multi_class="ovr", average=average))
+    return check.done(f"{len(classes)} classes, {columns} columns, targets {target}")
+
+
+def normalised(p, clip=CLIP):
+    """Rows that add up to 1 in double precision, as scikit-learn wants them; the clipped certainties stay clipped."""
+    p = np.clip(p, clip, 1 - clip)
+    return p / p.sum(1, keepdims=True)
+
+
+def check_regression(folder):
+    rng = np.random.default_rng(9)
+    truth = np.stack([rng.exponential(20, EVENTS) + 1000, rng.normal(0, 1, EVENTS)], 1).astype("float32")
+    ours = (truth + rng.normal(0.1, 0.5, truth.shape)).astype("float32")
+    other = (truth + rng.normal(0, 1, truth.shape)).astype("float32")
+    write(folder / "a.h5", out=ours)
+    write(folder / "b.h5", out=other)
+    write(folder / "truth.h5", y=truth)
+    done = linac("--predictions", folder / "a.h5", "--compare", folder / "b.h5", "--targets", f"{folder}/truth.h5:y", "--task", "regression", "--json", "--bootstraps", 20)
+    assert done.returncode == 0, done.stderr
+    report, check = json.loads(done.stdout), Checker()
+    for model, values in ((0, ours), (1, other)):
+        found = scores_of(report, model)
+        for i in range(2):
+            name, t, p = f"output {i}", truth[:, i].astype("float64"), values[:, i].astype("float64")
+            check.same("mse", found["mse", name]["value"], metrics.mean_squared_error(t, p))
+            check.same("mae", found["mae", name]["value"], metrics.mean_absolute_error(t, p))
+            check.same("r2", found["r2", name]["value"], metrics.r2_score(t, p))
+            check.same("bias", found["bias", name]["value"], float(np.mean(p - t)))
+            check.same("resolution", found["resolution", name]["value"], float(np.std(p - t)))
+    return check.done("regression, two models")
+
+
+def refused(status, text, *arguments):
+    done = linac(*arguments)
+    ok = done.returncode == status and text in done.stderr
+    print(f"{'ok  ' if ok else 'FAIL'} status {done.returncode}: {done.stderr.strip()[-300:]}")
+    return ok
+
+
+def check_refusals(folder):
+    p = np.full((10, 2), 0.5, "float32")
+    write(folder / "p.h5", p=p, logits=p * 7, short=p[:-1], one=p[:, :1], three=np.full((10, 3), 1 / 3, "float32"))
+    write(folder / "t.h5", y=np.arange(10) % 2, same=np.zeros(10), five=np.arange(10) % 5, soft=p)
+    call = ("--targets", f"{folder}/t.h5:y", "--predictions", folder / "p.h5")
+    of = lambda name: ("--field", name, "--predictions", folder / "p.h5", "--targets")
+    ok = refused(2, "has 5 data sets (logits, one, p, short, three)", *call)
+    ok = refused(3, "no data set 'none'", *call, "--field", "none") and ok
+    ok = refused(3, "has 9 events, but the targets have 10", *call, "--field", "short") and ok
+    ok = refused(3, "wants a softmax (or --task regression)", *call, "--field", "logits") and ok
+    ok = refused(3, "not one of the class numbers 0 to 1", *of("p"), f"{folder}/t.h5:five") and ok
+    ok = refused(3, "not one-hot", *of("p"), f"{folder}/t.h5:soft") and ok
+    ok = refused(2, "all 10 events are of 'class 0'", *of("one"), f"{folder}/t.h5:same") and ok
+    ok = refused(3, "has 3 columns, but there are 2 classes", *call, "--field", "p", "--compare", f"{folder}/p.h5:three") and ok
+    ok = refused(2, "3 classes are named", *call, "--field", "p", "--classes", "a,b,c") and ok
+    return refused(2, "--names has 1 names, but there are 2", *call, "--field", "p", "--compare", f"{folder}/p.h5:one", "--names", "a") and ok
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    ok = check_classifier(folder, [0.6, 0.3, 0.1], 3, "one_hot")
+    ok = check_classifier(folder, [0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.05], 7, "number") and ok
+    ok = check_classifier(folder, [0.9, 0.1], 1, "number") and ok
+    ok = check_classifier(folder, [0.7, 0.3], 2, "one_hot") and ok
+    ok = check_regression(folder) and ok
+    return 0 if check_refusals(folder) and ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

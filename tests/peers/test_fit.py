@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""linac train beside Keras's fit: the same model file, the same events, the same settings. With all events in one batch the order of
+events does not matter, so the losses of every epoch and the final weights must agree. Also what Keras has no word for: the same bits on
+any number of workers, slices of a batch, early stopping, going on after an end.
+
+usage: test_fit.py FOLDER MAKE_SCRIPT (the program that writes TorchScript modules)"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import h5py
+import keras
+import numpy as np
+
+L = keras.layers
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
+EVENTS, EPOCHS = 96, 6
+TOLERANCE = 2e-4  # of a loss and of a weight, relative to the largest value
+
+OPTIMIZERS = {
+    "sgd": (dict(lr=0.1), lambda: keras.optimizers.SGD(0.1)),
+    "momentum": (dict(name="sgd", lr=0.05, momentum=0.9), lambda: keras.optimizers.SGD(0.05, momentum=0.9)),
+    "nesterov": (dict(name="sgd", lr=0.05, momentum=0.9, nesterov=True), lambda: keras.optimizers.SGD(0.05, momentum=0.9, nesterov=True)),
+    "rmsprop": (dict(lr=0.01), lambda: keras.optimizers.RMSprop(0.01)),
+    "rmsprop_centered": (
+        dict(name="rmsprop", lr=0.01, momentum=0.5, centered=True, epsilon=1e-4),
+        lambda: keras.optimizers.RMSprop(0.01, momentum=0.5, centered=True, epsilon=1e-4),
+    ),
+    "adam": (dict(lr=0.02), lambda: keras.optimizers.Adam(0.02)),
+    "amsgrad": (dict(name="adam", lr=0.02, amsgrad=True), lambda: keras.optimizers.Adam(0.02, amsgrad=True)),
+    "adamw": (dict(lr=0.02, weight_decay=0.01), lambda: keras.optimizers.AdamW(0.02, weight_decay=0.01)),
+    "adamax": (dict(lr=0.02), lambda: keras.optimizers.Adamax(0.02)),
+    "nadam": (dict(lr=0.02), lambda: keras.optimizers.Nadam(0.02)),
+    "adagrad": (dict(lr=0.1), lambda: keras.optimizers.Adagrad(0.1)),
+    "adadelta": (dict(lr=1.0, rho=0.95), lambda: keras.optimizers.Adadelta(1.0, rho=0.95)),
+    "lion": (dict(lr=0.003, beta_2=0.99), lambda: keras.optimizers.Lion(0.003)),
+    "clipped": (dict(name="sgd", lr=0.5, global_clipnorm=0.1), lambda: keras.optimizers.SGD(0.5, global_clipnorm=0.1)),
+}
+# loss: last activation, values out, kind of target
+LOSSES = {
+    "categorical_crossentropy": ("softmax", 3, "one_hot"),
+    "sparse_categorical_crossentropy": ("softmax", 3, "index"),
+    "categorical_focal_crossentropy": ("softmax", 3, "one_hot"),
+    "binary_crossentropy": ("sigmoid", 1, "binary"),
+    "binary_focal_crossentropy": ("sigmoid", 1, "binary"),
+    "mean_squared_error": ("linear", 2, "values"),
+    "mean_absolute_error": ("linear", 2, "values"),
+    "mean_absolute_percentage_error": ("linear", 2, "values"),
+    "mean_squared_logarithmic_error": ("softplus", 2, "positive"),
+    "huber": ("linear", 2, "values"),
+    "log_cosh": ("linear", 2, "values"),
+    "kl_divergence": ("softmax", 3, "one_hot"),
+    "poisson": ("softplus", 2, "positive"),
+    "hinge": ("tanh", 1, "binary"),
+    "squared_hinge": ("tanh", 1, "binary"),
+    "cosine_similarity": ("linear", 3, "values"),
+}
+
+failures = []
+
+
+def check(holds: bool, what: str) -> None:
+    print(("ok   " if holds else "FAIL ") + what, flush=True)
+    if not holds:
+        failures.append(what)
+
+
+def make_data(folder: pathlib.Path) -> dict:
+    random = np.random.default_rng(5)
+    data = {"features": random.normal(size=(EVENTS, 4)).astype("f4"), "list": random.normal(size=(EVENTS, 7, 3)).astype("f4")}
+    for event in range(EVENTS):
+        data["list"][event, random.integers(1, 8) :] = 0
+    score = data["features"] @ random.normal(size=(4, 3)) + data["list"].sum(1) @ random.normal(size=(3, 3))
+    data["index"] = score.argmax(1).astype("i4")
+    data["one_hot"] = np.eye(3, dtype="f4")[data["index"]]
+    data["binary"] = (score[:, :1] > 0).astype("f4")
+    data["values"] = (score[:, :3] + random.normal(size=(EVENTS, 3))).astype("f4")
+    data["positive"] = np.abs(data["values"])
+    data["values2"], data["positive2"] = data["values"][:, :2].copy(), data["positive"][:, :2].copy()
+    with h5py.File(folder / "events.h5", "w") as file:
+        for name, values in data.items():
+            file[name] = values
+    return data
+
+
+def classifier(activation: str, units: int, dropout: float = 0.0, compiled: dict | None = None):
+    features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
+    read = L.GRU(5, name="gru")(L.Masking()(particles))
+    x = L.Dense(8, activation="tanh")(L.Concatenate()([features, L.Dropout(dropout)(read)]))
+    model = keras.Model([features, particles], L.Dense(units, activation=activation, name="out")(x))
+    if compiled:
+        model.compile(**compiled)
+    return model
+
+
+def job_of(folder: pathlib.Path, model: pathlib.Path, target: str, settings: dict) -> pathlib.Path:
+    job = {
+        "name": "fit",
+        "model": {"kind": "keras", "file": str(model)},
+        "data": {"train": [str(folder / "events.h5")], "targets": [{"column": target}]},
+        "train": {"epochs": EPOCHS, "replicas": 2, "batch": EVENTS // 2},
+    }
+    for key, value in settings.items():
+        node = job
+        *path, last = key.split(".")
+        for part in path:
+            node = node.setdefault(part, {})
+        node[last] = value
+    path = folder / "job.yaml"
+    path.write_text(json.dumps(job))
+    return path
+
+
+def train(job: pathlib.Path, out: pathlib.Path, *arguments: str, status: int = 0, keep: bool = False) -> str:
+    if not keep:
+        shutil.rmtree(out, ignore_errors=True)
+    done = subprocess.run([LINAC, "train", str(job), "--out", str(out), *arguments], capture_output=True, text=True)
+    if done.returncode != status:
+        print(done.stdout, done.stderr, sep="\n")
+    check(done.returncode == status, f"{out.name}: exit status {done.returncode}")
+    return done.stdout + done.stderr
+
+
+def epochs(out: pathlib.Path) -> list[dict]:
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "epoch"]
+
+
+def far(a, b) -> float:
+    a, b = np.asarray(a, "f8"), np.asarray(b, "f8")
+    return float(np.max(np.abs(a - b)) / max(1e-3, np.max(np.abs(b))))
+
+
+def beside_keras(folder: pathlib.Path, data: dict, what: str, loss, activation: str, units: int, target: str, optimizer: tuple,
+                 metrics: list, settings: dict | None = None, class_weight: dict | None = None) -> None:
+    keras.utils.set_random_seed(1)
+    model = classifier(activation, units)
+    path = folder / "start.keras"
+    model.save(path)
+    name = loss if isinstance(loss, str) else loss.name
+    out = folder / what
+    tuning = {f"train.optimizer.{key}": value for key, value in optimizer[0].items()}
+    train(job_of(folder, path, target, {"train.fit.loss": name, "train.fit.metrics": metrics, **tuning, **(settings or {})}), out)
+    model.compile(optimizer=optimizer[1](), loss=loss, metrics=metrics)
+    history = model.fit([data["features"], data["list"]], data[target], batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0,
+                        class_weight=class_weight).history
+    measures = ["loss", *metrics]
+    losses = [[line["train"][measure] for measure in measures] for line in epochs(out)]
+    expected = [[history[measure][epoch] for measure in measures] for epoch in range(EPOCHS)]
+    trained = keras.models.load_model(out / "models" / "model.keras")
+    weights = max(far(a, b) for a, b in zip(trained.get_weights(), model.get_weights()))
+    worst = max(far([row[i] for row in losses], [row[i] for row in expected]) for i in range(len(measures)))
+    check(len(losses) == EPOCHS and worst < TOLERANCE and weights < 10 * TOLERANCE,
+          f"{what}: {', '.join(measures)} of {EPOCHS} epochs within {worst:.1e}, weights within {weights:.1e}")
+
+
+def exact(folder: pathlib.Path) -> None:
+    """Dropout, masks, a test set, the AUC: whole checkpoints on 1, 2 and 3 workers, and after a stop and a resume."""
+    keras.utils.set_random_seed(2)
+    path = folder / "dropout.keras"
+    classifier("softmax", 3, dropout=0.3, compiled=dict(loss="categorical_crossentropy", optimizer="adam")).save(path)
+    settings = {"train.replicas": 3, "train.batch": 8, "train.epochs": 3, "data.test": [str(folder / "events.h5")],
+                "train.fit.metrics": ["accuracy", "auc"], "train.optimizer.name": "adam", "checkpoint.best_by": "auc"}
+    job = job_of(folder, path, "one_hot", settings)
+    files = []
+    for workers in (1, 2, 3):
+        out = folder / f"workers-{workers}"
+        train(job, out, "--workers", str(workers))
+        files.append(sorted((out / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes())
+    check(files[0] == files[1] == files[2], "1, 2 and 3 workers: the same checkpoint, byte for byte")
+    out = folder / "resumed"
+    train(job, out, "--set", "train.max_steps=7")
+    train(job, out, "--resume", "--workers", "2", keep=True)
+    check(sorted((out / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes() == files[0], "stopped after 7 steps and resumed: the same")
+    last = epochs(folder / "workers-1")[-1]["test"]
+    check(set(last) == {"loss", "accuracy", "auc"} and 0.5 < last["auc"] <= 1, f"test measures: {last}")
+    model = keras.models.load_model(folder / "workers-1" / "models" / "model.keras")
+    check(model.loss == "categorical_crossentropy", "the loss goes home with the model")
+
+    sliced = job_of(folder, path, "one_hot", {**settings, "train.accumulate": 4, "train.epochs": 1, "data.test": [], "train.fit.metrics": [],
+                                               "checkpoint.best_by": "loss"})
+    train(sliced, folder / "sliced")
+    check(epochs(folder / "sliced")[0]["train"]["loss"] > 0, "a batch in four slices")
+
+
+def scripted(folder: pathlib.Path, data: dict, make_script: str) -> None:
+    """TorchScript: a linear layer beside Keras's; batch normalisation and dropout the same on any number of workers."""
+    subprocess.run([make_script, str(folder)], check=True)
+    inputs = [{"name": "features", "shape": [4]}, {"name": "list", "shape": [7, 3]}]
+    settings = {"model.kind": "torchscript", "data.inputs": inputs, "train.fit.loss": "categorical_crossentropy", "train.fit.from_logits": True,
+                "train.fit.metrics": ["accuracy"], "train.optimizer.name": "adam", "train.optimizer.lr": 0.02}
+    train(job_of(folder, folder / "linear.pt", "one_hot", settings), folder / "script")
+    model = keras.Sequential([keras.Input((4,)), L.Dense(3, kernel_initializer="zeros")])
+    model.compile(optimizer=keras.optimizers.Adam(0.02), loss=keras.losses.CategoricalCrossentropy(from_logits=True))
+    expected = model.fit(data["features"], data["one_hot"], batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0).history["loss"]
+    losses = [line["train"]["loss"] for line in epochs(folder / "script")]
+    check(far(losses, expected) < TOLERANCE, f"torchscript beside Keras: losses within {far(losses, expected):.1e}")
+    files = []
+    job = job_of(folder, folder / "random.pt", "one_hot", {**settings, "train.replicas": 3, "train.batch": 8})
+    for workers in (1, 3):
+        train(job, folder / f"script-{workers}", "--workers", str(workers))
+        files.append(sorted((folder / f"script-{workers}" / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes())
+    check(files[0] == files[1], "torchscript with batch normalisation and dropout: 1 and 3 workers write the same checkpoint")
+    again = job_of(folder, folder / "script-1" / "models" / "model.pt", "one_hot", {**settings, "train.epochs": 1})
+    train(again, folder / "script-again")
+    first, last = epochs(folder / "script-again")[0]["train"]["loss"], epochs(folder / "script-1")[-1]["train"]["loss"]
+    check(abs(first - last) < 0.3, f"what was trained is trained on: loss {last:.3f}, then {first:.3f}")
+    wrong = job_of(folder, folder / "linear.pt", "one_hot", {**settings, "data.inputs": inputs[:1]})
+    check("forward() takes (features, list)" in train(wrong, folder / "script-wrong", status=2), "forward()'s arguments are named where the job has others")
+
+
+def slices(folder: pathlib.Path) -> None:
+    keras.utils.set_random_seed(3)
+    path = folder / "plain.keras"
+    classifier("softmax", 3).save(path)
+    rows = []
+    for accumulate in (1, 4):
+        out = folder / f"accumulate-{accumulate}"
+        train(job_of(folder, path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "train.accumulate": accumulate,
+                                               "train.optimizer.name": "adam"}), out)
+        rows.append([line["train"]["loss"] for line in epochs(out)])
+    check(far(rows[0], rows[1]) < TOLERANCE, f"train.accumulate=4 is the same mathematics, within {far(rows[0], rows[1]):.1e}")
+
+
+def endings(folder: pathlib.Path) -> None:
+    path = folder / "plain.keras"
+    base = {"train.fit.loss": "categorical_crossentropy", "data.test": [str(folder / "events.h5")], "train.optimizer.name": "sgd"}
+    out = folder / "early"
+    train(job_of(folder, path, "one_hot", {**base, "train.epochs": 50, "train.optimizer.lr": 1e-9, "train.early_stopping.min_delta": 1e-3,
+                                           "train.early_stopping.patience": 3, "train.early_stopping.restore_best": True}), out)
+    check(len(epochs(out)) == 4, f"early stopping after {len(epochs(out))} epochs: three without a better loss")
+    out = folder / "plateau"
+    train(job_of(folder, path, "one_hot", {**base, "train.epochs": 5, "train.optimizer.lr": 1e-9, "train.schedule.plateau.patience": 2,
+                                           "train.schedule.plateau.factor": 0.5}), out)
+    rates = [json.loads(line)["lr"] for line in (out / "metrics.jsonl").read_text().splitlines() if '"step"' in line and '"lr"' in line]
+    check([round(rate / 1e-9, 3) for rate in rates] == [1, 1, 1, 0.5, 0.5], f"the rate falls on a plateau: {rates}")
+    for what, settings, words in (
+        ("unknown-loss", {"train.fit.loss": "categorical_crossentrop"}, "did you mean"),
+        ("unknown-monitor", {"checkpoint.best_by": "acuracy"}, "not a measure of this run"),
+        ("no-column", {"data.targets": [{"column": "labels"}]}, "index"),
+        ("wrong-shape", {"data.targets": [{"column": "values2"}]}, "values2"),
+        ("no-loss", {"train.fit.loss": []}, "without a loss"),
+    ):
+        text = train(job_of(folder, path, "one_hot", {**base, **settings}), folder / what, status=3 if what in ("no-column", "wrong-shape") else 2)
+        check(words in text, f"{what}: {text.strip().splitlines()[-1][:160]}")
+
+
+def main() -> None:
+    folder = pathlib.Path(sys.argv[1])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    os.environ["LINAC_CACHE"] = str(folder / "cache")
+    data = make_data(folder)
+    for name, optimizer in OPTIMIZERS.items():
+        optimizer[0].setdefault("name", name)
+        beside_keras(folder, data, name, "categorical_crossentropy", "softmax", 3, "one_hot", optimizer, ["accuracy"])
+    adam = OPTIMIZERS["adam"]
+    for name, (activation, units, target) in LOSSES.items():
+        target = target + "2" if (target in ("values", "positive") and units == 2) else target
+        beside_keras(folder, data, name, name, activation, units, target, adam, [])
+    smooth = keras.losses.CategoricalCrossentropy(label_smoothing=0.1, name="categorical_crossentropy")
+    beside_keras(folder, data, "smoothing", smooth, "softmax", 3, "one_hot", adam, [], {"train.fit.label_smoothing": 0.1})
+    logits = keras.losses.CategoricalCrossentropy(from_logits=True, name="categorical_crossentropy")
+    beside_keras(folder, data, "logits", logits, "linear", 3, "one_hot", adam, [], {"train.fit.from_logits": True})
+    beside_keras(folder, data, "class_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, [],
+                 {"train.fit.class_weight": [1.0, 2.5, 0.5]}, {0: 1.0, 1: 2.5, 2: 0.5})
+    exact(folder)
+    scripted(folder, data, sys.argv[2])
+    slices(folder)
+    endings(folder)
+    if failures:
+        sys.exit(f"{len(failures)} checks failed: {failures}")
+
+
+main()
