@@ -5,12 +5,13 @@ JOBS   ?= $(shell nproc)
 DEMO_OUT ?= runs/demo
 DEMO_ARGS ?=
 
-.PHONY: help demo test build configure deps bench format sanitize fuzz clean
+.PHONY: help demo test build install configure deps bench format sanitize fuzz clean
 
 help:
 	@echo "make demo     train the 3DGAN on the showers in data/ with 2 workers, and show where the results are"
 	@echo "make test     build and run every test"
 	@echo "make build    build/linac"
+	@echo "make install  the program and what plug-ins are built with, into PREFIX=/usr/local"
 	@echo "make bench    measure a training step on this machine beside PyTorch and TensorFlow (BENCH_REPEAT=5 rounds; sets them up)"
 	@echo "make sanitize module tests under ASan and UBSan (SANITIZER=tsan: under TSan)"
 	@echo "make fuzz     fuzz the parsers of foreign bytes (FUZZ_SECONDS=60 each)"
@@ -27,6 +28,10 @@ configure: deps
 build: configure
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@ln -sfn $(PRESET)/bin/linac build/linac
+
+PREFIX ?= /usr/local
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 demo: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target linac

@@ -8,7 +8,7 @@ import sys
 # Lowest first. A module may depend only on modules of lower levels.
 LEVELS = [
     {"base"},
-    {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm"},
+    {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm", "plugin"},
     {"data", "graph", "report"},
     {"nn", "onnx"},
     {"models"},

@@ -6,6 +6,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <map>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -49,6 +50,11 @@ template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
 
 template <class T>
+struct IsMap : std::false_type {};
+template <class T>
+struct IsMap<std::map<std::string, T>> : std::true_type {};
+
+template <class T>
 const char* wanted_form() {
   if constexpr (std::is_same_v<T, bool>)
     return "true or false";
@@ -58,6 +64,8 @@ const char* wanted_form() {
     return "a number";
   else if constexpr (IsVector<T>::value)
     return "a list";
+  else if constexpr (IsMap<T>::value)
+    return "a map of settings";
   else
     return "a text";
 }
@@ -85,6 +93,13 @@ void read_value(const YAML::Node& node, T& out, const std::string& where, const 
     for (size_t i = 0; i < node.size(); ++i) {
       out.emplace_back();
       read_value(node[i], out.back(), where, key + "[" + std::to_string(i) + "]");
+    }
+  } else if constexpr (IsMap<T>::value) {
+    if (!node.IsMap()) wrong_value(where, node, key, wanted_form<T>());
+    out.clear();
+    for (const auto& entry : node) {
+      const auto name = entry.first.as<std::string>("?");
+      read_value(entry.second, out[name], where, key + "." + name);
     }
   } else {
     if (!node.IsScalar()) wrong_value(where, node, key, wanted_form<T>());
@@ -124,6 +139,11 @@ struct Writer {
       for (auto& item : value) list.push_back(write_value(item));
       if constexpr (!HasFields<typename T::value_type>) list.SetStyle(YAML::EmitterStyle::Flow);
       return list;
+    } else if constexpr (IsMap<T>::value) {
+      YAML::Node map(YAML::NodeType::Map);
+      for (auto& [name, item] : value) map[name] = write_value(item);
+      map.SetStyle(YAML::EmitterStyle::Flow);
+      return map;
     } else {
       return YAML::Node(value);
     }

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <atomic>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -34,6 +35,14 @@ std::string reason(const std::exception& error) {
 // c10d logs a failed connection with a backtrace, several times. Our errors say it once; who wants more asks c10d.
 void quiet_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
+
+// Gloo and c10d's store write to a connection whose other end may have died. That is an error of the call, told as
+// kPeerLost; the signal that comes with it by default would end the process without a word. A handler of the program's
+// own stays.
+void broken_pipes_are_errors() {
+  struct sigaction action = {};
+  if (sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
 }
 
 at::Tensor view_of(const std::byte* data, size_t size) {
@@ -174,11 +183,13 @@ class TcpStoreHost : public HostedStore {
 
 std::unique_ptr<Group> make_gloo_group(const Rendezvous& rendezvous, Milliseconds timeout) {
   quiet_c10d();
+  broken_pipes_are_errors();
   return std::make_unique<GlooGroup>(rendezvous, timeout);
 }
 
 std::unique_ptr<HostedStore> host_store(const std::string& addr, int port) {
   quiet_c10d();
+  broken_pipes_are_errors();
   try {
     return std::make_unique<TcpStoreHost>(addr, port);
   } catch (const Error&) {

@@ -8,7 +8,7 @@
 
 namespace linac::comm {
 
-/// See make_group; for sizes above 1.
+/// See make_group; for sizes above 1. From here on SIGPIPE is ignored in this process, unless it has a handler.
 std::unique_ptr<Group> make_gloo_group(const Rendezvous& rendezvous, std::chrono::milliseconds timeout);
 
 }  // namespace linac::comm

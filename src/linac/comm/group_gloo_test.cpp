@@ -216,6 +216,18 @@ TEST_F(GlooGroups, RankZeroHostsTheStoreWhenNoLauncherDoes) {
   EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
 }
 
+// The launcher hosts the store, the workers write to each other: both outlive a peer that dies between two writes.
+TEST_F(GlooGroups, AWriteToADeadPeerIsAnErrorAndNoSignal) {
+  ASSERT_NE(signal(SIGPIPE, SIG_DFL), SIG_ERR);
+  const auto store = host_store("127.0.0.1");
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  close(ends[1]);
+  EXPECT_EQ(write(ends[0], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  close(ends[0]);
+}
+
 TEST_F(GlooGroups, AKilledProcessEndsTheOthersAtOnce) {
   for (int victim = 0; victim < 3; ++victim) {
     SCOPED_TRACE(fmt::format("rank {} is killed", victim));

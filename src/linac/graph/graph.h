@@ -31,6 +31,9 @@ struct Weight {
   std::string group = "vars";  // where Keras's weight file has it, below the layer: "vars", "cell/vars"
 };
 
+/// The op of a node that stands for somebody else's code: the graph knows its weights and nothing of what it does.
+constexpr const char* kForeignModule = "ForeignModule";
+
 struct Node {
   std::string name;  // unique in the graph
   /// Keras's class name ("Conv3D", "BatchNormalization", ...), "ops." and the name of a node of keras.ops ("ops.Add"),

@@ -168,18 +168,23 @@ void initialize(const Graph& graph, uint64_t seed, uint32_t lane, Parameters& ou
   });
 }
 
-std::vector<float> statistics_momentum(const Graph& graph, const Parameters& parameters) {
-  std::vector<float> momentum(parameters.statistics.size(), 1.0F);
+StatisticsUpdate statistics_update(const Graph& graph, const Parameters& parameters) {
+  StatisticsUpdate update{.kept = std::vector<float>(parameters.statistics.size(), 1.0F),
+                          .added = std::vector<float>(parameters.statistics.size(), 0.0F)};
   size_t next = 0;
   for (const Node& node : graph.nodes) {
     for (const Weight& weight : node.weights) {
       if (weight.trainable) continue;
       const Slot& slot = parameters.statistics_layout.slots.at(next++);
-      if (node.op != "BatchNormalization") continue;
-      std::fill_n(momentum.begin() + slot.offset, slot.size, node.attributes.value("momentum", 0.99F));
+      if (node.op == kForeignModule) std::fill_n(update.added.begin() + slot.offset, slot.size, 1.0F);
+      if (node.op == "BatchNormalization") {
+        const float momentum = node.attributes.value("momentum", 0.99F);
+        std::fill_n(update.kept.begin() + slot.offset, slot.size, momentum);
+        std::fill_n(update.added.begin() + slot.offset, slot.size, 1 - momentum);
+      }
     }
   }
-  return momentum;
+  return update;
 }
 
 WeightValues to_weight_values(const Graph& graph, const Parameters& parameters) {

@@ -44,9 +44,13 @@ struct Parameters {
 /// the stream (seed, kInit, lane): the same on every worker.
 void initialize(const Graph& graph, uint64_t seed, uint32_t lane, Parameters& out);
 
-/// For each value of the statistics buffer, the share of it that stays at an update of the running statistics:
-/// `momentum` of a BatchNormalization layer, 1 for what is not learned from batches (Normalization).
-std::vector<float> statistics_momentum(const Graph& graph, const Parameters& parameters);
+/// How the running statistics take up those of a batch, value by value: new = kept x old + added x the batch's.
+struct StatisticsUpdate {
+  std::vector<float> kept, added;
+};
+/// A BatchNormalization layer keeps its `momentum` of the old ones; what is not learned from batches (Normalization)
+/// stays as it is. Of a kForeignModule the batch's are changes, to be added: what it does not change keeps every bit.
+StatisticsUpdate statistics_update(const Graph& graph, const Parameters& parameters);
 
 /// To and from the one-buffer-a-weight form that the Keras archive uses.
 WeightValues to_weight_values(const Graph& graph, const Parameters& parameters);

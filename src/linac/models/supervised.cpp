@@ -12,9 +12,9 @@
 #include "linac/base/nearest.h"
 #include "linac/models/executable_of.h"
 #include "linac/nn/explain.h"
+#include "linac/nn/foreign_module.h"
 #include "linac/nn/gradient.h"
 #include "linac/nn/losses.h"
-#include "linac/nn/script_module.h"
 #include "linac/nn/tensor_view.h"
 
 namespace linac::models {
@@ -76,7 +76,7 @@ struct Supervised::Parts {
   graph::Graph graph;  // as Keras knows it
   SupervisedSettings settings;
   std::optional<nn::Executable> executable;          // one of
-  std::shared_ptr<const nn::ScriptModule> scripted;  // the two
+  std::shared_ptr<const nn::ForeignModule> foreign;  // the two
   std::vector<graph::Shape> target_shapes;
   std::vector<std::string> measures{"loss"};
   bool auc = false;
@@ -100,7 +100,8 @@ struct Supervised::Parts {
   nn::Device device() const { return executable ? executable->device() : nn::Device::kCpu; }
 
   nn::Weights weights_of(const graph::Parameters& parameters, nn::Gradients gradients) const {
-    return nn::make_weights(executable ? executable->graph() : graph, parameters, gradients, device());
+    return executable ? nn::make_weights(executable->graph(), parameters, gradients, device())
+                      : foreign->weights(parameters, gradients);
   }
 
   static at::Tensor view(std::span<const float> values, int64_t events, const graph::Shape& shape) {
@@ -117,7 +118,7 @@ struct Supervised::Parts {
       inputs.push_back(
           view(batch.inputs.at(i), batch.events, graph.nodes[static_cast<size_t>(graph.inputs[i])].output));
     }
-    return executable ? executable->run(weights, inputs, options) : scripted->run(weights, inputs, options);
+    return executable ? executable->run(weights, inputs, options) : foreign->run(weights, inputs, options);
   }
 
   std::vector<at::Tensor> targets_of(const LabelledEvents& batch) const {
@@ -179,9 +180,9 @@ Supervised::Supervised(graph::Graph graph, SupervisedSettings settings, const Nu
   parts_ = std::move(parts);
 }
 
-Supervised::Supervised(const ScriptedModel& model, SupervisedSettings settings) {
+Supervised::Supervised(const ForeignModel& model, SupervisedSettings settings) {
   auto parts = std::make_unique<Parts>(model.graph(), std::move(settings));
-  parts->scripted = model.module();
+  parts->foreign = model.module();
   parts_ = std::move(parts);
 }
 
@@ -192,7 +193,8 @@ const graph::Graph& Supervised::graph() const {
 }
 
 std::string Supervised::explain() const {
-  return parts_->executable ? nn::explain(parts_->graph, *parts_->executable) : "TorchScript, as it is\n";
+  return parts_->executable ? nn::explain(parts_->graph, *parts_->executable)
+                            : fmt::format("{}: foreign code, as it is\n", parts_->graph.name);
 }
 
 const std::vector<graph::Shape>& Supervised::target_shapes() const {

@@ -12,8 +12,8 @@
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
 #include "linac/models/contribution.h"
+#include "linac/models/foreign_model.h"
 #include "linac/models/numerics.h"
-#include "linac/models/scripted.h"
 
 namespace linac::models {
 
@@ -36,8 +36,8 @@ class Supervised {
  public:
   /// User error for a loss or metric that is not known or does not fit the output it is meant for.
   Supervised(graph::Graph graph, SupervisedSettings settings, const Numerics& numerics = {});
-  /// The same for a TorchScript module, on the CPU.
-  Supervised(const ScriptedModel& model, SupervisedSettings settings);
+  /// The same for somebody else's code, on the CPU.
+  Supervised(const ForeignModel& model, SupervisedSettings settings);
   ~Supervised();
 
   const graph::Graph& graph() const;

@@ -23,6 +23,7 @@ enum class Mode { kInference, kTraining };
 struct Weights {
   std::vector<std::vector<at::Tensor>> nodes;
   std::vector<at::Tensor> trainable;  // the leaves, in the order of Parameters::trainable_layout
+  std::shared_ptr<void> holder;       // of the tensors, where they live in something else (nn/plugin_module.h)
 };
 
 enum class Gradients { kNone, kWanted };

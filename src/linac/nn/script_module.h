@@ -1,49 +1,35 @@
 #pragma once
-// A TorchScript module as a network of linac: its parameters and buffers become the two flat buffers, a run puts
-// tensors in their place and calls forward(). Immutable after construction; run() may be called from several threads,
-// each with its own Weights. A training run holds a lock of the process while forward() draws random numbers, because
-// TorchScript has one generator: it is seeded by the run's key, so the numbers do not depend on who runs beside whom.
+// A TorchScript file as a network of linac. A training run holds a lock of the process while forward() draws random
+// numbers (torch_random.h).
 
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "linac/graph/graph.h"
-#include "linac/graph/parameters.h"
-#include "linac/nn/executable.h"
+#include "linac/nn/foreign_module.h"
 
 namespace linac::nn {
 
-/// An argument of forward(): the shape leaves the axis of the events out.
-struct ScriptInput {
-  std::string name;
-  graph::Shape shape;
-};
-
-class ScriptModule {
+class ScriptModule : public ForeignModule {
  public:
   /// User error naming the file if it is no TorchScript, if forward() takes other arguments than `inputs` by name (in
   /// any order), returns something else than tensors of floats, or fails on two events of zeros.
-  ScriptModule(const std::filesystem::path& path, const std::vector<ScriptInput>& inputs);
-  ~ScriptModule();
+  ScriptModule(const std::filesystem::path& path, const std::vector<ForeignInput>& inputs);
+  ~ScriptModule() override;
 
-  /// Input layers in the order of forward()'s arguments, one node "TorchScript" that holds all weights, and a node for
-  /// each output, called "output" or "output_0", ... For describing; not for Executable.
-  const graph::Graph& graph() const;
-  /// As the file has them.
-  const graph::Parameters& parameters() const;
-
-  /// As Executable::run. In training the batch statistics are the buffers after the call (running statistics that
-  /// forward() has updated by its own momentum).
+  Weights weights(const graph::Parameters& parameters, Gradients gradients) const override;
   std::vector<at::Tensor> run(const Weights& weights, const std::vector<at::Tensor>& inputs,
-                              const RunOptions& options) const;
-
-  /// Writes the module with these weights, replacing `path` as a whole. Environment error if that fails.
-  void save(const graph::Parameters& parameters, const std::filesystem::path& path) const;
+                              const RunOptions& options) const override;
+  /// As model.pt.
+  std::optional<std::filesystem::path> save(const graph::Parameters& parameters,
+                                            const std::filesystem::path& folder) const override;
 
  private:
   struct Parts;
+  std::vector<at::Tensor> call(const Weights& weights, const std::vector<at::Tensor>& inputs, Mode mode,
+                               std::vector<float>* statistics) const;
+
   std::unique_ptr<const Parts> parts_;
 };
 

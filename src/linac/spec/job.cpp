@@ -65,7 +65,7 @@ void validate_fit(const Job& job, const std::string& where) {
   need(fit.label_smoothing >= 0 && fit.label_smoothing < 1, where, "train.fit.label_smoothing must be in [0, 1)");
   for (const double weight : fit.loss_weights) need(weight >= 0, where, "train.fit.loss_weights must not be negative");
   for (const double weight : fit.class_weight) need(weight >= 0, where, "train.fit.class_weight must not be negative");
-  need(!job.data.targets.empty(), where,
+  need(!job.data.targets.empty() || job.model.kind == "custom", where,
        "data.targets names no column: say what the outputs should be, e.g. targets: [{column: label}]");
   for (const auto* columns : {&job.data.inputs, &job.data.targets}) {
     for (const DataColumn& column : *columns) {
@@ -75,7 +75,8 @@ void validate_fit(const Job& job, const std::string& where) {
                        column.scaling));
     }
   }
-  if (job.model.kind == "keras" || job.model.kind == "torchscript") {
+  const bool foreign = job.model.kind == "torchscript" || job.model.kind == "custom";
+  if (foreign || job.model.kind == "keras") {
     need(!job.model.file.empty(), where,
          fmt::format("model.kind = {} wants the file of the model: set model.file", job.model.kind));
   }
@@ -85,8 +86,10 @@ void validate_fit(const Job& job, const std::string& where) {
     need(job.model.kind == "torchscript" || input.shape.empty(), where,
          fmt::format("data.inputs: only torchscript models need a shape; leave that of {} out", input.name));
   }
-  need(job.model.kind != "torchscript" || job.train.device == "cpu", where,
-       "model.kind = torchscript runs on train.device = cpu");
+  need(!foreign || job.train.device == "cpu", where,
+       fmt::format("model.kind = {} runs on train.device = cpu", job.model.kind));
+  need(job.model.options.empty() || job.model.kind == "custom", where,
+       fmt::format("model.options are for model.kind = custom, not for {}", job.model.kind));
   if (job.model.kind == "inclusive_classifier") {
     need_one_of(job.model.variant, {"gru", "lstm", "hlf", "particles", "transformer"}, where, "model.variant");
     need(job.model.particles >= 1 && job.model.particles <= 65536, where, "model.particles must be 1 to 65536");
@@ -135,7 +138,7 @@ void validate_train(const Train& train, const std::string& where) {
 }
 
 void validate(const Job& job, const std::string& where) {
-  need_one_of(job.model.kind, {"3dgan", "inclusive_classifier", "keras", "torchscript"}, where, "model.kind");
+  need_one_of(job.model.kind, {"3dgan", "inclusive_classifier", "keras", "torchscript", "custom"}, where, "model.kind");
   need(!job.data.train.empty(), where, "data.train names no file; give files, globs or URLs");
   need(job.data.prefetch >= 1 && job.data.prefetch <= 64, where, "data.prefetch must be 1 to 64");
   validate_train(job.train, where);

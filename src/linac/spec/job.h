@@ -3,6 +3,7 @@
 // written down resolved (all defaults filled in) as job.yaml of the run's folder, and is enough to repeat it.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace linac::spec {
 struct Model {
   std::string kind = "3dgan";
   std::string file;
+  std::map<std::string, std::string> options;
   std::string variant = "gru";
   int64_t particles = 801;
   int64_t latent = 256;
@@ -20,8 +22,12 @@ struct Model {
 
   template <class V>
   void fields(V& v) {
-    v("kind", kind, "which model: 3dgan, inclusive_classifier, or keras: any Keras model of a file");
-    v("file", file, "keras: the file of the model; the training starts from its weights");
+    v("kind", kind,
+      "which model: 3dgan, inclusive_classifier, keras: any Keras model of a file, torchscript: any scripted module, "
+      "or "
+      "custom: your own C++ in a shared object (docs/custom-models.md)");
+    v("file", file, "keras, torchscript, custom: the file of the model; the training starts from its weights");
+    v("options", options, "custom: what its class asks for, e.g. {width: 64}");
     v("variant", variant, "inclusive_classifier: gru, lstm, hlf, particles or transformer");
     v("particles", particles, "inclusive_classifier: longest list of particles, shorter ones are padded");
     v("latent", latent, "3dgan: length of the generator's input: energy, angle and latent - 2 random numbers");

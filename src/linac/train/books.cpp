@@ -18,4 +18,14 @@ plot::LossLine loss_line(const std::vector<EpochRecord>& history, const std::str
   return line;
 }
 
+DrawnPicture draw_measures(const std::vector<Column>& columns, const std::vector<EpochRecord>& history,
+                           const std::string& title, const RunFolder& folder) {
+  std::vector<plot::LossChart> charts;
+  for (const Column& column : columns) {
+    charts.push_back({.title = column.heading, .axis = "", .lines = {loss_line(history, "", column.measure)}});
+  }
+  const auto picture = plot::write_loss_png(folder.images() / "losses.png", title, charts);
+  return {"measures", picture.png, picture.width, picture.height};
+}
+
 }  // namespace linac::train

@@ -1,11 +1,13 @@
 #pragma once
-// What the loops write into the books alike. Pure, thread-safe.
+// What the loops write into the books alike. Thread-safe.
 
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "linac/plot/losses.h"
+#include "linac/train/loop.h"
+#include "linac/train/run_folder.h"
 #include "linac/train/state.h"
 
 namespace linac::train {
@@ -22,5 +24,9 @@ nlohmann::json file_json(const File& file) {
 
 /// A measure over the epochs, NaN where an epoch has none.
 plot::LossLine loss_line(const std::vector<EpochRecord>& history, const std::string& label, const std::string& measure);
+
+/// A chart for each column over the epochs so far, as images/losses.png.
+DrawnPicture draw_measures(const std::vector<Column>& columns, const std::vector<EpochRecord>& history,
+                           const std::string& title, const RunFolder& folder);
 
 }  // namespace linac::train

@@ -1,20 +1,16 @@
 #include "linac/train/fit.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 
 #include "linac/base/error.h"
-#include "linac/base/nearest.h"
 #include "linac/graph/keras_archive.h"
 #include "linac/graph/keras_compile.h"
 #include "linac/models/inclusive_classifier/networks.h"
-#include "linac/plot/losses.h"
 #include "linac/train/books.h"
 #include "linac/train/fit_evaluation.h"
 #include "linac/train/input.h"
 #include "linac/train/labelled_data.h"
+#include "linac/train/model_file.h"
 #include "linac/train/monitor.h"
 
 namespace linac::train {
@@ -29,12 +25,6 @@ models::SupervisedSettings settings_of(const spec::Fit& fit) {
           .class_weights = fit.class_weight,
           .label_smoothing = fit.label_smoothing,
           .from_logits = fit.from_logits};
-}
-
-nlohmann::json files_json(const data::EventTable& table) {
-  nlohmann::json files = nlohmann::json::array();
-  for (const data::TableFile& file : table.files()) files.push_back(file_json(file));
-  return files;
 }
 
 void add(models::Contribution& sum, const models::Contribution& part, float share) {
@@ -58,17 +48,17 @@ struct FitLoop::Start {
   graph::Graph graph;
   graph::Parameters parameters;
   models::SupervisedSettings settings;
-  std::optional<models::ScriptedModel> script;  // in place of a graph
+  std::optional<models::ForeignModel> foreign;  // in place of a graph
 
   models::Supervised model(const spec::Job& job) {
-    return script ? models::Supervised(*script, std::move(settings))
-                  : models::Supervised(std::move(graph), std::move(settings), numerics_of(job));
+    return foreign ? models::Supervised(*foreign, std::move(settings))
+                   : models::Supervised(std::move(graph), std::move(settings), numerics_of(job));
   }
   static Start of(const spec::Job& job);
 };
 
 FitLoop::Start FitLoop::Start::of(const spec::Job& job) {
-  Start start{.graph = {}, .parameters = {}, .settings = settings_of(job.train.fit), .script = {}};
+  Start start{.graph = {}, .parameters = {}, .settings = settings_of(job.train.fit), .foreign = {}};
   if (job.model.kind == "keras") {
     graph::KerasModel model = graph::read_keras(job.model.file);
     if (start.settings.losses.empty()) {
@@ -83,14 +73,20 @@ FitLoop::Start FitLoop::Start::of(const spec::Job& job) {
   } else if (job.model.kind == "torchscript") {
     std::vector<std::pair<std::string, graph::Shape>> inputs;
     for (const spec::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
-    start.script.emplace(job.model.file, inputs);
-    start.parameters = start.script->parameters();
-    if (start.settings.losses.empty()) throw user_error("[fit] a torchscript model wants train.fit.loss");
+    start.foreign = models::ForeignModel::torchscript(job.model.file, inputs);
+  } else if (job.model.kind == "custom") {
+    start.foreign =
+        models::ForeignModel::plugin(models::open_plugin(job.model.file, job.model.options), job.train.seed);
   } else {
     start.graph = models::inclusive_classifier::network(job.model.variant, job.model.particles);
     start.parameters = graph::Parameters::of(start.graph);
     graph::initialize(start.graph, job.train.seed, 0, start.parameters);
     if (start.settings.losses.empty()) start.settings.losses = {"categorical_crossentropy"};
+  }
+  if (start.foreign) {
+    start.parameters = start.foreign->parameters();
+    if (start.settings.losses.empty())
+      throw user_error(fmt::format("[fit] a {} model wants train.fit.loss", job.model.kind));
   }
   return start;
 }
@@ -101,30 +97,24 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
 FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, Start start)
     : job_(job),
       start_(std::move(start.parameters)),
-      script_(start.script),
+      foreign_(start.foreign),
       model_(start.model(job)),
+      input_(job, columns_read()),
       clock_(clock),
-      update_(job, group, concurrency, clock) {
-  need_known_measures();
-  auto columns = input_columns(job, model_.graph());
-  for (data::ColumnRequest& target : target_columns(job, model_.graph(), model_.target_shapes()))
+      update_(job, group, concurrency, clock) {}
+
+std::vector<data::ColumnRequest> FitLoop::columns_read() const {
+  need_known_measures();  // before files are opened
+  auto columns = input_columns(job_, model_.graph());
+  for (data::ColumnRequest& target : target_columns(job_, model_.graph(), model_.target_shapes()))
     columns.push_back(std::move(target));
-  train_ = data::EventTable::open(job.data.train, columns);
-  if (!job.data.test.empty()) test_ = data::EventTable::open(job.data.test, columns);
+  return columns;
 }
 
-// Early, so that no run fails at the end of its first epoch.
 void FitLoop::need_known_measures() const {
   std::vector<std::string> known = model_.measures();
   if (model_.wants_auc() && !job_.data.test.empty()) known.emplace_back("auc");
-  for (const auto& [key, name] : monitors(job_)) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto near = nearest(name, known);
-    throw user_error(
-        fmt::format("[job] {} = {} is not a measure of this run{} (it has {}; add others to "
-                    "train.fit.metrics; auc wants data.test)",
-                    key, name, near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(known, ", ")));
-  }
+  need_known_monitors(job_, known, "add others to train.fit.metrics; auc wants data.test");
 }
 
 std::vector<const graph::Graph*> FitLoop::graphs() const {
@@ -141,34 +131,19 @@ std::string FitLoop::cost() const {
 }
 
 nlohmann::json FitLoop::data() const {
-  nlohmann::json data{{"train", files_json(*train_)}};
-  if (test_) data["test"] = files_json(*test_);
-  return data;
+  return input_.json();
 }
 
 int64_t FitLoop::train_events() const {
-  return train_->size();
+  return input_.train_events();
 }
 
 int64_t FitLoop::test_events() const {
-  return test_ ? test_->size() : 0;
+  return input_.test_events();
 }
 
 std::vector<std::string> FitLoop::describe_data() const {
-  std::vector<std::string> lines;
-  for (const auto& [role, table] : {std::pair("train", train_), std::pair("test", test_)}) {
-    if (!table) continue;
-    for (const data::TableFile& file : table->files()) {
-      lines.push_back(fmt::format("{:<6} {}: {}, {} events", role, file.url, file.format, file.events));
-    }
-    for (size_t i = 0; i < table->columns().size(); ++i) {
-      if (const int64_t cut = table->events_cut(i); cut > 0) {
-        lines.push_back(fmt::format("{:<6} column {}: {} events have more rows than {} and lose the last ones", role,
-                                    table->columns()[i].column, cut, table->columns()[i].shape[0]));
-      }
-    }
-  }
-  return lines;
+  return input_.describe();
 }
 
 TrainState FitLoop::initial_state() const {
@@ -178,7 +153,7 @@ TrainState FitLoop::initial_state() const {
 }
 
 void FitLoop::seek(const TrainState& state) {
-  stream_.emplace(train_, stream_options(job_, state, train_->size(), update_.owned()), stream_position(state));
+  input_.seek(state, update_.owned());
 }
 
 models::Contribution FitLoop::contribution(const TrainState& state, const data::TableBatch& batch, int replica) const {
@@ -202,7 +177,7 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, bool stop_want
   std::vector<data::TableBatch> batches;
   {
     const PhaseClock::Scope time(clock_, TimePhase::kInput);
-    batches = stream_->next().replicas;
+    batches = input_.next();
   }
   StepResult result;
   update_.run(
@@ -213,7 +188,7 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, bool stop_want
 
 TestResult FitLoop::test(const TrainState& state, Figures) {
   const PhaseClock::Scope time(clock_, TimePhase::kTest);
-  return {.losses = FitEvaluation(job_, model_, update_).run(state.networks[kModel].parameters, *test_),
+  return {.losses = FitEvaluation(job_, model_, update_).run(state.networks[kModel].parameters, input_.test()),
           .physics = {},
           .signs_of_collapse = {}};
 }
@@ -226,20 +201,15 @@ std::vector<Column> FitLoop::columns() const {
 }
 
 std::vector<DrawnPicture> FitLoop::draw(const TrainState& state, const RunFolder& folder) const {
-  std::vector<plot::LossChart> charts;
-  for (const Column& column : columns()) {
-    charts.push_back({.title = column.heading, .axis = "", .lines = {loss_line(state.history, "", column.measure)}});
-  }
-  const auto picture = plot::write_loss_png(folder.images() / "losses.png", job_.name, charts);
-  return {{"measures", picture.png, picture.width, picture.height}};
+  return {draw_measures(columns(), state.history, job_.name, folder)};
 }
 
 std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
   const graph::Graph& graph = model_.graph();
-  if (script_) {
-    const auto script = folder.models() / "model.pt";
-    script_->save(state.networks[kModel].parameters, script);
-    return {fmt::format("model        {}", script.string())};
+  if (foreign_) {
+    const Network& network = state.networks[kModel];
+    const auto file = foreign_->save(network.parameters, folder.models());
+    return {fmt::format("model        {}", (file ? *file : save_weights(network, folder.models())).string())};
   }
   const auto path = folder.models() / "model.keras";
   graph::write_keras(graph, graph::to_weight_values(graph, state.networks[kModel].parameters), path,
@@ -249,7 +219,7 @@ std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFo
                       {"classes", job_.data.classes}},
                      graph::compile_config(model_.losses(), graph));
   std::vector<std::string> lines{fmt::format("model        {}", path.string())};
-  if (test_) {
+  if (input_.test_events() > 0) {
     lines.push_back(fmt::format("pictures     {}", (folder.images() / "losses.png").string()));
     lines.push_back(fmt::format("evaluate     linac evaluate --model {} --data {} --out {}", path.string(),
                                 job_.data.test.front(), (folder.root() / "evaluation").string()));

@@ -1,18 +1,17 @@
 #pragma once
-// The training of a model on labelled events (Keras calls it fit): any Keras file, the Inclusive
-// Classifier, or any TorchScript module. Spread
-// over the workers like the adversarial loop: what comes out never depends on their number.
+// The training of a model on labelled events (Keras calls it fit): any Keras file, the Inclusive Classifier, any
+// TorchScript module, or a class of a plug-in. Spread over the workers like the adversarial loop: what comes out never
+// depends on their number.
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "linac/data/batch_stream.h"
-#include "linac/data/event_table.h"
 #include "linac/models/supervised.h"
 #include "linac/train/loop.h"
 #include "linac/train/replica_update.h"
+#include "linac/train/table_input.h"
 
 namespace linac::train {
 
@@ -45,17 +44,17 @@ class FitLoop : public Loop {
   struct Start;  // the model before the first step
   FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, Start start);
 
+  std::vector<data::ColumnRequest> columns_read() const;
   models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica) const;
   void need_known_measures() const;
 
   const spec::Job& job_;
   graph::Parameters start_;                            // before the first step
-  const std::optional<models::ScriptedModel> script_;  // a TorchScript model
+  const std::optional<models::ForeignModel> foreign_;  // somebody else's code
   const models::Supervised model_;
-  std::shared_ptr<const data::EventTable> train_, test_;
+  TableInput input_;
   PhaseClock& clock_;
   ReplicaUpdate update_;
-  std::optional<data::BatchStream<data::EventTable>> stream_;
 };
 
 }  // namespace linac::train

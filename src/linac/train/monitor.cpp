@@ -1,10 +1,16 @@
 #include "linac/train/monitor.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
+
+#include "linac/base/error.h"
+#include "linac/base/nearest.h"
 
 namespace linac::train {
 namespace {
@@ -42,6 +48,15 @@ std::vector<Monitor> monitors(const spec::Job& job) {
   return {{"checkpoint.best_by", job.checkpoint.best_by},
           {"train.early_stopping.monitor", job.train.early_stopping.monitor},
           {"train.schedule.plateau.monitor", job.train.schedule.plateau.monitor}};
+}
+
+void need_known_monitors(const spec::Job& job, const std::vector<std::string>& known, const std::string& hint) {
+  for (const auto& [key, name] : monitors(job)) {
+    if (name == "loss" || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto near = nearest(name, known);
+    throw user_error(fmt::format("[job] {} = {} is not a measure of this run{} (it has {}; {})", key, name,
+                                 near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(known, ", "), hint));
+  }
 }
 
 bool higher_is_better(const std::string& name) {

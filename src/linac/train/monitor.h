@@ -20,6 +20,10 @@ struct Monitor {
 };
 std::vector<Monitor> monitors(const spec::Job& job);
 
+/// User error if the job watches something else than `known` or "loss": early, so that no run fails at the end of its
+/// first epoch. `hint`: how to have more.
+void need_known_monitors(const spec::Job& job, const std::vector<std::string>& known, const std::string& hint);
+
 /// Accuracies, areas under curves and the like rise; all else falls.
 bool higher_is_better(const std::string& name);
 /// Whether `value` of what `name` names is better than `other` by more than `min_delta`.

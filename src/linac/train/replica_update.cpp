@@ -98,7 +98,7 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   network.optimizer.step(network.parameters.trainable, total.gradient(), learning_rate);
   auto& running = network.parameters.statistics;
   for (size_t i = 0; i < running.size(); ++i)
-    running[i] = network.momentum[i] * running[i] + (1 - network.momentum[i]) * total.statistics()[i];
+    running[i] = network.update.kept[i] * running[i] + network.update.added[i] * total.statistics()[i];
   return true;
 }
 

@@ -42,8 +42,8 @@ nlohmann::json history_json(const std::vector<EpochRecord>& history) {
 Network fresh_network(const std::string& name, const graph::Graph& graph, graph::Parameters parameters,
                       const spec::Optimizer& optimizer) {
   Optimizer fresh(optimizer, parameters.trainable.size());
-  std::vector<float> momentum = graph::statistics_momentum(graph, parameters);
-  return {name, std::move(parameters), std::move(fresh), std::move(momentum)};
+  graph::StatisticsUpdate update = graph::statistics_update(graph, parameters);
+  return {name, std::move(parameters), std::move(fresh), std::move(update)};
 }
 
 std::string encode(const TrainState& state, const nlohmann::json& extra) {

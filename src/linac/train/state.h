@@ -27,7 +27,7 @@ struct Network {
   std::string name;  // in checkpoints: "generator", "model"
   graph::Parameters parameters;
   Optimizer optimizer;
-  std::vector<float> momentum;  // of each running statistic: new = momentum x old + (1 - momentum) x the batch's
+  graph::StatisticsUpdate update;  // of its running statistics
 };
 
 struct TrainState {

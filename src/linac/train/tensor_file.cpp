@@ -14,7 +14,7 @@ constexpr const char* kDigestName = "_digest";
 constexpr size_t kDigestBytes = 16, kSizeBytes = 8, kAlignment = 64;
 constexpr uint64_t kHeaderBytesMax = 16 << 20;
 
-std::string digest(std::string_view bytes) {
+std::string digest_of(std::string_view bytes) {
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
   return {reinterpret_cast<const char*>(canonical.digest), kDigestBytes};
@@ -39,7 +39,7 @@ std::vector<float> floats_at(std::string_view data, const nlohmann::json& offset
 
 }  // namespace
 
-std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta) {
+std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta, Digest digest) {
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "linac"}, {"linac", meta.dump()}};
   size_t offset = 0;
@@ -47,7 +47,7 @@ std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohman
     header[tensor.name] = entry("F32", tensor.shape, offset, offset + tensor.values.size_bytes());
     offset += tensor.values.size_bytes();
   }
-  header[kDigestName] = entry("U8", {kDigestBytes}, offset, offset + kDigestBytes);
+  if (digest == Digest::kLast) header[kDigestName] = entry("U8", {kDigestBytes}, offset, offset + kDigestBytes);
   std::string text = header.dump();
   text.resize((text.size() + kSizeBytes + kAlignment - 1) / kAlignment * kAlignment - kSizeBytes, ' ');
 
@@ -59,7 +59,7 @@ std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohman
   for (const TensorView& tensor : tensors) {
     bytes.append(reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size_bytes());
   }
-  bytes += digest(bytes);
+  if (digest == Digest::kLast) bytes += digest_of(bytes);
   return bytes;
 }
 
@@ -77,7 +77,7 @@ const std::vector<float>& TensorFile::find(const std::string& name, size_t size)
 TensorFile decode_tensors(std::string_view bytes, const std::string& where) {
   if (bytes.size() < kSizeBytes + kDigestBytes) damaged(where, "too short");
   const std::string_view body = bytes.substr(0, bytes.size() - kDigestBytes);
-  if (digest(body) != bytes.substr(body.size())) damaged(where, "its checksum does not match: truncated or altered");
+  if (digest_of(body) != bytes.substr(body.size())) damaged(where, "its checksum does not match: truncated or altered");
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), kSizeBytes);
   if (header_bytes > kHeaderBytesMax || header_bytes > body.size() - kSizeBytes)

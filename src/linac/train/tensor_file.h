@@ -19,8 +19,11 @@ struct TensorView {
   std::span<const float> values;
 };
 
-/// The bytes of the file.
-std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta);
+enum class Digest { kLast, kNone };
+
+/// The bytes of the file. Without its digest it holds nothing but the tensors: for others, not for decode_tensors.
+std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta,
+                           Digest digest = Digest::kLast);
 
 struct TensorFile {
   nlohmann::json meta;

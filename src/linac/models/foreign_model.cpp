@@ -1,0 +1,41 @@
+#include "linac/models/foreign_model.h"
+
+#include "linac/nn/plugin_module.h"
+#include "linac/nn/script_module.h"
+
+namespace linac::models {
+
+ForeignModel ForeignModel::torchscript(const std::filesystem::path& path,
+                                       const std::vector<std::pair<std::string, graph::Shape>>& inputs) {
+  std::vector<nn::ForeignInput> arguments;
+  for (const auto& [name, shape] : inputs) arguments.push_back({name, shape});
+  return ForeignModel(std::make_shared<const nn::ScriptModule>(path, arguments));
+}
+
+ForeignModel ForeignModel::plugin(std::shared_ptr<const plugin::Library> library, uint64_t seed) {
+  return ForeignModel(std::make_shared<const nn::PluginModule>(std::move(library), seed));
+}
+
+const graph::Graph& ForeignModel::graph() const {
+  return module_->graph();
+}
+
+const graph::Parameters& ForeignModel::parameters() const {
+  return module_->parameters();
+}
+
+std::optional<std::filesystem::path> ForeignModel::save(const graph::Parameters& parameters,
+                                                        const std::filesystem::path& folder) const {
+  return module_->save(parameters, folder);
+}
+
+std::shared_ptr<const plugin::Library> open_plugin(const std::filesystem::path& path,
+                                                   const std::map<std::string, std::string>& options) {
+  return std::make_shared<const plugin::Library>(path, options);
+}
+
+bool offers_loop(const plugin::Library& library) {
+  return library.is_loop();
+}
+
+}  // namespace linac::models

@@ -1,0 +1,56 @@
+#pragma once
+// Somebody else's code as a model that learns from labelled events (models/supervised.h): a TorchScript file, or a
+// class of a plug-in. Immutable, thread-safe.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "linac/graph/graph.h"
+#include "linac/graph/parameters.h"
+
+namespace linac::nn {
+class ForeignModule;
+}
+namespace linac::plugin {
+class Library;
+}
+
+namespace linac::models {
+
+class ForeignModel {
+ public:
+  /// `inputs`: forward()'s arguments by name, with the shape of an event. Errors as nn::ScriptModule.
+  static ForeignModel torchscript(const std::filesystem::path& path,
+                                  const std::vector<std::pair<std::string, graph::Shape>>& inputs);
+  /// Errors as nn::PluginModule.
+  static ForeignModel plugin(std::shared_ptr<const plugin::Library> library, uint64_t seed);
+
+  /// Its inputs and outputs, for describing (nn/foreign_module.h).
+  const graph::Graph& graph() const;
+  const graph::Parameters& parameters() const;
+  /// Writes the model with these weights into `folder`, if its kind has a file of its own; that file. Environment error
+  /// if it cannot be written.
+  std::optional<std::filesystem::path> save(const graph::Parameters& parameters,
+                                            const std::filesystem::path& folder) const;
+
+  const std::shared_ptr<const nn::ForeignModule>& module() const { return module_; }
+
+ private:
+  explicit ForeignModel(std::shared_ptr<const nn::ForeignModule> module) : module_(std::move(module)) {}
+
+  std::shared_ptr<const nn::ForeignModule> module_;
+};
+
+/// The shared object of a job's model.file, opened (plugin/library.h).
+std::shared_ptr<const plugin::Library> open_plugin(const std::filesystem::path& path,
+                                                   const std::map<std::string, std::string>& options);
+/// Whether it offers a training of its own (models/custom_training.h), not a model.
+bool offers_loop(const plugin::Library& library);
+
+}  // namespace linac::models

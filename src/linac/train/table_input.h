@@ -1,0 +1,42 @@
+#pragma once
+// The training and test events of a job whose model reads tables, and the stream of a run's batches. Not thread-safe,
+// but for test().
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/data/batch_stream.h"
+#include "linac/data/event_table.h"
+#include "linac/spec/job.h"
+#include "linac/train/state.h"
+
+namespace linac::train {
+
+class TableInput {
+ public:
+  /// Opens the job's data.train and data.test. Errors as data::EventTable::open.
+  TableInput(const spec::Job& job, const std::vector<data::ColumnRequest>& columns);
+
+  int64_t train_events() const { return train_->size(); }
+  int64_t test_events() const { return test_ ? test_->size() : 0; }
+  const data::EventTable& test() const { return *test_; }
+
+  /// See Loop::data() and Loop::describe_data().
+  nlohmann::json json() const;
+  std::vector<std::string> describe() const;
+
+  /// The stream goes on at the state's position; `owned`: the worker's replicas.
+  void seek(const TrainState& state, const std::vector<int>& owned);
+  /// The next step's batch of each owned replica. After seek().
+  std::vector<data::TableBatch> next() { return stream_->next().replicas; }
+
+ private:
+  const spec::Job& job_;
+  const std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null
+  std::optional<data::BatchStream<data::EventTable>> stream_;
+};
+
+}  // namespace linac::train
