@@ -16,8 +16,11 @@ namespace {
 void convert(const std::string& from, const std::string& to) {
   const linac::graph::KerasModel model = linac::graph::read_keras(from);
   const auto losses = linac::graph::compiled_losses(model.compile, model.graph);
-  write_keras(model.graph, model.weights, to, nullptr,
-              losses.empty() ? nlohmann::json() : linac::graph::compile_config(losses, model.graph));
+  linac::graph::Compilation compilation;
+  compilation.losses = losses;
+  linac::graph::Training training;
+  if (!losses.empty()) training.compile = compile_config(compilation, model.graph);
+  write_keras(model.graph, model.weights, to, nullptr, training);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 torch::jit::Module module_of(const std::string& name, const std::string& forward) {
   torch::jit::Module module(name);
   module.register_attribute("training", c10::BoolType::get(), true);
-  module.register_parameter("weight", torch::zeros({3, 4}), false);
-  module.register_parameter("bias", torch::zeros({3}), false);
+  module.register_parameter("weight", torch::zeros({3, 4}, torch::requires_grad()), false);
+  module.register_parameter("bias", torch::zeros({3}, torch::requires_grad()), false);
   module.register_buffer("running_mean", torch::zeros({4}));
   module.register_buffer("running_var", torch::ones({4}));
   module.define(forward);

@@ -84,6 +84,7 @@ def make_data(folder: pathlib.Path) -> dict:
     data["binary"] = (score[:, :1] > 0).astype("f4")
     data["values"] = (score[:, :3] + random.normal(size=(EVENTS, 3))).astype("f4")
     data["positive"] = np.abs(data["values"])
+    data["weight"] = random.uniform(-0.2, 2, EVENTS).astype("f4")  # as simulations give them, some below zero
     data["values2"], data["positive2"] = data["values"][:, :2].copy(), data["positive"][:, :2].copy()
     with h5py.File(folder / "events.h5", "w") as file:
         for name, values in data.items():
@@ -134,13 +135,21 @@ def epochs(out: pathlib.Path) -> list[dict]:
     return [line for line in lines if line["kind"] == "epoch"]
 
 
+def floats_in(checkpoint: pathlib.Path, part: str) -> np.ndarray:
+    """The first tensor of a safetensors file whose name holds `part`."""
+    data = checkpoint.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    begin, end = next(entry["data_offsets"] for name, entry in json.loads(data[8 : 8 + size]).items() if part in name)
+    return np.frombuffer(data[8 + size + begin : 8 + size + end], "f4")
+
+
 def far(a, b) -> float:
     a, b = np.asarray(a, "f8"), np.asarray(b, "f8")
     return float(np.max(np.abs(a - b)) / max(1e-3, np.max(np.abs(b))))
 
 
 def beside_keras(folder: pathlib.Path, data: dict, what: str, loss, activation: str, units: int, target: str, optimizer: tuple,
-                 metrics: list, settings: dict | None = None, class_weight: dict | None = None) -> None:
+                 metrics: list, settings: dict | None = None, class_weight: dict | None = None, sample_weight=None) -> None:
     keras.utils.set_random_seed(1)
     model = classifier(activation, units)
     path = folder / "start.keras"
@@ -151,7 +160,7 @@ def beside_keras(folder: pathlib.Path, data: dict, what: str, loss, activation: 
     train(job_of(folder, path, target, {"train.fit.loss": name, "train.fit.metrics": metrics, **tuning, **(settings or {})}), out)
     model.compile(optimizer=optimizer[1](), loss=loss, metrics=metrics)
     history = model.fit([data["features"], data["list"]], data[target], batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0,
-                        class_weight=class_weight).history
+                        class_weight=class_weight, sample_weight=sample_weight).history
     measures = ["loss", *metrics]
     losses = [[line["train"][measure] for measure in measures] for line in epochs(out)]
     expected = [[history[measure][epoch] for measure in measures] for epoch in range(EPOCHS)]
@@ -160,6 +169,63 @@ def beside_keras(folder: pathlib.Path, data: dict, what: str, loss, activation: 
     worst = max(far([row[i] for row in losses], [row[i] for row in expected]) for i in range(len(measures)))
     check(len(losses) == EPOCHS and worst < TOLERANCE and weights < 10 * TOLERANCE,
           f"{what}: {', '.join(measures)} of {EPOCHS} epochs within {worst:.1e}, weights within {weights:.1e}")
+
+
+def winding() -> keras.Model:
+    """A model in the model, batch normalisation, and layers that the file lists in another order than they are computed in."""
+    features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
+    late = L.Dense(6, activation="tanh", name="late")
+    inner_input = keras.Input((6,))
+    inner = keras.Model(inner_input, L.Dense(6, activation="tanh")(L.BatchNormalization()(inner_input)), name="inner")
+    read = L.Bidirectional(L.GRU(3), name="both")(particles)
+    short, long = L.Dense(6, name="short")(read), inner(inner(L.Dense(6, name="long")(features)))
+    return keras.Model([features, particles], L.Dense(3, activation="softmax", name="out")(L.Add()([late(long), short])))
+
+
+def compiled(folder: pathlib.Path, data: dict, name: str) -> None:
+    """Keras trains, linac goes on, Keras goes on: as if Keras had done it all. The job names no loss and no optimizer."""
+    keras.utils.set_random_seed(4)
+    model, x, y = winding(), [data["features"], data["list"]], data["one_hot"]
+    model.compile(optimizer=OPTIMIZERS[name][1](), loss="categorical_crossentropy", metrics=["accuracy"])
+
+    def fit(some: keras.Model, count: int) -> list:
+        return some.fit(x, y, batch_size=EVENTS, epochs=count, shuffle=False, verbose=0).history["loss"]
+
+    fit(model, 3)
+    path, out = folder / f"compiled-{name}.keras", folder / f"compiled-{name}"
+    model.save(path)
+    train(job_of(folder, path, "one_hot", {"train.replicas": 1, "train.batch": EVENTS}), out)
+    expected = fit(model, EPOCHS)
+    losses = [line["train"]["loss"] for line in epochs(out)]
+    home = keras.models.load_model(out / "models" / "model.keras")
+    state = max(far(a.numpy(), b.numpy()) for a, b in zip(home.optimizer.variables, model.optimizer.variables))
+    same_count = len(home.optimizer.variables) == len(model.optimizer.variables)
+    after, expected_after = fit(home, 3), fit(model, 3)
+    check(far(losses, expected) < TOLERANCE and same_count and state < 20 * TOLERANCE and far(after, expected_after) < 2 * TOLERANCE,
+          f"compiled with {name}: losses within {far(losses, expected):.1e}, the optimizer's state within {state:.1e}, "
+          f"trained on in Keras within {far(after, expected_after):.1e}")
+    check("accuracy" in epochs(out)[0]["train"] and "restore: true" in (out / "job.yaml").read_text(),
+          f"compiled with {name}: metrics are taken over, and the job says so")
+
+
+def compiled_otherwise(folder: pathlib.Path) -> None:
+    path = folder / "compiled.keras"
+
+    def refused(what: str, optimizer: keras.optimizers.Optimizer, words: str) -> None:
+        model = winding()
+        model.compile(optimizer=optimizer, loss="categorical_crossentropy", metrics=["accuracy", keras.metrics.Recall()])
+        model.save(path)
+        check(words in train(job_of(folder, path, "one_hot", {}), folder / "refused", status=2), f"{what}: {words}")
+
+    refused("a schedule", keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)), "give train.optimizer.lr")
+    refused("an average of weights", keras.optimizers.Adam(use_ema=True), "use_ema = true")
+    refused("an optimizer that is not there", keras.optimizers.Ftrl(), "the optimizer ftrl")
+    model = winding()
+    model.compile(optimizer=keras.optimizers.Adam(0.5), loss="categorical_crossentropy", metrics=["accuracy", keras.metrics.Recall()])
+    model.save(path)  # never trained: no state
+    text = train(job_of(folder, path, "one_hot", {"train.optimizer.lr": 0.25, "train.epochs": 1}), folder / "rate")
+    job = (folder / "rate" / "job.yaml").read_text()
+    check("recall" in text and "lr: 0.25" in job and "name: adam" in job, "the job's rate counts; a metric that is not there is named")
 
 
 def exact(folder: pathlib.Path) -> None:
@@ -203,12 +269,18 @@ def scripted(folder: pathlib.Path, data: dict, make_script: str) -> None:
     expected = model.fit(data["features"], data["one_hot"], batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0).history["loss"]
     losses = [line["train"]["loss"] for line in epochs(folder / "script")]
     check(far(losses, expected) < TOLERANCE, f"torchscript beside Keras: losses within {far(losses, expected):.1e}")
+    subprocess.run([LINAC, "predict", "--model", folder / "script", "--data", folder / "events.h5", "--out", folder / "script.h5"], check=True)
+    with h5py.File(folder / "script.h5") as file:
+        predicted = far(file["output"][:], model.predict(data["features"], verbose=0))
+    check(predicted < TOLERANCE, f"torchscript: the run predicts as Keras's model, within {predicted:.1e}")
     files = []
     job = job_of(folder, folder / "random.pt", "one_hot", {**settings, "train.replicas": 3, "train.batch": 8})
     for workers in (1, 3):
         train(job, folder / f"script-{workers}", "--workers", str(workers))
         files.append(sorted((folder / f"script-{workers}" / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes())
     check(files[0] == files[1], "torchscript with batch normalisation and dropout: 1 and 3 workers write the same checkpoint")
+    means = floats_in(sorted((folder / "script-1" / "checkpoints").glob("step-*.safetensors"))[-1], "running_mean")
+    check(len(means) > 0 and np.abs(means).min() > 0, f"torchscript: running statistics follow the batches: {means[:3]}")
     again = job_of(folder, folder / "script-1" / "models" / "model.pt", "one_hot", {**settings, "train.epochs": 1})
     train(again, folder / "script-again")
     first, last = epochs(folder / "script-again")[0]["train"]["loss"], epochs(folder / "script-1")[-1]["train"]["loss"]
@@ -272,6 +344,12 @@ def main() -> None:
     beside_keras(folder, data, "logits", logits, "linear", 3, "one_hot", adam, [], {"train.fit.from_logits": True})
     beside_keras(folder, data, "class_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, [],
                  {"train.fit.class_weight": [1.0, 2.5, 0.5]}, {0: 1.0, 1: 2.5, 2: 0.5})
+    for name in ("momentum", "rmsprop_centered", "amsgrad", "adamw", "adamax", "nadam", "adagrad", "adadelta", "lion"):
+        compiled(folder, data, name)
+    compiled_otherwise(folder)
+    weights = data["weight"]
+    beside_keras(folder, data, "event_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, ["accuracy"],
+                 {"data.event_weight": "weight"}, sample_weight=weights)
     exact(folder)
     scripted(folder, data, sys.argv[2])
     slices(folder)

@@ -61,6 +61,11 @@ def epochs(run: pathlib.Path) -> list:
     return [line for line in runs.lines(run) if line["kind"] == "epoch"]
 
 
+def judged_auc(report: dict) -> float:
+    areas = [score["value"] for score in report["models"][0]["scores"] if score["name"] == "auc" and score["part"]]
+    return sum(areas) / len(areas)
+
+
 def exact(linac: Linac, job: pathlib.Path, plugin: pathlib.Path, out: pathlib.Path, steps: int) -> pathlib.Path:
     """Three replicas, whose mean no processor computes exactly, on one and three workers, and stopped in between."""
     settings = ["--set", f"model.file={plugin}", "--set", "train.replicas=3", "--set", "train.epochs=3"]
@@ -87,6 +92,11 @@ def main() -> None:
               f"weights by torch's names: {sorted(shapes)}")
         last = epochs(run)[-1]["test"]
         check(last["auc"] > 0.85, f"deep sets after 3 epochs: AUC {last['auc']:.3f}")
+        report = folder / "report"
+        done = linac("evaluate", "--model", run, "--data", "data/topology-test.parquet", "--out", report)
+        check(done.returncode == 0, f"evaluate the run\n{done.stderr if done.returncode else ''}".strip())
+        judged = json.loads((report / "report.json").read_text())
+        check(abs(judged_auc(judged) - last["auc"]) < 1e-6, f"evaluate finds the AUC of the training's last test: {judged_auc(judged):.6f}")
 
         run = exact(linac, wgan, plugins / "wgan_gp.so", folder / "wgan_gp", 5)
         check(set(epochs(run)[0]["train"]) == {"critic", "generator"} and epochs(run)[0]["train"]["critic"]["gradient_penalty"] > 0,

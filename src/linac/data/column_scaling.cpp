@@ -26,6 +26,8 @@ class Constants {
       : path_(path.string()), column_(column), length_(length) {
     try {
       file_ = json::parse(read_file(path));
+    } catch (const Error&) {
+      fail("cannot be read");
     } catch (const json::exception& error) {
       fail(fmt::format("not JSON ({})", error.what()));
     }
@@ -55,7 +57,8 @@ class Constants {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw data_error(fmt::format("[scaling] {}: {}; compute the constants from the training events", path_, what));
+    throw data_error(fmt::format(
+        "[scaling] {}: {}; `linac data scaling` computes the constants from the training events", path_, what));
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <optional>
@@ -39,6 +40,24 @@ std::string version_in(ZipReader& archive) {
   return version.is_string() ? version.get<std::string>() : "";
 }
 
+// Nodes that share another's weights have none of their own.
+std::vector<int> order_in_file(const KerasConfig& config) {
+  std::vector<int> order;
+  for (size_t i = 0; i < config.graph.nodes.size(); ++i)
+    if (!config.graph.nodes[i].weights.empty()) order.push_back(static_cast<int>(i));
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return config.places[static_cast<size_t>(a)].numbers < config.places[static_cast<size_t>(b)].numbers;
+  });
+  return order;
+}
+
+std::string weights_in(ZipReader& archive) {
+  auto stored = archive.read("model.weights.h5", kWeightBytesMax);
+  if (!stored)
+    throw user_error("[keras] no model.weights.h5 inside; save the whole model with model.save('name.keras')");
+  return std::move(*stored);
+}
+
 KerasModel read_members(ZipReader& archive) {
   const auto config_text = archive.read("config.json", kJsonBytesMax);
   if (!config_text) {
@@ -46,11 +65,9 @@ KerasModel read_members(ZipReader& archive) {
         "[keras] no config.json inside: not a .keras file of Keras 3; save it with model.save('name.keras')");
   }
   KerasConfig config = read_keras_config(*config_text, version_in(archive));
-  const auto stored = archive.read("model.weights.h5", kWeightBytesMax);
-  if (!stored)
-    throw user_error("[keras] no model.weights.h5 inside; save the whole model with model.save('name.keras')");
   KerasModel model;
-  model.weights = WeightStore(*stored).read_all(config);
+  model.weights = WeightStore(weights_in(archive)).read_all(config);
+  model.order = order_in_file(config);
   if (const auto extra = archive.read("linac.json", kJsonBytesMax)) {
     model.extra = json::parse(*extra, nullptr, false);
     if (model.extra.is_discarded()) throw user_error("[keras] linac.json inside is not JSON; is the file complete?");
@@ -101,11 +118,11 @@ auto naming(const std::filesystem::path& path, const Read& read) {
 }  // namespace
 
 void write_keras(const Graph& graph, const WeightValues& weights, const std::filesystem::path& path,
-                 const nlohmann::json& extra, const nlohmann::json& compile) {
+                 const nlohmann::json& extra, const Training& training) {
   const std::vector<size_t> first = first_weights(graph);
   LINAC_CHECK(weights.values.size() == first.back());
   WrittenKerasConfig written = write_keras_config(graph);
-  if (!compile.is_null()) written.config["compile_config"] = compile;
+  if (!training.compile.is_null()) written.config["compile_config"] = training.compile;
   std::vector<StoredLayer> layers;
   for (size_t i = 0; i < written.order.size(); ++i) {
     const auto node = static_cast<size_t>(written.order[i]);
@@ -113,7 +130,7 @@ void write_keras(const Graph& graph, const WeightValues& weights, const std::fil
   }
   std::vector<ZipMember> members{{"metadata.json", kMetadata},
                                  {"config.json", written.config.dump()},
-                                 {"model.weights.h5", write_weight_store(layers)}};
+                                 {"model.weights.h5", write_weight_store(layers, training.optimizer)}};
   if (!extra.is_null()) members.push_back({"linac.json", extra.dump(2)});
   write_file_atomically(path, write_zip(members));
 }
@@ -124,6 +141,20 @@ KerasModel read_keras(const std::filesystem::path& path) {
     if (looks_like_hdf5(path)) return read_keras_h5(read_whole(path, kWeightBytesMax));
     ZipReader archive(path);
     return read_members(archive);
+  });
+}
+
+std::vector<int> written_order(const Graph& graph) {
+  std::vector<int> order = write_keras_config(graph).order;
+  std::erase_if(order, [&](int node) { return graph.nodes[static_cast<size_t>(node)].weights.empty(); });
+  return order;
+}
+
+bool read_keras_optimizer(const std::filesystem::path& path, std::vector<OptimizerVariable>& variables) {
+  return naming(path, [&] {
+    if (split_parts(path) || looks_like_hdf5(path)) return false;
+    ZipReader archive(path);
+    return WeightStore(weights_in(archive)).read_optimizer(variables);
   });
 }
 

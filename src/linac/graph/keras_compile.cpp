@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <optional>
 
 #include "linac/base/error.h"
 
 namespace linac::graph {
 namespace {
+
+using nlohmann::json;
 
 // CategoricalCrossentropy -> categorical_crossentropy; KLDivergence -> kl_divergence.
 std::string snake_case(const std::string& name) {
@@ -23,50 +26,134 @@ std::string snake_case(const std::string& name) {
   return text;
 }
 
-std::string loss_name(const nlohmann::json& loss) {
-  if (loss.is_string()) return loss.get<std::string>();
-  if (loss.is_object() && loss.contains("class_name") && loss["class_name"].is_string()) {
-    const nlohmann::json config = loss.value("config", nlohmann::json());
-    // A function is {"class_name": "function", "config": its name}.
-    if (config.is_string()) return config.get<std::string>();
-    if (config.is_object() && (config.value("from_logits", false) || config.value("label_smoothing", 0.0) != 0)) {
-      throw user_error(fmt::format(
-          "[keras] the model was compiled with a {} that has settings of its own; give train.fit.loss and its settings",
-          loss["class_name"].get<std::string>()));
-    }
-    return snake_case(loss["class_name"].get<std::string>());
-  }
-  throw user_error("[keras] the model was compiled with a loss that has no name; give train.fit.loss");
+/// Of a loss, a metric or an optimiser: a text, an object of a class, or a function
+/// ({"class_name": "function", "config": its name}). Empty if it has none.
+std::string name_of(const json& thing) {
+  if (thing.is_string()) return thing.get<std::string>();
+  if (!thing.is_object() || !thing.contains("class_name") || !thing["class_name"].is_string()) return "";
+  const json config = thing.value("config", json());
+  return config.is_string() ? config.get<std::string>() : snake_case(thing["class_name"].get<std::string>());
 }
+
+std::string loss_name(const json& loss) {
+  const json config = loss.is_object() ? loss.value("config", json()) : json();
+  if (config.is_object() && (config.value("from_logits", false) || config.value("label_smoothing", 0.0) != 0)) {
+    throw user_error(fmt::format(
+        "[keras] the model was compiled with a {} that has settings of its own; give train.fit.loss and its settings",
+        name_of(loss)));
+  }
+  const std::string name = name_of(loss);
+  if (name.empty())
+    throw user_error("[keras] the model was compiled with a loss that has no name; give train.fit.loss");
+  return name;
+}
+
+const std::string& output_name(const Graph& graph, int output) {
+  return graph.nodes[static_cast<size_t>(output)].name;
+}
+
+// Of the compile_config, if it is there and not null.
+const json* member(const json& compile_config, const char* key) {
+  if (!compile_config.is_object()) return nullptr;
+  const auto found = compile_config.find(key);
+  return found == compile_config.end() || found->is_null() ? nullptr : &*found;
+}
+
+struct OptimizerClass {
+  const char *name, *keras;
+};
+constexpr OptimizerClass kOptimizers[] = {{"sgd", "SGD"},         {"rmsprop", "RMSprop"},   {"adam", "Adam"},
+                                          {"adamw", "AdamW"},     {"adamax", "Adamax"},     {"nadam", "Nadam"},
+                                          {"adagrad", "Adagrad"}, {"adadelta", "Adadelta"}, {"lion", "Lion"}};
 
 }  // namespace
 
-std::vector<std::string> compiled_losses(const nlohmann::json& compile_config, const Graph& graph) {
-  if (!compile_config.is_object() || !compile_config.contains("loss") || compile_config["loss"].is_null()) return {};
-  const nlohmann::json& loss = compile_config["loss"];
+std::vector<std::string> compiled_losses(const json& compile_config, const Graph& graph) {
+  const json* const loss = member(compile_config, "loss");
+  if (loss == nullptr) return {};
   std::vector<std::string> names;
-  if (loss.is_array()) {
-    for (const auto& one : loss) names.push_back(loss_name(one));
-  } else if (loss.is_object() && !loss.contains("class_name")) {
+  if (loss->is_array()) {
+    for (const auto& one : *loss) names.push_back(loss_name(one));
+  } else if (loss->is_object() && !loss->contains("class_name")) {
     for (const int output : graph.outputs) {
-      const std::string& name = graph.nodes[static_cast<size_t>(output)].name;
-      if (!loss.contains(name)) {
+      const std::string& name = output_name(graph, output);
+      if (!loss->contains(name)) {
         throw user_error(
             fmt::format("[keras] the model was compiled without a loss for output '{}'; give train.fit.loss", name));
       }
-      names.push_back(loss_name(loss[name]));
+      names.push_back(loss_name((*loss)[name]));
     }
   } else {
-    names.push_back(loss_name(loss));
+    names.push_back(loss_name(*loss));
   }
   return names;
 }
 
-nlohmann::json compile_config(const std::vector<std::string>& losses, const Graph& graph) {
-  nlohmann::json loss = losses.size() == 1 ? nlohmann::json(losses[0]) : nlohmann::json::object();
-  for (size_t i = 0; losses.size() > 1 && i < losses.size(); ++i)
-    loss[graph.nodes[static_cast<size_t>(graph.outputs[i])].name] = losses[i];
-  return {{"optimizer", "adam"}, {"loss", loss}};
+std::vector<double> compiled_loss_weights(const json& compile_config, const Graph& graph) {
+  const json* const weights = member(compile_config, "loss_weights");
+  if (weights == nullptr || (weights->is_structured() && weights->empty())) return {};
+  std::vector<double> values;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const std::string& name = output_name(graph, graph.outputs[i]);
+    json value = weights->is_number() && graph.outputs.size() == 1 ? *weights : json();
+    if (weights->is_array() && weights->size() == graph.outputs.size()) value = (*weights)[i];
+    if (weights->is_object() && weights->contains(name)) value = (*weights)[name];
+    if (!value.is_number()) {
+      throw user_error(fmt::format(
+          "[keras] the model was compiled without a weight for the loss of output '{}'; give train.fit.loss_weights",
+          name));
+    }
+    values.push_back(value.get<double>());
+  }
+  return values;
+}
+
+std::vector<std::string> compiled_metrics(const json& compile_config) {
+  const json* const metrics = member(compile_config, "metrics");
+  std::vector<std::string> names;
+  if (metrics == nullptr || !metrics->is_array()) return names;
+  for (const auto& metric : *metrics) {
+    const std::string name = name_of(metric);
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+std::optional<CompiledOptimizer> compiled_optimizer(const json& compile_config) {
+  const json* const optimizer = member(compile_config, "optimizer");
+  if (optimizer == nullptr) return std::nullopt;
+  CompiledOptimizer compiled{name_of(*optimizer), json::object()};
+  if (compiled.name.empty()) {
+    throw user_error("[keras] the model was compiled with an optimizer that has no name; give train.optimizer.name");
+  }
+  std::erase(compiled.name, '_');  // of RMSprop
+  if (optimizer->is_object()) compiled.config = optimizer->value("config", json::object());
+  if (!compiled.config.is_object()) compiled.config = json::object();
+  return compiled;
+}
+
+std::string optimizer_class(const std::string& name) {
+  for (const OptimizerClass& known : kOptimizers)
+    if (name == known.name) return known.keras;
+  return "";
+}
+
+json compile_config(const Compilation& compilation, const Graph& graph) {
+  const auto by_output = [&](const auto& values) {
+    if (values.size() == 1) return json(values[0]);
+    json named = json::object();
+    for (size_t i = 0; i < values.size(); ++i) named[output_name(graph, graph.outputs[i])] = values[i];
+    return named;
+  };
+  json config{{"optimizer",
+               {{"module", "keras.optimizers"},
+                {"class_name", optimizer_class(compilation.optimizer.name)},
+                {"config", compilation.optimizer.config},
+                {"registered_name", nullptr}}},
+              {"loss", by_output(compilation.losses)}};
+  if (compilation.loss_weights.size() > 1) config["loss_weights"] = by_output(compilation.loss_weights);
+  if (!compilation.metrics.empty() && graph.outputs.size() == 1) config["metrics"] = compilation.metrics;
+  return config;
 }
 
 }  // namespace linac::graph

@@ -13,6 +13,8 @@ namespace {
 
 using hdf5::Handle;
 
+constexpr const char* kOptimizerGroup = "optimizer/vars";
+
 Handle make_group(hid_t parent, const std::string& name) {
   Handle group(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
   if (!group) throw environment_error(fmt::format("[keras] group '{}' cannot be made in memory", name));
@@ -39,13 +41,14 @@ std::vector<std::string> array_paths(const std::string& group, const Node& node)
   return paths;
 }
 
-void write_array(hid_t group, const std::string& name, const Shape& shape, const std::vector<float>& values) {
+void write_array(hid_t group, const std::string& name, const Shape& shape, const std::vector<float>& values,
+                 hid_t type = H5T_IEEE_F32LE) {
   LINAC_CHECK(static_cast<int64_t>(values.size()) == elements(shape));
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
   const Handle space(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
   const Handle creation = hdf5::timeless_creation();
-  const Handle dataset(
-      H5Dcreate2(group, name.c_str(), H5T_IEEE_F32LE, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT), H5Dclose);
+  const Handle dataset(H5Dcreate2(group, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
+                       H5Dclose);
   if (!dataset || H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
     throw environment_error("[keras] the weights cannot be written in memory");
   }
@@ -53,7 +56,8 @@ void write_array(hid_t group, const std::string& name, const Shape& shape, const
 
 }  // namespace
 
-std::string write_weight_store(const std::vector<StoredLayer>& layers) {
+std::string write_weight_store(const std::vector<StoredLayer>& layers,
+                               const std::vector<OptimizerVariable>& optimizer) {
   const hdf5::Lock lock;
   const Handle access = hdf5::memory_access();
   const Handle file(H5Fcreate("model.weights.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
@@ -67,6 +71,13 @@ std::string write_weight_store(const std::vector<StoredLayer>& layers) {
       const size_t name = paths[i].rfind('/');
       const Handle group = make_path(file.get(), paths[i].substr(0, name));
       write_array(group.get(), paths[i].substr(name + 1), layer.node->weights[i].shape, layer.values[i]);
+    }
+  }
+  if (!optimizer.empty()) {
+    const Handle group = make_path(file.get(), kOptimizerGroup);
+    for (size_t i = 0; i < optimizer.size(); ++i) {
+      write_array(group.get(), fmt::format("{}", i), optimizer[i].shape, optimizer[i].values,
+                  i == 0 ? H5T_STD_I64LE : H5T_IEEE_F32LE);
     }
   }
   std::string bytes;
@@ -144,6 +155,27 @@ std::vector<std::vector<float>> WeightStore::read(const std::string& group, cons
   const std::vector<std::string> paths = array_paths(place, stored);
   for (size_t i = 0; i < paths.size(); ++i) values.push_back(file_.read_array(paths[i], node, node.weights[i]));
   return values;
+}
+
+bool WeightStore::read_optimizer(std::vector<OptimizerVariable>& variables) {
+  const int64_t found = file_.children(kOptimizerGroup);
+  // Compiled and never trained: the number of updates and the rate.
+  if (found <= 0 || (found == 2 && variables.size() > 2)) return false;
+  if (found != static_cast<int64_t>(variables.size())) {
+    throw user_error(
+        fmt::format("[keras] its optimizer has {} variables where {} are expected; give train.optimizer.name to start "
+                    "with a fresh one",
+                    found, variables.size()));
+  }
+  const Node optimizer{
+      .name = "optimizer", .op = "Optimizer", .attributes = {}, .inputs = {}, .output = {}, .weights = {}};
+  for (size_t i = 0; i < variables.size(); ++i) {
+    // Not trained: the first one is an integer.
+    const Weight weight{
+        .name = fmt::format("{}", i), .shape = variables[i].shape, .initializer = "", .trainable = false};
+    variables[i].values = file_.read_array(fmt::format("{}/{}", kOptimizerGroup, i), optimizer, weight);
+  }
+  return true;
 }
 
 }  // namespace linac::graph

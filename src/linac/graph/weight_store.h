@@ -9,6 +9,7 @@
 
 #include "linac/graph/graph.h"
 #include "linac/graph/hdf5_image.h"
+#include "linac/graph/keras_archive.h"
 #include "linac/graph/keras_config.h"
 
 namespace linac::graph {
@@ -20,8 +21,10 @@ struct StoredLayer {
   const std::vector<float>* values;  // borrowed: one buffer a weight of the node
 };
 
-/// The file's bytes; the same layers give the same bytes.
-std::string write_weight_store(const std::vector<StoredLayer>& layers);
+/// The file's bytes; the same layers give the same bytes. `optimizer`: its variables; the first is written as an
+/// integer.
+std::string write_weight_store(const std::vector<StoredLayer>& layers,
+                               const std::vector<OptimizerVariable>& optimizer = {});
 
 /// Reads such a file.
 class WeightStore {
@@ -35,6 +38,9 @@ class WeightStore {
   /// Values of the weights of `node` from `group`, converted to float32. User error naming the layer if an array is
   /// missing or not numbers, or of another shape, or if there are others.
   std::vector<std::vector<float>> read(const std::string& group, const Node& node);
+
+  /// See read_keras_optimizer().
+  bool read_optimizer(std::vector<OptimizerVariable>& variables);
 
  private:
   std::string place_of(const std::string& group) const;

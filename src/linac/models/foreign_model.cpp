@@ -12,6 +12,10 @@ ForeignModel ForeignModel::torchscript(const std::filesystem::path& path,
   return ForeignModel(std::make_shared<const nn::ScriptModule>(path, arguments));
 }
 
+std::string ForeignModel::notes_in_torchscript(const std::filesystem::path& path) {
+  return nn::ScriptModule::notes_in(path);
+}
+
 ForeignModel ForeignModel::plugin(std::shared_ptr<const plugin::Library> library, uint64_t seed) {
   return ForeignModel(std::make_shared<const nn::PluginModule>(std::move(library), seed));
 }
@@ -25,8 +29,9 @@ const graph::Parameters& ForeignModel::parameters() const {
 }
 
 std::optional<std::filesystem::path> ForeignModel::save(const graph::Parameters& parameters,
-                                                        const std::filesystem::path& folder) const {
-  return module_->save(parameters, folder);
+                                                        const std::filesystem::path& folder,
+                                                        const std::string& notes) const {
+  return module_->save(parameters, folder, notes);
 }
 
 std::shared_ptr<const plugin::Library> open_plugin(const std::filesystem::path& path,

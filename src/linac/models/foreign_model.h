@@ -28,16 +28,18 @@ class ForeignModel {
   /// `inputs`: forward()'s arguments by name, with the shape of an event. Errors as nn::ScriptModule.
   static ForeignModel torchscript(const std::filesystem::path& path,
                                   const std::vector<std::pair<std::string, graph::Shape>>& inputs);
+  /// What save() took along in a TorchScript file; empty if there is nothing.
+  static std::string notes_in_torchscript(const std::filesystem::path& path);
   /// Errors as nn::PluginModule.
   static ForeignModel plugin(std::shared_ptr<const plugin::Library> library, uint64_t seed);
 
   /// Its inputs and outputs, for describing (nn/foreign_module.h).
   const graph::Graph& graph() const;
   const graph::Parameters& parameters() const;
-  /// Writes the model with these weights into `folder`, if its kind has a file of its own; that file. Environment error
-  /// if it cannot be written.
-  std::optional<std::filesystem::path> save(const graph::Parameters& parameters,
-                                            const std::filesystem::path& folder) const;
+  /// Writes the model with these weights into `folder`, if its kind has a file of its own, with `notes`; that file.
+  /// Environment error if it cannot be written.
+  std::optional<std::filesystem::path> save(const graph::Parameters& parameters, const std::filesystem::path& folder,
+                                            const std::string& notes) const;
 
   const std::shared_ptr<const nn::ForeignModule>& module() const { return module_; }
 

@@ -2,27 +2,44 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <optional>
+
 #include "linac/base/error.h"
 #include "linac/graph/parameters.h"
 #include "linac/nn/executable.h"
+#include "linac/nn/foreign_module.h"
 
 namespace linac::models {
 
 struct Network::Parts {
-  explicit Parts(const graph::KerasModel& model)
-      : parameters(graph::from_weight_values(model.graph, model.weights)), executable(model.graph) {
-    for (const int input : model.graph.inputs) inputs.push_back(model.graph.nodes[static_cast<size_t>(input)]);
-    for (const int output : model.graph.outputs) outputs.push_back(model.graph.nodes[static_cast<size_t>(output)]);
-    weights = nn::make_weights(executable.graph(), parameters, nn::Gradients::kNone);
+  Parts(const graph::Graph& graph, graph::Parameters values) : parameters(std::move(values)) {
+    for (const int input : graph.inputs) inputs.push_back(graph.nodes[static_cast<size_t>(input)]);
+    for (const int output : graph.outputs) outputs.push_back(graph.nodes[static_cast<size_t>(output)]);
+  }
+
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& tensors) const {
+    if (foreign) return foreign->run(foreign->weights(parameters, nn::Gradients::kNone), tensors, {});
+    return executable->run(weights, tensors, {});
   }
 
   std::vector<graph::Node> inputs, outputs;
   graph::Parameters parameters;
-  nn::Executable executable;
-  nn::Weights weights;
+  std::optional<nn::Executable> executable;          // one of
+  std::shared_ptr<const nn::ForeignModule> foreign;  // the two
+  nn::Weights weights;                               // of the executable
 };
 
-Network::Network(const graph::KerasModel& model) : parts_(std::make_unique<const Parts>(model)) {}
+Network::Network(const graph::KerasModel& model) {
+  auto parts = std::make_unique<Parts>(model.graph, graph::from_weight_values(model.graph, model.weights));
+  parts->executable.emplace(model.graph);
+  parts->weights = nn::make_weights(parts->executable->graph(), parts->parameters, nn::Gradients::kNone);
+  parts_ = std::move(parts);
+}
+Network::Network(const ForeignModel& model, graph::Parameters parameters) {
+  auto parts = std::make_unique<Parts>(model.graph(), std::move(parameters));
+  parts->foreign = model.module();
+  parts_ = std::move(parts);
+}
 Network::Network(Network&&) noexcept = default;
 Network::~Network() = default;
 
@@ -45,7 +62,7 @@ std::vector<std::vector<float>> Network::run(const std::vector<std::vector<float
     tensors.push_back(at::from_blob(const_cast<float*>(values[i].data()), shape, at::kFloat));
   }
   std::vector<std::vector<float>> results;
-  for (const at::Tensor& output : parts_->executable.run(parts_->weights, tensors, {})) {
+  for (const at::Tensor& output : parts_->run(tensors)) {
     const at::Tensor dense = output.to(at::kFloat).contiguous();
     results.emplace_back(dense.const_data_ptr<float>(), dense.const_data_ptr<float>() + dense.numel());
   }

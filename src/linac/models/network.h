@@ -1,5 +1,6 @@
 #pragma once
-// Any trained network of one Keras file, evaluated on the CPU. Immutable; run() may be called from several threads.
+// Any trained network, of a Keras file or of somebody else's code, evaluated on the CPU. Immutable; run() may be called
+// from several threads.
 
 #include <filesystem>
 #include <memory>
@@ -7,12 +8,14 @@
 
 #include "linac/graph/graph.h"
 #include "linac/graph/keras_archive.h"
+#include "linac/models/foreign_model.h"
 
 namespace linac::models {
 
 class Network {
  public:
   explicit Network(const graph::KerasModel& model);
+  Network(const ForeignModel& model, graph::Parameters parameters);
   Network(Network&&) noexcept;
   ~Network();
 

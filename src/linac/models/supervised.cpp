@@ -72,6 +72,11 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
 
 }  // namespace
 
+bool is_metric(const std::string& name) {
+  const auto known = nn::metric_names();
+  return std::find(known.begin(), known.end(), nn::full_name(name)) != known.end();
+}
+
 struct Supervised::Parts {
   graph::Graph graph;  // as Keras knows it
   SupervisedSettings settings;
@@ -149,16 +154,20 @@ struct Supervised::Parts {
   }
 
   /// The first of them is the loss, with its gradient; in the order of `measures`.
-  std::vector<at::Tensor> shares(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& targets,
+  std::vector<at::Tensor> shares(const std::vector<at::Tensor>& outputs, const LabelledEvents& batch,
                                  double event_weight, bool weigh_classes) const {
+    const std::vector<at::Tensor> targets = targets_of(batch);
+    const at::Tensor weights =
+        batch.weights.empty() ? at::Tensor() : view(batch.weights, batch.events, {}).to(nn::torch_device(device()));
     const nn::LossOptions options{.label_smoothing = settings.label_smoothing, .from_logits = settings.from_logits};
     std::vector<at::Tensor> all{at::Tensor()};
     at::Tensor total;
     for (size_t i = 0; i < outputs.size(); ++i) {
       at::Tensor events = nn::loss_of_events(settings.losses[i], outputs[i], targets[i], options);
-      if (const at::Tensor weights = i == 0 && weigh_classes ? weights_of_events(targets[0]) : at::Tensor();
-          weights.defined())
-        events = events * weights;
+      if (const at::Tensor of_classes = i == 0 && weigh_classes ? weights_of_events(targets[0]) : at::Tensor();
+          of_classes.defined())
+        events = events * of_classes;
+      if (weights.defined()) events = events * weights;
       const at::Tensor loss = event_weight * events.sum(), part = settings.loss_weights[i] * loss;
       total = total.defined() ? total + part : part;
       if (outputs.size() > 1) all.push_back(loss);
@@ -222,7 +231,7 @@ Contribution Supervised::step(const graph::Parameters& parameters, const Labelle
   const auto outputs =
       parts_->run(weights, batch,
                   {.mode = nn::Mode::kTraining, .dropout_key = dropout, .batch_statistics = &contribution.statistics});
-  const auto shares = parts_->shares(outputs, parts_->targets_of(batch), event_weight, /*weigh_classes=*/true);
+  const auto shares = parts_->shares(outputs, batch, event_weight, /*weigh_classes=*/true);
   for (const at::Tensor& share : shares) contribution.losses.push_back(share.item<float>());
   contribution.gradient = nn::flat_gradient(shares[0], weights, parameters.trainable_layout);
   contribution.judge();
@@ -234,7 +243,7 @@ Supervised::Tested Supervised::test(const graph::Parameters& parameters, const L
   const at::NoGradGuard no_gradient;
   const auto outputs = parts_->run(parts_->weights_of(parameters, nn::Gradients::kNone), batch, {});
   Tested tested;
-  for (const at::Tensor& share : parts_->shares(outputs, parts_->targets_of(batch), event_weight, false))
+  for (const at::Tensor& share : parts_->shares(outputs, batch, event_weight, false))
     tested.measures.push_back(share.item<float>());
   const at::Tensor scores = outputs[0].to(at::kCPU).to(at::kFloat).contiguous();
   tested.scores.assign(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.numel());

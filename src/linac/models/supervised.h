@@ -26,10 +26,14 @@ struct SupervisedSettings {
   bool from_logits = false;
 };
 
+/// Whether SupervisedSettings::metrics may name it.
+bool is_metric(const std::string& name);
+
 /// The events of one replica, or a slice of them: a buffer an input and one an output, (events, shape...).
 struct LabelledEvents {
   int64_t events = 0;
   std::vector<std::span<const float>> inputs, targets;
+  std::span<const float> weights;  // how much each counts in the losses; empty: 1
 };
 
 class Supervised {

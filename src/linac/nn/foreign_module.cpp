@@ -75,6 +75,8 @@ std::vector<float> changes(const graph::Layout& statistics, const std::vector<at
 void ForeignModule::describe(const std::string& name, const std::vector<ForeignInput>& inputs,
                              const std::vector<ForeignWeight>& weights) {
   graph_ = foreign_graph(name, inputs, weights);
+  if (graph::count_weights(graph_, true) == 0)
+    throw user_error(fmt::format("[fit] {}: no parameter of the module wants a gradient: nothing to train", name));
   parameters_ = foreign_parameters(graph_, weights);
 }
 

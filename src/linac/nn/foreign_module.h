@@ -23,7 +23,7 @@ struct ForeignInput {
   graph::Shape shape;
 };
 
-/// A parameter (trainable) or a buffer.
+/// A parameter (trainable if it wants a gradient) or a buffer.
 struct ForeignWeight {
   std::string name;
   at::Tensor value;
@@ -58,10 +58,11 @@ class ForeignModule {
   virtual std::vector<at::Tensor> run(const Weights& weights, const std::vector<at::Tensor>& inputs,
                                       const RunOptions& options) const = 0;
 
-  /// Writes the model with these weights into the folder, if this kind has a file of its own. Returns the file, which
-  /// it replaces as a whole. Environment error if that fails.
+  /// Writes the model with these weights into the folder, if this kind has a file of its own; `notes` travel along.
+  /// Returns the file, which it replaces as a whole. Environment error if that fails.
   virtual std::optional<std::filesystem::path> save(const graph::Parameters& parameters,
-                                                    const std::filesystem::path& folder) const = 0;
+                                                    const std::filesystem::path& folder,
+                                                    const std::string& notes) const = 0;
 
  protected:
   /// First thing in a constructor.

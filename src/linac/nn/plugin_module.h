@@ -24,7 +24,8 @@ class PluginModule : public ForeignModule {
   std::vector<at::Tensor> run(const Weights& weights, const std::vector<at::Tensor>& inputs,
                               const RunOptions& options) const override;
   /// None: a C++ class has no file but its weights.
-  std::optional<std::filesystem::path> save(const graph::Parameters&, const std::filesystem::path&) const override {
+  std::optional<std::filesystem::path> save(const graph::Parameters&, const std::filesystem::path&,
+                                            const std::string&) const override {
     return std::nullopt;
   }
 

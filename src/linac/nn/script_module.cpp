@@ -49,6 +49,18 @@ std::vector<ForeignWeight> weights_of(const Module& module) {
   return weights;
 }
 
+constexpr const char* kNotes = "linac.json";
+
+Module load(const std::filesystem::path& path, torch::jit::ExtraFilesMap& others) {
+  try {
+    return torch::jit::load(path.string(), at::kCPU, others);
+  } catch (const c10::Error& error) {
+    throw user_error(
+        fmt::format("[torchscript] {}: cannot be read; save it with torch.jit.script(model).save(...) ({})",
+                    path.string(), std::string(error.what_without_backtrace()).substr(0, 200)));
+  }
+}
+
 // `inputs` in the order of forward()'s arguments.
 std::vector<ForeignInput> arguments_of(const Module& module, const std::string& path,
                                        const std::vector<ForeignInput>& inputs) {
@@ -78,14 +90,8 @@ struct ScriptModule::Parts {
 };
 
 ScriptModule::ScriptModule(const std::filesystem::path& path, const std::vector<ForeignInput>& inputs) {
-  Module module;
-  try {
-    module = torch::jit::load(path.string(), at::kCPU);
-  } catch (const c10::Error& error) {
-    throw user_error(
-        fmt::format("[torchscript] {}: cannot be read; save it with torch.jit.script(model).save(...) ({})",
-                    path.string(), std::string(error.what_without_backtrace()).substr(0, 200)));
-  }
+  torch::jit::ExtraFilesMap nothing_else;
+  const Module module = load(path, nothing_else);
   describe(path.stem().string(), arguments_of(module, path.string(), inputs), weights_of(module));
   parts_ = std::make_unique<const Parts>(Parts{path.string(), module});
   find_outputs();
@@ -137,8 +143,15 @@ std::vector<at::Tensor> ScriptModule::run(const Weights& weights, const std::vec
   return call(weights, inputs, options.mode, options.batch_statistics);
 }
 
+std::string ScriptModule::notes_in(const std::filesystem::path& path) {
+  torch::jit::ExtraFilesMap notes{{kNotes, ""}};
+  load(path, notes);
+  return notes[kNotes];
+}
+
 std::optional<std::filesystem::path> ScriptModule::save(const graph::Parameters& parameters,
-                                                        const std::filesystem::path& folder) const {
+                                                        const std::filesystem::path& folder,
+                                                        const std::string& notes) const {
   Module trained = parts_->module.deepcopy();
   for (const graph::Weight& weight : weight_list()) {
     const auto values = parameters.values("module/" + weight.name);
@@ -148,7 +161,7 @@ std::optional<std::filesystem::path> ScriptModule::save(const graph::Parameters&
     tensor.copy_(tensor_view(values, tensor.sizes()));
   }
   std::ostringstream bytes;
-  trained.save(bytes);
+  trained.save(bytes, {{kNotes, notes}});
   write_file_atomically(folder / "model.pt", bytes.str());
   return folder / "model.pt";
 }

@@ -27,9 +27,12 @@ void need_one_of(const std::string& value, const std::vector<std::string>& known
 }
 
 void validate_optimizer(const Optimizer& optimizer, const std::string& where) {
+  const bool left_to_the_file = optimizer.name.empty();
+  need(optimizer.lr > 0 || left_to_the_file, where, "train.optimizer.lr must be positive");
+  if (left_to_the_file) return;
   need_one_of(optimizer.name, {"sgd", "rmsprop", "adam", "adamw", "adamax", "nadam", "adagrad", "adadelta", "lion"},
               where, "train.optimizer.name");
-  need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");
+  need(std::isfinite(optimizer.lr), where, "train.optimizer.lr must be finite");
   for (const double decay : {optimizer.rho, optimizer.beta_1, optimizer.beta_2, optimizer.momentum}) {
     need(decay >= 0 && decay < 1, where, "train.optimizer: momentum, rho, beta_1 and beta_2 must be in [0, 1)");
   }
@@ -88,6 +91,8 @@ void validate_fit(const Job& job, const std::string& where) {
   }
   need(!foreign || job.train.device == "cpu", where,
        fmt::format("model.kind = {} runs on train.device = cpu", job.model.kind));
+  need(!job.train.optimizer.restore || job.model.kind == "keras", where,
+       "train.optimizer.restore is for model.kind = keras, whose file may hold an optimizer");
   need(job.model.options.empty() || job.model.kind == "custom", where,
        fmt::format("model.options are for model.kind = custom, not for {}", job.model.kind));
   if (job.model.kind == "inclusive_classifier") {
@@ -169,6 +174,15 @@ void expand_shorthand(YAML::Node& root, const std::string& where) {
   train.remove("lr");
 }
 
+// A Keras file may have been compiled with an optimiser: it is used where the job says nothing but, perhaps, a rate.
+void leave_optimizer_to_file(const YAML::Node& root, Optimizer& optimizer) {
+  const YAML::Node settings = root["train"] ? root["train"]["optimizer"] : YAML::Node(YAML::NodeType::Null);
+  const bool has_rate = settings && settings.IsMap() && settings["lr"];
+  if (settings && settings.IsMap() && settings.size() > (has_rate ? 1 : 0)) return;
+  optimizer.name.clear();
+  if (!has_rate) optimizer.lr = 0;
+}
+
 }  // namespace
 
 Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides) {
@@ -179,6 +193,7 @@ Job parse_job(const std::string& text, const std::string& where, const std::vect
   expand_shorthand(root, where);
   Job job;
   config::read(root, job, where);
+  if (job.model.kind == "keras") leave_optimizer_to_file(root, job.train.optimizer);
   validate(job, where);
   return job;
 }

@@ -64,6 +64,7 @@ struct DataColumn {
 struct Data {
   std::vector<std::string> train, test;
   std::vector<DataColumn> inputs, targets;
+  std::string event_weight;
   std::string scaling;
   std::vector<std::string> classes;
   DataFields names;
@@ -79,6 +80,7 @@ struct Data {
     v("inputs", inputs,
       "list of {name, column, scaling}: what the model's inputs read; those left out read their name");
     v("targets", targets, "list of {name, column, scaling}: what the model's outputs should be");
+    v("event_weight", event_weight, "column of a number that says how much each event counts in the losses; empty: 1");
     v("scaling", scaling, "JSON file of scaling constants: for each column mean, std, min, max");
     v("classes", classes, "names of the classes, for reports");
     v("fields", names, "3dgan: what the columns are called");
@@ -103,10 +105,13 @@ struct Optimizer {
   double weight_decay = 0;
   double global_clipnorm = 0;
   double clipvalue = 0;
+  bool restore = false;
 
   template <class V>
   void fields(V& v) {
-    v("name", name, "sgd, rmsprop, adam, adamw, adamax, nadam, adagrad, adadelta or lion, as Keras defines them");
+    v("name", name,
+      "sgd, rmsprop, adam, adamw, adamax, nadam, adagrad, adadelta or lion, as Keras defines them; a Keras "
+      "file that was compiled goes on with its own where the job names none");
     v("lr", lr, "learning rate");
     v("momentum", momentum, "sgd, rmsprop");
     v("nesterov", nesterov, "sgd: look ahead along the momentum");
@@ -121,6 +126,7 @@ struct Optimizer {
     v("global_clipnorm", global_clipnorm,
       "gradients longer than this (all weights of a network together) are shortened to it; 0: off");
     v("clipvalue", clipvalue, "each gradient value is cut to +-this; 0: off");
+    v("restore", restore, "keras: start from the state of the optimizer in the file");
   }
 };
 

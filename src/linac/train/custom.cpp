@@ -8,8 +8,8 @@
 
 #include "linac/train/books.h"
 #include "linac/train/labelled_data.h"
-#include "linac/train/model_file.h"
 #include "linac/train/monitor.h"
+#include "linac/train/trained_model.h"
 
 namespace linac::train {
 namespace {
@@ -153,7 +153,8 @@ std::vector<DrawnPicture> CustomLoop::draw(const TrainState& state, const RunFol
 std::vector<std::string> CustomLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
   std::vector<std::string> lines;
   for (const Network& network : state.networks)
-    lines.push_back(fmt::format("weights      {}", save_weights(network, folder.models()).string()));
+    lines.push_back(fmt::format("weights      {}",
+                                save_weights(network, {{"job", spec::to_yaml(job_)}}, folder.models()).string()));
   training_.hand_over(weights_of(state), folder.models(), {.seed = job_.train.seed, .stream = Stream::kSample});
   return lines;
 }

@@ -4,14 +4,14 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/keras_archive.h"
-#include "linac/graph/keras_compile.h"
 #include "linac/models/inclusive_classifier/networks.h"
 #include "linac/train/books.h"
+#include "linac/train/compiled_job.h"
 #include "linac/train/fit_evaluation.h"
 #include "linac/train/input.h"
 #include "linac/train/labelled_data.h"
-#include "linac/train/model_file.h"
 #include "linac/train/monitor.h"
+#include "linac/train/trained_model.h"
 
 namespace linac::train {
 namespace {
@@ -47,9 +47,16 @@ void add(models::Contribution& sum, const models::Contribution& part, float shar
 struct FitLoop::Start {
   graph::Graph graph;
   graph::Parameters parameters;
+  std::vector<int> order;  // of the layers in a Keras file
   models::SupervisedSettings settings;
   std::optional<models::ForeignModel> foreign;  // in place of a graph
 
+  Network network(const spec::Job& job) {
+    const spec::Optimizer& optimizer = job.train.optimizer;
+    Network fresh = fresh_network("model", foreign ? foreign->graph() : graph, std::move(parameters), optimizer);
+    if (optimizer.restore) restore_optimizer(job.model.file, optimizer, graph, order, fresh);
+    return fresh;
+  }
   models::Supervised model(const spec::Job& job) {
     return foreign ? models::Supervised(*foreign, std::move(settings))
                    : models::Supervised(std::move(graph), std::move(settings), numerics_of(job));
@@ -58,17 +65,11 @@ struct FitLoop::Start {
 };
 
 FitLoop::Start FitLoop::Start::of(const spec::Job& job) {
-  Start start{.graph = {}, .parameters = {}, .settings = settings_of(job.train.fit), .foreign = {}};
+  Start start{.graph = {}, .parameters = {}, .order = {}, .settings = settings_of(job.train.fit), .foreign = {}};
   if (job.model.kind == "keras") {
     graph::KerasModel model = graph::read_keras(job.model.file);
-    if (start.settings.losses.empty()) {
-      start.settings.losses = graph::compiled_losses(model.compile, model.graph);
-      if (start.settings.losses.empty()) {
-        throw user_error(
-            fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", job.model.file));
-      }
-    }
     start.parameters = graph::from_weight_values(model.graph, model.weights);
+    start.order = std::move(model.order);
     start.graph = std::move(model.graph);
   } else if (job.model.kind == "torchscript") {
     std::vector<std::pair<std::string, graph::Shape>> inputs;
@@ -96,7 +97,7 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
 
 FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, Start start)
     : job_(job),
-      start_(std::move(start.parameters)),
+      start_(start.network(job)),
       foreign_(start.foreign),
       model_(start.model(job)),
       input_(job, columns_read()),
@@ -105,10 +106,7 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
   need_known_measures();  // before files are opened
-  auto columns = input_columns(job_, model_.graph());
-  for (data::ColumnRequest& target : target_columns(job_, model_.graph(), model_.target_shapes()))
-    columns.push_back(std::move(target));
-  return columns;
+  return fit_columns(job_, model_.graph(), model_.target_shapes());
 }
 
 void FitLoop::need_known_measures() const {
@@ -148,7 +146,7 @@ std::vector<std::string> FitLoop::describe_data() const {
 
 TrainState FitLoop::initial_state() const {
   TrainState state;
-  state.networks.push_back(fresh_network("model", model_.graph(), start_, job_.train.optimizer));
+  state.networks.push_back(start_);
   return state;
 }
 
@@ -204,20 +202,36 @@ std::vector<DrawnPicture> FitLoop::draw(const TrainState& state, const RunFolder
   return {draw_measures(columns(), state.history, job_.name, folder)};
 }
 
+// Those that Keras knows by the same name and computes alike.
+std::vector<std::string> FitLoop::keras_metrics() const {
+  std::vector<std::string> metrics = job_.train.fit.metrics;
+  std::erase_if(metrics, [](const std::string& name) { return name == "auc" || name == "top_k_accuracy"; });
+  return metrics;
+}
+
+std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann::json& notes,
+                                          const std::filesystem::path& folder) const {
+  const graph::Graph& graph = model_.graph();
+  const graph::Compilation compilation{.losses = model_.losses(),
+                                       .loss_weights = job_.train.fit.loss_weights,
+                                       .metrics = keras_metrics(),
+                                       .optimizer = keras_optimizer(job_.train.optimizer)};
+  graph::write_keras(
+      graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
+      {.compile = graph::compile_config(compilation, graph),
+       .optimizer = keras_optimizer_variables(job_.train.optimizer, graph, graph::written_order(graph), network)});
+  return folder / "model.keras";
+}
+
 std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
   const graph::Graph& graph = model_.graph();
-  if (foreign_) {
-    const Network& network = state.networks[kModel];
-    const auto file = foreign_->save(network.parameters, folder.models());
-    return {fmt::format("model        {}", (file ? *file : save_weights(network, folder.models())).string())};
-  }
-  const auto path = folder.models() / "model.keras";
-  graph::write_keras(graph, graph::to_weight_values(graph, state.networks[kModel].parameters), path,
-                     {{"job", spec::to_yaml(job_)},
-                      {"inputs", to_json(input_columns(job_, graph))},
-                      {"targets", to_json(target_columns(job_, graph, model_.target_shapes()))},
-                      {"classes", job_.data.classes}},
-                     graph::compile_config(model_.losses(), graph));
+  const Network& network = state.networks[kModel];
+  const nlohmann::json notes{{"job", spec::to_yaml(job_)},
+                             {"inputs", to_json(input_columns(job_, graph))},
+                             {"targets", to_json(target_columns(job_, graph, model_.target_shapes()))},
+                             {"classes", job_.data.classes}};
+  const auto path =
+      foreign_ ? save_trained(*foreign_, network, notes, folder.models()) : save_keras(network, notes, folder.models());
   std::vector<std::string> lines{fmt::format("model        {}", path.string())};
   if (input_.test_events() > 0) {
     lines.push_back(fmt::format("pictures     {}", (folder.images() / "losses.png").string()));

@@ -47,9 +47,12 @@ class FitLoop : public Loop {
   std::vector<data::ColumnRequest> columns_read() const;
   models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica) const;
   void need_known_measures() const;
+  std::vector<std::string> keras_metrics() const;
+  std::filesystem::path save_keras(const Network& network, const nlohmann::json& notes,
+                                   const std::filesystem::path& folder) const;
 
   const spec::Job& job_;
-  graph::Parameters start_;                            // before the first step
+  const Network start_;                                // before the first step
   const std::optional<models::ForeignModel> foreign_;  // somebody else's code
   const models::Supervised model_;
   TableInput input_;

@@ -72,13 +72,27 @@ std::vector<data::ColumnRequest> target_columns(const spec::Job& job, const grap
   return requests;
 }
 
+std::vector<data::ColumnRequest> fit_columns(const spec::Job& job, const graph::Graph& model,
+                                             const std::vector<graph::Shape>& shapes) {
+  auto columns = input_columns(job, model);
+  for (data::ColumnRequest& target : target_columns(job, model, shapes)) columns.push_back(std::move(target));
+  if (!job.data.event_weight.empty())
+    columns.push_back({.column = job.data.event_weight, .shape = {}, .offset = {}, .factor = {}});
+  return columns;
+}
+
 models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& batch, int64_t first, int64_t events) {
-  models::LabelledEvents part{.events = events, .inputs = {}, .targets = {}};
+  models::LabelledEvents part{.events = events, .inputs = {}, .targets = {}, .weights = {}};
+  const size_t inputs = model.inputs.size(), labelled = inputs + model.outputs.size();
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     const std::vector<float>& values = batch.columns[i];
     const size_t size = values.size() / static_cast<size_t>(batch.events);
-    (i < model.inputs.size() ? part.inputs : part.targets)
-        .push_back(std::span(values).subspan(static_cast<size_t>(first) * size, static_cast<size_t>(events) * size));
+    const auto wanted =
+        std::span(values).subspan(static_cast<size_t>(first) * size, static_cast<size_t>(events) * size);
+    if (i < labelled)
+      (i < inputs ? part.inputs : part.targets).push_back(wanted);
+    else
+      part.weights = wanted;
   }
   return part;
 }

@@ -19,7 +19,11 @@ std::vector<data::ColumnRequest> input_columns(const spec::Job& job, const graph
 std::vector<data::ColumnRequest> target_columns(const spec::Job& job, const graph::Graph& model,
                                                 const std::vector<graph::Shape>& shapes);
 
-/// Events [first, first + events) of a batch of input_columns() and, behind them, target_columns(). Borrows the batch.
+/// All that a fit reads: input_columns(), target_columns() and, if the job names one, the weight of the events.
+std::vector<data::ColumnRequest> fit_columns(const spec::Job& job, const graph::Graph& model,
+                                             const std::vector<graph::Shape>& shapes);
+
+/// Events [first, first + events) of a batch of fit_columns(). Borrows the batch.
 models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& batch, int64_t first, int64_t events);
 
 /// Columns with their scaling, for the linac.json of an exported model: whoever has the file can feed it. And back.

@@ -130,20 +130,4 @@ void export_keras_model(const std::filesystem::path& model, const std::filesyste
   write_network(keras.graph, keras.weights, keras.extra, path, format);
 }
 
-std::filesystem::path save_weights(const Network& network, const std::filesystem::path& folder) {
-  std::vector<TensorView> tensors;
-  const auto add = [&](const graph::Layout& layout, const AlignedFloats& values) {
-    for (const graph::Slot& slot : layout.slots) {
-      const std::string name = slot.name.substr(slot.name.find('/') + 1);  // without the node
-      tensors.push_back({name, slot.shape,
-                         std::span(values).subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size))});
-    }
-  };
-  add(network.parameters.trainable_layout, network.parameters.trainable);
-  add(network.parameters.statistics_layout, network.parameters.statistics);
-  const auto path = folder / (network.name + ".safetensors");
-  write_file_atomically(path, encode_tensors(tensors, {{"network", network.name}}, Digest::kNone));
-  return path;
-}
-
 }  // namespace linac::train

@@ -6,7 +6,6 @@
 
 #include "linac/graph/parameters.h"
 #include "linac/spec/job.h"
-#include "linac/train/state.h"
 
 namespace linac::train {
 
@@ -37,11 +36,6 @@ void export_discriminator(const spec::Job& job, const graph::Parameters& paramet
                           FileFormat format = FileFormat::kKeras);
 /// Any model of a .keras file, with what its linac.json says.
 void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format);
-
-/// The weights of a network that is somebody else's code as NAME.safetensors in the folder, by the names its code gives
-/// them: load_state_dict(safetensors.torch.load_file(...)) of the same module in Python. Returns the file. Environment
-/// error if it cannot be written.
-std::filesystem::path save_weights(const Network& network, const std::filesystem::path& folder);
 
 /// Both networks and the job of a run's folder or a checkpoint file.
 struct RunModel {

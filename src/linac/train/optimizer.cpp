@@ -40,14 +40,20 @@ double norm(std::span<const float> values) {
 struct NadamMomentum {
   double now, next, product_now, product_next;
 
-  NadamMomentum(double beta_1, int64_t n) : now(at(beta_1, n)), next(at(beta_1, n + 1)), product_now(1) {
-    for (int64_t i = 1; i <= n && product_now > 1e-30; ++i) product_now *= at(beta_1, i);
+  NadamMomentum(double beta_1, int64_t n)
+      : now(at(beta_1, n)), next(at(beta_1, n + 1)), product_now(nadam_product(beta_1, n)) {
     product_next = product_now * next;
   }
   static double at(double beta_1, int64_t n) { return beta_1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(n))); }
 };
 
 }  // namespace
+
+double nadam_product(double beta_1, int64_t n) {
+  double product = 1;
+  for (int64_t i = 1; i <= n && product > 1e-30; ++i) product *= NadamMomentum::at(beta_1, i);
+  return product;
+}
 
 Optimizer::Optimizer(const spec::Optimizer& settings, size_t size) : settings_(settings) {
   for (const std::string& name : slot_names(settings)) slots_.push_back({name, AlignedFloats(size)});

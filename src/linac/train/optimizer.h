@@ -11,6 +11,9 @@
 
 namespace linac::train {
 
+/// The product of Nadam's momentum factors of the updates 1 to n, which Keras keeps in its state.
+double nadam_product(double beta_1, int64_t n);
+
 class Optimizer {
  public:
   /// `size`: floats in the trainable buffer. Throws a user error for an unknown name.

@@ -74,10 +74,12 @@ const std::vector<float>& TensorFile::find(const std::string& name, size_t size)
   return found->second;
 }
 
-TensorFile decode_tensors(std::string_view bytes, const std::string& where) {
-  if (bytes.size() < kSizeBytes + kDigestBytes) damaged(where, "too short");
-  const std::string_view body = bytes.substr(0, bytes.size() - kDigestBytes);
-  if (digest_of(body) != bytes.substr(body.size())) damaged(where, "its checksum does not match: truncated or altered");
+TensorFile decode_tensors(std::string_view bytes, const std::string& where, Digest digest) {
+  const size_t digest_bytes = digest == Digest::kLast ? kDigestBytes : 0;
+  if (bytes.size() < kSizeBytes + digest_bytes) damaged(where, "too short");
+  const std::string_view body = bytes.substr(0, bytes.size() - digest_bytes);
+  if (digest == Digest::kLast && digest_of(body) != bytes.substr(body.size()))
+    damaged(where, "its checksum does not match: truncated or altered");
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), kSizeBytes);
   if (header_bytes > kHeaderBytesMax || header_bytes > body.size() - kSizeBytes)

@@ -21,7 +21,7 @@ struct TensorView {
 
 enum class Digest { kLast, kNone };
 
-/// The bytes of the file. Without its digest it holds nothing but the tensors: for others, not for decode_tensors.
+/// The bytes of the file. Without its digest it holds nothing but the tensors, as others want it.
 std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta,
                            Digest digest = Digest::kLast);
 
@@ -33,7 +33,7 @@ struct TensorFile {
   const std::vector<float>& find(const std::string& name, size_t size) const;
 };
 
-/// Throws a data error (naming `where`) if the bytes are damaged in any way.
-TensorFile decode_tensors(std::string_view bytes, const std::string& where);
+/// Throws a data error (naming `where`) if the bytes are damaged in any way; without a digest, if they cannot be read.
+TensorFile decode_tensors(std::string_view bytes, const std::string& where, Digest digest = Digest::kLast);
 
 }  // namespace linac::train

@@ -10,6 +10,7 @@
 #include "linac/kernels/isa.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
+#include "linac/train/compiled_job.h"
 #include "linac/train/input.h"
 #include "linac/train/loop.h"
 
@@ -39,7 +40,7 @@ train::StepResult one_step(train::Loop& loop, double learning_rate, double& seco
 }
 
 void run_check(const CheckOptions& options) {
-  const spec::Job job = spec::read_job(options.job, options.overrides);
+  const spec::Job job = train::with_compiled(spec::read_job(options.job, options.overrides));
   models::need_device(train::numerics_of(job).device);
   models::use_threads(job.train.threads);
   spec::Job lone = job;

@@ -1,16 +1,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <sstream>
 
 #include "linac/app/cli/verbs.h"
 #include "linac/base/error.h"
 #include "linac/base/progress.h"
+#include "linac/data/column_scaling.h"
 #include "linac/data/convert.h"
 #include "linac/data/dataset.h"
+#include "linac/data/event_table.h"
 
 namespace linac::app {
 namespace {
@@ -24,6 +28,11 @@ struct DataOptions {
   bool json = false;
   int shards = 1;
   bool overwrite = false;
+};
+
+struct ScalingOptions {
+  std::vector<std::string> files, columns;
+  std::string out;
 };
 
 std::string format_bytes(int64_t bytes) {
@@ -115,6 +124,49 @@ void run_convert(const DataOptions& options) {
   if (dropped > 0) fmt::print("{} events dropped: cells sum to {} or less\n", dropped, options.preprocessing.min_sum);
 }
 
+// "GRU_input:801x19", "HLF_input:14", "energy".
+data::ColumnRequest column_of(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  data::ColumnRequest column{.column = text.substr(0, colon), .shape = {}, .offset = {}, .factor = {}};
+  std::istringstream shape(colon == std::string::npos ? "" : text.substr(colon + 1));
+  for (std::string extent; std::getline(shape, extent, 'x');) {
+    int64_t value = 0;
+    const auto [end, failure] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
+    if (failure != std::errc() || end != extent.data() + extent.size() || value < 1) {
+      throw user_error(fmt::format(
+          "[scaling] --column {}: wanted is NAME, NAME:FEATURES or NAME:ROWSxFEATURES, e.g. particles:801x19", text));
+    }
+    column.shape.push_back(value);
+  }
+  return column;
+}
+
+void run_scaling(const ScalingOptions& options) {
+  std::vector<data::ColumnRequest> columns;
+  for (const std::string& column : options.columns) columns.push_back(column_of(column));
+  const auto table = data::EventTable::open(options.files, columns);
+  data::write_scaling(*table, options.out);
+  fmt::print("{}: {} columns of {} events\n", options.out, columns.size(), table->size());
+}
+
+void add_scaling_verb(CLI::App& verb) {
+  auto options = std::make_shared<ScalingOptions>();
+  auto* scaling = verb.add_subcommand(
+      "scaling", "Mean, standard deviation, least and largest value of each feature, for a job's data.scaling");
+  scaling->add_option("files", options->files, "the training events: HDF5, Parquet or TFRecord")->required();
+  scaling
+      ->add_option("--column", options->columns,
+                   "NAME, NAME:FEATURES or NAME:ROWSxFEATURES, where rows of zeros are padding (may be repeated)")
+      ->required()
+      ->type_size(1)
+      ->allow_extra_args(false);
+  scaling->add_option("--out", options->out, "JSON file to write")->required();
+  scaling->footer(
+      "Example: linac data scaling data/topology-train.parquet --column GRU_input:801x19 --column HLF_input:14 --out "
+      "scaling.json");
+  scaling->callback([options] { run_scaling(*options); });
+}
+
 void add_common_options(CLI::App& verb, DataOptions& options) {
   data::Preprocessing& preprocessing = options.preprocessing;
   verb.add_option("--scale", preprocessing.scale, "training units a GeV")->capture_default_str();
@@ -131,7 +183,7 @@ void add_common_options(CLI::App& verb, DataOptions& options) {
 }  // namespace
 
 void add_data_verb(CLI::App& app) {
-  auto* verb = app.add_subcommand("data", "Looks into shower files and converts them");
+  auto* verb = app.add_subcommand("data", "Looks into data files and converts them");
   verb->require_subcommand(1);
   verb->footer("Example: linac data info 'data/*.h5'");
 
@@ -153,6 +205,8 @@ void add_data_verb(CLI::App& app) {
   add_common_options(*convert, *options);
   convert->footer("Example: linac data convert 'data/showers-train*.h5' samples.tfrecord --shards 8");
   convert->callback([options] { run_convert(*options); });
+
+  add_scaling_verb(*verb);
 }
 
 }  // namespace linac::app

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -12,23 +11,12 @@
 #include "linac/base/error.h"
 #include "linac/base/progress.h"
 #include "linac/base/thread_pool.h"
-#include "linac/graph/keras_archive.h"
 #include "linac/models/torch_threads.h"
 #include "linac/train/labelled_data.h"
+#include "linac/train/trained_model.h"
 
 namespace linac::app {
 namespace {
-
-std::filesystem::path file_of(const std::filesystem::path& model) {
-  if (!std::filesystem::is_directory(model)) return model;
-  for (const char* name : {"model.keras", "generator.keras"}) {
-    if (std::filesystem::exists(model / "models" / name)) return model / "models" / name;
-  }
-  throw user_error(
-      fmt::format("[model] {}: no trained model in its folder models; give a .keras file, or a run that "
-                  "came to its end",
-                  model.string()));
-}
 
 /// "input=column", as a map.
 std::map<std::string, std::string> renamed(const std::vector<std::string>& fields) {
@@ -79,13 +67,13 @@ data::ColumnRequest truth_of(const ModelEventsOptions& options, const models::Ne
 }  // namespace
 
 ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : options_(options) {
-  const graph::KerasModel keras = graph::read_keras(file_of(options.model));
-  network_ = std::make_unique<models::Network>(keras);
-  std::vector<data::ColumnRequest> columns = inputs_of(options, *network_, keras.extra);
+  train::TrainedModel model = train::load_trained(options.model);
+  network_ = std::move(model.network);
+  std::vector<data::ColumnRequest> columns = inputs_of(options, *network_, model.notes);
   if (truth == Truth::kWanted) {
-    columns.push_back(truth_of(options, *network_, keras.extra));
+    columns.push_back(truth_of(options, *network_, model.notes));
     target_ = columns.back().column;
-    if (keras.extra.is_object()) classes_ = keras.extra.value("classes", std::vector<std::string>{});
+    if (model.notes.is_object()) classes_ = model.notes.value("classes", std::vector<std::string>{});
   }
   table_ = data::EventTable::open(options.data, columns);
 }

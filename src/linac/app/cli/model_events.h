@@ -1,5 +1,5 @@
 #pragma once
-// A trained Keras model and the events it is to judge: what `predict` and `evaluate` share.
+// A trained model and the events it is to judge: what `predict` and `evaluate` share.
 
 #include <functional>
 #include <memory>
@@ -13,7 +13,7 @@
 namespace linac::app {
 
 struct ModelEventsOptions {
-  std::string model;                // a .keras file, or the folder of a run that made one
+  std::string model;                // what train::load_trained takes
   std::vector<std::string> data;    // paths, globs, URLs
   std::vector<std::string> fields;  // "input=column", where the names differ
   std::string target;               // the column of the truth; empty: what the model was trained on

@@ -16,6 +16,7 @@
 #include "linac/comm/rendezvous.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
+#include "linac/train/compiled_job.h"
 #include "linac/train/input.h"
 #include "linac/train/run_folder.h"
 #include "linac/train/trainer.h"
@@ -36,7 +37,7 @@ struct TrainOptions {
 spec::Job job_of(const TrainOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   if (options.workers > 0) overrides.push_back(fmt::format("workers={}", options.workers));
-  return spec::read_job(options.job, overrides);
+  return train::with_compiled(spec::read_job(options.job, overrides));
 }
 
 // runs/NAME-20260131-140509; with --resume the newest run of that name.

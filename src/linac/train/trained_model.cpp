@@ -1,0 +1,92 @@
+#include "linac/train/trained_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/graph/keras_archive.h"
+#include "linac/spec/job.h"
+#include "linac/train/tensor_file.h"
+
+namespace linac::train {
+namespace {
+
+std::filesystem::path file_of(const std::filesystem::path& model) {
+  if (!std::filesystem::is_directory(model)) return model;
+  for (const char* name : {"model.keras", "model.pt", "model.safetensors", "generator.keras"}) {
+    if (std::filesystem::exists(model / "models" / name)) return model / "models" / name;
+  }
+  throw user_error(fmt::format(
+      "[model] {}: no trained model in its folder models; give a .keras file, or a run that came to its end",
+      model.string()));
+}
+
+/// The name that the code itself gives to a weight: without the node that holds it here.
+std::string own_name(const graph::Slot& slot) {
+  return slot.name.substr(slot.name.find('/') + 1);
+}
+
+spec::Job job_in(const nlohmann::json& notes, const std::filesystem::path& file) {
+  if (!notes.is_object() || !notes.contains("job"))
+    throw user_error(fmt::format("[model] {}: was not trained by linac, so its inputs are not known", file.string()));
+  return spec::parse_job(notes["job"].get<std::string>(), file.string(), {});
+}
+
+TrainedModel torchscript(const std::filesystem::path& file) {
+  const auto notes = nlohmann::json::parse(models::ForeignModel::notes_in_torchscript(file), nullptr, false);
+  std::vector<std::pair<std::string, graph::Shape>> inputs;
+  for (const spec::DataColumn& input : job_in(notes, file).data.inputs) inputs.emplace_back(input.name, input.shape);
+  const auto model = models::ForeignModel::torchscript(file, inputs);
+  return {std::make_unique<const models::Network>(model, model.parameters()), notes};
+}
+
+TrainedModel plugin(const std::filesystem::path& file) {
+  const TensorFile weights = decode_tensors(read_file(file), file.string(), Digest::kNone);
+  const spec::Job job = job_in(weights.meta, file);
+  const auto model = models::ForeignModel::plugin(models::open_plugin(job.model.file, job.model.options), 0);
+  graph::Parameters parameters = model.parameters();
+  for (const auto* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
+    for (const graph::Slot& slot : layout->slots) {
+      const auto& values = weights.find(own_name(slot), static_cast<size_t>(slot.size));
+      std::copy(values.begin(), values.end(), parameters.values(slot.name).begin());
+    }
+  }
+  return {std::make_unique<const models::Network>(model, std::move(parameters)), weights.meta};
+}
+
+}  // namespace
+
+TrainedModel load_trained(const std::filesystem::path& model) {
+  const std::filesystem::path file = file_of(model);
+  if (file.extension() == ".pt") return torchscript(file);
+  if (file.extension() == ".safetensors") return plugin(file);
+  const graph::KerasModel keras = graph::read_keras(file);
+  return {std::make_unique<const models::Network>(keras), keras.extra};
+}
+
+std::filesystem::path save_trained(const models::ForeignModel& model, const Network& network,
+                                   const nlohmann::json& notes, const std::filesystem::path& folder) {
+  const auto file = model.save(network.parameters, folder, notes.dump(2));
+  return file ? *file : save_weights(network, notes, folder);
+}
+
+std::filesystem::path save_weights(const Network& network, const nlohmann::json& notes,
+                                   const std::filesystem::path& folder) {
+  std::vector<TensorView> tensors;
+  const auto add = [&](const graph::Layout& layout, const AlignedFloats& values) {
+    for (const graph::Slot& slot : layout.slots) {
+      tensors.push_back({own_name(slot), slot.shape,
+                         std::span(values).subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size))});
+    }
+  };
+  add(network.parameters.trainable_layout, network.parameters.trainable);
+  add(network.parameters.statistics_layout, network.parameters.statistics);
+  const auto path = folder / (network.name + ".safetensors");
+  write_file_atomically(path, encode_tensors(tensors, notes, Digest::kNone));
+  return path;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,36 @@
+#pragma once
+// A trained model of any kind, ready to judge events, and what it knows of them. Thread-safe functions.
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "linac/models/foreign_model.h"
+#include "linac/models/network.h"
+#include "linac/train/state.h"
+
+namespace linac::train {
+
+struct TrainedModel {
+  std::unique_ptr<const models::Network> network;
+  /// {"job", "inputs", "targets", "classes"} where linac trained it (labelled_data.h), so that nobody has to say which
+  /// columns it reads; null otherwise.
+  nlohmann::json notes;
+};
+
+/// A file that read_keras() takes, a TorchScript file or weights of a plug-in's model that linac trained, or the folder
+/// of a run that came to its end. User error if it is none of them.
+TrainedModel load_trained(const std::filesystem::path& model);
+
+/// Writes somebody else's code with its trained weights into the folder: TorchScript as model.pt, a plug-in's model as
+/// weights (save_weights). Returns the file. Environment error if it cannot be written.
+std::filesystem::path save_trained(const models::ForeignModel& model, const Network& network,
+                                   const nlohmann::json& notes, const std::filesystem::path& folder);
+
+/// The weights of a network that is somebody else's code as NAME.safetensors in the folder, by the names its code gives
+/// them: load_state_dict(safetensors.torch.load_file(...)) of the same module in Python. Returns the file. Environment
+/// error if it cannot be written.
+std::filesystem::path save_weights(const Network& network, const nlohmann::json& notes,
+                                   const std::filesystem::path& folder);
+
+}  // namespace linac::train
