@@ -208,6 +208,33 @@ def compiled(folder: pathlib.Path, data: dict, name: str) -> None:
           f"compiled with {name}: metrics are taken over, and the job says so")
 
 
+def restrained(folder: pathlib.Path, data: dict) -> None:
+    """Weights that add to the loss, and layers that stay as they are: among them batch normalisation, which then is no statistics."""
+    keras.utils.set_random_seed(6)
+    regularizers = keras.regularizers
+    features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
+    x = L.Dense(6, activation="tanh", kernel_regularizer=regularizers.L2(0.02), bias_regularizer=regularizers.L1(0.03))(features)
+    normal = L.BatchNormalization(trainable=False)
+    read = L.Bidirectional(L.GRU(4, kernel_regularizer="l1_l2", recurrent_regularizer="l2"))(particles)
+    y = L.Dense(4, activation="relu", trainable=False, kernel_regularizer="l2")(read)
+    out = L.Dense(3, activation="softmax", kernel_regularizer=regularizers.L1L2(0.01, 0.02))(L.Concatenate()([normal(x), y]))
+    model = keras.Model([features, particles], out)
+    normal.set_weights([w + 0.3 for w in normal.get_weights()])
+    model.compile(optimizer=keras.optimizers.Adam(0.02), loss="categorical_crossentropy")
+    path, home = folder / "restrained.keras", folder / "restrained"
+    model.save(path)
+    train(job_of(folder, path, "one_hot", {"data.test": [str(folder / "events.h5")]}), home)
+    inputs = [data["features"], data["list"]]
+    history = model.fit(inputs, data["one_hot"], batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0,
+                        validation_data=(inputs, data["one_hot"])).history
+    worst = max(far([line[part]["loss"] for line in epochs(home)], history[name]) for part, name in (("train", "loss"), ("test", "val_loss")))
+    trained = keras.models.load_model(home / "models" / "model.keras")
+    weights = max(far(a, b) for a, b in zip(trained.get_weights(), model.get_weights()))
+    check(worst < TOLERANCE and weights < 10 * TOLERANCE, f"regularizers and frozen layers: losses within {worst:.1e}, weights within {weights:.1e}")
+    check(len(trained.trainable_weights) == len(model.trainable_weights) and len(trained.losses) == len(model.losses) == 9,
+          f"they go home: {len(trained.trainable_weights)} trained weights, {len(trained.losses)} penalties")
+
+
 def compiled_otherwise(folder: pathlib.Path) -> None:
     path = folder / "compiled.keras"
 
@@ -347,6 +374,7 @@ def main() -> None:
     for name in ("momentum", "rmsprop_centered", "amsgrad", "adamw", "adamax", "nadam", "adagrad", "adadelta", "lion"):
         compiled(folder, data, name)
     compiled_otherwise(folder)
+    restrained(folder, data)
     weights = data["weight"]
     beside_keras(folder, data, "event_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, ["accuracy"],
                  {"data.event_weight": "weight"}, sample_weight=weights)

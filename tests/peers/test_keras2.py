@@ -146,6 +146,7 @@ MODELS = {
     "dense": lambda: sequential((6,), L.Dense(4, activation="relu"), L.Dense(3, use_bias=False)),
     "dense_without_input": lambda: keras2.Sequential([L.Dense(4, input_shape=(6,)), L.Dropout(0.2), L.Dense(3)]),
     "dense_built_by_call": lambda: built(keras2.Sequential([L.Dense(4), L.Dense(3)]), (6,)),
+    "regularizers": lambda: sequential((6,), L.Dense(4, kernel_regularizer="l2", bias_regularizer="l1_l2"), L.Dense(3, trainable=False)),
     "regularizers_off": lambda: sequential((6,), L.Dense(4, kernel_initializer="he_uniform"), L.PReLU(), L.ELU(0.7)),
     "compiled_by_name": lambda: compiled("categorical_crossentropy"),
     "compiled_by_class": lambda: compiled(keras2.losses.CategoricalCrossentropy()),
@@ -194,7 +195,7 @@ REFUSED = {
     "slicing": (lambda: functional([(6,)], lambda x: L.Dense(2)(x[:, 2:])), "SlicingOpLambda"),
     "lambda": (lambda: sequential((6,), L.Lambda(lambda x: x + 1)), "Lambda"),
     "time_major": (lambda: sequential((7, 4), L.GRU(5, time_major=True)), "time_major"),
-    "regularizer": (lambda: sequential((6,), L.Dense(4, kernel_regularizer="l2")), "kernel_regularizer"),
+    "regularizer": (lambda: sequential((6,), L.Dense(4, activity_regularizer="l2")), "activity_regularizer"),
     # It can be computed, but Keras 3 has no such function.
     "hard_sigmoid": (lambda: sequential((7, 4), L.GRU(5, recurrent_activation="hard_sigmoid")), "hard_sigmoid"),
 }

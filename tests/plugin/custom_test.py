@@ -86,6 +86,9 @@ def main() -> None:
         linac = Linac(folder / "prefix" / "bin" / "linac")
 
         deep_sets, wgan = EXAMPLES / "deep_sets.yaml", EXAMPLES / "wgan_gp.yaml"
+        for job in (deep_sets, wgan):
+            done = linac("check", job, "--explain", "--set", f"model.file={plugins / job.stem}.so")
+            check(done.returncode == 0 and "the job can run" in done.stdout, f"check {job.name}\n{done.stderr}".strip())
         run = exact(linac, deep_sets, plugins / "deep_sets.so", folder / "deep_sets", 11)
         shapes = tensors(run / "models" / "model.safetensors")
         check(shapes["each.0.weight"] == [32, 19] and shapes["event.1.running_mean"] == [32] and "_digest" not in shapes,

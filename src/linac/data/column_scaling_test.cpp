@@ -42,7 +42,7 @@ TEST_F(ColumnScalingTest, ErrorsSayWhatAndWhere) {
   EXPECT_TRUE(contains(refusal(R"({"x": {"mean": [1, 1], "std": [1, -1]}})"), "feature 1 has a negative 'std'"));
   EXPECT_TRUE(contains(refusal(R"({"x": {"min": [1, 1], "max": [0, 2]}})", "min_max"), "feature 0 has a 'max' below"));
   message_of(ErrorCode::kUser, [&] { read_scaling(path("scaling.json"), "x", "log", 2); });
-  message_of(ErrorCode::kEnvironment, [&] { read_scaling(path("nowhere.json"), "x", "standard", 2); });
+  message_of(ErrorCode::kData, [&] { read_scaling(path("nowhere.json"), "x", "standard", 2); });
 }
 
 TEST_F(ColumnScalingTest, ComputedConstantsStandardiseTheirTable) {

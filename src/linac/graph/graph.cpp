@@ -88,8 +88,7 @@ void infer_shapes(Graph& graph) {
                                    kind.inputs == kOneOrMore ? "one or more" : fmt::format("{}", kind.inputs),
                                    inputs.size()));
     }
-    node.weights.clear();
-    kind.infer(node, inputs);
+    infer_layer(node, inputs);
     if (!is_bounded(node.output)) {
       throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large output {} from {}", node.name,
                                    node.op, to_string(node.output), inputs.empty() ? "nothing" : to_string(inputs[0])));
@@ -105,6 +104,7 @@ void infer_shapes(Graph& graph) {
 
 double forward_flop(const Graph& graph, int index) {
   const Node& node = graph.nodes[static_cast<size_t>(index)];
+  if (node.op == kForeignModule || node.op == kForeignOutput) return 0;
   const Shape& input = node.inputs.empty() ? node.output : graph.nodes[static_cast<size_t>(node.inputs[0])].output;
   return layer_kind(node).flop(node, input);
 }

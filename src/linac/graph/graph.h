@@ -27,12 +27,14 @@ struct Weight {
   std::string name;  // "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance"
   Shape shape;
   std::string initializer;  // Keras's name: "he_uniform", "glorot_uniform", "glorot_normal", "zeros", "ones"
-  bool trainable = true;
+  bool trainable = true;  // not: running statistics, constants, and all of a layer whose attribute "trainable" is false
   std::string group = "vars";  // where Keras's weight file has it, below the layer: "vars", "cell/vars"
+  double l1 = 0, l2 = 0;       // what it adds to the loss: l1 x the sum of |w|, l2 x the sum of w squared
 };
 
 /// The op of a node that stands for somebody else's code: the graph knows its weights and nothing of what it does.
 constexpr const char* kForeignModule = "ForeignModule";
+constexpr const char* kForeignOutput = "ForeignOutput";  // of a node that reads one of its outputs
 
 struct Node {
   std::string name;  // unique in the graph
@@ -63,7 +65,7 @@ struct Graph {
 /// are empty or beyond kElementsMax.
 void infer_shapes(Graph& graph);
 
-/// Multiply-adds times two of one event through the node, forward.
+/// Multiply-adds times two of one event through the node, forward; 0 of foreign code, where nobody knows.
 double forward_flop(const Graph& graph, int node);
 /// Of the whole graph.
 double forward_flop(const Graph& graph);

@@ -359,7 +359,11 @@ TEST(KerasConfig, RefusesWhatItDoesNotHave) {
   expect_in(message({layer("Flatten", {}, "last", "last")}), {"'last'", "cycle"});
   expect_in(message({layer("Flatten", {}, "a", "last"), layer("Flatten", {}, "last", "a")}), {"cycle"});
   expect_in(message({layer("Flatten", {}, "x", "x")}), {"two layers", "'x'"});
-  expect_in(message({layer("Flatten", {{"trainable", false}}, "last", "x")}), {"'last'", "frozen"});
+  const json orthogonal{{"class_name", "OrthogonalRegularizer"}, {"config", json::object()}};
+  expect_in(message({layer("Dense", {{"units", 2}, {"kernel_regularizer", orthogonal}}, "last", "x")}),
+            {"'last'", "OrthogonalRegularizer", "L1L2"});
+  expect_in(message({layer("Dense", {{"units", 2}, {"recurrent_regularizer", "l2"}}, "last", "x")}),
+            {"'last'", "recurrent_regularizer"});
   expect_in(message({layer("Flatten", {{"dtype", "float16"}}, "last", "x")}), {"'last'", "float16"});
   expect_in(message({layer("Flatten", {{"data_format", "channels_first"}}, "last", "x")}), {"data_format"});
   expect_in(message({layer("Flatten", {{"surprise", 3}}, "last", "x")}), {"'last'", "surprise = 3"});

@@ -87,8 +87,6 @@ void check_common(const std::string& name, const std::string& class_name, const 
   const bool input = class_name == "InputLayer";  // integers are welcome there
   if (!input && config.contains("dtype") && !is_float32(config.at("dtype")))
     refuse(name, class_name, fmt::format("dtype {} is not supported; build it in float32", config.at("dtype").dump()));
-  if (config.contains("trainable") && config.at("trainable") == false)
-    refuse(name, class_name, "the layer is frozen; set trainable = True before saving");
 }
 
 Node read_layer(const LayerKind& kind, const std::string& class_name, const json& config, int depth);
@@ -100,6 +98,30 @@ json read_inner_layer(const std::string& outer, const json& value, int depth) {
   if (kind == nullptr || kind->own) refuse(outer, class_name, "the layer inside is not supported");
   const Node inner = read_layer(*kind, class_name, value.at("config"), depth + 1);
   return {{"op", inner.op}, {"name", inner.name}, {"attributes", inner.attributes}};
+}
+
+bool is_regularizer(const std::string& key) {
+  return key.ends_with("_regularizer") && key != "activity_regularizer";  // of weights
+}
+
+// {"class_name": "L2", "config": {"l2": 0.01}} -> {"l1": 0, "l2": 0.01}; early versions also wrote l2 alone.
+json read_regularizer(const std::string& layer, const std::string& class_name, const json& value) {
+  const std::string name = value.is_string()   ? value.get<std::string>()
+                           : value.is_object() ? value.value("class_name", "")
+                                               : "";
+  const std::string kind = keras_snake_case(name);
+  const bool l1 = kind == "l1" || kind == "l1_l2" || kind == "l1l2",
+             l2 = kind == "l2" || kind == "l1_l2" || kind == "l1l2";
+  const json config = value.is_object() ? value.value("config", json::object()) : json::object();
+  const auto number = [&](const char* key, bool has) {
+    const json given = has ? config.value(key, json(0.01)) : json(0.0);
+    if (!given.is_number()) refuse(layer, class_name, fmt::format("the regularizer {} is not supported", value.dump()));
+    return given.get<double>();
+  };
+  if (!l1 && !l2) {
+    refuse(layer, class_name, fmt::format("the regularizer {} is not supported (only L1, L2, L1L2)", value.dump()));
+  }
+  return {{"l1", number("l1", l1)}, {"l2", number("l2", l2)}};
 }
 
 void read_setting(Node& node, const LayerKind& kind, const Setting& setting, const json& value, int depth) {
@@ -125,7 +147,12 @@ Node read_layer(const LayerKind& kind, const std::string& class_name, const json
     const auto found = config.find(setting.key);
     read_setting(node, kind, setting, found == config.end() ? setting.otherwise : *found, depth);
   }
+  if (config.value("trainable", json()) == false) node.attributes["trainable"] = false;
   for (const auto& [key, value] : config.items()) {
+    if (is_regularizer(key) && !is_off(value)) {
+      node.attributes[key] = read_regularizer(name, class_name, value);
+      continue;
+    }
     const bool known = key == "name" || key == "trainable" || key == "dtype" || key == "batch_input_shape" ||
                        std::any_of(kind.settings.begin(), kind.settings.end(),
                                    [&key = key](const Setting& setting) { return setting.key == key; });
@@ -145,6 +172,10 @@ json write_inner_layer(const json& inner) {
           {"class_name", node.op},
           {"config", write_keras_layer(node)},
           {"registered_name", nullptr}};
+}
+
+json write_regularizer(const json& penalty) {
+  return {{"module", "keras.regularizers"}, {"class_name", "L1L2"}, {"config", penalty}, {"registered_name", nullptr}};
 }
 
 json write_setting(const Node& node, const Setting& setting, const json& value) {
@@ -192,6 +223,9 @@ json write_keras_layer(const Node& node) {
     if (setting.kind == kDefaultOnly && is_off(value)) continue;
     config[setting.key] = write_setting(node, setting, value);
   }
+  if (node.attributes.contains("trainable")) config["trainable"] = node.attributes.at("trainable");
+  for (const auto& [key, penalty] : node.attributes.items())
+    if (is_regularizer(key)) config[key] = write_regularizer(penalty);
   if (node.op == "InputLayer") {
     config["batch_shape"] = json::array({nullptr});
     for (const int64_t size : node.output) config["batch_shape"].push_back(size);

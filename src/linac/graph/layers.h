@@ -51,6 +51,13 @@ const LayerKind* find_layer_kind(const std::string& op);
 const LayerKind& layer_kind(const Node& node);
 std::vector<std::string> layer_names();
 
+/// Fills in output and weights by the kind; then what Keras says of every layer alike: the attribute "trainable", and
+/// "..._regularizer" ({"l1", "l2"}). User error naming the layer.
+void infer_layer(Node& node, const std::vector<Shape>& inputs);
+
+/// Whether training leaves the layer as it is.
+bool is_frozen(const Node& node);
+
 /// The node of the attribute of an outer layer (SettingKind::kLayer), with shapes and weights for one input.
 Node inner_layer(const Node& outer, const std::string& attribute, const Shape& input);
 

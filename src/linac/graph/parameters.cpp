@@ -8,6 +8,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/rng.h"
+#include "linac/graph/layers.h"
 
 namespace linac::graph {
 namespace {
@@ -168,6 +169,24 @@ void initialize(const Graph& graph, uint64_t seed, uint32_t lane, Parameters& ou
   });
 }
 
+double add_penalty(const Graph& graph, const Parameters& parameters, double share, std::span<float> gradient) {
+  double penalty = 0;
+  for (const Node& node : graph.nodes) {
+    for (const Weight& weight : node.weights) {
+      if (!weight.trainable || (weight.l1 == 0 && weight.l2 == 0)) continue;
+      const Slot& slot = parameters.trainable_layout.find(slot_name(node, weight));
+      const auto place = static_cast<size_t>(slot.offset), size = static_cast<size_t>(slot.size);
+      for (size_t i = place; i < place + size; ++i) {
+        const double value = parameters.trainable[i];
+        penalty += weight.l1 * std::abs(value) + weight.l2 * value * value;
+        const double sign = static_cast<double>(value > 0) - static_cast<double>(value < 0);
+        gradient[i] += static_cast<float>(share * (weight.l1 * sign + 2 * weight.l2 * value));
+      }
+    }
+  }
+  return share * penalty;
+}
+
 StatisticsUpdate statistics_update(const Graph& graph, const Parameters& parameters) {
   StatisticsUpdate update{.kept = std::vector<float>(parameters.statistics.size(), 1.0F),
                           .added = std::vector<float>(parameters.statistics.size(), 0.0F)};
@@ -177,7 +196,7 @@ StatisticsUpdate statistics_update(const Graph& graph, const Parameters& paramet
       if (weight.trainable) continue;
       const Slot& slot = parameters.statistics_layout.slots.at(next++);
       if (node.op == kForeignModule) std::fill_n(update.added.begin() + slot.offset, slot.size, 1.0F);
-      if (node.op == "BatchNormalization") {
+      if (node.op == "BatchNormalization" && !is_frozen(node)) {
         const float momentum = node.attributes.value("momentum", 0.99F);
         std::fill_n(update.kept.begin() + slot.offset, slot.size, momentum);
         std::fill_n(update.added.begin() + slot.offset, slot.size, 1 - momentum);

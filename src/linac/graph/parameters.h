@@ -44,6 +44,10 @@ struct Parameters {
 /// the stream (seed, kInit, lane): the same on every worker.
 void initialize(const Graph& graph, uint64_t seed, uint32_t lane, Parameters& out);
 
+/// What the weights add to the loss (Weight::l1, l2), times `share`; its gradient is added to `gradient`, a buffer of
+/// the trainable layout. As in Keras, frozen weights add nothing.
+double add_penalty(const Graph& graph, const Parameters& parameters, double share, std::span<float> gradient);
+
 /// How the running statistics take up those of a batch, value by value: new = kept x old + added x the batch's.
 struct StatisticsUpdate {
   std::vector<float> kept, added;

@@ -29,9 +29,9 @@ const graph::Parameters& ForeignModel::parameters() const {
 }
 
 std::optional<std::filesystem::path> ForeignModel::save(const graph::Parameters& parameters,
-                                                        const std::filesystem::path& folder,
+                                                        const std::filesystem::path& path,
                                                         const std::string& notes) const {
-  return module_->save(parameters, folder, notes);
+  return module_->save(parameters, path, notes);
 }
 
 std::shared_ptr<const plugin::Library> open_plugin(const std::filesystem::path& path,

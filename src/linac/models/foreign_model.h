@@ -36,9 +36,9 @@ class ForeignModel {
   /// Its inputs and outputs, for describing (nn/foreign_module.h).
   const graph::Graph& graph() const;
   const graph::Parameters& parameters() const;
-  /// Writes the model with these weights into `folder`, if its kind has a file of its own, with `notes`; that file.
-  /// Environment error if it cannot be written.
-  std::optional<std::filesystem::path> save(const graph::Parameters& parameters, const std::filesystem::path& folder,
+  /// Writes the model with these weights and `notes`, if its kind has a file of its own; that file. `path` without the
+  /// ending. Environment error if it cannot be written.
+  std::optional<std::filesystem::path> save(const graph::Parameters& parameters, const std::filesystem::path& path,
                                             const std::string& notes) const;
 
   const std::shared_ptr<const nn::ForeignModule>& module() const { return module_; }

@@ -2,44 +2,29 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <optional>
-
 #include "linac/base/error.h"
 #include "linac/graph/parameters.h"
-#include "linac/nn/executable.h"
-#include "linac/nn/foreign_module.h"
+#include "linac/models/runnable.h"
 
 namespace linac::models {
 
 struct Network::Parts {
-  Parts(const graph::Graph& graph, graph::Parameters values) : parameters(std::move(values)) {
+  Parts(const graph::Graph& graph, graph::Parameters values, Runnable runnable)
+      : parameters(std::move(values)), network(std::move(runnable)) {
     for (const int input : graph.inputs) inputs.push_back(graph.nodes[static_cast<size_t>(input)]);
     for (const int output : graph.outputs) outputs.push_back(graph.nodes[static_cast<size_t>(output)]);
   }
 
-  std::vector<at::Tensor> run(const std::vector<at::Tensor>& tensors) const {
-    if (foreign) return foreign->run(foreign->weights(parameters, nn::Gradients::kNone), tensors, {});
-    return executable->run(weights, tensors, {});
-  }
-
   std::vector<graph::Node> inputs, outputs;
   graph::Parameters parameters;
-  std::optional<nn::Executable> executable;          // one of
-  std::shared_ptr<const nn::ForeignModule> foreign;  // the two
-  nn::Weights weights;                               // of the executable
+  Runnable network;
 };
 
-Network::Network(const graph::KerasModel& model) {
-  auto parts = std::make_unique<Parts>(model.graph, graph::from_weight_values(model.graph, model.weights));
-  parts->executable.emplace(model.graph);
-  parts->weights = nn::make_weights(parts->executable->graph(), parts->parameters, nn::Gradients::kNone);
-  parts_ = std::move(parts);
-}
-Network::Network(const ForeignModel& model, graph::Parameters parameters) {
-  auto parts = std::make_unique<Parts>(model.graph(), std::move(parameters));
-  parts->foreign = model.module();
-  parts_ = std::move(parts);
-}
+Network::Network(const graph::KerasModel& model)
+    : parts_(std::make_unique<const Parts>(model.graph, graph::from_weight_values(model.graph, model.weights),
+                                           Runnable(model.graph, {}))) {}
+Network::Network(const ForeignModel& model, graph::Parameters parameters)
+    : parts_(std::make_unique<const Parts>(model.graph(), std::move(parameters), Runnable(model))) {}
 Network::Network(Network&&) noexcept = default;
 Network::~Network() = default;
 
@@ -62,7 +47,8 @@ std::vector<std::vector<float>> Network::run(const std::vector<std::vector<float
     tensors.push_back(at::from_blob(const_cast<float*>(values[i].data()), shape, at::kFloat));
   }
   std::vector<std::vector<float>> results;
-  for (const at::Tensor& output : parts_->run(tensors)) {
+  for (const at::Tensor& output :
+       parts_->network.run(parts_->network.weights(parts_->parameters, nn::Gradients::kNone), tensors, {})) {
     const at::Tensor dense = output.to(at::kFloat).contiguous();
     results.emplace_back(dense.const_data_ptr<float>(), dense.const_data_ptr<float>() + dense.numel());
   }

@@ -6,13 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
-#include "linac/models/executable_of.h"
-#include "linac/nn/explain.h"
-#include "linac/nn/foreign_module.h"
+#include "linac/models/runnable.h"
 #include "linac/nn/gradient.h"
 #include "linac/nn/losses.h"
 #include "linac/nn/tensor_view.h"
@@ -80,33 +77,28 @@ bool is_metric(const std::string& name) {
 struct Supervised::Parts {
   graph::Graph graph;  // as Keras knows it
   SupervisedSettings settings;
-  std::optional<nn::Executable> executable;          // one of
-  std::shared_ptr<const nn::ForeignModule> foreign;  // the two
+  Runnable network;
   std::vector<graph::Shape> target_shapes;
   std::vector<std::string> measures{"loss"};
   bool auc = false;
+  bool penalized = false;  // some weight adds to the loss
 
-  Parts(graph::Graph made, SupervisedSettings wanted)
-      : graph(std::move(made)), settings(checked(std::move(wanted), graph)) {
+  Parts(graph::Graph made, SupervisedSettings wanted, Runnable runnable)
+      : graph(std::move(made)), settings(checked(std::move(wanted), graph)), network(std::move(runnable)) {
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       const graph::Node& node = output_of(graph, i);
       target_shapes.push_back(node.output);
       if (nn::is_sparse(settings.losses[i])) target_shapes.back().pop_back();
       if (graph.outputs.size() > 1) measures.push_back("loss_" + node.name);
     }
+    for (const graph::Node& node : graph.nodes)
+      for (const graph::Weight& weight : node.weights) penalized = penalized || weight.l1 != 0 || weight.l2 != 0;
     for (const std::string& metric : settings.metrics) {
       if (metric == "auc")
         auc = true;
       else
         measures.push_back(metric);
     }
-  }
-
-  nn::Device device() const { return executable ? executable->device() : nn::Device::kCpu; }
-
-  nn::Weights weights_of(const graph::Parameters& parameters, nn::Gradients gradients) const {
-    return executable ? nn::make_weights(executable->graph(), parameters, gradients, device())
-                      : foreign->weights(parameters, gradients);
   }
 
   static at::Tensor view(std::span<const float> values, int64_t events, const graph::Shape& shape) {
@@ -123,7 +115,7 @@ struct Supervised::Parts {
       inputs.push_back(
           view(batch.inputs.at(i), batch.events, graph.nodes[static_cast<size_t>(graph.inputs[i])].output));
     }
-    return executable ? executable->run(weights, inputs, options) : foreign->run(weights, inputs, options);
+    return network.run(weights, inputs, options);
   }
 
   std::vector<at::Tensor> targets_of(const LabelledEvents& batch) const {
@@ -131,7 +123,7 @@ struct Supervised::Parts {
     for (size_t i = 0; i < target_shapes.size(); ++i) {
       const at::Tensor target = view(batch.targets.at(i), batch.events, target_shapes[i]);
       need_classes(target, i);
-      targets.push_back(target.to(nn::torch_device(device())));
+      targets.push_back(target.to(nn::torch_device(network.device())));
     }
     return targets;
   }
@@ -153,12 +145,21 @@ struct Supervised::Parts {
     return table.index_select(0, nn::class_of_events(target, nn::is_sparse(settings.losses[0])));
   }
 
+  // The events' share of what the weights add to the loss, to which no event contributes.
+  float add_penalty(const graph::Parameters& parameters, int64_t events, double event_weight,
+                    std::span<float> gradient) const {
+    if (!penalized) return 0;
+    const double share = event_weight * static_cast<double>(events);
+    return static_cast<float>(graph::add_penalty(graph, parameters, share, gradient));
+  }
+
   /// The first of them is the loss, with its gradient; in the order of `measures`.
   std::vector<at::Tensor> shares(const std::vector<at::Tensor>& outputs, const LabelledEvents& batch,
                                  double event_weight, bool weigh_classes) const {
     const std::vector<at::Tensor> targets = targets_of(batch);
-    const at::Tensor weights =
-        batch.weights.empty() ? at::Tensor() : view(batch.weights, batch.events, {}).to(nn::torch_device(device()));
+    const at::Tensor weights = batch.weights.empty()
+                                   ? at::Tensor()
+                                   : view(batch.weights, batch.events, {}).to(nn::torch_device(network.device()));
     const nn::LossOptions options{.label_smoothing = settings.label_smoothing, .from_logits = settings.from_logits};
     std::vector<at::Tensor> all{at::Tensor()};
     at::Tensor total;
@@ -183,17 +184,11 @@ struct Supervised::Parts {
   }
 };
 
-Supervised::Supervised(graph::Graph graph, SupervisedSettings settings, const Numerics& numerics) {
-  auto parts = std::make_unique<Parts>(std::move(graph), std::move(settings));
-  parts->executable.emplace(executable_of(parts->graph, numerics));
-  parts_ = std::move(parts);
-}
+Supervised::Supervised(graph::Graph graph, SupervisedSettings settings, const Numerics& numerics)
+    : parts_(std::make_unique<const Parts>(graph, std::move(settings), Runnable(graph, numerics))) {}
 
-Supervised::Supervised(const ForeignModel& model, SupervisedSettings settings) {
-  auto parts = std::make_unique<Parts>(model.graph(), std::move(settings));
-  parts->foreign = model.module();
-  parts_ = std::move(parts);
-}
+Supervised::Supervised(const ForeignModel& model, SupervisedSettings settings)
+    : parts_(std::make_unique<const Parts>(model.graph(), std::move(settings), Runnable(model))) {}
 
 Supervised::~Supervised() = default;
 
@@ -202,8 +197,7 @@ const graph::Graph& Supervised::graph() const {
 }
 
 std::string Supervised::explain() const {
-  return parts_->executable ? nn::explain(parts_->graph, *parts_->executable)
-                            : fmt::format("{}: foreign code, as it is\n", parts_->graph.name);
+  return parts_->network.explain(parts_->graph);
 }
 
 const std::vector<graph::Shape>& Supervised::target_shapes() const {
@@ -224,7 +218,7 @@ bool Supervised::wants_auc() const {
 
 Contribution Supervised::step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
                               double event_weight) const {
-  const nn::Weights weights = parts_->weights_of(parameters, nn::Gradients::kWanted);
+  const nn::Weights weights = parts_->network.weights(parameters, nn::Gradients::kWanted);
   Contribution contribution;
   RngKey dropout = key;
   dropout.stream = Stream::kDropout;
@@ -234,6 +228,7 @@ Contribution Supervised::step(const graph::Parameters& parameters, const Labelle
   const auto shares = parts_->shares(outputs, batch, event_weight, /*weigh_classes=*/true);
   for (const at::Tensor& share : shares) contribution.losses.push_back(share.item<float>());
   contribution.gradient = nn::flat_gradient(shares[0], weights, parameters.trainable_layout);
+  contribution.losses[0] += parts_->add_penalty(parameters, batch.events, event_weight, contribution.gradient);
   contribution.judge();
   return contribution;
 }
@@ -241,10 +236,12 @@ Contribution Supervised::step(const graph::Parameters& parameters, const Labelle
 Supervised::Tested Supervised::test(const graph::Parameters& parameters, const LabelledEvents& batch,
                                     double event_weight) const {
   const at::NoGradGuard no_gradient;
-  const auto outputs = parts_->run(parts_->weights_of(parameters, nn::Gradients::kNone), batch, {});
+  const auto outputs = parts_->run(parts_->network.weights(parameters, nn::Gradients::kNone), batch, {});
   Tested tested;
   for (const at::Tensor& share : parts_->shares(outputs, batch, event_weight, false))
     tested.measures.push_back(share.item<float>());
+  AlignedFloats unwanted(parts_->penalized ? parameters.trainable.size() : 0);
+  tested.measures[0] += parts_->add_penalty(parameters, batch.events, event_weight, unwanted);
   const at::Tensor scores = outputs[0].to(at::kCPU).to(at::kFloat).contiguous();
   tested.scores.assign(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.numel());
   return tested;

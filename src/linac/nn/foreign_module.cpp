@@ -92,7 +92,7 @@ void ForeignModule::find_outputs() {
     if (outputs[i].dim() < 1 || outputs[i].size(0) != kEvents || outputs[i].scalar_type() != at::kFloat)
       throw user_error(fmt::format("{}: output {} of forward() is not (events, ...) of floats", graph_.name, i));
     graph_.outputs.push_back(static_cast<int>(graph_.nodes.size()));
-    add_node(graph_, "ForeignOutput", outputs.size() == 1 ? "output" : fmt::format("output_{}", i), {node},
+    add_node(graph_, graph::kForeignOutput, outputs.size() == 1 ? "output" : fmt::format("output_{}", i), {node},
              graph::Shape(outputs[i].sizes().begin() + 1, outputs[i].sizes().end()));
   }
 }

@@ -58,10 +58,10 @@ class ForeignModule {
   virtual std::vector<at::Tensor> run(const Weights& weights, const std::vector<at::Tensor>& inputs,
                                       const RunOptions& options) const = 0;
 
-  /// Writes the model with these weights into the folder, if this kind has a file of its own; `notes` travel along.
-  /// Returns the file, which it replaces as a whole. Environment error if that fails.
+  /// Writes the model with these weights, if this kind has a file of its own; `notes` travel along. `path` without the
+  /// ending, which the kind knows. Returns the file, which it replaces as a whole. Environment error if that fails.
   virtual std::optional<std::filesystem::path> save(const graph::Parameters& parameters,
-                                                    const std::filesystem::path& folder,
+                                                    const std::filesystem::path& path,
                                                     const std::string& notes) const = 0;
 
  protected:

@@ -6,6 +6,7 @@
 #include <torch/script.h>
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 #include "linac/base/atomic_file.h"
@@ -47,6 +48,12 @@ std::vector<ForeignWeight> weights_of(const Module& module) {
     weights.push_back({parameter.name, parameter.value, parameter.value.requires_grad()});
   for (const auto& buffer : module.named_buffers()) weights.push_back({buffer.name, buffer.value, false});
   return weights;
+}
+
+// TorchScript's errors show the code first and the reason last.
+std::string last_line(std::string text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
 }
 
 constexpr const char* kNotes = "linac.json";
@@ -120,9 +127,10 @@ std::vector<at::Tensor> ScriptModule::call(const Weights& weights, const std::ve
   std::vector<at::Tensor> outputs;
   try {
     outputs = tensors_of(running.forward(arguments));
-  } catch (const c10::Error& error) {
-    throw user_error(
-        fmt::format("[torchscript] {}: forward() fails: {}", parts_->path, error.what_without_backtrace()));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw user_error(fmt::format("[torchscript] {}: forward() fails: {}", parts_->path, last_line(error.what())));
   }
   if (statistics == nullptr) return outputs;
   std::vector<at::Tensor> before, after;
@@ -150,7 +158,7 @@ std::string ScriptModule::notes_in(const std::filesystem::path& path) {
 }
 
 std::optional<std::filesystem::path> ScriptModule::save(const graph::Parameters& parameters,
-                                                        const std::filesystem::path& folder,
+                                                        const std::filesystem::path& path,
                                                         const std::string& notes) const {
   Module trained = parts_->module.deepcopy();
   for (const graph::Weight& weight : weight_list()) {
@@ -162,8 +170,9 @@ std::optional<std::filesystem::path> ScriptModule::save(const graph::Parameters&
   }
   std::ostringstream bytes;
   trained.save(bytes, {{kNotes, notes}});
-  write_file_atomically(folder / "model.pt", bytes.str());
-  return folder / "model.pt";
+  const std::filesystem::path file = path.string() + ".pt";
+  write_file_atomically(file, bytes.str());
+  return file;
 }
 
 }  // namespace linac::nn

@@ -21,8 +21,8 @@ class ScriptModule : public ForeignModule {
   Weights weights(const graph::Parameters& parameters, Gradients gradients) const override;
   std::vector<at::Tensor> run(const Weights& weights, const std::vector<at::Tensor>& inputs,
                               const RunOptions& options) const override;
-  /// As model.pt; the notes as an extra file, "linac.json".
-  std::optional<std::filesystem::path> save(const graph::Parameters& parameters, const std::filesystem::path& folder,
+  /// As PATH.pt; the notes as an extra file, "linac.json".
+  std::optional<std::filesystem::path> save(const graph::Parameters& parameters, const std::filesystem::path& path,
                                             const std::string& notes) const override;
   /// What save() took along in this file; empty if there is nothing. User error as the constructor's.
   static std::string notes_in(const std::filesystem::path& path);

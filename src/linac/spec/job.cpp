@@ -93,6 +93,8 @@ void validate_fit(const Job& job, const std::string& where) {
        fmt::format("model.kind = {} runs on train.device = cpu", job.model.kind));
   need(!job.train.optimizer.restore || job.model.kind == "keras", where,
        "train.optimizer.restore is for model.kind = keras, whose file may hold an optimizer");
+  need(job.model.generator.empty() && job.model.discriminator.empty(), where,
+       fmt::format("model.generator and model.discriminator are for model.kind = 3dgan, not for {}", job.model.kind));
   need(job.model.options.empty() || job.model.kind == "custom", where,
        fmt::format("model.options are for model.kind = custom, not for {}", job.model.kind));
   if (job.model.kind == "inclusive_classifier") {
@@ -105,6 +107,10 @@ void validate_fit(const Job& job, const std::string& where) {
 }
 
 void validate_gan(const Job& job, const std::string& where) {
+  const bool own = job.model.generator.empty();
+  need(own == job.model.discriminator.empty(), where,
+       fmt::format("model.{} is named without model.{}: give both networks, or none",
+                   own ? "discriminator" : "generator", own ? "generator" : "discriminator"));
   need(job.model.latent >= 3, where, "model.latent must be at least 3 (energy, angle, noise)");
   need(job.model.power > 0 && job.model.power <= 1, where, "model.power must be in (0, 1]");
   need(job.data.scale > 0, where, "data.scale must be positive");

@@ -14,6 +14,7 @@ namespace linac::spec {
 struct Model {
   std::string kind = "3dgan";
   std::string file;
+  std::string generator, discriminator;
   std::map<std::string, std::string> options;
   std::string variant = "gru";
   int64_t particles = 801;
@@ -27,6 +28,8 @@ struct Model {
       "or "
       "custom: your own C++ in a shared object (docs/custom-models.md)");
     v("file", file, "keras, torchscript, custom: the file of the model; the training starts from its weights");
+    v("generator", generator, "3dgan: a network of your own instead, Keras or TorchScript (docs/training.md)");
+    v("discriminator", discriminator, "3dgan: and its opponent; both or none");
     v("options", options, "custom: what its class asks for, e.g. {width: 64}");
     v("variant", variant, "inclusive_classifier: gru, lstm, hlf, particles or transformer");
     v("particles", particles, "inclusive_classifier: longest list of particles, shorter ones are padded");

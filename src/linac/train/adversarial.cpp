@@ -7,6 +7,7 @@
 #include "linac/plot/losses.h"
 #include "linac/plot/projections.h"
 #include "linac/train/books.h"
+#include "linac/train/gan_architecture.h"
 #include "linac/train/input.h"
 #include "linac/train/model_file.h"
 #include "linac/train/monitor.h"
@@ -64,14 +65,14 @@ plot::ShowerMaps maps(const physics::Projections& mean) {
 
 AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock)
     : job_(job),
-      model_(job.model.latent, job.model.power, numerics_of(job)),
+      model_(architecture_of(job), numerics_of(job)),
       train_(open_dataset(job, job.data.train)),
       test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
       clock_(clock),
       update_(job, group, concurrency, clock) {
   for (const Monitor& monitor : monitors(job)) need_known_figure(monitor.name);
-  need_model_shape(job, *train_);
-  if (test_) need_model_shape(job, *test_);
+  need_model_shape(model_.architecture().image(), *train_);
+  if (test_) need_model_shape(model_.architecture().image(), *test_);
 }
 
 std::vector<const graph::Graph*> AdversarialLoop::graphs() const {
@@ -83,6 +84,8 @@ std::string AdversarialLoop::explain() const {
 }
 
 std::string AdversarialLoop::cost() const {
+  const auto& architecture = model_.architecture();
+  if (architecture.foreign_generator || architecture.foreign_discriminator) return "not known: foreign code";
   const auto cost = models::threedgan::step_cost(model_);
   return fmt::format("{:.1f} GFLOP a shower ({:.1f} without folding the up-sampling)", cost.folded_gflop, cost.gflop);
 }
@@ -213,7 +216,7 @@ std::vector<DrawnPicture> AdversarialLoop::draw(const TrainState& state, const R
 }
 
 std::vector<std::string> AdversarialLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
-  export_generator(job_, state.networks[kGenerator].parameters, folder.models() / "generator.keras");
+  save_generator(job_, model_.architecture(), state.networks[kGenerator].parameters, folder.models());
   std::vector<std::string> lines;
   if (test_ && !state.history.empty()) {
     lines.push_back(fmt::format("pictures     {}",

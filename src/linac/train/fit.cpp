@@ -124,6 +124,7 @@ std::string FitLoop::explain() const {
 }
 
 std::string FitLoop::cost() const {
+  if (foreign_) return "not known: foreign code";
   // A backward pass costs its forward pass twice.
   return fmt::format("{:.4g} GFLOP an event, padding counted", 3 * graph::forward_flop(model_.graph()) / 1e9);
 }

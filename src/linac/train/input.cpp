@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "linac/base/error.h"
-#include "linac/models/threedgan/networks.h"
 #include "linac/train/loop.h"
 
 namespace linac::train {
@@ -49,13 +48,13 @@ models::Numerics numerics_of(const spec::Job& job) {
   return models::numerics_of(job.train.kernels, job.train.precision, job.train.device);
 }
 
-void need_model_shape(const spec::Job& job, const data::Dataset& dataset) {
-  using models::threedgan::kCellsX, models::threedgan::kCellsY, models::threedgan::kCellsZ;
-  const data::EventShape wanted{kCellsX, kCellsY, kCellsZ};
+void need_model_shape(const graph::Shape& image, const data::Dataset& dataset) {
+  const data::EventShape wanted{image.at(0), image.at(1), image.at(2)};
   if (dataset.shape() == wanted) return;
-  throw user_error(fmt::format(
-      "[data] {}: images have {} cells and model.kind {} makes {}; choose other data or another model",
-      dataset.files().front().url, data::to_string(dataset.shape()), job.model.kind, data::to_string(wanted)));
+  throw user_error(
+      fmt::format("[data] {}: images have {} cells and the generator makes {}; choose other data or "
+                  "another model",
+                  dataset.files().front().url, data::to_string(dataset.shape()), data::to_string(wanted)));
 }
 
 }  // namespace linac::train

@@ -5,6 +5,7 @@
 
 #include "linac/data/batch_stream.h"
 #include "linac/data/dataset.h"
+#include "linac/graph/graph.h"
 #include "linac/models/numerics.h"
 #include "linac/spec/job.h"
 #include "linac/train/state.h"
@@ -22,8 +23,8 @@ data::Position stream_position(const TrainState& state);
 /// The job's train.kernels, train.precision and train.device.
 models::Numerics numerics_of(const spec::Job& job);
 
-/// User error if the images are not of the model's size.
-void need_model_shape(const spec::Job& job, const data::Dataset& dataset);
+/// User error if the images are not of the generator's size (x, y, z, 1).
+void need_model_shape(const graph::Shape& image, const data::Dataset& dataset);
 
 data::Preprocessing preprocessing(const spec::Job& job);
 

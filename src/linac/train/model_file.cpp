@@ -7,9 +7,9 @@
 #include "linac/data/showers.h"
 #include "linac/graph/keras_archive.h"
 #include "linac/graph/prune.h"
-#include "linac/models/threedgan/networks.h"
 #include "linac/onnx/write_onnx.h"
 #include "linac/train/checkpoint.h"
+#include "linac/train/gan_architecture.h"
 #include "linac/train/tensor_file.h"
 
 namespace linac::train {
@@ -17,11 +17,11 @@ namespace {
 
 namespace threedgan = models::threedgan;
 
-nlohmann::json extra(const spec::Job& job) {
+nlohmann::json extra(const spec::Job& job, const threedgan::Architecture& architecture) {
   return {{"job", spec::to_yaml(job)},
           {"power", job.model.power},
           {"scale", job.data.scale},
-          {"latent", job.model.latent},
+          {"latent", architecture.latent()},
           {"energy_unit_gev", data::Preprocessing{}.energy_unit_gev}};
 }
 
@@ -60,6 +60,12 @@ void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& 
   }
 }
 
+void need_graph(const std::optional<models::ForeignModel>& foreign, const std::string& file) {
+  if (!foreign) return;
+  throw user_error(fmt::format(
+      "[export] {} is TorchScript: a run leaves it as models/generator.pt; torch.onnx.export makes ONNX of it", file));
+}
+
 GeneratorModel from_keras(const std::filesystem::path& path) {
   graph::KerasModel keras = graph::read_keras(path);
   spec::Job job;
@@ -72,7 +78,7 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
     throw user_error(fmt::format("[model] {}: not a generator (one vector in, one image out)", path.string()));
   job.model.latent = keras.graph.nodes[static_cast<size_t>(keras.graph.inputs[0])].output[0];
   graph::Parameters parameters = graph::from_weight_values(keras.graph, keras.weights);
-  return {std::move(keras.graph), std::move(parameters), job, path.string()};
+  return {std::move(keras.graph), std::nullopt, std::move(parameters), job, path.string()};
 }
 
 }  // namespace
@@ -91,8 +97,15 @@ RunModel load_run(const std::filesystem::path& run_or_checkpoint) {
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[model] {}: does not name its job ({})", model.checkpoint.string(), error.what()));
   }
-  model.generator = graph::Parameters::of(threedgan::generator(model.job.model.latent));
-  model.discriminator = graph::Parameters::of(threedgan::discriminator(model.job.model.power));
+  if (model.job.model.kind != "3dgan") {
+    throw user_error(fmt::format(
+        "[model] {}: a run of model.kind = {}, not of a generator; its trained model is in its folder models: `linac "
+        "predict --model RUN`, `linac export --model RUN/models/model.keras`",
+        run_or_checkpoint.string(), model.job.model.kind));
+  }
+  model.architecture = architecture_of(model.job);
+  model.generator = graph::Parameters::of(model.architecture.generator);
+  model.discriminator = graph::Parameters::of(model.architecture.discriminator);
   fill(file, "generator", model.generator);
   fill(file, "discriminator", model.discriminator);
   return model;
@@ -101,7 +114,8 @@ RunModel load_run(const std::filesystem::path& run_or_checkpoint) {
 GeneratorModel load_generator(const std::filesystem::path& run_or_file) {
   if (run_or_file.extension() == ".keras") return from_keras(run_or_file);
   RunModel run = load_run(run_or_file);
-  return {threedgan::generator(run.job.model.latent), std::move(run.generator), run.job, run.checkpoint.string()};
+  return {run.architecture.generator, run.architecture.foreign_generator, std::move(run.generator), run.job,
+          run.checkpoint.string()};
 }
 
 FileFormat format_of(const std::filesystem::path& path) {
@@ -113,16 +127,29 @@ FileFormat format_of(const std::filesystem::path& path) {
 
 void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
                       FileFormat format) {
-  const graph::Graph graph = threedgan::generator(job.model.latent);
-  write_network(graph, graph::to_weight_values(graph, parameters), extra(job), path, format);
+  const auto architecture = architecture_of(job);
+  need_graph(architecture.foreign_generator, job.model.generator);
+  write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
+                extra(job, architecture), path, format);
+}
+
+void save_generator(const spec::Job& job, const threedgan::Architecture& architecture,
+                    const graph::Parameters& parameters, const std::filesystem::path& folder) {
+  if (architecture.foreign_generator)
+    architecture.foreign_generator->save(parameters, folder / "generator", extra(job, architecture).dump(2));
+  else
+    write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
+                  extra(job, architecture), folder / "generator.keras", FileFormat::kKeras);
 }
 
 void export_discriminator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
                           FileFormat format) {
-  const graph::Graph whole = threedgan::discriminator(job.model.power);
+  const auto architecture = architecture_of(job);
+  need_graph(architecture.foreign_discriminator, job.model.discriminator);
+  const graph::Graph& whole = architecture.discriminator;
   // The other two heads are formulas on the image; Keras and ONNX have no layer for them.
-  const graph::Graph learned = graph::prune(whole, {whole.find("generation"), whole.find("auxiliary")});
-  write_network(learned, graph::to_weight_values(learned, parameters), extra(job), path, format);
+  const graph::Graph learned = graph::prune(whole, {whole.outputs.at(0), whole.outputs.at(1)});
+  write_network(learned, graph::to_weight_values(learned, parameters), extra(job, architecture), path, format);
 }
 
 void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format) {

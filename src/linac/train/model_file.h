@@ -3,8 +3,10 @@
 // functions.
 
 #include <filesystem>
+#include <optional>
 
 #include "linac/graph/parameters.h"
+#include "linac/models/threedgan/networks.h"
 #include "linac/spec/job.h"
 
 namespace linac::train {
@@ -12,6 +14,7 @@ namespace linac::train {
 /// What `linac generate` needs: the network's weights and what undoes the preprocessing.
 struct GeneratorModel {
   graph::Graph graph;
+  std::optional<models::ForeignModel> foreign;  // in place of the graph
   graph::Parameters parameters;
   spec::Job job;  // of the run, as far as known: model.latent, model.power, data.scale
   std::string source;
@@ -31,6 +34,9 @@ FileFormat format_of(const std::filesystem::path& path);
 /// of an ONNX model ("power", "scale", "latent", "energy_unit_gev", "job").
 void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
                       FileFormat format = FileFormat::kKeras);
+/// What a run leaves in the folder of its models: generator.keras, or generator.pt of a TorchScript generator.
+void save_generator(const spec::Job& job, const models::threedgan::Architecture& architecture,
+                    const graph::Parameters& parameters, const std::filesystem::path& folder);
 /// The discriminator's learned heads, "generation" and "auxiliary".
 void export_discriminator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
                           FileFormat format = FileFormat::kKeras);
@@ -40,6 +46,7 @@ void export_keras_model(const std::filesystem::path& model, const std::filesyste
 /// Both networks and the job of a run's folder or a checkpoint file.
 struct RunModel {
   spec::Job job;
+  models::threedgan::Architecture architecture;
   graph::Parameters generator, discriminator;
   std::filesystem::path checkpoint;
 };

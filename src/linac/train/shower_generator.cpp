@@ -18,7 +18,9 @@ std::vector<float> to_gev(const spec::Job& job, std::span<const float> images) {
 }
 
 ShowerGenerator::ShowerGenerator(const std::filesystem::path& run_or_file)
-    : model_(load_generator(run_or_file)), generator_(model_.graph) {}
+    : model_(load_generator(run_or_file)),
+      generator_(model_.foreign ? models::threedgan::Generator(*model_.foreign)
+                                : models::threedgan::Generator(model_.graph)) {}
 
 EventShape ShowerGenerator::shape() const {
   const graph::Shape& image = model_.graph.nodes[static_cast<size_t>(model_.graph.outputs[0])].output;

@@ -69,7 +69,7 @@ TrainedModel load_trained(const std::filesystem::path& model) {
 
 std::filesystem::path save_trained(const models::ForeignModel& model, const Network& network,
                                    const nlohmann::json& notes, const std::filesystem::path& folder) {
-  const auto file = model.save(network.parameters, folder, notes.dump(2));
+  const auto file = model.save(network.parameters, folder / network.name, notes.dump(2));
   return file ? *file : save_weights(network, notes, folder);
 }
 

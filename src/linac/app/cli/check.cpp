@@ -50,9 +50,10 @@ void run_check(const CheckOptions& options) {
   const auto loop = train::make_loop(lone, *group, 1, clock);
   fmt::print("job    {} ({})\n\nmodel\n", job.name, options.job);
   for (const graph::Graph* graph : loop->graphs()) {
-    fmt::print("  {:<14} {:>9} parameters ({} trained), {:.4g} GFLOP forward for one of the {}\n", graph->name,
-               graph::count_weights(*graph, false), graph::count_weights(*graph, true),
-               graph::forward_flop(*graph) / 1e9, loop->unit());
+    const double flop = graph::forward_flop(*graph);
+    fmt::print("  {:<14} {:>9} parameters ({} trained){}\n", graph->name, graph::count_weights(*graph, false),
+               graph::count_weights(*graph, true),
+               flop > 0 ? fmt::format(", {:.4g} GFLOP forward for one of the {}", flop / 1e9, loop->unit()) : "");
   }
   fmt::print("  a training step: {}\n\n", loop->cost());
   if (options.explain) fmt::print("graphs, before and after the passes\n{}\n", loop->explain());

@@ -52,7 +52,7 @@ class Walk {
                             readers(graph_, static_cast<int>(taken_.back())) != 1)) {
       return false;
     }
-    if (!wanted(node) || shared_[next_] || node.mask >= 0) return false;
+    if (!wanted(node) || shared_[next_] || node.mask >= 0 || is_frozen(node)) return false;
     taken_.push_back(next_++);
     return true;
   }

@@ -4,20 +4,27 @@
 #include <ATen/core/grad_mode.h>
 
 #include "linac/graph/passes/fold_upsample.h"
-#include "linac/models/executable_of.h"
-#include "linac/nn/executable.h"
+#include "linac/models/runnable.h"
 #include "linac/nn/tensor_view.h"
 
 namespace linac::models::threedgan {
 
+namespace {
+
+int64_t latent_of(const graph::Graph& graph) {
+  return graph.nodes[static_cast<size_t>(graph.inputs.at(0))].output.at(0);
+}
+
+}  // namespace
+
 struct Generator::Network {
-  nn::Executable executable;
+  Runnable runnable;
   int64_t latent;
 };
 
 Generator::Generator(const graph::Graph& graph, const Numerics& numerics)
-    : network_(new Network{executable_of(graph::fold_upsample(graph), numerics),
-                           graph.nodes[static_cast<size_t>(graph.inputs.at(0))].output.at(0)}) {}
+    : network_(new Network{Runnable(graph::fold_upsample(graph), numerics), latent_of(graph)}) {}
+Generator::Generator(const ForeignModel& model) : network_(new Network{Runnable(model), latent_of(model.graph())}) {}
 
 Generator::Generator(Generator&&) noexcept = default;
 Generator::~Generator() = default;
@@ -40,11 +47,10 @@ std::vector<float> Generator::latents(std::span<const float> energy, std::span<c
 
 std::vector<float> Generator::run(const graph::Parameters& parameters, std::span<const float> latents) const {
   const at::NoGradGuard no_gradient;
-  const nn::Weights weights =
-      nn::make_weights(network_->executable.graph(), parameters, nn::Gradients::kNone, network_->executable.device());
+  const nn::Weights weights = network_->runnable.weights(parameters, nn::Gradients::kNone);
   const at::Tensor input =
       nn::tensor_view(latents, {static_cast<int64_t>(latents.size()) / network_->latent, network_->latent});
-  const at::Tensor image = network_->executable.run(weights, {input}, {})[0].to(at::kCPU).contiguous();
+  const at::Tensor image = network_->runnable.run(weights, {input}, {})[0].to(at::kCPU).contiguous();
   return {image.const_data_ptr<float>(), image.const_data_ptr<float>() + image.numel()};
 }
 

@@ -8,6 +8,7 @@
 #include "linac/base/rng.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
+#include "linac/models/foreign_model.h"
 #include "linac/models/numerics.h"
 
 namespace linac::models::threedgan {
@@ -16,6 +17,7 @@ class Generator {
  public:
   /// One input vector (energy / 100 GeV, angle in rad, normal numbers), one output image (x, y, z, 1).
   explicit Generator(const graph::Graph& graph, const Numerics& numerics = {});
+  explicit Generator(const ForeignModel& model);
   Generator(Generator&&) noexcept;
   ~Generator();
 

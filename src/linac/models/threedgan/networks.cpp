@@ -21,6 +21,8 @@ json batch_norm() {
   return {{"epsilon", 1e-6}, {"momentum", 0.99}};
 }
 
+constexpr size_t kNodesMax = 256;  // each has random numbers of its own in each phase of a step
+
 }  // namespace
 
 graph::Graph generator(int64_t latent) {
@@ -78,9 +80,46 @@ graph::Graph discriminator(double power) {
   x = b.add("Flatten", "flatten", {x});
   const int generation = b.add("Dense", "generation", {x}, {{"units", 1}, {"activation", "sigmoid"}});
   const int auxiliary = b.add("Dense", "auxiliary", {x}, {{"units", 1}, {"activation", "linear"}});
-  const int angle = b.add("ShowerAngle", "angle", {image}, {{"power", power}});
-  const int ecal = b.add("ShowerSum", "ecal", {image}, {{"power", power}});
-  return b.finish({generation, auxiliary, angle, ecal});
+  return with_analytic_heads(b.finish({generation, auxiliary}), power);
+}
+
+graph::Graph with_analytic_heads(graph::Graph discriminator, double power) {
+  const int image = discriminator.inputs.at(0);
+  for (const auto& [op, name] : {std::pair("ShowerAngle", "angle"), std::pair("ShowerSum", "ecal")}) {
+    discriminator.outputs.push_back(static_cast<int>(discriminator.nodes.size()));
+    discriminator.nodes.push_back(
+        {.name = name, .op = op, .attributes = {{"power", power}}, .inputs = {image}, .output = {}, .weights = {}});
+  }
+  graph::infer_shapes(discriminator);
+  return discriminator;
+}
+
+Architecture own_architecture(int64_t latent, double power) {
+  Architecture own;
+  own.generator = generator(latent);
+  own.discriminator = discriminator(power);
+  own.power = power;
+  return own;
+}
+
+void need_architecture(const Architecture& architecture) {
+  const graph::Graph &g = architecture.generator, &d = architecture.discriminator;
+  const auto shape = [](const graph::Graph& graph, int node) { return graph.nodes[static_cast<size_t>(node)].output; };
+  const auto refuse = [](const graph::Graph& graph, const std::string& wanted) {
+    throw user_error(fmt::format("[3dgan] the network '{}' does not fit: {}", graph.name, wanted));
+  };
+  if (g.inputs.size() != 1 || shape(g, g.inputs[0]).size() != 1 || shape(g, g.inputs[0])[0] < 3)
+    refuse(g, "a generator takes one vector: energy / 100 GeV, angle, and at least one random number");
+  const graph::Shape image = g.outputs.size() == 1 ? shape(g, g.outputs[0]) : graph::Shape{};
+  if (image.size() != 4 || image[3] != 1) refuse(g, "a generator makes one image (x, y, z, 1)");
+  if (d.inputs.size() != 1 || shape(d, d.inputs[0]) != image)
+    refuse(d, fmt::format("a discriminator takes the generator's image {}", graph::to_string(image)));
+  const bool heads =
+      d.outputs.size() >= 2 && shape(d, d.outputs[0]) == graph::Shape{1} && shape(d, d.outputs[1]) == graph::Shape{1};
+  if (!heads || (d.outputs.size() > 2 && architecture.foreign_discriminator))
+    refuse(d, "a discriminator says two numbers: the probability that the image is real, and the energy / 100 GeV");
+  for (const graph::Graph* graph : {&g, &d})
+    if (graph->nodes.size() > kNodesMax) refuse(*graph, fmt::format("more than {} layers", kNodesMax));
 }
 
 }  // namespace linac::models::threedgan

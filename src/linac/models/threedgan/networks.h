@@ -2,7 +2,11 @@
 // The two networks of the 3DGAN as graphs (openlab: "Accelerating GAN training using highly parallel hardware on public
 // cloud", EPJ Web Conf. 251 (2021) 02073). Pure functions.
 
+#include <optional>
+
 #include "linac/graph/graph.h"
+#include "linac/graph/parameters.h"
+#include "linac/models/foreign_model.h"
 
 namespace linac::models::threedgan {
 
@@ -17,5 +21,27 @@ graph::Graph generator(int64_t latent);
 /// shower), "auxiliary" (energy / 100 GeV), "angle" (rad, analytic), "ecal" (sum of the cells, analytic, with the power
 /// undone).
 graph::Graph discriminator(double power);
+
+/// A discriminator with the two analytic outputs behind its own first two, of the same image.
+graph::Graph with_analytic_heads(graph::Graph discriminator, double power);
+
+/// What an adversarial training is about: networks like the two above, for images of any size, as graphs or as somebody
+/// else's code.
+struct Architecture {
+  graph::Graph generator;      // of foreign code: what describes it (ForeignModel::graph)
+  graph::Graph discriminator;  // with the analytic heads, but for foreign code
+  double power = 1;
+  std::optional<ForeignModel> foreign_generator, foreign_discriminator;
+  /// Before the first step; drawn from the seed where there are none.
+  std::optional<graph::Parameters> generator_weights, discriminator_weights;
+
+  const graph::Shape& image() const { return generator.nodes[static_cast<size_t>(generator.outputs[0])].output; }
+  int64_t latent() const { return generator.nodes[static_cast<size_t>(generator.inputs[0])].output[0]; }
+};
+Architecture own_architecture(int64_t latent, double power);
+
+/// User error, naming the network, if they do not go together: one vector of at least 3 numbers in and one image (x, y,
+/// z, 1) out; that image in, and a probability and an energy out.
+void need_architecture(const Architecture& architecture);
 
 }  // namespace linac::models::threedgan

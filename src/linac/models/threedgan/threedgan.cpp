@@ -8,22 +8,44 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/passes/fold_upsample.h"
-#include "linac/models/executable_of.h"
+#include "linac/models/runnable.h"
 #include "linac/models/threedgan/losses.h"
 #include "linac/models/threedgan/networks.h"
-#include "linac/nn/executable.h"
-#include "linac/nn/explain.h"
 #include "linac/nn/gradient.h"
+#include "linac/nn/shower_heads.h"
 #include "linac/nn/tensor_view.h"
 
 namespace linac::models::threedgan {
 
-// `*_graph` is the model as Keras knows it; the executables hold what the passes made of it (same weights in the same
+// The architecture is the model as Keras knows it; what runs is what the passes made of it (same weights in the same
 // order).
 struct ThreeDGan::Networks {
-  graph::Graph generator_graph, discriminator_graph;
-  nn::Executable generator, discriminator;
+  Architecture architecture;
+  Runnable generator, discriminator;
   Generator sampler;
+
+  at::Tensor images(std::span<const float> values) const {
+    const graph::Shape& image = architecture.image();
+    return nn::tensor_view(
+        values, {static_cast<int64_t>(values.size()) / graph::elements(image), image[0], image[1], image[2], image[3]});
+  }
+
+  /// The discriminator's four outputs; what foreign code does not say itself is measured in the image.
+  std::vector<at::Tensor> judge(const nn::Weights& weights, const at::Tensor& images,
+                                const nn::RunOptions& options) const {
+    auto outputs = discriminator.run(weights, {images}, options);
+    if (!architecture.foreign_discriminator) return outputs;
+    const at::Tensor cells = at::pow(images.squeeze(-1), 1 / architecture.power);
+    outputs.push_back(nn::shower_angle(cells));
+    outputs.push_back(nn::shower_sum(cells));
+    return outputs;
+  }
+
+  // Outputs in inference mode, without autograd.
+  std::vector<at::Tensor> judged(const graph::Parameters& parameters, std::span<const float> values) const {
+    const at::NoGradGuard no_gradient;
+    return judge(discriminator.weights(parameters, nn::Gradients::kNone), images(values), {});
+  }
 };
 
 namespace {
@@ -33,9 +55,12 @@ thread_local ThreeDGan::Trace* current_trace = nullptr;
 // Lanes of a stream: each phase has room for the nodes of a network (nn adds the node's index).
 constexpr uint32_t kLanesPerPhase = 256;
 
-RngKey keyed(RngKey key, Stream stream, Phase phase) {
+// Behind the lanes of all phases: for generators that draw numbers of their own (dropout), which linac's does not.
+constexpr uint32_t kGeneratorLane = 1U << 20;
+
+RngKey keyed(RngKey key, Stream stream, Phase phase, uint32_t first_lane = 0) {
   key.stream = stream;
-  key.lane = static_cast<uint32_t>(phase) * kLanesPerPhase;
+  key.lane = first_lane + static_cast<uint32_t>(phase) * kLanesPerPhase;
   return key;
 }
 
@@ -43,22 +68,15 @@ at::Tensor column(std::span<const float> values) {
   return nn::tensor_view(values, {static_cast<int64_t>(values.size()), 1});
 }
 
-at::Tensor images_tensor(std::span<const float> images) {
-  return nn::tensor_view(
-      images, {static_cast<int64_t>(images.size()) / (kCellsX * kCellsY * kCellsZ), kCellsX, kCellsY, kCellsZ, 1});
-}
-
 std::vector<float> copied(const at::Tensor& tensor) {
   const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
   return {plain.const_data_ptr<float>(), plain.const_data_ptr<float>() + plain.numel()};
 }
 
-// Outputs in inference mode, without autograd.
-std::vector<at::Tensor> infer(const nn::Executable& network, const graph::Parameters& parameters,
-                              const at::Tensor& input) {
-  const at::NoGradGuard no_gradient;
-  return network.run(nn::make_weights(network.graph(), parameters, nn::Gradients::kNone, network.device()), {input},
-                     {});
+graph::Parameters drawn(const graph::Graph& graph, uint64_t seed, uint32_t lane) {
+  graph::Parameters parameters = graph::Parameters::of(graph);
+  graph::initialize(graph, seed, lane, parameters);
+  return parameters;
 }
 
 bool every_image_empty(const at::Tensor& images) {
@@ -83,39 +101,45 @@ void record_step(const std::vector<float>& label, std::span<const float> latents
 
 }  // namespace
 
-ThreeDGan::ThreeDGan(int64_t latent, double power, const Numerics& numerics) {
-  graph::Graph made_generator = threedgan::generator(latent), made_discriminator = threedgan::discriminator(power);
-  nn::Executable generator = executable_of(graph::fold_upsample(made_generator), numerics),
-                 discriminator = executable_of(made_discriminator, numerics);
-  Generator sampler(made_generator, numerics);
-  networks_.reset(new Networks{std::move(made_generator), std::move(made_discriminator), std::move(generator),
-                               std::move(discriminator), std::move(sampler)});
+ThreeDGan::ThreeDGan(int64_t latent, double power, const Numerics& numerics)
+    : ThreeDGan(own_architecture(latent, power), numerics) {}
+
+ThreeDGan::ThreeDGan(Architecture architecture, const Numerics& numerics) {
+  need_architecture(architecture);
+  const auto &g = architecture.foreign_generator, &d = architecture.foreign_discriminator;
+  Runnable generator = g ? Runnable(*g) : Runnable(graph::fold_upsample(architecture.generator), numerics);
+  Runnable discriminator = d ? Runnable(*d) : Runnable(architecture.discriminator, numerics);
+  Generator sampler = g ? Generator(*g) : Generator(architecture.generator, numerics);
+  networks_.reset(
+      new Networks{std::move(architecture), std::move(generator), std::move(discriminator), std::move(sampler)});
 }
 
 ThreeDGan::~ThreeDGan() = default;
 
 const graph::Graph& ThreeDGan::generator() const {
-  return networks_->generator_graph;
+  return networks_->architecture.generator;
 }
 const graph::Graph& ThreeDGan::discriminator() const {
-  return networks_->discriminator_graph;
+  return networks_->architecture.discriminator;
 }
 
 std::string ThreeDGan::explain() const {
-  return fmt::format("{}\n{}", nn::explain(generator(), networks_->generator),
-                     nn::explain(discriminator(), networks_->discriminator));
+  return fmt::format("{}\n{}", networks_->generator.explain(generator()),
+                     networks_->discriminator.explain(discriminator()));
+}
+
+const Architecture& ThreeDGan::architecture() const {
+  return networks_->architecture;
 }
 
 graph::Parameters ThreeDGan::initial_generator(uint64_t seed) const {
-  graph::Parameters parameters = graph::Parameters::of(generator());
-  graph::initialize(generator(), seed, 0, parameters);
-  return parameters;
+  const auto& given = networks_->architecture.generator_weights;
+  return given ? *given : drawn(generator(), seed, 0);
 }
 
 graph::Parameters ThreeDGan::initial_discriminator(uint64_t seed) const {
-  graph::Parameters parameters = graph::Parameters::of(discriminator());
-  graph::initialize(discriminator(), seed, 1, parameters);
-  return parameters;
+  const auto& given = networks_->architecture.discriminator_weights;
+  return given ? *given : drawn(discriminator(), seed, 1);
 }
 
 const Generator& ThreeDGan::sampler() const {
@@ -143,18 +167,16 @@ Contribution ThreeDGan::discriminator_step(const graph::Parameters& discriminato
   const float truth = phase == Phase::kRealDiscriminator ? 1.0F : 0.0F;
   const std::vector<float> label =
       labels(batch.size(), truth, options.flip, keyed(options.key, Stream::kLabelFlip, phase));
-  const nn::Executable& network = networks_->discriminator;
-  const nn::Weights weights =
-      nn::make_weights(network.graph(), discriminator, nn::Gradients::kWanted, network.device());
-  const at::Tensor image = images_tensor(images);
+  const nn::Weights weights = networks_->discriminator.weights(discriminator, nn::Gradients::kWanted);
+  const at::Tensor image = networks_->images(images);
 
   Contribution contribution;
   std::vector<at::Tensor> masks;
-  const auto outputs = network.run(weights, {image},
-                                   {.mode = nn::Mode::kTraining,
-                                    .dropout_key = keyed(options.key, Stream::kDropout, phase),
-                                    .batch_statistics = &contribution.statistics,
-                                    .dropout_masks = current_trace != nullptr ? &masks : nullptr});
+  const auto outputs = networks_->judge(weights, image,
+                                        {.mode = nn::Mode::kTraining,
+                                         .dropout_key = keyed(options.key, Stream::kDropout, phase),
+                                         .batch_statistics = &contribution.statistics,
+                                         .dropout_masks = current_trace != nullptr ? &masks : nullptr});
   const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
                             options.event_weight);
   contribution.losses = values_of(parts);
@@ -170,23 +192,23 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
   const std::vector<float> label(batch.size(), 1.0F);
   const std::vector<float> latent =
       sampler().latents(batch.energy, batch.angle, keyed(options.key, Stream::kNoise, phase));
-  const nn::Weights generator_weights =
-      nn::make_weights(networks_->generator.graph(), generator, nn::Gradients::kWanted, networks_->generator.device());
+  const nn::Weights generator_weights = networks_->generator.weights(generator, nn::Gradients::kWanted);
   // The discriminator's weights want no gradient here: autograd then leaves that work out.
-  const nn::Weights discriminator_weights = nn::make_weights(networks_->discriminator.graph(), discriminator,
-                                                             nn::Gradients::kNone, networks_->discriminator.device());
+  const nn::Weights discriminator_weights = networks_->discriminator.weights(discriminator, nn::Gradients::kNone);
 
   Contribution contribution;
   const at::Tensor input =
       nn::tensor_view(latent, {static_cast<int64_t>(batch.size()), static_cast<int64_t>(latent.size() / batch.size())});
-  const at::Tensor image = networks_->generator.run(
-      generator_weights, {input},
-      {.mode = nn::Mode::kTraining, .dropout_key = {}, .batch_statistics = &contribution.statistics})[0];
+  const at::Tensor image =
+      networks_->generator.run(generator_weights, {input},
+                               {.mode = nn::Mode::kTraining,
+                                .dropout_key = keyed(options.key, Stream::kDropout, phase, kGeneratorLane),
+                                .batch_statistics = &contribution.statistics})[0];
   std::vector<at::Tensor> masks;
-  const auto outputs = networks_->discriminator.run(discriminator_weights, {image},
-                                                    {.mode = nn::Mode::kTraining,
-                                                     .dropout_key = keyed(options.key, Stream::kDropout, phase),
-                                                     .dropout_masks = current_trace != nullptr ? &masks : nullptr});
+  const auto outputs = networks_->judge(discriminator_weights, image,
+                                        {.mode = nn::Mode::kTraining,
+                                         .dropout_key = keyed(options.key, Stream::kDropout, phase),
+                                         .dropout_masks = current_trace != nullptr ? &masks : nullptr});
   const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
                             options.event_weight);
   contribution.losses = values_of(parts);
@@ -199,7 +221,7 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
 
 std::vector<float> ThreeDGan::test_losses(const graph::Parameters& discriminator, const Batch& batch,
                                           std::span<const float> images, float label, double event_weight) const {
-  const auto outputs = infer(networks_->discriminator, discriminator, images_tensor(images));
+  const auto outputs = networks_->judged(discriminator, images);
   const at::Tensor labels = at::full({static_cast<int64_t>(batch.size()), 1}, label);
   return values_of(
       losses(outputs, {labels, column(batch.energy), column(batch.angle), column(batch.ecal)}, event_weight));
@@ -208,8 +230,7 @@ std::vector<float> ThreeDGan::test_losses(const graph::Parameters& discriminator
 std::vector<std::vector<float>> ThreeDGan::heads(const graph::Parameters& discriminator,
                                                  std::span<const float> images) const {
   std::vector<std::vector<float>> values;
-  for (const at::Tensor& output : infer(networks_->discriminator, discriminator, images_tensor(images)))
-    values.push_back(copied(output));
+  for (const at::Tensor& output : networks_->judged(discriminator, images)) values.push_back(copied(output));
   return values;
 }
 

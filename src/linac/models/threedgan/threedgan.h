@@ -16,6 +16,7 @@
 #include "linac/models/numerics.h"
 #include "linac/models/threedgan/generator.h"
 #include "linac/models/threedgan/loss_parts.h"
+#include "linac/models/threedgan/networks.h"
 
 namespace linac::models::threedgan {
 
@@ -37,10 +38,13 @@ enum class Phase : uint32_t {
 class ThreeDGan {
  public:
   ThreeDGan(int64_t latent, double power, const Numerics& numerics = {});
+  /// Errors as need_architecture().
+  explicit ThreeDGan(Architecture architecture, const Numerics& numerics = {});
   ~ThreeDGan();
 
   const graph::Graph& generator() const;
   const graph::Graph& discriminator() const;
+  const Architecture& architecture() const;
   graph::Parameters initial_generator(uint64_t seed) const;
   graph::Parameters initial_discriminator(uint64_t seed) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "linac/base/error.h"
+#include "linac/graph/layers.h"
 #include "linac/graph/layers/attributes.h"
 #include "linac/nn/batch_norm.h"
 #include "linac/nn/layers/families.h"
@@ -36,7 +37,7 @@ at::Tensor batch_normalization(const LayerCall& call) {
   const auto dim = static_cast<int64_t>(axis) + 1;
   const at::Tensor x = call.x().movedim(dim, 1);
   const at::Tensor &mean = call.weights[weights.weights], &variance = call.weights[weights.weights + 1];
-  if (!call.training()) {
+  if (!call.training() || graph::is_frozen(call.node)) {
     return at::batch_norm(x, weights.gamma, weights.beta, mean, variance, false, 0, epsilon_of(call), false)
         .movedim(1, dim);
   }

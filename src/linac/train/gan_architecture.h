@@ -1,0 +1,13 @@
+#pragma once
+// The networks of a job's 3dgan: linac's own, or those of its files. Thread-safe.
+
+#include "linac/models/threedgan/networks.h"
+#include "linac/spec/job.h"
+
+namespace linac::train {
+
+/// linac's own; or what model.generator and model.discriminator hold, with their weights: Keras files (.keras, .h5) or
+/// TorchScript (.pt). User error naming the file if it is none, or if the two do not go together.
+models::threedgan::Architecture architecture_of(const spec::Job& job);
+
+}  // namespace linac::train
