@@ -119,9 +119,11 @@ def main() -> None:
     check("models/generator.pt" in linac("export", run, "--out", folder / "no.keras", status=2), "torchscript: export says where it is")
 
     job = folder / "keras.json"
+    keras.Model(discriminator.inputs, discriminator.outputs[0]).save(folder / "one-output.keras")
     for what, words, changes in (
         ("one network", "give both networks, or none", settings(model__discriminator='""')),
         ("exchanged networks", "a generator takes one vector", settings(model__generator=files["discriminator"], model__discriminator=files["generator"])),
+        ("one output", "a discriminator says two numbers", settings(model__discriminator=folder / "one-output.keras")),
         ("other images", "the generator makes 24x24x24", settings(data__train="[data/showers-train.h5]")),
         ("another latent vector", "forward() fails", settings(model__generator=scripts["generator"], model__latent=9)),
     ):

@@ -5,6 +5,7 @@
 #include "linac/base/error.h"
 #include "linac/graph/passes/chain_convolutions.h"
 #include "linac/graph/passes/fuse_activations.h"
+#include "linac/graph/passes/join_masks.h"
 #include "linac/nn/conv_chain.h"
 #include "linac/nn/layers.h"
 
@@ -43,6 +44,7 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
 Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision, Device device)
     : graph_(std::move(graph)), kernels_(kernels), device_(device) {
   if (kernels == Kernels::kLinac) {
+    graph_ = graph::join_masks(graph_);
     graph_ = device == Device::kCpu ? graph::chain_convolutions(graph_) : graph::fuse_activations(graph_);
   }
   statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;

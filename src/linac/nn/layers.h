@@ -44,4 +44,7 @@ LayerFunction layer_function(const std::string& op);
 /// The mask of a node's output, as Keras hands it on (compute_mask of each class); undefined for none.
 at::Tensor output_mask(const LayerCall& call);
 
+/// Whether any feature of a step differs from `value`: bool, without the last axis of x.
+at::Tensor steps_unlike(const at::Tensor& x, float value);
+
 }  // namespace linac::nn

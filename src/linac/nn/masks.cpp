@@ -30,7 +30,9 @@ at::Tensor mask_of_concatenation(const LayerCall& call) {
   return at::any(at::cat(masks, joined_axis(call)), -1);
 }
 
-/// Whether any feature of a step differs from `value`; one pass over the memory where LibTorch takes several.
+}  // namespace
+
+// One pass over the memory where LibTorch takes several.
 at::Tensor steps_unlike(const at::Tensor& x, float value) {
   if (!x.device().is_cpu() || x.scalar_type() != at::kFloat) return at::any(x != value, -1);
   const at::Tensor dense = x.detach().contiguous();
@@ -46,8 +48,6 @@ at::Tensor steps_unlike(const at::Tensor& x, float value) {
   }
   return mask;
 }
-
-}  // namespace
 
 at::Tensor output_mask(const LayerCall& call) {
   switch (graph::mask_rule(call.node)) {

@@ -1,6 +1,8 @@
 #include "linac/train/gan_architecture.h"
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "linac/graph/keras_archive.h"
 
@@ -10,35 +12,22 @@ namespace {
 using models::ForeignModel;
 using models::threedgan::Architecture;
 
-bool is_torchscript(const std::string& file) {
-  return std::filesystem::path(file).extension() == ".pt";
-}
+// A network of a file, Keras or TorchScript.
+struct Part {
+  graph::Graph graph;
+  graph::Parameters weights;
+  std::optional<ForeignModel> foreign;
+};
 
-// What the discriminator of a file says of an image; linac measures the rest.
-void read_discriminator(const std::string& file, double power, Architecture& architecture) {
-  if (is_torchscript(file)) {
-    architecture.foreign_discriminator = ForeignModel::torchscript(file, {{"image", architecture.image()}});
-    architecture.discriminator = architecture.foreign_discriminator->graph();
-    architecture.discriminator_weights = architecture.foreign_discriminator->parameters();
-    return;
+// `argument`: what forward() of TorchScript takes; a Keras file says itself.
+Part read_part(const std::string& file, const std::string& argument, const graph::Shape& shape) {
+  if (std::filesystem::path(file).extension() == ".pt") {
+    const auto script = ForeignModel::torchscript(file, {{argument, shape}});
+    return {script.graph(), script.parameters(), script};
   }
   graph::KerasModel keras = graph::read_keras(file);
-  architecture.discriminator_weights = graph::from_weight_values(keras.graph, keras.weights);
-  architecture.discriminator = std::move(keras.graph);
-  need_architecture(architecture);
-  architecture.discriminator = models::threedgan::with_analytic_heads(std::move(architecture.discriminator), power);
-}
-
-void read_generator(const std::string& file, int64_t latent, Architecture& architecture) {
-  if (is_torchscript(file)) {
-    architecture.foreign_generator = ForeignModel::torchscript(file, {{"latent", {latent}}});
-    architecture.generator = architecture.foreign_generator->graph();
-    architecture.generator_weights = architecture.foreign_generator->parameters();
-    return;
-  }
-  graph::KerasModel keras = graph::read_keras(file);
-  architecture.generator_weights = graph::from_weight_values(keras.graph, keras.weights);
-  architecture.generator = std::move(keras.graph);
+  graph::Parameters weights = graph::from_weight_values(keras.graph, keras.weights);
+  return {std::move(keras.graph), std::move(weights), std::nullopt};
 }
 
 }  // namespace
@@ -46,11 +35,22 @@ void read_generator(const std::string& file, int64_t latent, Architecture& archi
 Architecture architecture_of(const spec::Job& job) {
   const spec::Model& model = job.model;
   if (model.generator.empty()) return models::threedgan::own_architecture(model.latent, model.power);
+  Part generator = read_part(model.generator, "latent", {model.latent});
   Architecture architecture;
   architecture.power = model.power;
-  read_generator(model.generator, model.latent, architecture);
-  read_discriminator(model.discriminator, model.power, architecture);
+  architecture.generator = std::move(generator.graph);
+  architecture.generator_weights = std::move(generator.weights);
+  architecture.foreign_generator = std::move(generator.foreign);
+
+  Part discriminator = read_part(model.discriminator, "image", architecture.image());
+  architecture.discriminator = std::move(discriminator.graph);
+  architecture.discriminator_weights = std::move(discriminator.weights);
+  architecture.foreign_discriminator = std::move(discriminator.foreign);
   need_architecture(architecture);
+  if (!architecture.foreign_discriminator) {
+    architecture.discriminator =
+        models::threedgan::with_analytic_heads(std::move(architecture.discriminator), model.power);
+  }
   return architecture;
 }
 

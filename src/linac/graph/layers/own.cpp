@@ -58,12 +58,19 @@ void infer_scalar_of_image(Node& node, const std::vector<Shape>& inputs) {
   node.output = {1};
 }
 
+// Which steps count, made by passes/join_masks.
+void infer_step_mask(Node& node, const std::vector<Shape>& inputs) {
+  if (inputs[0].size() < 2) refuse(node, "needs steps of at least one feature");
+  node.output = {inputs[0].begin(), inputs[0].end() - 1};
+}
+
 }  // namespace
 
 std::vector<LayerKind> own_layers() {
   std::vector<LayerKind> kinds{
       {"UpsampleConv3D", 1, infer_upsample_conv3d, flop_upsample_conv3d},
       {"ConvolutionChain", 1, infer_chain, flop_chain},
+      {"StepMask", 1, infer_step_mask, flop_per_element},
       {"ShowerAngle", 1, infer_scalar_of_image, flop_per_element},
       {"ShowerSum", 1, infer_scalar_of_image, flop_per_element},
   };

@@ -114,9 +114,11 @@ void need_architecture(const Architecture& architecture) {
   if (image.size() != 4 || image[3] != 1) refuse(g, "a generator makes one image (x, y, z, 1)");
   if (d.inputs.size() != 1 || shape(d, d.inputs[0]) != image)
     refuse(d, fmt::format("a discriminator takes the generator's image {}", graph::to_string(image)));
-  const bool heads =
-      d.outputs.size() >= 2 && shape(d, d.outputs[0]) == graph::Shape{1} && shape(d, d.outputs[1]) == graph::Shape{1};
-  if (!heads || (d.outputs.size() > 2 && architecture.foreign_discriminator))
+  const auto op = [&](size_t output) { return d.nodes[static_cast<size_t>(d.outputs[output])].op; };
+  const bool has_analytic_heads = d.outputs.size() == 4 && op(2) == "ShowerAngle" && op(3) == "ShowerSum";
+  const bool says_two = (d.outputs.size() == 2 || has_analytic_heads) && shape(d, d.outputs[0]) == graph::Shape{1} &&
+                        shape(d, d.outputs[1]) == graph::Shape{1};
+  if (!says_two)
     refuse(d, "a discriminator says two numbers: the probability that the image is real, and the energy / 100 GeV");
   for (const graph::Graph* graph : {&g, &d})
     if (graph->nodes.size() > kNodesMax) refuse(*graph, fmt::format("more than {} layers", kNodesMax));

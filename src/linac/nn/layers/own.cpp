@@ -20,7 +20,10 @@ at::Tensor sum_head(const LayerCall& call) {
 }  // namespace
 
 std::vector<NamedLayer> own_layers() {
-  return {{"ShowerAngle", angle_head}, {"ShowerSum", sum_head}};
+  return {{"StepMask",
+           [](const LayerCall& call) { return steps_unlike(call.x(), call.node.attributes.at("value").get<float>()); }},
+          {"ShowerAngle", angle_head},
+          {"ShowerSum", sum_head}};
 }
 
 }  // namespace linac::nn
