@@ -133,10 +133,12 @@ void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, co
   const size_t cells = static_cast<size_t>(n * samples.shape.cells());
   linac::spec::Job job;
   job.data.train = {"data/showers-train.h5"};
-  linac::train::export_generator(job, generator, folder / "generator.keras");
-  linac::train::export_discriminator(job, discriminator, folder / "discriminator.keras");
-  linac::train::export_generator(job, generator, folder / "generator.onnx", linac::train::FileFormat::kOnnx);
-  linac::train::export_discriminator(job, discriminator, folder / "discriminator.onnx",
+  const auto& architecture = model.architecture();
+  linac::train::export_generator(job, architecture, generator, folder / "generator.keras");
+  linac::train::export_discriminator(job, architecture, discriminator, folder / "discriminator.keras");
+  linac::train::export_generator(job, architecture, generator, folder / "generator.onnx",
+                                 linac::train::FileFormat::kOnnx);
+  linac::train::export_discriminator(job, architecture, discriminator, folder / "discriminator.onnx",
                                      linac::train::FileFormat::kOnnx);
   const auto first = [](const std::vector<float>& values) { return std::span(values).first(n); };
   const Batch batch{std::span(samples.image).first(cells), first(samples.energy), first(samples.angle),

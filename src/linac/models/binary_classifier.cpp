@@ -30,9 +30,8 @@ struct BinaryClassifier::Network {
   at::Tensor events(std::span<const float> inputs) const {
     const graph::Graph& graph = executable.graph();
     const graph::Shape& event = graph.nodes[static_cast<size_t>(graph.inputs[0])].output;
-    std::vector<int64_t> shape{static_cast<int64_t>(inputs.size()) / graph::elements(event)};
-    shape.insert(shape.end(), event.begin(), event.end());
-    return nn::tensor_view(inputs, shape);
+    return nn::tensor_view(inputs,
+                           nn::batch_shape(static_cast<int64_t>(inputs.size()) / graph::elements(event), event));
   }
 };
 

@@ -84,10 +84,8 @@ struct CustomTraining::Parts {
   plugin::Batch batch_of(int64_t events, const std::vector<std::span<const float>>& values) const {
     plugin::Batch batch{.events = events, .columns = {}};
     for (size_t i = 0; i < values.size(); ++i) {
-      std::vector<int64_t> shape{events};
       const graph::Shape& event = columns.nodes[static_cast<size_t>(columns.inputs[i])].output;
-      shape.insert(shape.end(), event.begin(), event.end());
-      batch.columns.push_back(nn::tensor_view(values[i], shape));
+      batch.columns.push_back(nn::tensor_view(values[i], nn::batch_shape(events, event)));
     }
     return batch;
   }

@@ -5,6 +5,7 @@
 #include "linac/base/error.h"
 #include "linac/graph/parameters.h"
 #include "linac/models/runnable.h"
+#include "linac/nn/tensor_view.h"
 
 namespace linac::models {
 
@@ -40,11 +41,8 @@ std::vector<std::vector<float>> Network::run(const std::vector<std::vector<float
   const at::NoGradGuard no_gradient;
   std::vector<at::Tensor> tensors;
   for (size_t i = 0; i < values.size(); ++i) {
-    std::vector<int64_t> shape{events};
-    shape.insert(shape.end(), inputs()[i].output.begin(), inputs()[i].output.end());
     LINAC_CHECK(static_cast<int64_t>(values[i].size()) == events * graph::elements(inputs()[i].output));
-    // from_blob takes a mutable pointer; nothing writes through it.
-    tensors.push_back(at::from_blob(const_cast<float*>(values[i].data()), shape, at::kFloat));
+    tensors.push_back(nn::tensor_view(values[i], nn::batch_shape(events, inputs()[i].output)));
   }
   std::vector<std::vector<float>> results;
   for (const at::Tensor& output :

@@ -102,10 +102,8 @@ struct Supervised::Parts {
   }
 
   static at::Tensor view(std::span<const float> values, int64_t events, const graph::Shape& shape) {
-    std::vector<int64_t> extent{events};
-    extent.insert(extent.end(), shape.begin(), shape.end());
     LINAC_CHECK(static_cast<int64_t>(values.size()) == events * graph::elements(shape));
-    return nn::tensor_view(values, extent);
+    return nn::tensor_view(values, nn::batch_shape(events, shape));
   }
 
   std::vector<at::Tensor> run(const nn::Weights& weights, const LabelledEvents& batch,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "linac/base/error.h"
+#include "linac/nn/tensor_view.h"
 
 namespace linac::nn {
 namespace {
@@ -25,12 +26,6 @@ graph::Node& add_node(graph::Graph& graph, const std::string& op, const std::str
 
 bool is_float(const ForeignWeight& weight) {
   return weight.value.scalar_type() == at::kFloat;
-}
-
-at::Tensor zeros_for(const graph::Shape& event, int64_t events) {
-  std::vector<int64_t> shape{events};
-  shape.insert(shape.end(), event.begin(), event.end());
-  return at::zeros(shape);
 }
 
 }  // namespace
@@ -84,7 +79,7 @@ void ForeignModule::find_outputs() {
   constexpr int64_t kEvents = 2;
   std::vector<at::Tensor> zeros;
   for (const int input : graph_.inputs)
-    zeros.push_back(zeros_for(graph_.nodes[static_cast<size_t>(input)].output, kEvents));
+    zeros.push_back(at::zeros(batch_shape(kEvents, graph_.nodes[static_cast<size_t>(input)].output)));
   const int node = static_cast<int>(graph_.nodes.size()) - 1;
   const at::NoGradGuard no_gradient;
   const auto outputs = run(weights(parameters_, Gradients::kNone), zeros, {});

@@ -125,9 +125,8 @@ FileFormat format_of(const std::filesystem::path& path) {
       fmt::format("[model] {}: ends in neither .keras nor .onnx; rename it or give --format", path.string()));
 }
 
-void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
-                      FileFormat format) {
-  const auto architecture = architecture_of(job);
+void export_generator(const spec::Job& job, const threedgan::Architecture& architecture,
+                      const graph::Parameters& parameters, const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.generator);
   write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
                 extra(job, architecture), path, format);
@@ -138,13 +137,11 @@ void save_generator(const spec::Job& job, const threedgan::Architecture& archite
   if (architecture.foreign_generator)
     architecture.foreign_generator->save(parameters, folder / "generator", extra(job, architecture).dump(2));
   else
-    write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
-                  extra(job, architecture), folder / "generator.keras", FileFormat::kKeras);
+    export_generator(job, architecture, parameters, folder / "generator.keras");
 }
 
-void export_discriminator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
-                          FileFormat format) {
-  const auto architecture = architecture_of(job);
+void export_discriminator(const spec::Job& job, const threedgan::Architecture& architecture,
+                          const graph::Parameters& parameters, const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_discriminator, job.model.discriminator);
   const graph::Graph& whole = architecture.discriminator;
   // The other two heads are formulas on the image; Keras and ONNX have no layer for them.

@@ -32,13 +32,15 @@ FileFormat format_of(const std::filesystem::path& path);
 
 /// Writes the generator. The job's preprocessing travels along: in linac.json of a Keras 3 archive, in metadata_props
 /// of an ONNX model ("power", "scale", "latent", "energy_unit_gev", "job").
-void export_generator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
+void export_generator(const spec::Job& job, const models::threedgan::Architecture& architecture,
+                      const graph::Parameters& parameters, const std::filesystem::path& path,
                       FileFormat format = FileFormat::kKeras);
 /// What a run leaves in the folder of its models: generator.keras, or generator.pt of a TorchScript generator.
 void save_generator(const spec::Job& job, const models::threedgan::Architecture& architecture,
                     const graph::Parameters& parameters, const std::filesystem::path& folder);
 /// The discriminator's learned heads, "generation" and "auxiliary".
-void export_discriminator(const spec::Job& job, const graph::Parameters& parameters, const std::filesystem::path& path,
+void export_discriminator(const spec::Job& job, const models::threedgan::Architecture& architecture,
+                          const graph::Parameters& parameters, const std::filesystem::path& path,
                           FileFormat format = FileFormat::kKeras);
 /// Any model of a .keras file, with what its linac.json says.
 void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format);

@@ -28,9 +28,9 @@ void run_export(const ExportOptions& options) {
   }
   const train::RunModel run = train::load_run(options.run);
   if (options.part == "generator") {
-    train::export_generator(run.job, run.generator, options.out, format);
+    train::export_generator(run.job, run.architecture, run.generator, options.out, format);
   } else {
-    train::export_discriminator(run.job, run.discriminator, options.out, format);
+    train::export_discriminator(run.job, run.architecture, run.discriminator, options.out, format);
   }
   log::info(fmt::format("{}: {} of {}", options.out, options.part, run.checkpoint.string()));
 }

@@ -26,8 +26,8 @@ struct ThreeDGan::Networks {
 
   at::Tensor images(std::span<const float> values) const {
     const graph::Shape& image = architecture.image();
-    return nn::tensor_view(
-        values, {static_cast<int64_t>(values.size()) / graph::elements(image), image[0], image[1], image[2], image[3]});
+    return nn::tensor_view(values,
+                           nn::batch_shape(static_cast<int64_t>(values.size()) / graph::elements(image), image));
   }
 
   /// The discriminator's four outputs; what foreign code does not say itself is measured in the image.
