@@ -13,6 +13,14 @@ find_package(ZLIB REQUIRED)
 pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(UNWIND REQUIRED libunwind-ptrace)
+
+# For the stacks of other processes. Two of the three libraries that pkg-config names: the third, libunwind itself, has libgcc's
+# functions too, and linked before libgcc it would unwind every exception of the program.
+add_library(linac_unwind INTERFACE)
+target_include_directories(linac_unwind SYSTEM INTERFACE ${UNWIND_INCLUDE_DIRS})
+target_link_directories(linac_unwind INTERFACE ${UNWIND_LIBRARY_DIRS})
+target_link_libraries(linac_unwind INTERFACE unwind-ptrace unwind-generic)
 
 add_library(linac_hdf5_library INTERFACE)
 target_include_directories(linac_hdf5_library SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
@@ -52,5 +60,5 @@ endif()
 add_library(linac_torch INTERFACE)
 target_include_directories(linac_torch SYSTEM INTERFACE
   ${LINAC_TORCH_ROOT}/include ${LINAC_TORCH_ROOT}/include/torch/csrc/api/include)
-target_compile_definitions(linac_torch INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
+target_compile_definitions(linac_torch INTERFACE USE_DISTRIBUTED)
 target_link_libraries(linac_torch INTERFACE ${LINAC_TORCH_ROOT}/lib/libtorch_cpu.so ${LINAC_TORCH_ROOT}/lib/libc10.so)

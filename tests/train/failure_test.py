@@ -77,18 +77,25 @@ def launchers(root: pathlib.Path) -> None:
     check(all("rank 1 has another job" in text for text in texts), "workers with different jobs are refused, on every rank")
 
 
-def lost_worker(root: pathlib.Path) -> None:
-    out = root / "lost"
-    process = runs.start(out, {**TINY, "train.epochs": 50}, "--workers", "2")
+def kill_one(out: pathlib.Path, settings: dict, workers: str) -> tuple[int, float, str]:
+    """Kills worker 1 of a run; returns its exit status, how long it took from there, and its output."""
+    process = runs.start(out, settings, "--workers", workers)
     runs.wait_for_steps(out, process, 1)
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     begin = time.monotonic()
     os.kill(int(children[1]), signal.SIGKILL)
-    status = process.wait(timeout=120)
-    seconds = time.monotonic() - begin
-    log = pathlib.Path(f"{out}.log").read_text()
-    check(status == 128 + 9 and seconds < 60, f"a killed worker ends the run with exit status 137 ({seconds:.1f} s)")
-    check("rank 1" in log.strip().splitlines()[-1] or "rank 1" in log[-600:], "the message names the worker that died")
+    return process.wait(timeout=240), time.monotonic() - begin, pathlib.Path(f"{out}.log").read_text()
+
+
+def lost_worker(root: pathlib.Path) -> None:
+    status, _, log = kill_one(root / "lost", TINY, "2")
+    check(status == 0 and "worker 1 was killed by signal 9" in log and "another one is started" in log,
+          "a killed worker is named and replaced, and the run ends well")
+    check(runs.losses(root / "lost") == runs.losses(root / "calm"), "with the losses of an undisturbed run")
+    few = {**TINY, "train.epochs": 50, "distribution.restarts": 0, "distribution.stall_timeout_s": 10}
+    status, seconds, log = kill_one(root / "few", few, "2:2")
+    check(status == 9 and 15 < seconds < 40, f"fewer workers than wanted: exit status {status} after {seconds:.1f} s (two stall timeouts)")
+    check("too few workers" in log and "--resume" in log, "the message says so, and how to go on")
 
 
 def main() -> None:

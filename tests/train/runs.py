@@ -23,9 +23,11 @@ SMALL = {
 
 
 def arguments(out: pathlib.Path, settings: dict, *extra: str) -> list[str]:
-    command = [LINAC, "train", "examples/demo.yaml", "--out", str(out), *extra]
+    """`settings` of the demo's job, or of another that its entry "job" names."""
+    command = [LINAC, "train", settings.get("job", "examples/demo.yaml"), "--out", str(out), *extra]
     for key, value in settings.items():
-        command += ["--set", f"{key}={value}"]
+        if key != "job":
+            command += ["--set", f"{key}={value}"]
     return command
 
 
@@ -45,10 +47,10 @@ def run(out: pathlib.Path, settings: dict, *extra: str, status: int = 0, **varia
     return done.stdout
 
 
-def start(out: pathlib.Path, settings: dict, *extra: str) -> subprocess.Popen:
+def start(out: pathlib.Path, settings: dict, *extra: str, **variables: str) -> subprocess.Popen:
     """Starts a run in a process group of its own, its output in OUT.log."""
     with open(f"{out}.log", "ab") as log:
-        return subprocess.Popen(arguments(out, settings, *extra), cwd=ROOT, env=environment(), stdout=log, stderr=log, start_new_session=True)
+        return subprocess.Popen(arguments(out, settings, *extra), cwd=ROOT, env=environment(**variables), stdout=log, stderr=log, start_new_session=True)
 
 
 def kill_tree(process: subprocess.Popen) -> None:

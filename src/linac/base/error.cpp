@@ -21,6 +21,10 @@ const char* to_string(ErrorCode code) {
       return "worker lost";
     case ErrorCode::kGate:
       return "gate failed";
+    case ErrorCode::kHang:
+      return "worker hung";
+    case ErrorCode::kLostQuorum:
+      return "too few workers";
     case ErrorCode::kPreempted:
       return "interrupted";
   }

@@ -15,8 +15,10 @@ enum class ErrorCode : int {
   kData = 3,         // a data file is missing, damaged or does not hold what the job says
   kEnvironment = 4,  // disk, network, permissions
   kNumeric = 5,      // the training collapsed: NaN, Inf or empty images
-  kPeerLost = 6,     // another worker ended or does not answer
+  kPeerLost = 6,     // other workers ended or do not answer, and the run could not go on without them
   kGate = 7,         // a comparison's figures are beyond the gate's limits
+  kHang = 8,         // this worker made no progress for longer than the job allows
+  kLostQuorum = 9,   // too few workers were left or reachable
   kPreempted = 75,   // stopped by SIGTERM/SIGINT after a checkpoint: `--resume` goes on (EX_TEMPFAIL of sysexits.h)
 };
 

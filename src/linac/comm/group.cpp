@@ -42,11 +42,29 @@ void Group::fail(const char* operation, int peer, const std::string& why) {
                   rank_, operation, peer, why));
 }
 
+Group::Group(int rank, int size) : rank_(rank) {
+  view_ = {.number = 1, .members = {}, .next_seniority = size};
+  for (int i = 0; i < size; ++i) view_.members.push_back({.seniority = i, .key = static_cast<uint64_t>(i) + 1});
+}
+
+bool Group::next_view(const std::string& why) {
+  if (!closed_) close();
+  closed_ = true;
+  const bool goes_on = reopen(why);
+  closed_ = !goes_on;
+  return goes_on;
+}
+
+bool Group::reopen(const std::string& why) {
+  throw Error(ErrorCode::kPeerLost, why);
+}
+
 void Group::send_part(std::span<const std::byte> data, int to, int tag, const char* operation) {
-  LINAC_CHECK(to >= 0 && to < size_ && to != rank_);
+  LINAC_CHECK(to >= 0 && to < size() && to != rank_);
   if (closed_) fail(operation, to, "the group ended earlier");
   if (data.empty()) return;
   const Stopwatch stopwatch(traffic_.seconds);
+  waiting_for(to, operation);
   try {
     send_bytes(data, to, tag);
   } catch (const std::exception& error) {
@@ -57,10 +75,11 @@ void Group::send_part(std::span<const std::byte> data, int to, int tag, const ch
 }
 
 void Group::receive_part(std::span<std::byte> data, int from, int tag, const char* operation) {
-  LINAC_CHECK(from >= 0 && from < size_ && from != rank_);
+  LINAC_CHECK(from >= 0 && from < size() && from != rank_);
   if (closed_) fail(operation, from, "the group ended earlier");
   if (data.empty()) return;
   const Stopwatch stopwatch(traffic_.seconds);
+  waiting_for(from, operation);
   try {
     receive_bytes(data, from, tag);
   } catch (const std::exception& error) {
@@ -71,22 +90,22 @@ void Group::receive_part(std::span<std::byte> data, int from, int tag, const cha
 // A binomial tree over the ranks counted from the root: rank v hears from v without its lowest bit, and tells v + 2^k
 // for every 2^k below that bit.
 void Group::broadcast_bytes(std::span<std::byte> data, int root, int tag, const char* operation) {
-  const int virtual_rank = (rank_ - root + size_) % size_;
+  const int virtual_rank = (rank_ - root + size()) % size();
   const int lowest_bit =
-      virtual_rank == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size_))) : virtual_rank & -virtual_rank;
+      virtual_rank == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size()))) : virtual_rank & -virtual_rank;
   for (size_t first = 0; first < data.size(); first += kBroadcastPieceBytes) {
     const auto piece = data.subspan(first, std::min(kBroadcastPieceBytes, data.size() - first));
     if (virtual_rank != 0) {
-      receive_part(piece, (virtual_rank - lowest_bit + root) % size_, tag, operation);
+      receive_part(piece, (virtual_rank - lowest_bit + root) % size(), tag, operation);
     }
     for (int step = lowest_bit / 2; step >= 1; step /= 2) {
-      if (virtual_rank + step < size_) send_part(piece, (virtual_rank + step + root) % size_, tag, operation);
+      if (virtual_rank + step < size()) send_part(piece, (virtual_rank + step + root) % size(), tag, operation);
     }
   }
 }
 
 void Group::broadcast(std::span<float> data, int root) {
-  LINAC_CHECK(root >= 0 && root < size_);
+  LINAC_CHECK(root >= 0 && root < size());
   broadcast_bytes(std::as_writable_bytes(data), root, kBroadcastTag, "broadcast");
 }
 
@@ -103,12 +122,12 @@ void Group::receive(std::span<float> data, int from, int tag) {
 void Group::barrier() {
   std::byte token{0};
   // Up the broadcast's tree of root 0, then down it.
-  for (int step = 1; step < size_; step *= 2) {
+  for (int step = 1; step < size(); step *= 2) {
     if ((rank_ & step) != 0) {
       send_part({&token, 1}, rank_ - step, kBarrierTag, "barrier");
       break;
     }
-    if (rank_ + step < size_) receive_part({&token, 1}, rank_ + step, kBarrierTag, "barrier");
+    if (rank_ + step < size()) receive_part({&token, 1}, rank_ + step, kBarrierTag, "barrier");
   }
   broadcast_bytes({&token, 1}, 0, kBarrierTag, "barrier");
 }
@@ -124,9 +143,9 @@ std::vector<std::string> Group::gather_text(const std::string& mine) {
     send_part(std::as_bytes(std::span(mine)), 0, kTextTag, "gather");
     return {};
   }
-  std::vector<std::string> texts(size_);
+  std::vector<std::string> texts(size());
   texts[0] = mine;
-  for (int from = 1; from < size_; ++from) {
+  for (int from = 1; from < size(); ++from) {
     uint64_t length = 0;
     receive_part(std::as_writable_bytes(std::span(&length, 1)), from, kTextTag, "gather");
     if (length > kMaxTextBytes) fail("gather", from, "it sent something else than a text");

@@ -1,22 +1,26 @@
 #pragma once
-// A group of workers that exchange floats and short texts. The transport (Gloo over TCP, or memory for tests) carries
-// bytes between two ranks; the collectives here are built on it once, so they behave alike on every transport.
+// A group of workers that exchange floats and short texts. The transport (TCP, or memory for tests) carries bytes
+// between two ranks; the collectives here are built on it once, so they behave alike on every transport.
 //
 // All ranks call the same collectives in the same order. One thread at a time uses a Group. Destroying it ends the
 // connections: peers still waiting for this rank fail instead of hanging.
 //
 // Errors: every call that exchanges data throws Error(kPeerLost), naming this rank, the operation and the peer, when
-// the peer has ended or does not answer within the group's timeout. The group is closed by then (which ends the peers'
-// waits in turn), and further calls throw the same way.
+// the peer has ended or does not answer, or when somebody else has left the view. The group is closed by then (which
+// ends the peers' waits in turn), and further calls throw the same way until next_view() has opened it again.
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "linac/base/error.h"
+#include "linac/comm/membership.h"
 #include "linac/comm/rendezvous.h"
 
 namespace linac::comm {
@@ -35,8 +39,26 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   int rank() const { return rank_; }
-  int size() const { return size_; }
+  int size() const { return view_.size(); }
   const Traffic& traffic() const { return traffic_; }
+
+  /// Who is in it. Changes in next_view() only.
+  const View& view() const { return view_; }
+  /// Gives the view up, and waits for the next one; a newcomer's first call lets it in. Error if there is none for this
+  /// process: why the run has ended elsewhere (kPeerLost, kLostQuorum or another worker's error), or, in a group that
+  /// cannot change, kPeerLost. The run is complete: false.
+  [[nodiscard]] bool next_view(const std::string& why);
+  /// This worker stands at `moment` now. False if the view is being left: what led there does not count. A group that
+  /// cannot change says true.
+  virtual bool commit(const Moment&) { return true; }
+  /// Whether newcomers wait to be let in. At most one rank knows.
+  virtual bool newcomers_wait() const { return false; }
+  /// What this worker is at, for those who wonder why it takes so long. Thread-safe.
+  virtual void mark(const char* /*what*/, int /*number*/ = -1) {}
+  /// This worker fails, and the run with it or not. Returns when the others have been told, or cannot be.
+  virtual void fail_with(const Error&, Reach) noexcept {}
+  /// The run is complete, whatever the others still wait for.
+  virtual void finish() noexcept {}
 
   static constexpr int kMaxTag = 1'000'000;
 
@@ -54,7 +76,13 @@ class Group {
   static constexpr size_t kMaxTextBytes = 1 << 20;
 
  protected:
-  Group(int rank, int size) : rank_(rank), size_(size) {}
+  /// A group that cannot change.
+  Group(int rank, int size);
+  explicit Group(View view) : view_(std::move(view)) {}
+  void take_place(const View& view, int rank) {
+    view_ = view;
+    rank_ = rank;
+  }
 
   /// The transport. Both block until done and throw any std::exception whose text says why it failed; they are never
   /// called with empty data, with this rank as the peer, or after close().
@@ -62,6 +90,10 @@ class Group {
   virtual void receive_bytes(std::span<std::byte> data, int from, int tag) = 0;
   /// Ends all connections. Called once, after a failure; destructors end them too.
   virtual void close() noexcept = 0;
+  /// See next_view().
+  virtual bool reopen(const std::string& why);
+  /// The others wait for `peer`, or no longer.
+  virtual void waiting_for(int /*peer*/, const char* /*operation*/) {}
 
  private:
   [[noreturn]] void fail(const char* operation, int peer, const std::string& why);
@@ -69,16 +101,28 @@ class Group {
   void receive_part(std::span<std::byte> data, int from, int tag, const char* operation);
   void broadcast_bytes(std::span<std::byte> data, int root, int tag, const char* operation);
 
-  int rank_;
-  int size_;
+  int rank_ = 0;
+  View view_;
   bool closed_ = false;
   Traffic traffic_;
 };
 
-/// Joins the group that `rendezvous` describes and returns once all ranks have. A size of 1 needs no network. Otherwise
-/// TCP by Gloo, on the loopback interface when the master is there. `timeout` bounds the meeting (a failed one may take
-/// a few seconds more) and every later wait.
-/// Error(kPeerLost) names the ranks that did not join; environment error when the address cannot be used.
-std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, std::chrono::milliseconds timeout);
+struct GroupSettings {
+  std::chrono::milliseconds join_timeout{std::chrono::minutes(10)};  // of the first meeting: data may be scanned before
+  std::chrono::milliseconds stall_timeout{std::chrono::minutes(5)};  // of every later wait, see MembershipNode
+  int members_min = 1;
+  bool open = false;     // others may join later, also a lone process
+  std::string listen{};  // numeric address to be reached at, in place of the one that the rendezvous implies
+  std::vector<std::string> doors{};  // of a run to join, in place of a rendezvous: "RUN@HOST:PORT"
+  std::filesystem::path folder{};    // the run's, where the views are written down if there is one
+  /// Called when this worker hangs, on another thread; ends the process.
+  std::function<void(const Error&)> on_hang{};
+};
+
+/// Joins the group that `rendezvous` describes, and returns once all ranks have; or makes one that will join the run at
+/// `doors` in the first next_view(), and is empty until then. A size of 1 needs no network unless it is open. Otherwise
+/// TCP, on the loopback interface when the master is there. Error(kPeerLost) names the ranks that did not join;
+/// environment error when the address cannot be used.
+std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings);
 
 }  // namespace linac::comm

@@ -34,7 +34,7 @@ std::string lost_peer_message(const std::function<void()>& work) {
 }
 
 TEST(Group, ALoneGroupNeedsNoPeer) {
-  const auto group = make_group(Rendezvous{}, 1s);
+  const auto group = make_group(Rendezvous{}, {});
   std::vector<float> data{1, 2};
   group->broadcast(data, 0);
   group->barrier();

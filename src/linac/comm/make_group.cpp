@@ -1,6 +1,12 @@
+#include <fmt/format.h>
+
 #include "linac/base/error.h"
+#include "linac/comm/founding.h"
 #include "linac/comm/group.h"
-#include "linac/comm/group_gloo.h"
+#include "linac/comm/membership_node.h"
+#include "linac/comm/sockets.h"
+#include "linac/comm/tcp_group.h"
+#include "linac/comm/view_ledger.h"
 
 namespace linac::comm {
 namespace {
@@ -16,12 +22,67 @@ class LoneGroup : public Group {
   void close() noexcept override {}
 };
 
+Ledger ledger_of(const GroupSettings& settings, const std::string& run) {
+  if (settings.folder.empty()) return {};
+  return [ledger = ViewLedger(settings.folder / "views", run)](int64_t number, const View& next) {
+    return ledger.note(number, next);
+  };
+}
+
+MembershipNode::Settings node_settings(const GroupSettings& settings, const std::string& host, const std::string& run) {
+  return {.host = settings.listen.empty() ? host : settings.listen,
+          .run = run,
+          .members_min = settings.members_min,
+          .stall_timeout = settings.stall_timeout,
+          .on_hang = settings.on_hang};
+}
+
+// "RUN@10.0.0.3:41233" -> the run's secret and the address.
+std::pair<std::string, std::string> split_door(const std::string& door) {
+  const size_t at = door.find('@');
+  if (at == std::string::npos)
+    throw user_error(fmt::format("[comm] '{}' is no address of a run; expected RUN@HOST:PORT", door));
+  return {door.substr(0, at), door.substr(at + 1)};
+}
+
+std::unique_ptr<Group> join_run(const GroupSettings& settings) {
+  const std::string run = split_door(settings.doors.front()).first;
+  std::vector<std::string> addresses;
+  for (const std::string& door : settings.doors) addresses.push_back(split_door(door).second);
+  const std::string first = addresses.front(), host = first.substr(0, first.rfind(':'));
+  auto node = std::make_unique<MembershipNode>(
+      node_settings(settings, is_loopback(host) ? "127.0.0.1" : local_address_towards(host, 1), run));
+  return std::make_unique<TcpGroup>(
+      std::move(node), settings.stall_timeout,
+      [addresses, ledger = ledger_of(settings, run)](MembershipNode& self) { self.join(addresses, ledger); });
+}
+
+// A lone process that others may join.
+std::unique_ptr<Group> found_alone(const Rendezvous& meet, const GroupSettings& settings) {
+  const std::string run = draw_run();
+  auto node = std::make_unique<MembershipNode>(node_settings(settings, own_address(meet), run));
+  node->found({.number = 1, .members = {node->self()}, .next_seniority = 1}, ledger_of(settings, run));
+  return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
+}
+
+std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& settings) {
+  Founding founding(meet, settings.join_timeout);
+  auto node = std::make_unique<MembershipNode>(node_settings(settings, own_address(meet), founding.run()));
+  const View first = founding.meet(node->self());
+  node->found(first, ledger_of(settings, founding.run()));
+  return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
+}
+
 }  // namespace
 
-std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
-  LINAC_CHECK(rendezvous.rank >= 0 && rendezvous.rank < rendezvous.world_size && timeout.count() > 0);
-  if (rendezvous.world_size == 1) return std::make_unique<LoneGroup>();
-  return make_gloo_group(rendezvous, timeout);
+std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings) {
+  LINAC_CHECK(rendezvous.rank >= 0 && rendezvous.rank < rendezvous.world_size && settings.join_timeout.count() > 0);
+  if (!settings.doors.empty()) return join_run(settings);
+  if (rendezvous.world_size == 1) {
+    if (settings.open) return found_alone(rendezvous, settings);
+    return std::make_unique<LoneGroup>();
+  }
+  return found_run(rendezvous, settings);
 }
 
 }  // namespace linac::comm

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "linac/base/error.h"
@@ -25,17 +26,21 @@ std::string numeric(const sockaddr* address, socklen_t length) {
   return host;
 }
 
-std::string first_public_address() {
+// The first IPv4 address of an interface that `wanted` accepts, or "".
+std::string first_address(const std::function<bool(const ifaddrs&)>& wanted) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return "";
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
   for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
-    if ((one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0) {
+    if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET && wanted(*one))
       return numeric(one->ifa_addr, sizeof(sockaddr_in));
-    }
   }
   return "";
+}
+
+std::string first_public_address() {
+  return first_address(
+      [](const ifaddrs& one) { return (one.ifa_flags & IFF_UP) != 0 && (one.ifa_flags & IFF_LOOPBACK) == 0; });
 }
 
 }  // namespace
@@ -96,6 +101,15 @@ std::string local_address_towards(const std::string& host, int port) {
   }
   if (found.empty()) {
     throw environment_error(fmt::format("[comm] no route to the master '{}'; set GLOO_SOCKET_IFNAME", host));
+  }
+  return found;
+}
+
+std::string interface_address(const std::string& interface) {
+  const std::string found = first_address([&](const ifaddrs& one) { return one.ifa_name == interface; });
+  if (found.empty()) {
+    throw user_error(
+        fmt::format("[comm] the interface '{}' has no IPv4 address here; correct GLOO_SOCKET_IFNAME", interface));
   }
   return found;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The few socket questions that c10d leaves to its caller. Thread-safe.
+// The few questions about addresses that the system leaves to its caller. Thread-safe.
 
 #include <string>
 
@@ -16,5 +16,9 @@ int listen_at(const std::string& addr, int port);
 /// machine's own name often resolves so), the first other IPv4 address of the machine. Environment error when `host` is
 /// unknown.
 std::string local_address_towards(const std::string& host, int port);
+
+/// The first IPv4 address of a network interface. User error naming GLOO_SOCKET_IFNAME, the variable that it comes
+/// from, if there is none.
+std::string interface_address(const std::string& interface);
 
 }  // namespace linac::comm

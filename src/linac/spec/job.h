@@ -313,6 +313,21 @@ struct Checkpoint {
   }
 };
 
+/// How workers are held together; changes nothing in the result.
+struct Distribution {
+  int workers_min = 1;
+  double stall_timeout_s = 300;
+  int restarts = 10;
+
+  template <class V>
+  void fields(V& v) {
+    v("workers_min", workers_min, "a run whose workers are lost goes on while so many are left");
+    v("stall_timeout_s", stall_timeout_s,
+      "a worker that has made no progress for so long is given up; longer than a replica's part of a step takes");
+    v("restarts", restarts, "so many lost workers are started again on this machine");
+  }
+};
+
 struct Job {
   std::string name = "run";
   Model model;
@@ -321,6 +336,7 @@ struct Job {
   Validate validate;
   Checkpoint checkpoint;
   int workers = 1;
+  Distribution distribution;
 
   template <class V>
   void fields(V& v) {
@@ -331,6 +347,7 @@ struct Job {
     v("validate", validate, "");
     v("checkpoint", checkpoint, "");
     v("workers", workers, "local worker processes; never changes the result");
+    v("distribution", distribution, "");
   }
 };
 

@@ -130,6 +130,7 @@ TrainState AdversarialLoop::initial_state() const {
 }
 
 void AdversarialLoop::seek(const TrainState& state) {
+  update_.take_place();
   stream_.emplace(train_, stream_options(job_, state, train_->size(), update_.owned()), stream_position(state));
 }
 

@@ -3,6 +3,7 @@
 // functions.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "linac/comm/group.h"
@@ -10,12 +11,16 @@
 
 namespace linac::train {
 
-/// Compares version, LibTorch, instruction set, job and data (Loop::data) of all workers. Throws a user error on every
-/// rank, naming the first that differs and in what: other kernels or other data would make the answer depend on who
-/// computes.
-void agree_on_numerics(comm::Group& group, const spec::Job& job, const nlohmann::json& data);
+struct Disagreement {
+  int rank = 0;
+  std::string text;  // in what it differs from rank 0
+};
 
-/// `bytes` of rank 0 on every rank.
-void broadcast_bytes(comm::Group& group, std::string& bytes);
+/// Compares version, LibTorch, instruction set, job and data (Loop::data) of all workers: other kernels or other data
+/// would make the answer depend on who computes. The first that differs, alike on every rank.
+std::optional<Disagreement> find_disagreement(comm::Group& group, const spec::Job& job, const nlohmann::json& data);
+
+/// `bytes` of rank `root` on every rank.
+void broadcast_bytes(comm::Group& group, std::string& bytes, int root);
 
 }  // namespace linac::train

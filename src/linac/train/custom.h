@@ -26,7 +26,10 @@ class CustomLoop : public Loop {
   int64_t test_events() const override { return input_.test_events(); }
   std::vector<std::string> describe_data() const override { return input_.describe(); }
   TrainState initial_state() const override;
-  void seek(const TrainState& state) override { input_.seek(state, update_.owned()); }
+  void seek(const TrainState& state) override {
+    update_.take_place();
+    input_.seek(state, update_.owned());
+  }
   /// Losses "UPDATE/LOSS"; of an update that comes several times the mean.
   StepResult step(TrainState& state, double learning_rate, bool stop_wanted) override;
   /// The plug-in's measures.

@@ -152,6 +152,7 @@ TrainState FitLoop::initial_state() const {
 }
 
 void FitLoop::seek(const TrainState& state) {
+  update_.take_place();
   input_.seek(state, update_.owned());
 }
 

@@ -28,6 +28,7 @@ struct StepResult {
   std::string where;  // the phase that failed
   Measures losses;
   bool stop_requested = false;  // some worker was asked to stop
+  bool newcomers_wait = false;  // to be let in after this step
 };
 
 struct TestResult {
@@ -68,7 +69,8 @@ class Loop {
 
   /// Before the first step.
   virtual TrainState initial_state() const = 0;
-  /// The input goes on at the state's position.
+  /// The input goes on at the state's position, for the replicas that this worker carries now. Before the first step,
+  /// and in each new view of the group.
   virtual void seek(const TrainState& state) = 0;
   /// Collective. Changes the state's networks, not its position.
   virtual StepResult step(TrainState& state, double learning_rate, bool stop_wanted) = 0;

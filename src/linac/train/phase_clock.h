@@ -3,6 +3,7 @@
 
 #include <array>
 #include <ctime>
+#include <functional>
 
 namespace linac::train {
 
@@ -19,8 +20,11 @@ class PhaseClock {
   /// Adds the time until the end of the scope to `phase`.
   class Scope {
    public:
-    Scope(PhaseClock& clock, TimePhase phase) : clock_(clock), phase_(phase), begin_(now()) {}
+    Scope(PhaseClock& clock, TimePhase phase) : clock_(clock), phase_(phase), begin_(now()) {
+      if (clock.on_change_) clock.on_change_(kTimePhaseNames[static_cast<size_t>(phase)]);
+    }
     ~Scope() {
+      if (clock_.on_change_) clock_.on_change_("between two phases");
       const Seconds end = now();
       Seconds& sum = clock_.seconds_[static_cast<size_t>(phase_)];
       sum.wall += end.wall - begin_.wall;
@@ -35,6 +39,9 @@ class PhaseClock {
     Seconds begin_;
   };
 
+  /// Called with the name of each phase that begins, for those who watch.
+  void on_change(std::function<void(const char*)> told) { on_change_ = std::move(told); }
+
   const Seconds& operator[](TimePhase phase) const { return seconds_[static_cast<size_t>(phase)]; }
   static Seconds now() { return {read(CLOCK_MONOTONIC), read(CLOCK_PROCESS_CPUTIME_ID)}; }
 
@@ -46,6 +53,7 @@ class PhaseClock {
   }
 
   std::array<Seconds, static_cast<size_t>(TimePhase::kCount)> seconds_{};
+  std::function<void(const char*)> on_change_;
 };
 
 }  // namespace linac::train

@@ -11,7 +11,7 @@ namespace linac::train {
 
 // The one message of an update: everything its workers must agree on, added up over the replicas.
 struct ReplicaUpdate::Message {
-  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kFlags };
+  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kNewcomersWait, kFlags };
 
   Message(const graph::Parameters& parameters, size_t losses)
       : gradient_size(parameters.trainable.size()),
@@ -24,7 +24,7 @@ struct ReplicaUpdate::Message {
   std::span<float> losses() { return std::span(values).subspan(gradient_size + statistics_size, losses_size); }
   float& flag(Flag which) { return values[gradient_size + statistics_size + losses_size + which]; }
 
-  void fill(const models::Contribution& contribution, int replicas, bool stop_wanted) {
+  void fill(const models::Contribution& contribution, int replicas, bool stop_wanted, bool newcomers_wait) {
     LINAC_CHECK(contribution.losses.size() == losses_size);
     std::copy(contribution.gradient.begin(), contribution.gradient.end(), gradient().begin());
     std::transform(contribution.statistics.begin(), contribution.statistics.end(), statistics().begin(),
@@ -33,6 +33,7 @@ struct ReplicaUpdate::Message {
     flag(kEmptyReplicas) = contribution.all_empty ? 1 : 0;
     flag(kBrokenReplicas) = contribution.finite ? 0 : 1;
     flag(kStopWanted) = stop_wanted ? 1 : 0;
+    flag(kNewcomersWait) = newcomers_wait ? 1 : 0;
   }
 
   size_t gradient_size, statistics_size, losses_size;
@@ -41,10 +42,14 @@ struct ReplicaUpdate::Message {
 
 ReplicaUpdate::ReplicaUpdate(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock)
     : job_(job),
-      owned_(comm::owned_replicas(job.train.replicas, group.rank(), group.size())),
-      sum_(group, job.train.replicas),
+      group_(group),
       pool_(concurrency, [threads = job.train.threads] { models::use_threads(threads); }),
       clock_(clock) {}
+
+void ReplicaUpdate::take_place() {
+  owned_ = comm::owned_replicas(job_.train.replicas, group_.rank(), group_.size());
+  sum_.emplace(group_, job_.train.replicas);
+}
 
 RngKey ReplicaUpdate::key(const TrainState& state, int replica) const {
   constexpr uint64_t kStride = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
@@ -59,22 +64,25 @@ void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats
   std::vector<AlignedFloats> messages(owned_.size());
   pool_.run(static_cast<int>(owned_.size()), [&](int i) {
     const auto index = static_cast<size_t>(i);
+    group_.mark("test, replica", owned_[index]);
     std::vector<int64_t> mine;
     for (int64_t chunk = owned_[index]; chunk < chunks; chunk += job_.train.replicas) mine.push_back(chunk);
     messages[index] = share(mine);
   });
   std::vector<std::span<float>> spans(messages.begin(), messages.end());
-  sum_.reduce(spans, total);
+  sum_->reduce(spans, total);
 }
 
 bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, Network& network,
                         double learning_rate, const ReplicaFunction& compute, bool stop_wanted, StepResult& result) {
   std::vector<Message> messages(owned_.size(), Message(network.parameters, losses.size()));
+  const bool newcomers_wait = group_.newcomers_wait();
   {
     const PhaseClock::Scope time(clock_, TimePhase::kCompute);
     pool_.run(static_cast<int>(owned_.size()), [&](int i) {
       const auto index = static_cast<size_t>(i);
-      messages[index].fill(compute(index), job_.train.replicas, stop_wanted);
+      group_.mark("compute, replica", owned_[index]);
+      messages[index].fill(compute(index), job_.train.replicas, stop_wanted, newcomers_wait);
     });
   }
   Message total(network.parameters, losses.size());
@@ -82,9 +90,10 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
     const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
     std::vector<std::span<float>> buffers;
     for (Message& message : messages) buffers.emplace_back(message.values);
-    sum_.reduce(buffers, total.values);
+    sum_->reduce(buffers, total.values);
   }
   result.stop_requested = result.stop_requested || total.flag(Message::kStopWanted) > 0;
+  result.newcomers_wait = result.newcomers_wait || total.flag(Message::kNewcomersWait) > 0;
   for (size_t i = 0; i < losses.size(); ++i) result.losses[prefix + losses[i]] = total.losses()[i];
   if (total.flag(Message::kBrokenReplicas) > 0 || total.flag(Message::kEmptyReplicas) > 0) {
     const bool broken = total.flag(Message::kBrokenReplicas) > 0;

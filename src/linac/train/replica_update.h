@@ -3,6 +3,7 @@
 // along the fixed tree, applied alike everywhere; and sums of what the replicas find in a test. Used from one thread.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ class ReplicaUpdate {
  public:
   /// `concurrency`: replicas computed side by side on this worker.
   ReplicaUpdate(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
+
+  /// Takes the replicas over that this worker carries in the group's view. Before the first use, and in each new view.
+  void take_place();
 
   using ReplicaFunction = std::function<models::Contribution(size_t owned_index)>;
 
@@ -45,8 +49,9 @@ class ReplicaUpdate {
   struct Message;
 
   const spec::Job& job_;
+  comm::Group& group_;
   std::vector<int> owned_;
-  comm::ReplicaSum sum_;
+  std::optional<comm::ReplicaSum> sum_;
   ThreadPool pool_;
   PhaseClock& clock_;
 };

@@ -107,6 +107,7 @@ nlohmann::json Reporter::provenance() const {
   // Without the number of workers: the same training writes the same checkpoint, byte for byte.
   spec::Job job = job_;
   job.workers = 1;
+  job.distribution = {};
   return {{"job", spec::to_yaml(job)}, {"linac", kVersion}, {"libtorch", models::torch_version()}};
 }
 

@@ -27,6 +27,8 @@ class Reporter {
   Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
            int concurrency, const TrainState& state);
 
+  /// The number of workers from now on.
+  void workers(int count) { workers_ = count; }
   /// After each step; `state` stands behind it.
   void step(const TrainState& state, const Measures& losses, double learning_rate);
   void announce_test(const TrainState& state);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -23,10 +24,7 @@ nlohmann::json without_nonfinite(const nlohmann::json& value) {
   return result;
 }
 
-// A line that was cut off by a kill is not JSON and is dropped as well.
-bool belongs_before(const std::string& line, int64_t global_step, int64_t epoch) {
-  const auto json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object()) return false;
+bool belongs_before(const nlohmann::json& json, int64_t global_step, int64_t epoch) {
   if (json.value("kind", "") == "step") return json.value("global_step", int64_t{0}) <= global_step;
   return json.value("epoch", int64_t{0}) < epoch;
 }
@@ -56,15 +54,23 @@ void RunFolder::add_metrics(const nlohmann::json& line) {
     throw environment_error(fmt::format("[run] {}: cannot be written; is the disk full?", metrics().string()));
 }
 
-void RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
-  if (!std::filesystem::exists(metrics())) return;
+RunFolder::Written RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
+  Written written;
+  if (!std::filesystem::exists(metrics())) return written;
   std::istringstream lines(read_file(metrics()));
   std::string kept, line;
   while (std::getline(lines, line)) {
-    if (belongs_before(line, global_step, epoch)) kept += line + '\n';
+    // A line that was cut off by a kill is not JSON and is dropped as well.
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object() || !belongs_before(json, global_step, epoch)) continue;
+    kept += line + '\n';
+    const std::string kind = json.value("kind", "");
+    if (kind == "step") written.step = std::max(written.step, json.value("global_step", int64_t{-1}));
+    if (kind == "epoch") written.epoch = std::max(written.epoch, json.value("epoch", int64_t{-1}));
   }
   metrics_.close();
   write_file_atomically(metrics(), kept);
+  return written;
 }
 
 void RunFolder::write_run_json(const nlohmann::json& content) {

@@ -5,6 +5,7 @@
 //   metrics.jsonl   a line a step and epoch    tensorboard/  scalars, images, hyper-parameters
 //   checkpoints/    step-*.safetensors, best   images/       projections and losses by epoch
 //   models/         generator.keras            log.txt       all ranks
+//   views/          who trained together (comm/view_ledger.h), with what it takes to join
 
 #include <filesystem>
 #include <fstream>
@@ -28,8 +29,13 @@ class RunFolder {
 
   /// Appends a line to metrics.jsonl at once. NaN and Inf become strings, JSON has no such numbers.
   void add_metrics(const nlohmann::json& line);
-  /// Before a resume: drops the lines of steps and epochs that lie behind the checkpoint.
-  void cut_metrics(int64_t global_step, int64_t epoch);
+  /// What the lines of metrics.jsonl reach to; -1: none of the kind.
+  struct Written {
+    int64_t step = -1, epoch = -1;
+  };
+  /// Before the books go on from a state: drops the lines of steps and epochs that lie behind it, and says what is
+  /// left.
+  Written cut_metrics(int64_t global_step, int64_t epoch);
   void write_run_json(const nlohmann::json& content);
 
   const std::filesystem::path& root() const { return root_; }
@@ -37,6 +43,7 @@ class RunFolder {
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
   std::filesystem::path images() const { return root_ / "images"; }
   std::filesystem::path models() const { return root_ / "models"; }
+  std::filesystem::path views() const { return root_ / "views"; }
   std::filesystem::path log() const { return root_ / "log.txt"; }
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
 

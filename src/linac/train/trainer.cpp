@@ -24,44 +24,69 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+comm::Moment moment_of(const TrainState& state) {
+  return {.rollbacks = state.rollbacks, .steps = state.global_step, .epochs = state.epoch};
+}
+
+// What a member is lost for, or the view left: not the end, but the next view.
+Error left(const std::string& why) {
+  return {ErrorCode::kPeerLost, why};
+}
+
+// What the books say of a step.
+struct StepRecord {
+  int64_t epoch = 0, step = 0, global_step = 0;
+  Measures losses;
+  double rate = 0;
+
+  void write(Reporter& reporter) const {
+    TrainState position;
+    position.epoch = epoch;
+    position.step = step;
+    position.global_step = global_step;
+    reporter.step(position, losses, rate);
+  }
+  std::string encoded() const { return nlohmann::json{epoch, step, global_step, to_json(losses), rate}.dump(); }
+  static StepRecord decoded(const std::string& text) {
+    const auto json = nlohmann::json::parse(text);
+    return {json.at(0), json.at(1), json.at(2), measures_from_json(json.at(3)), json.at(4)};
+  }
+};
+
 class Trainer {
  public:
   Trainer(const spec::Job& job, comm::Group& group, const RunOptions& options)
-      : job_(job),
-        group_(group),
-        options_(options),
-        loop_(make_loop(job_, group, options.concurrency, clock_)),
-        steps_per_epoch_(steps_per_epoch(job, loop_->train_events())),
-        state_(loop_->initial_state()) {}
+      : job_(job), group_(group), options_(options) {
+    clock_.on_change([this](const char* phase) { group_.mark(phase); });
+  }
 
   void run() {
-    agree_on_numerics(group_, job_, loop_->data());
-    if (writer()) prepare_folder();
-    state_bytes_ = writer() ? encode(state_, {}) : "";
-    share_state();
-    good_ = state_bytes_;
-    loop_->seek(state_);
-    last_save_ = Clock::now();
-    while (!finished() && !limit_reached()) {
-      while (state_.step < steps_per_epoch_ && !limit_reached()) {
-        if (!one_step()) continue;
-        after_step();
+    loop_ = make_loop(job_, group_, options_.concurrency, clock_);
+    steps_per_epoch_ = steps_per_epoch(job_, loop_->train_events());
+    state_ = loop_->initial_state();
+    bool here = options_.joins ? group_.next_view("") : true;
+    while (here) {
+      try {
+        enter_view();
+        train();
+        close_books();
+        return;
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kPeerLost) throw;
+        if (std::exchange(under_way_, false)) std::swap(state_, before_);
+        here = group_.next_view(error.what());
       }
-      if (state_.step >= steps_per_epoch_) end_epoch();
     }
-    if (writer()) {
-      // A run cut short by max_steps ends between two checkpoints.
-      if (saved_step_ != state_.global_step) save();
-      reporter_->finish(state_, final_state(), group_time());
-    } else {
-      group_time();
-    }
+    log::info("the run is complete");
   }
 
   /// Rank 0: what the folder should say about a run that did not reach its end.
   void record_failure(const Error& error) {
     if (reporter_) reporter_->failed(state_, clock_, error);
   }
+
+  /// Whether this worker has taken part: what fails before concerns a newcomer alone.
+  bool took_part() const { return took_part_ || !options_.joins; }
 
  private:
   bool writer() const { return group_.rank() == 0; }
@@ -71,35 +96,123 @@ class Trainer {
   }
   bool limit_reached() const { return job_.train.max_steps > 0 && state_.global_step >= job_.train.max_steps; }
 
+  // --- views --------------------------------------------------------------------------------------------------------
+
+  // From here on all members stand at the same moment with the same bits.
+  void enter_view() {
+    const comm::View& view = group_.view();
+    const int source = view.source();
+    const bool founding = view.members[static_cast<size_t>(source)].moment == comm::Moment{};
+    if (founding || view.needs_state()) {
+      check_agreement(founding);
+      if (founding && writer()) prepare_folder();
+      share_state(source);
+    }
+    if (writer() && !reporter_) take_over_books();
+    if (!writer()) reporter_.reset();
+    if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
+    took_part_ = true;
+    loop_->seek(state_);
+    if (reporter_) reporter_->workers(group_.size());
+  }
+
+  void check_agreement(bool founding) {
+    const auto found = find_disagreement(group_, job_, loop_->data());
+    if (!found) return;
+    if (founding || found->rank == group_.rank()) throw user_error(found->text);
+    throw left(found->text);
+  }
+
+  void share_state(int source) {
+    const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
+    const bool mine = group_.rank() == source;
+    std::string bytes = mine ? encode(state_, {}) : "";
+    broadcast_bytes(group_, bytes, source);
+    if (!mine) decode(bytes, "state of another worker", state_);
+    if (good_.empty()) good_ = bytes;
+    broadcast_bytes(group_, good_, source);
+    std::string books = last_step_ ? last_step_->encoded() : "";
+    broadcast_bytes(group_, books, source);
+    last_step_ = books.empty() ? std::nullopt : std::optional(StepRecord::decoded(books));
+  }
+
+  // Rank 0, before the first step: the folder, and where a resumed run goes on.
   void prepare_folder() {
     folder_.emplace(options_.folder);
     store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
-    if (options_.start == Start::kResume) {
-      const auto loaded = store_->newest_good(
-          [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state_); });
-      if (loaded) {
-        saved_step_ = state_.global_step;
-        log::info(
-            fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state_.epoch + 1, state_.step));
-      } else {
-        log::info("nothing to resume from: starting at the first step");
-        state_ = loop_->initial_state();
-      }
+    if (options_.start != Start::kResume) return;
+    const auto loaded = store_->newest_good(
+        [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state_); });
+    if (loaded) {
+      saved_step_ = state_.global_step;
+      log::info(
+          fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state_.epoch + 1, state_.step));
+    } else {
+      log::info("nothing to resume from: starting at the first step");
+      state_ = loop_->initial_state();
     }
-    folder_->cut_metrics(state_.global_step, state_.epoch);
-    reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_);
   }
 
-  void share_state() {
-    const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
-    broadcast_bytes(group_, state_bytes_);
-    if (!writer()) decode(state_bytes_, "state of rank 0", state_);
+  // The first writer, or the next one after it was lost: the books go on where the state stands. What the last one did
+  // not come to write of its last step, this one knows.
+  void take_over_books() {
+    const bool founding = folder_.has_value();
+    if (!founding) {
+      folder_.emplace(options_.folder);
+      store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
+    }
+    const RunFolder::Written written = folder_->cut_metrics(state_.global_step, state_.epoch);
+    reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_);
+    last_save_ = Clock::now();
+    if (founding) return;
+    if (last_step_ && last_step_->global_step > written.step) last_step_->write(*reporter_);
+    const bool at_epoch = state_.step == 0 && !state_.history.empty();
+    if (at_epoch && state_.history.back().epoch > written.epoch) {
+      reporter_->epoch(state_, state_.history.back(), {});
+      save(state_.best_epoch == state_.history.back().epoch);
+    }
+  }
+
+  // --- the training -------------------------------------------------------------------------------------------------
+
+  void train() {
+    while (!finished() && !limit_reached()) {
+      while (state_.step < steps_per_epoch_ && !limit_reached()) {
+        if (!one_step()) continue;
+        after_step();
+      }
+      if (state_.step >= steps_per_epoch_) end_epoch();
+    }
+  }
+
+  void close_books() {
+    const auto times = group_time();
+    if (writer() && !std::exchange(books_closed_, true)) {
+      // A run cut short by max_steps ends between two checkpoints.
+      if (saved_step_ != state_.global_step) save();
+      reporter_->finish(state_, final_state(), times);
+    }
+    group_.barrier();  // should the writer be lost before, another one is needed
+    group_.finish();
+  }
+
+  // Remembers where the worker stands: what follows counts only if the group stays together until it is done.
+  void set_out() {
+    if (group_.size() == 1) return;
+    before_ = state_;
+    under_way_ = true;
+  }
+
+  void arrive() {
+    if (!group_.commit(moment_of(state_))) throw left("the view is being left");
+    under_way_ = false;
   }
 
   // False if the step led to a rollback.
   bool one_step() {
     const double rate = learning_rate(job_.train, state_.epoch, state_.step, steps_per_epoch_, state_.rollbacks) *
                         plateau_factor(job_.train.schedule.plateau, state_.history, loop_->loss_name());
+    set_out();
     const StepResult result = loop_->step(state_, rate, stop_signal() != 0);
     if (result.health != Health::kGood) {
       collapse(result);
@@ -108,10 +221,13 @@ class Trainer {
     for (const auto& [name, value] : result.losses) state_.epoch_sums[name] += value;
     ++state_.step;
     ++state_.global_step;
+    arrive();
     stop_requested_ = result.stop_requested;
+    newcomers_wait_ = result.newcomers_wait;
+    last_step_ = {state_.epoch, state_.step, state_.global_step, result.losses, rate};
     if (writer()) {
       const PhaseClock::Scope time(clock_, TimePhase::kReport);
-      reporter_->step(state_, result.losses, rate);
+      last_step_->write(*reporter_);
     }
     return true;
   }
@@ -130,9 +246,14 @@ class Trainer {
     const bool by_time = job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
     if (by_steps) keep_good();
     if (writer() && (by_steps || by_time)) save();
+    if (newcomers_wait_) {
+      group_.barrier();  // nobody is to be called away before it has arrived
+      throw left("newcomers are let in");
+    }
   }
 
   void end_epoch() {
+    set_out();
     EpochRecord record{.epoch = state_.epoch, .train = state_.epoch_sums, .test = {}};
     for (auto& [name, value] : record.train) value /= static_cast<double>(steps_per_epoch_);
     std::optional<TestResult> tested;
@@ -154,6 +275,7 @@ class Trainer {
       state_.best_value = value;
       state_.best_epoch = record.epoch;
     }
+    arrive();
     keep_good();
     if (!writer()) return;
     const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
@@ -199,6 +321,8 @@ class Trainer {
     const int rollbacks = state_.rollbacks + 1;
     decode(good_, "state kept for a rollback", state_);
     state_.rollbacks = rollbacks;
+    arrive();
+    last_step_.reset();
     if (writer()) {
       log::warn(fmt::format(
           "collapse: {} ({}); back to epoch {}, step {} with other random numbers and the learning rate x {}", what,
@@ -221,34 +345,48 @@ class Trainer {
   comm::Group& group_;
   const RunOptions options_;
   PhaseClock clock_;
-  const std::unique_ptr<Loop> loop_;
-  const int64_t steps_per_epoch_;
+  std::unique_ptr<Loop> loop_;
+  int64_t steps_per_epoch_ = 0;
   TrainState state_;
-  std::string state_bytes_;
-  std::string good_;  // encoded state that a rollback returns to
+  TrainState before_;  // where the worker stood, while it is under way
+  std::string good_;   // encoded state that a rollback returns to
   std::optional<RunFolder> folder_;
   std::optional<CheckpointStore> store_;
-  std::optional<Reporter> reporter_;
-  Clock::time_point last_save_;
+  std::optional<Reporter> reporter_;  // of the writer
+  std::optional<StepRecord> last_step_;
+  Clock::time_point last_save_ = Clock::now();
   int64_t saved_step_ = -1;
-  bool stop_requested_ = false;
+  bool under_way_ = false, stop_requested_ = false, newcomers_wait_ = false, took_part_ = false, books_closed_ = false;
 };
 
 }  // namespace
 
 void check_job(const spec::Job& job) {
   models::need_device(numerics_of(job).device);
-  const auto group = comm::make_group({}, std::chrono::seconds(1));
+  const auto group = comm::make_group({}, {});
   PhaseClock clock;
   steps_per_epoch(job, make_loop(job, *group, 1, clock)->train_events());
 }
 
 void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options) {
   Trainer trainer(job, group, options);
+  const auto fail = [&](const Error& error) {
+    try {
+      trainer.record_failure(error);
+    } catch (const Error& another) {
+      log::warn(another.what());  // the first one counts
+    }
+    // What any other worker would meet as well ends the run; a machine or a program that fails ends a worker.
+    const bool own = error.code() == ErrorCode::kEnvironment || error.code() == ErrorCode::kInternal;
+    group.fail_with(error, own || !trainer.took_part() ? comm::Reach::kThisWorker : comm::Reach::kRun);
+  };
   try {
     trainer.run();
   } catch (const Error& error) {
-    trainer.record_failure(error);
+    fail(error);
+    throw;
+  } catch (const std::exception& error) {
+    fail({ErrorCode::kInternal, error.what()});
     throw;
   }
 }

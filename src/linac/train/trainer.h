@@ -1,6 +1,7 @@
 #pragma once
-// A training run from its first step to its last, as one worker sees it. All workers of the group make a Trainer for
-// the same job and call run(); rank 0 alone writes the run's folder.
+// A training run from its first step to its last, as one worker sees it. All workers of the group call run_training()
+// for the same job; rank 0 alone writes the run's folder. Workers may be lost and join: a step that some have not
+// finished is done again in the next view of the group (comm/view.h), from the state that the survivors hold in memory.
 
 #include <filesystem>
 
@@ -16,6 +17,7 @@ struct RunOptions {
   std::filesystem::path folder;  // of the run; only rank 0 looks at it
   Start start = Start::kFresh;
   int concurrency = 1;  // replicas side by side on this worker
+  bool joins = false;   // a run that others have begun
 };
 
 /// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes
@@ -23,7 +25,8 @@ struct RunOptions {
 void check_job(const spec::Job& job);
 
 /// Runs the job to its end. Throws Error: kNumeric on collapse (after the last good checkpoint was kept), kPreempted
-/// when asked to stop (after a checkpoint), kPeerLost, kData, kEnvironment.
+/// when asked to stop (after a checkpoint), kPeerLost and kLostQuorum if the run cannot go on, kData, kEnvironment; the
+/// others have been told then. A worker's environment error ends its own part only.
 void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options);
 
 }  // namespace linac::train

@@ -45,7 +45,7 @@ void run_check(const CheckOptions& options) {
   models::use_threads(job.train.threads);
   spec::Job lone = job;
   lone.train.replicas = lone.workers = 1;
-  const auto group = comm::make_group({}, std::chrono::seconds(1));
+  const auto group = comm::make_group({}, {});
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock);
   fmt::print("job    {} ({})\n\nmodel\n", job.name, options.job);

@@ -1,7 +1,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -9,11 +12,13 @@
 
 #include "linac/app/cli/verbs.h"
 #include "linac/app/launch/local_launch.h"
+#include "linac/app/launch/worker_error.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
+#include "linac/comm/view_ledger.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
 #include "linac/train/compiled_job.h"
@@ -24,20 +29,39 @@
 namespace linac::app {
 namespace {
 
-// Bounds every wait of a worker for the others: loading data and one step must be shorter.
-constexpr std::chrono::minutes kPeerTimeout{10};
-
 struct TrainOptions {
-  std::string job, out;
-  int workers = 0;
+  std::string job, out, workers, join, listen;
   bool resume = false, launched = false;
   std::vector<std::string> overrides;
 };
 
 spec::Job job_of(const TrainOptions& options) {
   std::vector<std::string> overrides = options.overrides;
-  if (options.workers > 0) overrides.push_back(fmt::format("workers={}", options.workers));
-  return train::with_compiled(spec::read_job(options.job, overrides));
+  // "2:8": eight, at least two.
+  const size_t colon = options.workers.find(':');
+  const bool range = colon != std::string::npos;
+  if (!options.workers.empty()) overrides.push_back("workers=" + options.workers.substr(range ? colon + 1 : 0));
+  if (range) overrides.push_back("distribution.workers_min=" + options.workers.substr(0, colon));
+  const bool in_folder = options.job.empty();
+  if (in_folder && !std::filesystem::is_directory(options.join))
+    throw user_error("[train] no job file; give one, or the folder of the run to join with --join");
+  const std::string file = in_folder ? (std::filesystem::path(options.join) / "job.yaml").string() : options.job;
+  return train::with_compiled(spec::read_job(file, overrides));
+}
+
+// "4" or "2:4"; what is wrong, or "".
+std::string is_worker_range(const std::string& text) {
+  const size_t colon = text.find(':');
+  const auto number = [](std::string_view digits) {
+    int value = 0;
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return status == std::errc{} && end == digits.data() + digits.size() && value <= comm::kMaxWorldSize ? value : 0;
+  };
+  const std::string_view view = text;
+  const int most = number(view.substr(colon == std::string::npos ? 0 : colon + 1));
+  const int least = colon == std::string::npos ? 1 : number(view.substr(0, colon));
+  if (least >= 1 && least <= most) return "";
+  return fmt::format("'{}' is no number of workers; expected N or MIN:MAX from 1 to {}", text, comm::kMaxWorldSize);
 }
 
 // runs/NAME-20260131-140509; with --resume the newest run of that name.
@@ -60,6 +84,7 @@ std::string numerics_of(spec::Job job) {
   job.train.epochs = 1;
   job.train.max_steps = 0;
   job.checkpoint = {};
+  job.distribution = {};
   return spec::to_yaml(job);
 }
 
@@ -88,6 +113,7 @@ void prepare_folder(const spec::Job& job, const std::filesystem::path& path, boo
     need_same_numerics(job, folder.job(), path.string());
   }
   folder.create(job);
+  std::filesystem::remove_all(folder.views());  // of workers that are no more
 }
 
 int replicas_side_by_side(const spec::Job& job, int local_workers) {
@@ -101,6 +127,60 @@ int local_world_size(int world_size) {
   return value > 0 ? value : world_size;
 }
 
+[[noreturn]] void end_hanging(const Error& error) {
+  log::error(error.what());
+  report_worker_error(error);
+  _exit(static_cast<int>(error.code()));  // what hangs cannot be ended in an orderly way
+}
+
+comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& options,
+                                   const std::filesystem::path& folder) {
+  const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(1000 * seconds)); };
+  return {.stall_timeout = milliseconds(job.distribution.stall_timeout_s),
+          .members_min = job.distribution.workers_min,
+          .open = !options.listen.empty(),
+          .listen = options.listen,
+          .doors = {},
+          .folder = folder,
+          .on_hang = end_hanging};
+}
+
+train::RunOptions run_options(const spec::Job& job, const TrainOptions& options, const std::filesystem::path& folder,
+                              int local_workers) {
+  return {.folder = folder,
+          .start = options.resume ? train::Start::kResume : train::Start::kFresh,
+          .concurrency = replicas_side_by_side(job, local_workers),
+          .joins = !options.join.empty()};
+}
+
+std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& job) {
+  return options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
+}
+
+// A worker of a run that others have begun.
+void join_run(const TrainOptions& options) {
+  const spec::Job job = job_of(options);
+  const bool by_folder = std::filesystem::is_directory(options.join);
+  const std::filesystem::path folder = by_folder ? std::filesystem::path(options.join) : folder_of(options, job);
+  comm::GroupSettings settings = group_settings(job, options, folder);
+  settings.doors = by_folder ? comm::ViewLedger::doors(train::RunFolder(folder).views()) : std::vector{options.join};
+  if (settings.doors.empty()) {
+    throw user_error(
+        fmt::format("[train] {}: no run with several workers goes on there (no views/); start one with "
+                    "--workers, or --listen to let others join a single one",
+                    options.join));
+  }
+  if (!by_folder) train::RunFolder(folder).create(job);
+  const auto worker = comm::process_environment("LOCAL_RANK");
+  log::set_tag(fmt::format("worker {}", worker ? *worker : std::to_string(getpid())));
+  log::set_file(train::RunFolder(folder).log());
+  catch_stop_signals();
+  models::need_device(train::numerics_of(job).device, worker ? std::atoi(worker->c_str()) : 0);
+  models::use_threads(job.train.threads);
+  const auto group = comm::make_group({}, settings);
+  train::run_training(job, *group, run_options(job, options, folder, local_world_size(1)));
+}
+
 // One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes.
 void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous) {
   if (rendezvous.world_size > 1) log::set_tag(fmt::format("rank {}", rendezvous.rank));
@@ -111,37 +191,39 @@ void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous)
                     rendezvous.world_size, rendezvous.source, job.train.replicas));
   }
   job.workers = rendezvous.world_size;
-  const std::filesystem::path folder =
-      options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
+  const std::filesystem::path folder = folder_of(options, job);
   if (rendezvous.rank == 0 && !options.launched) prepare_folder(job, folder, options.resume);
   if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
   catch_stop_signals();
   models::need_device(train::numerics_of(job).device, rendezvous.local_rank);
   models::use_threads(job.train.threads);
-  const auto group = comm::make_group(rendezvous, kPeerTimeout);
-  train::run_training(job, *group,
-                      {.folder = folder,
-                       .start = options.resume ? train::Start::kResume : train::Start::kFresh,
-                       .concurrency = replicas_side_by_side(job, local_world_size(rendezvous.world_size))});
+  const auto group = comm::make_group(rendezvous, group_settings(job, options, folder));
+  train::run_training(job, *group, run_options(job, options, folder, local_world_size(rendezvous.world_size)));
 }
 
 int start_workers(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder) {
   std::vector<std::string> arguments{"linac", "train", options.job, "--out", folder.string(), "--launched"};
   if (options.resume) arguments.push_back("--resume");
-  arguments.insert(arguments.end(), {"--workers", std::to_string(job.workers)});
+  arguments.insert(arguments.end(),
+                   {"--workers", options.workers.empty() ? std::to_string(job.workers) : options.workers});
+  if (!options.listen.empty()) arguments.insert(arguments.end(), {"--listen", options.listen});
   for (const std::string& assignment : options.overrides) arguments.insert(arguments.end(), {"--set", assignment});
   LocalLaunch launch;
   launch.workers = job.workers;
   launch.argv = arguments;
+  launch.views = train::RunFolder(folder).views();
+  launch.restarts = job.distribution.restarts;
+  launch.join_argv = arguments;
+  launch.join_argv.insert(launch.join_argv.end(), {"--join", folder.string()});
   return launch_local_workers(launch);
 }
 
 void run_train(const TrainOptions& options) {
   const comm::Rendezvous rendezvous = comm::rendezvous_from_environment();
+  if (!options.join.empty()) return join_run(options);
   if (rendezvous.world_size > 1) return run_worker(options, rendezvous);
   const spec::Job job = job_of(options);
-  const std::filesystem::path folder =
-      options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
+  const std::filesystem::path folder = folder_of(options, job);
   train::check_job(job);
   prepare_folder(job, folder, options.resume);
   if (job.workers == 1) {
@@ -159,10 +241,15 @@ void run_train(const TrainOptions& options) {
 void add_train_verb(CLI::App& app) {
   auto options = std::make_shared<TrainOptions>();
   auto* verb = app.add_subcommand("train", "Trains the model of a job file");
-  verb->add_option("job", options->job, "job file (YAML)")->required();
+  verb->add_option("job", options->job, "job file (YAML); not needed with --join FOLDER");
   verb->add_option("--workers", options->workers,
-                   "local worker processes; never changes the result (default: the job's)")
-      ->check(CLI::Range(1, 4096));
+                   "local worker processes, N or MIN:MAX; never changes the result (default: the job's). Lost ones are "
+                   "replaced; the run goes on while MIN (default 1) are left")
+      ->check(CLI::Validator(is_worker_range, "N or MIN:MAX"));
+  verb->add_option("--join", options->join,
+                   "join a run that goes on: its folder, or RUN@HOST:PORT of one of its workers, as its views/ say");
+  verb->add_option("--listen", options->listen,
+                   "numeric address of this machine at which workers on other machines may join (default: none)");
   verb->add_option("--out", options->out, "folder of the run (default: runs/NAME-DATE-TIME)");
   verb->add_flag("--resume", options->resume,
                  "go on from the newest good checkpoint of the folder; start there if there is none");
@@ -176,6 +263,8 @@ void add_train_verb(CLI::App& app) {
       "  linac train examples/demo.yaml --out runs/a --set train.epochs=10 --set train.lr=5e-4\n"
       "  linac train examples/demo.yaml --out runs/a --resume\n"
       "  torchrun --no-python --nproc-per-node 2 linac train examples/demo.yaml --out runs/b\n"
+      "  linac train examples/demo.yaml --workers 2:4 --out runs/c --listen 10.0.0.1\n"
+      "  linac train --join runs/c\n"
       "Workers started by others are found by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, TF_CONFIG, or the "
       "variables of Open MPI and Slurm.");
   verb->callback([options] { run_train(*options); });

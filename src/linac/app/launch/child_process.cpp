@@ -77,10 +77,6 @@ struct Prepared {
 
 }  // namespace
 
-void Descriptor::reset() {
-  if (value_ >= 0) ::close(std::exchange(value_, -1));
-}
-
 ChildProcess start_child(const ChildCommand& command) {
   ChildProcess child;
   int errors[2];

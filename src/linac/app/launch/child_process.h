@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "linac/base/descriptor.h"
+
 #include <sys/types.h>
 
 namespace linac::app {
@@ -16,23 +18,6 @@ namespace linac::app {
 /// What the launcher hears of while it has children; SIGCHLD among them because of its handler: were it ignored, as
 /// some parents leave it, the kernel would reap the workers unseen.
 inline constexpr std::array kLauncherSignals{SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
-
-/// Closes on destruction.
-class Descriptor {
- public:
-  explicit Descriptor(int value = -1) : value_(value) {}
-  ~Descriptor() { reset(); }
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(value_, other.value_);
-    return *this;
-  }
-  int get() const { return value_; }
-  void reset();
-
- private:
-  int value_;
-};
 
 enum class Output {
   kInherit,  // the caller's standard output and error

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -20,6 +21,7 @@
 #include "linac/base/error.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/comm/store_host.h"
+#include "linac/comm/view_ledger.h"
 
 namespace linac::app {
 namespace {
@@ -117,7 +119,7 @@ class Supervisor {
       while (const int signal = signals_.next()) {
         if (signal != SIGCHLD) on_stop_request(signal);
       }
-      for (auto& worker : workers_) reap(worker);
+      for (size_t i = 0; i < workers_.size(); ++i) reap(workers_[i]);  // may add one
       if (deadline_ && Clock::now() >= *deadline_) on_deadline();
     }
     return judge(ends_, stop_signal_);
@@ -125,6 +127,36 @@ class Supervisor {
 
  private:
   enum class Phase { kRunning, kFailing, kStopping, kEnding, kKilled };
+
+  // In place of one that is lost. It finds the others by itself.
+  void start_newcomer() {
+    ++restarts_;
+    const int number = static_cast<int>(workers_.size());
+    ChildCommand command{launch_.program, launch_.join_argv, launch_.environment, Output::kCapture};
+    command.environment.emplace_back("LOCAL_RANK", std::to_string(number));
+    command.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(launch_.workers));
+    workers_.push_back({number, start_child(command), LineRelay(fmt::format("[worker {}] ", number))});
+  }
+
+  // Whether the others can go on without a worker that ended so.
+  bool can_go_on_without(const WorkerEnd& end) const {
+    constexpr std::array kOwnFailures{ErrorCode::kInternal, ErrorCode::kEnvironment, ErrorCode::kHang};
+    const bool own = end.signal != 0 || std::any_of(kOwnFailures.begin(), kOwnFailures.end(), [&](ErrorCode code) {
+                       return end.exit_code == static_cast<int>(code);
+                     });
+    const bool others = std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.running; });
+    return own && others && phase_ == Phase::kRunning && !launch_.views.empty() &&
+           !comm::ViewLedger::doors(launch_.views).empty();
+  }
+
+  void go_on_without(WorkerEnd& end) {
+    end.forgiven = true;
+    const bool complete = std::any_of(ends_.begin(), ends_.end(), [](const WorkerEnd& e) { return e.status() == 0; });
+    const bool again = restarts_ < launch_.restarts && !complete;
+    write_all(STDERR_FILENO, fmt::format("linac: worker {} {}; the others go on{}\n", end.rank, describe(end),
+                                         again ? ", and another one is started" : ""));
+    if (again) start_newcomer();
+  }
 
   void start(int rank) {
     const auto size = std::to_string(launch_.workers);
@@ -176,10 +208,12 @@ class Supervisor {
   void reap(Worker& worker) {
     int status = 0;
     if (!worker.running || waitpid(worker.process.pid, &status, WNOHANG) != worker.process.pid) return;
+    if (!WIFEXITED(status) && !WIFSIGNALED(status)) return;  // halted by a tracer
     relay_output(worker);
     add_end(worker, WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     const int code = ends_.back().status();
     const bool failed = code != 0 && code != static_cast<int>(ErrorCode::kPreempted);
+    if (failed && can_go_on_without(ends_.back())) return go_on_without(ends_.back());
     if (failed && phase_ == Phase::kRunning) enter(Phase::kFailing, launch_.failure_grace);
   }
 
@@ -188,12 +222,12 @@ class Supervisor {
     write_all(STDERR_FILENO, worker.relay.finish());
     worker.process.output.reset();
     const auto& kept = worker.relay.kept();
-    ends_.push_back({worker.rank,
-                     exit_code,
-                     signal,
-                     worker.ended_by_launcher,
-                     received_worker_error(worker.process.error.get()),
-                     {kept.begin(), kept.end()}});
+    ends_.push_back({.rank = worker.rank,
+                     .exit_code = exit_code,
+                     .signal = signal,
+                     .ended_by_launcher = worker.ended_by_launcher,
+                     .error = received_worker_error(worker.process.error.get()),
+                     .tail = {kept.begin(), kept.end()}});
   }
 
   void on_stop_request(int signal) {
@@ -246,11 +280,11 @@ class Supervisor {
   const LocalLaunch& launch_;
   SignalInbox signals_;
   std::unique_ptr<comm::HostedStore> store_;
-  std::vector<Worker> workers_;
+  std::deque<Worker> workers_;
   std::vector<WorkerEnd> ends_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> deadline_;
-  int stop_signal_ = 0;
+  int stop_signal_ = 0, restarts_ = 0;
   Clock::time_point stop_time_;
 };
 

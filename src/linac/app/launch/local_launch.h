@@ -4,6 +4,7 @@
 // the main thread, best before other threads exist.
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,13 @@ struct LocalLaunch {
   std::vector<std::string> argv;                                 // of each worker, with argv[0]
   std::string program = "/proc/self/exe";                        // what to execute
   std::vector<std::pair<std::string, std::string>> environment;  // further variables for the workers
+
+  // A run whose workers can be lost and join keeps its views in this folder (comm/view_ledger.h). Once it has begun, a
+  // worker that is killed, hangs or fails for a reason of its machine ends nothing but itself, as long as others are
+  // left; up to `restarts` times another one is started in its place, with `join_argv`.
+  std::filesystem::path views;
+  int restarts = 0;
+  std::vector<std::string> join_argv;
 
   // After a failure, how long the others may take to notice by themselves; then SIGTERM, and after `end_grace` SIGKILL.
   std::chrono::milliseconds failure_grace{10'000};

@@ -62,7 +62,7 @@ int play(const std::string& role, const comm::Rendezvous& meet) {
   if (role == "launcher") return launch_local_workers(launch_of("orphan", 2));
   const auto on_stop = [](int) { stop_requests = stop_requests + 1; };
   signal(SIGTERM, role == "stubborn" || role == "interrupted twice" ? SIG_IGN : on_stop);
-  const auto group = comm::make_group(meet, 20s);
+  const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s});
   group->barrier();
   if (role == "meet") return std::getenv("LOCAL_WORLD_SIZE") == std::to_string(group->size()) ? 0 : 1;
   if (role == "all 75") return 75;

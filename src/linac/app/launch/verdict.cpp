@@ -20,21 +20,11 @@ bool is_clean(const WorkerEnd& end) {
 }
 
 std::string meaning_of(int exit_code) {
-  if (exit_code >= 1 && exit_code <= kPeerLost) return to_string(static_cast<ErrorCode>(exit_code));
+  if (exit_code >= 1 && exit_code <= static_cast<int>(ErrorCode::kLostQuorum))
+    return to_string(static_cast<ErrorCode>(exit_code));
   if (exit_code == kPreempted) return to_string(ErrorCode::kPreempted);
   if (exit_code == 127) return "the program could not be started";
   return "no meaning in linac";
-}
-
-std::string describe(const WorkerEnd& end) {
-  if (end.ended_by_launcher) return "was ended by the launcher";
-  if (end.signal == SIGKILL) {
-    return "was killed by signal 9 (Killed: often the kernel when memory runs out; use fewer workers or a smaller "
-           "batch)";
-  }
-  if (end.signal != 0) return fmt::format("was killed by signal {} ({})", end.signal, strsignal(end.signal));
-  if (end.exit_code == 0) return "ended well";
-  return fmt::format("ended with exit code {} ({})", end.exit_code, meaning_of(end.exit_code));
 }
 
 std::string indented(const std::string& text) {
@@ -105,7 +95,21 @@ Verdict judge_stopped(const std::vector<WorkerEnd>& ends, int stop_signal) {
 
 }  // namespace
 
-Verdict judge(const std::vector<WorkerEnd>& ends, int stop_signal) {
+std::string describe(const WorkerEnd& end) {
+  if (end.ended_by_launcher) return "was ended by the launcher";
+  if (end.signal == SIGKILL) {
+    return "was killed by signal 9 (Killed: often the kernel when memory runs out; use fewer workers or a smaller "
+           "batch)";
+  }
+  if (end.signal != 0) return fmt::format("was killed by signal {} ({})", end.signal, strsignal(end.signal));
+  if (end.exit_code == 0) return "ended well";
+  return fmt::format("ended with exit code {} ({})", end.exit_code, meaning_of(end.exit_code));
+}
+
+Verdict judge(const std::vector<WorkerEnd>& all, int stop_signal) {
+  std::vector<WorkerEnd> ends = all;
+  std::erase_if(ends, [](const WorkerEnd& end) { return end.forgiven; });
+  if (ends.empty()) ends = all;
   if (std::all_of(ends.begin(), ends.end(), is_clean)) {
     const bool preempted =
         std::any_of(ends.begin(), ends.end(), [](const auto& end) { return end.status() == kPreempted; });

@@ -22,6 +22,7 @@
 #include "linac/comm/replica_sum.h"
 #include "linac/comm/sockets.h"
 #include "linac/comm/store_host.h"
+#include "linac/comm/view_ledger.h"
 
 namespace linac::comm {
 namespace {
@@ -91,20 +92,79 @@ int until_lost_role(Group& group, std::ostream& out) {
   return 24;
 }
 
-std::chrono::milliseconds timeout_of(const std::string& role) {
-  if (role == "join") return 1500ms;
-  return role == "until_stuck" ? kStuckTimeout : kTimeout;
+// A training in small: every step depends on the one before and on all replicas. Views come and go; writes each step
+// that it finishes, and at the end the state's digest.
+int endure_role(Group& group, std::ostream& out) {
+  constexpr int64_t kSteps = 300;
+  std::vector<float> state(50'000, 1), sum(state.size());
+  Moment stands{0, 0, 0};
+  bool entered = false;
+  if (group.size() == 0 && !group.next_view("")) return 25;
+  while (stands.steps < kSteps) {
+    try {
+      if (!entered) {
+        std::vector<float> steps{static_cast<float>(stands.steps)};
+        group.broadcast(state, group.view().source());
+        group.broadcast(steps, group.view().source());
+        stands.steps = static_cast<int64_t>(steps[0]);
+        entered = group.commit(stands);
+        continue;
+      }
+      group.mark("computing");
+      std::this_thread::sleep_for(5ms);
+      std::vector<std::vector<float>> mine;
+      for (const int replica : owned_replicas(kReplicas, group.rank(), group.size())) {
+        mine.push_back(state);
+        for (float& value : mine.back()) value = value * 0.37f + 0.001f * static_cast<float>(replica + 1);
+      }
+      std::vector<float> wish{group.newcomers_wait() ? 1.0f : 0.0f};
+      group.broadcast(wish, 0);
+      ReplicaSum(group, kReplicas).reduce({std::vector<std::span<float>>(mine.begin(), mine.end())}, sum);
+      const Moment next{0, stands.steps + 1, 0};
+      if (!group.commit(next)) throw Error(ErrorCode::kPeerLost, "the view was left");
+      stands = next;
+      state = sum;
+      out << "step " << stands.steps << std::endl;
+      if (wish[0] == 0) continue;
+      group.barrier();
+      throw Error(ErrorCode::kPeerLost, "newcomers wait");
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kPeerLost) throw;
+      if (!group.next_view(error.what())) return 0;
+      entered = false;
+    }
+  }
+  group.finish();
+  out << digest(state) << std::endl;
+  std::this_thread::sleep_for(200ms);  // for those that still ask
+  return 0;
+}
+
+GroupSettings settings_of(const std::string& role) {
+  GroupSettings settings{.join_timeout = kTimeout, .stall_timeout = kTimeout};
+  if (role == "join") settings.join_timeout = 1500ms;
+  if (role == "until_stuck") settings.stall_timeout = kStuckTimeout;
+  if (role == "endure") settings.stall_timeout = 1500ms;
+  if (const char* const folder = std::getenv("LINAC_TEST_FOLDER")) settings.folder = folder;
+  if (std::getenv("LINAC_TEST_JOIN") != nullptr) settings.doors = ViewLedger::doors(settings.folder / "views");
+  settings.on_hang = [](const Error& error) {
+    std::ofstream(std::getenv("LINAC_TEST_OUT"), std::ios::app) << error.what() << std::endl;
+    _exit(static_cast<int>(error.code()));
+  };
+  return settings;
 }
 
 // Runs in the workers only; `make_group` and the role's result become the exit status.
-TEST(GlooWorker, Role) {
+TEST(TcpWorker, Role) {
   const char* const role = std::getenv("LINAC_TEST_ROLE");
   if (role == nullptr) GTEST_SKIP() << "runs in the worker processes";
   std::ofstream out(std::getenv("LINAC_TEST_OUT"));
   int status = 1;
   try {
-    const auto group = make_group(rendezvous_from_environment(), timeout_of(role));
-    status = role == std::string("collectives") ? collectives_role(*group, out) : until_lost_role(*group, out);
+    const auto group = make_group(rendezvous_from_environment(), settings_of(role));
+    status = role == std::string("collectives") ? collectives_role(*group, out)
+             : role == std::string("endure")    ? endure_role(*group, out)
+                                                : until_lost_role(*group, out);
   } catch (const Error& error) {
     out << now_ms() << " " << error.what() << std::endl;
     status = static_cast<int>(error.code());
@@ -122,7 +182,7 @@ std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-class GlooGroups : public testing::Test {
+class TcpGroups : public testing::Test {
  protected:
   void TearDown() override {
     for (const auto& worker : workers_) {
@@ -130,11 +190,12 @@ class GlooGroups : public testing::Test {
     }
   }
 
-  void start(const std::string& role, int rank, int world_size, int port, bool agent_store) {
+  void start(const std::string& role, int rank, int world_size, int port, bool agent_store, bool joins = false) {
     Worker worker{.out = folder_ / std::to_string(workers_.size())};
     std::vector<std::string> environment = {
         "LINAC_TEST_ROLE=" + role,
         "LINAC_TEST_OUT=" + worker.out,
+        "LINAC_TEST_FOLDER=" + folder_.path().string(),
         fmt::format("RANK={}", rank),
         fmt::format("WORLD_SIZE={}", world_size),
         fmt::format("LOCAL_RANK={}", rank),
@@ -142,13 +203,14 @@ class GlooGroups : public testing::Test {
         fmt::format("MASTER_PORT={}", port),
         fmt::format("TORCHELASTIC_USE_AGENT_STORE={}", agent_store ? "True" : "False"),
     };
+    if (joins) environment.push_back("LINAC_TEST_JOIN=1");
     if (const char* const path = std::getenv("LD_LIBRARY_PATH")) {
       environment.push_back(std::string("LD_LIBRARY_PATH=") + path);
     }
     std::vector<char*> envp;
     for (auto& entry : environment) envp.push_back(entry.data());
     envp.push_back(nullptr);
-    std::string program = "comm_test", filter = "--gtest_filter=GlooWorker.Role", brief = "--gtest_brief=1";
+    std::string program = "comm_test", filter = "--gtest_filter=TcpWorker.Role", brief = "--gtest_brief=1";
     char* const argv[] = {program.data(), filter.data(), brief.data(), nullptr};
     worker.pid = fork();
     ASSERT_GE(worker.pid, 0);
@@ -185,7 +247,7 @@ class GlooGroups : public testing::Test {
   std::vector<Worker> workers_;
 };
 
-TEST_F(GlooGroups, TheSameBitsOnOneToFourProcesses) {
+TEST_F(TcpGroups, TheSameBitsOnOneToFourProcesses) {
   std::vector<std::vector<float>> values;
   for (int replica = 0; replica < kReplicas; ++replica) values.push_back(replica_values(replica));
   const std::vector<std::span<const float>> views(values.begin(), values.end());
@@ -205,7 +267,7 @@ TEST_F(GlooGroups, TheSameBitsOnOneToFourProcesses) {
   }
 }
 
-TEST_F(GlooGroups, RankZeroHostsTheStoreWhenNoLauncherDoes) {
+TEST_F(TcpGroups, RankZeroHostsTheStoreWhenNoLauncherDoes) {
   const int probe = listen_at("127.0.0.1", 0);
   sockaddr_in address = {};
   socklen_t length = sizeof address;
@@ -217,7 +279,7 @@ TEST_F(GlooGroups, RankZeroHostsTheStoreWhenNoLauncherDoes) {
 }
 
 // The launcher hosts the store, the workers write to each other: both outlive a peer that dies between two writes.
-TEST_F(GlooGroups, AWriteToADeadPeerIsAnErrorAndNoSignal) {
+TEST_F(TcpGroups, AWriteToADeadPeerIsAnErrorAndNoSignal) {
   ASSERT_NE(signal(SIGPIPE, SIG_DFL), SIG_ERR);
   const auto store = host_store("127.0.0.1");
   int ends[2];
@@ -228,7 +290,7 @@ TEST_F(GlooGroups, AWriteToADeadPeerIsAnErrorAndNoSignal) {
   close(ends[0]);
 }
 
-TEST_F(GlooGroups, AKilledProcessEndsTheOthersAtOnce) {
+TEST_F(TcpGroups, AKilledProcessEndsTheOthersAtOnce) {
   for (int victim = 0; victim < 3; ++victim) {
     SCOPED_TRACE(fmt::format("rank {} is killed", victim));
     for (auto& worker : workers_) unlink(worker.out.c_str());
@@ -252,7 +314,7 @@ TEST_F(GlooGroups, AKilledProcessEndsTheOthersAtOnce) {
   }
 }
 
-TEST_F(GlooGroups, AStuckProcessEndsTheOthersAtTheTimeout) {
+TEST_F(TcpGroups, AStuckProcessEndsTheOthersAtTheTimeout) {
   const auto store = host_store("127.0.0.1");
   for (int rank = 0; rank < 3; ++rank) start("until_stuck", rank, 3, store->port(), true);
   wait_until_ready();
@@ -267,7 +329,48 @@ TEST_F(GlooGroups, AStuckProcessEndsTheOthersAtTheTimeout) {
   }
 }
 
-TEST_F(GlooGroups, MissingRanksAreNamed) {
+int last_step(const std::string& text) {
+  const size_t last = text.rfind("step ");
+  return last == std::string::npos ? 0 : std::atoi(text.c_str() + last + 5);
+}
+
+// Killed workers (the most senior twice), one halted and going on later, newcomers: the bits of an undisturbed run.
+TEST_F(TcpGroups, TheTrainingGoesOnThroughLossesAndNewcomers) {
+  const auto await_step = [&](size_t worker, int step) {
+    for (const auto end = Clock::now() + 40s; Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+      if (last_step(file_text(workers_[worker].out)) >= step) return;
+    }
+    FAIL() << "step " << step << " is never done: " << file_text(workers_[worker].out);
+  };
+  const auto undisturbed_store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) start("endure", rank, 2, undisturbed_store->port(), true);
+  for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+  const std::string all = file_text(workers_[0].out), expected = all.substr(all.rfind('\n', all.size() - 2));
+  std::filesystem::remove_all(folder_.path() / "views");
+
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 4; ++rank) start("endure", rank, 4, store->port(), true);  // 2 to 5
+  await_step(5, 20);
+  kill(workers_[2].pid, SIGKILL);
+  await_step(5, 50);
+  start("endure", 0, 1, 0, true, true);  // 6
+  await_step(6, 80);
+  kill(workers_[4].pid, SIGSTOP);
+  kill(workers_[3].pid, SIGKILL);
+  await_step(5, 130);
+  kill(workers_[4].pid, SIGCONT);
+  start("endure", 0, 1, 0, true, true);  // 7
+  await_step(7, 200);
+  await_step(4, 200);
+  kill(workers_[5].pid, SIGKILL);
+  for (const size_t victim : {2, 3, 5}) EXPECT_EQ(wait_for(workers_[victim]), 128 + SIGKILL);
+  for (const size_t survivor : {4, 6, 7}) {
+    EXPECT_EQ(wait_for(workers_[survivor]), 0) << file_text(workers_[survivor].out);
+    EXPECT_TRUE(file_text(workers_[survivor].out).ends_with(expected)) << file_text(workers_[survivor].out);
+  }
+}
+
+TEST_F(TcpGroups, MissingRanksAreNamed) {
   const auto store = host_store("127.0.0.1");
   start("join", 0, 3, store->port(), true);
   EXPECT_EQ(wait_for(workers_[0]), static_cast<int>(ErrorCode::kPeerLost));
@@ -275,7 +378,7 @@ TEST_F(GlooGroups, MissingRanksAreNamed) {
   EXPECT_NE(said.find("of 3 ranks, 1, 2 did not join within 1.5 s"), std::string::npos) << said;
 }
 
-TEST_F(GlooGroups, AnAbsentStoreIsAnErrorWithinTheTimeout) {
+TEST_F(TcpGroups, AnAbsentStoreIsAnErrorWithinTheTimeout) {
   int port = 0;
   { port = host_store("127.0.0.1")->port(); }
   start("join", 1, 2, port, true);

@@ -1,0 +1,249 @@
+#include "linac/comm/control_links.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "linac/base/error.h"
+#include "linac/comm/sockets.h"
+
+namespace linac::comm {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kConnectTime{3000}, kHelloTime{5000}, kTryAgain{10};
+constexpr size_t kHeaderBytes = 4, kMaxIncoming = 8192;
+
+sockaddr_in address_of(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  sockaddr_in result = {};
+  result.sin_family = AF_INET;
+  const bool well =
+      colon != std::string::npos && inet_pton(AF_INET, address.substr(0, colon).c_str(), &result.sin_addr) == 1;
+  const int port = well ? std::atoi(address.c_str() + colon + 1) : 0;
+  if (port < 1 || port > 65535) {
+    throw environment_error(fmt::format("[comm] '{}' is not an address; expected e.g. 10.0.0.3:41233", address));
+  }
+  result.sin_port = htons(static_cast<uint16_t>(port));
+  return result;
+}
+
+uint32_t length_of(std::string_view bytes) {
+  uint32_t length = 0;
+  for (size_t i = 0; i < kHeaderBytes; ++i) length |= uint32_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  return length;
+}
+
+std::optional<Hello> decode_hello(std::string_view bytes) {
+  const auto json = nlohmann::json::parse(bytes, nullptr, false);
+  if (!json.is_object() || !json.contains("run") || !json.at("run").is_string()) return std::nullopt;
+  try {
+    return Hello{json.at("run"), json.at("from"), json.at("view")};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::string frame(std::string_view bytes) {
+  std::string result;
+  for (size_t i = 0; i < kHeaderBytes; ++i) result += static_cast<char>(bytes.size() >> (8 * i));
+  return result.append(bytes);
+}
+
+std::string encode(const Hello& hello) {
+  return frame(nlohmann::json{{"run", hello.run}, {"from", hello.from}, {"view", hello.view}}.dump());
+}
+
+Descriptor begin_connecting(const std::string& address, bool& refused) {
+  const sockaddr_in to = address_of(address);
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) throw environment_error(fmt::format("[comm] no socket ({})", std::strerror(errno)));
+  const int on = 1;
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const int status = connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  refused = status != 0 && errno == ECONNREFUSED;
+  return socket;
+}
+
+int connection_error(const Descriptor& socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+ControlLinks::ControlLinks(const std::string& host, std::string run)
+    : run_(std::move(run)), listener_(listen_at(host, 0)) {
+  fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
+  sockaddr_in mine = {};
+  socklen_t size = sizeof mine;
+  LINAC_CHECK(getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&mine), &size) == 0);
+  address_ = fmt::format("{}:{}", host, ntohs(mine.sin_port));
+}
+
+void ControlLinks::open(const std::string& to, Outgoing& link, News* news) {
+  bool refused = false;
+  link.socket = begin_connecting(to, refused);
+  link.connected = false;
+  link.since = Clock::now();
+  if (!refused) return;
+  (news != nullptr ? *news : early_).refused.push_back(to);
+  link.socket.reset();
+}
+
+void ControlLinks::send(const std::string& to, std::string_view bytes, uint64_t from) {
+  LINAC_CHECK(bytes.size() <= kMaxFrameBytes);
+  const auto [found, fresh] = outgoing_.try_emplace(to);
+  Outgoing& link = found->second;
+  if (fresh) {
+    link.from = from;
+    link.queue = encode({run_, from, 0});
+    open(to, link, nullptr);
+  }
+  if (!link.socket || link.queue.size() > kMaxQueuedBytes) {
+    outgoing_.erase(found);
+    return;
+  }
+  link.queue += frame(bytes);
+}
+
+ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std::vector<std::string>& watched) {
+  News news = std::exchange(early_, {});
+  try_again(watched, news);
+  if (!news.refused.empty()) return news;
+
+  std::vector<pollfd> polled{{wake, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  for (const Incoming& link : incoming_) polled.push_back({link.socket.get(), POLLIN, 0});
+  for (const auto& [to, link] : outgoing_) {
+    const bool writing = !link.connected || !link.queue.empty();
+    polled.push_back({link.socket.get(), static_cast<short>(POLLIN | POLLRDHUP | (writing ? POLLOUT : 0)), 0});
+  }
+  if (!broken_.empty()) patience = std::min(patience, kTryAgain);
+  if (poll(polled.data(), polled.size(), static_cast<int>(patience.count())) < 0) return news;
+
+  size_t next = 2;
+  std::erase_if(incoming_, [&](Incoming& link) {
+    const bool readable = polled[next++].revents != 0;
+    const bool late = !link.greeted && Clock::now() - link.since > kHelloTime;
+    return late || (readable && !read(link, news));
+  });
+  for (auto entry = outgoing_.begin(); entry != outgoing_.end();) {
+    auto& [to, link] = *entry;
+    const short events = polled[next++].revents;
+    const bool late = !link.connected && Clock::now() - link.since > kConnectTime;
+    if (!late && (events == 0 || write(to, link, events, news))) {
+      ++entry;
+      continue;
+    }
+    const bool is_watched = std::find(watched.begin(), watched.end(), to) != watched.end();
+    if (is_watched && !late) broken_[to] = {Clock::now() + kTryAgain, link.from};
+    entry = outgoing_.erase(entry);
+  }
+  if (polled[1].revents != 0) accept_all();
+  return news;
+}
+
+// A connection that broke may mean that its other end's process has ended: whether somebody listens there still tells.
+void ControlLinks::try_again(const std::vector<std::string>& watched, News& news) {
+  for (auto entry = broken_.begin(); entry != broken_.end();) {
+    const auto& [to, when] = *entry;
+    if (Clock::now() < when.first) {
+      ++entry;
+      continue;
+    }
+    const bool is_watched = std::find(watched.begin(), watched.end(), to) != watched.end();
+    if (is_watched && !outgoing_.contains(to)) {
+      Outgoing& link = outgoing_[to];
+      link.from = when.second;
+      link.queue = encode({run_, when.second, 0});
+      open(to, link, &news);
+      if (!link.socket) outgoing_.erase(to);
+    }
+    entry = broken_.erase(entry);
+  }
+}
+
+// False if the link is to be closed.
+bool ControlLinks::write(const std::string& to, Outgoing& link, short events, News& news) {
+  if (!link.connected) {
+    const int error = connection_error(link.socket);
+    if (error == ECONNREFUSED) news.refused.push_back(to);
+    if (error != 0) return false;
+    if ((events & POLLOUT) != 0) link.connected = true;
+  }
+  if ((events & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return false;
+  if (link.connected && !link.queue.empty()) {
+    const auto size = ::send(link.socket.get(), link.queue.data(), link.queue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (size < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (size > 0) link.queue.erase(0, static_cast<size_t>(size));
+  }
+  return true;
+}
+
+bool ControlLinks::read(Incoming& link, News& news) {
+  // Of a connection for data, nothing behind the hello may be taken.
+  for (;;) {
+    size_t wanted = 65536;
+    if (!link.greeted) {
+      wanted = kHeaderBytes;
+      if (link.bytes.size() >= kHeaderBytes) {
+        if (length_of(link.bytes) > kMaxHelloBytes) return false;
+        wanted += length_of(link.bytes);
+      }
+      wanted -= link.bytes.size();
+    }
+    const size_t before = link.bytes.size();
+    link.bytes.resize(before + wanted);
+    const auto size = recv(link.socket.get(), link.bytes.data() + before, wanted, MSG_DONTWAIT);
+    link.bytes.resize(before + static_cast<size_t>(std::max<ssize_t>(0, size)));
+    if (size == 0) return false;
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    if (!take_frames(link, news)) return false;
+  }
+}
+
+bool ControlLinks::take_frames(Incoming& link, News& news) {
+  while (link.bytes.size() >= kHeaderBytes) {
+    const size_t length = length_of(link.bytes);
+    if (length > (link.greeted ? kMaxFrameBytes : kMaxHelloBytes)) return false;
+    if (link.bytes.size() < kHeaderBytes + length) return true;
+    std::string content = link.bytes.substr(kHeaderBytes, length);
+    link.bytes.erase(0, kHeaderBytes + length);
+    if (link.greeted) {
+      news.messages.push_back(std::move(content));
+      continue;
+    }
+    const auto hello = decode_hello(content);
+    if (!hello || hello->run != run_) return false;
+    link.greeted = true;
+    if (hello->view != 0) {
+      news.data.push_back({*hello, std::move(link.socket)});
+      return false;
+    }
+  }
+  return true;
+}
+
+void ControlLinks::accept_all() {
+  for (;;) {
+    Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    if (incoming_.size() >= kMaxIncoming) continue;
+    const int on = 1;
+    setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    incoming_.push_back({std::move(socket), "", false, Clock::now()});
+  }
+}
+
+}  // namespace linac::comm

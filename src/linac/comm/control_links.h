@@ -1,0 +1,92 @@
+#pragma once
+// Short messages between the processes of a run: a listener, a connection to each process that is spoken to, those that
+// came in. Every connection begins with a hello that names the run; connections of strangers are closed. A connection
+// for data is handed on after its hello. One thread.
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "linac/base/descriptor.h"
+
+namespace linac::comm {
+
+/// What a connection begins with.
+struct Hello {
+  std::string run;
+  uint64_t from = 0;  // the sender's key
+  int64_t view = 0;   // for data: of this view; 0: a connection for messages
+};
+
+/// A frame: four bytes of length, little-endian, and as many bytes. At most kMaxFrameBytes.
+std::string frame(std::string_view bytes);
+std::string encode(const Hello& hello);
+
+class ControlLinks {
+ public:
+  static constexpr size_t kMaxFrameBytes = 4 << 20, kMaxHelloBytes = 4096, kMaxQueuedBytes = 16 << 20;
+
+  /// Listens at `host`, a numeric address, on a free port. Environment error if that fails.
+  ControlLinks(const std::string& host, std::string run);
+
+  const std::string& address() const { return address_; }  // "10.0.0.3:41233"
+
+  /// Queues; opens the connection first if there is none. What cannot be delivered is dropped.
+  void send(const std::string& to, std::string_view bytes, uint64_t from);
+
+  struct Data {
+    Hello hello;
+    Descriptor socket;
+  };
+  struct News {
+    std::vector<std::string> messages;
+    std::vector<std::string> refused;  // addresses where nobody listens
+    std::vector<Data> data;
+  };
+  /// Moves bytes until there is news, `wake` is readable, or the time is over. A broken connection to one of the
+  /// `watched` addresses is tried anew, so that an ended process is news at once.
+  News wait(int wake, std::chrono::milliseconds patience, const std::vector<std::string>& watched);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Incoming {
+    Descriptor socket;
+    std::string bytes;
+    bool greeted = false;
+    Clock::time_point since;
+  };
+  struct Outgoing {
+    Descriptor socket;
+    std::string queue;
+    bool connected = false;
+    uint64_t from = 0;
+    Clock::time_point since;
+  };
+
+  void open(const std::string& to, Outgoing& link, News* news);
+  bool write(const std::string& to, Outgoing& link, short events, News& news);
+  bool read(Incoming& link, News& news);
+  bool take_frames(Incoming& link, News& news);
+  void accept_all();
+  void try_again(const std::vector<std::string>& watched, News& news);
+
+  std::string run_;
+  Descriptor listener_;
+  std::string address_;
+  std::list<Incoming> incoming_;
+  std::map<std::string, Outgoing> outgoing_;
+  std::map<std::string, std::pair<Clock::time_point, uint64_t>> broken_;  // when to try again, as whom
+  News early_;                                                            // found while sending
+};
+
+/// A new connection, not yet made; environment error if the address is malformed or there is no descriptor left.
+/// `refused` is set if nobody listens, which may be known at once.
+Descriptor begin_connecting(const std::string& address, bool& refused);
+/// 0, or the errno of a connection that could not be made.
+int connection_error(const Descriptor& socket);
+
+}  // namespace linac::comm

@@ -1,0 +1,174 @@
+#include "linac/comm/founding.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <atomic>
+#include <random>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "linac/base/error.h"
+#include "linac/comm/sockets.h"
+
+namespace linac::comm {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// The first line without c10's backtrace.
+std::string reason(const std::exception& error) {
+  const auto* const with_backtrace = dynamic_cast<const c10::Error*>(&error);
+  std::string text = with_backtrace != nullptr ? with_backtrace->what_without_backtrace() : error.what();
+  text = text.substr(0, text.find('\n'));
+  while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+// c10d logs a failed connection with a backtrace, several times. Our errors say it once; who wants more asks c10d.
+void quiet_c10d() {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
+
+// c10d's store writes to a connection whose other end may have died. That is an error of the call, told as kPeerLost;
+// the signal that comes with it by default would end the process without a word. A handler of the program's own stays.
+void broken_pipes_are_errors() {
+  struct sigaction action = {};
+  if (sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+}
+
+std::string joined_key(int rank) {
+  return fmt::format("joined/{}", rank);
+}
+
+std::string read_key(int rank) {
+  return fmt::format("read/{}", rank);
+}
+
+// "2, 3, 7 and 12 others"
+std::string missing_ranks(c10d::Store& store, int world_size) {
+  constexpr int kNamed = 8;
+  std::string names;
+  int missing = 0;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (store.check({joined_key(rank)})) continue;
+    if (++missing <= kNamed) names += fmt::format("{}{}", names.empty() ? "" : ", ", rank);
+  }
+  if (missing > kNamed) names += fmt::format(" and {} others", missing - kNamed);
+  return names;
+}
+
+class TcpStoreHost : public HostedStore {
+ public:
+  TcpStoreHost(const std::string& addr, int port) {
+    c10d::TCPStoreOptions options;
+    // Given a port alone, c10d would listen on every interface.
+    options.masterListenFd = listen_at(addr, port);
+    options.port = 0;
+    options.isServer = true;
+    options.waitWorkers = false;
+    store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  }
+  int port() const override { return store_->getPort(); }
+
+ private:
+  c10::intrusive_ptr<c10d::TCPStore> store_;
+};
+
+c10::intrusive_ptr<c10d::Store> connect(const Rendezvous& meet, bool hosted, Milliseconds timeout) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<uint16_t>(meet.master_port);
+  options.timeout = timeout;
+  options.waitWorkers = false;
+  // Later groups of this process, and later attempts of a launcher, must not read the addresses of earlier ones.
+  static std::atomic<int> groups{0};
+  const std::string prefix = fmt::format("linac/{}/{}", meet.attempt, groups++);
+  try {
+    return c10::make_intrusive<c10d::PrefixStore>(
+        prefix, c10::make_intrusive<c10d::TCPStore>(hosted ? "127.0.0.1" : meet.master_addr, options));
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::kPeerLost,
+                fmt::format("[comm] rank {}: no answer from the store at {}:{} ({}); check that rank 0 runs there and "
+                            "that the port is open",
+                            meet.rank, meet.master_addr, meet.master_port, reason(error)));
+  }
+}
+
+}  // namespace
+
+struct Founding::Store {
+  std::unique_ptr<HostedStore> hosted;
+  c10::intrusive_ptr<c10d::Store> keys;
+};
+
+Founding::Founding(const Rendezvous& rendezvous, Milliseconds timeout)
+    : meet_(rendezvous), timeout_(timeout), store_(std::make_unique<Store>()) {
+  quiet_c10d();
+  broken_pipes_are_errors();
+  if (meet_.rank == 0 && !meet_.agent_store)
+    store_->hosted = host_store(is_loopback(meet_.master_addr) ? "127.0.0.1" : "0.0.0.0", meet_.master_port);
+  store_->keys = connect(meet_, store_->hosted != nullptr, timeout);
+  if (meet_.rank == 0) store_->keys->set("run", draw_run());
+  wait_for("run");
+  run_ = store_->keys->get_to_str("run");
+}
+
+Founding::~Founding() = default;
+
+void Founding::wait_for(const std::string& key) {
+  std::string missing = "0";
+  try {
+    return store_->keys->wait({key}, timeout_);
+  } catch (const std::exception&) {
+    try {
+      missing = missing_ranks(*store_->keys, meet_.world_size);
+    } catch (const std::exception&) {
+      // The store itself is gone, and rank 0 or the launcher with it.
+    }
+  }
+  throw Error(
+      ErrorCode::kPeerLost,
+      fmt::format("[comm] rank {}: of {} ranks, {} did not join within {:.1f} s (environment of {}); check "
+                  "that all workers were started",
+                  meet_.rank, meet_.world_size, missing, static_cast<double>(timeout_.count()) / 1000, meet_.source));
+}
+
+View Founding::meet(const Member& self) {
+  View first{.number = 1, .members = {}, .next_seniority = meet_.world_size};
+  store_->keys->set(joined_key(meet_.rank), nlohmann::json(self).dump());
+  for (int rank = 0; rank < meet_.world_size; ++rank) {
+    wait_for(joined_key(rank));
+    first.members.push_back(nlohmann::json::parse(store_->keys->get_to_str(joined_key(rank))).get<Member>());
+    first.members.back().seniority = rank;
+  }
+  // The store of rank 0 must not go away while others still read.
+  store_->keys->set(read_key(meet_.rank), std::string("1"));
+  for (int rank = 0; meet_.rank == 0 && rank < meet_.world_size; ++rank) wait_for(read_key(rank));
+  return first;
+}
+
+std::string draw_run() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}", device(), device(), device());
+}
+
+std::string own_address(const Rendezvous& meet) {
+  if (!meet.interface.empty()) return interface_address(meet.interface);
+  if (is_loopback(meet.master_addr)) return "127.0.0.1";
+  return local_address_towards(meet.master_addr, meet.master_port);
+}
+
+std::unique_ptr<HostedStore> host_store(const std::string& addr, int port) {
+  quiet_c10d();
+  broken_pipes_are_errors();
+  try {
+    return std::make_unique<TcpStoreHost>(addr, port);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw environment_error(
+        fmt::format("[comm] cannot serve the store at {}:{} ({}); choose another port", addr, port, reason(error)));
+  }
+}
+
+}  // namespace linac::comm

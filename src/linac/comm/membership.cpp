@@ -1,0 +1,586 @@
+#include "linac/comm/membership.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace linac::comm {
+namespace {
+
+using Type = Message::Type;
+
+bool holds(const std::vector<Member>& members, uint64_t key) {
+  return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.key == key; });
+}
+
+Message plain(Type type) {
+  Message message;
+  message.type = type;
+  return message;
+}
+
+Message with_view(Type type, const View& view) {
+  Message message = plain(type);
+  message.view = view;
+  return message;
+}
+
+Message with_failure(Type type, const Failure& failure) {
+  Message message = plain(type);
+  message.failure = failure;
+  return message;
+}
+
+Message request_to_join(const Member& self, uint64_t former = 0) {
+  Message message = plain(Type::kJoin);
+  message.member = self;
+  message.former = former;
+  return message;
+}
+
+Message direction_to(const std::string& address) {
+  Message message = plain(Type::kTryThere);
+  message.address = address;
+  return message;
+}
+
+bool same_members(const View& a, const View& b) {
+  return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
+                    [](const Member& x, const Member& y) { return x.key == y.key && x.seniority == y.seniority; });
+}
+
+Moment latest(const View& view) {
+  return view.members.at(static_cast<size_t>(view.source())).moment;
+}
+
+}  // namespace
+
+Membership::Membership(Member self, const MembershipSettings& settings, std::function<uint64_t()> draw_key)
+    : self_(std::move(self)), settings_(settings), draw_key_(std::move(draw_key)) {
+  if (self_.key == 0) self_.key = draw_key_();
+}
+
+void Membership::found(const View& first, int64_t now) {
+  LINAC_CHECK(first.rank_of(self_.key) >= 0);
+  install(first, now);
+  if (ledger_ && coordinates()) ledger_(0, first);  // where newcomers find it
+}
+
+void Membership::join(const std::vector<std::string>& addresses, int64_t now) {
+  doors_.insert(addresses.begin(), addresses.end());
+  phase_ = Phase::kJoining;
+  phase_began_ = now;
+}
+
+bool Membership::commit(const Moment& moment) {
+  if (phase_ != Phase::kRunning) return false;
+  moment_ = moment;
+  return true;
+}
+
+void Membership::leave_view(const std::string& why, int64_t now) {
+  if (phase_ == Phase::kRunning) regroup(why, now);
+}
+
+void Membership::abort(const Failure& failure) {
+  if (phase_ == Phase::kEnded) return;
+  Message message = with_failure(Type::kEnd, failure);
+  if (failure.code != 0 && rank() >= 0)
+    message.failure.text = fmt::format("{}: {}", describe(installed_, rank()), failure.text);
+  send_to_others(message);
+  end(failure);
+}
+
+void Membership::depart(const Failure& why) {
+  if (phase_ == Phase::kEnded) return;
+  send_to_others(with_failure(Type::kLeave, why));
+  departed_ = true;
+  end(why);
+}
+
+void Membership::end(const Failure& failure) {
+  ending_ = failure;
+  phase_ = Phase::kEnded;
+}
+
+// --- who is there ---------------------------------------------------------------------------------------------------
+
+std::vector<Member> Membership::others() const {
+  std::vector<Member> all;
+  const auto add = [&](const View& view) {
+    for (const Member& member : view.members) {
+      if (member.key != self_.key && !holds(all, member.key)) all.push_back(member);
+    }
+  };
+  add(installed_);
+  if (accepted_) add(*accepted_);
+  for (const auto& [key, one] : peers_) {
+    if (one.report && one.report->accepted) add(*one.report->accepted);
+  }
+  return all;
+}
+
+const Member* Membership::candidate() const {
+  for (const Member& member : installed_.members) {
+    const auto peer = peers_.find(member.key);
+    if (member.key == self_.key || peer == peers_.end() || peer->second.standing == Standing::kPresent) return &member;
+  }
+  return nullptr;
+}
+
+bool Membership::leads() const {
+  const Member* const first = candidate();
+  return first != nullptr && first->key == self_.key;
+}
+
+std::vector<std::string> Membership::watched() const {
+  std::vector<std::string> addresses;
+  if (phase_ == Phase::kRunning && !coordinates()) return {installed_.members.front().address};
+  if (phase_ == Phase::kRunning || phase_ == Phase::kRegrouping) {
+    for (const Member& member : others()) addresses.push_back(member.address);
+  }
+  return addresses;
+}
+
+std::vector<Activity> Membership::activities() const {
+  std::vector<Activity> all;
+  for (const Member& member : installed_.members) {
+    const auto peer = peers_.find(member.key);
+    all.push_back(member.key == self_.key ? activity_ : peer == peers_.end() ? Activity{} : peer->second.activity);
+  }
+  return all;
+}
+
+int64_t Membership::highest_number() const {
+  return std::max({installed_.number, accepted_ ? accepted_->number : 0, proposed_ ? proposed_->number : 0});
+}
+
+Report Membership::own_report() const {
+  return {.installed = installed_.number, .accepted = accepted_, .moment = moment_};
+}
+
+void Membership::send(const std::string& to, Message message) {
+  message.from = self_.key;
+  message.from_address = self_.address;
+  message.report = own_report();
+  outgoing_.push_back({to, std::move(message)});
+}
+
+void Membership::send_to_others(const Message& message) {
+  for (const Member& member : others()) {
+    if (peers_[member.key].standing != Standing::kGone) send(member.address, message);
+  }
+}
+
+// Who reports to another leaves the next view to it.
+void Membership::report_to(const std::string& to) {
+  proposed_.reset();
+  send(to, plain(Type::kReport));
+}
+
+void Membership::lose(const Member& member, Standing standing, const std::string& why, int64_t now) {
+  Peer& lost = peer(member.key);
+  if (lost.standing == Standing::kGone || lost.standing == standing) return;
+  const bool news = lost.standing == Standing::kPresent;
+  lost.standing = standing;
+  lost.report.reset();
+  if (proposed_ && holds(proposed_->members, member.key)) proposed_.reset();
+  const int rank = installed_.rank_of(member.key);
+  if (rank < 0) return;
+  if (news) {
+    events_.push_back({.kind = MembershipEvent::Kind::kLost,
+                       .text = fmt::format("{}: {}", describe(installed_, rank), why),
+                       .silent = standing == Standing::kSilent ? std::optional(member) : std::nullopt,
+                       .last_activity = lost.activity});
+  }
+  if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} is lost", rank), now);
+}
+
+void Membership::note_silence(int64_t now) {
+  const bool all = phase_ == Phase::kRegrouping || coordinates();
+  for (const Member& member : others()) {
+    Peer& silent = peer(member.key);
+    const bool watched = all || member.key == installed_.members.front().key;
+    if (!watched || silent.standing != Standing::kPresent || now - silent.heard < settings_.silence_ms) continue;
+    lose(member, Standing::kSilent,
+         fmt::format("nothing heard for {:.1f} s", static_cast<double>(now - silent.heard) / 1000), now);
+  }
+}
+
+void Membership::hear(const Message& message, int64_t now) {
+  Peer& speaker = peer(message.from);
+  speaker.heard = now;
+  if (!message.activity.what.empty()) speaker.activity = message.activity;
+  if (speaker.standing == Standing::kSilent || (speaker.standing == Standing::kGone && speaker.farewell.empty()))
+    speaker.standing = Standing::kPresent;
+}
+
+void Membership::on_refused(const std::string& address, int64_t now) {
+  if (phase_ == Phase::kJoining || phase_ == Phase::kEnded) return;
+  std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == address; });
+  for (const Member& member : others()) {
+    if (member.address == address) lose(member, Standing::kGone, "its process has ended", now);
+  }
+}
+
+// --- from view to view ----------------------------------------------------------------------------------------------
+
+void Membership::regroup(const std::string& why, int64_t now) {
+  events_.push_back({MembershipEvent::Kind::kNote, fmt::format("leaving view {}: {}", installed_.number, why)});
+  phase_ = Phase::kRegrouping;
+  phase_began_ = now;
+  last_attempt_ = now - settings_.retry_ms;
+  proposed_.reset();
+  for (auto& [key, one] : peers_) {
+    one.report.reset();
+    one.accepted = false;
+    if (one.standing == Standing::kPresent) one.heard = now;
+  }
+}
+
+void Membership::install(const View& view, int64_t now) {
+  for (const Member& member : view.members) {
+    if (installed_.number > 0 && installed_.rank_of(member.key) < 0)
+      events_.push_back(
+          {MembershipEvent::Kind::kJoined, fmt::format("{} joined", describe(view, view.rank_of(member.key)))});
+    newcomers_.erase(member.key);
+    Peer& fresh = peer(member.key);
+    fresh.heard = now;
+    fresh.standing = Standing::kPresent;
+  }
+  installed_ = view;
+  seen_number_ = std::max(seen_number_, view.number);
+  if (accepted_ && accepted_->number <= view.number) accepted_.reset();
+  proposed_.reset();
+  std::erase_if(peers_, [&](const auto& entry) { return view.rank_of(entry.first) < 0; });
+  phase_ = Phase::kRunning;
+  phase_began_ = now;
+  last_ping_ = now - settings_.ping_ms;
+  events_.push_back({MembershipEvent::Kind::kInstalled,
+                     fmt::format("view {}: {} workers, this one is rank {}", view.number, view.size(), rank())});
+}
+
+bool Membership::aboard(const Member& member) const {
+  if (member.key == self_.key) return true;
+  const auto found = peers_.find(member.key);
+  return found != peers_.end() && found->second.standing == Standing::kPresent && found->second.report;
+}
+
+bool Membership::has_quorum(const View& view) const {
+  int present = 0, silent = 0;
+  bool senior_present = false;
+  for (const Member& member : view.members) {
+    const auto found = peers_.find(member.key);
+    if (found != peers_.end() && found->second.standing == Standing::kGone) continue;
+    const bool here = aboard(member);
+    if (present + silent == 0) senior_present = here;
+    ++(here ? present : silent);
+  }
+  return present > silent || (present == silent && senior_present);
+}
+
+bool Membership::has_all_quorums() const {
+  if (!has_quorum(installed_) || (accepted_ && !has_quorum(*accepted_))) return false;
+  return std::all_of(installed_.members.begin(), installed_.members.end(), [&](const Member& member) {
+    if (member.key == self_.key || !aboard(member)) return true;
+    const auto& accepted = peers_.at(member.key).report->accepted;
+    return !accepted || accepted->proposer == self_.key || has_quorum(*accepted);
+  });
+}
+
+View Membership::next_view() const {
+  View next{
+      .number = seen_number_ + 1, .proposer = self_.key, .members = {}, .next_seniority = installed_.next_seniority};
+  for (Member member : installed_.members) {
+    if (!aboard(member)) continue;
+    member.moment = member.key == self_.key ? moment_ : peers_.at(member.key).report->moment;
+    next.members.push_back(member);
+  }
+  const bool lost = next.size() < installed_.size();
+  const bool stepped = latest(next) > latest(installed_);
+  next.fruitless = lost ? (stepped ? 1 : installed_.fruitless + 1) : stepped ? 0 : installed_.fruitless;
+  for (const auto& [key, newcomer] : newcomers_) {
+    next.members.push_back(newcomer.first);
+    next.members.back().seniority = next.next_seniority++;
+  }
+  return next;
+}
+
+void Membership::propose_if_ready(int64_t now) {
+  if (proposed_) return;
+  for (const Member& member : installed_.members) {
+    const auto found = peers_.find(member.key);
+    const bool present = found != peers_.end() && found->second.standing == Standing::kPresent;
+    if (present && !aboard(member)) return;  // its report is on the way
+  }
+  if (!has_all_quorums()) return;
+  const View next = next_view();
+  if (next.size() < settings_.members_min) return;
+  if (next.fruitless > settings_.fruitless_max) {
+    return abort({static_cast<int>(ErrorCode::kPeerLost),
+                  fmt::format("workers were lost {} times in a row without a finished step between (after step {}): "
+                              "the step itself ends them; see their messages",
+                              next.fruitless, std::max<int64_t>(0, latest(next).steps))});
+  }
+  proposed_ = next;
+  seen_number_ = next.number;
+  for (auto& [key, one] : peers_) one.accepted = false;
+  for (const Member& member : next.members) {
+    if (member.key != self_.key) send(member.address, with_view(Type::kPropose, next));
+  }
+  install_if_accepted(now);
+}
+
+void Membership::install_if_accepted(int64_t now) {
+  if (!proposed_) return;
+  for (const Member& member : proposed_->members) {
+    if (member.key != self_.key && !peer(member.key).accepted) return;
+  }
+  const View view = ledger_ ? ledger_(installed_.number, *proposed_) : *proposed_;
+  if (view.rank_of(self_.key) < 0) {
+    std::set<std::string> doors;
+    for (const Member& member : view.members) doors.insert(member.address);
+    return become_newcomer(doors, now);
+  }
+  for (const Member& member : view.members) {
+    if (member.key != self_.key) send(member.address, with_view(Type::kInstall, view));
+  }
+  install(view, now);
+}
+
+// --- newcomers ------------------------------------------------------------------------------------------------------
+
+void Membership::become_newcomer(std::set<std::string> doors, int64_t now) {
+  events_.push_back({MembershipEvent::Kind::kExcluded, "the run went on without this worker; joining it again"});
+  doors_ = std::move(doors);
+  for (const Member& member : others()) doors_.insert(member.address);
+  doors_.erase(self_.address);
+  self_.key = draw_key_();
+  moment_ = {};
+  installed_ = {};
+  accepted_.reset();
+  proposed_.reset();
+  peers_.clear();
+  newcomers_.clear();
+  phase_ = Phase::kJoining;
+  phase_began_ = now;
+  last_attempt_ = now - settings_.retry_ms;
+}
+
+// Somebody waits for this process as a member of a view that it has not installed: the promise to it is taken back by
+// becoming somebody else.
+void Membership::renounce(const std::string& address) {
+  const uint64_t former = self_.key;
+  self_.key = draw_key_();
+  accepted_.reset();
+  send(address, request_to_join(self_, former));
+}
+
+void Membership::as_newcomer(const Message& message, int64_t now) {
+  switch (message.type) {
+    case Type::kPropose:
+      if (message.view->rank_of(self_.key) < 0 || message.view->number < highest_number()) return;
+      accepted_ = message.view;
+      return send(message.from_address, with_view(Type::kAccept, *message.view));
+    case Type::kInstall:
+      if (message.view->rank_of(self_.key) >= 0) install(*message.view, now);
+      return;
+    case Type::kCall:
+      return renounce(message.from_address);
+    case Type::kTryThere:
+      if (doors_.insert(message.address).second) send(message.address, request_to_join(self_));
+      return;
+    case Type::kEnd:
+      return end(message.failure);
+    default:
+      return;
+  }
+}
+
+void Membership::on_join(const Message& message, int64_t now) {
+  const Member& newcomer = *message.member;
+  if (message.former != 0) {
+    newcomers_.erase(message.former);
+    for (const Member& member : others()) {
+      if (member.key == message.former) lose(member, Standing::kGone, "it begins anew", now);
+    }
+  }
+  for (const Member& member : others()) {
+    if (member.address == newcomer.address && member.key != newcomer.key)
+      lose(member, Standing::kGone, "its process has begun anew", now);
+  }
+  if (installed_.rank_of(newcomer.key) >= 0) {
+    return send(message.from_address, with_view(Type::kInstall, installed_));
+  }
+  if (!leads() && candidate() != nullptr) return send(message.from_address, direction_to(candidate()->address));
+  newcomers_[newcomer.key] = {newcomer, now};
+}
+
+void Membership::tick_joining(int64_t now) {
+  if (now - phase_began_ > settings_.quorum_ms) {
+    return end({static_cast<int>(ErrorCode::kPeerLost),
+                fmt::format("[comm] no run at {} let this worker in within {} s",
+                            fmt::join(doors_.begin(), doors_.end(), ", "), settings_.quorum_ms / 1000)});
+  }
+  if (now - last_attempt_ < settings_.retry_ms) return;
+  last_attempt_ = now;
+  for (const std::string& door : doors_) send(door, request_to_join(self_));
+}
+
+// --- messages -------------------------------------------------------------------------------------------------------
+
+void Membership::on_message(const Message& message, int64_t now) {
+  if (message.view) seen_number_ = std::max(seen_number_, message.view->number);
+  seen_number_ = std::max(seen_number_, message.report.installed);
+  if (message.report.accepted) seen_number_ = std::max(seen_number_, message.report.accepted->number);
+  switch (phase_) {
+    case Phase::kJoining:
+      return as_newcomer(message, now);
+    case Phase::kRunning:
+    case Phase::kRegrouping:
+      return as_member(message, now);
+    case Phase::kEnded:
+      if (message.type != Type::kEnd && message.type != Type::kLeave)
+        send(message.from_address, with_failure(departed_ ? Type::kLeave : Type::kEnd, ending_));
+      return;
+  }
+}
+
+// True if the sender lives in an older view, and has been told.
+bool Membership::put_straight(const Message& message) {
+  if (message.report.installed >= installed_.number) return false;
+  if (installed_.rank_of(message.from) >= 0) {
+    send(message.from_address, with_view(Type::kInstall, installed_));
+  } else {
+    send(message.from_address, plain(Type::kExcluded));
+  }
+  return true;
+}
+
+void Membership::as_member(const Message& message, int64_t now) {
+  if (holds(others(), message.from)) hear(message, now);
+  switch (message.type) {
+    case Type::kPing:
+      if (!put_straight(message) && message.report.installed > installed_.number) report_to(message.from_address);
+      return;
+    case Type::kCall:
+      if (put_straight(message)) return;
+      if (phase_ == Phase::kRunning && message.report.installed == installed_.number)
+        regroup(fmt::format("rank {} asks for the next one", installed_.rank_of(message.from)), now);
+      return leads() ? send(message.from_address, plain(Type::kCall)) : report_to(message.from_address);
+    case Type::kReport:
+      return on_report(message, now);
+    case Type::kPropose:
+      return on_propose(message, now);
+    case Type::kAccept:
+      if (!proposed_ || proposed_->number != message.view->number) return;
+      peer(message.from).accepted = true;
+      return install_if_accepted(now);
+    case Type::kInstall:
+      if (message.view->number > installed_.number && message.view->rank_of(self_.key) >= 0)
+        install(*message.view, now);
+      return;
+    case Type::kExcluded:
+      if (message.report.installed > installed_.number) become_newcomer({message.from_address}, now);
+      return;
+    case Type::kJoin:
+      return on_join(message, now);
+    case Type::kLeave:
+      for (const Member& member : others()) {
+        if (member.key != message.from) continue;
+        peer(member.key).farewell = message.failure.text;
+        lose(member, Standing::kGone, "it left: " + message.failure.text, now);
+      }
+      return;
+    case Type::kEnd:
+      return end(message.failure);
+    case Type::kTryThere:
+      return;
+  }
+}
+
+void Membership::on_report(const Message& message, int64_t now) {
+  if (put_straight(message)) return;
+  if (message.report.installed > installed_.number) {
+    if (phase_ == Phase::kRunning) regroup("a later view exists", now);
+    return report_to(message.from_address);
+  }
+  if (installed_.rank_of(message.from) < 0) return;
+  if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} has left it", installed_.rank_of(message.from)), now);
+  peer(message.from).report = message.report;
+  if (proposed_ && message.report.accepted && message.report.accepted->number > proposed_->number) proposed_.reset();
+}
+
+void Membership::on_propose(const Message& message, int64_t now) {
+  const View& view = *message.view;
+  const int my_rank = view.rank_of(self_.key);
+  if (my_rank < 0) return;
+  const bool again = accepted_ && accepted_->number == view.number && same_members(*accepted_, view);
+  const bool mine = view.members[static_cast<size_t>(my_rank)].moment == moment_;
+  if (!again && (view.number <= highest_number() || !mine)) {
+    if (!put_straight(message)) report_to(message.from_address);
+    return;
+  }
+  if (phase_ == Phase::kRunning) regroup(fmt::format("view {} is proposed", view.number), now);
+  accepted_ = view;
+  proposed_.reset();
+  send(message.from_address, with_view(Type::kAccept, view));
+}
+
+// --- time -----------------------------------------------------------------------------------------------------------
+
+void Membership::on_tick(int64_t now) {
+  switch (phase_) {
+    case Phase::kJoining:
+      return tick_joining(now);
+    case Phase::kRunning:
+      return tick_running(now);
+    case Phase::kRegrouping:
+      return tick_regrouping(now);
+    case Phase::kEnded:
+      return;
+  }
+}
+
+void Membership::tick_running(int64_t now) {
+  std::erase_if(newcomers_, [&](const auto& entry) { return now - entry.second.second > settings_.silence_ms; });
+  note_silence(now);
+  if (phase_ != Phase::kRunning || now - last_ping_ < settings_.ping_ms) return;
+  last_ping_ = now;
+  Message ping = plain(Type::kPing);
+  ping.activity = activity_;
+  if (coordinates()) return send_to_others(ping);
+  send(installed_.members.front().address, ping);
+}
+
+void Membership::tick_regrouping(int64_t now) {
+  std::erase_if(newcomers_, [&](const auto& entry) { return now - entry.second.second > settings_.silence_ms; });
+  if (proposed_) {
+    const bool stale = std::any_of(proposed_->members.begin(), proposed_->members.end(), [&](const Member& member) {
+      return member.key != self_.key && installed_.rank_of(member.key) < 0 && !newcomers_.contains(member.key);
+    });
+    if (stale) proposed_.reset();
+  }
+  note_silence(now);
+  if (now - phase_began_ > settings_.quorum_ms) {
+    return end({static_cast<int>(ErrorCode::kLostQuorum),
+                fmt::format("[comm] too few workers were left or reachable for {} s after step {} (at least {}, and "
+                            "more than half of those not known to have ended, are needed); go on with --resume",
+                            settings_.quorum_ms / 1000, std::max<int64_t>(0, moment_.steps), settings_.members_min)});
+  }
+  if (leads()) propose_if_ready(now);
+  if (phase_ != Phase::kRegrouping || now - last_attempt_ < settings_.retry_ms) return;
+  last_attempt_ = now;
+  if (!leads()) {
+    if (const Member* const first = candidate()) report_to(first->address);
+    return;
+  }
+  if (!proposed_) return send_to_others(plain(Type::kCall));
+  for (const Member& member : proposed_->members) {
+    if (member.key != self_.key && !peer(member.key).accepted)
+      send(member.address, with_view(Type::kPropose, *proposed_));
+  }
+}
+
+}  // namespace linac::comm

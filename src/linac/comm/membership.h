@@ -1,0 +1,184 @@
+#pragma once
+// The agreement on who trains together: one process's side of it, as a state machine without threads, sockets or
+// clocks. Messages, refused connections and the time come in, messages go out; membership_node.h gives it a network,
+// simulation.h a simulated one. Not thread-safe.
+//
+// In a view, the most senior member (the coordinator) and the others exchange pings. When somebody is lost, gives the
+// view up or wants to join, all leave the view for the next one: each member stops where it stands (commit() refuses
+// from then on) and reports that moment to the most senior one it can reach, which proposes a view, waits until all its
+// members have accepted, and installs it. The training in a view wants all its members for every step, so a view that
+// some have not installed cannot move; what is left to exclude is that two views without a member in common both move:
+//
+// A view may be proposed only with a quorum of every view that a reporter has installed or accepted. Members whose
+// process is known to have ended (their address refuses connections, or they took their leave) do not count; of the
+// others, more must be on board than are silent, or as many with the most senior among them. The rule of the majority
+// goes back to Gifford's weighted voting (SOSP 1979); the accept that binds to Paxos (Lamport 1998).
+//
+// That rule trusts that somebody lives who knows of the latest view. Where the processes share a folder, a ledger does
+// without that trust: each view has one successor, and who comes second to write it down learns which.
+//
+// A member that was excluded while it could not be heard learns of it from the answers to its messages or from the
+// ledger, and joins anew.
+//
+// All times are milliseconds of any steady clock.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "linac/base/error.h"
+#include "linac/comm/membership_message.h"
+#include "linac/comm/view.h"
+
+namespace linac::comm {
+
+struct MembershipSettings {
+  int64_t ping_ms = 200;       // between two signs of life
+  int64_t retry_ms = 100;      // between two attempts at anything
+  int64_t silence_ms = 10000;  // a member not heard of for so long is taken for lost
+  int64_t quorum_ms = 120000;  // how long to look for a quorum, for enough members, or for the run to join
+  int members_min = 1;
+  int fruitless_max = 5;  // views lost in a row without a step: the step itself is deadly
+};
+
+/// Whom a failure ends.
+enum class Reach { kThisWorker, kRun };
+
+/// What happened, for the log; `text` is a sentence.
+struct MembershipEvent {
+  enum class Kind { kLost, kJoined, kInstalled, kExcluded, kNote };
+  Kind kind;
+  std::string text;
+  std::optional<Member> silent{};  // kLost: a member whose process may still be there
+  Activity last_activity{};        // kLost: what it was doing as far as is known
+};
+
+/// Notes that `next` follows the view of this number, and gives the view that does: `next`, or another that was noted
+/// before.
+using Ledger = std::function<View(int64_t number, const View& next)>;
+
+class Membership {
+ public:
+  enum class Phase { kJoining, kRunning, kRegrouping, kEnded };
+
+  /// `self`: address, host and pid. `draw_key` gives random numbers.
+  Membership(Member self, const MembershipSettings& settings, std::function<uint64_t()> draw_key);
+  void use(Ledger ledger) { ledger_ = std::move(ledger); }
+
+  /// The start of a run: the founders' view, alike on all of them; self is one of its members by address.
+  void found(const View& first, int64_t now);
+  /// The start of a newcomer: any member's address will do.
+  void join(const std::vector<std::string>& addresses, int64_t now);
+
+  /// The training has finished a step, and stands at `moment` now. False if this view is being left: then the step does
+  /// not count, and the training goes back to the moment before it. Only while running().
+  bool commit(const Moment& moment);
+  /// This process gives the view up (a connection broke), or wants newcomers let in. No effect unless running.
+  void leave_view(const std::string& why, int64_t now);
+  /// Whether newcomers wait for the next view. True on the coordinator only: it has to tell the others.
+  bool newcomers_wait() const { return phase_ == Phase::kRunning && coordinates() && !newcomers_.empty(); }
+  /// Ends the run for all with this error, or this process's part in it. Reaches whoever hears it.
+  void abort(const Failure& failure);
+  void depart(const Failure& why);
+  /// The run is complete, for all.
+  void finish() { abort({}); }
+  void set_activity(const Activity& activity) { activity_ = activity; }
+
+  void on_message(const Message& message, int64_t now);
+  /// Nobody listens at the address: the process that did has ended.
+  void on_refused(const std::string& address, int64_t now);
+  void on_tick(int64_t now);
+
+  Phase phase() const { return phase_; }
+  bool running() const { return phase_ == Phase::kRunning; }
+  const View& view() const { return installed_; }  // the last one installed
+  int rank() const { return installed_.rank_of(self_.key); }
+  bool leads() const;                                // the next view would be this process's to propose
+  const Failure& ending() const { return ending_; }  // when kEnded; code 0: the run is complete
+  uint64_t key() const { return self_.key; }
+  /// Addresses whose connections this process needs to know broken.
+  std::vector<std::string> watched() const;
+  /// The latest that was heard of each member, by rank; of oneself what was set.
+  std::vector<Activity> activities() const;
+
+  struct Outgoing {
+    std::string to;
+    Message message;
+  };
+  std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
+  std::vector<MembershipEvent> take_events() { return std::exchange(events_, {}); }
+
+ private:
+  enum class Standing { kPresent, kSilent, kGone };
+  struct Peer {
+    Standing standing = Standing::kPresent;
+    int64_t heard = 0;
+    std::optional<Report> report;  // of this regrouping
+    bool accepted = false;         // the view that this process proposes
+    Activity activity;
+    std::string farewell;  // why it left
+  };
+
+  bool coordinates() const { return !installed_.members.empty() && installed_.members.front().key == self_.key; }
+  Peer& peer(uint64_t key) { return peers_[key]; }
+  std::vector<Member> others() const;  // of the views that are installed or that somebody has accepted
+  const Member* candidate() const;     // who is to propose: the most senior one present
+  Report own_report() const;
+  int64_t highest_number() const;
+
+  void send(const std::string& to, Message message);
+  void send_to_others(const Message& message);
+  void report_to(const std::string& to);
+  void regroup(const std::string& why, int64_t now);
+  void lose(const Member& member, Standing standing, const std::string& why, int64_t now);
+  void install(const View& view, int64_t now);
+  void end(const Failure& failure);
+  void become_newcomer(std::set<std::string> doors, int64_t now);
+  void renounce(const std::string& address);
+  void hear(const Message& message, int64_t now);
+  bool put_straight(const Message& message);
+
+  void as_newcomer(const Message& message, int64_t now);
+  void as_member(const Message& message, int64_t now);
+  void on_report(const Message& message, int64_t now);
+  void on_propose(const Message& message, int64_t now);
+  void on_join(const Message& message, int64_t now);
+
+  void tick_running(int64_t now);
+  void tick_regrouping(int64_t now);
+  void tick_joining(int64_t now);
+  void note_silence(int64_t now);
+  void propose_if_ready(int64_t now);
+  void install_if_accepted(int64_t now);
+  bool aboard(const Member& member) const;  // reported, or oneself
+  bool has_quorum(const View& view) const;
+  bool has_all_quorums() const;
+  View next_view() const;
+
+  Member self_;
+  const MembershipSettings settings_;
+  const std::function<uint64_t()> draw_key_;
+  Ledger ledger_;
+  Phase phase_ = Phase::kJoining;
+  View installed_;
+  std::optional<View> accepted_;  // of another's making, later than installed_
+  std::optional<View> proposed_;  // by this process; once dropped it is never installed
+  std::map<uint64_t, Peer> peers_;
+  std::map<uint64_t, std::pair<Member, int64_t>> newcomers_;  // with the time they were last heard
+  std::set<std::string> doors_;                               // a newcomer's addresses to knock at
+  Moment moment_;
+  Activity activity_;
+  Failure ending_;
+  bool departed_ = false;
+  int64_t phase_began_ = 0, last_attempt_ = 0, last_ping_ = 0;
+  int64_t seen_number_ = 0;
+  std::vector<Outgoing> outgoing_;
+  std::vector<MembershipEvent> events_;
+};
+
+}  // namespace linac::comm

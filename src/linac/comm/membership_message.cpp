@@ -1,0 +1,66 @@
+#include "linac/comm/membership_message.h"
+
+#include <stdexcept>
+
+namespace linac::comm {
+namespace {
+
+constexpr int kLastType = static_cast<int>(Message::Type::kEnd);
+
+nlohmann::json to_json(const Report& report) {
+  nlohmann::json json{{"installed", report.installed}, {"moment", report.moment}};
+  if (report.accepted) json["accepted"] = *report.accepted;
+  return json;
+}
+
+Report report_from(const nlohmann::json& json) {
+  Report report{.installed = json.at("installed"), .accepted = {}, .moment = json.at("moment")};
+  if (json.contains("accepted")) report.accepted = json.at("accepted").get<View>();
+  return report;
+}
+
+}  // namespace
+
+std::string encode(const Message& message) {
+  nlohmann::json json{{"type", static_cast<int>(message.type)},
+                      {"from", message.from},
+                      {"from_address", message.from_address},
+                      {"report", to_json(message.report)}};
+  if (message.view) json["view"] = *message.view;
+  if (message.member) json["member"] = *message.member;
+  if (!message.activity.what.empty())
+    json["activity"] = {message.activity.what, message.activity.since_ms, message.activity.waiting};
+  if (message.failure.code != 0 || !message.failure.text.empty())
+    json["failure"] = {message.failure.code, message.failure.text};
+  if (!message.address.empty()) json["address"] = message.address;
+  if (message.former != 0) json["former"] = message.former;
+  // Texts may quote file names and errors of any bytes.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Message decode_message(std::string_view bytes) {
+  const auto json = nlohmann::json::parse(bytes);
+  const int type = json.at("type");
+  if (type < 0 || type > kLastType) throw std::runtime_error("a message of an unknown kind");
+  Message message;
+  message.type = static_cast<Message::Type>(type);
+  message.from = json.at("from");
+  message.from_address = json.at("from_address");
+  message.report = report_from(json.at("report"));
+  if (json.contains("view")) message.view = json.at("view").get<View>();
+  if (json.contains("member")) message.member = json.at("member").get<Member>();
+  if (json.contains("activity")) {
+    const auto& activity = json.at("activity");
+    message.activity = {activity.at(0), activity.at(1), activity.at(2)};
+  }
+  if (json.contains("failure")) message.failure = {json.at("failure").at(0), json.at("failure").at(1)};
+  message.address = json.value("address", "");
+  message.former = json.value("former", uint64_t{0});
+  const bool wants_view = message.type == Message::Type::kPropose || message.type == Message::Type::kInstall ||
+                          message.type == Message::Type::kAccept;
+  if (wants_view && !message.view) throw std::runtime_error("a message without its view");
+  if (message.type == Message::Type::kJoin && !message.member) throw std::runtime_error("a message without its member");
+  return message;
+}
+
+}  // namespace linac::comm

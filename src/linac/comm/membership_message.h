@@ -1,0 +1,62 @@
+#pragma once
+// What the processes of a run tell each other about who they are (membership.h). On the wire a message is JSON.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "linac/comm/view.h"
+
+namespace linac::comm {
+
+/// What a process is at, for the verdict on one that hangs.
+struct Activity {
+  std::string what;      // "computing d_real, replica 3"; empty: not known
+  int64_t since_ms = 0;  // how long, when it was told
+  bool waiting = false;  // for another process
+};
+
+/// Why a process, or the run, ends. `code` is an exit status (base/error.h); 0: the run is complete.
+struct Failure {
+  int code = 0;
+  std::string text;
+};
+
+/// Where a process stands that has left its view.
+struct Report {
+  int64_t installed = 0;         // the view's number
+  std::optional<View> accepted;  // a later one that it has accepted
+  Moment moment;
+};
+
+struct Message {
+  enum class Type : int {
+    kPing,      // a sign of life; report.installed, activity
+    kCall,      // report yourself to me; report
+    kReport,    // report
+    kPropose,   // view
+    kAccept,    // view.number alone
+    kInstall,   // view
+    kExcluded,  // the run goes on without you; report.installed
+    kJoin,      // member; former: its key before, under which it will not be heard again
+    kTryThere,  // `address` knows better
+    kLeave,     // failure: this process
+    kEnd,       // failure: the run
+  };
+  Type type = Type::kPing;
+  uint64_t from = 0;           // key
+  std::string from_address{};  // where the answer goes
+  Report report{};
+  std::optional<View> view{};
+  std::optional<Member> member{};
+  Activity activity{};
+  Failure failure{};
+  std::string address{};
+  uint64_t former = 0;
+};
+
+std::string encode(const Message& message);
+/// Throws std::exception for anything that encode() does not make.
+Message decode_message(std::string_view bytes);
+
+}  // namespace linac::comm

@@ -1,0 +1,298 @@
+#include "linac/comm/membership_node.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+
+#include "linac/base/log.h"
+#include "linac/base/process_stacks.h"
+#include "linac/comm/sockets.h"
+
+namespace linac::comm {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kTick{20}, kFarewellTime{1000};
+// What the membership's clock takes for one tick at most: the rest, this process was not running.
+constexpr int64_t kMaxTickMs = 500;
+// A connection that answers to nothing is noticed by the membership; this only bounds a link that is dead one way.
+constexpr int64_t kMaxSilenceMs = 15'000;
+
+uint64_t draw_key() {
+  std::random_device device;
+  return (uint64_t{device()} << 32 | device()) | 1;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+}
+
+MembershipSettings membership_settings(const MembershipNode::Settings& settings) {
+  const int64_t stall_ms = settings.stall_timeout.count();
+  return {.ping_ms = std::min<int64_t>(200, std::max<int64_t>(20, stall_ms / 10)),
+          .silence_ms = std::min(stall_ms, kMaxSilenceMs),
+          .quorum_ms = 2 * stall_ms,
+          .members_min = settings.members_min};
+}
+
+Member member_of(const std::string& address) {
+  return {.seniority = 0, .key = draw_key(), .address = address, .host = host_name(), .pid = getpid()};
+}
+
+void set(const Descriptor& event) {
+  const uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(event.get(), &one, sizeof one);
+}
+
+void calm(const Descriptor& event) {
+  uint64_t count = 0;
+  [[maybe_unused]] const auto taken = read(event.get(), &count, sizeof count);
+}
+
+std::string in_words(const Activity& activity) {
+  if (activity.what.empty()) return "";
+  return fmt::format("; last heard: {} for {:.1f} s", activity.what, static_cast<double>(activity.since_ms) / 1000);
+}
+
+}  // namespace
+
+MembershipNode::MembershipNode(const Settings& settings)
+    : settings_(settings),
+      links_(settings.host, settings.run),
+      interruption_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      self_(member_of(links_.address())),
+      membership_(self_, membership_settings(settings), draw_key) {
+  LINAC_CHECK(interruption_ && wake_);
+}
+
+MembershipNode::~MembershipNode() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void MembershipNode::start(const std::function<void(Membership&)>& begin, Ledger ledger) {
+  const std::lock_guard lock(mutex_);
+  if (ledger) membership_.use(std::move(ledger));
+  begin(membership_);
+  thread_ = std::thread([this] { run(); });
+}
+
+void MembershipNode::found(const View& first, Ledger ledger) {
+  start([&](Membership& membership) { membership.found(first, 0); }, std::move(ledger));
+}
+
+void MembershipNode::join(const std::vector<std::string>& doors, Ledger ledger) {
+  start([&](Membership& membership) { membership.join(doors, 0); }, std::move(ledger));
+}
+
+void MembershipNode::wake() {
+  set(wake_);
+}
+
+// --- the thread -----------------------------------------------------------------------------------------------------
+
+void MembershipNode::run() {
+  auto last = Clock::now();
+  std::vector<std::string> watched;
+  std::optional<Clock::time_point> last_words;
+  for (;;) {
+    ControlLinks::News news = links_.wait(wake_.get(), kTick, watched);
+    const std::lock_guard lock(mutex_);
+    calm(wake_);
+    const auto now = Clock::now();
+    clock_ms_ += std::clamp<int64_t>(std::chrono::duration_cast<milliseconds>(now - last).count(), 0, kMaxTickMs);
+    last = now;
+    digest(std::move(news));
+    membership_.set_activity(activity());
+    membership_.on_tick(clock_ms_);
+    watch_training();
+    after_change();
+    watched = membership_.watched();
+    // What was queued last still goes out.
+    if (ending_ && !last_words) last_words = now + 2 * kTick;
+    if (last_words && now >= *last_words) return;
+  }
+}
+
+void MembershipNode::digest(ControlLinks::News news) {
+  for (const std::string& address : news.refused) membership_.on_refused(address, clock_ms_);
+  for (const std::string& bytes : news.messages) {
+    try {
+      membership_.on_message(decode_message(bytes), clock_ms_);
+    } catch (const std::exception& error) {
+      log::warn(fmt::format("[comm] a message that cannot be read ({})", error.what()));
+    }
+  }
+  for (ControlLinks::Data& arrived : news.data) {
+    if (arrived.hello.view >= given_view_) data_[{arrived.hello.view, arrived.hello.from}] = std::move(arrived.socket);
+  }
+}
+
+void MembershipNode::after_change() {
+  for (const auto& outgoing : membership_.take_outgoing())
+    links_.send(outgoing.to, encode(outgoing.message), membership_.key());
+  say_events();
+  const bool in_view = membership_.running() && membership_.view().number == given_view_;
+  if (given_view_ > 0 && !in_view && !interrupted_) {
+    interrupted_ = true;
+    set(interruption_);
+  }
+  changed_.notify_all();
+}
+
+void MembershipNode::say_events() {
+  for (const MembershipEvent& event : membership_.take_events()) {
+    if (event.kind != MembershipEvent::Kind::kLost) {
+      event.kind == MembershipEvent::Kind::kNote ? log::debug("[comm] " + event.text)
+                                                 : log::info("[comm] " + event.text);
+      continue;
+    }
+    std::string text = fmt::format("[comm] lost {}{}", event.text, in_words(event.last_activity));
+    // One of the survivors is enough to say where it hangs.
+    if (event.silent && event.silent->host == self_.host && event.silent->pid != self_.pid && membership_.leads())
+      text += "\n" + process_stacks(static_cast<pid_t>(event.silent->pid));
+    log::warn(text);
+  }
+}
+
+Activity MembershipNode::activity() const {
+  const std::string what = mark_.number < 0 ? mark_.what : fmt::format("{} {}", mark_.what, mark_.number);
+  return {.what = what, .since_ms = clock_ms_ - mark_.since_ms, .waiting = mark_.waiting};
+}
+
+void MembershipNode::watch_training() {
+  const bool at_work = !mark_.waiting && membership_.phase() != Membership::Phase::kEnded;
+  if (!at_work || told_ || clock_ms_ - mark_.since_ms < settings_.stall_timeout.count()) return;
+  told_ = true;
+  const Error error(ErrorCode::kHang,
+                    fmt::format("[comm] rank {} has made no progress for {:.1f} s: {}\n{}", membership_.rank(),
+                                static_cast<double>(clock_ms_ - mark_.since_ms) / 1000, activity().what, own_stacks()));
+  membership_.depart({static_cast<int>(error.code()), error.what()});
+  after_change();
+  const auto end = Clock::now() + kFarewellTime;
+  while (Clock::now() < end) links_.wait(wake_.get(), kTick, {});
+  if (settings_.on_hang) settings_.on_hang(error);
+}
+
+// --- the training's side --------------------------------------------------------------------------------------------
+
+std::optional<MembershipNode::Place> MembershipNode::await_view(int64_t number) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] {
+    return membership_.phase() == Membership::Phase::kEnded ||
+           (membership_.running() && membership_.view().number > number);
+  });
+  if (membership_.phase() == Membership::Phase::kEnded) {
+    const Failure& ending = membership_.ending();
+    if (ending.code == 0) return std::nullopt;
+    throw Error(static_cast<ErrorCode>(ending.code), ending.text);
+  }
+  given_view_ = membership_.view().number;
+  interrupted_ = false;
+  calm(interruption_);
+  std::erase_if(data_, [&](const auto& entry) { return entry.first.first < given_view_; });
+  return Place{membership_.view(), membership_.rank()};
+}
+
+void MembershipNode::leave_view(const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (membership_.view().number == given_view_) membership_.leave_view(why, clock_ms_);
+  }
+  wake();
+}
+
+bool MembershipNode::commit(const Moment& moment) {
+  const std::lock_guard lock(mutex_);
+  return membership_.view().number == given_view_ && membership_.commit(moment);
+}
+
+bool MembershipNode::newcomers_wait() {
+  const std::lock_guard lock(mutex_);
+  return membership_.newcomers_wait();
+}
+
+void MembershipNode::fail_with(const Error& error, Reach reach) {
+  {
+    const std::lock_guard lock(mutex_);
+    const Failure failure{static_cast<int>(error.code()), error.what()};
+    reach == Reach::kThisWorker ? membership_.depart(failure) : membership_.abort(failure);
+  }
+  wake();
+  std::this_thread::sleep_for(3 * kTick);
+}
+
+void MembershipNode::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    membership_.finish();
+  }
+  wake();
+}
+
+void MembershipNode::mark(const char* what, int number, bool waiting) {
+  const std::lock_guard lock(mutex_);
+  mark_ = {what, number, waiting, clock_ms_};
+}
+
+Descriptor MembershipNode::connect_data(const View& view, int to) {
+  const Member& member = view.members.at(static_cast<size_t>(to));
+  bool refused = false;
+  Descriptor socket = begin_connecting(member.address, refused);
+  if (refused) throw std::runtime_error("nobody listens there");
+  wait_for_data(socket, POLLOUT, settings_.stall_timeout);
+  if (const int error = connection_error(socket); error != 0) throw std::runtime_error(std::strerror(error));
+  uint64_t key = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    key = membership_.key();
+  }
+  const std::string hello = encode(Hello{settings_.run, key, view.number});
+  // A fresh connection has room for so little.
+  if (send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size()))
+    throw std::runtime_error(std::strerror(errno));
+  return socket;
+}
+
+void MembershipNode::wait_for_data(const Descriptor& socket, short event, milliseconds limit) const {
+  const auto end = Clock::now() + limit;
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+    pollfd polled[] = {{socket.get(), event, 0}, {interruption_.get(), POLLIN, 0}};
+    const int ready = poll(polled, 2, static_cast<int>(std::max<int64_t>(0, left.count())));
+    if (ready < 0 && errno != EINTR) throw std::runtime_error(std::strerror(errno));
+    if (ready > 0 && polled[1].revents != 0) throw std::runtime_error("the view is being left");
+    if (ready > 0) return;
+    if (left.count() <= 0) throw std::runtime_error("timed out");
+  }
+}
+
+Descriptor MembershipNode::accept_data(const View& view, int from, milliseconds limit) {
+  const std::pair key(view.number, view.members.at(static_cast<size_t>(from)).key);
+  std::unique_lock lock(mutex_);
+  const bool told = changed_.wait_for(lock, limit, [&] { return data_.contains(key) || interrupted_; });
+  if (const auto found = data_.find(key); found != data_.end()) {
+    Descriptor socket = std::move(found->second);
+    data_.erase(found);
+    return socket;
+  }
+  throw std::runtime_error(told ? "the view is being left" : "no connection in time");
+}
+
+}  // namespace linac::comm

@@ -1,0 +1,108 @@
+#pragma once
+// A process of a run on the network: a listener, a thread that keeps up the membership (membership.h) whatever the
+// training does, and the connections by which the members of a view exchange data. The thread also watches over the
+// training of its own process: one that says nothing for the stall timeout, and does not wait for others, hangs.
+//
+// Thread-safe, but for the functions of the training (await_view, data connections), which are for one thread.
+//
+// The clock of the membership counts only the time in which this process runs: after a halt (SIGSTOP, a suspended batch
+// job) the others have not been silent, it has.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "linac/base/descriptor.h"
+#include "linac/base/error.h"
+#include "linac/comm/control_links.h"
+#include "linac/comm/membership.h"
+
+namespace linac::comm {
+
+class MembershipNode {
+ public:
+  struct Settings {
+    std::string host;  // numeric address to listen at and to be reached at
+    std::string run;   // a secret of the run's members; connections of others are closed
+    int members_min = 1;
+    std::chrono::milliseconds stall_timeout{300'000};
+    std::function<void(const Error&)> on_hang;
+  };
+
+  explicit MembershipNode(const Settings& settings);
+  ~MembershipNode();
+  MembershipNode(const MembershipNode&) = delete;
+  MembershipNode& operator=(const MembershipNode&) = delete;
+
+  const Member& self() const { return self_; }
+  /// One of both, once. The ledger may be empty.
+  void found(const View& first, Ledger ledger);
+  void join(const std::vector<std::string>& doors, Ledger ledger);
+
+  /// Waits until a view later than `number` is installed and gives it with this process's rank; nothing if the run is
+  /// complete. Throws the Error that ended the run or this process's part in it.
+  struct Place {
+    View view;
+    int rank = 0;
+  };
+  std::optional<Place> await_view(int64_t number);
+  void leave_view(const std::string& why);
+  bool commit(const Moment& moment);
+  bool newcomers_wait();
+  /// See Group. Returns when the others have been told, or cannot be.
+  void fail_with(const Error& error, Reach reach);
+  void finish();
+
+  /// What the training is at.
+  void mark(const char* what, int number, bool waiting);
+
+  /// Waits until a socket of the training's can be read or written; throws std::exception when the view last given by
+  /// await_view() is being left, or after `limit`.
+  void wait_for_data(const Descriptor& socket, short event, std::chrono::milliseconds limit) const;
+  /// A connection for this process's data to a member, or one of a member's data to this process (waits until it is
+  /// there, until the view is left, or `limit`). Throws std::exception with the reason.
+  Descriptor connect_data(const View& view, int to);
+  Descriptor accept_data(const View& view, int from, std::chrono::milliseconds limit);
+
+ private:
+  struct Mark {
+    const char* what = "starting";
+    int number = -1;
+    bool waiting = false;
+    int64_t since_ms = 0;
+  };
+
+  void start(const std::function<void(Membership&)>& begin, Ledger ledger);
+  void run();
+  void digest(ControlLinks::News news);
+  void after_change();
+  void say_events();
+  void watch_training();
+  void wake();
+  Activity activity() const;
+
+  const Settings settings_;
+  ControlLinks links_;  // used by the thread alone
+  Descriptor interruption_, wake_;
+  Member self_;
+  std::mutex mutex_;  // of everything below
+  std::condition_variable changed_;
+  Membership membership_;
+  std::map<std::pair<int64_t, uint64_t>, Descriptor> data_;  // arrived, by view and sender
+  int64_t clock_ms_ = 0;
+  int64_t given_view_ = 0;
+  Mark mark_;
+  bool interrupted_ = false, told_ = false;
+  bool ending_ = false;  // the thread is to end
+  std::thread thread_;
+};
+
+}  // namespace linac::comm

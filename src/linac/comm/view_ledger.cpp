@@ -1,0 +1,60 @@
+#include "linac/comm/view_ledger.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+
+namespace linac::comm {
+namespace {
+
+namespace fs = std::filesystem;
+
+View read_view(const fs::path& path) {
+  try {
+    return nlohmann::json::parse(read_file(path)).get<View>();
+  } catch (const nlohmann::json::exception& error) {
+    throw environment_error(fmt::format("[comm] {}: not a view of a run ({}); remove it", path.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+View ViewLedger::note(int64_t number, const View& next) const {
+  make_folder(folder_);
+  const fs::path path = folder_ / fmt::format("{}-after-{:06}.json", run_, number);
+  const fs::path draft = folder_ / fmt::format(".{}-{:016x}", path.filename().string(), next.proposer);
+  write_file_atomically(draft, nlohmann::json(next).dump() + "\n");
+  const bool first = link(draft.c_str(), path.c_str()) == 0;
+  const int why = errno;
+  std::error_code ignored;
+  fs::remove(draft, ignored);
+  if (first) return next;
+  if (why != EEXIST) {
+    throw environment_error(
+        fmt::format("[comm] {}: cannot be written ({}); is the run's folder on a disk with hard "
+                    "links?",
+                    path.string(), std::strerror(why)));
+  }
+  return read_view(path);
+}
+
+std::vector<std::string> ViewLedger::doors(const fs::path& folder) {
+  fs::path newest;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) {
+    if (entry.path().extension() != ".json" || entry.path().filename().string().starts_with(".")) continue;
+    if (newest.empty() || entry.last_write_time() >= fs::last_write_time(newest)) newest = entry.path();
+  }
+  std::vector<std::string> doors;
+  if (newest.empty()) return doors;
+  const std::string name = newest.filename().string(), run = name.substr(0, name.find("-after-"));
+  for (const Member& member : read_view(newest).members) doors.push_back(run + "@" + member.address);
+  return doors;
+}
+
+}  // namespace linac::comm

@@ -1,0 +1,67 @@
+/* Preloaded into the workers of a test: a disk that fails one process. The file named by LINAC_TEST_DISK says how: "PID stuck" (fsync and
+   reads of HDF5 files never return) or "PID full" (writes to files fail with ENOSPC). */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int fails(const char* way) {
+  const char* path = getenv("LINAC_TEST_DISK");
+  FILE* file = path == NULL ? NULL : fopen(path, "r");
+  int pid = 0;
+  char found[16] = "";
+  if (file == NULL) return 0;
+  const int fields = fscanf(file, "%d %15s", &pid, found);
+  fclose(file);
+  return fields == 2 && pid == (int)getpid() && strcmp(found, way) == 0;
+}
+
+static int is_file(int descriptor) {
+  struct stat about;
+  return fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+static int is_data(int descriptor) {
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  const ssize_t size = readlink(link, path, sizeof path);
+  return size > 3 && memcmp(path + size - 3, ".h5", 3) == 0;
+}
+
+static void wait_for_ever(void) {
+  int ends[2];
+  char byte;
+  if (pipe(ends) == 0) {
+    ssize_t (*next)(int, void*, size_t) = dlsym(RTLD_NEXT, "read");
+    for (;;) next(ends[0], &byte, 1);
+  }
+}
+
+int fsync(int descriptor) {
+  if (fails("stuck")) wait_for_ever();
+  int (*next)(int) = dlsym(RTLD_NEXT, "fsync");
+  return next(descriptor);
+}
+
+ssize_t pread64(int descriptor, void* bytes, size_t size, off_t offset) {
+  if (is_data(descriptor) && fails("stuck")) wait_for_ever();
+  ssize_t (*next)(int, void*, size_t, off_t) = dlsym(RTLD_NEXT, "pread64");
+  return next(descriptor, bytes, size, offset);
+}
+
+ssize_t pread(int descriptor, void* bytes, size_t size, off_t offset) {
+  return pread64(descriptor, bytes, size, offset);
+}
+
+ssize_t write(int descriptor, const void* bytes, size_t size) {
+  if (is_file(descriptor) && fails("full")) {
+    errno = ENOSPC;
+    return -1;
+  }
+  ssize_t (*next)(int, const void*, size_t) = dlsym(RTLD_NEXT, "write");
+  return next(descriptor, bytes, size);
+}

@@ -1,0 +1,73 @@
+"""A run whose workers come and go, and what it is compared with."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import runs
+from runs import check
+
+# Steps of some 30 ms: one update each. And steps of seconds, four updates each, that are interrupted in their midst.
+CLASSIFIER = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "checkpoint.keep": 2}
+GAN = {**runs.SMALL, "train.steps_per_epoch": 8, "train.optimizer.lr": 1e-5}
+
+class Run:
+    """A run under test, its workers by process id."""
+
+    def __init__(self, out: pathlib.Path, settings: dict, workers: int, **variables: str):
+        self.out, self.settings = out, settings
+        self.launcher = runs.start(out, settings, "--workers", str(workers), **variables)
+        self.newcomers: list[subprocess.Popen] = []
+        self.dead: set[int] = set()
+
+    def members(self) -> list[int]:
+        """Process ids of the latest view, the most senior first."""
+        views = sorted((self.out / "views").glob("*.json"), key=lambda path: path.name)
+        return [member["pid"] for member in json.loads(views[-1].read_text())["members"] if member["pid"] not in self.dead] if views else []
+
+    def kill(self, pid: int, number: int = signal.SIGKILL) -> None:
+        os.kill(pid, number)
+        if number == signal.SIGKILL:
+            self.dead.add(pid)
+
+    def join(self) -> None:
+        with open(f"{self.out}.log", "ab") as log:
+            self.newcomers.append(subprocess.Popen([runs.LINAC, "train", "--join", str(self.out)], cwd=runs.ROOT,
+                                                   env=runs.environment(), stdout=log, stderr=log))
+
+    def steps(self) -> int:
+        return sum(line["kind"] == "step" for line in runs.lines_so_far(self.out))
+
+    def over(self) -> bool:
+        return self.launcher.poll() is not None and all(one.poll() is not None for one in self.newcomers)
+
+    def end(self, limit_s: float = 600) -> int:
+        """The launcher's exit status, and that of newcomers must be 0 unless they were killed."""
+        status = self.launcher.wait(timeout=limit_s)
+        for one in self.newcomers:
+            code = one.wait(timeout=60)
+            check(code == 0 or one.pid in self.dead, f"a newcomer ends with exit status {code}")
+        return status
+
+
+def wait_until(condition, what: str, limit_s: float = 300) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit(f"{what}: not in {limit_s} s")
+        time.sleep(0.005)
+
+
+def same_end(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
+    expected, found = runs.losses(reference), runs.losses(other)
+    first = next((i for i, (a, b) in enumerate(zip(expected, found)) if a != b), min(len(expected), len(found)))
+    for name, books in (("expected", expected), ("found", found)):
+        if expected != found:
+            print(f"{name} {len(books)} records, from {first}: {json.dumps(books[max(0, first - 1):first + 2])}")
+    check(expected == found, f"{what}: every step and epoch once, with the same losses")
+    a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
+    check(a.name == b.name and a.read_bytes() == b.read_bytes(), f"{what}: {a.name} is the same, byte for byte")

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Workers are lost and join, and the answer stays the same: the final weights are bit-identical to the undisturbed run's while workers
+are killed at random moments (the most senior one, which coordinates and writes the books, among them), halted, and added. No finished
+step is lost: the books hold every step once. How long a recovery takes is measured.
+
+  elastic_test.py [--kills 6] [--joins 3] [--seed N]      the acceptance: --kills 20 --joins 10
+"""
+
+import argparse
+import pathlib
+import random
+import signal
+import tempfile
+import time
+
+import runs
+from elastic import CLASSIFIER, GAN, Run, same_end, wait_until
+from runs import check
+
+def disturbed(run: Run, kills: int, joins: int, dice: random.Random, most: int) -> list[float]:
+    """Kills and adds workers at random moments, never leaving the run without any; returns the seconds from each kill to the next
+    finished step."""
+    recoveries = []
+    faults = ["kill"] * kills + ["join"] * joins
+    dice.shuffle(faults)
+    while faults and not run.over():
+        time.sleep(dice.uniform(0, 0.6))
+        fault = faults[0]
+        if fault == "kill" and len(run.members()) < 2:
+            fault = "join"
+        elif fault == "join" and len(run.members()) >= most:
+            fault = "kill"
+        if fault not in faults:
+            break
+        faults.remove(fault)
+        if fault == "join":
+            before = set(run.members())
+            run.join()
+            wait_until(lambda: run.newcomers[-1].pid in run.members() or run.over(), "a newcomer is let in")
+            continue
+        # Once more often than by chance the coordinator.
+        members, done = run.members(), run.steps()
+        victim = members[0] if dice.random() < 0.3 else dice.choice(members)
+        begin = time.monotonic()
+        run.kill(victim)
+        wait_until(lambda: run.steps() > done or run.over(), "a step after a kill")
+        recoveries.append(time.monotonic() - begin)
+    check(not faults, f"all faults were injected while the run went on ({len(faults)} left)")
+    return recoveries
+
+
+def endures(root: pathlib.Path, settings: dict, kills: int, joins: int, dice: random.Random) -> None:
+    name = settings.get("job", "demo").split("/")[-1]
+    calm, out = root / f"calm-{name}", root / f"kills-{name}"
+    begin = time.monotonic()
+    runs.run(calm, settings, "--workers", "2")
+    steps = sum(line["kind"] == "step" for line in runs.lines(calm))
+    print(f"{name}, undisturbed: {steps} steps in {time.monotonic() - begin:.1f} s")
+    run = Run(out, {**settings, "distribution.restarts": 0}, 4)
+    wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
+    founders = set(run.members())
+    times = sorted(disturbed(run, kills, joins, dice, most=6))
+    status = run.end()
+    wanted = 128 + signal.SIGKILL if founders <= run.dead else 0  # of the launcher's own workers none may be left
+    if status != wanted:
+        print(pathlib.Path(f"{out}.log").read_text()[-8000:])
+    check(status == wanted, f"the launcher of the disturbed run ends with exit status {status}")
+    same_end(calm, out, f"{name}, {kills} kills, {joins} joins")
+    print(f"kill -> next finished step: median {times[len(times) // 2]:.2f} s, longest {times[-1]:.2f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=6)
+    parser.add_argument("--joins", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    dice = random.Random(options.seed)
+    with tempfile.TemporaryDirectory(prefix="linac-elastic-") as folder:
+        root = pathlib.Path(folder)
+        endures(root, {**CLASSIFIER, "train.epochs": 10 + 5 * (options.kills + options.joins)}, options.kills, options.joins, dice)
+        endures(root, GAN, 2, 1, dice)
+
+
+main()

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Nothing hangs. A worker that is halted, one whose disk never answers, one whose disk is full: each is noticed within the stall
+timeout and named with what it was doing, the run goes on without it, and the answer is that of the undisturbed run."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+import elastic
+import runs
+from runs import check
+
+STALL_S = 3
+CLASSIFIER = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.restarts": 0, "distribution.stall_timeout_s": STALL_S}
+
+
+class Case:
+    """A run of three workers, one of which is about to fail; `disk` is what broken_disk.c reads."""
+
+    def __init__(self, root: pathlib.Path, name: str, library: pathlib.Path, settings: dict = CLASSIFIER, steps: int = 20):
+        self.out, self.disk = root / name, root / f"{name}.disk"
+        self.run = elastic.Run(self.out, settings, 3, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(self.disk))
+        elastic.wait_until(lambda: self.run.steps() >= steps, "the first steps")
+        self.members = self.run.members()
+
+    def noticed(self, victim: int, limit_s: float) -> float:
+        """Seconds until the others go on in a view without it."""
+        begin = time.monotonic()
+        elastic.wait_until(lambda: victim not in self.run.members(), "a worker that hangs is excluded", limit_s)
+        return time.monotonic() - begin
+
+    def log(self) -> str:
+        return pathlib.Path(f"{self.out}.log").read_text()
+
+    def needs(self, texts: list[str], what: str) -> None:
+        missing = [text for text in texts if text not in self.log()]
+        if missing:
+            print(self.log()[-6000:])
+        check(not missing, what + (f" (missing: {missing})" if missing else ""))
+
+
+def halted(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
+    case = Case(root, "halted", library)
+    victim = case.members[1]
+    case.run.kill(victim, signal.SIGSTOP)
+    seconds = case.noticed(victim, 2 * STALL_S)
+    check(seconds < STALL_S + 2, f"a halted worker is excluded after {seconds:.1f} s (stall timeout {STALL_S} s)")
+    case.needs(["lost rank 1", f"process {victim}", "nothing heard for", "last heard: ", "stopped"],
+               "the log names rank, process, what it was doing, and where it stands")
+    os.kill(victim, signal.SIGCONT)
+    elastic.wait_until(lambda: victim in case.run.members() or case.run.over(), "a worker that goes on joins again")
+    check(case.run.end() == 0, "the run ends well")
+    elastic.same_end(calm, case.out, "halted and going on")
+
+
+def stuck(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
+    case = Case(root, "stuck", library)
+    case.disk.write_text(f"{case.members[0]} stuck")
+    seconds = case.noticed(case.members[0], 4 * STALL_S)
+    check(seconds < 2 * STALL_S + 3, f"a writer whose fsync never returns is gone after {seconds:.1f} s")
+    case.needs(["rank 0 has made no progress for", "checkpoint", "fsync", "blocked in read"],
+               "the log has the phase and the stack of the thread that waits for the disk")
+    check(case.run.end() == 0, "another worker keeps the books and the run ends well")
+    elastic.same_end(calm, case.out, "stuck disk")
+
+
+def full(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
+    case = Case(root, "full", library)
+    case.disk.write_text(f"{case.members[0]} full")
+    seconds = case.noticed(case.members[0], 30)
+    check(True, f"a writer whose disk is full is gone after {seconds:.1f} s")
+    case.needs(["it left: ", "No space left on device"], "the log says why it left")
+    check(case.run.end() == 0, "another worker keeps the books and the run ends well")
+    elastic.same_end(calm, case.out, "full disk")
+
+
+def unreadable(root: pathlib.Path, library: pathlib.Path) -> None:
+    """The reading thread of a worker waits for its data file for ever."""
+    settings = {**runs.SMALL, "train.steps_per_epoch": 12, "data.test": "[]", "train.replicas": 3, "data.prefetch": 1,
+                "distribution.restarts": 0, "distribution.stall_timeout_s": 20}
+    case = Case(root, "unreadable", library, settings, steps=1)
+    case.disk.write_text(f"{case.members[2]} stuck")
+    seconds = case.noticed(case.members[2], 90)
+    check(True, f"a worker whose data never come is gone after {seconds:.1f} s")
+    case.needs(["rank 2 has made no progress for", "input", "pread64", "Dataset"], "the log has the phase and the stack of the reader")
+    check(case.run.end() == 0, "the run ends well")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="linac-hang-") as folder:
+        root = pathlib.Path(folder)
+        library = root / "broken_disk.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, "tests/train/broken_disk.c", "-ldl"], cwd=runs.ROOT, check=True)
+        runs.run(root / "calm", CLASSIFIER, "--workers", "2")
+        halted(root, library, root / "calm")
+        stuck(root, library, root / "calm")
+        full(root, library, root / "calm")
+        unreadable(root, library)
+
+
+main()
