@@ -13,7 +13,7 @@ from runs import check
 
 # Steps of some 30 ms: one update each. And steps of seconds, four updates each, that are interrupted in their midst.
 CLASSIFIER = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "checkpoint.keep": 2}
-GAN = {**runs.SMALL, "train.steps_per_epoch": 8, "train.optimizer.lr": 1e-5}
+GAN = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "train.optimizer.lr": 1e-5}
 
 class Run:
     """A run under test, its workers by process id."""

@@ -25,13 +25,14 @@ def disturbed(run: Run, kills: int, joins: int, dice: random.Random, most: int) 
     dice.shuffle(faults)
     while faults and not run.over():
         time.sleep(dice.uniform(0, 0.6))
+        # With too few or too many workers the other fault comes first.
         fault = faults[0]
         if fault == "kill" and len(run.members()) < 2:
-            fault = "join"
-        elif fault == "join" and len(run.members()) >= most:
+            fault = "join" if "join" in faults else None  # None: the launcher starts another one
+        elif fault == "join" and len(run.members()) >= most and "kill" in faults:
             fault = "kill"
-        if fault not in faults:
-            break
+        if fault is None:
+            continue
         faults.remove(fault)
         if fault == "join":
             before = set(run.members())
@@ -45,6 +46,8 @@ def disturbed(run: Run, kills: int, joins: int, dice: random.Random, most: int) 
         run.kill(victim)
         wait_until(lambda: run.steps() > done or run.over(), "a step after a kill")
         recoveries.append(time.monotonic() - begin)
+    if faults:
+        print(f"{run.steps()} steps done", pathlib.Path(f"{run.out}.log").read_text()[-6000:])
     check(not faults, f"all faults were injected while the run went on ({len(faults)} left)")
     return recoveries
 
@@ -56,12 +59,12 @@ def endures(root: pathlib.Path, settings: dict, kills: int, joins: int, dice: ra
     runs.run(calm, settings, "--workers", "2")
     steps = sum(line["kind"] == "step" for line in runs.lines(calm))
     print(f"{name}, undisturbed: {steps} steps in {time.monotonic() - begin:.1f} s")
-    run = Run(out, {**settings, "distribution.restarts": 0}, 4)
+    run = Run(out, {**settings, "distribution.restarts": kills}, 4)
     wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
-    founders = set(run.members())
     times = sorted(disturbed(run, kills, joins, dice, most=6))
     status = run.end()
-    wanted = 128 + signal.SIGKILL if founders <= run.dead else 0  # of the launcher's own workers none may be left
+    left = set(run.members()) - {one.pid for one in run.newcomers}
+    wanted = 0 if left else 128 + signal.SIGKILL  # of the launcher's own workers none may be left
     if status != wanted:
         print(pathlib.Path(f"{out}.log").read_text()[-8000:])
     check(status == wanted, f"the launcher of the disturbed run ends with exit status {status}")
@@ -80,7 +83,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-elastic-") as folder:
         root = pathlib.Path(folder)
         endures(root, {**CLASSIFIER, "train.epochs": 10 + 5 * (options.kills + options.joins)}, options.kills, options.joins, dice)
-        endures(root, GAN, 2, 1, dice)
+        endures(root, GAN, max(2, options.kills // 4), max(1, options.joins // 4), dice)
 
 
 main()

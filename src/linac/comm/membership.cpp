@@ -88,7 +88,7 @@ void Membership::abort(const Failure& failure) {
   Message message = with_failure(Type::kEnd, failure);
   if (failure.code != 0 && rank() >= 0)
     message.failure.text = fmt::format("{}: {}", describe(installed_, rank()), failure.text);
-  send_to_others(message);
+  tell_all(message);
   end(failure);
 }
 
@@ -173,6 +173,11 @@ void Membership::send_to_others(const Message& message) {
   }
 }
 
+void Membership::tell_all(const Message& message) {
+  send_to_others(message);
+  for (const auto& [key, newcomer] : newcomers_) send(newcomer.first.address, message);
+}
+
 // Who reports to another leaves the next view to it.
 void Membership::report_to(const std::string& to) {
   proposed_.reset();
@@ -217,7 +222,13 @@ void Membership::hear(const Message& message, int64_t now) {
 }
 
 void Membership::on_refused(const std::string& address, int64_t now) {
-  if (phase_ == Phase::kJoining || phase_ == Phase::kEnded) return;
+  if (phase_ == Phase::kEnded) return;
+  if (phase_ == Phase::kJoining) {
+    closed_doors_.insert(address);
+    const bool all = std::includes(closed_doors_.begin(), closed_doors_.end(), doors_.begin(), doors_.end());
+    if (all && !all_closed_since_) all_closed_since_ = now;
+    return;
+  }
   std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == address; });
   for (const Member& member : others()) {
     if (member.address == address) lose(member, Standing::kGone, "its process has ended", now);
@@ -418,10 +429,12 @@ void Membership::on_join(const Message& message, int64_t now) {
 }
 
 void Membership::tick_joining(int64_t now) {
-  if (now - phase_began_ > settings_.quorum_ms) {
+  const bool nobody_left = all_closed_since_ && now - *all_closed_since_ > settings_.silence_ms;
+  if (nobody_left || now - phase_began_ > settings_.quorum_ms) {
     return end({static_cast<int>(ErrorCode::kPeerLost),
-                fmt::format("[comm] no run at {} let this worker in within {} s",
-                            fmt::join(doors_.begin(), doors_.end(), ", "), settings_.quorum_ms / 1000)});
+                fmt::format("[comm] no run at {} let this worker in within {} s{}",
+                            fmt::join(doors_.begin(), doors_.end(), ", "), (now - phase_began_) / 1000,
+                            nobody_left ? ": it has ended" : "")});
   }
   if (now - last_attempt_ < settings_.retry_ms) return;
   last_attempt_ = now;
@@ -436,6 +449,8 @@ void Membership::on_message(const Message& message, int64_t now) {
   if (message.report.accepted) seen_number_ = std::max(seen_number_, message.report.accepted->number);
   switch (phase_) {
     case Phase::kJoining:
+      closed_doors_.clear();
+      all_closed_since_.reset();
       return as_newcomer(message, now);
     case Phase::kRunning:
     case Phase::kRegrouping:

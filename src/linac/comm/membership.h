@@ -133,6 +133,7 @@ class Membership {
 
   void send(const std::string& to, Message message);
   void send_to_others(const Message& message);
+  void tell_all(const Message& message);  // newcomers too
   void report_to(const std::string& to);
   void regroup(const std::string& why, int64_t now);
   void lose(const Member& member, Standing standing, const std::string& why, int64_t now);
@@ -171,6 +172,8 @@ class Membership {
   std::map<uint64_t, Peer> peers_;
   std::map<uint64_t, std::pair<Member, int64_t>> newcomers_;  // with the time they were last heard
   std::set<std::string> doors_;                               // a newcomer's addresses to knock at
+  std::set<std::string> closed_doors_;                        // of them, where nobody listened when last tried
+  std::optional<int64_t> all_closed_since_;
   Moment moment_;
   Activity activity_;
   Failure ending_;

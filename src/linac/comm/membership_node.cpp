@@ -158,15 +158,19 @@ void MembershipNode::after_change() {
 
 void MembershipNode::say_events() {
   for (const MembershipEvent& event : membership_.take_events()) {
+    const std::string said = fmt::format("[comm] {}", event.text);
+    if (event.kind == MembershipEvent::Kind::kNote) {
+      log::debug(said);
+      continue;
+    }
     if (event.kind != MembershipEvent::Kind::kLost) {
-      event.kind == MembershipEvent::Kind::kNote ? log::debug("[comm] " + event.text)
-                                                 : log::info("[comm] " + event.text);
+      log::info(said);
       continue;
     }
     std::string text = fmt::format("[comm] lost {}{}", event.text, in_words(event.last_activity));
     // One of the survivors is enough to say where it hangs.
     if (event.silent && event.silent->host == self_.host && event.silent->pid != self_.pid && membership_.leads())
-      text += "\n" + process_stacks(static_cast<pid_t>(event.silent->pid));
+      text.append("\n").append(process_stacks(static_cast<pid_t>(event.silent->pid)));
     log::warn(text);
   }
 }

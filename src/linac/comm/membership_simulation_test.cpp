@@ -344,7 +344,10 @@ class Simulation {
     bool anyone = false, alive = false;
     for (const Process& process : processes_) {
       anyone = anyone || process.complete;
-      if (process.membership && process.membership->phase() == Membership::Phase::kEnded && !process.complete)
+      // A newcomer to a run that has died may give up.
+      const bool took_part = process.view > 0;
+      if (process.membership && process.membership->phase() == Membership::Phase::kEnded && !process.complete &&
+          took_part)
         violate(fmt::format("{} gave up: {}", process.address, process.membership->ending().text));
       alive = alive || (process.membership && newest_installed_.rank_of(process.membership->key()) >= 0);
     }

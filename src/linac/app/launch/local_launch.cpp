@@ -93,11 +93,12 @@ void write_all(int descriptor, std::string_view text) {
 }
 
 struct Worker {
-  int rank;
+  int rank;  // or, of a newcomer, its number here
   ChildProcess process;
   LineRelay relay;
   bool running = true;
   bool ended_by_launcher = false;
+  bool newcomer = false;
 };
 
 class Supervisor {
@@ -136,10 +137,14 @@ class Supervisor {
     command.environment.emplace_back("LOCAL_RANK", std::to_string(number));
     command.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(launch_.workers));
     workers_.push_back({number, start_child(command), LineRelay(fmt::format("[worker {}] ", number))});
+    workers_.back().newcomer = true;
   }
 
   // Whether the others can go on without a worker that ended so.
   bool can_go_on_without(const WorkerEnd& end) const {
+    // One that was not let in: the run has just ended, well or not, as the others tell.
+    if (workers_[static_cast<size_t>(end.rank)].newcomer && end.exit_code == static_cast<int>(ErrorCode::kPeerLost))
+      return true;
     constexpr std::array kOwnFailures{ErrorCode::kInternal, ErrorCode::kEnvironment, ErrorCode::kHang};
     const bool own = end.signal != 0 || std::any_of(kOwnFailures.begin(), kOwnFailures.end(), [&](ErrorCode code) {
                        return end.exit_code == static_cast<int>(code);
@@ -152,7 +157,8 @@ class Supervisor {
   void go_on_without(WorkerEnd& end) {
     end.forgiven = true;
     const bool complete = std::any_of(ends_.begin(), ends_.end(), [](const WorkerEnd& e) { return e.status() == 0; });
-    const bool again = restarts_ < launch_.restarts && !complete;
+    const bool again = restarts_ < launch_.restarts && !complete && phase_ == Phase::kRunning &&
+                       end.exit_code != static_cast<int>(ErrorCode::kPeerLost);
     write_all(STDERR_FILENO, fmt::format("linac: worker {} {}; the others go on{}\n", end.rank, describe(end),
                                          again ? ", and another one is started" : ""));
     if (again) start_newcomer();
