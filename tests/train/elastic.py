@@ -15,19 +15,29 @@ from runs import check
 CLASSIFIER = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "checkpoint.keep": 2}
 GAN = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "train.optimizer.lr": 1e-5}
 
-class Run:
-    """A run under test, its workers by process id."""
+class Books:
+    """What a run's folder says of it."""
 
-    def __init__(self, out: pathlib.Path, settings: dict, workers: int, **variables: str):
-        self.out, self.settings = out, settings
-        self.launcher = runs.start(out, settings, "--workers", str(workers), **variables)
-        self.newcomers: list[subprocess.Popen] = []
+    def __init__(self, out: pathlib.Path):
+        self.out = out
         self.dead: set[int] = set()
 
     def members(self) -> list[int]:
-        """Process ids of the latest view, the most senior first."""
+        """Process ids of the latest view, the most senior first, without those that a test has killed."""
         views = sorted((self.out / "views").glob("*.json"), key=lambda path: path.name)
         return [member["pid"] for member in json.loads(views[-1].read_text())["members"] if member["pid"] not in self.dead] if views else []
+
+    def steps(self) -> int:
+        return sum(line["kind"] == "step" for line in runs.lines_so_far(self.out))
+
+
+class Run(Books):
+    """A run under test, its workers by process id."""
+
+    def __init__(self, out: pathlib.Path, settings: dict, workers: int, **variables: str):
+        super().__init__(out)
+        self.launcher = runs.start(out, settings, "--workers", str(workers), **variables)
+        self.newcomers: list[subprocess.Popen] = []
 
     def kill(self, pid: int, number: int = signal.SIGKILL) -> None:
         os.kill(pid, number)
@@ -38,9 +48,6 @@ class Run:
         with open(f"{self.out}.log", "ab") as log:
             self.newcomers.append(subprocess.Popen([runs.LINAC, "train", "--join", str(self.out)], cwd=runs.ROOT,
                                                    env=runs.environment(), stdout=log, stderr=log))
-
-    def steps(self) -> int:
-        return sum(line["kind"] == "step" for line in runs.lines_so_far(self.out))
 
     def over(self) -> bool:
         return self.launcher.poll() is not None and all(one.poll() is not None for one in self.newcomers)

@@ -74,9 +74,9 @@ class MembershipNode {
 
  private:
   struct Mark {
-    const char* what = "starting";
+    const char* what = "opening the data";
     int number = -1;
-    bool waiting = false;
+    bool waiting = true;  // not watched: how long that takes, only the data know
     int64_t since_ms = 0;
   };
 

@@ -105,10 +105,10 @@ class Trainer {
     const bool founding = view.members[static_cast<size_t>(source)].moment == comm::Moment{};
     if (founding || view.needs_state()) {
       check_agreement(founding);
-      if (founding && writer()) prepare_folder();
+      if (founding && writer()) find_start();
       share_state(source);
     }
-    if (writer() && !reporter_) take_over_books();
+    if (writer() && !reporter_) take_over_books(founding);
     if (!writer()) reporter_.reset();
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     took_part_ = true;
@@ -136,10 +136,9 @@ class Trainer {
     last_step_ = books.empty() ? std::nullopt : std::optional(StepRecord::decoded(books));
   }
 
-  // Rank 0, before the first step: the folder, and where a resumed run goes on.
-  void prepare_folder() {
-    folder_.emplace(options_.folder);
-    store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
+  // Rank 0, before the first step: where a resumed run goes on.
+  void find_start() {
+    open_folder();
     if (options_.start != Start::kResume) return;
     const auto loaded = store_->newest_good(
         [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state_); });
@@ -153,14 +152,15 @@ class Trainer {
     }
   }
 
+  void open_folder() {
+    folder_.emplace(options_.folder);
+    store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
+  }
+
   // The first writer, or the next one after it was lost: the books go on where the state stands. What the last one did
   // not come to write of its last step, this one knows.
-  void take_over_books() {
-    const bool founding = folder_.has_value();
-    if (!founding) {
-      folder_.emplace(options_.folder);
-      store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
-    }
+  void take_over_books(bool founding) {
+    open_folder();
     const RunFolder::Written written = folder_->cut_metrics(state_.global_step, state_.epoch);
     reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_);
     last_save_ = Clock::now();

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Four hosts (network namespaces, 100 Mbit/s, 1 ms) train together. One is cut off: the others go on without it, it finds them again when
+the network heals. Then the host of rank 0 dies, at which all had met: the others go on. The end is that of an undisturbed run."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+import elastic
+import runs
+from runs import check
+
+sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
+import hosts  # noqa: E402
+
+SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 100, "distribution.stall_timeout_s": 3}
+PORT = "29500"
+
+
+def start(net: hosts.Network, out: pathlib.Path) -> list[subprocess.Popen]:
+    """A worker on each host, as a launcher of several machines would start it."""
+    members = list(net)
+    workers = []
+    for rank, host in enumerate(members):
+        variables = {"RANK": str(rank), "WORLD_SIZE": str(len(members)), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": str(len(members)),
+                     "MASTER_ADDR": members[0].address, "MASTER_PORT": PORT}
+        with open(f"{out}.{rank}.log", "wb") as log:
+            workers.append(host.popen(runs.arguments(out, SETTINGS), cwd=runs.ROOT, env=runs.environment(**variables), stdout=log, stderr=log))
+    return workers
+
+
+def main() -> None:
+    able, why = hosts.available()
+    if not able:
+        print(f"skipped: {why}")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix="linac-partition-") as folder, hosts.Network("abcd", rate="100mbit", seed=1) as net:
+        root = pathlib.Path(folder)
+        runs.run(root / "calm", SETTINGS, "--workers", "2")
+        net.shape(delay_ms=1)
+        out = root / "parted"
+        workers = start(net, out)
+        run = elastic.Books(out)
+        elastic.wait_until(lambda: run.steps() >= 30, "the first steps")
+        everybody = run.members()
+        check(len(everybody) == 4, "four hosts train together")
+
+        net.partition(["abc", "d"])
+        elastic.wait_until(lambda: len(run.members()) == 3, "the host that is cut off is excluded", 60)
+        done = run.steps()
+        elastic.wait_until(lambda: run.steps() > done + 10, "the three others go on", 60)
+        check(everybody[3] not in run.members(), "a host that is cut off is excluded, and the others go on")
+        net.heal()
+        elastic.wait_until(lambda: everybody[3] in run.members(), "it joins again", 60)
+        check(True, "when the network heals it joins again")
+
+        os.kill(everybody[0], signal.SIGKILL)
+        elastic.wait_until(lambda: everybody[0] not in run.members(), "the host of rank 0 is missed", 60)
+        codes = [worker.wait(timeout=300) for worker in workers]
+        if codes[1:] != [0, 0, 0]:
+            print(*[pathlib.Path(f"{out}.{rank}.log").read_text()[-3000:] for rank in range(4)], sep="\n")
+        check(codes[1:] == [0, 0, 0] and codes[0] != 0, f"without the host at which they had met the others end well: {codes}")
+        elastic.same_end(root / "calm", out, "partition, healing, loss of the rendezvous host")
+
+
+main()
