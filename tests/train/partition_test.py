@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Four hosts (network namespaces, 100 Mbit/s, 1 ms) train together. One is cut off: the others go on without it, it finds them again when
-the network heals. Then the host of rank 0 dies, at which all had met: the others go on. The end is that of an undisturbed run."""
+"""Four hosts (network namespaces, 100 Mbit/s, 1 ms) train together. One is slow, and its replicas move. Another is cut off: the others go
+on without it, it finds them again when the network heals. Then the host of rank 0 dies, at which all had met: the others go on. The end is
+that of an undisturbed run."""
 
 import os
 import pathlib
@@ -16,7 +17,7 @@ from runs import check
 sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
 import hosts  # noqa: E402
 
-SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 100, "distribution.stall_timeout_s": 3}
+SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 150, "distribution.stall_timeout_s": 3}
 PORT = "29500"
 
 
@@ -47,6 +48,11 @@ def main() -> None:
         elastic.wait_until(lambda: run.steps() >= 30, "the first steps")
         everybody = run.members()
         check(len(everybody) == 4, "four hosts train together")
+
+        net["b"].limit_cores(0.1)
+        elastic.wait_until(lambda: "replicas move from 2 2 2 2" in pathlib.Path(f"{out}.0.log").read_text(), "replicas move", 60)
+        check(True, "replicas move from a slow host to the others")
+        net["b"].limit_cores(None)
 
         net.partition(["abc", "d"])
         elastic.wait_until(lambda: len(run.members()) == 3, "the host that is cut off is excluded", 60)

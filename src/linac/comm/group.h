@@ -51,10 +51,13 @@ class Group {
   /// This worker stands at `moment` now. False if the view is being left: what led there does not count. A group that
   /// cannot change says true.
   virtual bool commit(const Moment&) { return true; }
-  /// Whether newcomers wait to be let in. At most one rank knows.
-  virtual bool newcomers_wait() const { return false; }
+  /// Whether the group wants its next view after this step: newcomers wait, or replicas are to move. At most one rank
+  /// knows.
+  virtual bool wants_next_view() const { return false; }
   /// What this worker is at, for those who wonder why it takes so long. Thread-safe.
   virtual void mark(const char* /*what*/, int /*number*/ = -1) {}
+  /// What a replica of a step takes on this worker, in seconds of wall time.
+  virtual void set_pace(double /*seconds*/) {}
   /// This worker fails, and the run with it or not. Returns when the others have been told, or cannot be.
   virtual void fail_with(const Error&, Reach) noexcept {}
   /// The run is complete, whatever the others still wait for.
@@ -111,6 +114,7 @@ struct GroupSettings {
   std::chrono::milliseconds join_timeout{std::chrono::minutes(10)};  // of the first meeting: data may be scanned before
   std::chrono::milliseconds stall_timeout{std::chrono::minutes(5)};  // of every later wait, see MembershipNode
   int members_min = 1;
+  int replicas = 0;      // to deal to the members by their pace; 0: evenly
   bool open = false;     // others may join later, also a lone process
   std::string listen{};  // numeric address to be reached at, in place of the one that the rendezvous implies
   std::vector<std::string> doors{};  // of a run to join, in place of a rendezvous: "RUN@HOST:PORT"

@@ -33,6 +33,7 @@ MembershipNode::Settings node_settings(const GroupSettings& settings, const std:
   return {.host = settings.listen.empty() ? host : settings.listen,
           .run = run,
           .members_min = settings.members_min,
+          .replicas = settings.replicas,
           .stall_timeout = settings.stall_timeout,
           .on_hang = settings.on_hang};
 }

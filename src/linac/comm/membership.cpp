@@ -267,6 +267,7 @@ void Membership::install(const View& view, int64_t now) {
   std::erase_if(peers_, [&](const auto& entry) { return view.rank_of(entry.first) < 0; });
   phase_ = Phase::kRunning;
   phase_began_ = now;
+  unfair_since_ = kFair;
   last_ping_ = now - settings_.ping_ms;
   events_.push_back({MembershipEvent::Kind::kInstalled,
                      fmt::format("view {}: {} workers, this one is rank {}", view.number, view.size(), rank())});
@@ -315,7 +316,61 @@ View Membership::next_view() const {
     next.members.push_back(newcomer.first);
     next.members.back().seniority = next.next_seniority++;
   }
+  deal_by_pace(next);
   return next;
+}
+
+// Newcomers' pace is not known: they are taken for average.
+void Membership::deal_by_pace(View& view) const {
+  std::vector<double> seconds;
+  double known = 0;
+  int count = 0;
+  for (const Member& member : view.members) {
+    const auto found = peers_.find(member.key);
+    seconds.push_back(member.key == self_.key ? activity_.pace_s
+                      : found != peers_.end() ? found->second.activity.pace_s
+                                              : 0);
+    known += seconds.back();
+    count += seconds.back() > 0 ? 1 : 0;
+  }
+  const bool unequal = count > 0 && settings_.replicas > 0;
+  for (double& value : seconds) value = value > 0 ? value : known / std::max(1, count);
+  const std::vector<int> shares = unequal ? deal(settings_.replicas, seconds) : std::vector<int>(seconds.size(), 0);
+  for (size_t i = 0; i < shares.size(); ++i) view.members[i].share = shares[i];
+}
+
+// New shares cost a view, so they are wanted only where the gain is clear and lasts.
+void Membership::watch_shares(int64_t now) {
+  constexpr double kWorthwhile = 0.85;
+  constexpr int64_t kLastsMs = 3000;
+  if (!coordinates() || settings_.replicas == 0 || unfair_since_ == kLongUnfair) return;
+  View dealt = installed_;
+  deal_by_pace(dealt);
+  std::vector<double> seconds;
+  std::vector<int> now_shares, new_shares;
+  for (int rank = 0; rank < installed_.size(); ++rank) {
+    const Member& member = dealt.members[static_cast<size_t>(rank)];
+    seconds.push_back(member.key == self_.key ? activity_.pace_s : peers_[member.key].activity.pace_s);
+    const ReplicaRange range = replicas_of(installed_, rank, settings_.replicas);
+    now_shares.push_back(range.end - range.begin);
+    new_shares.push_back(member.share);
+  }
+  const bool known = std::all_of(seconds.begin(), seconds.end(), [](double value) { return value > 0; });
+  if (!known || slowest(new_shares, seconds) > kWorthwhile * slowest(now_shares, seconds)) {
+    unfair_since_ = kFair;
+  } else if (unfair_since_ == kFair) {
+    unfair_since_ = now;
+  } else if (now - unfair_since_ > kLastsMs) {
+    unfair_since_ = kLongUnfair;
+    const auto last = std::max_element(seconds.begin(), seconds.end());
+    events_.push_back(
+        {MembershipEvent::Kind::kShares,
+         fmt::format("{} is the slowest ({:.3g} s a replica, the fastest {:.3g} s): replicas move from {} "
+                     "to {}",
+                     describe(installed_, static_cast<int>(last - seconds.begin())), *last,
+                     *std::min_element(seconds.begin(), seconds.end()), fmt::join(now_shares, " "),
+                     fmt::join(new_shares, " "))});
+  }
 }
 
 void Membership::propose_if_ready(int64_t now) {
@@ -561,7 +616,9 @@ void Membership::on_tick(int64_t now) {
 void Membership::tick_running(int64_t now) {
   std::erase_if(newcomers_, [&](const auto& entry) { return now - entry.second.second > settings_.silence_ms; });
   note_silence(now);
-  if (phase_ != Phase::kRunning || now - last_ping_ < settings_.ping_ms) return;
+  if (phase_ != Phase::kRunning) return;
+  watch_shares(now);
+  if (now - last_ping_ < settings_.ping_ms) return;
   last_ping_ = now;
   Message ping = plain(Type::kPing);
   ping.activity = activity_;

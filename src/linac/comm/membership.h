@@ -44,6 +44,7 @@ struct MembershipSettings {
   int64_t quorum_ms = 120000;  // how long to look for a quorum, for enough members, or for the run to join
   int members_min = 1;
   int fruitless_max = 5;  // views lost in a row without a step: the step itself is deadly
+  int replicas = 0;       // to deal to the members by their pace; 0: evenly
 };
 
 /// Whom a failure ends.
@@ -51,7 +52,7 @@ enum class Reach { kThisWorker, kRun };
 
 /// What happened, for the log; `text` is a sentence.
 struct MembershipEvent {
-  enum class Kind { kLost, kJoined, kInstalled, kExcluded, kNote };
+  enum class Kind { kLost, kJoined, kInstalled, kExcluded, kShares, kNote };
   Kind kind;
   std::string text;
   std::optional<Member> silent{};  // kLost: a member whose process may still be there
@@ -80,8 +81,11 @@ class Membership {
   bool commit(const Moment& moment);
   /// This process gives the view up (a connection broke), or wants newcomers let in. No effect unless running.
   void leave_view(const std::string& why, int64_t now);
-  /// Whether newcomers wait for the next view. True on the coordinator only: it has to tell the others.
-  bool newcomers_wait() const { return phase_ == Phase::kRunning && coordinates() && !newcomers_.empty(); }
+  /// Whether it is time for the next view after a step: newcomers wait, or some members have become much faster or
+  /// slower than their shares. True on the coordinator only: it has to tell the others.
+  bool wants_next_view() const {
+    return phase_ == Phase::kRunning && coordinates() && (!newcomers_.empty() || unfair_since_ == kLongUnfair);
+  }
   /// Ends the run for all with this error, or this process's part in it. Reaches whoever hears it.
   void abort(const Failure& failure);
   void depart(const Failure& why);
@@ -124,6 +128,9 @@ class Membership {
     std::string farewell;  // why it left
   };
 
+  // The state of the complaint about shares: none, or since when; confirmed after a while.
+  static constexpr int64_t kFair = -1, kLongUnfair = -2;
+
   bool coordinates() const { return !installed_.members.empty() && installed_.members.front().key == self_.key; }
   Peer& peer(uint64_t key) { return peers_[key]; }
   std::vector<Member> others() const;  // of the views that are installed or that somebody has accepted
@@ -160,6 +167,8 @@ class Membership {
   bool has_quorum(const View& view) const;
   bool has_all_quorums() const;
   View next_view() const;
+  void deal_by_pace(View& view) const;
+  void watch_shares(int64_t now);
 
   Member self_;
   const MembershipSettings settings_;
@@ -180,6 +189,7 @@ class Membership {
   bool departed_ = false;
   int64_t phase_began_ = 0, last_attempt_ = 0, last_ping_ = 0;
   int64_t seen_number_ = 0;
+  int64_t unfair_since_ = kFair;
   std::vector<Outgoing> outgoing_;
   std::vector<MembershipEvent> events_;
 };

@@ -29,7 +29,8 @@ std::string encode(const Message& message) {
   if (message.view) json["view"] = *message.view;
   if (message.member) json["member"] = *message.member;
   if (!message.activity.what.empty())
-    json["activity"] = {message.activity.what, message.activity.since_ms, message.activity.waiting};
+    json["activity"] = {message.activity.what, message.activity.since_ms, message.activity.waiting,
+                        message.activity.pace_s};
   if (message.failure.code != 0 || !message.failure.text.empty())
     json["failure"] = {message.failure.code, message.failure.text};
   if (!message.address.empty()) json["address"] = message.address;
@@ -51,7 +52,7 @@ Message decode_message(std::string_view bytes) {
   if (json.contains("member")) message.member = json.at("member").get<Member>();
   if (json.contains("activity")) {
     const auto& activity = json.at("activity");
-    message.activity = {activity.at(0), activity.at(1), activity.at(2)};
+    message.activity = {activity.at(0), activity.at(1), activity.at(2), activity.at(3)};
   }
   if (json.contains("failure")) message.failure = {json.at("failure").at(0), json.at("failure").at(1)};
   message.address = json.value("address", "");

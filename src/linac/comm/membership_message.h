@@ -14,6 +14,7 @@ struct Activity {
   std::string what;      // "computing d_real, replica 3"; empty: not known
   int64_t since_ms = 0;  // how long, when it was told
   bool waiting = false;  // for another process
+  double pace_s = 0;     // what a replica of a step takes here; 0: not known
 };
 
 /// Why a process, or the run, ends. `code` is an exit status (base/error.h); 0: the run is complete.

@@ -43,7 +43,8 @@ MembershipSettings membership_settings(const MembershipNode::Settings& settings)
   return {.ping_ms = std::min<int64_t>(200, std::max<int64_t>(20, stall_ms / 10)),
           .silence_ms = std::min(stall_ms, kMaxSilenceMs),
           .quorum_ms = 2 * stall_ms,
-          .members_min = settings.members_min};
+          .members_min = settings.members_min,
+          .replicas = settings.replicas};
 }
 
 Member member_of(const std::string& address) {
@@ -177,7 +178,7 @@ void MembershipNode::say_events() {
 
 Activity MembershipNode::activity() const {
   const std::string what = mark_.number < 0 ? mark_.what : fmt::format("{} {}", mark_.what, mark_.number);
-  return {.what = what, .since_ms = clock_ms_ - mark_.since_ms, .waiting = mark_.waiting};
+  return {.what = what, .since_ms = clock_ms_ - mark_.since_ms, .waiting = mark_.waiting, .pace_s = pace_s_};
 }
 
 void MembershipNode::watch_training() {
@@ -227,9 +228,9 @@ bool MembershipNode::commit(const Moment& moment) {
   return membership_.view().number == given_view_ && membership_.commit(moment);
 }
 
-bool MembershipNode::newcomers_wait() {
+bool MembershipNode::wants_next_view() {
   const std::lock_guard lock(mutex_);
-  return membership_.newcomers_wait();
+  return membership_.wants_next_view();
 }
 
 void MembershipNode::fail_with(const Error& error, Reach reach) {
@@ -272,6 +273,11 @@ Descriptor MembershipNode::connect_data(const View& view, int to) {
   if (send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size()))
     throw std::runtime_error(std::strerror(errno));
   return socket;
+}
+
+void MembershipNode::set_pace(double seconds) {
+  const std::lock_guard lock(mutex_);
+  pace_s_ = seconds;
 }
 
 void MembershipNode::wait_for_data(const Descriptor& socket, short event, milliseconds limit) const {

@@ -33,6 +33,7 @@ class MembershipNode {
     std::string host;  // numeric address to listen at and to be reached at
     std::string run;   // a secret of the run's members; connections of others are closed
     int members_min = 1;
+    int replicas = 0;
     std::chrono::milliseconds stall_timeout{300'000};
     std::function<void(const Error&)> on_hang;
   };
@@ -56,13 +57,14 @@ class MembershipNode {
   std::optional<Place> await_view(int64_t number);
   void leave_view(const std::string& why);
   bool commit(const Moment& moment);
-  bool newcomers_wait();
+  bool wants_next_view();
   /// See Group. Returns when the others have been told, or cannot be.
   void fail_with(const Error& error, Reach reach);
   void finish();
 
   /// What the training is at.
   void mark(const char* what, int number, bool waiting);
+  void set_pace(double seconds);
 
   /// Waits until a socket of the training's can be read or written; throws std::exception when the view last given by
   /// await_view() is being left, or after `limit`.
@@ -100,6 +102,7 @@ class MembershipNode {
   int64_t clock_ms_ = 0;
   int64_t given_view_ = 0;
   Mark mark_;
+  double pace_s_ = 0;
   bool interrupted_ = false, told_ = false;
   bool ending_ = false;  // the thread is to end
   std::thread thread_;

@@ -247,7 +247,7 @@ class Simulation {
     // Data that a broken connection lost is not sent again: here it is, every tick, which no view outlives for long.
     if (process.has_state && view.needs_state() && view.source() == process.membership->rank())
       tell_others(process, {process.view, process.moment, process.value, true});
-    if (process.membership->newcomers_wait() && chance(0.2)) process.membership->leave_view("newcomers", now_);
+    if (process.membership->wants_next_view() && chance(0.2)) process.membership->leave_view("newcomers", now_);
     if (process.has_state && now_ >= process.ready_at) step(process, view);
     settle(process);
   }

@@ -14,17 +14,6 @@ constexpr int kReduceTag = 1;
 // Large buffers are summed in pieces of 1 MiB: while one worker sends a piece, another adds the next.
 constexpr size_t kPieceFloats = 1 << 18;
 
-struct Range {
-  int begin, end;
-};
-
-Range owned_range(int replicas, int rank, int world_size) {
-  const int base = replicas / world_size;
-  const int extra = replicas % world_size;
-  const int begin = rank * base + std::min(rank, extra);
-  return {begin, begin + base + (rank < extra ? 1 : 0)};
-}
-
 int middle(int begin, int end) {
   return begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)));
 }
@@ -37,10 +26,9 @@ void add(std::span<float> left, std::span<const float> right) {
 
 }  // namespace
 
-std::vector<int> owned_replicas(int replicas, int rank, int world_size) {
-  LINAC_CHECK(replicas >= 1 && world_size >= 1 && rank >= 0 && rank < world_size);
-  const auto [begin, end] = owned_range(replicas, rank, world_size);
-  std::vector<int> owned(end - begin);
+std::vector<int> owned_replicas(int replicas, const View& view, int rank) {
+  const auto [begin, end] = replicas_of(view, rank, replicas);
+  std::vector<int> owned(static_cast<size_t>(end - begin));
   std::iota(owned.begin(), owned.end(), begin);
   return owned;
 }
@@ -48,7 +36,7 @@ std::vector<int> owned_replicas(int replicas, int rank, int world_size) {
 ReplicaSum::ReplicaSum(Group& group, int replicas) : group_(group), replicas_(replicas), owner_(replicas) {
   LINAC_CHECK(replicas >= 1);
   for (int rank = 0; rank < group.size(); ++rank) {
-    const auto [begin, end] = owned_range(replicas, rank, group.size());
+    const auto [begin, end] = replicas_of(group.view(), rank, replicas);
     std::fill(owner_.begin() + begin, owner_.begin() + end, rank);
     if (rank == group.rank()) {
       first_owned_ = begin;

@@ -11,9 +11,8 @@
 
 namespace linac::comm {
 
-/// The replicas that `rank` carries: a contiguous ascending range, as even as possible, earlier ranks taking the
-/// remainder. Ranks beyond the number of replicas carry none.
-std::vector<int> owned_replicas(int replicas, int rank, int world_size);
+/// The replicas that a rank carries (view.h). Ranks beyond the number of replicas carry none.
+std::vector<int> owned_replicas(int replicas, const View& view, int rank);
 
 /// Uses `group`, which must outlive it, from the calling thread only.
 class ReplicaSum {

@@ -14,6 +14,12 @@ namespace {
 
 using Buffers = std::vector<std::vector<float>>;
 
+std::vector<int> owned(int replicas, int rank, int world_size) {
+  View view;
+  view.members.resize(static_cast<size_t>(world_size));
+  return owned_replicas(replicas, view, rank);
+}
+
 // Values over 40 powers of two and of both signs: any other order of addition shows in the bits.
 Buffers random_buffers(int replicas, size_t size) {
   Buffers buffers(replicas, std::vector<float>(size));
@@ -52,7 +58,7 @@ Buffers reduce_with(int world_size, const Buffers& buffers) {
     for (int rank = 0; rank < world_size; ++rank) {
       threads.emplace_back([&, rank] {
         Buffers mine;
-        for (const int replica : owned_replicas(replicas, rank, world_size)) mine.push_back(buffers[replica]);
+        for (const int replica : owned(replicas, rank, world_size)) mine.push_back(buffers[replica]);
         const std::vector<std::span<float>> views(mine.begin(), mine.end());
         ReplicaSum(*groups[rank], replicas).reduce(views, results[rank]);
       });
@@ -62,20 +68,20 @@ Buffers reduce_with(int world_size, const Buffers& buffers) {
 }
 
 TEST(ReplicaSum, OwnedReplicasAreContiguousAndEven) {
-  EXPECT_EQ(owned_replicas(8, 0, 3), (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(owned_replicas(8, 1, 3), (std::vector<int>{3, 4, 5}));
-  EXPECT_EQ(owned_replicas(8, 2, 3), (std::vector<int>{6, 7}));
-  EXPECT_TRUE(owned_replicas(2, 2, 3).empty());
+  EXPECT_EQ(owned(8, 0, 3), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(owned(8, 1, 3), (std::vector<int>{3, 4, 5}));
+  EXPECT_EQ(owned(8, 2, 3), (std::vector<int>{6, 7}));
+  EXPECT_TRUE(owned(2, 2, 3).empty());
   for (int replicas = 1; replicas <= 12; ++replicas) {
     for (int world = 1; world <= 14; ++world) {
       std::vector<int> all;
       for (int rank = 0; rank < world; ++rank) {
-        const auto owned = owned_replicas(replicas, rank, world);
-        EXPECT_GE(static_cast<int>(owned.size()), replicas / world);
-        EXPECT_LE(static_cast<int>(owned.size()), (replicas + world - 1) / world);
-        all.insert(all.end(), owned.begin(), owned.end());
+        const auto part = owned(replicas, rank, world);
+        EXPECT_GE(static_cast<int>(part.size()), replicas / world);
+        EXPECT_LE(static_cast<int>(part.size()), (replicas + world - 1) / world);
+        all.insert(all.end(), part.begin(), part.end());
       }
-      EXPECT_EQ(all, owned_replicas(replicas, 0, 1));
+      EXPECT_EQ(all, owned(replicas, 0, 1));
     }
   }
 }
@@ -129,7 +135,7 @@ TEST(ReplicaSum, OnlyRootsTravel) {
     for (int rank = 0; rank < 2; ++rank) {
       threads.emplace_back([&, rank] {
         Buffers mine;
-        for (const int replica : owned_replicas(8, rank, 2)) mine.push_back(buffers[replica]);
+        for (const int replica : owned(8, rank, 2)) mine.push_back(buffers[replica]);
         const std::vector<std::span<float>> views(mine.begin(), mine.end());
         std::vector<float> result(64);
         ReplicaSum(*groups[rank], 8).reduce(views, result);
@@ -143,6 +149,18 @@ TEST(ReplicaSum, OnlyRootsTravel) {
 TEST(ReplicaSum, AnEmptySumIsAllowed) {
   const auto results = reduce_with(2, Buffers(3));
   EXPECT_TRUE(results[1].empty());
+}
+
+TEST(Deal, FasterWorkersTakeMore) {
+  EXPECT_EQ(deal(8, {1, 1, 1, 1}), (std::vector<int>{2, 2, 2, 2}));
+  EXPECT_EQ(deal(16, {1, 1, 2, 1}), (std::vector<int>{5, 5, 2, 4}));
+  EXPECT_EQ(deal(4, {100, 1, 1}), (std::vector<int>{1, 2, 1}));  // one each, or its pace would never be known again
+  EXPECT_EQ(deal(2, {1, 1, 1}), (std::vector<int>{1, 1, 0}));
+  EXPECT_EQ(slowest({5, 5, 2, 4}, {1, 1, 2, 1}), 5);
+  View view;
+  for (const int share : {1, 5, 2}) view.members.push_back({.share = share});
+  EXPECT_EQ(owned_replicas(8, view, 1), (std::vector<int>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(owned_replicas(9, view, 1), (std::vector<int>{3, 4, 5})) << "shares of another number of replicas";
 }
 
 }  // namespace

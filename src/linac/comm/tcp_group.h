@@ -19,8 +19,9 @@ class TcpGroup : public Group {
   ~TcpGroup() override;
 
   bool commit(const Moment& moment) override { return node_->commit(moment); }
-  bool newcomers_wait() const override { return node_->newcomers_wait(); }
+  bool wants_next_view() const override { return node_->wants_next_view(); }
   void mark(const char* what, int number) override { node_->mark(what, number, false); }
+  void set_pace(double seconds) override { node_->set_pace(seconds); }
   void fail_with(const Error& error, Reach reach) noexcept override;
   void finish() noexcept override;
 

@@ -62,7 +62,7 @@ int collectives_role(Group& group, std::ostream& out) {
   if (group.rank() == 0 && texts.back() != fmt::format("I am {}", group.size() - 1)) return 22;
 
   std::vector<std::vector<float>> mine;
-  for (const int replica : owned_replicas(kReplicas, group.rank(), group.size())) {
+  for (const int replica : owned_replicas(kReplicas, group.view(), group.rank())) {
     mine.push_back(replica_values(replica));
   }
   const std::vector<std::span<float>> views(mine.begin(), mine.end());
@@ -81,7 +81,7 @@ int until_lost_role(Group& group, std::ostream& out) {
     std::vector<float> data(100'000);
     const auto end = Clock::now() + 60s;
     while (Clock::now() < end) {
-      std::vector<std::vector<float>> mine(owned_replicas(3, group.rank(), 3).size(), data);
+      std::vector<std::vector<float>> mine(owned_replicas(3, group.view(), group.rank()).size(), data);
       const std::vector<std::span<float>> views(mine.begin(), mine.end());
       ReplicaSum(group, 3).reduce(views, data);
     }
@@ -113,11 +113,11 @@ int endure_role(Group& group, std::ostream& out) {
       group.mark("computing");
       std::this_thread::sleep_for(5ms);
       std::vector<std::vector<float>> mine;
-      for (const int replica : owned_replicas(kReplicas, group.rank(), group.size())) {
+      for (const int replica : owned_replicas(kReplicas, group.view(), group.rank())) {
         mine.push_back(state);
         for (float& value : mine.back()) value = value * 0.37f + 0.001f * static_cast<float>(replica + 1);
       }
-      std::vector<float> wish{group.newcomers_wait() ? 1.0f : 0.0f};
+      std::vector<float> wish{group.wants_next_view() ? 1.0f : 0.0f};
       group.broadcast(wish, 0);
       ReplicaSum(group, kReplicas).reduce({std::vector<std::span<float>>(mine.begin(), mine.end())}, sum);
       const Moment next{0, stands.steps + 1, 0};

@@ -32,12 +32,14 @@ void from_json(const nlohmann::json& json, Moment& moment) {
 
 void to_json(nlohmann::json& json, const Member& member) {
   json = {{"seniority", member.seniority}, {"key", member.key}, {"address", member.address},
-          {"host", member.host},           {"pid", member.pid}, {"moment", member.moment}};
+          {"host", member.host},           {"pid", member.pid}, {"moment", member.moment},
+          {"share", member.share}};
 }
 
 void from_json(const nlohmann::json& json, Member& member) {
   member = {json.at("seniority"), json.at("key"), json.at("address"),
-            json.at("host"),      json.at("pid"), json.at("moment").get<Moment>()};
+            json.at("host"),      json.at("pid"), json.at("moment").get<Moment>(),
+            json.at("share")};
 }
 
 void to_json(nlohmann::json& json, const View& view) {
@@ -51,6 +53,37 @@ void to_json(nlohmann::json& json, const View& view) {
 void from_json(const nlohmann::json& json, View& view) {
   view = {json.at("number"), json.at("proposer"), json.at("members").get<std::vector<Member>>(),
           json.at("next_seniority"), json.at("fruitless")};
+}
+
+ReplicaRange replicas_of(const View& view, int rank, int replicas) {
+  int total = 0, before = 0;
+  for (int i = 0; i < view.size(); ++i) {
+    if (i == rank) before = total;
+    total += view.members[static_cast<size_t>(i)].share;
+  }
+  if (total == replicas) return {before, before + view.members[static_cast<size_t>(rank)].share};
+  const int base = replicas / view.size(), extra = replicas % view.size();
+  const int begin = rank * base + std::min(rank, extra);
+  return {begin, begin + base + (rank < extra ? 1 : 0)};
+}
+
+std::vector<int> deal(int replicas, const std::vector<double>& seconds) {
+  std::vector<int> shares(seconds.size(), 0);
+  for (size_t i = 0; i < shares.size() && static_cast<int>(i) < replicas; ++i) shares[i] = 1;
+  for (int left = replicas - static_cast<int>(shares.size()); left > 0; --left) {
+    size_t next = 0;  // who would be done soonest with one more
+    for (size_t i = 1; i < shares.size(); ++i) {
+      if ((shares[i] + 1) * seconds[i] < (shares[next] + 1) * seconds[next]) next = i;
+    }
+    ++shares[next];
+  }
+  return shares;
+}
+
+double slowest(const std::vector<int>& shares, const std::vector<double>& seconds) {
+  double longest = 0;
+  for (size_t i = 0; i < shares.size(); ++i) longest = std::max(longest, shares[i] * seconds[i]);
+  return longest;
 }
 
 std::string describe(const View& view, int rank) {

@@ -28,6 +28,7 @@ struct Member {
   std::string host{};     // for people
   int64_t pid = 0;        // on that host
   Moment moment{};        // of its state when the view begins
+  int share = 0;          // the replicas that it carries; where all have 0, as evenly as can be
 };
 
 struct View {
@@ -52,6 +53,18 @@ void to_json(nlohmann::json& json, const Member& member);
 void from_json(const nlohmann::json& json, Member& member);
 void to_json(nlohmann::json& json, const View& view);
 void from_json(const nlohmann::json& json, View& view);
+
+/// The replicas that a rank carries: a contiguous ascending range.
+struct ReplicaRange {
+  int begin = 0, end = 0;
+};
+ReplicaRange replicas_of(const View& view, int rank, int replicas);
+
+/// Deals replicas to members that need `seconds` for one each, so that the slowest is done soonest; at least one each
+/// while there are enough. The same for the same numbers. All seconds above 0.
+std::vector<int> deal(int replicas, const std::vector<double>& seconds);
+/// How long the slowest needs for its share.
+double slowest(const std::vector<int>& shares, const std::vector<double>& seconds);
 
 /// "rank 2 (n04, process 7711)"
 std::string describe(const View& view, int rank);

@@ -318,6 +318,7 @@ struct Distribution {
   int workers_min = 1;
   double stall_timeout_s = 300;
   int restarts = 10;
+  bool balance = true;
 
   template <class V>
   void fields(V& v) {
@@ -325,6 +326,7 @@ struct Distribution {
     v("stall_timeout_s", stall_timeout_s,
       "a worker that has made no progress for so long is given up; longer than a replica's part of a step takes");
     v("restarts", restarts, "so many lost workers are started again on this machine");
+    v("balance", balance, "replicas move from slow workers to fast ones");
   }
 };
 

@@ -27,8 +27,8 @@ struct StepResult {
   Health health = Health::kGood;
   std::string where;  // the phase that failed
   Measures losses;
-  bool stop_requested = false;  // some worker was asked to stop
-  bool newcomers_wait = false;  // to be let in after this step
+  bool stop_requested = false;    // some worker was asked to stop
+  bool next_view_wanted = false;  // after this step: newcomers wait, or replicas are to move
 };
 
 struct TestResult {

@@ -11,7 +11,7 @@ namespace linac::train {
 
 // The one message of an update: everything its workers must agree on, added up over the replicas.
 struct ReplicaUpdate::Message {
-  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kNewcomersWait, kFlags };
+  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kNextViewWanted, kFlags };
 
   Message(const graph::Parameters& parameters, size_t losses)
       : gradient_size(parameters.trainable.size()),
@@ -24,7 +24,7 @@ struct ReplicaUpdate::Message {
   std::span<float> losses() { return std::span(values).subspan(gradient_size + statistics_size, losses_size); }
   float& flag(Flag which) { return values[gradient_size + statistics_size + losses_size + which]; }
 
-  void fill(const models::Contribution& contribution, int replicas, bool stop_wanted, bool newcomers_wait) {
+  void fill(const models::Contribution& contribution, int replicas, bool stop_wanted, bool next_view_wanted) {
     LINAC_CHECK(contribution.losses.size() == losses_size);
     std::copy(contribution.gradient.begin(), contribution.gradient.end(), gradient().begin());
     std::transform(contribution.statistics.begin(), contribution.statistics.end(), statistics().begin(),
@@ -33,7 +33,7 @@ struct ReplicaUpdate::Message {
     flag(kEmptyReplicas) = contribution.all_empty ? 1 : 0;
     flag(kBrokenReplicas) = contribution.finite ? 0 : 1;
     flag(kStopWanted) = stop_wanted ? 1 : 0;
-    flag(kNewcomersWait) = newcomers_wait ? 1 : 0;
+    flag(kNextViewWanted) = next_view_wanted ? 1 : 0;
   }
 
   size_t gradient_size, statistics_size, losses_size;
@@ -47,7 +47,7 @@ ReplicaUpdate::ReplicaUpdate(const spec::Job& job, comm::Group& group, int concu
       clock_(clock) {}
 
 void ReplicaUpdate::take_place() {
-  owned_ = comm::owned_replicas(job_.train.replicas, group_.rank(), group_.size());
+  owned_ = comm::owned_replicas(job_.train.replicas, group_.view(), group_.rank());
   sum_.emplace(group_, job_.train.replicas);
 }
 
@@ -76,13 +76,13 @@ void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats
 bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, Network& network,
                         double learning_rate, const ReplicaFunction& compute, bool stop_wanted, StepResult& result) {
   std::vector<Message> messages(owned_.size(), Message(network.parameters, losses.size()));
-  const bool newcomers_wait = group_.newcomers_wait();
+  const bool next_view_wanted = group_.wants_next_view();
   {
     const PhaseClock::Scope time(clock_, TimePhase::kCompute);
     pool_.run(static_cast<int>(owned_.size()), [&](int i) {
       const auto index = static_cast<size_t>(i);
       group_.mark("compute, replica", owned_[index]);
-      messages[index].fill(compute(index), job_.train.replicas, stop_wanted, newcomers_wait);
+      messages[index].fill(compute(index), job_.train.replicas, stop_wanted, next_view_wanted);
     });
   }
   Message total(network.parameters, losses.size());
@@ -93,7 +93,7 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
     sum_->reduce(buffers, total.values);
   }
   result.stop_requested = result.stop_requested || total.flag(Message::kStopWanted) > 0;
-  result.newcomers_wait = result.newcomers_wait || total.flag(Message::kNewcomersWait) > 0;
+  result.next_view_wanted = result.next_view_wanted || total.flag(Message::kNextViewWanted) > 0;
   for (size_t i = 0; i < losses.size(); ++i) result.losses[prefix + losses[i]] = total.losses()[i];
   if (total.flag(Message::kBrokenReplicas) > 0 || total.flag(Message::kEmptyReplicas) > 0) {
     const bool broken = total.flag(Message::kBrokenReplicas) > 0;

@@ -213,6 +213,7 @@ class Trainer {
     const double rate = learning_rate(job_.train, state_.epoch, state_.step, steps_per_epoch_, state_.rollbacks) *
                         plateau_factor(job_.train.schedule.plateau, state_.history, loop_->loss_name());
     set_out();
+    const double begun = clock_[TimePhase::kCompute].wall;
     const StepResult result = loop_->step(state_, rate, stop_signal() != 0);
     if (result.health != Health::kGood) {
       collapse(result);
@@ -222,14 +223,24 @@ class Trainer {
     ++state_.step;
     ++state_.global_step;
     arrive();
+    tell_pace(clock_[TimePhase::kCompute].wall - begun);
     stop_requested_ = result.stop_requested;
-    newcomers_wait_ = result.newcomers_wait;
+    next_view_wanted_ = result.next_view_wanted;
     last_step_ = {state_.epoch, state_.step, state_.global_step, result.losses, rate};
     if (writer()) {
       const PhaseClock::Scope time(clock_, TimePhase::kReport);
       last_step_->write(*reporter_);
     }
     return true;
+  }
+
+  // Smoothed: a step may be slow by chance.
+  void tell_pace(double seconds) {
+    const auto range = comm::replicas_of(group_.view(), group_.rank(), static_cast<int>(job_.train.replicas));
+    if (range.end == range.begin) return;
+    const double now = seconds / (range.end - range.begin);
+    pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
+    group_.set_pace(pace_s_);
   }
 
   void after_step() {
@@ -246,9 +257,9 @@ class Trainer {
     const bool by_time = job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
     if (by_steps) keep_good();
     if (writer() && (by_steps || by_time)) save();
-    if (newcomers_wait_) {
+    if (next_view_wanted_) {
       group_.barrier();  // nobody is to be called away before it has arrived
-      throw left("newcomers are let in");
+      throw left("a step is done, and the next view is due");
     }
   }
 
@@ -356,7 +367,9 @@ class Trainer {
   std::optional<StepRecord> last_step_;
   Clock::time_point last_save_ = Clock::now();
   int64_t saved_step_ = -1;
-  bool under_way_ = false, stop_requested_ = false, newcomers_wait_ = false, took_part_ = false, books_closed_ = false;
+  double pace_s_ = 0;  // wall seconds of computing a replica of a step
+  bool under_way_ = false, stop_requested_ = false, next_view_wanted_ = false, took_part_ = false,
+       books_closed_ = false;
 };
 
 }  // namespace

@@ -138,6 +138,7 @@ comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& opt
   const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(1000 * seconds)); };
   return {.stall_timeout = milliseconds(job.distribution.stall_timeout_s),
           .members_min = job.distribution.workers_min,
+          .replicas = job.distribution.balance ? static_cast<int>(job.train.replicas) : 0,
           .open = !options.listen.empty(),
           .listen = options.listen,
           .doors = {},
