@@ -344,10 +344,9 @@ class Simulation {
     bool anyone = false, alive = false;
     for (const Process& process : processes_) {
       anyone = anyone || process.complete;
-      // A newcomer to a run that has died may give up.
-      const bool took_part = process.view > 0;
-      if (process.membership && process.membership->phase() == Membership::Phase::kEnded && !process.complete &&
-          took_part)
+      // Who finds nobody at any address that it knows may give up.
+      const bool ended = process.membership && process.membership->phase() == Membership::Phase::kEnded;
+      if (ended && !process.complete && process.membership->ending().code != static_cast<int>(ErrorCode::kPeerLost))
         violate(fmt::format("{} gave up: {}", process.address, process.membership->ending().text));
       alive = alive || (process.membership && newest_installed_.rank_of(process.membership->key()) >= 0);
     }

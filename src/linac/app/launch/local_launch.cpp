@@ -145,7 +145,9 @@ class Supervisor {
     // One that was not let in: the run has just ended, well or not, as the others tell.
     if (workers_[static_cast<size_t>(end.rank)].newcomer && end.exit_code == static_cast<int>(ErrorCode::kPeerLost))
       return true;
-    constexpr std::array kOwnFailures{ErrorCode::kInternal, ErrorCode::kEnvironment, ErrorCode::kHang};
+    // kPeerLost: it was left behind and has not found back. Where the run itself cannot go on, the others end so too.
+    constexpr std::array kOwnFailures{ErrorCode::kInternal, ErrorCode::kEnvironment, ErrorCode::kHang,
+                                      ErrorCode::kPeerLost};
     const bool own = end.signal != 0 || std::any_of(kOwnFailures.begin(), kOwnFailures.end(), [&](ErrorCode code) {
                        return end.exit_code == static_cast<int>(code);
                      });
