@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import runs
+from elastic import CLASSIFIER
 from runs import check
 
 TINY = {**runs.SMALL, "train.replicas": 2, "data.test": "[]"}
@@ -98,6 +99,15 @@ def lost_worker(root: pathlib.Path) -> None:
     check("too few workers" in log and "--resume" in log, "the message says so, and how to go on")
 
 
+def refused(root: pathlib.Path) -> None:
+    out = root / "refused"
+    process = runs.start(out, {**CLASSIFIER, "train.epochs": 60}, "--workers", "2")
+    runs.wait_for_steps(out, process, 20)
+    text = runs.run(root / "other", {**CLASSIFIER, "train.epochs": 60, "train.seed": 7}, "--join", str(out), status=2)
+    check("has another job" in text, "a newcomer with another job is refused and told why")
+    check(process.wait(timeout=120) == 0, "and the run goes on without it")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-failure-") as folder:
         root = pathlib.Path(folder)
@@ -106,6 +116,7 @@ def main() -> None:
         launchers(root)
         damaged(root)
         lost_worker(root)
+        refused(root)
 
 
 main()
