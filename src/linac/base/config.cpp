@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
 
@@ -15,6 +17,12 @@ std::string place(const std::string& where, const YAML::Node& node) {
 }
 
 }  // namespace
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return ".nan";
+  if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
+  return fmt::format("{}", value);
+}
 
 void unknown_key(const std::string& where, const YAML::Node& key, const std::string& prefix,
                  const std::vector<std::string>& known) {

@@ -29,6 +29,9 @@ struct Setting {
 /// A user error with place, line and the reason if `text` is not YAML.
 YAML::Node parse_text(const std::string& text, const std::string& where);
 
+/// The shortest text that YAML reads back as the same number.
+std::string number_text(double value);
+
 /// Applies "a.b=value" (the value is YAML) to the tree, making the maps on the way; user error if there is no '='.
 void apply_override(YAML::Node& root, const std::string& assignment);
 
@@ -144,6 +147,8 @@ struct Writer {
       for (auto& [name, item] : value) map[name] = write_value(item);
       map.SetStyle(YAML::EmitterStyle::Flow);
       return map;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return YAML::Node(number_text(value));
     } else {
       return YAML::Node(value);
     }

@@ -1,5 +1,7 @@
 #include "linac/base/thread_pool.h"
 
+#include <utility>
+
 #include "linac/base/error.h"
 
 namespace linac {
@@ -18,15 +20,25 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::run(int count, const std::function<void(int)>& task) {
-  std::unique_lock lock(mutex_);
-  task_ = &task;
+void ThreadPool::run(int count, std::function<void(int)> task) {
+  begin(count, std::move(task));
+  wait();
+}
+
+void ThreadPool::begin(int count, std::function<void(int)> task) {
+  const std::lock_guard lock(mutex_);
+  LINAC_CHECK(!task_ && task);
+  task_ = std::move(task);
   count_ = count;
   next_ = finished_ = 0;
   failures_.assign(static_cast<size_t>(count), nullptr);
   wake_.notify_all();
+}
+
+void ThreadPool::wait() {
+  std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return finished_ == count_; });
-  task_ = nullptr;
+  task_ = {};
   for (const std::exception_ptr& failure : failures_) {
     if (failure) std::rethrow_exception(failure);
   }
@@ -36,14 +48,13 @@ void ThreadPool::work(const std::function<void()>& prepare) {
   if (prepare) prepare();
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return ending_ || (task_ != nullptr && next_ < count_); });
+    wake_.wait(lock, [this] { return ending_ || (task_ && next_ < count_); });
     if (ending_) return;
     const int mine = next_++;
-    const std::function<void(int)>& task = *task_;
     lock.unlock();
     std::exception_ptr failure;
     try {
-      task(mine);
+      task_(mine);  // stays until all are done
     } catch (...) {
       failure = std::current_exception();
     }

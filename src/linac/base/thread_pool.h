@@ -10,7 +10,7 @@
 
 namespace linac {
 
-/// run() may be called from one thread at a time. The threads live as long as the pool.
+/// For one thread at a time. The threads live as long as the pool.
 class ThreadPool {
  public:
   /// `prepare` runs once on each thread before its first task (e.g. to set that thread's own number of threads).
@@ -21,7 +21,10 @@ class ThreadPool {
 
   /// Calls task(0) ... task(count - 1), each once, and returns when all are done. The exception of the lowest-numbered
   /// failing task is rethrown here.
-  void run(int count, const std::function<void(int)>& task);
+  void run(int count, std::function<void(int)> task);
+  /// The same in two halves, between which the caller does something else. wait() must follow.
+  void begin(int count, std::function<void(int)> task);
+  void wait();
   int threads() const { return static_cast<int>(threads_.size()); }
 
  private:
@@ -29,7 +32,7 @@ class ThreadPool {
 
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  const std::function<void(int)>* task_ = nullptr;
+  std::function<void(int)> task_;
   int count_ = 0, next_ = 0, finished_ = 0;
   bool ending_ = false;
   std::vector<std::exception_ptr> failures_;

@@ -5,14 +5,14 @@
 #include <numeric>
 
 #include "linac/base/error.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 
 namespace linac::data {
 namespace {
 
 class EventArraysTest : public testing::Test {
  protected:
-  TestFolder folder_;
+  TemporaryFolder folder_;
 
   std::filesystem::path write(int64_t events) {
     const auto path = folder_ / "arrays.h5";

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "linac/base/error.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/data/dataset.h"
 #include "linac/hdf5/handle.h"
 
@@ -20,7 +20,7 @@ class DataTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  const TestFolder test_folder_;
+  const TemporaryFolder test_folder_;
   const std::filesystem::path folder_ = test_folder_.path();
 };
 

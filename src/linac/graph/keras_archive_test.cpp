@@ -8,7 +8,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/graph/keras_config.h"
 #include "linac/graph/keras_layers.h"
 #include "linac/graph/weight_store.h"
@@ -23,7 +23,7 @@ class Archive : public testing::Test {
  protected:
   std::filesystem::path file(const char* name = "model.keras") const { return folder_ / name; }
 
-  const TestFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 // Every class the archive knows, with branches of different depth so that Keras's order is not ours.

@@ -7,7 +7,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/graph/keras2_config.h"
 #include "linac/graph/keras_compile.h"
 #include "linac/graph/test_keras2_file.h"
@@ -186,7 +186,7 @@ class KerasFiles : public testing::Test {
     return (folder_ / name).string();
   }
 
-  const TestFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(KerasFiles, AreKnownByTheirNamesAndContent) {

@@ -10,7 +10,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/protowire.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/graph/layers.h"
 #include "linac/onnx/layers.h"
 
@@ -217,7 +217,7 @@ std::map<uint32_t, std::vector<std::string>> fields_of(std::string_view bytes) {
 }
 
 TEST(WriteOnnx, TheFileHasAFreeBatchAndItsMetadata) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   const Graph graph = image_chain();
   const auto weights = counting_weights(graph);
   const auto path = folder.path() / "chain.onnx";

@@ -8,7 +8,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/rng.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/physics/collapse.h"
 #include "linac/physics/gate.h"
 #include "linac/physics/shower_record.h"
@@ -213,7 +213,7 @@ class GateTest : public testing::Test {
     }
     return "accepted";
   }
-  const TestFolder folder_;
+  const TemporaryFolder folder_;
   const std::vector<Figure> figures_{{.name = "ks.response", .value = 0.2, .floor = 0.05},
                                      {.name = "ks.hits", .value = 0.1, .floor = 0.05},
                                      {.name = "ks.hits", .bin = {1, -1}, .value = 0.9, .floor = 0.05},

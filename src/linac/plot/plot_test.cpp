@@ -8,7 +8,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/plot/categories.h"
 #include "linac/plot/colour_scale.h"
 #include "linac/plot/line_chart.h"
@@ -283,7 +283,7 @@ TEST(Projections, CollapsedAndBrokenShowersCanBeDrawn) {
 }
 
 TEST(Losses, WritesWhatItReturns) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   const auto path = folder / "losses.png";
   const std::vector<LossChart> charts{
       {.title = "discriminator", .lines = {{"real", {9, 8, 7}, {9.5, 9, 8}}, {"generated", {9, std::nan(""), 6}, {}}}},

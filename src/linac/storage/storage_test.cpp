@@ -16,7 +16,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/storage/file_lock.h"
 #include "linac/storage/http.h"
 
@@ -25,13 +25,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TemporaryFolder : public ::testing::Test {
+class Storage : public ::testing::Test {
  protected:
   fs::path write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
     return folder_ / name;
   }
-  const TestFolder test_folder_;
+  const TemporaryFolder test_folder_;
   const fs::path folder_ = test_folder_.path();
 };
 
@@ -46,8 +46,6 @@ std::string message_of(ErrorCode code, F&& f) {
   ADD_FAILURE() << "no error";
   return {};
 }
-
-using Storage = TemporaryFolder;
 
 TEST_F(Storage, GlobsAreSortedAndMustMatch) {
   const std::string b = write("b.h5", ""), a = write("a.h5", "");
@@ -185,10 +183,10 @@ std::string ok(const std::string& body, const std::string& headers) {
                      body);
 }
 
-class Http : public TemporaryFolder {
+class Http : public Storage {
  protected:
   void SetUp() override {
-    TemporaryFolder::SetUp();
+    Storage::SetUp();
     // The tests talk to this machine only.
     for (const char* name : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) ::unsetenv(name);
   }
