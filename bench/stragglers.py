@@ -35,8 +35,7 @@ def seconds_per_step(net: hosts.Network, out: pathlib.Path, slow: bool, balance:
         host.limit_cores(CORES / 2 if slow and rank == 2 else CORES)
     workers = []
     for rank, host in enumerate(members):
-        variables = {"RANK": str(rank), "WORLD_SIZE": "4", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "4", "MASTER_ADDR": members[0].address,
-                     "MASTER_PORT": "29600"}
+        variables = runs.placed(rank, len(members), 29600, members[0].address)
         settings = {**SETTINGS, "distribution.balance": str(balance).lower()}
         with open(f"{out}.{rank}.log", "wb") as log:
             workers.append(host.popen(runs.arguments(out, settings), cwd=ROOT, env=runs.environment(**variables), stdout=log, stderr=log))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What happens when things go wrong: collapse, rollback, a signal, a damaged checkpoint, workers that disagree, foreign launchers."""
 
+import json
 import os
 import pathlib
 import signal
@@ -20,6 +21,8 @@ def collapse(root: pathlib.Path) -> None:
     wild = {**TINY, "train.optimizer.lr": "1e18"}
     text = runs.run(root / "collapse", wild, "--workers", "2", status=5)
     check("the training collapsed" in text, "a collapsed run ends on all workers with exit status 5 and says so")
+    end = runs.lines(root / "collapse")[-1]
+    check(end["kind"] == "end" and end["status"] == "failed" and len(end["workers"]) >= 1, "its books end with that, and with an account")
     text = runs.run(root / "rollback", {**wild, "train.collapse.action": "rollback", "train.collapse.lr_factor": "1e-21"}, "--workers", "2")
     check("back to epoch 1, step 0" in text, "rollback returns to the last good state and goes on")
     kinds = [line["kind"] for line in runs.lines(root / "rollback")]
@@ -57,10 +60,10 @@ def free_port() -> int:
 
 def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int]) -> list[str]:
     """Two ranks started as torchrun would, each with its own settings."""
-    port = str(free_port())
+    port = free_port()
     processes = []
     for rank, mine in enumerate(settings):
-        variables = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        variables = runs.placed(rank, 2, port, local_rank=rank)
         processes.append(subprocess.Popen(runs.arguments(root / out, mine), cwd=runs.ROOT, env=runs.environment(**variables), text=True,
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
     texts = [process.communicate(timeout=600)[0] for process in processes]
@@ -88,11 +91,32 @@ def kill_one(out: pathlib.Path, settings: dict, workers: str) -> tuple[int, floa
     return process.wait(timeout=240), time.monotonic() - begin, pathlib.Path(f"{out}.log").read_text()
 
 
+def reported(out: pathlib.Path) -> None:
+    """What `linac report` says of a run that lost a worker and got another one."""
+    done = subprocess.run([runs.LINAC, "report", str(out), "--price", "3600", "--json"], cwd=runs.ROOT, text=True, capture_output=True, timeout=60)
+    check(done.returncode == 0, f"its report is made {done.stderr}")
+    report = json.loads(done.stdout)
+    views = [line for line in runs.lines(out) if line["kind"] == "view"]
+    lost = {member["pid"] for member in views[0]["members"]} - {member["pid"] for member in views[-1]["members"]}
+    check({worker["pid"] for worker in report["workers"] if worker["lost"]} == lost and len(lost) == 1, "the report names the lost worker")
+    check("its process has ended" in next(worker["lost"] for worker in report["workers"] if worker["lost"]), "and why it was lost")
+    seconds = [change["s"] for change in report["changes"]]
+    check(seconds == [view["seconds"] for view in views[1:]] and report["recoveries"]["number"] == 1, "the changes are those of the books")
+    check(report["steps"] == {"done": 6, "twice": 0, "missing": 0, "redone_after_restarts": 0}, "every step is there once")
+    computed = sum(account["phases"][phase]["wall_s"] for account in runs.lines(out)[-1]["workers"] for phase in ("compute", "test"))
+    told = sum(worker["phases"][phase] for worker in report["workers"] if not worker["lost"] for phase in ("compute", "test"))
+    check(report["status"] == "succeeded" and abs(told - computed) < 0.02 * computed, f"computing of those who stayed: {told:.2f} s of {computed:.2f} s")
+    check(abs(sum(part["s"] for part in report["phases"].values()) - report["worker_s"]) < 1e-6, "the parts add up to the workers' time")
+    check(abs(report["cost"]["eur"] - report["worker_s"]) < 1e-6, "a worker's second costs an euro, as the price says")
+    check("worker" in (out / "report" / "report.html").read_text(), "and there is a page")
+
+
 def lost_worker(root: pathlib.Path) -> None:
     status, _, log = kill_one(root / "lost", TINY, "2")
     check(status == 0 and "worker 1 was killed by signal 9" in log and "another one is started" in log,
           "a killed worker is named and replaced, and the run ends well")
     check(runs.losses(root / "lost") == runs.losses(root / "calm"), "with the losses of an undisturbed run")
+    reported(root / "lost")
     few = {**TINY, "train.epochs": 50, "distribution.restarts": 0, "distribution.stall_timeout_s": 10}
     status, seconds, log = kill_one(root / "few", few, "2:2")
     check(status == 9 and 15 < seconds < 40, f"fewer workers than wanted: exit status {status} after {seconds:.1f} s (two stall timeouts)")

@@ -18,7 +18,7 @@ sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
 import hosts  # noqa: E402
 
 SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 150, "distribution.stall_timeout_s": 3}
-PORT = "29500"
+PORT = 29500
 
 
 def start(net: hosts.Network, out: pathlib.Path) -> list[subprocess.Popen]:
@@ -26,8 +26,7 @@ def start(net: hosts.Network, out: pathlib.Path) -> list[subprocess.Popen]:
     members = list(net)
     workers = []
     for rank, host in enumerate(members):
-        variables = {"RANK": str(rank), "WORLD_SIZE": str(len(members)), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": str(len(members)),
-                     "MASTER_ADDR": members[0].address, "MASTER_PORT": PORT}
+        variables = runs.placed(rank, len(members), PORT, members[0].address)
         with open(f"{out}.{rank}.log", "wb") as log:
             workers.append(host.popen(runs.arguments(out, SETTINGS), cwd=runs.ROOT, env=runs.environment(**variables), stdout=log, stderr=log))
     return workers

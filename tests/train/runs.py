@@ -37,6 +37,12 @@ def environment(**variables: str) -> dict:
     return {**kept, **variables}
 
 
+def placed(rank: int, world_size: int, port: int, address: str = "127.0.0.1", local_rank: int = 0) -> dict:
+    """The variables by which a launcher of several machines, or torchrun, tells a worker its place."""
+    return {"RANK": str(rank), "WORLD_SIZE": str(world_size), "LOCAL_RANK": str(local_rank), "LOCAL_WORLD_SIZE": str(world_size),
+            "MASTER_ADDR": address, "MASTER_PORT": str(port)}
+
+
 def run(out: pathlib.Path, settings: dict, *extra: str, status: int = 0, **variables: str) -> str:
     """Runs to the end; returns what it printed. Fails the test if the exit status is another one."""
     done = subprocess.run(arguments(out, settings, *extra), cwd=ROOT, env=environment(**variables), text=True,

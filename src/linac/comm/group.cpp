@@ -59,32 +59,43 @@ bool Group::reopen(const std::string& why) {
   throw Error(ErrorCode::kPeerLost, why);
 }
 
+void Group::tell(double pace_s, std::string account) {
+  own_.pace_s = pace_s;
+  own_.account = std::move(account);
+}
+
+std::vector<Activity> Group::activities() const {
+  std::vector<Activity> all(static_cast<size_t>(size()));
+  all[static_cast<size_t>(rank_)] = own_;
+  return all;
+}
+
+void Group::exchange_parts(std::span<const Outward> sends, std::span<const Inward> receives, int tag,
+                           const char* operation) {
+  if (sends.empty() && receives.empty()) return;
+  const int first = sends.empty() ? receives.front().from : sends.front().to;
+  if (closed_) fail(operation, first, "the group ended earlier");
+  const Stopwatch stopwatch(traffic_.seconds);
+  waiting_for(sends.size() + receives.size() == 1 ? first : -1, operation);
+  try {
+    exchange_bytes(sends, receives, tag);
+  } catch (const PeerFailed& error) {
+    fail(operation, error.peer, error.what());
+  }
+  for (const Outward& message : sends) traffic_.bytes += static_cast<int64_t>(message.data.size());
+  traffic_.messages += static_cast<int64_t>(sends.size());
+}
+
 void Group::send_part(std::span<const std::byte> data, int to, int tag, const char* operation) {
   LINAC_CHECK(to >= 0 && to < size() && to != rank_);
-  if (closed_) fail(operation, to, "the group ended earlier");
-  if (data.empty()) return;
-  const Stopwatch stopwatch(traffic_.seconds);
-  waiting_for(to, operation);
-  try {
-    send_bytes(data, to, tag);
-  } catch (const std::exception& error) {
-    fail(operation, to, error.what());
-  }
-  traffic_.bytes += static_cast<int64_t>(data.size());
-  ++traffic_.messages;
+  const Outward message{to, data};
+  if (!data.empty()) exchange_parts({&message, 1}, {}, tag, operation);
 }
 
 void Group::receive_part(std::span<std::byte> data, int from, int tag, const char* operation) {
   LINAC_CHECK(from >= 0 && from < size() && from != rank_);
-  if (closed_) fail(operation, from, "the group ended earlier");
-  if (data.empty()) return;
-  const Stopwatch stopwatch(traffic_.seconds);
-  waiting_for(from, operation);
-  try {
-    receive_bytes(data, from, tag);
-  } catch (const std::exception& error) {
-    fail(operation, from, error.what());
-  }
+  const Inward message{from, data};
+  if (!data.empty()) exchange_parts({}, {&message, 1}, tag, operation);
 }
 
 // A binomial tree over the ranks counted from the root: rank v hears from v without its lowest bit, and tells v + 2^k
@@ -107,6 +118,14 @@ void Group::broadcast_bytes(std::span<std::byte> data, int root, int tag, const 
 void Group::broadcast(std::span<float> data, int root) {
   LINAC_CHECK(root >= 0 && root < size());
   broadcast_bytes(std::as_writable_bytes(data), root, kBroadcastTag, "broadcast");
+}
+
+void Group::exchange(std::span<const Outward> sends, std::span<const Inward> receives, int tag) {
+  LINAC_CHECK(tag >= 0 && tag <= kMaxTag);
+  for (const Outward& message : sends) LINAC_CHECK(message.to >= 0 && message.to < size() && message.to != rank_);
+  for (const Inward& message : receives)
+    LINAC_CHECK(message.from >= 0 && message.from < size() && message.from != rank_);
+  exchange_parts(sends, receives, tag, "exchange");
 }
 
 void Group::send(std::span<const float> data, int to, int tag) {

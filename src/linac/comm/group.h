@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -54,10 +55,14 @@ class Group {
   /// Whether the group wants its next view after this step: newcomers wait, or replicas are to move. At most one rank
   /// knows.
   virtual bool wants_next_view() const { return false; }
+  /// Whether the view is being left: what is done in it any longer is in vain. Thread-safe.
+  virtual bool leaving() const { return false; }
   /// What this worker is at, for those who wonder why it takes so long. Thread-safe.
   virtual void mark(const char* /*what*/, int /*number*/ = -1) {}
-  /// What a replica of a step takes on this worker, in seconds of wall time.
-  virtual void set_pace(double /*seconds*/) {}
+  /// What a replica of a step takes on this worker, in seconds of wall time, and what the books should know of it.
+  virtual void tell(double pace_s, std::string account);
+  /// Rank 0: what the members told last, by rank; empty accounts where nothing was heard.
+  virtual std::vector<Activity> activities() const;
   /// This worker fails, and the run with it or not. Returns when the others have been told, or cannot be.
   virtual void fail_with(const Error&, Reach) noexcept {}
   /// The run is complete, whatever the others still wait for.
@@ -67,8 +72,19 @@ class Group {
 
   /// Copies `root`'s data to every rank; the same size everywhere.
   void broadcast(std::span<float> data, int root);
-  /// Exchange between two ranks, matched by tag (0..kMaxTag), in the order of the calls. Both give the same size. A
-  /// send may return only once the peer receives.
+  /// Several messages at once: all go on side by side, so ranks that send to each other do not wait for each other. At
+  /// most one message a peer and direction; none is empty. Matched by tag (0..kMaxTag), in the order of the calls; both
+  /// ends give the same size. Returns once all have left and come.
+  struct Outward {
+    int to;
+    std::span<const std::byte> data;
+  };
+  struct Inward {
+    int from;
+    std::span<std::byte> data;
+  };
+  void exchange(std::span<const Outward> sends, std::span<const Inward> receives, int tag);
+  /// One message. A send may return only once the peer receives.
   void send(std::span<const float> data, int to, int tag);
   void receive(std::span<float> data, int from, int tag);
   /// Returns when every rank has called it.
@@ -87,19 +103,22 @@ class Group {
     rank_ = rank;
   }
 
-  /// The transport. Both block until done and throw any std::exception whose text says why it failed; they are never
-  /// called with empty data, with this rank as the peer, or after close().
-  virtual void send_bytes(std::span<const std::byte> data, int to, int tag) = 0;
-  virtual void receive_bytes(std::span<std::byte> data, int from, int tag) = 0;
+  /// The transport: see exchange(). Throws PeerFailed; is never called with this rank as a peer, or after close().
+  struct PeerFailed : std::runtime_error {
+    PeerFailed(int rank, const std::string& why) : std::runtime_error(why), peer(rank) {}
+    int peer;
+  };
+  virtual void exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) = 0;
   /// Ends all connections. Called once, after a failure; destructors end them too.
   virtual void close() noexcept = 0;
   /// See next_view().
   virtual bool reopen(const std::string& why);
-  /// The others wait for `peer`, or no longer.
+  /// From here on this worker waits for a peer, or for several (-1).
   virtual void waiting_for(int /*peer*/, const char* /*operation*/) {}
 
  private:
   [[noreturn]] void fail(const char* operation, int peer, const std::string& why);
+  void exchange_parts(std::span<const Outward> sends, std::span<const Inward> receives, int tag, const char* operation);
   void send_part(std::span<const std::byte> data, int to, int tag, const char* operation);
   void receive_part(std::span<std::byte> data, int from, int tag, const char* operation);
   void broadcast_bytes(std::span<std::byte> data, int root, int tag, const char* operation);
@@ -108,6 +127,7 @@ class Group {
   View view_;
   bool closed_ = false;
   Traffic traffic_;
+  Activity own_;
 };
 
 struct GroupSettings {

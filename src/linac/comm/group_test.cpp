@@ -102,6 +102,33 @@ TEST(Group, TagsKeepExchangesApart) {
   });
 }
 
+TEST(Group, EverybodyExchangesWithEverybody) {
+  constexpr int kSize = 4;
+  on_all_ranks(kSize, [](Group& group) {
+    const int me = group.rank();
+    for (int round = 0; round < 3; ++round) {
+      // Each pair has a length of its own.
+      const auto length = [&](int from, int to) { return static_cast<size_t>(1 + 1000 * from + 10 * to + round); };
+      std::vector<std::vector<std::byte>> out(kSize), in(kSize);
+      std::vector<Group::Outward> sends;
+      std::vector<Group::Inward> receives;
+      for (int peer = 0; peer < kSize; ++peer) {
+        if (peer == me) continue;
+        out[peer].assign(length(me, peer), static_cast<std::byte>(16 * me + peer));
+        in[peer].resize(length(peer, me));
+        sends.push_back({peer, out[peer]});
+        receives.push_back({peer, in[peer]});
+      }
+      group.exchange(sends, receives, 7);
+      for (int peer = 0; peer < kSize; ++peer) {
+        if (peer == me) continue;
+        EXPECT_EQ(in[peer], std::vector<std::byte>(length(peer, me), static_cast<std::byte>(16 * peer + me)));
+      }
+    }
+    EXPECT_EQ(group.traffic().messages, 3 * (kSize - 1));
+  });
+}
+
 TEST(Group, ALostPeerIsNamedAndEndsTheGroup) {
   auto groups = make_in_process_groups(3, 10s);
   groups[2].reset();

@@ -5,7 +5,6 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <stdexcept>
 #include <tuple>
 
 #include "linac/base/error.h"
@@ -33,23 +32,29 @@ class InProcessGroup : public Group {
   ~InProcessGroup() override { leave(); }
 
  private:
-  void send_bytes(std::span<const std::byte> data, int to, int tag) override {
+  // Mailboxes take what is sent, so one after the other will do.
+  void exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) override {
+    for (const Outward& message : sends) send_bytes(message.data, message.to, tag);
+    for (const Inward& message : receives) receive_bytes(message.data, message.from, tag);
+  }
+
+  void send_bytes(std::span<const std::byte> data, int to, int tag) {
     std::unique_lock lock(hub_->mutex);
     auto& mailbox = hub_->mailboxes[{rank(), to, tag}];
     const bool awake =
         hub_->changed.wait_for(lock, timeout_, [&] { return hub_->ended[to] || mailbox.size() < kMaxQueuedMessages; });
-    if (!awake) throw std::runtime_error("timed out");
-    if (hub_->ended[to]) throw std::runtime_error("connection closed by peer");
+    if (!awake) throw PeerFailed(to, "timed out");
+    if (hub_->ended[to]) throw PeerFailed(to, "connection closed by peer");
     mailbox.emplace_back(data.begin(), data.end());
     hub_->changed.notify_all();
   }
 
-  void receive_bytes(std::span<std::byte> data, int from, int tag) override {
+  void receive_bytes(std::span<std::byte> data, int from, int tag) {
     std::unique_lock lock(hub_->mutex);
     auto& mailbox = hub_->mailboxes[{from, rank(), tag}];
     const bool awake = hub_->changed.wait_for(lock, timeout_, [&] { return hub_->ended[from] || !mailbox.empty(); });
-    if (!awake) throw std::runtime_error("timed out");
-    if (mailbox.empty()) throw std::runtime_error("connection closed by peer");
+    if (!awake) throw PeerFailed(from, "timed out");
+    if (mailbox.empty()) throw PeerFailed(from, "connection closed by peer");
     LINAC_CHECK(mailbox.front().size() == data.size());
     std::copy(mailbox.front().begin(), mailbox.front().end(), data.begin());
     mailbox.pop_front();

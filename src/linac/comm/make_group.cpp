@@ -17,8 +17,7 @@ class LoneGroup : public Group {
 
  private:
   // With one rank there is no peer to name.
-  void send_bytes(std::span<const std::byte>, int, int) override { LINAC_CHECK(false); }
-  void receive_bytes(std::span<std::byte>, int, int) override { LINAC_CHECK(false); }
+  void exchange_bytes(std::span<const Outward>, std::span<const Inward>, int) override { LINAC_CHECK(false); }
   void close() noexcept override {}
 };
 

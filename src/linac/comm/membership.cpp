@@ -14,44 +14,9 @@ bool holds(const std::vector<Member>& members, uint64_t key) {
   return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.key == key; });
 }
 
-Message plain(Type type) {
-  Message message;
-  message.type = type;
-  return message;
-}
-
-Message with_view(Type type, const View& view) {
-  Message message = plain(type);
-  message.view = view;
-  return message;
-}
-
-Message with_failure(Type type, const Failure& failure) {
-  Message message = plain(type);
-  message.failure = failure;
-  return message;
-}
-
-Message request_to_join(const Member& self, uint64_t former = 0) {
-  Message message = plain(Type::kJoin);
-  message.member = self;
-  message.former = former;
-  return message;
-}
-
-Message direction_to(const std::string& address) {
-  Message message = plain(Type::kTryThere);
-  message.address = address;
-  return message;
-}
-
 bool same_members(const View& a, const View& b) {
   return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
                     [](const Member& x, const Member& y) { return x.key == y.key && x.seniority == y.seniority; });
-}
-
-Moment latest(const View& view) {
-  return view.members.at(static_cast<size_t>(view.source())).moment;
 }
 
 }  // namespace
@@ -143,12 +108,15 @@ std::vector<std::string> Membership::watched() const {
   return addresses;
 }
 
+Activity Membership::activity_of(const Member& member) const {
+  if (member.key == self_.key) return activity_;
+  const auto found = peers_.find(member.key);
+  return found == peers_.end() ? Activity{} : found->second.activity;
+}
+
 std::vector<Activity> Membership::activities() const {
   std::vector<Activity> all;
-  for (const Member& member : installed_.members) {
-    const auto peer = peers_.find(member.key);
-    all.push_back(member.key == self_.key ? activity_ : peer == peers_.end() ? Activity{} : peer->second.activity);
-  }
+  for (const Member& member : installed_.members) all.push_back(activity_of(member));
   return all;
 }
 
@@ -235,186 +203,6 @@ void Membership::on_refused(const std::string& address, int64_t now) {
   }
 }
 
-// --- from view to view ----------------------------------------------------------------------------------------------
-
-void Membership::regroup(const std::string& why, int64_t now) {
-  events_.push_back({MembershipEvent::Kind::kNote, fmt::format("leaving view {}: {}", installed_.number, why)});
-  phase_ = Phase::kRegrouping;
-  phase_began_ = now;
-  last_attempt_ = now - settings_.retry_ms;
-  proposed_.reset();
-  for (auto& [key, one] : peers_) {
-    one.report.reset();
-    one.accepted = false;
-    if (one.standing == Standing::kPresent) one.heard = now;
-  }
-}
-
-void Membership::install(const View& view, int64_t now) {
-  for (const Member& member : view.members) {
-    if (installed_.number > 0 && installed_.rank_of(member.key) < 0)
-      events_.push_back(
-          {MembershipEvent::Kind::kJoined, fmt::format("{} joined", describe(view, view.rank_of(member.key)))});
-    newcomers_.erase(member.key);
-    Peer& fresh = peer(member.key);
-    fresh.heard = now;
-    fresh.standing = Standing::kPresent;
-  }
-  installed_ = view;
-  seen_number_ = std::max(seen_number_, view.number);
-  if (accepted_ && accepted_->number <= view.number) accepted_.reset();
-  proposed_.reset();
-  std::erase_if(peers_, [&](const auto& entry) { return view.rank_of(entry.first) < 0; });
-  phase_ = Phase::kRunning;
-  phase_began_ = now;
-  unfair_since_ = kFair;
-  last_ping_ = now - settings_.ping_ms;
-  events_.push_back({MembershipEvent::Kind::kInstalled,
-                     fmt::format("view {}: {} workers, this one is rank {}", view.number, view.size(), rank())});
-}
-
-bool Membership::aboard(const Member& member) const {
-  if (member.key == self_.key) return true;
-  const auto found = peers_.find(member.key);
-  return found != peers_.end() && found->second.standing == Standing::kPresent && found->second.report;
-}
-
-bool Membership::has_quorum(const View& view) const {
-  int present = 0, silent = 0;
-  bool senior_present = false;
-  for (const Member& member : view.members) {
-    const auto found = peers_.find(member.key);
-    if (found != peers_.end() && found->second.standing == Standing::kGone) continue;
-    const bool here = aboard(member);
-    if (present + silent == 0) senior_present = here;
-    ++(here ? present : silent);
-  }
-  return present > silent || (present == silent && senior_present);
-}
-
-bool Membership::has_all_quorums() const {
-  if (!has_quorum(installed_) || (accepted_ && !has_quorum(*accepted_))) return false;
-  return std::all_of(installed_.members.begin(), installed_.members.end(), [&](const Member& member) {
-    if (member.key == self_.key || !aboard(member)) return true;
-    const auto& accepted = peers_.at(member.key).report->accepted;
-    return !accepted || accepted->proposer == self_.key || has_quorum(*accepted);
-  });
-}
-
-View Membership::next_view() const {
-  View next{
-      .number = seen_number_ + 1, .proposer = self_.key, .members = {}, .next_seniority = installed_.next_seniority};
-  for (Member member : installed_.members) {
-    if (!aboard(member)) continue;
-    member.moment = member.key == self_.key ? moment_ : peers_.at(member.key).report->moment;
-    next.members.push_back(member);
-  }
-  const bool lost = next.size() < installed_.size();
-  const bool stepped = latest(next) > latest(installed_);
-  next.fruitless = lost ? (stepped ? 1 : installed_.fruitless + 1) : stepped ? 0 : installed_.fruitless;
-  for (const auto& [key, newcomer] : newcomers_) {
-    next.members.push_back(newcomer.first);
-    next.members.back().seniority = next.next_seniority++;
-  }
-  deal_by_pace(next);
-  return next;
-}
-
-// Newcomers' pace is not known: they are taken for average.
-void Membership::deal_by_pace(View& view) const {
-  std::vector<double> seconds;
-  double known = 0;
-  int count = 0;
-  for (const Member& member : view.members) {
-    const auto found = peers_.find(member.key);
-    seconds.push_back(member.key == self_.key ? activity_.pace_s
-                      : found != peers_.end() ? found->second.activity.pace_s
-                                              : 0);
-    known += seconds.back();
-    count += seconds.back() > 0 ? 1 : 0;
-  }
-  const bool unequal = count > 0 && settings_.replicas > 0;
-  for (double& value : seconds) value = value > 0 ? value : known / std::max(1, count);
-  const std::vector<int> shares = unequal ? deal(settings_.replicas, seconds) : std::vector<int>(seconds.size(), 0);
-  for (size_t i = 0; i < shares.size(); ++i) view.members[i].share = shares[i];
-}
-
-// New shares cost a view, so they are wanted only where the gain is clear and lasts.
-void Membership::watch_shares(int64_t now) {
-  constexpr double kWorthwhile = 0.85;
-  constexpr int64_t kLastsMs = 3000;
-  if (!coordinates() || settings_.replicas == 0 || unfair_since_ == kLongUnfair) return;
-  View dealt = installed_;
-  deal_by_pace(dealt);
-  std::vector<double> seconds;
-  std::vector<int> now_shares, new_shares;
-  for (int rank = 0; rank < installed_.size(); ++rank) {
-    const Member& member = dealt.members[static_cast<size_t>(rank)];
-    seconds.push_back(member.key == self_.key ? activity_.pace_s : peers_[member.key].activity.pace_s);
-    const ReplicaRange range = replicas_of(installed_, rank, settings_.replicas);
-    now_shares.push_back(range.end - range.begin);
-    new_shares.push_back(member.share);
-  }
-  const bool known = std::all_of(seconds.begin(), seconds.end(), [](double value) { return value > 0; });
-  if (!known || slowest(new_shares, seconds) > kWorthwhile * slowest(now_shares, seconds)) {
-    unfair_since_ = kFair;
-  } else if (unfair_since_ == kFair) {
-    unfair_since_ = now;
-  } else if (now - unfair_since_ > kLastsMs) {
-    unfair_since_ = kLongUnfair;
-    const auto last = std::max_element(seconds.begin(), seconds.end());
-    events_.push_back(
-        {MembershipEvent::Kind::kShares,
-         fmt::format("{} is the slowest ({:.3g} s a replica, the fastest {:.3g} s): replicas move from {} "
-                     "to {}",
-                     describe(installed_, static_cast<int>(last - seconds.begin())), *last,
-                     *std::min_element(seconds.begin(), seconds.end()), fmt::join(now_shares, " "),
-                     fmt::join(new_shares, " "))});
-  }
-}
-
-void Membership::propose_if_ready(int64_t now) {
-  if (proposed_) return;
-  for (const Member& member : installed_.members) {
-    const auto found = peers_.find(member.key);
-    const bool present = found != peers_.end() && found->second.standing == Standing::kPresent;
-    if (present && !aboard(member)) return;  // its report is on the way
-  }
-  if (!has_all_quorums()) return;
-  const View next = next_view();
-  if (next.size() < settings_.members_min) return;
-  if (next.fruitless > settings_.fruitless_max) {
-    return abort({static_cast<int>(ErrorCode::kPeerLost),
-                  fmt::format("workers were lost {} times in a row without a finished step between (after step {}): "
-                              "the step itself ends them; see their messages",
-                              next.fruitless, std::max<int64_t>(0, latest(next).steps))});
-  }
-  proposed_ = next;
-  seen_number_ = next.number;
-  for (auto& [key, one] : peers_) one.accepted = false;
-  for (const Member& member : next.members) {
-    if (member.key != self_.key) send(member.address, with_view(Type::kPropose, next));
-  }
-  install_if_accepted(now);
-}
-
-void Membership::install_if_accepted(int64_t now) {
-  if (!proposed_) return;
-  for (const Member& member : proposed_->members) {
-    if (member.key != self_.key && !peer(member.key).accepted) return;
-  }
-  const View view = ledger_ ? ledger_(installed_.number, *proposed_) : *proposed_;
-  if (view.rank_of(self_.key) < 0) {
-    std::set<std::string> doors;
-    for (const Member& member : view.members) doors.insert(member.address);
-    return become_newcomer(doors, now);
-  }
-  for (const Member& member : view.members) {
-    if (member.key != self_.key) send(member.address, with_view(Type::kInstall, view));
-  }
-  install(view, now);
-}
-
 // --- newcomers ------------------------------------------------------------------------------------------------------
 
 void Membership::become_newcomer(std::set<std::string> doors, int64_t now) {
@@ -486,10 +274,10 @@ void Membership::on_join(const Message& message, int64_t now) {
 void Membership::tick_joining(int64_t now) {
   const bool nobody_left = all_closed_since_ && now - *all_closed_since_ > settings_.silence_ms;
   if (nobody_left || now - phase_began_ > settings_.quorum_ms) {
-    return end({static_cast<int>(ErrorCode::kPeerLost),
-                fmt::format("[comm] no run at {} let this worker in within {} s{}",
-                            fmt::join(doors_.begin(), doors_.end(), ", "), (now - phase_began_) / 1000,
-                            nobody_left ? ": it has ended" : "")});
+    return depart({static_cast<int>(ErrorCode::kPeerLost),
+                   fmt::format("[comm] no run at {} let this worker in within {} s{}",
+                               fmt::join(doors_.begin(), doors_.end(), ", "), (now - phase_began_) / 1000,
+                               nobody_left ? ": nobody listens there any more" : "")});
   }
   if (now - last_attempt_ < settings_.retry_ms) return;
   last_attempt_ = now;
@@ -557,6 +345,7 @@ void Membership::as_member(const Message& message, int64_t now) {
     case Type::kJoin:
       return on_join(message, now);
     case Type::kLeave:
+      newcomers_.erase(message.from);  // gave up before it was let in
       for (const Member& member : others()) {
         if (member.key != message.from) continue;
         peer(member.key).farewell = message.failure.text;
@@ -601,6 +390,7 @@ void Membership::on_propose(const Message& message, int64_t now) {
 // --- time -----------------------------------------------------------------------------------------------------------
 
 void Membership::on_tick(int64_t now) {
+  std::erase_if(newcomers_, [&](const auto& entry) { return now - entry.second.second > settings_.silence_ms; });
   switch (phase_) {
     case Phase::kJoining:
       return tick_joining(now);
@@ -614,7 +404,6 @@ void Membership::on_tick(int64_t now) {
 }
 
 void Membership::tick_running(int64_t now) {
-  std::erase_if(newcomers_, [&](const auto& entry) { return now - entry.second.second > settings_.silence_ms; });
   note_silence(now);
   if (phase_ != Phase::kRunning) return;
   watch_shares(now);
@@ -627,7 +416,6 @@ void Membership::tick_running(int64_t now) {
 }
 
 void Membership::tick_regrouping(int64_t now) {
-  std::erase_if(newcomers_, [&](const auto& entry) { return now - entry.second.second > settings_.silence_ms; });
   if (proposed_) {
     const bool stale = std::any_of(proposed_->members.begin(), proposed_->members.end(), [&](const Member& member) {
       return member.key != self_.key && installed_.rank_of(member.key) < 0 && !newcomers_.contains(member.key);
@@ -636,10 +424,11 @@ void Membership::tick_regrouping(int64_t now) {
   }
   note_silence(now);
   if (now - phase_began_ > settings_.quorum_ms) {
-    return end({static_cast<int>(ErrorCode::kLostQuorum),
-                fmt::format("[comm] too few workers were left or reachable for {} s after step {} (at least {}, and "
-                            "more than half of those not known to have ended, are needed); go on with --resume",
-                            settings_.quorum_ms / 1000, std::max<int64_t>(0, moment_.steps), settings_.members_min)});
+    return depart(
+        {static_cast<int>(ErrorCode::kLostQuorum),
+         fmt::format("[comm] too few workers were left or reachable for {} s after step {} (at least {}, and "
+                     "more than half of those not known to have ended, are needed); go on with --resume",
+                     settings_.quorum_ms / 1000, std::max<int64_t>(0, moment_.steps), settings_.members_min)});
   }
   if (leads()) propose_if_ready(now);
   if (phase_ != Phase::kRegrouping || now - last_attempt_ < settings_.retry_ms) return;

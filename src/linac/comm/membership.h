@@ -107,7 +107,8 @@ class Membership {
   uint64_t key() const { return self_.key; }
   /// Addresses whose connections this process needs to know broken.
   std::vector<std::string> watched() const;
-  /// The latest that was heard of each member, by rank; of oneself what was set.
+  /// The latest that was heard of each member, by rank; of oneself what was set. A member hears of the coordinator
+  /// only.
   std::vector<Activity> activities() const;
 
   struct Outgoing {
@@ -133,6 +134,7 @@ class Membership {
 
   bool coordinates() const { return !installed_.members.empty() && installed_.members.front().key == self_.key; }
   Peer& peer(uint64_t key) { return peers_[key]; }
+  Activity activity_of(const Member& member) const;
   std::vector<Member> others() const;  // of the views that are installed or that somebody has accepted
   const Member* candidate() const;     // who is to propose: the most senior one present
   Report own_report() const;

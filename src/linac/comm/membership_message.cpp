@@ -21,6 +21,37 @@ Report report_from(const nlohmann::json& json) {
 
 }  // namespace
 
+Message plain(Message::Type type) {
+  Message message;
+  message.type = type;
+  return message;
+}
+
+Message with_view(Message::Type type, const View& view) {
+  Message message = plain(type);
+  message.view = view;
+  return message;
+}
+
+Message with_failure(Message::Type type, const Failure& failure) {
+  Message message = plain(type);
+  message.failure = failure;
+  return message;
+}
+
+Message request_to_join(const Member& self, uint64_t former) {
+  Message message = plain(Message::Type::kJoin);
+  message.member = self;
+  message.former = former;
+  return message;
+}
+
+Message direction_to(const std::string& address) {
+  Message message = plain(Message::Type::kTryThere);
+  message.address = address;
+  return message;
+}
+
 std::string encode(const Message& message) {
   nlohmann::json json{{"type", static_cast<int>(message.type)},
                       {"from", message.from},
@@ -30,7 +61,7 @@ std::string encode(const Message& message) {
   if (message.member) json["member"] = *message.member;
   if (!message.activity.what.empty())
     json["activity"] = {message.activity.what, message.activity.since_ms, message.activity.waiting,
-                        message.activity.pace_s};
+                        message.activity.pace_s, message.activity.account};
   if (message.failure.code != 0 || !message.failure.text.empty())
     json["failure"] = {message.failure.code, message.failure.text};
   if (!message.address.empty()) json["address"] = message.address;
@@ -52,7 +83,7 @@ Message decode_message(std::string_view bytes) {
   if (json.contains("member")) message.member = json.at("member").get<Member>();
   if (json.contains("activity")) {
     const auto& activity = json.at("activity");
-    message.activity = {activity.at(0), activity.at(1), activity.at(2), activity.at(3)};
+    message.activity = {activity.at(0), activity.at(1), activity.at(2), activity.at(3), activity.at(4)};
   }
   if (json.contains("failure")) message.failure = {json.at("failure").at(0), json.at("failure").at(1)};
   message.address = json.value("address", "");

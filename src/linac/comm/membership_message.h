@@ -15,6 +15,7 @@ struct Activity {
   int64_t since_ms = 0;  // how long, when it was told
   bool waiting = false;  // for another process
   double pace_s = 0;     // what a replica of a step takes here; 0: not known
+  std::string account;   // what its training says of its times; for the books
 };
 
 /// Why a process, or the run, ends. `code` is an exit status (base/error.h); 0: the run is complete.
@@ -55,6 +56,13 @@ struct Message {
   std::string address{};
   uint64_t former = 0;
 };
+
+/// The kinds of messages with what they want.
+Message plain(Message::Type type);
+Message with_view(Message::Type type, const View& view);
+Message with_failure(Message::Type type, const Failure& failure);
+Message request_to_join(const Member& self, uint64_t former = 0);
+Message direction_to(const std::string& address);
 
 std::string encode(const Message& message);
 /// Throws std::exception for anything that encode() does not make.

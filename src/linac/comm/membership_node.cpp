@@ -1,7 +1,6 @@
 #include "linac/comm/membership_node.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "linac/base/host.h"
 #include "linac/base/log.h"
 #include "linac/base/process_stacks.h"
 #include "linac/comm/sockets.h"
@@ -31,11 +31,6 @@ constexpr int64_t kMaxSilenceMs = 15'000;
 uint64_t draw_key() {
   std::random_device device;
   return (uint64_t{device()} << 32 | device()) | 1;
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
 MembershipSettings membership_settings(const MembershipNode::Settings& settings) {
@@ -113,32 +108,56 @@ void MembershipNode::run() {
   std::vector<std::string> watched;
   std::optional<Clock::time_point> last_words;
   for (;;) {
-    ControlLinks::News news = links_.wait(wake_.get(), kTick, watched);
+    try {
+      ControlLinks::News news = links_.wait(wake_.get(), kTick, watched);
+      const std::lock_guard lock(mutex_);
+      calm(wake_);
+      const auto now = Clock::now();
+      clock_ms_ += std::clamp<int64_t>(std::chrono::duration_cast<milliseconds>(now - last).count(), 0, kMaxTickMs);
+      last = now;
+      pass_time(std::move(news));
+      watched = membership_.watched();
+    } catch (const std::exception& error) {
+      // The folder of the views cannot be written, an address cannot be used: this worker's trouble.
+      const std::lock_guard lock(mutex_);
+      membership_.depart({static_cast<int>(ErrorCode::kEnvironment), error.what()});
+      take_leave();
+    }
     const std::lock_guard lock(mutex_);
-    calm(wake_);
-    const auto now = Clock::now();
-    clock_ms_ += std::clamp<int64_t>(std::chrono::duration_cast<milliseconds>(now - last).count(), 0, kMaxTickMs);
-    last = now;
-    digest(std::move(news));
-    membership_.set_activity(activity());
-    membership_.on_tick(clock_ms_);
-    watch_training();
-    after_change();
-    watched = membership_.watched();
     // What was queued last still goes out.
-    if (ending_ && !last_words) last_words = now + 2 * kTick;
-    if (last_words && now >= *last_words) return;
+    if (ending_ && !last_words) last_words = Clock::now() + 2 * kTick;
+    if (last_words && Clock::now() >= *last_words) return;
   }
+}
+
+void MembershipNode::pass_time(ControlLinks::News news) {
+  digest(std::move(news));
+  membership_.set_activity(activity());
+  membership_.on_tick(clock_ms_);
+  watch_training();
+  after_change();
+}
+
+// What can still be told to the others after something has failed.
+void MembershipNode::take_leave() noexcept {
+  try {
+    after_change();
+  } catch (const std::exception& error) {
+    log::warn(error.what());
+  }
+  changed_.notify_all();
 }
 
 void MembershipNode::digest(ControlLinks::News news) {
   for (const std::string& address : news.refused) membership_.on_refused(address, clock_ms_);
   for (const std::string& bytes : news.messages) {
+    std::optional<Message> message;
     try {
-      membership_.on_message(decode_message(bytes), clock_ms_);
+      message = decode_message(bytes);
     } catch (const std::exception& error) {
       log::warn(fmt::format("[comm] a message that cannot be read ({})", error.what()));
     }
+    if (message) membership_.on_message(*message, clock_ms_);
   }
   for (ControlLinks::Data& arrived : news.data) {
     if (arrived.hello.view >= given_view_) data_[{arrived.hello.view, arrived.hello.from}] = std::move(arrived.socket);
@@ -178,7 +197,11 @@ void MembershipNode::say_events() {
 
 Activity MembershipNode::activity() const {
   const std::string what = mark_.number < 0 ? mark_.what : fmt::format("{} {}", mark_.what, mark_.number);
-  return {.what = what, .since_ms = clock_ms_ - mark_.since_ms, .waiting = mark_.waiting, .pace_s = pace_s_};
+  return {.what = what,
+          .since_ms = clock_ms_ - mark_.since_ms,
+          .waiting = mark_.waiting,
+          .pace_s = pace_s_,
+          .account = account_};
 }
 
 void MembershipNode::watch_training() {
@@ -261,7 +284,8 @@ Descriptor MembershipNode::connect_data(const View& view, int to) {
   bool refused = false;
   Descriptor socket = begin_connecting(member.address, refused);
   if (refused) throw std::runtime_error("nobody listens there");
-  wait_for_data(socket, POLLOUT, settings_.stall_timeout);
+  std::vector<pollfd> connecting{{socket.get(), POLLOUT, 0}};
+  wait_for_data(connecting, settings_.stall_timeout);
   if (const int error = connection_error(socket); error != 0) throw std::runtime_error(std::strerror(error));
   uint64_t key = 0;
   {
@@ -275,19 +299,30 @@ Descriptor MembershipNode::connect_data(const View& view, int to) {
   return socket;
 }
 
-void MembershipNode::set_pace(double seconds) {
+void MembershipNode::tell(double pace_s, std::string account) {
   const std::lock_guard lock(mutex_);
-  pace_s_ = seconds;
+  pace_s_ = pace_s;
+  account_ = std::move(account);
 }
 
-void MembershipNode::wait_for_data(const Descriptor& socket, short event, milliseconds limit) const {
+std::vector<Activity> MembershipNode::activities() {
+  const std::lock_guard lock(mutex_);
+  return membership_.activities();
+}
+
+bool MembershipNode::leaving() {
+  const std::lock_guard lock(mutex_);
+  return interrupted_;
+}
+
+void MembershipNode::wait_for_data(std::vector<pollfd>& polled, milliseconds limit) const {
   const auto end = Clock::now() + limit;
+  polled.push_back({interruption_.get(), POLLIN, 0});
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
-    pollfd polled[] = {{socket.get(), event, 0}, {interruption_.get(), POLLIN, 0}};
-    const int ready = poll(polled, 2, static_cast<int>(std::max<int64_t>(0, left.count())));
+    const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::max<int64_t>(0, left.count())));
     if (ready < 0 && errno != EINTR) throw std::runtime_error(std::strerror(errno));
-    if (ready > 0 && polled[1].revents != 0) throw std::runtime_error("the view is being left");
+    if (ready > 0 && polled.back().revents != 0) throw std::runtime_error("the view is being left");
     if (ready > 0) return;
     if (left.count() <= 0) throw std::runtime_error("timed out");
   }

@@ -8,6 +8,8 @@
 // The clock of the membership counts only the time in which this process runs: after a halt (SIGSTOP, a suspended batch
 // job) the others have not been silent, it has.
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -64,11 +66,16 @@ class MembershipNode {
 
   /// What the training is at.
   void mark(const char* what, int number, bool waiting);
-  void set_pace(double seconds);
+  /// What a replica of a step takes here, and what the books should know of this worker's times.
+  void tell(double pace_s, std::string account);
+  /// The latest that was heard of the members of the view given last, by rank.
+  std::vector<Activity> activities();
 
-  /// Waits until a socket of the training's can be read or written; throws std::exception when the view last given by
-  /// await_view() is being left, or after `limit`.
-  void wait_for_data(const Descriptor& socket, short event, std::chrono::milliseconds limit) const;
+  /// Whether the view last given by await_view() is being left. Thread-safe.
+  bool leaving();
+  /// Waits until one of the training's sockets is ready for what is polled; throws std::exception when the view is
+  /// being left, or after `limit`.
+  void wait_for_data(std::vector<pollfd>& polled, std::chrono::milliseconds limit) const;
   /// A connection for this process's data to a member, or one of a member's data to this process (waits until it is
   /// there, until the view is left, or `limit`). Throws std::exception with the reason.
   Descriptor connect_data(const View& view, int to);
@@ -84,8 +91,10 @@ class MembershipNode {
 
   void start(const std::function<void(Membership&)>& begin, Ledger ledger);
   void run();
+  void pass_time(ControlLinks::News news);
   void digest(ControlLinks::News news);
   void after_change();
+  void take_leave() noexcept;
   void say_events();
   void watch_training();
   void wake();
@@ -103,6 +112,7 @@ class MembershipNode {
   int64_t given_view_ = 0;
   Mark mark_;
   double pace_s_ = 0;
+  std::string account_;
   bool interrupted_ = false, told_ = false;
   bool ending_ = false;  // the thread is to end
   std::thread thread_;

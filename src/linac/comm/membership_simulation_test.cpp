@@ -405,5 +405,10 @@ TEST(MembershipSimulation, NoScheduleSplitsLosesOrHangsARun) {
   }
 }
 
+// 2150: a newcomer that had given up answered a proposal with the end of the run.
+TEST(MembershipSimulation, SchedulesThatFoundFaults) {
+  for (const uint64_t seed : {579U, 2150U}) EXPECT_EQ(Simulation(seed, false).run(), "") << "seed " << seed;
+}
+
 }  // namespace
 }  // namespace linac::comm

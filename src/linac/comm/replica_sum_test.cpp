@@ -6,6 +6,7 @@
 #include <cmath>
 #include <thread>
 
+#include "linac/base/bfloat16.h"
 #include "linac/base/rng.h"
 #include "linac/comm/in_process_group.h"
 
@@ -41,15 +42,15 @@ std::vector<uint32_t> bits(std::span<const float> values) {
   return result;
 }
 
-std::vector<float> reference(const Buffers& buffers) {
+std::vector<float> reference(const Buffers& buffers, Exchange exchange = Exchange::kFloat) {
   std::vector<std::span<const float>> views(buffers.begin(), buffers.end());
   std::vector<float> sum(buffers[0].size());
-  tree_sum(views, sum);
+  tree_sum(views, sum, exchange);
   return sum;
 }
 
 // The result of every rank.
-Buffers reduce_with(int world_size, const Buffers& buffers) {
+Buffers reduce_with(int world_size, const Buffers& buffers, Exchange exchange = Exchange::kFloat) {
   const int replicas = static_cast<int>(buffers.size());
   auto groups = make_in_process_groups(world_size, std::chrono::seconds(10));
   Buffers results(world_size, std::vector<float>(buffers[0].size()));
@@ -60,7 +61,7 @@ Buffers reduce_with(int world_size, const Buffers& buffers) {
         Buffers mine;
         for (const int replica : owned(replicas, rank, world_size)) mine.push_back(buffers[replica]);
         const std::vector<std::span<float>> views(mine.begin(), mine.end());
-        ReplicaSum(*groups[rank], replicas).reduce(views, results[rank]);
+        ReplicaSum(*groups[rank], replicas).reduce(views, results[rank], exchange);
       });
     }
   }
@@ -118,8 +119,43 @@ TEST(ReplicaSum, TheSameBitsOnAnyNumberOfWorkers) {
   }
 }
 
+TEST(ReplicaSum, RoundedSumsToo) {
+  for (int replicas = 1; replicas <= 9; ++replicas) {
+    const auto buffers = random_buffers(replicas, 20'011);
+    const auto sum = reference(buffers, Exchange::kBfloat16);
+    for (const float value : sum) ASSERT_EQ(value, from_bfloat16(to_bfloat16(value)));
+    ASSERT_NE(bits(sum), bits(reference(buffers)));
+    for (int world_size = 1; world_size <= replicas + 1; ++world_size) {
+      for (const auto& result : reduce_with(world_size, buffers, Exchange::kBfloat16))
+        ASSERT_EQ(bits(result), bits(sum)) << replicas << " replicas on " << world_size;
+    }
+  }
+}
+
+TEST(ReplicaSum, BfloatsHalveWhatTravels) {
+  const auto buffers = random_buffers(4, 100'000);
+  std::vector<int64_t> bytes;
+  for (const Exchange exchange : {Exchange::kFloat, Exchange::kBfloat16}) {
+    auto groups = make_in_process_groups(4, std::chrono::seconds(10));
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < 4; ++rank) {
+        threads.emplace_back([&, rank] {
+          std::vector<float> mine = buffers[rank], result(mine.size());
+          const std::span<float> view(mine);
+          ReplicaSum(*groups[rank], 4).reduce({&view, 1}, result, exchange);
+        });
+      }
+    }
+    for (const auto& group : groups) EXPECT_EQ(group->traffic().bytes, groups[0]->traffic().bytes);
+    bytes.push_back(groups[0]->traffic().bytes);
+  }
+  EXPECT_EQ(bytes[0], 2 * 3 * 100'000) << "2 (N - 1) / N of the 400,000 bytes";
+  EXPECT_EQ(bytes[1], bytes[0] / 2);
+}
+
 TEST(ReplicaSum, LargeBuffersGoInPieces) {
-  const auto buffers = random_buffers(6, 3 * (1 << 18) + 17);
+  const auto buffers = random_buffers(6, 5 * (1 << 20) + 17);
   const auto expected = bits(reference(buffers));
   for (const int world_size : {1, 4}) {
     const auto results = reduce_with(world_size, buffers);

@@ -20,14 +20,15 @@ class TcpGroup : public Group {
 
   bool commit(const Moment& moment) override { return node_->commit(moment); }
   bool wants_next_view() const override { return node_->wants_next_view(); }
+  bool leaving() const override { return node_->leaving(); }
   void mark(const char* what, int number) override { node_->mark(what, number, false); }
-  void set_pace(double seconds) override { node_->set_pace(seconds); }
+  void tell(double pace_s, std::string account) override { node_->tell(pace_s, std::move(account)); }
+  std::vector<Activity> activities() const override { return node_->activities(); }
   void fail_with(const Error& error, Reach reach) noexcept override;
   void finish() noexcept override;
 
  private:
-  void send_bytes(std::span<const std::byte> data, int to, int tag) override;
-  void receive_bytes(std::span<std::byte> data, int from, int tag) override;
+  void exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) override;
   void close() noexcept override;
   bool reopen(const std::string& why) override;
   void waiting_for(int peer, const char* operation) override;

@@ -17,7 +17,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/rng.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/comm/group.h"
 #include "linac/comm/replica_sum.h"
 #include "linac/comm/sockets.h"
@@ -247,7 +247,7 @@ class TcpGroups : public testing::Test {
     FAIL() << "the workers did not start";
   }
 
-  const TestFolder folder_;
+  const TemporaryFolder folder_;
   std::vector<Worker> workers_;
 };
 
@@ -371,6 +371,26 @@ TEST_F(TcpGroups, TheTrainingGoesOnThroughLossesAndNewcomers) {
   for (const size_t survivor : {4, 6, 7}) {
     EXPECT_EQ(wait_for(workers_[survivor]), 0) << file_text(workers_[survivor].out);
     EXPECT_TRUE(file_text(workers_[survivor].out).ends_with(expected)) << file_text(workers_[survivor].out);
+  }
+}
+
+// The views cannot be written down any more when the next one is due: an error of the workers, not the end of their
+// processes by std::terminate.
+TEST_F(TcpGroups, ALedgerThatFailsIsAnEnvironmentError) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 3; ++rank) start("endure", rank, 3, store->port(), true);
+  for (const auto end = Clock::now() + 40s; last_step(file_text(workers_[0].out)) < 20;) {
+    ASSERT_LT(Clock::now(), end) << file_text(workers_[0].out);
+    std::this_thread::sleep_for(1ms);
+  }
+  const auto views = folder_.path() / "views";
+  std::filesystem::rename(views, folder_.path() / "elsewhere");
+  std::ofstream(views) << "no folder";
+  kill(workers_[2].pid, SIGKILL);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kEnvironment));
+    const auto said = file_text(workers_[rank].out);
+    EXPECT_NE(said.find(views.string()), std::string::npos) << said;
   }
 }
 

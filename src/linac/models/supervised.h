@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "linac/base/rng.h"
+#include "linac/graph/gradient_ready.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
 #include "linac/models/contribution.h"
@@ -57,9 +58,9 @@ class Supervised {
   const std::vector<std::string>& losses() const;  // one an output, by their full names
   bool wants_auc() const;
 
-  /// `event_weight`: 1 / events of the global batch. The losses are shares of the global batch's.
+  /// `event_weight`: 1 / events of the global batch. The losses are shares of the global batch's. `ready` may be empty.
   Contribution step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
-                    double event_weight) const;
+                    double event_weight, const graph::GradientReady& ready = {}) const;
 
   struct Tested {
     std::vector<float> measures;  // shares, as Contribution::losses

@@ -315,7 +315,7 @@ void ChainPass::start_backward(const at::Tensor& gradient_NXYZC) const {
 }
 
 std::vector<at::Tensor> ChainPass::backward(const at::Tensor& gradient_NXYZC, bool image_wanted,
-                                            const std::vector<bool>& weights_wanted) {
+                                            const std::vector<bool>& weights_wanted, const WeightReady& ready) {
   std::vector<at::Tensor> results(weights_.size() + 1);
   const auto wanted = [&](int index) { return index >= 0 && weights_wanted[static_cast<size_t>(index)]; };
   working_ = borrow_working_memory();
@@ -336,6 +336,9 @@ std::vector<at::Tensor> ChainPass::backward(const at::Tensor& gradient_NXYZC, bo
       backward_block(s, block, factors, data_wanted, kernel_gradient, bias_gradient);
     if (here.kernel >= 0) results[static_cast<size_t>(here.kernel) + 1] = kernel_gradient;
     if (here.bias >= 0) results[static_cast<size_t>(here.bias) + 1] = bias_gradient;
+    for (const int index : {here.bias, here.kernel, here.beta, here.gamma}) {
+      if (wanted(index)) ready(static_cast<size_t>(index), results[static_cast<size_t>(index) + 1]);
+    }
   }
   if (image_wanted) results[0] = plain_input_gradient();
   working_ = nullptr;

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -48,9 +49,11 @@ class ChainPass {
 
   /// Images with Keras's axes, in and out.
   at::Tensor forward(const at::Tensor& x_NXYZC);
+  /// Told of a weight's gradient when it is final, stage by stage from the last one.
+  using WeightReady = std::function<void(size_t weight, const at::Tensor& gradient)>;
   /// Gradients of the image and of all weights, undefined for those that are not wanted. After forward() in training.
   std::vector<at::Tensor> backward(const at::Tensor& gradient_NXYZC, bool image_wanted,
-                                   const std::vector<bool>& weights_wanted);
+                                   const std::vector<bool>& weights_wanted, const WeightReady& ready);
 
   /// After forward(): what stage s keeps, and its dropout mask as a tensor of multipliers, for tests.
   ChainBuffers::Kept& kept(size_t s) const { return buffers_->stages[s]; }

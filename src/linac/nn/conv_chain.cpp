@@ -13,14 +13,18 @@ namespace {
 /// The chain as one node of autograd: inputs are the image and the weights.
 struct ChainBackward : public torch::autograd::Node {
   std::shared_ptr<ChainPass> pass;
-  size_t weights = 0;
+  std::vector<at::Tensor> weights;  // nothing else uses them (graph/passes/chain_convolutions.h)
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
     LINAC_CHECK(pass != nullptr);  // autograd asks no more once it has released the node
     const at::NoGradGuard no_gradient;
     std::vector<bool> wanted;
-    for (size_t i = 0; i < weights; ++i) wanted.push_back(task_should_compute_output(i + 1));
-    return pass->backward(gradients[0].contiguous(), task_should_compute_output(0), wanted);
+    for (size_t i = 0; i < weights.size(); ++i) wanted.push_back(task_should_compute_output(i + 1));
+    // The weights' hooks hear of each stage as it is done; autograd calls them again when the chain is.
+    const auto ready = [&](size_t weight, const at::Tensor& gradient) {
+      for (const auto& hook : torch::autograd::impl::hooks(weights[weight])) (*hook)({gradient});
+    };
+    return pass->backward(gradients[0].contiguous(), task_should_compute_output(0), wanted, ready);
   }
 
   /// Autograd's word that this was the last time: the buffers are free again.
@@ -87,7 +91,7 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
   if (differentiable) {
     const auto node = std::make_shared<ChainBackward>();
     node->pass = pass;
-    node->weights = call.weights.size();
+    node->weights = call.weights;
     attach(node, inputs, result);
   }
   return result;

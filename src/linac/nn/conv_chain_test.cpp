@@ -67,7 +67,8 @@ struct Setting {
   int64_t events;
 };
 
-Outcome run(const Setting& setting, Kernels kernels, Mode mode = Mode::kTraining) {
+Outcome run(const Setting& setting, Kernels kernels, Mode mode = Mode::kTraining,
+            const graph::GradientReady& ready = {}) {
   const Executable network(graph::fold_upsample(setting.graph), kernels);
   graph::Parameters parameters = graph::Parameters::of(setting.graph);
   graph::initialize(setting.graph, 7, 0, parameters);
@@ -89,7 +90,7 @@ Outcome run(const Setting& setting, Kernels kernels, Mode mode = Mode::kTraining
   const at::Tensor factor = at::arange(outcome.output.numel(), at::kFloat).reshape(outcome.output.sizes()).cos();
   const at::Tensor loss = (outcome.output * factor).sum();
   outcome.input_gradient = torch::autograd::grad({loss}, {input}, {}, true)[0];
-  outcome.gradient = flat_gradient(loss, weights, parameters.trainable_layout);
+  outcome.gradient = flat_gradient(loss, weights, parameters.trainable_layout, ready);
   return outcome;
 }
 
@@ -138,6 +139,37 @@ TEST(ConvChain, ThreadsChangeNoBit) {
   EXPECT_TRUE(at::equal(one.output, two.output));
   EXPECT_EQ(one.gradient, two.gradient);
   EXPECT_EQ(one.statistics, two.statistics);
+}
+
+TEST(ConvChain, GradientsAreToldStageByStage) {
+  for (const Kernels kernels : {Kernels::kLinac, Kernels::kAten}) {
+    for (const graph::Graph& graph : {generating(), discriminating()}) {
+      SCOPED_TRACE(graph.name);
+      const Setting setting{graph, 5};
+      const AlignedFloats untold = run(setting, kernels).gradient;
+      AlignedFloats told(untold.size(), 0.0F);
+      std::vector<int64_t> offsets;
+      const AlignedFloats whole =
+          run(setting, kernels, Mode::kTraining, [&](int64_t offset, std::span<const float> values) {
+            offsets.push_back(offset);
+            std::copy(values.begin(), values.end(), told.begin() + offset);
+          }).gradient;
+      EXPECT_EQ(told, untold);
+      EXPECT_EQ(whole, untold);
+      EXPECT_EQ(offsets.size(), graph::Parameters::of(graph).trainable_layout.slots.size()) << "each one once";
+      EXPECT_GT(offsets.front(), offsets.back()) << "the last stage first";
+    }
+  }
+}
+
+TEST(ConvChain, ABackwardPassCanBeBrokenOff) {
+  const Setting setting{generating(), 5};
+  int told = 0;
+  const auto break_off = [&](int64_t, std::span<const float>) {
+    if (++told == 2) throw std::runtime_error("enough");
+  };
+  EXPECT_THROW(run(setting, Kernels::kLinac, Mode::kTraining, break_off), std::runtime_error);
+  EXPECT_EQ(told, 2) << "nothing is computed after that";
 }
 
 TEST(ConvChain, ReportsItsStages) {

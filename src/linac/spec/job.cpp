@@ -80,8 +80,9 @@ void validate_fit(const Job& job, const std::string& where) {
   }
   const bool foreign = job.model.kind == "torchscript" || job.model.kind == "custom";
   if (foreign || job.model.kind == "keras") {
-    need(!job.model.file.empty(), where,
-         fmt::format("model.kind = {} wants the file of the model: set model.file", job.model.kind));
+    need(!job.model.file.empty() || !job.model.from.empty(), where,
+         fmt::format("model.kind = {} wants the file of the model: set model.file, or model.from for one of a catalog",
+                     job.model.kind));
   }
   for (const DataColumn& input : job.data.inputs) {
     need(job.model.kind != "torchscript" || (!input.name.empty() && !input.shape.empty()), where,
@@ -93,6 +94,8 @@ void validate_fit(const Job& job, const std::string& where) {
        fmt::format("model.kind = {} runs on train.device = cpu", job.model.kind));
   need(!job.train.optimizer.restore || job.model.kind == "keras", where,
        "train.optimizer.restore is for model.kind = keras, whose file may hold an optimizer");
+  need(job.model.from.empty() || foreign || job.model.kind == "keras", where,
+       fmt::format("model.from is for model.kind = keras, torchscript or custom, not for {}", job.model.kind));
   need(job.model.generator.empty() && job.model.discriminator.empty(), where,
        fmt::format("model.generator and model.discriminator are for model.kind = 3dgan, not for {}", job.model.kind));
   need(job.model.options.empty() || job.model.kind == "custom", where,
@@ -111,6 +114,8 @@ void validate_gan(const Job& job, const std::string& where) {
   need(own == job.model.discriminator.empty(), where,
        fmt::format("model.{} is named without model.{}: give both networks, or none",
                    own ? "discriminator" : "generator", own ? "generator" : "discriminator"));
+  need(job.model.from.empty(), where,
+       "model.from is not for the 3dgan: give both networks as model.generator and model.discriminator");
   need(job.model.latent >= 3, where, "model.latent must be at least 3 (energy, angle, noise)");
   need(job.model.power > 0 && job.model.power <= 1, where, "model.power must be in (0, 1]");
   need(job.data.scale > 0, where, "data.scale must be positive");
@@ -132,6 +137,7 @@ void validate_train(const Train& train, const std::string& where) {
   need(train.threads > 0, where, "train.threads must be at least 1");
   need(train.flip >= 0 && train.flip < 0.5, where, "train.flip must be in [0, 0.5)");
   need_one_of(train.precision, {"fp32", "bf16"}, where, "train.precision");
+  need_one_of(train.exchange, {"fp32", "bf16"}, where, "train.exchange");
   need_one_of(train.kernels, {"linac", "aten"}, where, "train.kernels");
   need(train.precision == "fp32" || train.kernels == "linac", where,
        "train.precision = bf16 is a matter of linac's kernels: set train.kernels = linac, or train.precision = fp32");

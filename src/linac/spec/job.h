@@ -14,6 +14,7 @@ namespace linac::spec {
 struct Model {
   std::string kind = "3dgan";
   std::string file;
+  std::string from;
   std::string generator, discriminator;
   std::map<std::string, std::string> options;
   std::string variant = "gru";
@@ -28,6 +29,9 @@ struct Model {
       "or "
       "custom: your own C++ in a shared object (docs/custom-models.md)");
     v("file", file, "keras, torchscript, custom: the file of the model; the training starts from its weights");
+    v("from", from,
+      "keras, torchscript, custom: in place of file, a model of the service's catalog, catalog://NAME@ALIAS "
+      "(docs/service.md)");
     v("generator", generator, "3dgan: a network of your own instead, Keras or TorchScript (docs/training.md)");
     v("discriminator", discriminator, "3dgan: and its opponent; both or none");
     v("options", options, "custom: what its class asks for, e.g. {width: 64}");
@@ -247,6 +251,7 @@ struct Train {
   uint64_t seed = 42;
   int threads = 1;
   std::string precision = "fp32";
+  std::string exchange = "fp32";
   std::string kernels = "linac";
   std::string device = "cpu";
   double flip = 0.05;
@@ -269,6 +274,8 @@ struct Train {
     v("seed", seed, "every random number follows from it");
     v("threads", threads, "threads that compute one replica; part of the numerics (LibTorch's dense layers)");
     v("precision", precision, "of what is kept between layers: fp32 or bf16; sums and weights are fp32 in any case");
+    v("exchange", exchange,
+      "of the sums of gradients over the replicas: fp32, or bf16, which halves what travels between workers");
     v("kernels", kernels, "linac: its own where they apply, or aten: LibTorch's alone, to compare with");
     v("device", device,
       "what computes a replica: cpu, or cuda, an NVIDIA GPU (docs/kernels.md says how to build for it)");

@@ -28,6 +28,8 @@ TEST(Job, ReadsWritesAndReadsAgain) {
   ASSERT_EQ(job.train.schedule.drops.size(), 1U);
   EXPECT_EQ(job.train.schedule.drops[0].epoch, 3);
   EXPECT_EQ(to_yaml(parse_job(to_yaml(job), "again", {})), to_yaml(job));
+  const std::string text = to_yaml(parse_job(kSmall, "job.yaml", {"train.lr=1e-3"}));
+  EXPECT_NE(text.find("lr: 0.001\n"), std::string::npos) << text;
 }
 
 TEST(Job, NamesTheNearestKeyAndTheLine) {

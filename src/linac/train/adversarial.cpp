@@ -132,55 +132,82 @@ TrainState AdversarialLoop::initial_state() const {
 void AdversarialLoop::seek(const TrainState& state) {
   update_.take_place();
   stream_.emplace(train_, stream_options(job_, state, train_->size(), update_.owned()), stream_position(state));
+  ahead_.reset();
 }
 
-models::threedgan::ThreeDGan::StepOptions AdversarialLoop::options(const TrainState& state, size_t owned_index) const {
-  return {.key = update_.key(state, update_.owned()[owned_index]),
+models::threedgan::ThreeDGan::StepOptions AdversarialLoop::options(const RngKey& key,
+                                                                   graph::GradientReady ready) const {
+  return {.key = key,
           .event_weight = 1.0 / static_cast<double>(job_.train.batch * job_.train.replicas),
-          .flip = job_.train.flip};
+          .flip = job_.train.flip,
+          .ready = std::move(ready)};
+}
+
+AdversarialLoop::Ahead AdversarialLoop::read_ahead(const TrainState& state, int steps) {
+  const PhaseClock::Scope time(clock_, TimePhase::kInput);
+  Ahead ahead{.batches = stream_->next().replicas, .real = {}, .keys = {}};
+  ahead.real.resize(ahead.batches.size());
+  for (const int replica : update_.owned()) ahead.keys.push_back(update_.key(state, replica, steps));
+  return ahead;
+}
+
+Contribution AdversarialLoop::on_real(const TrainState& state, const Ahead& step, size_t i,
+                                      const graph::GradientReady& ready) const {
+  const Batch batch = as_batch(step.batches[i]);
+  return model_.discriminator_step(state.networks[kDiscriminator].parameters, batch, batch.image,
+                                   Phase::kRealDiscriminator, options(step.keys[i], ready));
 }
 
 StepResult AdversarialLoop::step(TrainState& state, double learning_rate, bool stop_wanted) {
-  std::vector<data::SampleBatch> batches;
-  {
-    const PhaseClock::Scope time(clock_, TimePhase::kInput);
-    batches = stream_->next().replicas;
-  }
+  const Ahead now = ahead_ ? *std::exchange(ahead_, std::nullopt) : read_ahead(state, 0);
   StepResult result;
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
   static const std::vector<std::string> parts(kLossNames.begin(), kLossNames.end());
-  const auto update = [&](const char* prefix, Network& network, const ReplicaUpdate::ReplicaFunction& compute) {
-    return update_.run(prefix, parts, network, learning_rate, compute, stop_wanted, result);
+  const auto update = [&](const char* prefix, Network& network, const ReplicaUpdate::ReplicaFunction& compute,
+                          const SideWork& side) {
+    return update_.run(prefix, parts, network, learning_rate, compute, stop_wanted, result, side);
   };
 
-  // The images that the discriminator calls fake are made before any update of the step.
-  std::vector<std::vector<float>> fakes(batches.size());
-  const auto on_real = [&](size_t i) {
-    const Batch batch = as_batch(batches[i]);
-    fakes[i] = model_.sampler().run(generator.parameters, model_.fake_latents(batch, options(state, i).key));
-    return model_.discriminator_step(discriminator.parameters, batch, batch.image, Phase::kRealDiscriminator,
-                                     options(state, i));
+  const auto real = [&](size_t i, const graph::GradientReady& ready) {
+    return now.real[i] ? *now.real[i] : on_real(state, now, i, ready);
   };
-  const auto on_fakes = [&](size_t i) {
-    return model_.discriminator_step(discriminator.parameters, as_batch(batches[i]), fakes[i],
-                                     Phase::kFakeDiscriminator, options(state, i));
+  // The images that the discriminator calls fake are the generator's before any update of the step.
+  std::vector<std::vector<float>> fakes(now.batches.size());
+  const auto make_fakes = [&](size_t i) {
+    fakes[i] = model_.sampler().run(generator.parameters, model_.fake_latents(as_batch(now.batches[i]), now.keys[i]));
   };
-  const auto generator_update = [&](Phase phase) {
-    return [&, phase](size_t i) {
-      return model_.generator_step(generator.parameters, discriminator.parameters, as_batch(batches[i]), phase,
-                                   options(state, i));
-    };
+  const auto on_fakes = [&](size_t i, const graph::GradientReady& ready) {
+    return model_.discriminator_step(discriminator.parameters, as_batch(now.batches[i]), fakes[i],
+                                     Phase::kFakeDiscriminator, options(now.keys[i], ready));
   };
-  if (!update("d_real/", discriminator, on_real) || !update("d_fake/", discriminator, on_fakes) ||
-      !update("g/", generator, generator_update(Phase::kFirstGenerator))) {
+  if (!update("d_real/", discriminator, real, {.tasks = fakes.size(), .run = make_fakes}) ||
+      !update("d_fake/", discriminator, on_fakes, {})) {
     return result;
   }
+
+  // Half of the next step's real showers while the generator's first gradients travel, half while the second do.
+  std::optional<Ahead> next;
+  if (state.step + 1 < steps_per_epoch(job_, train_->size())) next = read_ahead(state, 1);
+  const size_t all = next ? next->batches.size() : 0, half = all / 2;
+  const auto look_ahead = [&](size_t first, size_t count) {
+    return SideWork{.tasks = count, .run = [&, first](size_t task) {
+                      next->real[first + task] = on_real(state, *next, first + task, {});
+                    }};
+  };
+  const auto generator_update = [&](Phase phase) {
+    return [&, phase](size_t i, const graph::GradientReady& ready) {
+      return model_.generator_step(generator.parameters, discriminator.parameters, as_batch(now.batches[i]), phase,
+                                   options(now.keys[i], ready));
+    };
+  };
+  if (!update("g/", generator, generator_update(Phase::kFirstGenerator), look_ahead(0, half))) return result;
   const Measures first = result.losses;
-  if (!update("g/", generator, generator_update(Phase::kSecondGenerator))) return result;
+  if (!update("g/", generator, generator_update(Phase::kSecondGenerator), look_ahead(half, all - half))) return result;
   for (const char* part : kLossNames) {
     double& loss = result.losses[std::string("g/") + part];
     loss = 0.5 * (loss + first.at(std::string("g/") + part));
   }
+  ahead_ = std::move(next);
   return result;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 // The training of the 3DGAN: in a step the discriminator learns from real and from generated showers, then the
-// generator twice. Spread over the workers: each computes its replicas, sums go through the fixed tree, every worker
-// applies the same update. What comes out depends on (state, seed, position, replicas) and never on the number of
-// workers.
+// generator twice. The generator's gradients are nearly all of its first layer, the last that a backward pass comes
+// upon, so nothing of the same update could hide their way; but the discriminator does not change any more in the step,
+// and learns from the next step's real showers meanwhile. Spread over the workers: each computes its replicas, sums go
+// through the fixed tree, every worker applies the same update. What comes out depends on (state, seed, position,
+// replicas) and never on the number of workers.
 
 #include <memory>
 #include <optional>
@@ -43,7 +45,17 @@ class AdversarialLoop : public Loop {
   std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
 
  private:
-  models::threedgan::ThreeDGan::StepOptions options(const TrainState& state, size_t owned_index) const;
+  // What is known of a step before its first update; by the replicas of this worker.
+  struct Ahead {
+    std::vector<data::SampleBatch> batches;
+    std::vector<std::optional<models::Contribution>> real;  // the discriminator's, as far as they are computed
+    std::vector<RngKey> keys;
+  };
+
+  Ahead read_ahead(const TrainState& state, int steps);
+  models::Contribution on_real(const TrainState& state, const Ahead& step, size_t i,
+                               const graph::GradientReady& ready) const;
+  models::threedgan::ThreeDGan::StepOptions options(const RngKey& key, graph::GradientReady ready) const;
 
   const spec::Job& job_;
   const models::threedgan::ThreeDGan model_;
@@ -51,6 +63,7 @@ class AdversarialLoop : public Loop {
   PhaseClock& clock_;
   ReplicaUpdate update_;
   std::optional<data::BatchStream<data::Dataset>> stream_;
+  std::optional<Ahead> ahead_;                  // of the next step
   std::optional<TestProjections> projections_;  // of the last test
 };
 

@@ -94,7 +94,7 @@ StepResult CustomLoop::step(TrainState& state, double learning_rate, bool stop_w
   std::map<std::string, int> times;
   for (size_t i = 0; i < training_.updates().size(); ++i) {
     const auto& update = training_.updates()[i];
-    const auto compute = [&](size_t owned) {
+    const auto compute = [&](size_t owned, const graph::GradientReady&) {
       return training_.update(i, weights_of(state), job_.train.batch, views(batches[owned]),
                               update_.key(state, update_.owned()[owned]), 1.0 / job_.train.replicas);
     };

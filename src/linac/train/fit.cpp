@@ -156,7 +156,8 @@ void FitLoop::seek(const TrainState& state) {
   input_.seek(state, update_.owned());
 }
 
-models::Contribution FitLoop::contribution(const TrainState& state, const data::TableBatch& batch, int replica) const {
+models::Contribution FitLoop::contribution(const TrainState& state, const data::TableBatch& batch, int replica,
+                                           const graph::GradientReady& ready) const {
   // Lanes of a stream: each slice has room for the nodes of a graph (nn adds the node's index).
   constexpr uint32_t kLanesPerSlice = 1 << 16;
   const double event_weight = 1.0 / static_cast<double>(job_.train.batch * job_.train.replicas);
@@ -165,8 +166,9 @@ models::Contribution FitLoop::contribution(const TrainState& state, const data::
   for (int64_t i = 0; i < slices; ++i) {
     RngKey key = update_.key(state, replica);
     key.lane = static_cast<uint32_t>(i) * kLanesPerSlice;
-    models::Contribution part = model_.step(state.networks[kModel].parameters,
-                                            slice(model_.graph(), batch, i * events, events), key, event_weight);
+    models::Contribution part =
+        model_.step(state.networks[kModel].parameters, slice(model_.graph(), batch, i * events, events), key,
+                    event_weight, slices == 1 ? ready : graph::GradientReady{});
     if (slices == 1) return part;
     add(sum, part, 1.0F / static_cast<float>(slices));
   }
@@ -182,7 +184,10 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, bool stop_want
   StepResult result;
   update_.run(
       "", model_.measures(), state.networks[kModel], learning_rate,
-      [&](size_t i) { return contribution(state, batches[i], update_.owned()[i]); }, stop_wanted, result);
+      [&](size_t i, const graph::GradientReady& ready) {
+        return contribution(state, batches[i], update_.owned()[i], ready);
+      },
+      stop_wanted, result);
   return result;
 }
 

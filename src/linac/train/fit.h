@@ -45,7 +45,8 @@ class FitLoop : public Loop {
   FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, Start start);
 
   std::vector<data::ColumnRequest> columns_read() const;
-  models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica) const;
+  models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,
+                                    const graph::GradientReady& ready) const;
   void need_known_measures() const;
   std::vector<std::string> keras_metrics() const;
   std::filesystem::path save_keras(const Network& network, const nlohmann::json& notes,

@@ -1,5 +1,6 @@
 #pragma once
-// Where a worker's time goes: wall and CPU seconds by phase. One clock a process, used by its main thread.
+// Where a worker's time goes: wall and CPU seconds by phase. Communication is what computing does not hide: the wait
+// from the end of a worker's own computing on. One clock a process, used by its main thread.
 
 #include <array>
 #include <ctime>
@@ -25,10 +26,7 @@ class PhaseClock {
     }
     ~Scope() {
       if (clock_.on_change_) clock_.on_change_("between two phases");
-      const Seconds end = now();
-      Seconds& sum = clock_.seconds_[static_cast<size_t>(phase_)];
-      sum.wall += end.wall - begin_.wall;
-      sum.cpu += end.cpu - begin_.cpu;
+      clock_.add(phase_, begin_, now());
     }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
@@ -38,6 +36,13 @@ class PhaseClock {
     TimePhase phase_;
     Seconds begin_;
   };
+
+  /// For phases that run beside each other: their times are measured elsewhere.
+  void add(TimePhase phase, const Seconds& begin, const Seconds& end) {
+    Seconds& sum = seconds_[static_cast<size_t>(phase)];
+    sum.wall += end.wall - begin.wall;
+    sum.cpu += end.cpu - begin.cpu;
+  }
 
   /// Called with the name of each phase that begins, for those who watch.
   void on_change(std::function<void(const char*)> told) { on_change_ = std::move(told); }

@@ -2,12 +2,14 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
 #include <thread>
 
+#include "linac/base/host.h"
 #include "linac/base/log.h"
 #include "linac/base/version.h"
 #include "linac/kernels/isa.h"
@@ -22,13 +24,12 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
 int64_t total_steps(const spec::Job& job, int64_t steps_per_epoch) {
@@ -61,6 +62,20 @@ std::map<std::string, HyperParameter> hyper_parameters(const spec::Job& job) {
           {"precision", train.precision}};
 }
 
+// What the members told last, of those that were heard.
+nlohmann::json accounts_of(const comm::Group& group) {
+  nlohmann::json workers = nlohmann::json::array();
+  const std::vector<comm::Activity> all = group.activities();
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].account.empty()) continue;
+    nlohmann::json worker = nlohmann::json::parse(all[rank].account);
+    worker["rank"] = rank;
+    worker["pace_s"] = all[rank].pace_s;
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
 }  // namespace
 
 nlohmann::json to_json(const PhaseClock& clock, const comm::Traffic& traffic) {
@@ -70,10 +85,21 @@ nlohmann::json to_json(const PhaseClock& clock, const comm::Traffic& traffic) {
     json[kTimePhaseNames[i]] = {{"wall_s", seconds.wall}, {"cpu_s", seconds.cpu}};
   }
   return {{"host", host_name()},
+          {"pid", getpid()},
           {"phases", json},
           {"cpu_s", PhaseClock::now().cpu},
           {"sent_bytes", traffic.bytes},
-          {"sent_messages", traffic.messages}};
+          {"sent_messages", traffic.messages},
+          {"exchange_s", traffic.seconds}};
+}
+
+std::string StepRecord::encoded() const {
+  return nlohmann::json{epoch, step, global_step, to_json(losses), rate}.dump();
+}
+
+StepRecord StepRecord::decoded(const std::string& text) {
+  const auto json = nlohmann::json::parse(text);
+  return {json.at(0), json.at(1), json.at(2), measures_from_json(json.at(3)), json.at(4)};
 }
 
 Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
@@ -88,6 +114,7 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
       started_(utc_now()),
       begin_(Clock::now()),
       epoch_begin_(begin_),
+      accounts_written_(begin_),
       epoch_first_step_(state.global_step),
       events_(folder.tensorboard()),
       progress_("training", total_steps(job, steps_per_epoch), {.start = state.global_step}) {
@@ -111,8 +138,8 @@ nlohmann::json Reporter::provenance() const {
   return {{"job", spec::to_yaml(job)}, {"linac", kVersion}, {"libtorch", models::torch_version()}};
 }
 
-double Reporter::events_per_second(const TrainState& state) const {
-  const auto steps = static_cast<double>(state.global_step - epoch_first_step_);
+double Reporter::events_per_second(int64_t global_step) const {
+  const auto steps = static_cast<double>(global_step - epoch_first_step_);
   return steps * static_cast<double>(job_.train.batch * job_.train.replicas) /
          std::max(1e-9, seconds_since(epoch_begin_));
 }
@@ -127,18 +154,52 @@ std::string Reporter::in_words(const Measures& measures) const {
   return text;
 }
 
-void Reporter::step(const TrainState& state, const Measures& losses, double learning_rate) {
+void Reporter::view(const comm::View& view, int64_t global_step, const std::string& why, double seconds) {
+  workers_ = view.size();
+  nlohmann::json members = nlohmann::json::array();
+  for (int rank = 0; rank < view.size(); ++rank) {
+    const comm::Member& member = view.members[static_cast<size_t>(rank)];
+    const auto range = comm::replicas_of(view, rank, static_cast<int>(job_.train.replicas));
+    members.push_back(
+        {{"rank", rank}, {"host", member.host}, {"pid", member.pid}, {"replicas", range.end - range.begin}});
+  }
+  folder_.add_metrics({{"kind", "view"},
+                       {"time", unix_now()},
+                       {"global_step", global_step},
+                       {"view", view.number},
+                       {"why", why},
+                       {"seconds", seconds},
+                       {"members", members}});
+  events_.scalar("workers", global_step, static_cast<float>(view.size()));
+}
+
+void Reporter::step(const StepRecord& record) {
   folder_.add_metrics({{"kind", "step"},
-                       {"epoch", state.epoch},
-                       {"step", state.step},
-                       {"global_step", state.global_step},
-                       {"lr", learning_rate},
-                       {"loss", train::to_json(losses)}});
-  for (const auto& [name, value] : losses) events_.scalar(tag_of(name), state.global_step, static_cast<float>(value));
-  events_.scalar("learning_rate", state.global_step, static_cast<float>(learning_rate));
-  progress_.update(state.global_step,
-                   fmt::format("epoch {}/{} step {}/{}  {}  {:.4g} {}/s", state.epoch + 1, job_.train.epochs,
-                               state.step, steps_per_epoch_, in_words(losses), events_per_second(state), loop_.unit()));
+                       {"epoch", record.epoch},
+                       {"step", record.step},
+                       {"global_step", record.global_step},
+                       {"lr", record.rate},
+                       {"loss", train::to_json(record.losses)}});
+  for (const auto& [name, value] : record.losses)
+    events_.scalar(tag_of(name), record.global_step, static_cast<float>(value));
+  events_.scalar("learning_rate", record.global_step, static_cast<float>(record.rate));
+  progress_.update(
+      record.global_step,
+      fmt::format("epoch {}/{} step {}/{}  {}  {:.4g} {}/s", record.epoch + 1, job_.train.epochs, record.step,
+                  steps_per_epoch_, in_words(record.losses), events_per_second(record.global_step), loop_.unit()));
+}
+
+void Reporter::workers(const comm::Group& group, int64_t global_step) {
+  constexpr double kEveryS = 10;
+  if (seconds_since(accounts_written_) < kEveryS) return;
+  accounts_written_ = Clock::now();
+  nlohmann::json workers = accounts_of(group);
+  if (workers.empty()) return;
+  folder_.add_metrics({{"kind", "workers"},
+                       {"time", unix_now()},
+                       {"global_step", global_step},
+                       {"view", group.view().number},
+                       {"workers", workers}});
 }
 
 void Reporter::announce_test(const TrainState& state) {
@@ -148,7 +209,7 @@ void Reporter::announce_test(const TrainState& state) {
 
 void Reporter::epoch(const TrainState& state, const EpochRecord& record,
                      const std::vector<std::string>& signs_of_collapse) {
-  const double seconds = seconds_since(epoch_begin_), rate = events_per_second(state);
+  const double seconds = seconds_since(epoch_begin_), rate = events_per_second(state.global_step);
   const std::string rate_name = loop_.unit() + "_per_s";
   folder_.add_metrics({{"kind", "epoch"},
                        {"epoch", record.epoch},
@@ -228,18 +289,31 @@ void Reporter::finish(const TrainState& state, const TrainState& final, const st
   nlohmann::json run = run_json(state, "succeeded");
   run["time_by_worker"] = workers;
   folder_.write_run_json(run);
+  end(state, run);
   print_summary(state, workers, hints);
 }
 
-void Reporter::failed(const TrainState& state, const PhaseClock& clock, const Error& error) {
+void Reporter::failed(const TrainState& state, const PhaseClock& clock, const comm::Group& group, const Error& error) {
   progress_.finish("");
   if (error.code() != ErrorCode::kPreempted) events_.session_end(EventFileWriter::Outcome::kFailure);
   events_.flush();
   nlohmann::json run = run_json(state, error.code() == ErrorCode::kPreempted ? "interrupted" : "failed");
   run["error"] = {
       {"kind", to_string(error.code())}, {"exit_code", static_cast<int>(error.code())}, {"message", error.what()}};
-  run["time_by_worker"] = {to_json(clock, {})};
+  nlohmann::json accounts = nlohmann::json::array({to_json(clock, group.traffic())});
+  for (const nlohmann::json& account : accounts_of(group))
+    if (account.at("rank") != group.rank()) accounts.push_back(account);
+  run["time_by_worker"] = accounts;
   folder_.write_run_json(run);
+  end(state, run);
+}
+
+void Reporter::end(const TrainState& state, const nlohmann::json& run) {
+  folder_.add_metrics({{"kind", "end"},
+                       {"time", unix_now()},
+                       {"global_step", state.global_step},
+                       {"status", run.at("status")},
+                       {"workers", run.at("time_by_worker")}});
 }
 
 void Reporter::print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers,

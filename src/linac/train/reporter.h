@@ -19,7 +19,18 @@
 
 namespace linac::train {
 
+/// A worker's account of itself: host, process, seconds by phase, what it has sent.
 nlohmann::json to_json(const PhaseClock& clock, const comm::Traffic& traffic);
+
+/// What the books say of a step, behind which a training stands.
+struct StepRecord {
+  int64_t epoch = 0, step = 0, global_step = 0;
+  Measures losses;
+  double rate = 0;
+
+  std::string encoded() const;
+  static StepRecord decoded(const std::string& text);
+};
 
 class Reporter {
  public:
@@ -27,10 +38,11 @@ class Reporter {
   Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
            int concurrency, const TrainState& state);
 
-  /// The number of workers from now on.
-  void workers(int count) { workers_ = count; }
-  /// After each step; `state` stands behind it.
-  void step(const TrainState& state, const Measures& losses, double learning_rate);
+  /// The workers from now on; why they are others than before, if they are, and how long nobody trained for that.
+  void view(const comm::View& view, int64_t global_step, const std::string& why, double seconds);
+  void step(const StepRecord& record);
+  /// Each worker's times, now and then.
+  void workers(const comm::Group& group, int64_t global_step);
   void announce_test(const TrainState& state);
   /// After each epoch, of which `state` stands at the end.
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse);
@@ -38,14 +50,16 @@ class Reporter {
   /// Ends the books well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.
   void finish(const TrainState& state, const TrainState& final, const std::vector<nlohmann::json>& workers);
-  void failed(const TrainState& state, const PhaseClock& clock, const Error& error);
+  /// Ends them for a run that fails. `clock`: this worker's; of the others it is known what they told last.
+  void failed(const TrainState& state, const PhaseClock& clock, const comm::Group& group, const Error& error);
 
   /// What a checkpoint remembers of its run: enough to generate from it alone.
   nlohmann::json provenance() const;
 
  private:
   nlohmann::json run_json(const TrainState& state, const std::string& status) const;
-  double events_per_second(const TrainState& state) const;  // of this epoch so far
+  void end(const TrainState& state, const nlohmann::json& run);
+  double events_per_second(int64_t global_step) const;  // of this epoch so far
   std::string in_words(const Measures& measures) const;
   void print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers,
                      const std::vector<std::string>& hints) const;
@@ -57,7 +71,7 @@ class Reporter {
   int workers_, concurrency_;
   int64_t first_step_;
   std::string started_;
-  std::chrono::steady_clock::time_point begin_, epoch_begin_;
+  std::chrono::steady_clock::time_point begin_, epoch_begin_, accounts_written_;
   int64_t epoch_first_step_;
   EventFileWriter events_;
   Progress progress_;

@@ -25,7 +25,9 @@ nlohmann::json without_nonfinite(const nlohmann::json& value) {
 }
 
 bool belongs_before(const nlohmann::json& json, int64_t global_step, int64_t epoch) {
-  if (json.value("kind", "") == "step") return json.value("global_step", int64_t{0}) <= global_step;
+  const std::string kind = json.value("kind", "");
+  if (kind == "view" || kind == "workers" || kind == "end") return true;  // speaks of the workers, not of the training
+  if (kind == "step") return json.value("global_step", int64_t{0}) <= global_step;
   return json.value("epoch", int64_t{0}) < epoch;
 }
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "linac/base/error.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/train/checkpoint.h"
 
 namespace linac::train {
@@ -36,7 +36,7 @@ TEST(TensorFile, NoticesEveryAlteredByteAndEveryLength) {
 }
 
 TEST(CheckpointStore, KeepsTheNewestAndFallsBackToTheOneBefore) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   CheckpointStore store(folder.path(), 2);
   for (int step = 1; step <= 4; ++step) store.save(step, std::to_string(step));
   ASSERT_EQ(store.list().size(), 2U);

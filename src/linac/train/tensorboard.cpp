@@ -15,6 +15,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/host.h"
 #include "linac/base/protowire.h"
 #include "linac/base/tfrecord_frame.h"
 
@@ -41,14 +42,6 @@ constexpr std::string_view kFilePrefix = "events.out.tfevents.";
 
 double system_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == 0) return "localhost";
-  std::string host = name.data();
-  std::replace(host.begin(), host.end(), '/', '_');
-  return host;
 }
 
 // TensorBoard reads the files of a folder in the order of their names, and purges what was read before.

@@ -6,7 +6,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/protowire.h"
-#include "linac/base/test_folder.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/base/tfrecord_frame.h"
 
 namespace linac::train {
@@ -18,7 +18,7 @@ class TensorboardTest : public testing::Test {
     return [this] { return now_ += 0.25; };
   }
 
-  const TestFolder test_folder_;
+  const TemporaryFolder test_folder_;
   const std::filesystem::path folder_ = test_folder_ / "tensorboard";
   double now_ = 1.7e9;
 };

@@ -33,26 +33,6 @@ Error left(const std::string& why) {
   return {ErrorCode::kPeerLost, why};
 }
 
-// What the books say of a step.
-struct StepRecord {
-  int64_t epoch = 0, step = 0, global_step = 0;
-  Measures losses;
-  double rate = 0;
-
-  void write(Reporter& reporter) const {
-    TrainState position;
-    position.epoch = epoch;
-    position.step = step;
-    position.global_step = global_step;
-    reporter.step(position, losses, rate);
-  }
-  std::string encoded() const { return nlohmann::json{epoch, step, global_step, to_json(losses), rate}.dump(); }
-  static StepRecord decoded(const std::string& text) {
-    const auto json = nlohmann::json::parse(text);
-    return {json.at(0), json.at(1), json.at(2), measures_from_json(json.at(3)), json.at(4)};
-  }
-};
-
 class Trainer {
  public:
   Trainer(const spec::Job& job, comm::Group& group, const RunOptions& options)
@@ -74,6 +54,8 @@ class Trainer {
       } catch (const Error& error) {
         if (error.code() != ErrorCode::kPeerLost) throw;
         if (std::exchange(under_way_, false)) std::swap(state_, before_);
+        left_at_ = Clock::now();
+        left_because_ = error.what();
         here = group_.next_view(error.what());
       }
     }
@@ -82,7 +64,7 @@ class Trainer {
 
   /// Rank 0: what the folder should say about a run that did not reach its end.
   void record_failure(const Error& error) {
-    if (reporter_) reporter_->failed(state_, clock_, error);
+    if (reporter_) reporter_->failed(state_, clock_, group_, error);
   }
 
   /// Whether this worker has taken part: what fails before concerns a newcomer alone.
@@ -108,13 +90,19 @@ class Trainer {
       if (founding && writer()) find_start();
       share_state(source);
     }
+    // A writer that others were ahead of has not written what they have finished.
+    const bool behind =
+        view.members[static_cast<size_t>(group_.rank())].moment != view.members[static_cast<size_t>(source)].moment;
+    if (!writer() || behind) reporter_.reset();
     if (writer() && !reporter_) take_over_books(founding);
-    if (!writer()) reporter_.reset();
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     took_part_ = true;
     loop_->seek(state_);
-    if (reporter_) reporter_->workers(group_.size());
+    if (reporter_)
+      reporter_->view(group_.view(), state_.global_step, std::exchange(left_because_, ""), without_view_s());
   }
+
+  double without_view_s() const { return std::chrono::duration<double>(Clock::now() - left_at_).count(); }
 
   void check_agreement(bool founding) {
     const auto found = find_disagreement(group_, job_, loop_->data());
@@ -129,8 +117,10 @@ class Trainer {
     std::string bytes = mine ? encode(state_, {}) : "";
     broadcast_bytes(group_, bytes, source);
     if (!mine) decode(bytes, "state of another worker", state_);
-    if (good_.empty()) good_ = bytes;
-    broadcast_bytes(group_, good_, source);
+    if (keeps_good()) {
+      if (good_.empty()) good_ = bytes;
+      broadcast_bytes(group_, good_, source);
+    }
     std::string books = last_step_ ? last_step_->encoded() : "";
     broadcast_bytes(group_, books, source);
     last_step_ = books.empty() ? std::nullopt : std::optional(StepRecord::decoded(books));
@@ -165,7 +155,7 @@ class Trainer {
     reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_);
     last_save_ = Clock::now();
     if (founding) return;
-    if (last_step_ && last_step_->global_step > written.step) last_step_->write(*reporter_);
+    if (last_step_ && last_step_->global_step > written.step) reporter_->step(*last_step_);
     const bool at_epoch = state_.step == 0 && !state_.history.empty();
     if (at_epoch && state_.history.back().epoch > written.epoch) {
       reporter_->epoch(state_, state_.history.back(), {});
@@ -223,24 +213,26 @@ class Trainer {
     ++state_.step;
     ++state_.global_step;
     arrive();
-    tell_pace(clock_[TimePhase::kCompute].wall - begun);
+    give_account(clock_[TimePhase::kCompute].wall - begun);
     stop_requested_ = result.stop_requested;
     next_view_wanted_ = result.next_view_wanted;
     last_step_ = {state_.epoch, state_.step, state_.global_step, result.losses, rate};
     if (writer()) {
       const PhaseClock::Scope time(clock_, TimePhase::kReport);
-      last_step_->write(*reporter_);
+      reporter_->step(*last_step_);
+      reporter_->workers(group_, state_.global_step);
     }
     return true;
   }
 
-  // Smoothed: a step may be slow by chance.
-  void tell_pace(double seconds) {
+  // What this worker's times are. The pace is smoothed: a step may be slow by chance.
+  void give_account(double computed_s) {
     const auto range = comm::replicas_of(group_.view(), group_.rank(), static_cast<int>(job_.train.replicas));
-    if (range.end == range.begin) return;
-    const double now = seconds / (range.end - range.begin);
-    pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
-    group_.set_pace(pace_s_);
+    if (range.end > range.begin) {
+      const double now = computed_s / (range.end - range.begin);
+      pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
+    }
+    group_.tell(pace_s_, to_json(clock_, group_.traffic()).dump());
   }
 
   void after_step() {
@@ -312,9 +304,11 @@ class Trainer {
     return last;
   }
 
+  bool keeps_good() const { return job_.train.collapse.action == "rollback"; }
+
   // Every worker keeps the state a rollback returns to, at moments that do not depend on clocks.
   void keep_good() {
-    if (job_.train.collapse.action == "rollback") good_ = encode(state_, {});
+    if (keeps_good()) good_ = encode(state_, {});
   }
 
   void collapse(const StepResult& result) {
@@ -367,7 +361,9 @@ class Trainer {
   std::optional<StepRecord> last_step_;
   Clock::time_point last_save_ = Clock::now();
   int64_t saved_step_ = -1;
-  double pace_s_ = 0;  // wall seconds of computing a replica of a step
+  Clock::time_point left_at_ = Clock::now();
+  std::string left_because_;  // the last view
+  double pace_s_ = 0;         // wall seconds of computing a replica of a step
   bool under_way_ = false, stop_requested_ = false, next_view_wanted_ = false, took_part_ = false,
        books_closed_ = false;
 };

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""The sum over workers on several hosts (network namespaces), `linac bench exchange`, beside what the model of src/linac/plan/scaling.h
+says of the same link: no computing, so nothing but the exchange is measured.
+
+  bench/exchange.py [--hosts 2,3,4,8] [--rates 1gbit,100mbit] [--delays 0,1]     root, for namespaces; writes bench/results/DATE-exchange.json and .md
+
+The link of the model is what one connection carries and half a round trip, measured in each case."""
+
+import argparse
+import datetime
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import network
+from network_contenders import ROOT
+
+import hosts  # noqa: E402  (tests/network, by network_contenders)
+import runs  # noqa: E402  (tests/train)
+
+BYTES = {"one number": 416, "discriminator": 349824, "generator": 5460672}
+
+
+def sums(members: list, repeat: int, case: dict) -> list[dict]:
+    link = f"{case['stream_mb_per_s'] * 8:.3f}mbit:{case['latency_s'] * 1e6:.1f}us"
+    workers = []
+    for rank, host in enumerate(members):
+        variables = runs.placed(rank, len(members), 29800, members[0].address)
+        command = [runs.LINAC, "bench", "exchange", "--json", "--link", link, "--repeat", repeat, "--bytes", ",".join(map(str, BYTES.values()))]
+        workers.append(host.popen(command, env=runs.environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    outputs = [worker.communicate(timeout=300) for worker in workers]
+    for worker, output in zip(workers, outputs):
+        if worker.returncode:
+            sys.exit(f"linac bench exchange failed (exit status {worker.returncode}): {output[1][-2000:]}")
+    return json.loads(outputs[0][0])
+
+
+def retransmitted(members: list) -> int:
+    """TCP segments that were sent again so far, of all hosts."""
+    total = 0
+    for host in members:
+        names, values = [line.split() for line in host.run(["cat", "/proc/net/snmp"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+                         if line.startswith("Tcp:")]
+        total += int(values[names.index("RetransSegs")])
+    return total
+
+
+def markdown(result: dict) -> str:
+    lines = ["# The sum over workers on several hosts, and its model",
+             f"{result['date']}, {result['cpu']}, {result['cores']} cores for all hosts, commit {result['commit']}; other programs took "
+             f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", "",
+             "| hosts | rate | delay, ms | one connection, MB/s | half a round trip, ms | bytes | measured, ms, median (min) | model, ms | model / measured | TCP segments sent again |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
+    for case in result["cases"]:
+        for one in case["sums"]:
+            lines.append(f"| {case['hosts']} | {case['rate']} | {case['delay_ms']:g} | {case['stream_mb_per_s']:.0f} | {case['latency_s'] * 1e3:.2f} | "
+                         f"{one['bytes']} | {one['median_s'] * 1e3:.2f} ({one['min_s'] * 1e3:.2f}) | {one['model_s'] * 1e3:.2f} | {one['model_s'] / one['median_s']:.2f} | {case['retransmitted']} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=network.numbers, default=[2, 3, 4, 8])
+    parser.add_argument("--rates", type=lambda text: text.split(","), default=["1gbit", "100mbit"])
+    parser.add_argument("--delays", type=lambda text: [float(word) for word in text.split(",")], default=[0.0, 1.0])
+    parser.add_argument("--repeat", type=int, default=15)
+    options = parser.parse_args()
+    able, why = hosts.available()
+    if not able:
+        sys.exit(why)
+    result = {**network.provenance("bench/exchange.py"), "others_cores": network.busy_cores(), "cases": []}
+    for count, rate in itertools.product(options.hosts, options.rates):
+        with hosts.Network("abcdefghijklmnop"[:count], rate=rate) as net:
+            members = list(net)
+            for delay_ms in options.delays:
+                if delay_ms:
+                    net.shape(delay_ms=delay_ms)
+                case = {"hosts": count, "rate": rate, "delay_ms": delay_ms, **network.try_link(members[0], members[1])}
+                before = retransmitted(members)
+                case["sums"] = sums(members, options.repeat, case)
+                case["retransmitted"] = retransmitted(members) - before
+                result["cases"].append(case)
+                network.say(f"{count} hosts, {rate}, {delay_ms:g} ms: " + ", ".join(
+                    f"{one['bytes']} bytes {one['median_s'] * 1e3:.1f} ms (model {one['model_s'] * 1e3:.1f})" for one in case["sums"]))
+    path = ROOT / "bench" / "results" / f"{result['date']}-exchange.md"
+    path.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    path.write_text(markdown(result))
+    print(path.read_text(), end="")
+
+
+if __name__ == "__main__":
+    main()

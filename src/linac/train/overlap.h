@@ -1,0 +1,62 @@
+#pragma once
+// The message of an update, cut into buckets that travel while the backward pass goes on; and how far the replicas of
+// this worker are with them. The cut depends on the network alone, so all workers make the same one.
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "linac/graph/parameters.h"
+#include "linac/train/phase_clock.h"
+
+namespace linac::train {
+
+/// [begin, begin + size) of the message.
+struct Bucket {
+  size_t begin, size;
+};
+
+/// Whole weights, the last ones first, as a backward pass comes upon them; then the `tail` floats behind the gradient,
+/// which are known last.
+std::vector<Bucket> make_buckets(const graph::Layout& gradient, size_t tail);
+
+/// Of one update. Replicas report from their threads, one thread waits.
+class Progress {
+ public:
+  /// Both must outlive it. `side_tasks`: so many are done besides, and count as computing.
+  Progress(const graph::Layout& gradient, const std::vector<Bucket>& buckets, size_t replicas, size_t side_tasks = 0);
+
+  /// Some of a replica's gradient stands in its message. Throws if the update has been broken off.
+  void told(size_t replica, int64_t offset, size_t count);
+  /// All of the message does, or never will.
+  void finished(size_t replica);
+  void failed(size_t replica);
+  void side_task_finished();
+
+  bool has_failed() const;
+  /// True once the bucket of all replicas is there, false if it will never be. In between calls `further` with the
+  /// first replica that is not done, at first and whenever a replica has come further, and `now_and_then` for the rest.
+  bool wait_for(size_t bucket, const std::function<void(size_t)>& further, const std::function<void()>& now_and_then);
+  /// The update is in vain: the replicas stop where they report next.
+  void break_off();
+  /// When all replicas and side tasks were done; nothing before.
+  std::optional<PhaseClock::Seconds> computed() const;
+
+ private:
+  bool complete(size_t bucket) const;
+  void note_end();
+
+  const std::vector<Bucket>& buckets_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::vector<size_t>> missing_;  // floats, by replica and bucket
+  std::vector<bool> done_;
+  size_t tidings_ = 0, side_tasks_;
+  bool failed_ = false, broken_off_ = false;
+  std::optional<PhaseClock::Seconds> computed_;
+};
+
+}  // namespace linac::train
