@@ -41,6 +41,10 @@ small { font-size: 12px; color: var(--soft); }
 .verdict ul { margin: 0 0 10px; padding: 0; list-style: none; }
 .verdict code { margin-left: 4px; }
 .how { display: inline-block; min-width: 100px; margin-right: 8px; color: var(--bad); font-weight: 600; }
+.timebar { display: flex; height: 14px; margin: 10px 0 12px; border-radius: 3px; overflow: hidden; }
+.timebar span { display: block; flex: none; }
+.parts td { width: 7.5em; white-space: nowrap; }
+.swatch { display: inline-block; width: 10px; height: 10px; margin-right: 8px; border-radius: 2px; }
 .remarks { margin: 16px 0 0; padding-left: 25px; color: var(--soft); }
 
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -49,6 +53,7 @@ th:last-child, td:last-child { padding-right: 0; }
 thead th { font-size: 12.5px; font-weight: 500; color: var(--soft); padding-top: 0; vertical-align: bottom; }
 tbody th { font-weight: 400; }
 tbody th .title { display: block; line-height: 1.4; }
+tbody th small { display: block; line-height: 1.4; }
 td.n { white-space: nowrap; }
 td.none { color: var(--soft); }
 .worst small { display: block; white-space: nowrap; }
@@ -109,6 +114,7 @@ dd { margin: 0; overflow-wrap: anywhere; }
   .long { display: none; }
   .short { display: inline; }
   .how { display: block; margin-top: 4px; }
+  .parts td { width: auto; }
   .distances, .distances thead, .distances tbody { display: block; }
   .distances tr { display: grid; grid-template-columns: repeat(4, 1fr); border-bottom: 1px solid var(--line); }
   .distances tr > :first-child { grid-column: 1 / -1; padding: 6px 0 2px; }
@@ -129,7 +135,8 @@ dd { margin: 0; overflow-wrap: anywhere; }
   tr, figure, .verdict { break-inside: avoid; }
   h2 { break-after: avoid; }
   .sheet { border: 0; padding: 0; }
-  .distances td, .key span { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .distances td, .key span, .timebar span, .parts td { width: 7.5em; white-space: nowrap; }
+.swatch { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 )css";
 }

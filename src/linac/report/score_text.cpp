@@ -1,36 +1,13 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "linac/base/text_table.h"
 #include "linac/report/score_tables.h"
 #include "linac/report/score_words.h"
 
 namespace linac::report {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
-// Letters, not bytes: continuation bytes of UTF-8 take no room.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
-}
-
-std::string lined_up(const Rows& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line = " ";
-    for (size_t i = 0; i < row.size(); ++i) line += " " + row[i] + std::string(widths[i] - width_of(row[i]) + 1, ' ');
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
+using Rows = TextRows;
 
 std::string overall_table(const ScoreReport& report) {
   Rows rows;
@@ -42,7 +19,7 @@ std::string overall_table(const ScoreReport& report) {
     if (report.compares()) row.push_back(significance_text(scores::find(report.difference(), name)));
     rows.push_back(std::move(row));
   }
-  return rows.empty() ? "" : lined_up(rows) + "\n";
+  return rows.empty() ? "" : lined_up(rows, 2) + "\n";
 }
 
 std::string part_table(const ScoreReport& report, const PartTable& table) {
@@ -58,7 +35,7 @@ std::string part_table(const ScoreReport& report, const PartTable& table) {
       rows.push_back(std::move(row));
     }
   }
-  return lined_up(rows) + "\n";
+  return lined_up(rows, 2) + "\n";
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+#include "linac/plan/scaling.h"
+
+#include <gtest/gtest.h>
+
+#include "linac/base/error.h"
+
+namespace linac::plan {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+TEST(Link, IsReadWithItsUnits) {
+  const Link link = parse_link("10gbit:50us:5us");
+  EXPECT_DOUBLE_EQ(link.bytes_per_s, 1.25e9);
+  EXPECT_DOUBLE_EQ(link.latency_s, 50e-6);
+  EXPECT_DOUBLE_EQ(link.message_s, 5e-6);
+  EXPECT_DOUBLE_EQ(parse_link("100mbit:1.5ms").latency_s, 1.5e-3);
+  EXPECT_DOUBLE_EQ(parse_link("100mbit:1.5ms").message_s, Link{}.message_s);
+}
+
+TEST(Link, IsRefusedWithTheRightForm) {
+  for (const char* text :
+       {"", "10gbit", "10:50us", "10gbit:50", "0gbit:1us", "1.2.3gbit:1us:", "-1gbit:1us", ".gbit:1us"}) {
+    try {
+      parse_link(text);
+      FAIL() << text;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("10gbit:50us:10us"), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(Exchange, TakesTwoLatenciesAndTwoTransfers) {
+  const Link link{.bytes_per_s = 1e8, .latency_s = 1e-3, .message_s = 0};
+  EXPECT_DOUBLE_EQ(exchange_s(kMiB, 1, 1, link), 0);
+  EXPECT_DOUBLE_EQ(exchange_s(kMiB, 2, 1, link), 2e-3 + 2 * 0.5 * kMiB / 1e8);
+  EXPECT_DOUBLE_EQ(exchange_s(kMiB, 4, 8, link), 2e-3 + 2 * 0.75 * kMiB / 1e8);
+}
+
+TEST(Exchange, CountsTheMessagesOfAHost) {
+  const Link link{.bytes_per_s = 1e30, .latency_s = 0, .message_s = 1e-6};
+  EXPECT_NEAR(exchange_s(kMiB, 4, 1, link), 2 * 6e-6, 1e-12);  // three to go out and three to come in, twice
+  // A message that is too small to be cut: rank 0 hears from all and tells all.
+  EXPECT_NEAR(exchange_s(100, 4, 1, link), 2 * 3e-6, 1e-12);
+}
+
+TEST(Exchange, PartsHaveALeastSizeSoManyHostsMeetAtFew) {
+  const Link link{.bytes_per_s = 1e8, .latency_s = 0, .message_s = 0};
+  EXPECT_NEAR(exchange_s(kMiB, 64, 1, link), 2 * 63 * 16384 / 1e8, 1e-9);
+  EXPECT_NEAR(exchange_s(kMiB, 1024, 1, link), 2 * 1023 * 16384 / 1e8, 1e-9);
+}
+
+TEST(Exchange, LargeMessagesGoInChunks) {
+  const Link link{.bytes_per_s = 1e30, .latency_s = 1, .message_s = 0};
+  EXPECT_NEAR(exchange_s(2.5 * kMiB, 2, 1, link), 3 * 2, 1e-9);
+  EXPECT_NEAR(exchange_s(2.5 * kMiB, 128, 1, link), 2 * 2, 1e-9);
+}
+
+TEST(Sums, OneWhereTheReplicasAreAPowerOfTwo) {
+  EXPECT_EQ(sums_of_a_host(4, 1), 1);
+  EXPECT_EQ(sums_of_a_host(5, 8), 1);
+  EXPECT_EQ(sums_of_a_host(1, 3), 1);
+  // [0, 6) = [0, 4) + [4, 6): the first host's 0..2 are [0, 2) and [2, 3), the second one's 3 and [4, 6).
+  EXPECT_EQ(sums_of_a_host(2, 3), 2);
+}
+
+TEST(Exposed, TheLastBucketAlwaysAndOthersWhereTheyAreLate) {
+  const Link link{.bytes_per_s = kMiB, .latency_s = 0, .message_s = 0};  // two hosts: a second for a MiB
+  EXPECT_DOUBLE_EQ(exposed_s({{{kMiB, 0}}}, 2, 1, link), 1);
+  EXPECT_DOUBLE_EQ(exposed_s({{{kMiB, 3}, {kMiB / 2, 0}}}, 2, 1, link), 0.5);
+  // The first one is under way for a second, half of it after the end, and holds the second one up.
+  EXPECT_DOUBLE_EQ(exposed_s({{{kMiB, 0.5}, {kMiB / 2, 0}}}, 2, 1, link), 1);
+  EXPECT_DOUBLE_EQ(exposed_s({{{kMiB, 0}}, 0.75}, 2, 1, link), 0.25) << "what is done beside";
+  EXPECT_DOUBLE_EQ(exposed_s({{{kMiB, 0}}, 1.5}, 2, 1, link), 0);
+  EXPECT_DOUBLE_EQ(exposed_s({{{kMiB, 0.5}}}, 1, 1, link), 0);
+}
+
+TEST(Predict, AddsTheUpdatesUp) {
+  const Link link{.bytes_per_s = kMiB, .latency_s = 0, .message_s = 0};
+  const Step step{.compute_s = 8, .replicas = 2, .updates = {{{{kMiB, 0}}}, {{{kMiB, 0}}}}};
+  const Prediction two = predict(step, 2, link);
+  EXPECT_DOUBLE_EQ(two.exposed_s, 2);
+  EXPECT_DOUBLE_EQ(two.step_s, 10);
+  EXPECT_DOUBLE_EQ(two.efficiency, 0.8);
+  EXPECT_DOUBLE_EQ(two.sent_bytes, 2 * kMiB);
+  EXPECT_DOUBLE_EQ(predict(step, 1, link).efficiency, 1);
+  EXPECT_DOUBLE_EQ(predict(step, 1, link).sent_bytes, 0);
+}
+
+}  // namespace
+}  // namespace linac::plan
