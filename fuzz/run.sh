@@ -1,13 +1,16 @@
 #!/bin/sh
 # Builds the fuzz targets and runs each for SECONDS (default 60): fuzz/run.sh [SECONDS]. Fails on the first crash, whose
-# input stays in build/fuzz/crashes/. Needs clang with libFuzzer (Debian: clang libclang-rt-14-dev).
+# input stays in build/fuzz/crashes/. Needs clang with libFuzzer (Debian: clang libclang-rt-14-dev; fuzz_request also needs coroutines, which clang has from 15 on:
+# CXX=clang++-16 CC=clang-16).
 set -eu
 seconds=${1:-60}
 cd "$(dirname "$0")/.."
-cmake --preset fuzz > /dev/null
-cmake --build --preset fuzz --target fuzz_example fuzz_keras fuzz_keras_h5 fuzz_tfrecord
+cmake --preset fuzz -D CMAKE_C_COMPILER="${CC:-clang}" -D CMAKE_CXX_COMPILER="${CXX:-clang++}" > /dev/null
+targets="example filter keras keras_h5 membership tfrecord"
+[ "$("${CXX:-clang++}" -dumpversion | cut -d. -f1)" -lt 15 ] || targets="$targets request"
+cmake --build --preset fuzz --target $(printf 'fuzz_%s ' $targets)
 mkdir -p build/fuzz/crashes
-for name in example keras keras_h5 tfrecord; do
+for name in $targets; do
   found=build/fuzz/found/$name
   log=build/fuzz/$name.log
   mkdir -p "$found"

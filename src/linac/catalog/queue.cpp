@@ -1,0 +1,242 @@
+#include "linac/catalog/queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "linac/base/clock.h"
+#include "linac/catalog/queue_rows.h"
+#include "linac/catalog/records.h"
+#include "linac/catalog/run_columns.h"
+
+namespace linac::catalog {
+namespace {
+
+constexpr size_t kDependenciesMax = 1000;
+
+void check_quota(Database& database, const std::string& user_name, const Resources& wanted) {
+  const auto row = database.first("SELECT jobs_max, cores_max FROM users WHERE name = $1", user_name);
+  if (!row) return;
+  const int64_t jobs_max = row->integer(0), cores_max = row->integer(1);
+  if (cores_max > 0 && wanted.cores > cores_max)
+    throw Refusal(RefusalKind::kLimit, fmt::format("[queue] {} cores; the quota of '{}' is {} at a time", wanted.cores,
+                                                   user_name, cores_max));
+  if (jobs_max == 0) return;
+  const int64_t jobs =
+      database
+          .query(
+              "SELECT COUNT(*) FROM jobs j JOIN runs r ON r.number = j.run WHERE j.waiting <> 0 AND r.user_name = $1",
+              user_name)
+          .front()
+          .integer(0);
+  if (jobs >= jobs_max)
+    throw Refusal(RefusalKind::kLimit,
+                  fmt::format("[queue] '{}' has {} jobs that wait or run, as many as the quota allows; cancel one, or "
+                              "wait until one has ended",
+                              user_name, jobs));
+}
+
+bool fits(const Resources& wanted, const Resources& free) {
+  return wanted.cores <= free.cores && wanted.memory_mb <= free.memory_mb && wanted.gpus <= free.gpus;
+}
+
+/// A job that comes to its end, and with it those that can never start: they are cancelled.
+void end_job(Database& database, int64_t number, RunState state, const std::string& reason) {
+  std::vector<std::tuple<int64_t, RunState, std::string>> ends{{number, state, reason}};
+  while (!ends.empty()) {
+    const auto [job, to, why] = ends.back();
+    ends.pop_back();
+    change_state(database, job, to, why);
+    database.query("UPDATE jobs SET waiting = 0, cancel_wished = 0 WHERE run = $1", job);
+    if (to == RunState::kSucceeded) continue;
+    const std::string id = database.query("SELECT id FROM runs WHERE number = $1", job).front().text(0);
+    for (const Row& row :
+         database.query("SELECT d.run FROM dependencies d JOIN jobs j ON j.run = d.run JOIN runs r ON r.number = "
+                        "d.run WHERE d.needs = $1 AND j.waiting <> 0 AND r.state = 'PENDING'",
+                        job))
+      ends.emplace_back(row.integer(0), RunState::kCancelled,
+                        fmt::format("depends on {}, which ended as {}", id, to_string(to)));
+  }
+}
+
+void check_wishes(const Wishes& w) {
+  const auto refuse = [](const std::string& what) { throw Refusal(RefusalKind::kInvalid, "[queue] " + what); };
+  if (w.resources.cores < 1 || w.resources.memory_mb < 0 || w.resources.gpus < 0)
+    refuse("a job needs one core at least, and no negative memory or GPUs");
+  if (w.seconds_max < 0 || !(w.cost_max >= 0) || w.attempts_max < 1)
+    refuse("limits of time and cost are 0 (none) or more, and a job has one attempt at least");
+  if (w.depends_on.size() > kDependenciesMax)
+    refuse(fmt::format("{} dependencies; {} are the most", w.depends_on.size(), kDependenciesMax));
+}
+
+const char* word(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kSucceeded:
+      return "SUCCEEDED";
+    case Outcome::kFailed:
+      return "FAILED";
+    case Outcome::kPreempted:
+      return "PREEMPTED";
+    case Outcome::kLost:
+      return "LOST";
+    case Outcome::kCancelled:
+      return "CANCELLED";
+    case Outcome::kRefused:
+      return "REFUSED";
+  }
+  return "UNKNOWN";
+}
+
+}  // namespace
+
+std::string submit(Database& database, const NewRun& run, const std::string& job, const Wishes& wishes,
+                   const std::string& key) {
+  check_wishes(wishes);
+  if (!key.empty()) {
+    check_key("submission key", key);
+    if (const auto before =
+            database.first("SELECT r.id FROM submissions s JOIN runs r ON r.number = s.run WHERE s.user_name = "
+                           "$1 AND s.key = $2",
+                           run.user, key))
+      return before->text(0);
+  }
+  std::set<int64_t> needs;
+  for (const std::string& id : wishes.depends_on) {
+    needs.insert(run_number(database, id));
+    const RunState state = run_state(database.query("SELECT state FROM runs WHERE id = $1", id).front().text(0));
+    if (ended(state) && state != RunState::kSucceeded)
+      throw Refusal(
+          RefusalKind::kState,
+          fmt::format("[queue] the job depends on {}, which ended as {}; resume that one first", id, to_string(state)));
+  }
+  check_quota(database, run.user, wishes.resources);
+  NewRun pending = run;
+  pending.state = RunState::kPending;
+  pending.started_ms = 0;
+  const std::string id = create_run(database, pending).id;
+  const int64_t number = run_number(database, id);
+  database.query(
+      "INSERT INTO jobs (run, job, priority, cores, memory_mb, gpus, seconds_max, cost_max, attempts_max, "
+      "submitted_ms, attempts, attempts_before, seconds_used, cancel_wished, waiting) VALUES ($1, $2, $3, $4, $5, $6, "
+      "$7, $8, $9, $10, 0, 0, 0, 0, 1)",
+      number, job, wishes.priority, wishes.resources.cores, wishes.resources.memory_mb, wishes.resources.gpus,
+      wishes.seconds_max, wishes.cost_max, wishes.attempts_max, now_ms());
+  for (const int64_t need : needs)
+    database.query("INSERT INTO dependencies (run, needs) VALUES ($1, $2)", number, need);
+  if (!key.empty())
+    database.query("INSERT INTO submissions (user_name, key, run) VALUES ($1, $2, $3)", run.user, key, number);
+  return id;
+}
+
+QueuedJob queued_job(Database& database, const std::string& run) {
+  return std::move(job_of(database, run).job);
+}
+
+std::vector<QueuedJob> queue(Database& database) {
+  std::vector<QueuedJob> jobs;
+  for (Job& job : queue_at(database, now_ms())) jobs.push_back(std::move(job.job));
+  return jobs;
+}
+
+std::optional<Attempt> start_next(Database& database, const Resources& free, int64_t now_ms) {
+  std::optional<int64_t> blocked;  // the priority of the first that does not fit
+  for (Job& job : queue_at(database, now_ms)) {
+    if (!waits(job.job.state) || !job.job.held_by.empty()) continue;
+    if (blocked && job.job.wishes.priority < *blocked) break;
+    if (!fits(job.job.wishes.resources, free)) {
+      blocked = job.job.wishes.priority;
+      continue;
+    }
+    const int64_t number = ++job.job.attempts;
+    database.query(
+        "INSERT INTO attempts (run, number, started_ms, ended_ms, outcome, seconds, reason) VALUES ($1, $2, $3, 0, "
+        "'', 0, '')",
+        job.number, number, now_ms);
+    database.query("UPDATE jobs SET attempts = $2 WHERE run = $1", job.number, number);
+    change_state(database, job.number, RunState::kStarting, fmt::format("attempt {}", number));
+    job.job.state = RunState::kStarting;
+    return Attempt{std::move(job.job), number};
+  }
+  return std::nullopt;
+}
+
+void attempt_running(Database& database, const std::string& run, int64_t attempt) {
+  const Job job = job_of(database, run);
+  if (job.job.attempts != attempt || job.job.state != RunState::kStarting) return;
+  change_state(database, job.number, RunState::kRunning,
+               job.job.cancel_wished ? job.job.reason : fmt::format("attempt {}", attempt));
+}
+
+RunState attempt_ended(Database& database, const std::string& run, int64_t attempt, Outcome outcome, double seconds,
+                       const std::string& reason) {
+  const Job job = job_of(database, run);
+  const QueuedJob& j = job.job;
+  // By the attempt's own record: the run's state may also be changed by a client within the job that ends its run.
+  if (j.attempts != attempt ||
+      !database.first("SELECT 1 FROM attempts WHERE run = $1 AND number = $2 AND ended_ms = 0", job.number, attempt))
+    return j.state;
+  const double used = j.seconds_used + std::max(0.0, seconds);
+  database.query(
+      "UPDATE attempts SET ended_ms = $3, outcome = $4, seconds = $5, reason = $6 WHERE run = $1 AND number = $2",
+      job.number, attempt, now_ms(), word(outcome), seconds, reason);
+  database.query("UPDATE jobs SET seconds_used = $2 WHERE run = $1", job.number, used);
+
+  const auto end = [&](RunState state, const std::string& why) {
+    end_job(database, job.number, state, why);
+    return state;
+  };
+  if (outcome == Outcome::kSucceeded) return end(RunState::kSucceeded, reason);
+  if (outcome == Outcome::kFailed) return end(RunState::kFailed, reason);
+  if (outcome == Outcome::kRefused) return end(RunState::kFailedPrechecks, reason);
+  if (outcome == Outcome::kCancelled || j.cancel_wished)
+    return end(RunState::kCancelled, j.cancel_wished ? j.reason : reason);
+  const RunState otherwise = outcome == Outcome::kPreempted ? RunState::kFailed : RunState::kLost;
+  if (j.wishes.seconds_max > 0 && used >= static_cast<double>(j.wishes.seconds_max))
+    return end(otherwise, fmt::format("{} ({:.0f} of {} s are used up)", reason, used, j.wishes.seconds_max));
+  if (attempt - job.attempts_before >= j.wishes.attempts_max)
+    return end(otherwise,
+               fmt::format("{} (attempt {} of {})", reason, attempt - job.attempts_before, j.wishes.attempts_max));
+  change_state(database, job.number, RunState::kRecovering, reason);
+  return RunState::kRecovering;
+}
+
+void cancel(Database& database, const std::string& run, const std::string& reason) {
+  const Job job = job_of(database, run);
+  if (ended(job.job.state))
+    throw Refusal(RefusalKind::kState,
+                  fmt::format("[queue] {} has ended as {} and cannot be cancelled", run, to_string(job.job.state)));
+  if (waits(job.job.state)) {
+    end_job(database, job.number, RunState::kCancelled, reason);
+    return;
+  }
+  database.query("UPDATE jobs SET cancel_wished = 1 WHERE run = $1", job.number);
+  database.query("UPDATE runs SET reason = $2 WHERE number = $1", job.number, reason);
+}
+
+void resume(Database& database, const std::string& run) {
+  const Job job = job_of(database, run);
+  const QueuedJob& j = job.job;
+  if (!ended(j.state) || j.state == RunState::kSucceeded)
+    throw Refusal(RefusalKind::kState, fmt::format("[queue] {} is {}; only what has ended without success is resumed",
+                                                   run, to_string(j.state)));
+  if (j.wishes.seconds_max > 0 && j.seconds_used >= static_cast<double>(j.wishes.seconds_max))
+    throw Refusal(RefusalKind::kState, fmt::format("[queue] {} has used {:.0f} of its {} s; submit it again with more",
+                                                   run, j.seconds_used, j.wishes.seconds_max));
+  for (const Row& row :
+       database.query("SELECT r.id, r.state FROM dependencies d JOIN runs r ON r.number = d.needs WHERE d.run = "
+                      "$1",
+                      job.number)) {
+    const RunState state = run_state(row.text(1));
+    if (ended(state) && state != RunState::kSucceeded)
+      throw Refusal(RefusalKind::kState,
+                    fmt::format("[queue] {} depends on {}, which ended as {}; resume that one first", run, row.text(0),
+                                to_string(state)));
+  }
+  run_number(database, run, true);
+  database.query("UPDATE jobs SET waiting = 1, cancel_wished = 0, attempts_before = attempts WHERE run = $1",
+                 job.number);
+  change_state(database, job.number, RunState::kPending, "resumed");
+}
+
+}  // namespace linac::catalog

@@ -1,0 +1,37 @@
+#include "linac/catalog/search.h"
+
+#include <fmt/format.h>
+
+#include "linac/catalog/paging.h"
+#include "linac/catalog/refusal.h"
+#include "linac/catalog/runs.h"
+
+namespace linac::catalog {
+
+std::vector<Row> Search::rows(Database& database, std::string& next) const {
+  if (limit < 1 || limit > kSearchMax)
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[search] {} results a page; give a number from 1 to {}", limit, kSearchMax));
+  std::string name = table + '\n' + condition + '\n' + filter;
+  for (const auto& one : order) name += '\n' + one;
+  const int64_t offset = page_offset(name, token);
+
+  SqlText text;
+  const bool postgresql = std::string_view(database.blob_type()) == "BYTEA";
+  const auto parsed = parse_filter(filter);
+  const OrderSql sorted = order_sql(kind, order, text);
+  text << "SELECT " << result << " FROM " << table << sorted.joins << " WHERE " << condition << " AND "
+       << filter_sql(kind, parsed.get(), postgresql, text) << " ORDER BY " << sorted.order << order_last;
+  const std::string rows_max = text.bind(limit + 1), first = text.bind(offset);
+  text << " LIMIT " << rows_max << " OFFSET " << first;
+  auto found = text.rows(database);
+  if (static_cast<int64_t>(found.size()) > limit) {
+    found.pop_back();
+    next = page_token(name, offset + limit);
+  } else {
+    next.clear();
+  }
+  return found;
+}
+
+}  // namespace linac::catalog

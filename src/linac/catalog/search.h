@@ -1,0 +1,27 @@
+#pragma once
+// A page of a search over one kind of record: filter, order and token put together. Private to the module.
+
+#include <string>
+#include <vector>
+
+#include "linac/catalog/filter_sql.h"
+
+namespace linac::catalog {
+
+struct Search {
+  const Searchable& kind;
+  std::string table;      // "runs r"
+  std::string result;     // what is selected
+  std::string condition;  // beside the filter
+  std::string filter;
+  std::vector<std::string> order;
+  std::string order_last;  // makes the order whole
+  int64_t limit = 0;
+  std::string token;
+
+  /// `limit` rows at most; `next` becomes the token of the next page, empty at the end. kInvalid for a filter, an order
+  /// or a token that is wrong, and for a limit outside of 1 to kSearchMax.
+  std::vector<Row> rows(Database& database, std::string& next) const;
+};
+
+}  // namespace linac::catalog

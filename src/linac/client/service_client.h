@@ -1,0 +1,64 @@
+#pragma once
+// One service, as the verbs see it: requests that answer with JSON, and files up and down. Refusals and failures are
+// errors that carry the service's own words. One thread.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "linac/client/login.h"
+
+namespace linac::client {
+
+using Query = std::vector<std::pair<std::string, std::string>>;
+
+struct Answer {
+  int status = 0;
+  std::string body;
+  std::map<std::string, std::string> headers;  // names in lower case
+};
+
+class ServiceClient {
+ public:
+  /// Nothing is sent yet. User error for a token that would travel unencrypted to another host.
+  explicit ServiceClient(Login login);
+  ~ServiceClient();
+  ServiceClient(const ServiceClient&) = delete;
+  ServiceClient& operator=(const ServiceClient&) = delete;
+
+  const Login& login() const { return login_; }
+
+  /// What went wrong is thrown: user error for 4xx (401 says how to log in), data error where the service says so,
+  /// environment error for a service that is not there, does not answer or fails.
+  nlohmann::json get(const std::string& path, const Query& query = {});
+  nlohmann::json post(const std::string& path, const nlohmann::json& body);
+  Answer get_text(const std::string& path, const Query& query = {});
+  nlohmann::json post_bytes(const std::string& path, const Query& query, std::string_view bytes);
+  /// `file` appears whole or not at all. Returns its bytes.
+  int64_t download(const std::string& path, const std::filesystem::path& file);
+  nlohmann::json upload(const std::string& path, const std::filesystem::path& file);
+
+  /// An answer whatever its status is; environment error if there is none.
+  Answer request(const std::string& method, const std::string& path, const Query& query, std::string_view body,
+                 const std::string& type);
+
+  /// `text` as part of a path; slashes too, unless they are to part it.
+  static std::string encoded(const std::string& text, bool keep_slashes = false);
+
+ private:
+  struct Transfer;
+  Answer perform(const std::string& path, const Query& query, Transfer& transfer);
+  [[noreturn]] void refuse(const Answer& answer) const;
+  nlohmann::json checked_json(const Answer& answer) const;
+
+  Login login_;
+  struct Handle;
+  std::unique_ptr<Handle> handle_;
+};
+
+}  // namespace linac::client

@@ -1,0 +1,48 @@
+#pragma once
+// The files by which an attempt is known to whoever asks, also after a restart of the service. Each is whole or absent.
+//
+//   command.json     what to start; written by the launcher, once
+//   lock             held by the supervisor while it lives
+//   supervisor.json  its process: from now on the attempt has been started and is never started again
+//   process.json     the command's process, the leader of its process group
+//   exit.json        how the command ended; no process of the attempt is left by then
+//   supervisor.log   what the supervisor itself complains of
+//
+// Thread-safe for different folders.
+
+#include <filesystem>
+#include <optional>
+
+#include "linac/launch/command.h"
+#include "linac/launch/process_facts.h"
+
+namespace linac::launch {
+
+/// In the environment of all processes of an attempt, with the folder's path.
+inline constexpr const char* kAttemptVariable = "LINAC_ATTEMPT";
+
+class AttemptFolder {
+ public:
+  explicit AttemptFolder(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path lock() const { return root_ / "lock"; }
+  std::filesystem::path supervisor_log() const { return root_ / "supervisor.log"; }
+
+  // Empty if the file is not there; environment error if it is there and damaged.
+  std::optional<Command> command() const;
+  std::optional<ProcessKey> supervisor() const;
+  std::optional<ProcessKey> process() const;
+  std::optional<Exit> exit() const;
+
+  // Environment error if it cannot be written.
+  void write(const Command& command) const;
+  void write_supervisor(const ProcessKey& key) const;
+  void write_process(const ProcessKey& key) const;
+  void write(const Exit& exit) const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace linac::launch

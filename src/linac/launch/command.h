@@ -1,0 +1,47 @@
+#pragma once
+// What an attempt starts, and how its end is told; both as files of the attempt's folder (attempt_folder.h). Plain
+// values.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace linac::launch {
+
+struct Limits {
+  int64_t memory_mb = 0;   // of data of each process (RLIMIT_DATA); 0: none
+  std::vector<int> cores;  // on which alone it may run; empty: all
+  std::vector<int> gpus;   // that it sees (CUDA_VISIBLE_DEVICES)
+};
+
+struct Command {
+  std::vector<std::string> argv;  // argv[0]: path of the program
+  std::string directory;          // it starts there
+  std::string log;                // both outputs are appended to this file
+  std::string account;            // of the host; empty: the one of the process that starts it
+  std::vector<std::pair<std::string, std::string>> environment;  // beside the few variables that every attempt gets
+  Limits limits;
+  double stop_grace_s = 120;  // between SIGTERM and SIGKILL
+};
+
+/// How the command ended.
+struct Exit {
+  int status = 0;                 // of exit(), when `signal` is 0
+  int signal = 0;                 // that killed it
+  bool stopped = false;           // it had been asked to stop
+  double seconds = 0;             // wall
+  double cpu_s = 0;               // with all processes that it waited for
+  int64_t memory_peak_bytes = 0;  // of the largest process
+  int64_t ended_ms = 0;           // since 1970
+  std::string problem;            // it could not be started: why
+};
+
+nlohmann::json to_json(const Command& command);
+nlohmann::json to_json(const Exit& exit);
+/// Throw nlohmann::json::exception for what to_json() does not write.
+Command command_from_json(const nlohmann::json& json);
+Exit exit_from_json(const nlohmann::json& json);
+
+}  // namespace linac::launch

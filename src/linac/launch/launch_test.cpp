@@ -1,0 +1,218 @@
+// Real processes: a supervisor program, shells as commands. Every wait is bounded.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/temporary_folder.h"
+#include "linac/launch/attempt_folder.h"
+#include "linac/launch/local_launcher.h"
+
+namespace linac::launch {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool within(std::chrono::milliseconds limit, const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(20ms);
+  }
+  return true;
+}
+
+class Launch : public testing::Test {
+ protected:
+  Command shell(const std::string& script) const {
+    Command command;
+    command.argv = {"/bin/sh", "-c", script};
+    command.directory = folder_.path().string();
+    command.log = (folder_ / "log.txt").string();
+    command.stop_grace_s = 1;
+    return command;
+  }
+  std::filesystem::path attempt() const { return folder_ / "attempt"; }
+  std::string log() const {
+    const auto path = folder_ / "log.txt";
+    return std::filesystem::exists(path) ? read_file(path) : "";
+  }
+  AttemptState state() { return launcher_.status(attempt()).state; }
+  bool ended_within(std::chrono::milliseconds limit) {
+    return within(limit, [&] { return state() == AttemptState::kEnded || state() == AttemptState::kLost; });
+  }
+  pid_t supervisor_pid() {
+    EXPECT_TRUE(within(10s, [&] { return AttemptFolder(attempt()).process().has_value(); }));
+    return AttemptFolder(attempt()).supervisor()->pid;
+  }
+
+  TemporaryFolder folder_;
+  LocalLauncher launcher_{{LINAC_TEST_SUPERVISOR}};
+};
+
+TEST_F(Launch, TellsStatusOutputAndUse) {
+  EXPECT_EQ(state(), AttemptState::kNotStarted);
+  launcher_.start(attempt(), shell("echo out; echo err >&2; exit 75"));
+  ASSERT_TRUE(ended_within(10s));
+  const auto exit = launcher_.status(attempt()).exit;
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->status, 75);
+  EXPECT_EQ(exit->signal, 0);
+  EXPECT_FALSE(exit->stopped);
+  EXPECT_GT(exit->memory_peak_bytes, 0);
+  EXPECT_EQ(log(), "out\nerr\n");
+}
+
+TEST_F(Launch, TellsTheSignalThatKilledIt) {
+  launcher_.start(attempt(), shell("kill -SEGV $$"));
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(launcher_.status(attempt()).exit->signal, SIGSEGV);
+}
+
+TEST_F(Launch, SaysWhyACommandCannotBeStarted) {
+  Command command = shell("true");
+  command.argv = {"/nowhere/program"};
+  launcher_.start(attempt(), command);
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(launcher_.status(attempt()).exit->status, 127);
+  EXPECT_NE(log().find("/nowhere/program cannot be executed"), std::string::npos) << log();
+}
+
+TEST_F(Launch, RunsAnAttemptOnceHoweverOftenItIsStarted) {
+  const Command command = shell("echo ran; sleep 0.3");
+  for (int i = 0; i < 5; ++i) launcher_.start(attempt(), command);
+  ASSERT_TRUE(ended_within(10s));
+  launcher_.start(attempt(), command);
+  LocalLauncher another({LINAC_TEST_SUPERVISOR});
+  another.start(attempt(), command);
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(log(), "ran\n");
+}
+
+TEST_F(Launch, IsFoundAgainByAnotherLauncherAndOutlivesTheFirst) {
+  const pid_t service = fork();
+  if (service == 0) {
+    launcher_.start(attempt(), shell("sleep 0.5; exit 3"));
+    pause();
+    _exit(0);
+  }
+  supervisor_pid();
+  kill(service, SIGKILL);
+  waitpid(service, nullptr, 0);
+  EXPECT_EQ(state(), AttemptState::kRunning);
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(launcher_.status(attempt()).exit->status, 3);
+}
+
+TEST_F(Launch, StopsByTermAndThenByKill) {
+  launcher_.start(attempt(), shell("trap 'echo checkpoint; exit 75' TERM; sleep 60 & wait"));
+  supervisor_pid();
+  std::this_thread::sleep_for(200ms);
+  launcher_.stop(attempt());
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(launcher_.status(attempt()).exit->status, 75);
+  EXPECT_TRUE(launcher_.status(attempt()).exit->stopped);
+  EXPECT_EQ(log(), "checkpoint\n");
+
+  const auto stubborn = folder_ / "stubborn";
+  launcher_.start(stubborn, shell("trap '' TERM; while :; do sleep 0.1; done"));
+  ASSERT_TRUE(within(10s, [&] { return AttemptFolder(stubborn).process().has_value(); }));
+  std::this_thread::sleep_for(200ms);
+  launcher_.stop(stubborn);
+  ASSERT_TRUE(within(10s, [&] { return launcher_.status(stubborn).state == AttemptState::kEnded; }));
+  EXPECT_EQ(launcher_.status(stubborn).exit->signal, SIGKILL);
+}
+
+TEST_F(Launch, KilledSupervisorLeavesARunningAttemptThatIsThenLost) {
+  launcher_.start(attempt(), shell("sleep 0.6; echo done"));
+  kill(supervisor_pid(), SIGKILL);
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(state(), AttemptState::kRunning);  // the command goes on, so nothing may be started in its place
+  launcher_.start(attempt(), shell("echo twice"));
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(state(), AttemptState::kLost);
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(log(), "done\n");
+}
+
+TEST_F(Launch, StopsWhatAKilledSupervisorLeft) {
+  launcher_.start(attempt(), shell("trap '' TERM; setsid sleep 60 & while :; do sleep 0.1; done"));
+  kill(supervisor_pid(), SIGKILL);
+  ASSERT_TRUE(within(10s, [&] { return processes_with(kAttemptVariable, attempt().string()).size() >= 2; }));
+  ASSERT_TRUE(within(10s, [&] {
+    launcher_.stop(attempt());
+    return state() == AttemptState::kLost;
+  }));
+  EXPECT_TRUE(processes_with(kAttemptVariable, attempt().string()).empty());
+}
+
+TEST_F(Launch, WaitsForWhatTheCommandLeftBehind) {
+  launcher_.start(attempt(), shell("(sleep 0.4; echo late) & exit 0"));
+  ASSERT_TRUE(ended_within(20s));
+  EXPECT_EQ(log(), "late\n");
+}
+
+TEST_F(Launch, GivesFewVariablesAndTheLimits) {
+  setenv("LINAC_TEST_SECRET", "s3cret", 1);
+  Command command = shell("env; grep Cpus_allowed_list /proc/self/status; ulimit -d; ulimit -c");
+  command.environment = {{"MINE", "yes"}};
+  command.limits.memory_mb = 512;
+  command.limits.cores = {0};
+  launcher_.start(attempt(), command);
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(log().find("s3cret"), std::string::npos);
+  EXPECT_NE(log().find("MINE=yes"), std::string::npos);
+  EXPECT_NE(log().find("LINAC_ATTEMPT=" + attempt().string()), std::string::npos);
+  EXPECT_NE(log().find("Cpus_allowed_list:\t0\n524288\n0\n"), std::string::npos) << log();
+}
+
+TEST_F(Launch, RunsAsTheDeclaredAccount) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root starts commands as others";
+  Command command = shell("id -un; id -Gn; touch " + (folder_ / "mine").string());
+  command.account = "nobody";
+  command.directory = "/";
+  launcher_.start(attempt(), command);
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_TRUE(log().starts_with("nobody\nnogroup\n")) << log();
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "mine"));  // the folder is root's
+  EXPECT_EQ(why_not_as("nobody"), "");
+  EXPECT_NE(why_not_as("no-such-account").find("no account"), std::string::npos);
+  EXPECT_NE(why_not_as("").find("declared"), std::string::npos);
+}
+
+TEST_F(Launch, LogIsNoWayToOtherFiles) {
+  std::ofstream(folder_ / "target") << "kept\n";
+  std::filesystem::create_symlink(folder_ / "target", folder_ / "log.txt");
+  launcher_.start(attempt(), shell("echo overwritten"));
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_NE(launcher_.status(attempt()).exit->problem, "");
+  EXPECT_EQ(read_file(folder_ / "target"), "kept\n");
+}
+
+TEST(ProcessFacts, TellsAProcessFromAnotherOfTheSameNumber) {
+  ProcessKey self = process_key(getpid());
+  EXPECT_TRUE(alive(self));
+  self.start_ticks += 1;
+  EXPECT_FALSE(alive(self));
+  EXPECT_FALSE(send_signal(self, 0));
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_TRUE(within(5s, [&] { return process_key(child).pid == 0; }));  // a zombie is no process
+  waitpid(child, nullptr, 0);
+}
+
+TEST(ProcessFacts, MeasuresUse) {
+  const ProcessUse use = use_of({process_key(getpid())});
+  EXPECT_GT(use.memory_bytes, 1 << 20);
+  EXPECT_GE(use.cpu_s, 0);
+}
+
+}  // namespace
+}  // namespace linac::launch

@@ -1,0 +1,140 @@
+#include "linac/launch/supervised_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "linac/base/argument_pointers.h"
+#include "linac/base/descriptor.h"
+#include "linac/launch/attempt_folder.h"
+#include "linac/launch/local_launcher.h"
+
+namespace linac::launch {
+namespace {
+
+// Of the service's own environment a command gets what it takes to find programs, libraries and files, and nothing that
+// may be secret.
+constexpr const char* kPassedOn[] = {"PATH",   "LD_LIBRARY_PATH", "LANG",          "LC_ALL",     "TZ",
+                                     "TMPDIR", "LINAC_CACHE",     "LINAC_ISA",     "http_proxy", "https_proxy",
+                                     "HOME",   "no_proxy",        "SSL_CERT_FILE", "USER",       "LINAC_LOG_LEVEL"};
+
+std::string joined(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+std::vector<std::string> environment_of(const Command& command, const std::string& attempt, const passwd* account) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  const auto set = [&](const std::string& name, const std::string& value) {
+    std::erase_if(variables, [&](const auto& variable) { return variable.first == name; });
+    variables.emplace_back(name, value);
+  };
+  for (const char* name : kPassedOn)
+    if (const char* value = std::getenv(name)) set(name, value);
+  if (account != nullptr) {
+    // Accounts of services have none; what a program keeps for later is then kept beside its outputs.
+    struct stat about {};
+    const bool has_home = stat(account->pw_dir, &about) == 0 && S_ISDIR(about.st_mode);
+    set("HOME", has_home ? account->pw_dir : command.directory);
+    set("USER", account->pw_name);
+  }
+  for (const auto& [name, value] : command.environment) set(name, value);
+  set("CUDA_VISIBLE_DEVICES", joined(command.limits.gpus));
+  set(kAttemptVariable, attempt);
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : variables) texts.push_back(name + "=" + value);
+  return texts;
+}
+
+[[noreturn]] void fail(const char* what) {
+  const std::string line = fmt::format("[launch] {} ({})\n", what, std::strerror(errno));
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+  _exit(127);
+}
+
+void set_limits(const Limits& limits) {
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  if (limits.memory_mb > 0) {
+    const auto bytes = static_cast<rlim_t>(limits.memory_mb) << 20;
+    const rlimit data{bytes, bytes};
+    if (setrlimit(RLIMIT_DATA, &data) != 0) fail("the limit of memory cannot be set");
+  }
+  if (limits.cores.empty()) return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (const int core : limits.cores)
+    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &cores);
+  if (sched_setaffinity(0, sizeof cores, &cores) != 0) fail("the cores given to it cannot be used");
+}
+
+void become(const passwd& account) {
+  if (initgroups(account.pw_name, account.pw_gid) != 0 || setgid(account.pw_gid) != 0 || setuid(account.pw_uid) != 0)
+    fail("cannot become the declared account");
+  // Nothing that runs under a job may get back what was given up here.
+  if (account.pw_uid != 0 && setuid(0) == 0) fail("the declared account could become root");
+}
+
+// The supervisor has one thread, so the child may use all of the library.
+[[noreturn]] void run(const Command& command, const passwd* account, const Descriptor& wait, const Descriptor& log,
+                      std::vector<char*> argv, std::vector<char*> environment) {
+  char go = 0;
+  if (read(wait.get(), &go, 1) != 1) _exit(127);
+  sigset_t none;
+  sigemptyset(&none);
+  signal(SIGTERM, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  dup2(log.get(), STDOUT_FILENO);
+  dup2(log.get(), STDERR_FILENO);
+  set_limits(command.limits);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (account != nullptr) become(*account);
+  umask(022);
+  if (!command.directory.empty() && chdir(command.directory.c_str()) != 0)
+    fail(("the folder " + command.directory + " cannot be entered").c_str());
+  execve(argv.front(), argv.data(), environment.data());
+  fail((command.argv.front() + " cannot be executed").c_str());
+}
+
+}  // namespace
+
+Started start_command(const Command& command, const std::string& attempt, int& gate) {
+  if (command.argv.empty()) return {0, "there is no command"};
+  const passwd* account = nullptr;
+  if (!command.account.empty()) {
+    if (const std::string why = why_not_as(command.account); !why.empty()) return {0, why};
+    if (command.account != own_account()) account = getpwnam(command.account.c_str());
+  }
+  const Descriptor log(open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640));
+  if (!log) return {0, fmt::format("{} cannot be written ({})", command.log, std::strerror(errno))};
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {0, "no descriptors left"};
+  const Descriptor wait(ends[0]);
+  gate = ends[1];
+  auto arguments = command.argv;
+  auto environment = environment_of(command, attempt, account);
+  const pid_t pid = fork();
+  if (pid < 0) return {0, fmt::format("no process left ({})", std::strerror(errno))};
+  if (pid == 0) {
+    setpgid(0, 0);
+    close(gate);
+    run(command, account, wait, log, argument_pointers(arguments), argument_pointers(environment));
+  }
+  setpgid(pid, pid);
+  return {pid, ""};
+}
+
+}  // namespace linac::launch

@@ -1,0 +1,186 @@
+#include "linac/launch/supervisor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+
+#include "linac/base/clock.h"
+#include "linac/base/descriptor.h"
+#include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/launch/attempt_folder.h"
+#include "linac/launch/supervised_command.h"
+
+namespace linac::launch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr int kTakenStatus = static_cast<int>(ErrorCode::kUser),
+              kFolderStatus = static_cast<int>(ErrorCode::kEnvironment);
+constexpr milliseconds kLeftBehindMax{10'000};  // for what the command started and did not wait for
+constexpr milliseconds kPoll{100}, kWait{1000};
+constexpr std::chrono::minutes kWriteTrialsMax{10};  // the disk may be full for a while
+
+// Libraries may have threads by now that do not block SIGTERM: one of them may get it, and it must not be the end of
+// all.
+volatile std::sig_atomic_t stop_wished = 0;
+
+// Waits for signals: SIGCHLD and SIGTERM are blocked and taken here, so nothing comes between looking and sleeping.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGCHLD);
+    sigaddset(&set_, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set_, nullptr);
+    signal(SIGTERM, [](int) { stop_wished = 1; });
+    // Signals of the terminal or of a shutdown's first round are for the command's group, not for its bookkeeper.
+    for (const int number : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) signal(number, SIG_IGN);
+  }
+  /// The next of the two, or 0 when `timeout` has passed.
+  int wait(milliseconds timeout) const {
+    const timespec time{timeout.count() / 1000, timeout.count() % 1000 * 1'000'000};
+    const int number = sigtimedwait(&set_, nullptr, &time);
+    if (stop_wished != 0) return SIGTERM;
+    return number > 0 ? number : 0;
+  }
+
+ private:
+  sigset_t set_;
+};
+
+struct Watch {
+  const AttemptFolder& folder;
+  const Command& command;
+  pid_t pid;
+  const Signals& signals;
+  std::optional<Clock::time_point> stop_begin = std::nullopt;
+
+  bool told_to_stop() const { return stop_begin.has_value(); }
+
+  void stop() {
+    if (stop_begin) return;
+    stop_begin = Clock::now();
+    kill(-pid, SIGTERM);
+  }
+
+  void kill_all() const {
+    kill(-pid, SIGKILL);
+    for (const ProcessKey& process : processes_with(kAttemptVariable, folder.root().string()))
+      if (process.pid != getpid()) send_signal(process, SIGKILL);
+  }
+
+  // Takes all children that have ended; the status of the command, once it is among them.
+  std::optional<int> reap() const {
+    std::optional<int> status;
+    int value = 0;
+    for (pid_t ended; (ended = waitpid(-1, &value, WNOHANG)) > 0;)
+      if (ended == pid) status = value;
+    return status;
+  }
+
+  int wait_for_command() {
+    const std::chrono::duration<double> grace(command.stop_grace_s);
+    for (;;) {
+      if (const auto status = reap()) return *status;
+      if (stop_begin && Clock::now() - *stop_begin > grace) kill_all();
+      if (signals.wait(stop_begin ? kPoll : kWait) == SIGTERM) stop();
+    }
+  }
+
+  // Orphans of the command are this process's children (PR_SET_CHILD_SUBREAPER): until there are none, it has not
+  // ended.
+  void wait_for_the_rest() const {
+    const auto begin = Clock::now();
+    for (;;) {
+      if (waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
+      if (Clock::now() - begin > kLeftBehindMax) kill_all();
+      signals.wait(kPoll);
+    }
+  }
+};
+
+void write_exit(const AttemptFolder& folder, const Exit& exit) {
+  const auto deadline = Clock::now() + kWriteTrialsMax;
+  for (;;) {
+    try {
+      return folder.write(exit);
+    } catch (const Error& error) {
+      if (Clock::now() > deadline) throw;
+      log::error(error.what());
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+}
+
+Exit carry_out(const AttemptFolder& folder, const Command& command) {
+  const Signals signals;
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const auto begin = Clock::now();
+  int gate = -1;
+  const Started started = start_command(command, folder.root().string(), gate);
+  Descriptor gate_owner(gate);
+  Exit exit;
+  exit.problem = started.problem;
+  if (started.pid > 0) {
+    folder.write_process(process_key(started.pid));
+    if (write(gate, "g", 1) != 1) exit.problem = "it ended before it began";
+    gate_owner.reset();
+    Watch watch{folder, command, started.pid, signals};
+    const int status = watch.wait_for_command();
+    watch.wait_for_the_rest();
+    exit.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    exit.stopped = watch.told_to_stop();
+  } else {
+    exit.status = 127;
+  }
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  exit.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  exit.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  exit.memory_peak_bytes = static_cast<int64_t>(usage.ru_maxrss) << 10;
+  exit.ended_ms = now_ms();
+  return exit;
+}
+
+}  // namespace
+
+int supervise(const std::filesystem::path& root) {
+  const AttemptFolder folder(root);
+  try {
+    const auto command = folder.command();
+    if (!command) {
+      log::error(fmt::format("[launch] {}: no attempt (no command.json)", root.string()));
+      return kFolderStatus;
+    }
+    const Descriptor lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
+    if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || folder.supervisor()) {
+      log::error(fmt::format("[launch] {}: this attempt was started before", root.string()));
+      return kTakenStatus;
+    }
+    folder.write_supervisor(process_key(getpid()));
+    write_exit(folder, carry_out(folder, *command));
+    return 0;
+  } catch (const Error& error) {
+    log::error(error.what());
+    return static_cast<int>(error.code());
+  }
+}
+
+}  // namespace linac::launch

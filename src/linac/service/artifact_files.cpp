@@ -1,0 +1,34 @@
+#include "linac/service/artifact_files.h"
+
+#include <nlohmann/json.hpp>
+
+namespace linac::service {
+
+using nlohmann::json;
+
+std::optional<std::string> own_artifacts(const std::string& uri) {
+  constexpr std::string_view kScheme = "mlflow-artifacts:/";
+  if (!uri.starts_with(kScheme)) return std::nullopt;
+  std::string path = uri.substr(kScheme.size());
+  if (path.starts_with('/')) return std::nullopt;  // names another server
+  return path;
+}
+
+json file_info(const Entry& entry, const std::string& path) {
+  json info = {{"path", path}, {"is_dir", entry.folder}};
+  if (!entry.folder) info["file_size"] = entry.bytes;
+  return info;
+}
+
+json listed_artifacts(const std::filesystem::path& folder, const std::string& root_uri, const std::string& path) {
+  json files = json::array();
+  const std::string below = harmless_path(path);
+  if (const auto root = own_artifacts(root_uri)) {
+    const std::string name = below.empty() ? *root : *root + "/" + below;
+    for (const Entry& entry : entries_below(folder, name))
+      files.push_back(file_info(entry, entry.path.substr(root->size() + 1)));
+  }
+  return {{"root_uri", root_uri}, {"files", std::move(files)}};
+}
+
+}  // namespace linac::service

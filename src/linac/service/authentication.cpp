@@ -1,0 +1,164 @@
+#include "linac/service/authentication.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linac/base/clock.h"
+#include "linac/catalog/refusal.h"
+#include "linac/service/books_access.h"
+#include "linac/service/secrets.h"
+
+namespace linac::service {
+namespace {
+
+using catalog::Refusal;
+using catalog::RefusalKind;
+
+constexpr std::string_view kCookie = "linac_session=";
+
+std::string header(const std::map<std::string, std::string>& headers, const char* name) {
+  const auto found = headers.find(name);
+  return found == headers.end() ? "" : found->second;
+}
+
+std::string session_name(const std::map<std::string, std::string>& headers) {
+  const std::string cookies = header(headers, "cookie");
+  for (size_t from = 0; from < cookies.size();) {
+    const size_t end = std::min(cookies.find(';', from), cookies.size());
+    std::string_view cookie = std::string_view(cookies).substr(from, end - from);
+    while (cookie.starts_with(' ')) cookie.remove_prefix(1);
+    if (cookie.starts_with(kCookie)) return std::string(cookie.substr(kCookie.size()));
+    from = end + 1;
+  }
+  return "";
+}
+
+bool begins_with_word(std::string_view text, std::string_view word) {
+  if (text.size() <= word.size() || text[word.size()] != ' ') return false;
+  return std::equal(word.begin(), word.end(), text.begin(),
+                    [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b); });
+}
+
+/// The token that an Authorization header carries; empty if it carries none.
+std::string secret_of(const std::string& authorization) {
+  if (begins_with_word(authorization, "bearer")) return authorization.substr(7);
+  if (!begins_with_word(authorization, "basic")) return "";
+  const std::string pair = base64_decoded(std::string_view(authorization).substr(6));
+  const size_t colon = pair.find(':');
+  return colon == std::string::npos ? "" : pair.substr(colon + 1);
+}
+
+Refusal unknown(const char* what) {
+  return {RefusalKind::kUnknown, fmt::format("[login] {}; an admin makes tokens, `linac login` keeps one", what)};
+}
+
+}  // namespace
+
+std::optional<Authentication::Known> Authentication::remembered(const std::string& hash, int64_t now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(hash);
+  if (found == known_.end()) return std::nullopt;
+  if (found->second.until_ms <= now) {
+    known_.erase(found);
+    return std::nullopt;
+  }
+  return found->second;
+}
+
+Task<Authentication::Known> Authentication::by_token(const std::string& secret, const std::string& from) {
+  const std::string hash = keyed_hash(secret);
+  if (const auto known = remembered(hash, now_ms())) co_return *known;
+  if (!failures_.left(from))
+    throw Refusal(RefusalKind::kLimit, "[login] too many wrong tokens from this address; try in a minute");
+  int64_t forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    forgotten = forgotten_;
+  }
+  std::optional<catalog::KeptToken> kept;
+  bool right = false;
+  co_await aside(context_, [&] {
+    context_.books.read([&](catalog::Database& books) { kept = catalog::kept_token(books, secret); });
+    right = kept && catalog::right_secret(kept->hash, secret);
+  });
+  const int64_t now = now_ms();
+  if (!right || kept->user.disabled || (kept->token.expires_ms != 0 && kept->token.expires_ms <= now)) {
+    failures_.take(from);
+    ++context_.traffic.failed_logins_total;
+    throw unknown(right ? "the token has expired, or its user is disabled" : "the token is not right");
+  }
+  Known known;
+  known.caller.user = kept->user.name;
+  known.caller.role = std::min(kept->user.role, kept->token.scope);
+  known.caller.account = kept->user.account;
+  known.caller.known = true;
+  known.expires_ms = kept->token.expires_ms;
+  known.until_ms = now + kRememberedMs;
+  if (known.expires_ms != 0) known.until_ms = std::min(known.until_ms, known.expires_ms);
+  context_.books.write([id = kept->token.id, now](catalog::Database& books) { catalog::token_used(books, id, now); },
+                       [](std::exception_ptr) {});  // nobody waits for it, or misses it
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kRememberedMax) known_.clear();
+  if (forgotten == forgotten_) known_[hash] = known;
+  co_return known;
+}
+
+Task<Caller> Authentication::identify(Method method, const std::map<std::string, std::string>& headers,
+                                      const std::string& from) {
+  Caller caller;
+  caller.from = from;
+  if (!required_) {
+    caller.user = "local";
+    caller.role = catalog::Role::kAdmin;
+    caller.known = true;
+    co_return caller;
+  }
+  const std::string authorization = header(headers, "authorization");
+  if (!authorization.empty()) {
+    const std::string secret = secret_of(authorization);
+    if (secret.empty()) throw unknown("the Authorization header holds no token");
+    caller = (co_await by_token(secret, from)).caller;
+    caller.from = from;
+    co_return caller;
+  }
+  const std::string name = session_name(headers);
+  if (name.empty()) co_return caller;
+  const auto session = sessions_.find(name, now_ms());
+  if (!session) co_return caller;
+  if (method != Method::kGet && !same_secret(header(headers, "x-csrf-token"), session->csrf))
+    throw Refusal(RefusalKind::kDenied,
+                  "[login] the request lacks its session's X-CSRF-Token; GET /api/v1/me tells it");
+  caller = session->caller;
+  caller.from = from;
+  co_return caller;
+}
+
+Task<Authentication::Login> Authentication::login(const std::string& secret, const std::string& from) {
+  const Known known = co_await by_token(secret, from);
+  const std::string name = sessions_.begin(known.caller, now_ms(), known.expires_ms);
+  Login login;
+  login.cookie =
+      fmt::format("{}{}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}", kCookie, name, Sessions::kLifetimeMs / 1000);
+  login.csrf = sessions_.find(name, now_ms())->csrf;
+  login.caller = known.caller;
+  co_return login;
+}
+
+void Authentication::logout(const std::map<std::string, std::string>& headers) {
+  sessions_.end(session_name(headers));
+}
+
+std::string Authentication::csrf(const std::map<std::string, std::string>& headers) {
+  const auto session = sessions_.find(session_name(headers), now_ms());
+  return session ? session->csrf : "";
+}
+
+void Authentication::forget(const std::string& user) {
+  sessions_.end_all(user);
+  const std::lock_guard lock(mutex_);
+  ++forgotten_;
+  std::erase_if(known_, [&](const auto& item) { return item.second.caller.user == user; });
+}
+
+}  // namespace linac::service

@@ -1,0 +1,61 @@
+#pragma once
+// Who is calling: by a token ("Authorization: Bearer linac_...", or Basic with the token as password, as MLflow's
+// client sends either) or by a browser's session (cookie; requests that change something also carry its X-CSRF-Token).
+// A token that was right is remembered by a keyed hash for kRememberedMs, so its slow hash is computed once a minute.
+// Thread-safe.
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "linac/service/context.h"
+#include "linac/service/rate_limit.h"
+#include "linac/service/route.h"
+#include "linac/service/sessions.h"
+
+namespace linac::service {
+
+class Authentication {
+ public:
+  /// `required` false: every caller is the admin "local".
+  Authentication(Context& context, bool required) : context_(context), required_(required) {}
+
+  /// The caller; not `known` if nothing was sent to know him by. kUnknown for a wrong or expired token or session,
+  /// kDenied for a missing CSRF token, kLimit after many wrong ones from the same address. `headers` by lower-case
+  /// name.
+  Task<Caller> identify(Method method, const std::map<std::string, std::string>& headers, const std::string& from);
+
+  struct Login {
+    std::string cookie;  // value of Set-Cookie, but for "Secure"
+    std::string csrf;
+    Caller caller;
+  };
+  Task<Login> login(const std::string& secret, const std::string& from);
+  void logout(const std::map<std::string, std::string>& headers);
+  /// The session's CSRF token, empty without a session.
+  std::string csrf(const std::map<std::string, std::string>& headers);
+  /// After a change of the user's role or tokens: nothing about him is remembered.
+  void forget(const std::string& user);
+  bool required() const { return required_; }
+
+  static constexpr int64_t kRememberedMs = 60'000;
+  static constexpr size_t kRememberedMax = 10000;
+
+ private:
+  struct Known {
+    Caller caller;
+    int64_t until_ms = 0, expires_ms = 0;  // the token's own end, 0: none
+  };
+  Task<Known> by_token(const std::string& secret, const std::string& from);
+  std::optional<Known> remembered(const std::string& hash, int64_t now);
+
+  Context& context_;
+  const bool required_;
+  Sessions sessions_;
+  RateLimit failures_{10.0 / 60, 20};
+  std::mutex mutex_;
+  std::unordered_map<std::string, Known> known_;
+  int64_t forgotten_ = 0;  // counts calls of forget(): what was looked up before one is not remembered after it
+};
+
+}  // namespace linac::service

@@ -1,0 +1,35 @@
+#include "linac/service/body_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "linac/base/error.h"
+#include "linac/catalog/names.h"
+#include "linac/service/secrets.h"
+
+namespace linac::service {
+
+BodyFile::BodyFile(const std::filesystem::path& folder)
+    : path_(folder / catalog::random_hex(32)),
+      file_(::open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0640)) {
+  if (!file_) throw environment_error(fmt::format("[files] an upload cannot be written ({})", std::strerror(errno)));
+}
+
+BodyFile::~BodyFile() {
+  ::unlink(path_.c_str());
+}
+
+void BodyFile::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0)
+      throw environment_error(fmt::format("[files] an upload cannot be written ({})", std::strerror(errno)));
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+}  // namespace linac::service

@@ -1,0 +1,27 @@
+#include "linac/service/books_access.h"
+
+#include <boost/asio/post.hpp>
+
+#include "linac/service/awaited.h"
+
+namespace linac::service {
+
+Task<void> aside(Context& context, std::function<void()> work) {
+  co_await awaited([&](Finish finish) {
+    boost::asio::post(context.readers, [&work, finish = std::move(finish)] {
+      std::exception_ptr error;
+      try {
+        work();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      finish(error);
+    });
+  });
+}
+
+Task<void> write_books(Context& context, catalog::Books::Work work) {
+  co_await awaited([&](Finish finish) { context.books.write(std::move(work), std::move(finish)); });
+}
+
+}  // namespace linac::service

@@ -1,0 +1,31 @@
+#pragma once
+// What all handlers share. Made by serve() before the first request and outlives the last one. Thread-safe, as its
+// parts are.
+
+#include <atomic>
+#include <boost/asio/thread_pool.hpp>
+#include <filesystem>
+#include <string>
+
+#include "linac/catalog/books.h"
+#include "linac/service/data_folder.h"
+#include "linac/service/hub.h"
+#include "linac/service/traffic.h"
+
+namespace linac::service {
+
+struct Context {
+  Context(const std::string& database_url, std::filesystem::path data_folder, int readers)
+      : data(std::move(data_folder)), books(database_url, readers), readers(static_cast<size_t>(readers)) {}
+
+  const std::filesystem::path data;  // `--data`
+  const std::filesystem::path artifacts = data / kArtifactsFolder;
+  const std::filesystem::path uploads = data / kUploadsFolder;
+  catalog::Books books;
+  boost::asio::thread_pool readers;  // threads for what blocks: reads of the books, files, password hashes
+  Hub hub;
+  Traffic traffic;
+  std::atomic<bool> stopping = false;
+};
+
+}  // namespace linac::service

@@ -1,0 +1,72 @@
+#pragma once
+// Live news of runs for the clients that watch them. What is published about a run is put into words once and handed to
+// all its subscribers as the same bytes. Points are gathered for kGatheringMs first, so a fast run costs its clients a
+// few events a second. Each run keeps its last kEventsKept events: a client that reconnects with the number of the last
+// one it saw gets what it missed; one that is further behind is told to load the run anew (event "reset"). Thread-safe.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "linac/catalog/metrics.h"
+
+namespace linac::service {
+
+class Feed;  // of one run
+
+/// One client's place in a run's news; for one coroutine.
+class Subscription {
+ public:
+  Subscription(std::shared_ptr<Feed> feed, int64_t after);
+  ~Subscription();
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+  /// The events that came since the last call, as they go over the wire; empty if there are none.
+  std::vector<std::shared_ptr<const std::string>> take();
+  /// Calls `wake` once, from any thread, when there is something to take (at once if there is), a heartbeat is due or
+  /// the hub stops.
+  void wait(std::function<void()> wake);
+
+ private:
+  std::shared_ptr<Feed> feed_;
+  int64_t next_;
+};
+
+class Hub {
+ public:
+  Hub();
+  ~Hub();
+
+  /// `event` is the kind a client listens for ("state", "log"), `data` one JSON value. Costs nothing if nobody watches
+  /// the run.
+  void publish(const std::string& run, std::string_view event, const nlohmann::json& data);
+  /// As event "points": {"key": [[step, time_ms, value], ...], ...}, with NaN and infinities as "NaN", "Infinity",
+  /// "-Infinity".
+  void publish_points(const std::string& run, std::span<const catalog::KeyedPoint> points);
+
+  /// `after`: number of the last event seen (Last-Event-ID), 0: from now on. kLimit beyond kSubscribersMax.
+  std::shared_ptr<Subscription> subscribe(const std::string& run, int64_t after);
+  int64_t subscribers() const;
+  /// Ends all streams.
+  void stop();
+  bool stopped() const;
+
+  static constexpr int kGatheringMs = 100, kHeartbeatMs = 15000;
+  static constexpr size_t kEventsKept = 512, kPointsPerEventMax = 20000;
+  static constexpr int64_t kSubscribersMax = 5000;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace linac::service

@@ -1,0 +1,143 @@
+#include "linac/service/run_facts.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "linac/service/utf8.h"
+
+namespace linac::service {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kDepthMax = 16;
+constexpr size_t kValueBytesMax = 6000;
+
+void add_leaves(const YAML::Node& node, const std::string& key, int depth, catalog::Tags& leaves) {
+  if (leaves.size() >= kParametersMax || depth > kDepthMax) return;
+  if (node.IsMap()) {
+    for (const auto& entry : node) {
+      const auto name = entry.first.as<std::string>("");
+      add_leaves(entry.second, key.empty() ? name : key + "." + name, depth + 1, leaves);
+    }
+    return;
+  }
+  if (key.empty() || key.size() > 250 || !valid_text(key)) return;
+  std::string value;
+  if (node.IsScalar()) {
+    value = node.Scalar();
+  } else if (node.IsSequence()) {
+    YAML::Emitter emitter;
+    emitter << YAML::Flow << node;
+    value = emitter.c_str();
+  }
+  leaves[key] = cleaned(value, kValueBytesMax);
+}
+
+std::string text(const json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end()) return "";
+  if (found->is_string()) return cleaned(found->get<std::string>(), kValueBytesMax);
+  return found->is_number() || found->is_boolean() ? found->dump() : "";
+}
+
+std::string file_name(const std::string& url) {
+  return url.substr(url.rfind('/') + 1);
+}
+
+void add_files(const json& files, const std::string& role, std::vector<catalog::DataSet>& inputs) {
+  constexpr size_t kFilesMax = 1000;
+  if (!files.is_array()) return;
+  for (const json& file : files) {
+    if (!file.is_object() || inputs.size() >= kFilesMax) continue;
+    catalog::DataSet set;
+    set.source = text(file, "url");
+    set.name = file_name(set.source);
+    set.digest = text(file, "fingerprint");
+    if (set.name.empty() || set.digest.empty()) continue;
+    set.source_type = set.source.find("://") == std::string::npos ? "local" : "http";
+    json profile = json::object();
+    for (const char* number : {"bytes", "events", "kept"})
+      if (file.contains(number)) profile[number] = file[number];
+    set.profile = profile.dump();
+    set.tags = {{"mlflow.data.context", role}};
+    inputs.push_back(std::move(set));
+  }
+}
+
+bool is_error_line(std::string_view line) {
+  // "14:07:55 E message"
+  return line.size() > 11 && line[2] == ':' && line[5] == ':' && line.substr(8, 3) == " E " &&
+         std::isdigit(static_cast<unsigned char>(line[0])) != 0;
+}
+
+}  // namespace
+
+catalog::Tags parameters_of(const std::string& job_yaml) {
+  catalog::Tags leaves;
+  if (job_yaml.size() > kFactFileBytesMax) return leaves;
+  try {
+    const YAML::Node root = YAML::Load(job_yaml);
+    if (root.IsMap()) add_leaves(root, "", 0, leaves);
+  } catch (const YAML::Exception&) {
+    return {};
+  }
+  return leaves;
+}
+
+RunFacts facts_of(const std::string& run_json) {
+  RunFacts facts;
+  const json run = run_json.size() > kFactFileBytesMax ? json() : json::parse(run_json, nullptr, false);
+  if (!run.is_object()) return facts;
+  const auto tag = [&](const char* name, const std::string& value) {
+    if (!value.empty()) facts.tags[std::string("linac.") + name] = value;
+  };
+  tag("version", text(run, "linac"));
+  for (const char* name : {"build_type", "libtorch", "isa", "workers", "rollbacks"}) tag(name, text(run, name));
+  if (const auto host = run.find("host"); host != run.end() && host->is_object()) tag("host", text(*host, "name"));
+  if (const auto best = run.find("best"); best != run.end() && best->is_object()) {
+    tag("best.epoch", text(*best, "epoch"));
+    tag("best.by", text(*best, "by"));
+  }
+  if (const auto data = run.find("data"); data != run.end() && data->is_object())
+    for (const auto& [role, files] : data->items()) add_files(files, role, facts.inputs);
+  facts.name = text(run, "name");
+  facts.started = text(run, "started");
+  facts.status = text(run, "status");
+  if (const auto error = run.find("error"); error != run.end() && error->is_object())
+    facts.error = cleaned(text(*error, "message"), kReasonBytesMax);
+  return facts;
+}
+
+std::string cleaned(std::string_view text, size_t bytes_max) {
+  std::string result(text.substr(0, bytes_max));
+  for (char& c : result)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  // A cut may have parted a character.
+  const bool cut = result.size() < text.size();
+  for (int i = 0; cut && i < 3 && !valid_text(result) && !result.empty(); ++i) result.pop_back();
+  if (!valid_text(result))
+    for (char& c : result)
+      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  return result;
+}
+
+std::string reason_in_log(std::string_view log) {
+  std::string_view error, last;
+  while (!log.empty()) {
+    const size_t end = std::min(log.find('\n'), log.size());
+    std::string_view line = log.substr(0, end);
+    log.remove_prefix(std::min(end + 1, log.size()));
+    // A progress bar writes over its own line.
+    line = line.substr(line.rfind('\r') == std::string_view::npos ? 0 : line.rfind('\r') + 1);
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    last = line;
+    if (is_error_line(line)) error = line.substr(11);
+  }
+  return cleaned(error.empty() ? last : error, kReasonBytesMax);
+}
+
+}  // namespace linac::service

@@ -1,0 +1,30 @@
+#pragma once
+// What the other files of a run's folder say of it: the resolved job as parameters, run.json as tags and data sets.
+// Bytes of strangers, read within bounds; what is not as expected is left out. Thread-safe functions.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "linac/catalog/runs.h"
+
+namespace linac::service {
+
+/// "train.optimizer.lr" → "0.001": the leaves of job.yaml; lists as one text. Empty if it is no YAML map.
+catalog::Tags parameters_of(const std::string& job_yaml);
+
+struct RunFacts {
+  catalog::Tags tags;                    // "linac.version", "linac.host", ...
+  std::vector<catalog::DataSet> inputs;  // files with their fingerprints
+  std::string name, started, status, error;
+};
+RunFacts facts_of(const std::string& run_json);
+
+/// The last error in a log of linac, in a line; its last line if there is none.
+std::string reason_in_log(std::string_view log);
+/// Valid UTF-8 without control characters, at most `bytes_max` bytes.
+std::string cleaned(std::string_view text, size_t bytes_max);
+
+constexpr size_t kReasonBytesMax = 600, kFactFileBytesMax = 4 << 20, kParametersMax = 1000;
+
+}  // namespace linac::service

@@ -1,0 +1,113 @@
+#include "linac/service/run_recorder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "linac/base/clock.h"
+#include "linac/base/error.h"
+#include "linac/catalog/refusal.h"
+#include "linac/catalog/runs.h"
+#include "linac/service/run_facts.h"
+#include "linac/service/safe_path.h"
+
+namespace linac::service {
+namespace {
+
+// The file belongs to the job's account: it may be gone, a link, or no file at all.
+Descriptor opened(const std::filesystem::path& folder, const char* name) {
+  try {
+    return open_below(folder, name);
+  } catch (const Error&) {
+    return Descriptor();
+  }
+}
+
+std::string read_at(const Descriptor& file, int64_t offset, size_t bytes_max) {
+  std::string bytes(bytes_max, '\0');
+  size_t size = 0;
+  while (size < bytes_max) {
+    const ssize_t got = ::pread(file.get(), bytes.data() + size, bytes_max - size, offset + static_cast<int64_t>(size));
+    if (got <= 0) break;
+    size += static_cast<size_t>(got);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace
+
+RunCursor cursor_of(catalog::Database& books, const std::string& run) {
+  return RunCursor::decoded(catalog::folder_place(books, run));
+}
+
+void add_lines(catalog::Database& books, const std::string& run, const ReadLines& read) {
+  if (!(cursor_of(books, run) == read.before)) {
+    throw catalog::Refusal(catalog::RefusalKind::kState,
+                           "[ingest] somebody else brings this run into the books at the same time; try again");
+  }
+  if (!read.points.empty()) catalog::append_points(books, run, read.points);
+  catalog::set_folder_place(books, run, read.after.encoded());
+}
+
+void add_facts(catalog::Database& books, const std::string& run, const std::string& job_yaml,
+               const std::string& run_json) {
+  const catalog::Run known = catalog::run(books, run);
+  catalog::Tags parameters = parameters_of(job_yaml);
+  std::erase_if(parameters, [&](const auto& parameter) { return known.parameters.contains(parameter.first); });
+  if (!parameters.empty()) catalog::set_parameters(books, run, parameters);
+  const RunFacts facts = facts_of(run_json);
+  if (!facts.tags.empty()) catalog::set_run_tags(books, run, facts.tags);
+  if (!facts.inputs.empty()) catalog::add_inputs(books, run, facts.inputs);
+}
+
+bool RunFollower::read_lines() {
+  const Descriptor file = opened(folder_, "metrics.jsonl");
+  struct stat about {};
+  if (!file || ::fstat(file.get(), &about) != 0) return false;
+  RunCursor cursor;
+  context_.books.read([&](catalog::Database& books) { cursor = cursor_of(books, run_); });
+  // A run that resumes puts another file in its place; after a restart of the service it is not known whether it did.
+  const bool same = about.st_ino == inode_ && about.st_size >= cursor.offset;
+  const int64_t offset = same ? cursor.offset : 0;
+  if (same && about.st_size == offset) return false;
+  const std::string bytes = read_at(file, offset, kChunkBytesMax);
+  const std::string_view lines = whole_lines(bytes);
+  if (lines.empty()) return false;
+  const bool last = bytes.size() < kChunkBytesMax;
+  const ReadLines read = read_run_lines(cursor, offset, lines, last ? now_ms() : 0);
+  context_.books.write([&](catalog::Database& books) { add_lines(books, run_, read); });
+  inode_ = about.st_ino;
+  if (!read.points.empty()) {
+    context_.hub.publish_points(run_, read.points);
+    context_.traffic.points_total += static_cast<int64_t>(read.points.size());
+  }
+  return !last;
+}
+
+void RunFollower::read_facts() {
+  facts_read_ = std::chrono::steady_clock::now();
+  const auto text = [&](const char* name) {
+    const Descriptor file = opened(folder_, name);
+    return file ? read_at(file, 0, kFactFileBytesMax) : std::string();
+  };
+  std::string job = text("job.yaml"), run_json = text("run.json");
+  if (job == job_ && run_json == run_json_) return;
+  context_.books.write([&](catalog::Database& books) { add_facts(books, run_, job, run_json); });
+  job_ = std::move(job);
+  run_json_ = std::move(run_json);
+}
+
+bool RunFollower::poll() {
+  if (std::chrono::steady_clock::now() - facts_read_ > kFactsEvery) read_facts();
+  return read_lines();
+}
+
+void RunFollower::finish() {
+  while (read_lines()) {
+  }
+  read_facts();
+}
+
+}  // namespace linac::service

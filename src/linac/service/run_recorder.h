@@ -1,0 +1,51 @@
+#pragma once
+// Brings what a run's folder says into the books: of a run of this service while it goes on (RunFollower), of one that
+// was made elsewhere as `linac ingest` sends it. The functions work within the transaction that they are given.
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "linac/catalog/database.h"
+#include "linac/service/context.h"
+#include "linac/service/run_lines.h"
+
+namespace linac::service {
+
+RunCursor cursor_of(catalog::Database& books, const std::string& run);
+/// Adds what `read` has, if the books' cursor is still the one from which it was read; kState else.
+void add_lines(catalog::Database& books, const std::string& run, const ReadLines& read);
+/// Parameters that the run has not got yet, tags and inputs. Empty texts: not there.
+void add_facts(catalog::Database& books, const std::string& run, const std::string& job_yaml,
+               const std::string& run_json);
+
+/// Follows one folder. One thread.
+class RunFollower {
+ public:
+  RunFollower(Context& context, std::string run, std::filesystem::path folder)
+      : context_(context), run_(std::move(run)), folder_(std::move(folder)) {}
+
+  /// Reads at most kChunkBytesMax of what is new and writes it into the books; true if there may be more at once.
+  /// Environment error if the books cannot be written: nothing is lost then, the next call begins there again.
+  bool poll();
+  /// Everything that is there, facts included.
+  void finish();
+
+  static constexpr size_t kChunkBytesMax = 4 << 20;
+  static constexpr std::chrono::seconds kFactsEvery{5};
+
+ private:
+  bool read_lines();
+  void read_facts();
+
+  Context& context_;
+  const std::string run_;
+  const std::filesystem::path folder_;
+  uint64_t inode_ = 0;  // of the file that was read last
+  std::string job_, run_json_;
+  std::chrono::steady_clock::time_point facts_read_{};
+};
+
+}  // namespace linac::service

@@ -1,0 +1,44 @@
+#include "linac/service/secrets.h"
+
+#include <sodium.h>
+
+#include "linac/base/error.h"
+#include "linac/catalog/names.h"
+
+namespace linac::service {
+namespace {
+
+void begin() {
+  static const int kReady = sodium_init();
+  LINAC_CHECK(kReady >= 0);
+}
+
+}  // namespace
+
+std::string keyed_hash(std::string_view text) {
+  static const std::string kKey = catalog::random_hex(crypto_generichash_KEYBYTES);
+  std::string hash(crypto_generichash_BYTES, '\0');
+  crypto_generichash(reinterpret_cast<unsigned char*>(hash.data()), hash.size(),
+                     reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                     reinterpret_cast<const unsigned char*>(kKey.data()), kKey.size());
+  return hash;
+}
+
+bool same_secret(std::string_view a, std::string_view b) {
+  const std::string x = keyed_hash(a), y = keyed_hash(b);
+  return sodium_memcmp(x.data(), y.data(), x.size()) == 0;
+}
+
+std::string base64_decoded(std::string_view text) {
+  begin();
+  while (text.ends_with('=')) text.remove_suffix(1);
+  std::string decoded(text.size(), '\0');
+  size_t length = 0;
+  if (sodium_base642bin(reinterpret_cast<unsigned char*>(decoded.data()), decoded.size(), text.data(), text.size(),
+                        nullptr, &length, nullptr, sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
+    return "";
+  decoded.resize(length);
+  return decoded;
+}
+
+}  // namespace linac::service

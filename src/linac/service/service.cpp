@@ -1,0 +1,188 @@
+#include "linac/service/service.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <iterator>
+#include <thread>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/base/signals.h"
+#include "linac/catalog/users.h"
+#include "linac/launch/local_launcher.h"
+#include "linac/service/authentication.h"
+#include "linac/service/context.h"
+#include "linac/service/dispatcher.h"
+#include "linac/service/job_routes.h"
+#include "linac/service/multipart.h"
+#include "linac/service/router.h"
+#include "linac/service/scheduler.h"
+#include "linac/service/server.h"
+#include "linac/service/table.h"
+
+namespace linac::service {
+namespace {
+
+constexpr int kReaders = 4;
+constexpr const char* kAdmin = "admin";
+
+void check(const ServiceOptions& options, const Address& address) {
+  const bool tls = !options.tls_certificate.empty();
+  if (tls != !options.tls_key.empty()) throw user_error("[serve] TLS needs both --tls-cert and --tls-key");
+  if (!address.loopback && !options.authentication)
+    throw user_error(fmt::format(
+        "[serve] --no-auth lets everybody who reaches {} do everything; listen at 127.0.0.1, or leave it out",
+        options.listen));
+  if (!address.loopback && !tls)
+    throw user_error(fmt::format(
+        "[serve] tokens would travel to {} unencrypted; give --tls-cert and --tls-key, or listen at 127.0.0.1 "
+        "behind a proxy that speaks TLS",
+        options.listen));
+}
+
+/// Each connection is a file: as many as the system lets.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// The data folder is for this service alone: tokens' hashes and artefacts lie in it.
+std::filesystem::path prepared(const std::filesystem::path& data) {
+  make_folder(data);
+  const auto folder = std::filesystem::canonical(data);
+  std::error_code ignored;
+  std::filesystem::permissions(folder, std::filesystem::perms::others_all, std::filesystem::perm_options::remove,
+                               ignored);
+  for (const char* name : {kArtifactsFolder, kUploadsFolder}) make_folder(folder / name);
+  clear_uploads(folder / kUploadsFolder);
+  return folder;
+}
+
+std::string first_admin(catalog::Books& books) {
+  if (books.read_as([](catalog::Database& database) { return !catalog::users(database).empty(); })) return "";
+  std::string hash;
+  const catalog::NewToken made = catalog::make_token(kAdmin, catalog::Role::kAdmin, 0, "made at the first start", hash);
+  books.write([&](catalog::Database& database) {
+    catalog::User admin;
+    admin.name = kAdmin;
+    admin.role = catalog::Role::kAdmin;
+    admin.account = launch::own_account();
+    catalog::create_user(database, admin);
+    catalog::add_token(database, made.token, hash);
+  });
+  return made.secret;
+}
+
+std::vector<std::string> lower(std::vector<std::string> names) {
+  for (std::string& name : names)
+    for (char& c : name)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return names;
+}
+
+}  // namespace
+
+class Service::Implementation {
+ public:
+  Implementation(const ServiceOptions& options, const Address& address)
+      : folder_(prepared(options.data)),
+        context_(books_url(folder_, options.database), folder_, kReaders),
+        authentication_(context_, options.authentication),
+        first_token_(options.authentication ? first_admin(context_.books) : ""),
+        scheduler_(context_, scheduling(options), local_launcher()),
+        router_(routes()),
+        dispatcher_(context_, authentication_, router_,
+                    {address.loopback, lower(options.hosts), options.requests_per_s_max}),
+        server_(context_, dispatcher_, settings(options, address)) {
+    const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
+    url_ = fmt::format("{}://{}:{}", options.tls_certificate.empty() ? "http" : "https", host, server_.port());
+  }
+  ~Implementation() {
+    server_.stop();
+    context_.readers.join();
+  }
+
+  const std::string& url() const { return url_; }
+  const std::string& first_token() const { return first_token_; }
+
+ private:
+  std::vector<Route> routes() {
+    std::vector<Route> routes = all_routes(context_, authentication_);
+    for (auto family : {job_routes(context_, scheduler_), run_file_routes(context_), ingest_routes(context_)})
+      std::move(family.begin(), family.end(), std::back_inserter(routes));
+    add_description(routes);
+    return routes;
+  }
+
+  static SchedulerOptions scheduling(const ServiceOptions& options) {
+    SchedulerOptions scheduling;
+    if (!options.slots.empty()) scheduling.slots = Slots::of_text(options.slots);
+    scheduling.attempts = attempt_settings(options.authentication);
+    if (!options.prices.empty()) scheduling.attempts.prices = Prices::of_text(options.prices);
+    return scheduling;
+  }
+
+  static ServerSettings settings(const ServiceOptions& options, const Address& address) {
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    ServerSettings settings;
+    settings.host = address.host;
+    settings.port = address.port;
+    settings.threads = options.threads > 0 ? options.threads : std::clamp(cores, 1, 4);
+    settings.connections_max = options.connections_max;
+    settings.tls_certificate = options.tls_certificate;
+    settings.tls_key = options.tls_key;
+    return settings;
+  }
+
+  const std::filesystem::path folder_;
+  Context context_;
+  Authentication authentication_;
+  const std::string first_token_;
+  Scheduler scheduler_;
+  const Router router_;
+  Dispatcher dispatcher_;
+  Server server_;
+  std::string url_;
+};
+
+Service::Service(const ServiceOptions& options) {
+  const Address address = parse_address(options.listen);
+  check(options, address);
+  raise_file_limit();
+  implementation_ = std::make_unique<Implementation>(options, address);
+}
+
+Service::~Service() = default;
+
+const std::string& Service::url() const {
+  return implementation_->url();
+}
+
+const std::string& Service::first_token() const {
+  return implementation_->first_token();
+}
+
+void serve(const ServiceOptions& options) {
+  catch_stop_signals();
+  std::signal(SIGPIPE, SIG_IGN);
+  ::umask(077);  // books, tokens' hashes and other people's runs
+  const Service service(options);
+  fmt::print("linac serves {}\n", service.url());
+  if (!service.first_token().empty())
+    fmt::print("The user '{}' has this token, shown only now:\n  {}\n", kAdmin, service.first_token());
+  if (!options.authentication) fmt::print("Everybody on this machine is an admin here (--no-auth).\n");
+  std::fflush(stdout);
+  while (stop_signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  log::info("[serve] stopping");
+}
+
+}  // namespace linac::service

@@ -1,0 +1,46 @@
+#pragma once
+// `linac serve`: the books over HTTP.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace linac::service {
+
+struct ServiceOptions {
+  std::filesystem::path data = "linac-data";       // books (SQLite), artefacts, uploads
+  std::string database;                            // "postgresql://..."; empty: SQLite in `data`
+  std::string listen = "127.0.0.1:5000";           // port 0: a free one
+  std::filesystem::path tls_certificate, tls_key;  // PEM
+  bool authentication = true;
+  std::vector<std::string> hosts;  // further names by which clients may call the service
+  int threads = 0;                 // for connections; 0: as many as cores, at most 4
+  int connections_max = 4096;
+  double requests_per_s_max = 20000;  // of one caller
+  std::string slots;                  // what jobs may have, e.g. "cores=8,memory=32G,gpus=2"; empty: the whole host
+  std::string prices;                 // as Prices::of_text() takes them; empty: not known
+};
+
+/// The running service. Not to be destroyed by one of its own threads. Errors of the constructor: user error for an
+/// address that is not loopback without TLS (or authentication), for a certificate or a database that cannot be used;
+/// environment error for an address or a folder that cannot be had.
+class Service {
+ public:
+  explicit Service(const ServiceOptions& options);
+  ~Service();  // finishes what it has begun
+
+  const std::string& url() const;
+  /// Of the user "admin", if this start made him; empty else.
+  const std::string& first_token() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+/// Runs a Service until SIGINT or SIGTERM; says on standard output where it is, and once the first token.
+void serve(const ServiceOptions& options);
+
+}  // namespace linac::service

@@ -1,0 +1,40 @@
+#pragma once
+// From what somebody submits to jobs for the queue: the job file resolved with its overrides, one job for each member
+// of an array, paths made absolute, resources from the job where nobody says them, and the cheap checks that find in
+// milliseconds what would fail in minutes. Thread-safe functions.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "linac/catalog/queue.h"
+#include "linac/service/slots.h"
+
+namespace linac::service {
+
+struct SubmissionRequest {
+  std::string job;               // text of the job file
+  std::string file = "the job";  // where that text is from, for messages
+  std::string directory;         // relative paths of the job are below it; empty: they are refused
+  std::vector<std::string> overrides;
+  std::vector<std::vector<std::string>> array;  // further overrides of each member; empty: one job without
+  std::string name;                             // empty: the job's
+  int64_t experiment = 0;
+  std::string user, account;
+  catalog::Wishes wishes;  // cores 0: by the job
+};
+
+struct PreparedJob {
+  catalog::NewRun run;
+  std::string job;  // resolved
+  catalog::Wishes wishes;
+  std::string problem;  // what it would fail by; empty: nothing is known
+};
+
+/// User error, or kInvalid, for a job that is none; `problem` for one whose files are not there (as `account` sees
+/// them).
+std::vector<PreparedJob> prepare(const SubmissionRequest& request, const Slots& all, bool price_known);
+
+constexpr size_t kArrayMax = 1000;
+
+}  // namespace linac::service

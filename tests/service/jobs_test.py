@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""Jobs from submission to the books, by the real program: `linac serve` and its verbs, on SQLite and, for the main path, PostgreSQL.
+
+Small trainings on data/topology-*: seconds each. LINAC names the program.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+from server_process import Service, databases  # noqa: E402
+
+LINAC = os.environ["LINAC"]
+JOB = "examples/topology.yaml"
+STEPS = 12
+SHORT = ["--set", "workers=1", "--set", "train.epochs=1", "--set", f"train.steps_per_epoch={STEPS}", "--set", "data.test=[]",
+         "--set", "checkpoint.best_by=loss"]
+LONG = ["--set", "workers=1", "--set", "train.epochs=100000", "--set", "train.steps_per_epoch=10", "--set", "data.test=[]",
+        "--set", "checkpoint.best_by=loss"]
+ENDED = {"SUCCEEDED", "FAILED", "FAILED_PRECHECKS", "CANCELLED", "LOST"}
+
+
+class Client:
+    """The verbs, as a user with this token calls them."""
+
+    def __init__(self, service: Service, config: str):
+        self.environment = {**os.environ, "LINAC_SERVER": service.url, "LINAC_TOKEN": service.token or "", "XDG_CONFIG_HOME": config}
+
+    def run(self, *words: str, status: int = 0, text: str | None = None, **more) -> str:
+        done = subprocess.run([LINAC, *words], cwd=ROOT, env=self.environment, input=text, text=True, capture_output=True, timeout=300, **more)
+        output = done.stdout + done.stderr
+        assert done.returncode == status, f"{words}: exit status {done.returncode}, expected {status}\n{output}"
+        return done.stdout if status == 0 else output
+
+    def json(self, *words: str):
+        return json.loads(self.run(*words, "--json"))
+
+    def submit(self, *words: str) -> list[str]:
+        return [run["id"] for run in self.json("submit", JOB, *words)["runs"]]
+
+    def state(self, run: str) -> dict:
+        return self.json("status", run)
+
+    def wait(self, run: str, *states: str, seconds: float = 180) -> dict:
+        end = time.monotonic() + seconds
+        while True:
+            found = self.state(run)
+            if found["state"] in states:
+                return found
+            assert found["state"] not in ENDED and time.monotonic() < end, f"{run}: {found['state']} ({found['reason']}), waited for {states}"
+            time.sleep(0.3)
+
+    def wait_for_steps(self, run: str, count: int, seconds: float = 180) -> None:
+        end = time.monotonic() + seconds
+        while self.state(run)["metrics"].get("loss", {"count": 0})["count"] < count:
+            assert time.monotonic() < end and self.state(run)["state"] not in ENDED, f"{run} tells no steps: {self.state(run)['reason']}"
+            time.sleep(0.3)
+
+    def send(self, method: str, path: str, body: dict | None = None) -> dict:
+        request = urllib.request.Request(self.environment["LINAC_SERVER"] + path, method=method, data=json.dumps(body).encode() if body is not None else None)
+        request.add_header("Authorization", f"Bearer {self.environment['LINAC_TOKEN']}")
+        request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def curve(self, run: str, key: str = "loss") -> list:
+        query = urllib.parse.urlencode({"run_id": run, "metric_key": key, "max_results": 25000})
+        steps = [int(point["step"]) for point in self.send("GET", f"/api/2.0/mlflow/metrics/get-history?{query}")["metrics"]]
+        count = self.send("GET", f"/api/v1/runs/{run}")["metrics"][key]["count"]  # MLflow's history shows the same point once
+        assert count == len(steps), f"{run}: {count} points of {len(steps)} steps"
+        return steps
+
+
+@contextlib.contextmanager
+def serving(*options: str, **more):
+    with tempfile.TemporaryDirectory(prefix="linac-config-") as config, Service(*options, **more) as service:
+        yield service, Client(service, config)
+
+
+def test_from_submission_to_the_books(database: str | None) -> None:
+    with serving(database=database) as (service, client):
+        output = client.run("submit", JOB, *SHORT, "--name", "first", "--follow")
+        assert "SUCCEEDED" in output and "epoch 1/1" in output, output
+        run = client.state("first")
+        assert run["state"] == "SUCCEEDED", run
+        assert [change["to"] for change in run["transitions"]][-3:] == ["STARTING", "RUNNING", "SUCCEEDED"], run["transitions"]
+        assert run["metrics"]["loss"]["count"] == STEPS
+        assert client.curve(run["id"]) == list(range(1, STEPS + 1))
+        assert run["parameters"]["train.optimizer.lr"] and run["parameters"]["train.epochs"] == "1"
+        assert run["tags"]["linac.version"] and run["inputs"][0]["digest"], run
+        assert f"/#/runs/{run['id']}" in client.run("report", "first")
+        files = {entry["path"] for entry in client.json("artifacts", "list", "first", "--all")}
+        assert {"report/report.html", "report/report.json"} <= files, files
+        assert {"job.yaml", "run.json", "metrics.jsonl"} <= files and any(name.startswith("models/") for name in files), files
+        with tempfile.TemporaryDirectory() as folder:
+            client.run("artifacts", "get", "first", "models", f"{folder}/models")
+            assert any(pathlib.Path(folder, "models").iterdir())
+            pathlib.Path(folder, "notes.md").write_text("good\n")
+            client.run("artifacts", "put", "first", f"{folder}/notes.md", "notes/first.md")
+            client.run("artifacts", "get", "first", "notes/first.md", f"{folder}/back.md")
+            assert pathlib.Path(folder, "back.md").read_text() == "good\n"
+            client.run("artifacts", "get", "first", "../../books.db", f"{folder}/x", status=2)
+        assert run["id"] in client.run("list", "--filter", "params.`train.epochs` = '1' AND attributes.state = 'SUCCEEDED'")
+        assert run["id"] not in client.run("list", "--state", "FAILED")
+        assert "epoch 1/1" in client.run("logs", "first")
+
+
+def test_refusals() -> None:
+    with serving() as (service, client):
+        assert "unknown key" in client.run("submit", JOB, "--set", "train.epoch=1", status=2)
+        missing = client.run("submit", JOB, *SHORT, "--set", "data.train=[nowhere/*.parquet]", status=3)
+        assert "nowhere" in missing, missing
+        kept = client.json("list", "--state", "FAILED_PRECHECKS")["runs"]
+        assert len(kept) == 1 and "nowhere" in kept[0]["reason"], kept
+        assert "could never start" in client.run("submit", JOB, *SHORT, "--cores", "4000", status=2)
+        assert "no run" in client.run("status", "no-such-run", status=2)
+        stranger = Client(service, "/nonexistent")
+        stranger.environment["LINAC_TOKEN"] = "linac_aaaa_bbbb"
+        assert "linac login" in stranger.run("list", status=2)
+        stranger.environment["LINAC_SERVER"] = "http://127.0.0.1:1"
+        assert "linac serve" in stranger.run("list", status=4)
+        token = client.environment.pop("LINAC_TOKEN")
+        client.run("login", text=token + "\n")
+        client.run("list")
+        login = pathlib.Path(client.environment["XDG_CONFIG_HOME"], "linac/login.json")
+        assert login.stat().st_mode & 0o777 == 0o600
+
+
+def test_failing_job_says_why() -> None:
+    with serving() as (service, client):
+        [run] = client.submit(*SHORT, "--set", "train.batch=1000000")
+        failed = client.wait(run, "FAILED_PRECHECKS")
+        assert "global batch" in failed["reason"], failed["reason"]
+        assert client.json("status")["jobs"] == []
+
+
+def test_cancel_resume_and_limit_of_time() -> None:
+    with serving() as (service, client):
+        [run] = client.submit(*LONG)
+        client.wait_for_steps(run, 5)
+        client.run("cancel", run, "--reason", "enough")
+        cancelled = client.wait(run, "CANCELLED")
+        assert "enough" in cancelled["reason"], cancelled["reason"]
+        done = cancelled["metrics"]["loss"]["count"]
+        client.run("resume", run)
+        client.wait_for_steps(run, done + 5)
+        client.run("cancel", run)
+        client.wait(run, "CANCELLED")
+        steps = client.curve(run)
+        assert steps == list(range(1, len(steps) + 1)), "a resumed run tells each step once"
+
+        [run] = client.submit(*LONG, "--time", "8s")
+        stopped = client.wait(run, "FAILED")
+        assert "limit of time" in stopped["reason"], stopped["reason"]
+        assert any("checkpoint" in entry["path"] for entry in client.json("artifacts", "list", run, "--all"))
+
+
+def test_killed_service_finds_its_runs() -> None:
+    with tempfile.TemporaryDirectory(prefix="linac-killed-") as data:
+        with serving(data=data) as (service, client):
+            [run] = client.submit(*SHORT, "--set", "train.epochs=100")
+            listen = service.url.removeprefix("http://")
+            client.wait_for_steps(run, 5)
+            service.kill()
+            time.sleep(1)
+            with Service(data=data, listen=listen):
+                done = client.wait(run, "SUCCEEDED")
+                assert [change["to"] for change in done["transitions"]].count("STARTING") == 1, done["transitions"]
+                assert client.curve(run) == list(range(1, 100 * STEPS + 1)), len(client.curve(run))
+
+
+def test_lost_worker_is_recovered() -> None:
+    with serving() as (service, client):
+        [run] = client.submit(*SHORT, "--set", "train.epochs=100", "--set", "checkpoint.every_steps=10")
+        client.wait_for_steps(run, 15)
+        process = json.loads((service.folder / "runs" / run / "attempt-1" / "process.json").read_text())
+        os.kill(process["pid"], signal.SIGKILL)
+        done = client.wait(run, "SUCCEEDED")
+        assert "RECOVERING" in [change["to"] for change in done["transitions"]], done["transitions"]
+        assert client.curve(run) == list(range(1, 100 * STEPS + 1)), len(client.curve(run))
+
+
+def test_array_dependency_and_repeated_submission() -> None:
+    with serving() as (service, client):
+        runs = client.submit(*SHORT, "--array", "train.seed=1..3", "--experiment", "seeds", "--key", "once")
+        assert len(runs) == 3
+        assert client.submit(*SHORT, "--array", "train.seed=1..3", "--experiment", "seeds", "--key", "once") == runs
+        [last] = client.submit(*SHORT, *(word for run in runs for word in ("--depends-on", run)))
+        client.wait(last, "SUCCEEDED")
+        finished = [client.state(run) for run in runs]
+        assert {run["state"] for run in finished} == {"SUCCEEDED"}
+        assert [run["parameters"]["train.seed"] for run in finished] == ["1", "2", "3"]
+        assert len({run["tags"]["linac.group"] for run in finished}) == 1
+        begin = client.state(last)["started_ms"]
+        assert begin >= max(run["ended_ms"] for run in finished)
+
+        [failing] = client.submit(*SHORT, "--set", "train.batch=1000000")
+        client.wait(failing, "FAILED_PRECHECKS")  # the data have fewer events: found before the first step
+        assert "resume that one first" in client.run("submit", JOB, *SHORT, "--depends-on", failing, status=2)
+
+
+def test_ingest_of_a_run_made_without_the_service() -> None:
+    with serving() as (service, client), tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/run"
+        train = ["train", JOB, *SHORT, "--out", out, "--set", "checkpoint.every_steps=5"]
+        client.run(*train)
+        first = client.json("ingest", out)
+        assert first["fresh"] and first["points"] > STEPS and first["state"] == "SUCCEEDED", first
+        again = client.json("ingest", out)
+        assert again["run"] == first["run"] and not again["fresh"] and again["points"] == 0, again
+        run = client.state(first["run"])
+        assert client.curve(first["run"]) == list(range(1, STEPS + 1))
+        assert run["parameters"]["train.epochs"] == "1" and run["inputs"], run
+
+
+def test_a_run_is_tracked_and_a_service_that_is_away_gets_it_later() -> None:
+    with serving() as (service, client), tempfile.TemporaryDirectory() as folder:
+        client.run("train", JOB, *SHORT, "--out", f"{folder}/there", "--set", "name=there", "--track", "--experiment", "calo")
+        [run] = client.json("list", "--experiment", "calo")["runs"]
+        assert run["name"] == "there" and run["state"] == "SUCCEEDED", run
+        assert client.curve(run["id"]) == list(range(1, STEPS + 1))
+        assert client.json("ingest", f"{folder}/there")["points"] == 0
+
+        away = ["--track", "--server", "http://127.0.0.1:9"]
+        done = subprocess.run([LINAC, "train", JOB, *SHORT, "--workers", "2", "--out", f"{folder}/away", *away], cwd=ROOT, env=client.environment,
+                              text=True, capture_output=True, timeout=300)
+        assert done.returncode == 0 and f"linac ingest {folder}/away" in done.stderr, done.stderr
+        late = client.json("ingest", f"{folder}/away")
+        assert late["fresh"] and late["state"] == "SUCCEEDED" and client.curve(late["run"]) == list(range(1, STEPS + 1))
+
+
+def test_a_backup_of_one_database_becomes_books_in_the_other() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        with serving() as (service, client):
+            [run] = client.submit(*SHORT)
+            client.wait(run, "SUCCEEDED")
+            steps = client.curve(run)
+            client.run("serve", "backup", "--data", str(service.folder), "--to", str(folder / "backup"))
+            token = service.token
+        for kind, database in databases():
+            with database as server:
+                data = str(folder / kind)
+                where = ["--db", server.url] if server.url else []
+                client.run("serve", "restore", "--from", str(folder / "backup"), "--data", data, *where)
+                assert "not empty" in client.run("serve", "restore", "--from", str(folder / "backup"), "--data", data, *where, status=2)
+                with Service(data=data, database=server.url) as restored:
+                    restored.token = token
+                    there = Client(restored, str(folder / "config"))
+                    assert there.state(run)["state"] == "SUCCEEDED" and there.curve(run) == steps
+                    there.run("artifacts", "get", run, "models/model.keras", str(folder / f"{kind}.keras"))
+                    [after] = there.submit(*SHORT)
+                    there.wait(after, "SUCCEEDED")
+                    assert "exists already" in there.run("serve", "backup", "--data", data, *where, "--to", str(folder / "backup"), status=2)
+                    there.run("serve", "backup", "--data", data, *where, "--to", str(folder / f"{kind}-again"))
+                    assert json.loads((folder / f"{kind}-again" / "backup.json").read_text())["rows"]["runs"] == 2
+        assert len({(folder / f"{kind}.keras").read_bytes() for kind, _ in databases()}) == 1
+
+
+def test_quotas_and_prices() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        prices = pathlib.Path(folder) / "prices.yaml"
+        prices.write_text("core: 3600\ncurrency: CHF\n")
+        with serving("--price", str(prices)) as (service, client):
+            client.send("PATCH", "/api/v1/users/admin", {"jobs_max": 1})
+            [run] = client.submit(*LONG, "--cost", "2")
+            assert "quota" in client.run("submit", JOB, *SHORT, status=4)
+            ended = client.wait(run, "FAILED")
+            assert "limit of cost" in ended["reason"], ended["reason"]
+            assert ended["tags"]["linac.cost"].endswith(" CHF") and float(ended["tags"]["linac.cost"].split()[0]) >= 1.9, ended["tags"]
+            [after] = client.submit(*SHORT)
+            client.wait(after, "SUCCEEDED")
+
+
+def main() -> int:
+    tests = [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")]
+    chosen = sys.argv[1:]
+    failures = 0
+    for name, test in tests:
+        if chosen and not any(word in name for word in chosen):
+            continue
+        cases = list(databases()) if name == "test_from_submission_to_the_books" else [("sqlite", None)]
+        for kind, database in cases:
+            begin = time.monotonic()
+            try:
+                if database is None:
+                    test()
+                else:
+                    with database as server:
+                        test(server.url)
+                print(f"ok    {name} ({kind}, {time.monotonic() - begin:.1f} s)", flush=True)
+            except Exception as error:  # noqa: BLE001 - each test is reported
+                failures += 1
+                print(f"FAIL  {name} ({kind}): {type(error).__name__}: {error}", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
