@@ -1,0 +1,427 @@
+// The pages in a real browser against a real service.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { available, browser, cpuSeconds, go, overflow, visit } from "./browser.mjs";
+import { Service } from "./service.mjs";
+
+const hostile = `<img src=x onerror="window.hacked=1">'"&\u202e`;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const manyRuns = 5000;
+const madeAtOnce = 100;
+
+const loss = (seed, points = 400) => Array.from({ length: points }, (_, i) => 2 * Math.exp(-i / 80) + 0.1 * Math.sin(seed + i));
+
+describe("pages", { skip: available ? false : "no Chromium (apt-get install chromium)" }, () => {
+  let service, chromium, ids;
+
+  before(async () => {
+    [service, chromium] = await Promise.all([Service.start(), browser()]);
+    const { experiment_id: many } = await service.mlflow("experiments/create", { name: "many" });
+    const { experiment_id: named } = await service.mlflow("experiments/create", { name: hostile });
+    ids = { many, named };
+    const begin = Date.now() - manyRuns; // the highest number is the newest
+    for (let i = 0; i < manyRuns; i += madeAtOnce)
+      await Promise.all(Array.from({ length: madeAtOnce }, (_, k) => service.run({ name: `run-${i + k}`, experiment: many, started: begin + i + k, parameters: { lr: (i + k) % 3 }, metrics: { auc: (i + k) / manyRuns } })));
+    ids.seeds = await Promise.all([0, 1, 2].map((seed) => service.run({ name: `gan-seed${seed}`, parameters: { seed, lr: 0.001, written: "0.29999999999999999" }, metrics: { loss: loss(seed), broken: [1, 2, NaN, Infinity, 3] }, status: "FINISHED" })));
+    ids.hostile = await service.run({ name: hostile, experiment: named, parameters: { [`p${"x"}`]: hostile }, tags: { note: hostile, [`linac.group`]: hostile }, metrics: { "a/b c": [1, 2, 3] }, status: "FAILED" });
+    ids.live = await service.run({ name: "live", metrics: { loss: [3] } });
+    await service.mlflow("registered-models/create", { name: "showers", description: hostile });
+    await service.mlflow("model-versions/create", { name: "showers", source: `runs:/${ids.hostile}/model`, run_id: ids.hostile, description: hostile });
+  });
+  after(async () => {
+    await chromium?.close();
+    if (service) assert.equal(await service.stop(), 0, service.output);
+  });
+
+  test("who has no token comes no further; who has one stays logged in until he logs out", async () => {
+    const page = await visit(chromium, service, { token: "" });
+    await page.fill("input[name=token]", "linac_0_0");
+    await page.click("text=Log in");
+    assert.match(await page.textContent("[role=alert]"), /token is not right/);
+    await page.fill("input[name=token]", service.token);
+    await page.click("text=Log in");
+    await page.waitForSelector("[role=grid]");
+    await page.reload();
+    await page.waitForSelector("[role=grid]");
+    assert.equal(await page.evaluate(() => document.cookie), "", "scripts do not see the session");
+    await page.click("text=Log out");
+    await page.waitForSelector("input[name=token]");
+    await page.reload();
+    await page.waitForSelector("input[name=token]");
+    await page.context().close();
+  });
+
+  test("thousands of runs scroll, and only those in view exist", async () => {
+    const page = await visit(chromium, service);
+    await go(page, `#/runs?experiment=${ids.many}`);
+    await page.waitForSelector(`#row-0 >> text=run-${manyRuns - 1}`);
+    await page.focus("[role=grid]");
+    await page.keyboard.press("End");
+    await page.waitForSelector(`#row-${manyRuns - 1} >> text=run-0`, { timeout: 60_000 });
+    assert.equal(await page.getAttribute("[role=grid]", "aria-rowcount"), String(manyRuns + 1));
+    assert.ok((await page.locator("[role=row]").count()) < 100, "rows out of view are not there");
+    const frames = [];
+    for (let i = 0; i < 60; i++) {
+      const before = await cpuSeconds(page);
+      await page.evaluate(async (part) => {
+        const grid = document.querySelector("[role=grid]");
+        grid.scrollTop = part * grid.scrollHeight;
+        await new Promise(requestAnimationFrame);
+      }, i / 60);
+      frames.push((await cpuSeconds(page)) - before);
+    }
+    assert.ok(Math.max(...frames) < 0.25, `a frame took ${Math.max(...frames)} s of the processor`);
+    await page.keyboard.press("Home");
+    await page.waitForSelector(`#row-0 >> text=run-${manyRuns - 1}`);
+    await page.keyboard.press("Space");
+    await page.keyboard.press("PageDown");
+    await page.keyboard.press("Shift+Space");
+    await page.keyboard.press("c");
+    await page.waitForSelector("h1 >> text=/Compare [0-9]+ runs/");
+    await page.waitForSelector(".chart canvas");
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  test("sorting and filtering are the server's, and a fault is shown where it is", async () => {
+    const page = await visit(chromium, service);
+    await go(page, `#/runs?experiment=${ids.many}`);
+    const first = () => page.locator("#row-0 .name").textContent();
+    await page.waitForSelector(`#row-0 >> text=run-${manyRuns - 1}`);
+    await page.locator("[role=grid]").evaluate((grid) => (grid.scrollTop = 2000));
+    await page.waitForSelector("#row-0", { state: "detached" });
+    await page.click("[role=columnheader] >> text=auc");
+    await page.waitForFunction((last) => document.querySelector("#row-0 .name")?.textContent === last, `run-${manyRuns - 1}`);
+    await page.click("[role=columnheader] >> text=auc");
+    await page.waitForFunction(() => document.querySelector("#row-0 .name")?.textContent === "run-0");
+    await page.keyboard.press("/");
+    await page.keyboard.type("metrics.auc >= 0.5 and params.lr = '1'");
+    const half = Array.from({ length: 3 }, (_, k) => manyRuns / 2 + k).find((i) => i % 3 === 1);
+    await page.waitForFunction((name) => document.querySelector("#row-0 .name")?.textContent === name, `run-${half}`);
+    assert.equal(await first(), `run-${half}`);
+    await page.fill("#filter", "metrics.auc >= 0.5 and $");
+    await page.waitForSelector("#fault mark");
+    assert.equal(await page.textContent("#fault mark"), "$");
+    assert.match(await page.textContent("#fault"), /wanted is/);
+    await page.fill("#filter", `${manyRuns - 1}`);
+    await page.waitForFunction(() => document.querySelector(".count")?.textContent?.startsWith("1 run"));
+    assert.match(page.url(), new RegExp(`filter=${manyRuns - 1}`), "the address keeps the filter");
+    await page.context().close();
+  });
+
+  test("the keyboard is enough: tick, compare, open, help", async () => {
+    const page = await visit(chromium, service);
+    await go(page, "#/runs?filter=gan");
+    await page.waitForFunction(() => document.querySelector(".count")?.textContent?.startsWith("3 runs"));
+    await page.focus("[role=grid]");
+    await page.keyboard.press("Space");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Shift+Space");
+    await page.keyboard.press("c");
+    await page.waitForSelector("h1 >> text=Compare 3 runs");
+    await page.waitForSelector(".legend >> text=3 runs");
+    await go(page, "#/runs?filter=gan");
+    await page.waitForSelector("#row-0");
+    await page.focus("[role=grid]");
+    const name = await page.textContent("#row-0 .name");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`h1 >> text=${name}`);
+    await page.keyboard.press("?");
+    await page.waitForSelector("dialog[open] >> text=Keys");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  test("names are text wherever they are shown", async () => {
+    const page = await visit(chromium, service);
+    const places = ["#/runs", `#/runs/${ids.hostile}`, `#/runs/${ids.hostile}?tab=curves`, `#/compare?runs=${ids.hostile},${ids.live}`, `#/compare?runs=${ids.hostile},${ids.live}&tab=table`, "#/models", "#/models/showers", `#/runs/${encodeURIComponent(hostile)}`];
+    for (const place of places) {
+      await go(page, place);
+      await page.waitForTimeout(700);
+      assert.equal(await page.evaluate(() => window.hacked), undefined, place);
+      assert.equal(await page.locator("img[src=x]").count(), 0, place);
+    }
+    await go(page, `#/runs/${ids.hostile}`);
+    await page.waitForSelector("h1");
+    assert.equal(await page.textContent("h1"), hostile);
+    assert.deepEqual(page.complaints.filter((text) => !/404|400/.test(text)), [], "no page breaks the policy");
+    await page.context().close();
+  });
+
+  test("curves grow while a run goes on", async () => {
+    const page = await visit(chromium, service);
+    await go(page, `#/runs/${ids.live}?tab=curves`);
+    await page.waitForSelector(".chart canvas");
+    await page.waitForSelector('.plot [role=img][aria-label*="live: 3"]');
+    await page.waitForTimeout(500);
+    const sent = Date.now();
+    await service.points(ids.live, 1, { loss: Array.from({ length: 50 }, (_, i) => [i + 1, Date.now(), i === 49 ? 0.125 : 1]) });
+    await page.waitForSelector('.plot [role=img][aria-label*="live: 0.125"]');
+    assert.ok(Date.now() - sent < 5000);
+    await service.points(ids.live, 2, { fresh: [[1, Date.now(), 7]] });
+    await page.waitForSelector('section[aria-label="fresh"]');
+    await service.mlflow("runs/update", { run_id: ids.live, status: "FINISHED", end_time: Date.now() });
+    await page.waitForSelector("header.title .state-succeeded");
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  test("values that are not finite are counted and marked; smoothing and scales redraw", async () => {
+    const page = await visit(chromium, service);
+    await go(page, `#/runs/${ids.seeds[0]}?tab=curves`);
+    const chart = page.locator('section[aria-label="broken"]');
+    await chart.locator("canvas").waitFor();
+    await page.waitForSelector('section[aria-label="broken"] .warn');
+    assert.match(await chart.locator(".warn").textContent(), /2 not finite/);
+    const picture = () => page.locator('section[aria-label="loss"] canvas').evaluate((canvas) => canvas.toDataURL());
+    const seen = new Set([await picture()]);
+    await page.locator("input[type=range]").fill("60");
+    await page.waitForTimeout(300);
+    seen.add(await picture());
+    await page.check("text=log scale");
+    await page.waitForTimeout(300);
+    seen.add(await picture());
+    await page.selectOption(".controls select", "relative");
+    await page.waitForTimeout(300);
+    seen.add(await picture());
+    assert.equal(seen.size, 4, "each setting changes the picture");
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  test("runs that differ by their seed are one band, or lines", async () => {
+    const page = await visit(chromium, service);
+    await go(page, `#/compare?runs=${ids.seeds.join(",")}`);
+    await page.waitForSelector(".legend >> text=gan");
+    assert.equal(await page.locator(".legend li").count(), 1);
+    await page.uncheck("text=seeds as bands");
+    await page.waitForFunction(() => document.querySelectorAll(".legend li").length === 3);
+    await page.click("text=Side by side");
+    await page.waitForSelector("th >> text=seed");
+    assert.equal(await page.locator("th[scope=row] >> text=lr").count(), 0, "what is the same is left out");
+    await page.check("text=also what they share");
+    await page.waitForSelector("th[scope=row] >> text=lr");
+    await page.context().close();
+  });
+
+  test("a number that was written with all its digits is shown short, and whole where one looks for it", async () => {
+    const page = await visit(chromium, service);
+    await go(page, `#/runs/${ids.seeds[0]}`);
+    await page.waitForSelector('dd >> text="0.3"');
+    assert.equal(await page.getAttribute('dd >> text="0.3"', "title"), "0.29999999999999999");
+    await page.context().close();
+  });
+
+  test("files are shown: pictures, texts, and a report that is shut in", async () => {
+    const put = (path, bytes) => service.send("PUT", `/api/2.0/mlflow-artifacts/artifacts/0/${ids.seeds[1]}/artifacts/${path}`, bytes);
+    const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+    await put("images/shower.png", png);
+    await put("notes.txt", Buffer.from(hostile));
+    await put("report.html", Buffer.from(`<style>h1{color:rgb(1,2,3)}</style><h1>Physics report</h1><script>parent.hacked=1;document.body.textContent=""</script><img src="https://example.org/x.png">`));
+    const page = await visit(chromium, service);
+    await go(page, `#/runs/${ids.seeds[1]}?tab=files`);
+    await page.click("text=notes.txt");
+    await page.waitForSelector("dialog pre >> text=<img");
+    await page.keyboard.press("Escape");
+    await page.click("text=images/");
+    await page.waitForFunction(() => document.querySelector(".pictures img")?.naturalWidth === 1);
+    assert.deepEqual(page.complaints, []);
+    await go(page, `#/runs/${ids.seeds[1]}?tab=report`);
+    const title = page.frameLocator("iframe.report").locator("h1");
+    await title.waitFor();
+    assert.equal(await title.evaluate((element) => getComputedStyle(element).color), "rgb(1, 2, 3)", "with its own style");
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.ok(page.complaints.some((text) => /script/.test(text)) && page.complaints.some((text) => /example\.org/.test(text)), "its script and its foreign picture are refused");
+    await page.context().close();
+  });
+
+  const books = (run, lines) => service.send("PUT", `/api/2.0/mlflow-artifacts/artifacts/0/${run}/artifacts/metrics.jsonl`, Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
+  const member = (pid, rank) => ({ rank, host: "n<1>", pid, replicas: 1 });
+  const account = (pid, phases) => ({ host: "n<1>", pid, phases: Object.fromEntries(Object.entries(phases).map(([name, wall_s]) => [name, { wall_s, cpu_s: wall_s }])) });
+
+  test("workers are shown from their entry to their end, and what they did", async () => {
+    const run = ids.seeds[2];
+    const begin = 1.8e9;
+    const view = (time, number, global_step, members, why = "") => ({ kind: "view", time: begin + time, view: number, global_step, seconds: 0, members, why });
+    const lines = [
+      view(0, 1, 0, [member(1, 0), member(2, 1)]),
+      { kind: "workers", time: begin + 20, global_step: 20, workers: [account(1, { compute: 12, communication: 4, input: 2 }), account(2, { compute: 10, input: 10 })] },
+      view(40, 2, 40, [member(1, 0)], "nothing heard for 3.0 s"),
+      view(60, 3, 60, [member(1, 0), member(3, 1)], "the next view is due"),
+      { kind: "end", time: begin + 80, global_step: 80, status: "interrupted", workers: [account(1, { compute: 60, communication: 8, input: 4, update: 4 }), account(3, { compute: 15 })] },
+      view(500, 1, 80, [member(9, 0)]),
+    ];
+    await books(run, lines);
+    await service.send("PUT", `/api/2.0/mlflow-artifacts/artifacts/0/${run}/artifacts/checkpoints/step-0000000030.safetensors`, Buffer.from("x"));
+    const page = await visit(chromium, service);
+    await go(page, `#/runs/${run}?tab=workers`);
+    const bar = (pid) => page.getAttribute(`.timeline [role=img][aria-label^="n<1> ${pid},"]`, "aria-label");
+    assert.equal(await bar(1), "n<1> 1, rank 0, from 0 s to 1 min 20 s; compute 75 %, communication 10 %, input 5 %, update 5 %, waiting 5 %");
+    assert.equal(await bar(2), "n<1> 2, rank 1, from 0 s to 40 s, lost: nothing heard for 3.0 s; compute 25 %, input 25 %, unknown 50 %");
+    assert.match(await bar(3), /rank 1, from 1 min 00 s to 1 min 20 s; compute 75 %/);
+    assert.deepEqual(await page.locator(".strip .mark").allTextContents(), ["▶", "◆", "✕", "+", "■", "▶"]);
+    const happened = await page.locator(".happened li span").allTextContents();
+    assert.deepEqual(happened, ["start 1, 2 workers", "checkpoint after step 30", "n<1> 2 is lost: nothing heard for 3.0 s", "n<1> 3 joins", "interrupted", "start 2, after step 80, 1 worker"]);
+    const [whole, lost] = await page.locator(".timeline [role=img] svg").evaluateAll((bars) => bars.map((one) => one.getBoundingClientRect().width));
+    assert.equal(whole, lost, "bars have one scale");
+    const drawn = await page.locator('.timeline [role=img][aria-label^="n<1> 2,"] rect').evaluateAll((parts) => Math.max(...parts.map((one) => one.getBoundingClientRect().right)) - parts[0].ownerSVGElement.getBoundingClientRect().left);
+    assert.ok(Math.abs(drawn / whole - 0.5) < 0.01, "the lost one's ends in the middle");
+    await page.waitForSelector('[aria-label="The workers\' time"] >> text=75 %');
+    assert.deepEqual(page.complaints, []);
+    await go(page, `#/runs/${ids.live}?tab=workers`);
+    await page.waitForSelector("text=says nothing of its workers");
+    await page.context().close();
+  });
+
+  test("a hundred thousand lines of books leave the page awake", async () => {
+    const [short, long] = await Promise.all(["short", "long"].map((name) => service.run({ name, status: "FINISHED" })));
+    const lines = (count) => [
+      { kind: "view", time: 1e9, view: 1, global_step: 0, seconds: 0, members: [0, 1, 2, 3].map((rank) => member(rank, rank)) },
+      ...Array.from({ length: count }, (_, i) =>
+        i % 5 ? { kind: "step", epoch: 0, step: i, global_step: i, lr: 0.001, loss: { loss: 1 / (i + 1), d_real: { total: 1, angle: 2 } } } : { kind: "workers", time: 1e9 + i, global_step: i, workers: [0, 1, 2, 3].map((pid) => account(pid, { compute: 0.6 * i, test: 0, communication: 0.2 * i, input: 0.1 * i, update: 0.05 * i, checkpoint: 0, report: 0 })) },
+      ),
+    ];
+    await books(short, lines(100));
+    await books(long, lines(100_000));
+    const page = await visit(chromium, service);
+    const asleep = async (run) => {
+      await page.evaluate(() => {
+        window.longest = 0;
+        let before = performance.now();
+        window.heart = setInterval(() => {
+          window.longest = Math.max(window.longest, performance.now() - before);
+          before = performance.now();
+        });
+      });
+      await go(page, `#/runs/${run}?tab=workers`);
+      await page.waitForSelector('.timeline [role=img][aria-label^="n<1> 3,"]', { timeout: 60_000 });
+      return page.evaluate(() => (clearInterval(window.heart), window.longest));
+    };
+    const usual = await asleep(short);
+    const longest = await asleep(long);
+    assert.ok(longest < 200 + 5 * usual, `the page slept for ${longest} ms, usually for ${usual} ms`);
+    assert.match(await page.getAttribute('.timeline [role=img][aria-label^="n<1> 3,"]', "aria-label"), /to 1 d 3 h; compute 60 %, communication 20 %, input 10 %, update 5 %/);
+    assert.ok((await page.locator(".timeline rect").count()) < 4 * 64 * 5 + 20);
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  test("a model's versions get stages and aliases", async () => {
+    const page = await visit(chromium, service);
+    await go(page, "#/models/showers");
+    await page.selectOption('[aria-label="Stage of version 1"]', "Production");
+    await page.waitForTimeout(300);
+    await page.fill('[aria-label="New alias of version 1"]', "champion");
+    await page.click('[aria-label="Add alias to version 1"]');
+    await page.waitForSelector("text=@champion");
+    const told = await service.get("/api/2.0/mlflow/registered-models/alias?name=showers&alias=champion");
+    assert.equal(told.model_version.current_stage, "Production");
+    await page.click('[aria-label="Remove alias champion"]');
+    await page.waitForSelector("text=@champion", { state: "detached" });
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  test("an admin makes a user and a token; the user has no more than his role", async () => {
+    const page = await visit(chromium, service);
+    await go(page, "#/users");
+    await page.fill("text=New user >> input", "anna");
+    await page.selectOption('[aria-label="Role of the new user"]', "viewer");
+    await page.click("text=Add");
+    await page.click('[aria-label="Tokens of anna"]');
+    await page.click("text=Make a token");
+    const token = await page.locator(".secret code").textContent();
+    assert.match(token, /^linac_/);
+    const hers = await visit(chromium, service, { token });
+    await hers.waitForSelector("[role=grid]");
+    assert.equal(await hers.locator("header.top >> text=Users").count(), 0);
+    await go(hers, "#/users");
+    await hers.waitForSelector("text=Not allowed");
+    page.once("dialog", (dialog) => void dialog.accept());
+    await page.click("dialog >> text=Revoke");
+    await page.waitForSelector("text=No tokens.");
+    await go(hers, "#/queue");
+    await hers.waitForSelector("input[name=token]", { timeout: 15_000 });
+    await page.context().close();
+    await hers.context().close();
+  });
+
+  test("an admin changes a user's account, role and state, and finds it in the audit", async () => {
+    const page = await visit(chromium, service);
+    const told = async (name) => (await service.get("/api/v1/users")).users.find((user) => user.name === name);
+    await go(page, "#/users");
+    await page.fill("text=New user >> input", "bert");
+    await page.fill("text=account for jobs >> input", "hep");
+    await page.click("text=Add");
+    await page.waitForSelector('[aria-label="Account of bert"]');
+    assert.deepEqual([(await told("bert")).role, (await told("bert")).account], ["member", "hep"]);
+    assert.equal(await page.locator('[aria-label="Set account of bert"]').count(), 0);
+    await page.fill('[aria-label="Quota of bert: cores"]', "4");
+    await page.fill('[aria-label="Quota of bert: core hours a day"]', "2.5");
+    await page.click('[aria-label="Set quota of bert"]');
+    await page.waitForFunction(() => !document.querySelector('[aria-label="Set quota of bert"]'));
+    assert.deepEqual([(await told("bert")).jobs_max, (await told("bert")).cores_max, (await told("bert")).core_hours_max], [0, 4, 2.5]);
+    await page.fill('[aria-label="Account of bert"]', "physics");
+    await page.click('[aria-label="Set account of bert"]');
+    await page.waitForSelector('[aria-label="Set account of bert"]', { state: "detached" });
+    await page.selectOption('[aria-label="Role of bert"]', "viewer");
+    await page.click('[aria-label="Disable bert"]');
+    await page.waitForSelector('[aria-label="Enable bert"]');
+    const { role, account: of, disabled } = await told("bert");
+    assert.deepEqual([role, of, disabled], ["viewer", "physics", true]);
+    await page.selectOption('[aria-label="Role of admin"]', "viewer");
+    await page.waitForSelector("[role=alert] >> text=last admin");
+    assert.equal((await told("admin")).role, "admin");
+    assert.deepEqual(page.complaints.filter((text) => !/409/.test(text)), []);
+
+    await page.click("text=Audit");
+    await page.waitForSelector("td >> text=user.create");
+    await page.fill("#filter", "BERT change");
+    await page.waitForFunction(() => document.querySelector("[aria-live]").textContent.startsWith("4 of "));
+    assert.deepEqual(new Set(await page.locator("tbody tr td:nth-child(3)").allTextContents()), new Set(["user.change"]));
+    await page.fill("#filter", "nobody at all");
+    await page.waitForSelector("text=No entry fits.");
+    await page.context().close();
+  });
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`360 px wide, ${colorScheme}: nothing sticks out, and nothing that is serious keeps anybody out`, async () => {
+      const page = await visit(chromium, service, { width: 360, height: 740, colorScheme });
+      const places = ["#/runs", `#/runs/${ids.seeds[0]}`, `#/runs/${ids.seeds[0]}?tab=curves`, `#/runs/${ids.seeds[0]}?tab=log`, `#/runs/${ids.seeds[1]}?tab=files`, `#/compare?runs=${ids.seeds.join(",")}&tab=table`, "#/queue", "#/models", "#/models/showers", "#/users", "#/users?tab=audit", `#/runs/${ids.seeds[2]}?tab=workers`];
+      for (const place of places) {
+        await go(page, place);
+        if (place === "#/queue") await page.click("text=Submit a job");
+        await page.waitForTimeout(700);
+        assert.ok((await overflow(page)) <= 0, `${place} is wider than the window`);
+        await page.evaluate(axe);
+        const found = await page.evaluate(async () => (await window.axe.run()).violations.filter((one) => ["serious", "critical"].includes(one.impact)).map((one) => `${one.id}: ${one.nodes[0].html}`));
+        assert.deepEqual(found, [], place);
+      }
+      const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number)[0]);
+      assert.ok(colorScheme === "dark" ? ground < 80 : ground > 200);
+      await page.selectOption('[aria-label="Colours"]', colorScheme === "dark" ? "light" : "dark");
+      const other = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number)[0]);
+      assert.ok(colorScheme === "dark" ? other > 200 : other < 80, "the switch wins over the system");
+      await page.context().close();
+    });
+  }
+
+  test("assets are packed, kept for ever and known again; other paths are not served", async () => {
+    const page = await fetch(`${service.url}/`);
+    assert.match(page.headers.get("content-security-policy"), /default-src 'self'/);
+    assert.doesNotMatch(page.headers.get("content-security-policy"), /script-src/);
+    const name = /assets\/index[^"]*\.js/.exec(await page.text())[0];
+    const asset = await fetch(`${service.url}/${name}`, { headers: { "Accept-Encoding": "gzip" } });
+    assert.equal(asset.headers.get("content-encoding"), "gzip");
+    assert.match(asset.headers.get("cache-control"), /immutable/);
+    assert.ok((await asset.text()).length > 50_000);
+    const again = await fetch(`${service.url}/${name}`, { headers: { "If-None-Match": asset.headers.get("etag") } });
+    assert.equal(again.status, 304);
+    for (const path of ["/assets/none.js", "/assets/%2e%2e/index.html", "/assets/../books.db", "/index.html"]) assert.equal((await fetch(service.url + path)).status, 404, path);
+  });
+});

@@ -1,0 +1,11 @@
+#!/bin/sh
+# The pages in Chromium against a service (LINAC names the program). Exit 77 where there is no Node.js or no Chromium.
+set -eu
+cd "$(dirname "$0")"
+command -v npm >/dev/null || { echo "no Node.js with npm: skipped"; exit 77; }
+[ -n "${CHROMIUM:-}" ] || command -v chromium chromium-browser google-chrome >/dev/null || { echo "no Chromium: skipped"; exit 77; }
+cmp -s package-lock.json node_modules/.lock || {
+  PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --silent --no-fund --no-audit || { echo "the packages cannot be had: skipped"; exit 77; }
+  cp package-lock.json node_modules/.lock
+}
+exec node --test --test-reporter=spec --test-concurrency=1 ./*.test.mjs

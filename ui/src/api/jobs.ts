@@ -1,0 +1,59 @@
+// Jobs on their way into the queue, and in it.
+
+import { ApiError, getJson, send } from "./client.ts";
+import { integer, list, object, text, words, type Json } from "./json.ts";
+import type { Queue, QueuedJob, State } from "./types.ts";
+
+export async function queue(signal?: AbortSignal): Promise<Queue> {
+  const json = await getJson<Json>("/api/v1/queue", signal);
+  const slots = object(json["slots"]);
+  const jobs = list(json["jobs"]).map(
+    (one): QueuedJob => ({
+      run: text(one["run"]),
+      name: text(one["name"]),
+      user: text(one["user"]),
+      state: text(one["state"]) as State,
+      reason: text(one["reason"]),
+      priority: integer(one["priority"]),
+      cores: integer(one["cores"]),
+      memoryMb: integer(one["memory_mb"]),
+      gpus: integer(one["gpus"]),
+      dependsOn: words(one["depends_on"]),
+      submitted: integer(one["submitted_ms"]),
+      attempts: integer(one["attempts"]),
+      secondsUsed: integer(one["seconds_used"]),
+      cancelWished: one["cancel_wished"] === true,
+      heldBy: text(one["held_by"]),
+    }),
+  );
+  return { jobs, count: integer(json["count"]), cores: integer(slots["cores"]), memoryMb: integer(slots["memory_mb"]), gpus: integer(slots["gpus"]) };
+}
+
+export async function cancelRun(id: string): Promise<void> {
+  await send("POST", `/api/v1/runs/${encodeURIComponent(id)}/cancel`);
+}
+
+export async function resumeRun(id: string): Promise<void> {
+  await send("POST", `/api/v1/runs/${encodeURIComponent(id)}/resume`);
+}
+
+/** The job file that the run was queued with; empty for a run that was not queued here. */
+export async function jobText(id: string, signal?: AbortSignal): Promise<string> {
+  try {
+    return text((await getJson<Json>(`/api/v1/jobs/${encodeURIComponent(id)}`, signal))["job"]);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return "";
+    throw error;
+  }
+}
+
+/** Nothing if the job would be queued, else an ApiError that says why not. */
+export async function checkJob(submission: Json): Promise<void> {
+  await send("POST", "/api/v1/jobs", { ...submission, check_only: true });
+}
+
+/** The new run. A repeated request with the same `key` gives the run of the first. */
+export async function submitJob(submission: Json, key: string): Promise<{ id: string; name: string }> {
+  const [run] = list((await send<Json>("POST", "/api/v1/jobs", { ...submission, key }))["runs"]);
+  return { id: text(run?.["id"]), name: text(run?.["name"]) };
+}

@@ -1,0 +1,150 @@
+// What the pages know of the service's records. The API's own words are translated in books.ts and nowhere else.
+
+export type State = "PENDING" | "STARTING" | "RUNNING" | "RECOVERING" | "SUCCEEDED" | "FAILED" | "FAILED_PRECHECKS" | "CANCELLED" | "LOST";
+
+export const ended = (state: State): boolean => !["PENDING", "STARTING", "RUNNING", "RECOVERING"].includes(state);
+
+export interface Metric {
+  key: string;
+  step: number;
+  time: number; // ms since 1970
+  value: number;
+  count: number;
+  min: number;
+  max: number;
+}
+
+export interface Run {
+  id: string;
+  experiment: string;
+  name: string;
+  user: string;
+  state: State;
+  reason: string;
+  created: number; // ms since 1970; 0: not yet
+  started: number;
+  ended: number;
+  parameters: Record<string, string>;
+  tags: Record<string, string>;
+  metrics: Record<string, Metric>;
+}
+
+export interface Transition {
+  time: number;
+  from: State | "";
+  to: State;
+  reason: string;
+}
+
+export interface DataSet {
+  name: string;
+  digest: string;
+  source: string;
+}
+
+export interface RunDetail extends Run {
+  transitions: Transition[];
+  inputs: DataSet[];
+}
+
+export interface Page<T> {
+  items: T[];
+  next: string; // token of the next page; empty at the end
+}
+
+export interface Experiment {
+  id: string;
+  name: string;
+}
+
+export interface Me {
+  user: string;
+  role: "viewer" | "member" | "admin";
+  session: boolean; // false: the service asks nobody who he is
+}
+
+export interface QueuedJob {
+  run: string;
+  name: string;
+  user: string;
+  state: State;
+  reason: string;
+  priority: number;
+  cores: number;
+  memoryMb: number;
+  gpus: number;
+  dependsOn: string[];
+  submitted: number;
+  attempts: number;
+  secondsUsed: number;
+  cancelWished: boolean;
+  heldBy: string; // why it does not start even if there is room
+}
+
+export interface Queue {
+  jobs: QueuedJob[];
+  count: number; // of all jobs, also those not listed
+  cores: number; // of the host
+  memoryMb: number;
+  gpus: number;
+}
+
+export interface ModelVersion {
+  model: string;
+  version: string;
+  stage: string;
+  status: string;
+  run: string;
+  source: string;
+  description: string;
+  user: string;
+  created: number;
+  aliases: string[];
+  tags: Record<string, string>;
+}
+
+export interface Model {
+  name: string;
+  description: string;
+  created: number;
+  updated: number;
+  tags: Record<string, string>;
+  aliases: Record<string, string>; // to a version
+  latest: ModelVersion[];
+}
+
+export type Role = Me["role"];
+
+/** What a user may have at most; 0: no limit. */
+export interface Quota {
+  jobs: number; // that wait or run
+  cores: number; // of running jobs together
+  coreHours: number; // of a day
+}
+
+export interface User {
+  name: string;
+  role: Role;
+  account: string;
+  disabled: boolean;
+  quota: Quota;
+  created: number;
+}
+
+export interface AuditEntry {
+  time: number;
+  user: string;
+  action: string;
+  object: string;
+  from: string; // address
+}
+
+export interface Token {
+  id: string;
+  user: string;
+  note: string;
+  scope: Role;
+  created: number;
+  expires: number; // 0: never
+  used: number; // 0: never
+}

@@ -1,0 +1,103 @@
+// From curves to what is drawn: lines with their envelopes, bands of groups, marks where values were not finite. Pure.
+
+import type { Stretch } from "./curve.ts";
+import { band, grouped, type Named } from "./groups.ts";
+import { smoothed } from "./smoothing.ts";
+
+export type Axis = "step" | "relative" | "time";
+
+export interface Drawing {
+  axis: Axis;
+  smoothing: number; // weight, 0..1
+  log: boolean;
+  groups: boolean; // runs of a group as one band
+  envelope: boolean;
+}
+
+export interface Curve {
+  run: Named & { started: number };
+  color: number; // place in the palette
+  stretches: readonly Stretch[];
+}
+
+export interface DrawnLine {
+  label: string;
+  color: number;
+  x: number[]; // strictly rising
+  y: (number | null)[]; // null: a gap
+  faint: (number | null)[] | null; // as it is, behind the smoothed one
+  low: (number | null)[] | null;
+  high: (number | null)[] | null;
+  marks: number[]; // where values were not finite
+}
+
+function place(stretch: Stretch, axis: Axis, started: number): number {
+  if (axis === "step") return stretch.last;
+  return axis === "time" ? stretch.time / 1000 : (stretch.time - started) / 1000;
+}
+
+/** The places of a curve's stretches; clocks stand still or go back, an axis does not. */
+function places(curve: Curve, axis: Axis): number[] {
+  const started = curve.run.started || curve.stretches[0]?.time || 0;
+  let before = -Infinity;
+  return curve.stretches.map((stretch) => {
+    const x = place(stretch, axis, started);
+    before = x > before ? x : before + 1e-3;
+    return before;
+  });
+}
+
+function drawable(values: readonly number[], log: boolean): (number | null)[] {
+  return values.map((value) => (Number.isFinite(value) && (!log || value > 0) ? value : null));
+}
+
+/** The lower edge on a logarithmic axis ends where the line's own values end. */
+function edge(values: readonly number[], line: readonly number[], log: boolean): (number | null)[] {
+  if (!log) return drawable(values, false);
+  const floor = line.reduce((least, value) => (value > 0 && value < least ? value : least), Infinity);
+  return values.map((value, i) => (!Number.isFinite(value) || !(line[i]! > 0) ? null : Math.max(value, floor / 10)));
+}
+
+function single(curve: Curve, drawing: Drawing): DrawnLine {
+  const raw = curve.stretches.map((stretch) => stretch.value);
+  const y = smoothed(raw, drawing.smoothing);
+  const x = places(curve, drawing.axis);
+  const wide = drawing.envelope && curve.stretches.some((stretch) => stretch.count > 1 && stretch.max > stretch.min);
+  return {
+    label: curve.run.name,
+    color: curve.color,
+    x,
+    y: drawable(y, drawing.log),
+    faint: drawing.smoothing > 0 ? drawable(raw, drawing.log) : null,
+    low: wide ? edge(curve.stretches.map((stretch) => stretch.min), raw, drawing.log) : null,
+    high: wide ? edge(curve.stretches.map((stretch) => stretch.max), raw, drawing.log) : null,
+    marks: x.filter((_, i) => curve.stretches[i]!.notFinite > 0),
+  };
+}
+
+export function lines(curves: readonly Curve[], drawing: Drawing): DrawnLine[] {
+  if (!drawing.groups) return curves.map((curve) => single(curve, drawing));
+  const byId = new Map(curves.map((curve) => [curve.run.id, curve]));
+  const found = grouped(curves.map((curve) => curve.run));
+  const bands = found.groups.map((group): DrawnLine => {
+    const members = group.members.map((run) => byId.get(run.id)!);
+    const axis = drawing.axis === "time" ? "relative" : drawing.axis;
+    const parts = members.map((curve) => ({
+      x: places(curve, axis),
+      y: smoothed(curve.stretches.map((stretch) => stretch.value), drawing.smoothing),
+    }));
+    const { x, mean, low, high } = band(parts);
+    const marks = members.flatMap((curve, i) => parts[i]!.x.filter((_, k) => curve.stretches[k]!.notFinite > 0));
+    return {
+      label: `${group.name} (${members.length} runs, mean ± σ)`,
+      color: members[0]!.color,
+      x,
+      y: drawable(mean, drawing.log),
+      faint: null,
+      low: edge(low, mean, drawing.log),
+      high: edge(high, mean, drawing.log),
+      marks: [...new Set(marks)].sort((a, b) => a - b),
+    };
+  });
+  return [...bands, ...found.single.map((run) => single(byId.get(run.id)!, drawing))];
+}

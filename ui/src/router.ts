@@ -1,0 +1,49 @@
+// Pages are named by the part of the address behind '#': "#/runs/ID?tab=log". So the server serves one page, and a link can be sent.
+
+import { useEffect, useState } from "preact/hooks";
+
+export interface Place {
+  parts: string[]; // decoded
+  query: URLSearchParams;
+}
+
+export function placeOf(hash: string): Place {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const parts = path.split("/").filter(Boolean).map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  return { parts, query: new URLSearchParams(query) };
+}
+
+export function hashOf(parts: readonly string[], query: Record<string, string> | URLSearchParams = {}): string {
+  const search = new URLSearchParams(query);
+  for (const [name, value] of [...search]) if (value === "") search.delete(name);
+  const text = search.toString();
+  return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
+}
+
+export function go(hash: string): void {
+  location.hash = hash;
+}
+
+/** Changes the query of the page without an entry in the browser's history. */
+export function replaceQuery(changes: Record<string, string>): void {
+  const { parts, query } = placeOf(location.hash);
+  for (const [name, value] of Object.entries(changes)) query.set(name, value);
+  history.replaceState(null, "", hashOf(parts, query));
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(() => placeOf(location.hash));
+  useEffect(() => {
+    const changed = () => setPlace(placeOf(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return place;
+}

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Stretch } from "../src/curves/curve.ts";
+import { band, grouped, groupName } from "../src/curves/groups.ts";
+import { lines, type Curve, type Drawing } from "../src/curves/lines.ts";
+import { smoothed, weightOfSlider } from "../src/curves/smoothing.ts";
+
+const named = (name: string, tags: Record<string, string> = {}, id = name) => ({ id, name, tags, started: 0 });
+const close = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
+
+test("smoothing leaves a constant alone from its first value on", () => {
+  for (const value of smoothed([2, 2, 2, 2], 0.9)) close(value, 2);
+});
+
+test("smoothing is the mean weighted by powers", () => {
+  const [first, second, third] = smoothed([1, 3, 5], 0.5);
+  close(first!, 1);
+  close(second!, (0.5 * 1 + 3) / 1.5);
+  close(third!, (0.25 * 1 + 0.5 * 3 + 5) / 1.75);
+});
+
+test("smoothing passes over what is not finite and none of it is lost", () => {
+  const values = smoothed([1, NaN, Infinity, 1], 0.9);
+  assert.ok(Number.isNaN(values[1]) && Number.isNaN(values[2]));
+  close(values[3]!, 1);
+  assert.deepEqual(smoothed([1, 2], 0), [1, 2]);
+});
+
+test("the slider rises from no smoothing to nearly all", () => {
+  assert.equal(weightOfSlider(0), 0);
+  close(weightOfSlider(100), 0.999);
+  assert.ok(weightOfSlider(40) < weightOfSlider(41));
+  assert.equal(weightOfSlider(-5), 0);
+});
+
+test("groups by tag and by seed", () => {
+  assert.equal(groupName(named("gan-seed3")), "gan");
+  assert.equal(groupName(named("gan lr=1e-3 seed=12")), "gan lr=1e-3");
+  assert.equal(groupName(named("gan_seed_3")), "gan");
+  assert.equal(groupName(named("calm-shower-417")), null, "a number alone is no seed");
+  assert.equal(groupName(named("gan-seed3", { "linac.group": "scan" })), "scan");
+  const { groups, single } = grouped([named("a-seed1"), named("b"), named("a-seed2"), named("c-seed1")]);
+  assert.deepEqual(groups.map((group) => [group.name, group.members.length]), [["a", 2]]);
+  assert.deepEqual(single.map((run) => run.name), ["b", "c-seed1"]);
+});
+
+test("a band is mean and standard deviation, taken between steps, and only where runs are", () => {
+  const found = band([
+    { x: [0, 10], y: [0, 10] },
+    { x: [0, 5, 20], y: [2, 7, 7] },
+  ]);
+  assert.deepEqual(found.x, [0, 5, 10, 20]);
+  assert.deepEqual(found.runs, [2, 2, 2, 1]);
+  close(found.mean[0]!, 1);
+  close(found.high[0]! - found.mean[0]!, Math.SQRT2);
+  close(found.mean[1]!, 6);
+  close(found.mean[2]!, 8.5);
+  close(found.mean[3]!, 7);
+  close(found.low[3]!, 7);
+});
+
+test("a band passes over gaps", () => {
+  const found = band([
+    { x: [0, 1, 2], y: [1, NaN, 3] },
+    { x: [0, 1, 2], y: [1, 2, 3] },
+  ]);
+  assert.deepEqual(found.mean, [1, 2, 3]);
+});
+
+const stretch = (step: number, value: number, low = value, high = value, notFinite = 0): Stretch => ({ first: step, last: step, time: 5000 + step, count: low === high ? 1 : 3, notFinite, min: low, max: high, value });
+const plainly: Drawing = { axis: "step", smoothing: 0, log: false, groups: false, envelope: true };
+const curve = (name: string, stretches: Stretch[]): Curve => ({ run: named(name), color: 0, stretches });
+
+test("a line has its envelope, its gaps and its marks", () => {
+  const [line] = lines([curve("a", [stretch(1, 2, 1, 4), stretch(2, NaN, NaN, NaN, 1), stretch(3, 5, 5, 6)])], plainly);
+  assert.deepEqual(line!.y, [2, null, 5]);
+  assert.deepEqual(line!.low, [1, null, 5]);
+  assert.deepEqual(line!.high, [4, null, 6]);
+  assert.deepEqual(line!.marks, [2]);
+  assert.equal(lines([curve("a", [stretch(1, 2)])], plainly)[0]!.low, null, "single points have no envelope");
+});
+
+test("on a logarithmic axis only what is positive is drawn", () => {
+  const [line] = lines([curve("a", [stretch(1, -2), stretch(2, 0), stretch(3, 4, -1, 5)])], { ...plainly, log: true });
+  assert.deepEqual(line!.y, [null, null, 4]);
+  assert.deepEqual(line!.high, [null, null, 5]);
+  assert.ok(line!.low![2]! > 0);
+});
+
+test("places on the axis of time always rise", () => {
+  const stretches = [stretch(1, 1), { ...stretch(2, 2), time: 4000 }, { ...stretch(3, 3), time: 9000 }];
+  const [line] = lines([curve("a", stretches)], { ...plainly, axis: "time" });
+  assert.ok(line!.x[0]! < line!.x[1]! && line!.x[1]! < line!.x[2]!);
+  close(line!.x[2]!, 9);
+});
+
+test("runs of a group are one line with a band", () => {
+  const drawn = lines([curve("a-seed1", [stretch(1, 1)]), curve("a-seed2", [stretch(1, 3)]), curve("b", [stretch(1, 9)])], { ...plainly, groups: true });
+  assert.equal(drawn.length, 2);
+  assert.deepEqual(drawn[0]!.y, [2]);
+  close(drawn[0]!.high![0]!, 2 + Math.SQRT2);
+  assert.match(drawn[0]!.label, /^a \(2 runs/);
+});
