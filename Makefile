@@ -42,7 +42,7 @@ demo: configure
 
 test: build
 	@tests/peers/setup.sh
-	@cd $(BUILD) && ctest --output-on-failure --no-tests=error
+	@cd $(BUILD) && ctest --parallel $(JOBS) --output-on-failure --no-tests=error
 
 BENCH_REPEAT ?= 5
 bench: build
@@ -53,7 +53,7 @@ bench: build
 	bench/recurrent.py --cell gru --repeat $(BENCH_REPEAT)
 
 # Tests of the modules that read foreign bytes, compute on pointers or start threads. Those on LibTorch are left out: its
-# libraries are not instrumented.
+# libraries are not instrumented, and the control plane's: what it reads of strangers runs under both in its fuzz targets.
 SANITIZER ?= asan
 SANITIZED := base storage data graph kernels physics
 sanitize: deps

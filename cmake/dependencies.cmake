@@ -10,10 +10,30 @@ find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(CURL REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(ZLIB REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(OpenSSL REQUIRED)
 pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(UNWIND REQUIRED libunwind-ptrace)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+
+# The books: their databases and the hashes of their tokens. Only the sources of the module `catalog` see these.
+add_library(linac_sqlite INTERFACE)
+target_link_libraries(linac_sqlite INTERFACE PkgConfig::SQLITE)
+add_library(linac_postgresql INTERFACE)
+target_link_libraries(linac_postgresql INTERFACE PkgConfig::LIBPQ)
+add_library(linac_sodium INTERFACE)
+target_link_libraries(linac_sodium INTERFACE PkgConfig::SODIUM)
+
+# HTTP: headers of Asio and Beast alone; the module `service` sees them. TLS in its sources.
+add_library(linac_boost INTERFACE)
+target_link_libraries(linac_boost INTERFACE Boost::headers)
+target_compile_definitions(linac_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+add_library(linac_openssl INTERFACE)
+target_link_libraries(linac_openssl INTERFACE OpenSSL::SSL OpenSSL::Crypto)
 
 # For the stacks of other processes. Two of the three libraries that pkg-config names: the third, libunwind itself, has libgcc's
 # functions too, and linked before libgcc it would unwind every exception of the program.

@@ -360,6 +360,22 @@ def make(folder, name):
     return inputs, outputs, gradients, training
 
 
+def make_all(folders, make):
+    """What `make` gives for each name. Dilated transposed convolutions are in oneDNN's kernels alone, which TensorFlow does not choose on
+    every CPU: what it cannot compute here is left out of `folders`, and said."""
+    made = {}
+    for name, folder in list(folders.items()):
+        folder.mkdir(parents=True)
+        try:
+            made[name] = make(folder, name)
+        except tf.errors.InvalidArgumentError as error:
+            if "Current CPU implementations do not yet support" not in str(error):
+                raise
+            print(f"skip {name}: TensorFlow cannot compute it on this CPU")
+            del folders[name]
+    return made
+
+
 def difference(a, b):
     if a.shape != b.shape:
         return np.inf
@@ -397,10 +413,7 @@ def main():
     names = sys.argv[3:] or list(MODELS)
     shutil.rmtree(root, ignore_errors=True)
     folders = {name: root / pathlib.Path(name).stem for name in names}
-    made = {}
-    for name, folder in folders.items():
-        folder.mkdir(parents=True)
-        made[name] = make(folder, name)
+    made = make_all(folders, make)
     failures = 0
     for kernels in ("aten", "linac"):  # LibTorch's layers, and linac's own where it has some
         subprocess.run([program, kernels, *map(str, folders.values())], check=True)
@@ -412,8 +425,8 @@ def main():
                 problems[name] = f"{type(error).__name__}: {error}"[:600]
             print(f"{'FAIL' if problems[name] else 'ok  '} {kernels:<5} {name} {problems[name]}")
         agreeing = sum(not problem for problem in problems.values())
-        print(f"{agreeing} of {len(names)} models agree, computed by {kernels}")
-        failures += len(names) - agreeing
+        print(f"{agreeing} of {len(folders)} models agree, computed by {kernels}")
+        failures += len(folders) - agreeing
     return 1 if failures else 0
 
 

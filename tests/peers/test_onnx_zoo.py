@@ -132,10 +132,7 @@ def main():
     names = sys.argv[3:] or list(MODELS)
     shutil.rmtree(root, ignore_errors=True)
     folders = {name: root / pathlib.Path(name).stem for name in names}
-    made = {}
-    for name, folder in folders.items():
-        folder.mkdir(parents=True)
-        made[name] = make(folder, name)
+    made = zoo.make_all(folders, make)
     subprocess.run([program, *map(str, folders.values())], check=True)
     failures = 0
     for name, folder in folders.items():
@@ -145,7 +142,7 @@ def main():
             problem = f"{type(error).__name__}: {error}"[:600]
         print(f"{'FAIL' if problem else 'ok  '} {name} {problem}")
         failures += bool(problem)
-    print(f"{len(names) - failures} of {len(names)} models agree, computed by onnxruntime {onnxruntime.__version__}")
+    print(f"{len(folders) - failures} of {len(folders)} models agree, computed by onnxruntime {onnxruntime.__version__}")
     return 1 if failures else 0
 
 

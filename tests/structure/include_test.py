@@ -8,10 +8,10 @@ import sys
 # Lowest first. A module may depend only on modules of lower levels.
 LEVELS = [
     {"base"},
-    {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm", "plugin"},
-    {"data", "graph", "report"},
-    {"nn", "onnx"},
-    {"models"},
+    {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm", "plan", "plugin", "catalog", "launch"},
+    {"data", "graph", "report", "client"},
+    {"nn", "onnx", "service"},
+    {"models", "control"},
     {"train"},
     {"validate"},
     {"app"},

@@ -15,5 +15,9 @@ nlohmann::ordered_json measure(int repeat, double showers, double gflop_per_show
 void add_shower_benches(CLI::App& bench);
 void add_kernel_bench(CLI::App& bench);
 void add_recurrent_bench(CLI::App& bench);
+/// `linac bench scaling`.
+void add_scaling_bench(CLI::App& bench);
+/// `linac bench exchange`.
+void add_exchange_bench(CLI::App& bench);
 
 }  // namespace linac::app

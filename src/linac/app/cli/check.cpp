@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <memory>
 
+#include "linac/app/cli/job_file.h"
 #include "linac/app/cli/verbs.h"
 #include "linac/base/error.h"
 #include "linac/comm/group.h"
 #include "linac/kernels/isa.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
-#include "linac/train/compiled_job.h"
 #include "linac/train/input.h"
 #include "linac/train/loop.h"
 
@@ -40,7 +40,7 @@ train::StepResult one_step(train::Loop& loop, double learning_rate, double& seco
 }
 
 void run_check(const CheckOptions& options) {
-  const spec::Job job = train::with_compiled(spec::read_job(options.job, options.overrides));
+  const spec::Job job = whole_job(options.job, options.overrides);
   models::need_device(train::numerics_of(job).device);
   models::use_threads(job.train.threads);
   spec::Job lone = job;

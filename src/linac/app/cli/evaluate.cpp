@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "linac/app/cli/model_events.h"
+#include "linac/app/cli/report_folder.h"
 #include "linac/app/cli/verbs.h"
-#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/version.h"
 #include "linac/data/event_arrays.h"
@@ -187,29 +187,15 @@ report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& ar
   return report;
 }
 
-// File names may be no UTF-8.
-std::string dump(const report::ScoreReport& report) {
-  return report::to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-void write(const std::filesystem::path& folder, const report::ScoreReport& report) {
-  make_folder(folder);
-  const std::vector<report::NamedPicture> pictures = report::draw(report);
-  for (const report::NamedPicture& picture : pictures)
-    plot::write_picture(folder / (picture.name + ".png"), picture.picture);
-  write_file_atomically(folder / "report.html", report::to_html(report, pictures));
-  write_file_atomically(folder / "report.json", dump(report) + "\n");
-}
-
 void run_evaluate(EvaluateOptions options) {
   if (options.bootstrap.threads == 0)
     options.bootstrap.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const Arrays arrays = read_arrays(options);
   if (options.classes.empty()) options.classes = arrays.classes;
   const report::ScoreReport report = make_report(options, arrays);
-  if (!options.out.empty()) write(options.out, report);
+  if (!options.out.empty()) write_report(options.out, report);
   if (options.json) {
-    fmt::print("{}\n", dump(report));
+    fmt::print("{}\n", report_text(report));
     return;
   }
   fmt::print("{}", report::to_text(report));

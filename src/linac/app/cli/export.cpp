@@ -5,6 +5,7 @@
 
 #include "linac/app/cli/verbs.h"
 #include "linac/base/log.h"
+#include "linac/client/model_catalog.h"
 #include "linac/train/model_file.h"
 
 namespace linac::app {
@@ -22,7 +23,7 @@ train::FileFormat format_of(const ExportOptions& options) {
 void run_export(const ExportOptions& options) {
   const train::FileFormat format = format_of(options);
   if (!options.model.empty()) {
-    train::export_keras_model(options.model, options.out, format);
+    train::export_keras_model(client::local_model(options.model), options.out, format);
     log::info(fmt::format("{}: {}", options.out, options.model));
     return;
   }
@@ -42,7 +43,8 @@ void add_export_verb(CLI::App& app) {
   auto* verb = app.add_subcommand("export", "Writes a trained network for other programs, for Keras or as ONNX");
   auto* source = verb->add_option_group("source");
   source->add_option("run", options->run, "folder of a run (its best checkpoint, else the newest) or a checkpoint");
-  source->add_option("--model", options->model, "a .keras file of any model, instead of a run");
+  source->add_option("--model", options->model,
+                     "a .keras file of any model, or catalog://NAME@ALIAS, instead of a run");
   source->require_option(1);
   verb->add_option("--out", options->out, "file to write, e.g. generator.keras or generator.onnx")->required();
   verb->add_option("--format", options->format,

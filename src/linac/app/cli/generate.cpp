@@ -12,6 +12,7 @@
 #include "linac/app/cli/verbs.h"
 #include "linac/base/log.h"
 #include "linac/base/thread_pool.h"
+#include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
 #include "linac/train/shower_generator.h"
 
@@ -24,7 +25,7 @@ struct GenerateOptions {
 };
 
 void run_generate(const GenerateOptions& options) {
-  const train::ShowerGenerator generator(options.model);
+  const train::ShowerGenerator generator(client::local_model(options.model));
   const Primaries primaries = primaries_of(options.primaries, "generate");
   log::info(fmt::format("{} showers by {}", primaries.size(), generator.source()));
 
@@ -49,7 +50,8 @@ void run_generate(const GenerateOptions& options) {
 void add_generate_verb(CLI::App& app) {
   auto options = std::make_shared<GenerateOptions>();
   auto* verb = app.add_subcommand("generate", "Makes showers with a trained generator");
-  verb->add_option("--model", options->model, "folder of a run, a checkpoint or a .keras file")->required();
+  verb->add_option("--model", options->model, "folder of a run, a checkpoint, a .keras file or catalog://NAME@ALIAS")
+      ->required();
   add_primary_options(*verb, options->primaries);
   verb->add_option("--out", options->out, "HDF5 file to write: ECAL in GeV, energy, theta, ...")->required();
   verb->footer(

@@ -11,6 +11,7 @@
 #include "linac/base/error.h"
 #include "linac/base/progress.h"
 #include "linac/base/thread_pool.h"
+#include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
 #include "linac/train/labelled_data.h"
 #include "linac/train/trained_model.h"
@@ -67,7 +68,7 @@ data::ColumnRequest truth_of(const ModelEventsOptions& options, const models::Ne
 }  // namespace
 
 ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : options_(options) {
-  train::TrainedModel model = train::load_trained(options.model);
+  train::TrainedModel model = train::load_trained(client::local_model(options.model));
   network_ = std::move(model.network);
   std::vector<data::ColumnRequest> columns = inputs_of(options, *network_, model.notes);
   if (truth == Truth::kWanted) {

@@ -7,21 +7,24 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <thread>
 
+#include "linac/app/cli/job_file.h"
 #include "linac/app/cli/verbs.h"
 #include "linac/app/launch/local_launch.h"
 #include "linac/app/launch/worker_error.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
+#include "linac/client/login.h"
+#include "linac/client/tracker.h"
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/comm/view_ledger.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
-#include "linac/train/compiled_job.h"
 #include "linac/train/input.h"
 #include "linac/train/run_folder.h"
 #include "linac/train/trainer.h"
@@ -30,8 +33,8 @@ namespace linac::app {
 namespace {
 
 struct TrainOptions {
-  std::string job, out, workers, join, listen;
-  bool resume = false, launched = false;
+  std::string job, out, workers, join, listen, server, experiment;
+  bool resume = false, launched = false, track = false;
   std::vector<std::string> overrides;
 };
 
@@ -46,7 +49,7 @@ spec::Job job_of(const TrainOptions& options) {
   if (in_folder && !std::filesystem::is_directory(options.join))
     throw user_error("[train] no job file; give one, or the folder of the run to join with --join");
   const std::string file = in_folder ? (std::filesystem::path(options.join) / "job.yaml").string() : options.job;
-  return train::with_compiled(spec::read_job(file, overrides));
+  return whole_job(file, overrides);
 }
 
 // "4" or "2:4"; what is wrong, or "".
@@ -85,6 +88,7 @@ std::string numerics_of(spec::Job job) {
   job.train.max_steps = 0;
   job.checkpoint = {};
   job.distribution = {};
+  if (!job.model.from.empty()) job.model.file.clear();  // somewhere in a cache
   return spec::to_yaml(job);
 }
 
@@ -158,6 +162,16 @@ std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& jo
   return options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
 }
 
+// What all workers do once it is clear which they are. `make_group` meets the others.
+void work(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder, int local_rank,
+          int local_workers, const std::function<std::unique_ptr<comm::Group>()>& make_group) {
+  catch_stop_signals();
+  models::need_device(train::numerics_of(job).device, local_rank);
+  models::use_threads(job.train.threads);
+  const auto group = make_group();
+  train::run_training(job, *group, run_options(job, options, folder, local_workers));
+}
+
 // A worker of a run that others have begun.
 void join_run(const TrainOptions& options) {
   const spec::Job job = job_of(options);
@@ -175,11 +189,14 @@ void join_run(const TrainOptions& options) {
   const auto worker = comm::process_environment("LOCAL_RANK");
   log::set_tag(fmt::format("worker {}", worker ? *worker : std::to_string(getpid())));
   log::set_file(train::RunFolder(folder).log());
-  catch_stop_signals();
-  models::need_device(train::numerics_of(job).device, worker ? std::atoi(worker->c_str()) : 0);
-  models::use_threads(job.train.threads);
-  const auto group = comm::make_group({}, settings);
-  train::run_training(job, *group, run_options(job, options, folder, local_world_size(1)));
+  work(options, job, folder, worker ? std::atoi(worker->c_str()) : 0, local_world_size(1),
+       [&] { return comm::make_group({}, settings); });
+}
+
+// Null if nobody asked for it.
+std::unique_ptr<client::Tracker> tracker(const TrainOptions& options, const std::filesystem::path& folder) {
+  if (!options.track) return nullptr;
+  return std::make_unique<client::Tracker>(client::find_login(options.server), folder, options.experiment);
 }
 
 // One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes.
@@ -195,11 +212,9 @@ void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous)
   const std::filesystem::path folder = folder_of(options, job);
   if (rendezvous.rank == 0 && !options.launched) prepare_folder(job, folder, options.resume);
   if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
-  catch_stop_signals();
-  models::need_device(train::numerics_of(job).device, rendezvous.local_rank);
-  models::use_threads(job.train.threads);
-  const auto group = comm::make_group(rendezvous, group_settings(job, options, folder));
-  train::run_training(job, *group, run_options(job, options, folder, local_world_size(rendezvous.world_size)));
+  const auto tracked = rendezvous.rank == 0 ? tracker(options, folder) : nullptr;
+  work(options, job, folder, rendezvous.local_rank, local_world_size(rendezvous.world_size),
+       [&] { return comm::make_group(rendezvous, group_settings(job, options, folder)); });
 }
 
 int start_workers(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder) {
@@ -233,7 +248,9 @@ void run_train(const TrainOptions& options) {
     lone.launched = true;
     return run_worker(lone, rendezvous);
   }
+  auto tracked = tracker(options, folder);
   const int status = start_workers(options, job, folder);
+  tracked.reset();
   if (status != 0) throw CLI::RuntimeError(status);
 }
 
@@ -257,12 +274,19 @@ void add_train_verb(CLI::App& app) {
   verb->add_option("--set", options->overrides, "override a setting of the job: key=value, e.g. train.epochs=5")
       ->type_size(1)
       ->allow_extra_args(false);
+  auto* track = verb->add_flag("--track", options->track,
+                               "keep the run in the books of a service while it goes on, as `linac ingest` does");
+  verb->add_option("--server", options->server,
+                   "address of that service (default: LINAC_SERVER, else that of the last login)")
+      ->needs(track);
+  verb->add_option("--experiment", options->experiment, "put the run there; made if there is none")->needs(track);
   verb->add_flag("--launched", options->launched, "this process was started by linac train --workers")->group("");
   verb->footer(
       "Examples:\n"
       "  linac train examples/demo.yaml --workers 2\n"
       "  linac train examples/demo.yaml --out runs/a --set train.epochs=10 --set train.lr=5e-4\n"
       "  linac train examples/demo.yaml --out runs/a --resume\n"
+      "  linac train examples/demo.yaml --track --experiment calo\n"
       "  torchrun --no-python --nproc-per-node 2 linac train examples/demo.yaml --out runs/b\n"
       "  linac train examples/demo.yaml --workers 2:4 --out runs/c --listen 10.0.0.1\n"
       "  linac train --join runs/c\n"

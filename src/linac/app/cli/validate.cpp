@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "linac/app/cli/report_folder.h"
 #include "linac/app/cli/verbs.h"
-#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/version.h"
@@ -70,20 +70,6 @@ report::ShowerReport make_report(const ValidateOptions& options, const validate:
   return report;
 }
 
-// File names may be no UTF-8.
-std::string dump(const report::ShowerReport& report) {
-  return report::to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-void write(const std::filesystem::path& folder, const report::ShowerReport& report) {
-  std::filesystem::create_directories(folder);
-  const std::vector<report::NamedPicture> pictures = report::draw(report);
-  for (const report::NamedPicture& picture : pictures)
-    plot::write_picture(folder / (picture.name + ".png"), picture.picture);
-  write_file_atomically(folder / "report.html", report::to_html(report, pictures));
-  write_file_atomically(folder / "report.json", dump(report) + "\n");
-}
-
 std::string describe(const physics::Verdict& verdict, const physics::Sample& reference) {
   const std::string bin = physics::bin_title(reference, verdict.figure.bin);
   return fmt::format("  {:<28} {:>10.4g} +- {:<10.3g} limit {:<10.4g} floor {:<10.4g} {}", verdict.figure.name,
@@ -133,9 +119,9 @@ void run_validate(ValidateOptions options) {
   const validate::Validation found = validate::validate(*reference, *sample, training.get(), options.validation);
   const report::ShowerReport report = make_report(options, *reference, *sample, found, gate);
   const std::filesystem::path folder = options.out;
-  write(folder, report);
+  write_report(folder, report);
   if (options.json) {
-    fmt::print("{}\n", dump(report));
+    fmt::print("{}\n", report_text(report));
   } else {
     print_figures(found);
     for (const std::string& remark : report.remarks) fmt::print("  note: {}\n", remark);

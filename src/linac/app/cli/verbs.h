@@ -16,6 +16,8 @@ void add_export_verb(CLI::App& app);
 void add_bench_verb(CLI::App& app);
 void add_validate_verb(CLI::App& app);
 void add_evaluate_verb(CLI::App& app);
+void add_report_verb(CLI::App& app);
+void add_models_verb(CLI::App& app);
 void add_version_verb(CLI::App& app);
 
 }  // namespace linac::app

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "linac/app/launch/worker_error.h"
+#include "linac/base/argument_pointers.h"
 #include "linac/base/error.h"
 
 namespace linac::app {
@@ -34,13 +35,6 @@ std::vector<std::string> merged_environment(const std::vector<std::pair<std::str
   }
   for (const auto& [name, value] : changes) merged.push_back(name + "=" + value);
   return merged;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (auto& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
 }
 
 // Everything the child needs, made before the fork: this process has threads (the store's), so the child may call only
@@ -97,8 +91,8 @@ ChildProcess start_child(const ChildCommand& command) {
   changes.emplace_back(kErrorFdVariable, std::to_string(child_error.get()));
   auto environment = merged_environment(changes);
   auto arguments = command.argv;
-  const auto argv = pointers(arguments);
-  const auto envp = pointers(environment);
+  const auto argv = argument_pointers(arguments);
+  const auto envp = argument_pointers(environment);
   const Prepared prepared{
       command.program.c_str(), argv.data(),        envp.data(), getpid(),
       child_error.get(),       child_output.get(), null.get(),  "127\n[launch] cannot execute " + command.program};
