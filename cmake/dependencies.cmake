@@ -78,7 +78,11 @@ if(NOT EXISTS ${LINAC_TORCH_ROOT}/lib/libtorch_cpu.so)
   message(FATAL_ERROR "no LibTorch in ${LINAC_TORCH_ROOT}: run deps/get.sh, or set Torch_DIR to its share/cmake/Torch")
 endif()
 add_library(linac_torch INTERFACE)
+# LibTorch's headers lie beside those of another version of fmt: a folder before them leads to the one that is linked.
+find_path(LINAC_FMT_INCLUDE fmt/format.h REQUIRED)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/before_torch)
+file(CREATE_LINK ${LINAC_FMT_INCLUDE}/fmt ${CMAKE_BINARY_DIR}/generated/before_torch/fmt SYMBOLIC)
 target_include_directories(linac_torch SYSTEM INTERFACE
-  ${LINAC_TORCH_ROOT}/include ${LINAC_TORCH_ROOT}/include/torch/csrc/api/include)
+  ${CMAKE_BINARY_DIR}/generated/before_torch ${LINAC_TORCH_ROOT}/include ${LINAC_TORCH_ROOT}/include/torch/csrc/api/include)
 target_compile_definitions(linac_torch INTERFACE USE_DISTRIBUTED)
 target_link_libraries(linac_torch INTERFACE ${LINAC_TORCH_ROOT}/lib/libtorch_cpu.so ${LINAC_TORCH_ROOT}/lib/libc10.so)
