@@ -1,9 +1,9 @@
-# linac_module(NAME [TORCH] DEPS modules PRIVATE_DEPS modules LINK targets PRIVATE_LINK targets): the library linac_NAME from every .cpp
+# linac_module(NAME [TORCH] [VERBS] DEPS modules PRIVATE_DEPS modules LINK targets PRIVATE_LINK targets): the library linac_NAME from every .cpp
 # of the folder, and, from its *_test.cpp files, the ctest program NAME_test. A module includes only headers of its dependencies
 # (a test greps them); those its own headers name are DEPS, and LINK the third-party targets that they name. TORCH: its sources see
-# LibTorch, its users do not.
+# LibTorch, its users do not. VERBS: it parses command lines and prints, and computes nothing itself.
 function(linac_module name)
-  cmake_parse_arguments(arg "TORCH" "" "DEPS;PRIVATE_DEPS;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;VERBS" "" "DEPS;PRIVATE_DEPS;LINK;PRIVATE_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
@@ -17,19 +17,20 @@ function(linac_module name)
   target_link_libraries(linac_${name} PUBLIC ${arg_DEPS} ${arg_LINK} Threads::Threads PRIVATE ${arg_PRIVATE_DEPS} ${arg_PRIVATE_LINK})
   if(arg_TORCH)
     target_link_libraries(linac_${name} PRIVATE linac_torch)
-    target_precompile_headers(linac_${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/torch_pch.h)
+    linac_precompiled(linac_${name} torch linac_torch)
+  elseif(arg_VERBS)
+    linac_precompiled(linac_${name} verbs CLI11::CLI11)
+    linac_compile_quickly(linac_${name})
   endif()
 
   if(LINAC_TESTS AND tests)
     add_executable(${name}_test ${tests})
     linac_compile_options(${name}_test)
-    if(CMAKE_BUILD_TYPE STREQUAL Release)
-      target_compile_options(${name}_test PRIVATE -O1)  # what is tested keeps its optimisation; its tests compile in half the time
-    endif()
+    linac_compile_quickly(${name}_test)
     target_link_libraries(${name}_test PRIVATE linac_${name} ${arg_PRIVATE_DEPS} ${arg_PRIVATE_LINK} gtest gtest_main)
     if(arg_TORCH)
       target_link_libraries(${name}_test PRIVATE linac_torch)
-      target_precompile_headers(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/cmake/torch_pch.h)
+      linac_precompiled(${name}_test torch linac_torch)
     endif()
     add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endif()
@@ -44,6 +45,25 @@ function(linac_compile_options target)
     target_compile_options(${target} PRIVATE -fsanitize=${LINAC_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${LINAC_SANITIZE})
   endif()
+endfunction()
+
+# For what is not worth a compiler's longer look: tests (what they test keeps its optimisation) and verbs.
+function(linac_compile_quickly target)
+  if(CMAKE_BUILD_TYPE STREQUAL Release)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
+# linac_precompiled(TARGET SET targets): TARGET reads the headers of cmake/SET_pch.h precompiled, once for all targets of the set.
+function(linac_precompiled target set)
+  if(NOT TARGET linac_${set}_headers)
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/${set}_headers.cpp CONTENT "")
+    add_library(linac_${set}_headers OBJECT ${CMAKE_BINARY_DIR}/generated/${set}_headers.cpp)
+    linac_compile_options(linac_${set}_headers)
+    target_link_libraries(linac_${set}_headers PRIVATE linac_base ${ARGN})
+    target_precompile_headers(linac_${set}_headers PRIVATE ${CMAKE_SOURCE_DIR}/cmake/${set}_pch.h)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM linac_${set}_headers)
 endfunction()
 
 if(LINAC_TESTS)

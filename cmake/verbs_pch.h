@@ -1,0 +1,6 @@
+#pragma once
+// Precompiled for the modules of verbs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
