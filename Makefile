@@ -57,7 +57,7 @@ bench: build
 SANITIZER ?= asan
 SANITIZED := base storage data graph kernels physics
 sanitize: deps
-	@cmake --preset $(SANITIZER) -DLINAC_TORCH=OFF >/dev/null
+	@cmake --preset $(SANITIZER) >/dev/null
 	@cmake --build build/$(SANITIZER) --parallel $(JOBS) --target $(SANITIZED:%=%_test)
 	@cd build/$(SANITIZER) && ctest --output-on-failure --no-tests=error -R '^($(subst $() ,|,$(SANITIZED)))$$'
 

@@ -5,16 +5,16 @@
 set -eu
 seconds=${1:-60}
 cd "$(dirname "$0")/.."
-cmake --preset fuzz -D CMAKE_C_COMPILER="${CC:-clang}" -D CMAKE_CXX_COMPILER="${CXX:-clang++}" > /dev/null
+cmake --preset asan -D CMAKE_C_COMPILER="${CC:-clang}" -D CMAKE_CXX_COMPILER="${CXX:-clang++}" > /dev/null
 targets="example filter keras keras_h5 membership tfrecord"
 [ "$("${CXX:-clang++}" -dumpversion | cut -d. -f1)" -lt 15 ] || targets="$targets request"
-cmake --build --preset fuzz --target $(printf 'fuzz_%s ' $targets)
+cmake --build --preset asan --target $(printf 'fuzz_%s ' $targets)
 mkdir -p build/fuzz/crashes
 for name in $targets; do
   found=build/fuzz/found/$name
   log=build/fuzz/$name.log
   mkdir -p "$found"
-  if ! "build/fuzz/bin/fuzz_$name" -max_total_time="$seconds" -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
+  if ! "build/asan/bin/fuzz_$name" -max_total_time="$seconds" -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
       -print_final_stats=1 -artifact_prefix="build/fuzz/crashes/$name-" "$found" "fuzz/corpus/$name" > "$log" 2>&1; then
     tail -n 40 "$log"
     echo "fuzz_$name: FAILED (log: $log)" >&2
