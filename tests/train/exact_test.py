@@ -95,6 +95,10 @@ def main() -> None:
         same(root / "narrow-1", root / "narrow-3", "gradients rounded to bf16 on their way, 1 and 3 workers")
         runs.run(root / "wide", narrow | {"train.exchange": "fp32"}, "--workers", "1")
         check(runs.losses(root / "wide") != runs.losses(root / "narrow-1"), "other bits than without rounding")
+        for workers in ("1", "3"):
+            runs.run(root / f"kept-{workers}", narrow | {"train.exchange": "fp32", "train.precision": "bf16"}, "--workers", workers)
+        same(root / "kept-1", root / "kept-3", "a recurrent layer's steps kept as bf16, 1 and 3 workers")
+        check(runs.losses(root / "wide") != runs.losses(root / "kept-1"), "other bits than with floats")
 
         # LibTorch's layers in place of linac's kernels: the same curve but for rounding.
         runs.run(root / "aten", JOB | {"train.kernels": "aten", "train.epochs": 1}, "--workers", "2")

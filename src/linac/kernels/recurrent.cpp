@@ -52,7 +52,8 @@ double RecurrentShape::backward_flop(bool to_the_input) const {
   return forward_flop() + 2.0 * static_cast<double>(recurrent_floats() + (to_the_input ? kernel_floats() : 0));
 }
 
-Recurrent::Recurrent(const RecurrentShape& shape, Isa isa) : shape_(shape), isa_(isa), cell_(make_cell(shape_, isa)) {
+Recurrent::Recurrent(const RecurrentShape& shape, Isa isa, Storage storage)
+    : shape_(shape), isa_(isa), storage_(storage), cell_(make_cell(shape_, isa)) {
   LINAC_CHECK(shape.steps > 0 && shape.features > 0 && shape.units > 0);
 }
 
@@ -70,14 +71,16 @@ void Recurrent::forward(int64_t events, const float* x, const uint8_t* mask, con
   if (groups == 0) return;
   float* const packed = room(workspace.weights, cell_->packed_floats());
   cell_->pack(weights, packed);
-  const int64_t slots = keep == Keep::kNothing ? 2 : plan.longest_group() + 1;
-  const int64_t group_floats = slots * cell_->slot_rows() * kGroupLanes;
-  const int64_t scratch_floats = forward_scratch_floats(shape_);
-  float* const kept = room(workspace.kept, groups * group_floats);
+  const bool rounded = workspace.is_kept && storage_ == Storage::kBfloat16;
+  const int64_t slots = workspace.is_kept && !rounded ? plan.longest_group() + 1 : 2;
+  const int64_t slot_floats = cell_->slot_rows() * kGroupLanes, scratch_floats = forward_scratch_floats(shape_);
+  const int64_t kept_values = rounded ? plan.longest_group() * slot_floats : 0;
+  float* const all_slots = room(workspace.slots, groups * slots * slot_floats);
   float* const scratch = room(workspace.scratch, groups * scratch_floats);
+  auto* const kept = rounded ? reinterpret_cast<uint16_t*>(room(workspace.kept, groups * kept_values / 2)) : nullptr;
   parallel(groups, [&](int64_t i) {
-    run_forward(shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)], kept + i * group_floats,
-                {x, packed, out, scratch + i * scratch_floats, slots});
+    run_forward(shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)], all_slots + i * slots * slot_floats,
+                {x, packed, out, scratch + i * scratch_floats, slots, rounded ? kept + i * kept_values : nullptr});
   });
 }
 
@@ -88,16 +91,21 @@ void Recurrent::backward(int64_t events, const RecurrentWeights& weights, const 
   const LanePlan& plan = workspace.plan;
   if (gradients.x != nullptr) std::fill_n(gradients.x, events * shape_.steps * shape_.features, 0.0F);
   const int64_t groups = static_cast<int64_t>(plan.groups.size());
-  const int64_t group_floats = (plan.longest_group() + 1) * cell_->slot_rows() * kGroupLanes;
-  LINAC_CHECK(workspace.is_kept && static_cast<int64_t>(workspace.kept.size()) >= groups * group_floats);
-  const int64_t sums_floats = sum_floats(*cell_), scratch_floats = backward_scratch_floats(shape_, *cell_);
+  const bool rounded = storage_ == Storage::kBfloat16;
+  const int64_t slot_floats = cell_->slot_rows() * kGroupLanes;
+  const int64_t kept_values = (plan.longest_group() + (rounded ? 0 : 1)) * slot_floats;
+  const AlignedFloats& kept = rounded ? workspace.kept : workspace.slots;
+  LINAC_CHECK(workspace.is_kept && static_cast<int64_t>(kept.size()) >= groups * kept_values / (rounded ? 2 : 1));
+  const auto* const halves = rounded ? reinterpret_cast<const uint16_t*>(kept.data()) : nullptr;
+  const int64_t sums_floats = sum_floats(*cell_), scratch_floats = backward_scratch_floats(shape_, *cell_, storage_);
   float* const sums = room(workspace.sums, groups * sums_floats);
   float* const scratch = room(workspace.scratch, groups * scratch_floats);
   std::fill_n(sums, groups * sums_floats, 0.0F);
   parallel(groups, [&](int64_t i) {
     run_backward(
-        shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)], workspace.kept.data() + i * group_floats,
-        {out_gradient, workspace.weights.data(), gradients.x, scratch + i * scratch_floats, sums + i * sums_floats});
+        shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)],
+        {rounded ? nullptr : kept.data() + i * kept_values, rounded ? halves + i * kept_values : nullptr, out_gradient,
+         workspace.weights.data(), gradients.x, scratch + i * scratch_floats, sums + i * sums_floats});
   });
   deliver(shape_, *cell_, sums, groups, gradients);
 }

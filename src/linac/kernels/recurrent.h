@@ -6,7 +6,8 @@
 // Events are laid one after the other into lanes of equal total length (recurrent_lanes.h), 16 lanes to a vector row,
 // so any number of units fills the vectors, no event's result depends on its neighbours, and hardly a lane idles. kAvx2
 // and kAvx512 give the same bits (isa.h). The order of every sum depends on the shape and the masks alone, not on the
-// number of threads.
+// number of threads. What the backward pass needs can be kept as bfloat16: the outputs are the same bits as ever, the
+// gradients those of rounded x, states and gates.
 //
 // Recurrent is immutable after construction and thread-safe; a workspace serves one call at a time.
 
@@ -18,6 +19,7 @@
 #include "linac/kernels/isa.h"
 #include "linac/kernels/parallel.h"
 #include "linac/kernels/recurrent_lanes.h"
+#include "linac/kernels/row_kernels.h"
 
 namespace linac::kernels {
 
@@ -59,7 +61,9 @@ struct RecurrentGradients {
 /// What a forward pass keeps for the backward pass, and scratch memory. Grows to what the largest batch needs.
 struct RecurrentWorkspace {
   LanePlan plan;
-  AlignedFloats kept, weights, scratch, sums;
+  AlignedFloats slots;  // of the steps: all of them, or two that take turns
+  AlignedFloats kept;   // all steps rounded to bfloat16; for Storage::kBfloat16 alone
+  AlignedFloats weights, scratch, sums;
   bool is_kept = false;  // what the backward pass needs
 };
 
@@ -69,7 +73,8 @@ class Cell;
 
 class Recurrent {
  public:
-  explicit Recurrent(const RecurrentShape& shape, Isa isa = best_isa());
+  /// `storage`: of what a forward pass keeps for the backward pass.
+  explicit Recurrent(const RecurrentShape& shape, Isa isa = best_isa(), Storage storage = Storage::kFloat);
   ~Recurrent();
 
   /// x [events][steps][features]; mask [events][steps], not 0 where a step is valid, or null for all valid; out
@@ -88,6 +93,7 @@ class Recurrent {
  private:
   const RecurrentShape shape_;
   const Isa isa_;
+  const Storage storage_;
   const std::unique_ptr<const Cell> cell_;
 };
 

@@ -11,8 +11,8 @@ constexpr int64_t kChunkBlocks = 6;
 
 /// Floats of the pieces of scratch memory, for two blocks.
 struct Room {
-  int64_t carry, deltas, spare, x_gradient, stride, turned, rows;
-  Room(const RecurrentShape& shape, const Cell& cell)
+  int64_t carry, deltas, spare, x_gradient, stride, turned, rows, widened;
+  Room(const RecurrentShape& shape, const Cell& cell, Storage kept)
       : carry(cell.carry_rows() * kGroupLanes),
         deltas(cell.delta_rows() * kGroupLanes),
         spare(shape.units * kGroupLanes),
@@ -20,23 +20,25 @@ struct Room {
         // A product that begins in the middle reads whole vectors.
         stride(whole_vectors(cell.delta_rows() + 15)),
         turned(kChunkBlocks * kLaneBlock * stride),
-        rows(16 * std::max(shape.features, shape.units)) {}
-  int64_t floats() const { return carry + deltas + spare + x_gradient + turned + rows; }
+        rows(16 * std::max(shape.features, shape.units)),
+        widened(kept == Storage::kFloat ? 0 : kChunkBlocks * kLaneBlock * cell.slot_rows()) {}
+  int64_t floats() const { return carry + deltas + spare + x_gradient + turned + rows + widened; }
 };
 
 class BackwardPass : public GroupPass {
  public:
-  BackwardPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
+  BackwardPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group,
                const BackwardGroup& data)
-      : GroupPass(shape, cell, isa, group, slots),
+      : GroupPass(shape, cell, isa, group),
         data_(data),
-        room_(shape, cell),
+        room_(shape, cell, data.kept == nullptr ? Storage::kFloat : Storage::kBfloat16),
         carry_(data.scratch),
         deltas_(carry_ + room_.carry),
         spare_(deltas_ + room_.deltas),
         x_gradient_(spare_ + room_.spare),
         turned_(x_gradient_ + room_.x_gradient),
         row_(turned_ + room_.turned),
+        widened_(row_ + room_.rows),
         products_(cell.products()) {}
 
   void run() {
@@ -46,8 +48,10 @@ class BackwardPass : public GroupPass {
     for (int64_t step = group_.steps - 1; step >= 0; --step) {
       for (; end != group_.by_end.end() && end->end == step + 1; ++end) enter(*end);
       if (shape_.return_sequences) add_sequence(step);
-      cell_.backward({group_.blocks, block_, slot(step), slot(step > 0 ? step - 1 : 0), data_.weights, carry_, deltas_,
-                      spare_, data_.x_gradient == nullptr ? nullptr : x_gradient_});
+      const float* const now = slot(step);
+      if (turned_steps_ == 0) chunk_ = now;
+      cell_.backward({group_.blocks, block_, now, ahead(step), data_.weights, carry_, deltas_, spare_,
+                      data_.x_gradient == nullptr ? nullptr : x_gradient_});
       if (data_.x_gradient != nullptr) write_x(step);
       for (; begin != group_.by_begin.rend() && begin->begin == step; ++begin) cut(begin->lane);
       turn(step);
@@ -55,7 +59,18 @@ class BackwardPass : public GroupPass {
   }
 
  private:
-  const float* slot(int64_t step) const { return slots_ + step * group_.blocks * block_; }
+  /// The step's rows. Of a chunk of steps each lies before the last one, in time's order.
+  const float* slot(int64_t step) const {
+    if (data_.kept == nullptr) return data_.slots + step * slot_floats_;
+    float* const rows = widened_ + (kChunkBlocks / group_.blocks - 1 - turned_steps_) * slot_floats_;
+    kernels_.widen(data_.kept + step * slot_floats_, slot_floats_, rows);
+    return rows;
+  }
+  /// What is read for the step before this one.
+  const float* ahead(int64_t step) const {
+    const int64_t before = (step > 0 ? step - 1 : 0) * slot_floats_;
+    return data_.kept == nullptr ? data_.slots + before : reinterpret_cast<const float*>(data_.kept + before);
+  }
   float* carry(int64_t lane) const { return carry_ + lane / kLaneBlock * cell_.carry_rows() * 16 + lane % kLaneBlock; }
 
   void enter(const LaneVisit& visit) {
@@ -114,9 +129,8 @@ class BackwardPass : public GroupPass {
     float* sums = data_.sums;
     for (const CellProduct& product : products_) {
       const int64_t stride = whole_vectors(product.columns);
-      const float* const top = slot(step + turned_steps_ - 1) + product.first_row * 16;
-      kernels_.add_outer({{top, product.rows, block_},
-                          -group_.blocks * block_,
+      kernels_.add_outer({{chunk_ + product.first_row * 16, product.rows, block_},
+                          -slot_floats_,
                           turned_ + product.first_column,
                           room_.stride,
                           product.columns,
@@ -131,20 +145,21 @@ class BackwardPass : public GroupPass {
 
   const BackwardGroup data_;
   const Room room_;
-  float *const carry_, *const deltas_, *const spare_, *const x_gradient_, *const turned_, *const row_;
+  float *const carry_, *const deltas_, *const spare_, *const x_gradient_, *const turned_, *const row_, *const widened_;
   const std::vector<CellProduct> products_;
+  const float* chunk_ = nullptr;  // the slot of its first, latest step
   int64_t turned_steps_ = 0;
 };
 
 }  // namespace
 
-int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell) {
-  return Room(shape, cell).floats();
+int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell, Storage kept) {
+  return Room(shape, cell, kept).floats();
 }
 
-void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
+void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group,
                   const BackwardGroup& data) {
-  BackwardPass(shape, cell, isa, group, slots, data).run();
+  BackwardPass(shape, cell, isa, group, data).run();
 }
 
 }  // namespace linac::kernels

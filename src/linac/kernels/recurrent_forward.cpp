@@ -9,7 +9,7 @@ class ForwardPass : public GroupPass {
  public:
   ForwardPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
               const ForwardGroup& data)
-      : GroupPass(shape, cell, isa, group, slots), data_(data) {}
+      : GroupPass(shape, cell, isa, group), slots_(slots), data_(data) {}
 
   void run() {
     prepare();
@@ -19,6 +19,7 @@ class ForwardPass : public GroupPass {
       for (; begin != group_.by_begin.end() && begin->begin == step; ++begin) enter(*begin, now);
       read_x(step, now);
       cell_.forward({group_.blocks, block_, now, next, data_.weights});
+      if (data_.kept != nullptr) kernels_.narrow(now, slot_floats_, data_.kept + step * slot_floats_);
       if (shape_.return_sequences)
         write_sequence(step, next);
       else
@@ -27,7 +28,7 @@ class ForwardPass : public GroupPass {
   }
 
  private:
-  float* slot(int64_t step) const { return slots_ + step % data_.slots * group_.blocks * block_; }
+  float* slot(int64_t step) const { return slots_ + step % data_.slots * slot_floats_; }
 
   /// The rows of ones, and zeros for lanes that no event ever enters.
   void prepare() {
@@ -93,6 +94,7 @@ class ForwardPass : public GroupPass {
     }
   }
 
+  float* const slots_;
   const ForwardGroup data_;
   std::vector<LaneVisit>::const_reverse_iterator ends_ = group_.by_end.rbegin();
 };

@@ -213,6 +213,15 @@ void gather(const float* const* rows, int64_t count, float* blocked) {
   }
 }
 
+void narrow(const float* floats, int64_t count, uint16_t* halves) {
+  for (int64_t i = 0; i < count; i += kLanes) stream_upper_halves(halves + i, rounded_to_upper_half(load(floats + i)));
+  finish_streams();
+}
+
+void widen(const uint16_t* halves, int64_t count, float* floats) {
+  for (int64_t i = 0; i < count; i += kLanes) store(floats + i, load_upper_halves(halves + i));
+}
+
 constexpr RecurrentKernels kRecurrent{gather,
                                       pack_matrix,
                                       project,
@@ -225,6 +234,8 @@ constexpr RecurrentKernels kRecurrent{gather,
                                       gru_before_state_gradient,
                                       gru_before_reset_gradient,
                                       lstm_gradient,
+                                      narrow,
+                                      widen,
                                       sigmoid_floats,
                                       tanh_floats};
 

@@ -79,6 +79,11 @@ struct RecurrentKernels {
   void (*gru_before_reset_gradient)(const CellGradientRows& rows, const float* reset_gradient);
   void (*lstm_gradient)(const CellGradientRows& rows);
 
+  /// Floats rounded to bfloat16 (to nearest, ties to even; written past the caches, to a multiple of 32 bytes) and
+  /// back, `count` a multiple of 16.
+  void (*narrow)(const float* floats, int64_t count, uint16_t* halves);
+  void (*widen)(const uint16_t* halves, int64_t count, float* floats);
+
   /// y = sigmoid(x), y = tanh(x), `count` a multiple of 16. Largest absolute errors: 1e-7 and 2e-7.
   void (*sigmoid)(const float* x, int64_t count, float* y);
   void (*tanh)(const float* x, int64_t count, float* y);

@@ -19,14 +19,14 @@ inline int64_t whole_vectors(int64_t floats) {
 /// What both passes need to know.
 class GroupPass {
  public:
-  GroupPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots)
+  GroupPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group)
       : shape_(shape),
         cell_(cell),
         rows_(row_kernels(isa)),
         kernels_(recurrent_kernels(isa)),
         group_(group),
-        slots_(slots),
         block_(cell.slot_rows() * 16),
+        slot_floats_(group.blocks * block_),
         visits_(static_cast<size_t>(group.lanes())) {}
 
  protected:
@@ -51,30 +51,33 @@ class GroupPass {
   const RecurrentKernels& kernels_;
   const FlushedSubnormals subnormals_;
   const LaneGroup& group_;
-  float* const slots_;
-  const int64_t block_;
+  const int64_t block_, slot_floats_;
   std::vector<const LaneVisit*> visits_;  // by lane
 };
 
-/// x and out as in recurrent.h; `slots`: memory of all steps and one more, or of two steps that take turns.
+/// x and out as in recurrent.h; `slots`: memory of all steps and one more, or of two steps that take turns; `kept`, if
+/// not null: where the steps go as bfloat16.
 struct ForwardGroup {
   const float *x, *weights;
   float *out, *scratch;
   int64_t slots;
+  uint16_t* kept;
 };
 int64_t forward_scratch_floats(const RecurrentShape& shape);
 void run_forward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
                  const ForwardGroup& data);
 
-/// The slots as run_forward left them. The sums of the cell's products, [row][whole_vectors(columns)] one product after
-/// the other, are added to.
+/// The steps as run_forward left them, in `slots` or `kept`, the other null. The sums of the cell's products,
+/// [row][whole_vectors(columns)] one product after the other, are added to.
 struct BackwardGroup {
+  const float* slots;
+  const uint16_t* kept;
   const float *out_gradient, *weights;
   float* x_gradient;  // null: not wanted
   float *scratch, *sums;
 };
-int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell);
-void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
+int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell, Storage kept);
+void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group,
                   const BackwardGroup& data);
 
 }  // namespace linac::kernels

@@ -23,6 +23,8 @@ struct RecurrentTruth {
   Doubles out, kernel, recurrent, bias, x;  // the output, and gradients
 };
 
-RecurrentTruth recurrent_truth(const RecurrentShape& shape, const RecurrentProblem& problem);
+/// `kept`: with kBfloat16 the gradients are those of rounded x, states and gates.
+RecurrentTruth recurrent_truth(const RecurrentShape& shape, const RecurrentProblem& problem,
+                               Storage kept = Storage::kFloat);
 
 }  // namespace linac::kernels

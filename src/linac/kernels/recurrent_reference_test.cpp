@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "linac/base/bfloat16.h"
 #include "linac/kernels/recurrent_reference.h"
 
 namespace linac::kernels {
@@ -14,8 +15,9 @@ double sigmoid(double x) {
 /// One event: what each step saw and made, and its gradients.
 class EventReference {
  public:
-  EventReference(const RecurrentShape& shape, const RecurrentProblem& problem, int64_t event, RecurrentTruth& truth)
-      : s_(shape), p_(problem), event_(event), truth_(truth) {}
+  EventReference(const RecurrentShape& shape, const RecurrentProblem& problem, Storage kept, int64_t event,
+                 RecurrentTruth& truth)
+      : s_(shape), p_(problem), kept_(kept), event_(event), truth_(truth) {}
 
   void run() {
     const int64_t units = s_.units;
@@ -23,8 +25,10 @@ class EventReference {
     for (int64_t place = 0; place < s_.steps; ++place) {
       const int64_t time = s_.go_backwards ? s_.steps - 1 - place : place;
       if (p_.valid(event_ * s_.steps + time)) {
-        Step step{time, state, c, {}, {}, {}};
+        Step step{time, {}, state, c, {}, {}, {}, {}};
+        for (int64_t f = 0; f < s_.features; ++f) step.x.push_back(x(time, f));
         compute(step, state, c);
+        if (kept_ == Storage::kBfloat16) round(step);
         steps_.push_back(step);
       }
       owner_.push_back(static_cast<int64_t>(steps_.size()) - 1);
@@ -37,10 +41,18 @@ class EventReference {
  private:
   struct Step {
     int64_t time;
+    Doubles x;
     Doubles state, c;            // before
     Doubles from_x, from_state;  // sums into the gates, of x with its bias, of the state with its own
     Doubles gates;               // after the activations
+    Doubles product;             // r * state before, tanh(c) after
   };
+
+  static void round(Step& step) {
+    for (Doubles* values : {&step.x, &step.state, &step.c, &step.from_state, &step.gates, &step.product}) {
+      for (double& value : *values) value = double{from_bfloat16(to_bfloat16(static_cast<float>(value)))};
+    }
+  }
 
   static size_t n(int64_t i) { return static_cast<size_t>(i); }
   size_t out(int64_t place, int64_t u) const { return n(event_ * s_.out_floats() + place * s_.units + u); }
@@ -60,7 +72,7 @@ class EventReference {
     for (int64_t gate = 0; gate < s_.gates(); ++gate) {
       for (int64_t u = 0; u < units; ++u) {
         double sum = s_.has_bias ? p_.bias[k(0, gate, u)] : 0.0;
-        for (int64_t f = 0; f < s_.features; ++f) sum += x(step.time, f) * p_.kernel[k(f, gate, u)];
+        for (int64_t f = 0; f < s_.features; ++f) sum += step.x[n(f)] * p_.kernel[k(f, gate, u)];
         step.from_x.push_back(sum);
         step.from_state.push_back(recurrent_sum(state, gate, u));
       }
@@ -77,17 +89,18 @@ class EventReference {
       activate(2, [](double a) { return std::tanh(a); });
       for (int64_t u = 0; u < units; ++u) {
         c[n(u)] = gate(step, 1, u) * c[n(u)] + gate(step, 0, u) * gate(step, 2, u);
-        state[n(u)] = gate(step, 3, u) * std::tanh(c[n(u)]);
+        step.product.push_back(std::tanh(c[n(u)]));
+        state[n(u)] = gate(step, 3, u) * step.product.back();
       }
       return;
     }
     for (const int64_t gate : {0, 1}) activate(gate, sigmoid);
-    Doubles reset = state;
-    for (int64_t u = 0; u < units; ++u) reset[n(u)] *= gate(step, 1, u);
+    step.product = state;
+    for (int64_t u = 0; u < units; ++u) step.product[n(u)] *= gate(step, 1, u);
     for (int64_t u = 0; u < units; ++u) {
       const size_t h = n(2 * units + u);
-      step.gates[h] =
-          std::tanh(step.from_x[h] + (after() ? gate(step, 1, u) * step.from_state[h] : recurrent_sum(reset, 2, u)));
+      step.gates[h] = std::tanh(step.from_x[h] +
+                                (after() ? gate(step, 1, u) * step.from_state[h] : recurrent_sum(step.product, 2, u)));
     }
     for (int64_t u = 0; u < units; ++u)
       state[n(u)] = gate(step, 0, u) * step.state[n(u)] + (1 - gate(step, 0, u)) * gate(step, 2, u);
@@ -115,7 +128,7 @@ class EventReference {
       if (s_.has_bias) truth_.bias[k(0, gate, u)] += d_x[n(u)];
       if (s_.has_bias && after()) truth_.bias[k(1, gate, u)] += d_state[n(u)];
       for (int64_t f = 0; f < s_.features; ++f) {
-        truth_.kernel[k(f, gate, u)] += d_x[n(u)] * x(step.time, f);
+        truth_.kernel[k(f, gate, u)] += d_x[n(u)] * step.x[n(f)];
         truth_.x[n((event_ * s_.steps + step.time) * s_.features + f)] += d_x[n(u)] * p_.kernel[k(f, gate, u)];
       }
       for (int64_t v = 0; v < s_.units; ++v) {
@@ -129,7 +142,7 @@ class EventReference {
     Doubles d[4], before(n(s_.units));
     for (int64_t u = 0; u < s_.units; ++u) {
       const double i = gate(step, 0, u), f = gate(step, 1, u), g = gate(step, 2, u), o = gate(step, 3, u);
-      const double shown = std::tanh(f * step.c[n(u)] + i * g);
+      const double shown = step.product[n(u)];
       const double dc = c_carry[n(u)] + carry[n(u)] * o * (1 - shown * shown);
       d[0].push_back(dc * g * i * (1 - i));
       d[1].push_back(dc * step.c[n(u)] * f * (1 - f));
@@ -143,19 +156,18 @@ class EventReference {
 
   void back_gru(const Step& step, Doubles& carry) {
     const int64_t units = s_.units;
-    Doubles dz, dr, dh, dh_state, before(n(units)), reset, d_reset(n(units));
+    Doubles dz, dr, dh, dh_state, before(n(units)), d_reset(n(units));
     for (int64_t u = 0; u < units; ++u) {
       const double z = gate(step, 0, u), r = gate(step, 1, u), h = gate(step, 2, u);
       dz.push_back(carry[n(u)] * (step.state[n(u)] - h) * z * (1 - z));
       dh.push_back(carry[n(u)] * (1 - z) * (1 - h * h));
       dh_state.push_back(dh.back() * r);
       before[n(u)] = carry[n(u)] * z;
-      reset.push_back(r * step.state[n(u)]);
     }
     if (after())
       add(step, 2, step.state, dh, dh_state, before);
     else
-      add(step, 2, reset, dh, dh, d_reset);
+      add(step, 2, step.product, dh, dh, d_reset);
     for (int64_t u = 0; u < units; ++u) {
       const double r = gate(step, 1, u);
       const double to_r = after() ? dh[n(u)] * step.from_state[n(2 * units + u)] : d_reset[n(u)] * step.state[n(u)];
@@ -169,6 +181,7 @@ class EventReference {
 
   const RecurrentShape& s_;
   const RecurrentProblem& p_;
+  const Storage kept_;
   const int64_t event_;
   RecurrentTruth& truth_;
   std::vector<Step> steps_;
@@ -177,12 +190,12 @@ class EventReference {
 
 }  // namespace
 
-RecurrentTruth recurrent_truth(const RecurrentShape& shape, const RecurrentProblem& problem) {
+RecurrentTruth recurrent_truth(const RecurrentShape& shape, const RecurrentProblem& problem, Storage kept) {
   const auto doubles = [](int64_t count) { return Doubles(static_cast<size_t>(count)); };
   RecurrentTruth truth{doubles(problem.events * shape.out_floats()), doubles(shape.kernel_floats()),
                        doubles(shape.recurrent_floats()), doubles(shape.has_bias ? shape.bias_floats() : 0),
                        doubles(problem.events * shape.steps * shape.features)};
-  for (int64_t event = 0; event < problem.events; ++event) EventReference(shape, problem, event, truth).run();
+  for (int64_t event = 0; event < problem.events; ++event) EventReference(shape, problem, kept, event, truth).run();
   return truth;
 }
 

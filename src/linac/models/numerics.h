@@ -8,7 +8,8 @@ namespace linac::models {
 /// linac's own kernels where they apply, or LibTorch's alone (ATen), to compare with. The two differ in the last bits.
 enum class Kernels { kLinac, kAten };
 
-/// What is kept between layers: float, or bfloat16 (half the memory and less to move; sums and weights stay float).
+/// What is kept between layers, and of recurrent ones for the backward pass: float, or bfloat16 (half the memory and
+/// less to move; sums and weights stay float).
 enum class Precision { kFp32, kBf16 };
 
 enum class Device { kCpu, kCuda };

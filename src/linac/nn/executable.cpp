@@ -42,7 +42,7 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
 }
 
 Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision, Device device)
-    : graph_(std::move(graph)), kernels_(kernels), device_(device) {
+    : graph_(std::move(graph)), kernels_(kernels), precision_(precision), device_(device) {
   if (kernels == Kernels::kLinac) {
     graph_ = graph::join_masks(graph_);
     graph_ = device == Device::kCpu ? graph::chain_convolutions(graph_) : graph::fuse_activations(graph_);
@@ -81,7 +81,8 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     if (node.mask >= 0) argument_masks[0] = values[static_cast<size_t>(node.mask)];
     RngKey key = options.dropout_key;
     if (chains_[i] == nullptr) key.lane += static_cast<uint32_t>(i);  // a chain knows its layers' indices
-    LayerCall call{node, arguments, weights.nodes[i], options, key, {}, kernels_, std::move(argument_masks), {}};
+    LayerCall call{node,     arguments,  weights.nodes[i],          options, key, {},
+                   kernels_, precision_, std::move(argument_masks), {}};
     call.own_mask = masks[i] = output_mask(call);
     for (const graph::Weight& weight : node.weights) {
       if (weight.trainable) continue;

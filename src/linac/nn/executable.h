@@ -45,7 +45,8 @@ struct RunOptions {
 /// GPU nn/cuda_conv.h), or LibTorch alone.
 enum class Kernels { kLinac, kAten };
 
-/// What is kept between the layers of linac's kernels; sums, weights and what LibTorch computes are float.
+/// What linac's kernels keep between layers and, of recurrent ones, between steps for the backward pass; sums, weights
+/// and what LibTorch computes are float.
 enum class Precision { kFloat, kBfloat16 };
 
 class ConvChain;
@@ -71,6 +72,7 @@ class Executable {
  private:
   graph::Graph graph_;
   Kernels kernels_;
+  Precision precision_;
   Device device_;
   std::vector<std::unique_ptr<const ConvChain>> chains_;
   graph::Layout statistics_layout_;

@@ -25,7 +25,8 @@ struct LayerCall {
   RngKey dropout_key;  // of this node
   /// Where the node's batch statistics go in training, one a weight that is not trained; empty if not asked for.
   std::vector<std::span<float>> statistics;
-  Kernels kernels = Kernels::kLinac;  // for layers on a GPU
+  Kernels kernels = Kernels::kLinac;  // for recurrent layers, and convolutions on a GPU
+  Precision precision = Precision::kFloat;
   /// Which steps count, (N, steps) of bool, one an input; undefined where all do.
   std::vector<at::Tensor> masks;
   at::Tensor own_mask;  // of the output (output_mask)

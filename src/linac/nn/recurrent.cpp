@@ -89,7 +89,7 @@ at::Tensor run_recurrent(const LayerCall& call, const graph::Node& layer, const 
   }
   const bool sequences = layer.attributes.value("return_sequences", false);
   if (recurrent_kernel_possible(call, layer, weights) && (sequences || !zero_masked_steps || !call.mask().defined())) {
-    const at::Tensor y = recurrent_kernel(layer, call.x(), call.mask(), weights);
+    const at::Tensor y = recurrent_kernel(layer, call.x(), call.mask(), weights, call.precision);
     if (!zero_masked_steps || !call.mask().defined()) return y;
     const bool reversed = layer.attributes.value("go_backwards", false);
     return y * (reversed ? at::flip(call.mask(), {1}) : call.mask()).unsqueeze(-1);

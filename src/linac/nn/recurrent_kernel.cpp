@@ -84,12 +84,14 @@ bool recurrent_kernel_possible(const LayerCall& call, const graph::Node& layer,
 }
 
 at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const at::Tensor& mask,
-                            const std::vector<at::Tensor>& weights) {
+                            const std::vector<at::Tensor>& weights, Precision kept) {
   torch::autograd::variable_list inputs{x};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
   const bool differentiable = wants_gradient(inputs);
   const auto pass = std::make_shared<Pass>();
-  pass->layer = std::make_unique<const Recurrent>(shape_of(layer, x, weights));
+  pass->layer = std::make_unique<const Recurrent>(
+      shape_of(layer, x, weights), kernels::best_isa(),
+      kept == Precision::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16);
   pass->workspace = borrow_workspace();
   pass->x_shape = x.sizes().vec();
   for (const at::Tensor& weight : weights) pass->weights.push_back(weight.detach().contiguous());

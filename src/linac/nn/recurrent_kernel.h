@@ -11,8 +11,8 @@ namespace linac::nn {
 bool recurrent_kernel_possible(const LayerCall& call, const graph::Node& layer, const std::vector<at::Tensor>& weights);
 
 /// x (N, T, F); mask (N, T) of bool or undefined; weights in Keras's order and axes. Returns (N, U), or (N, T, U) with
-/// return_sequences, where a masked step repeats the output before it.
+/// return_sequences, where a masked step repeats the output before it. `kept`: what stays for the backward pass.
 at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const at::Tensor& mask,
-                            const std::vector<at::Tensor>& weights);
+                            const std::vector<at::Tensor>& weights, Precision kept);
 
 }  // namespace linac::nn

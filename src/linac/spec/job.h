@@ -273,7 +273,8 @@ struct Train {
       "a replica computes its batch in so many slices, one after the other, to need less memory; not for the 3dgan");
     v("seed", seed, "every random number follows from it");
     v("threads", threads, "threads that compute one replica; part of the numerics (LibTorch's dense layers)");
-    v("precision", precision, "of what is kept between layers: fp32 or bf16; sums and weights are fp32 in any case");
+    v("precision", precision,
+      "of what is kept between layers and for the backward pass: fp32 or bf16; sums and weights are fp32 in any case");
     v("exchange", exchange,
       "of the sums of gradients over the replicas: fp32, or bf16, which halves what travels between workers");
     v("kernels", kernels, "linac: its own where they apply, or aten: LibTorch's alone, to compare with");

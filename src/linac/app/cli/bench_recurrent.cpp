@@ -30,6 +30,7 @@ struct RecurrentBenchOptions {
   double length = 177, length_sd = 75;
   int64_t shortest = 17, longest = 631;
   int repeat = 9;
+  std::string precision = "fp32";
   bool sequences = false, json = false;
 };
 
@@ -61,7 +62,8 @@ class Batch {
   explicit Batch(const RecurrentBenchOptions& options)
       : events_(options.events),
         layer_(
-            {kCells.at(options.cell), options.steps, options.features, options.units, true, false, options.sequences}),
+            {kCells.at(options.cell), options.steps, options.features, options.units, true, false, options.sequences},
+            kernels::best_isa(), options.precision == "bf16" ? kernels::Storage::kBfloat16 : kernels::Storage::kFloat),
         mask_(make_mask(options)),
         x_(random_floats(options.events * options.steps * options.features, 1, 1.0F)),
         kernel_(random_floats(layer_.shape().kernel_floats(), 2, 0.2F)),
@@ -110,6 +112,7 @@ void run_recurrent_bench(const RecurrentBenchOptions& options) {
   nlohmann::ordered_json result{{"isa", kernels::to_string(kernels::best_isa())},
                                 {"peak_gflop_per_s", peak},
                                 {"cell", options.cell},
+                                {"precision", options.precision},
                                 {"events", options.events},
                                 {"mean_length", steps},
                                 {"lengths", batch.lengths()},
@@ -151,6 +154,8 @@ void add_recurrent_bench(CLI::App& bench) {
   verb->add_option("--length", options->length, "mean of the log-normal lengths, before they are cut off to 17 ... 631")
       ->check(CLI::PositiveNumber);
   verb->add_option("--length-sd", options->length_sd, "and their deviation")->check(CLI::NonNegativeNumber);
+  verb->add_option("--precision", options->precision, "of what is kept for the backward pass: fp32 or bf16")
+      ->check(CLI::IsMember({"fp32", "bf16"}));
   verb->add_flag("--sequences", options->sequences, "all steps' states, not the last one");
   verb->add_option("--repeat", options->repeat, "measured runs, after one that is not")->check(CLI::Range(1, 1000));
   verb->add_flag("--json", options->json, "as JSON");

@@ -45,7 +45,8 @@ at::Tensor time_distributed(const LayerCall& call) {
   const graph::Shape step(x.sizes().begin() + 2, x.sizes().end());
   const graph::Node inner = graph::inner_layer(call.node, "layer", step);
   const std::vector<at::Tensor> inputs{x.flatten(0, 1)};
-  const LayerCall inner_call{inner, inputs, call.weights, call.options, call.dropout_key, {}, call.kernels, {{}}, {}};
+  const LayerCall inner_call{inner, inputs,       call.weights,   call.options, call.dropout_key,
+                             {},    call.kernels, call.precision, {{}},         {}};
   return layer_function(inner.op)(inner_call).unflatten(0, {x.size(0), x.size(1)});
 }
 
