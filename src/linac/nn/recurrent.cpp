@@ -2,28 +2,76 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "linac/base/error.h"
+#include "linac/nn/dropout.h"
 #include "linac/nn/layers/families.h"
 #include "linac/nn/recurrent_kernel.h"
 
 namespace linac::nn {
 namespace {
 
+constexpr uint64_t kDrawsOfALayer = 8;  // of x and of the state, one each of up to four gates
+
+int64_t gates_of(const std::vector<at::Tensor>& weights) {
+  return weights[1].size(1) / weights[1].size(0);
+}
+
+/// Multipliers of x (N, 1, F) and of the state (N, U), the same at all steps: none, one for all gates, or one a gate.
+struct Dropped {
+  std::vector<at::Tensor> x, state;
+};
+
+// As Keras 3: a gate drops values of its own only where the state is dropped too.
+Dropped draw(const LayerCall& call, const graph::Node& layer, const std::vector<at::Tensor>& weights, DrawsOf draws) {
+  if (!call.training()) return {};
+  const auto rate_of = [&](const char* name) {
+    const double rate = layer.attributes.value(name, 0.0);
+    if (rate < 0 || rate >= 1) {
+      throw user_error(
+          fmt::format("[nn] layer '{}' ({}): {} = {} cannot be trained with; it must be at least 0 and "
+                      "below 1",
+                      layer.name, layer.op, name, rate));
+    }
+    return rate;
+  };
+  const double x_rate = rate_of("dropout"), state_rate = rate_of("recurrent_dropout");
+  const int64_t masks = state_rate > 0 ? gates_of(weights) : 1;
+  uint64_t number = draws == DrawsOf::kFirst ? 0 : kDrawsOfALayer;
+  const auto multipliers = [&](double rate, int64_t cells) {
+    std::vector<at::Tensor> all;
+    for (int64_t i = 0; i < masks; ++i, ++number) {
+      if (rate == 0) continue;
+      all.push_back(draw_kept(call.dropout_key, rate, call.x().size(0), cells, number));
+      if (call.options.dropout_masks != nullptr) call.options.dropout_masks->push_back(all.back());
+      all.back() = all.back().to(call.x().device());
+    }
+    return all;
+  };
+  Dropped dropped;
+  dropped.x = multipliers(x_rate, call.x().size(-1));
+  dropped.state = multipliers(state_rate, weights[1].size(0));
+  for (at::Tensor& kept : dropped.x) kept = kept.unsqueeze(1);
+  return dropped;
+}
+
 /// What a layer's cell does in one step.
 class Cell {
  public:
-  Cell(const graph::Node& node, const std::vector<at::Tensor>& weights)
+  Cell(const graph::Node& node, const std::vector<at::Tensor>& weights, Dropped dropped)
       : kind_(node.op),
         activation_(node.attributes.value("activation", "tanh")),
         gate_(node.attributes.value("recurrent_activation", "sigmoid")),
         reset_after_(node.attributes.value("reset_after", true)),
         kernel_(weights[0]),
         recurrent_(weights[1]),
-        bias_(weights.size() > 2 ? weights[2] : at::Tensor()) {}
+        bias_(weights.size() > 2 ? weights[2] : at::Tensor()),
+        dropped_(std::move(dropped)) {}
 
   /// The products of all steps with the kernel, with the bias, (N, T, gates * U).
   at::Tensor project(const at::Tensor& x) const {
-    const at::Tensor product = at::matmul(x, kernel_);
+    const at::Tensor product = by_gates(x, kernel_, dropped_.x);
     if (!bias_.defined()) return product;
     return product + (bias_.dim() == 2 ? bias_[0] : bias_);
   }
@@ -38,11 +86,23 @@ class Cell {
 
   /// `x`: one step of project().
   State step(const at::Tensor& x, const State& state) const {
-    if (kind_ == "SimpleRNN") return {activate(activation_, x + at::matmul(state.h, recurrent_)), {}};
+    if (kind_ == "SimpleRNN") return {activate(activation_, x + by_gates(state.h, recurrent_, dropped_.state)), {}};
     return kind_ == "GRU" ? gru(x, state) : lstm(x, state);
   }
 
  private:
+  /// The product with the columns of all gates, each of what its multipliers leave; a matrix may end before the last
+  /// gate.
+  at::Tensor by_gates(const at::Tensor& values, const at::Tensor& matrix, const std::vector<at::Tensor>& kept) const {
+    if (kept.empty()) return at::matmul(values, matrix);
+    const int64_t units = recurrent_.size(0);
+    std::vector<at::Tensor> products;
+    for (int64_t i = 0; i < matrix.size(1) / units; ++i) {
+      products.push_back(at::matmul(values * kept[static_cast<size_t>(i)], matrix.narrow(1, i * units, units)));
+    }
+    return at::cat(products, -1);
+  }
+
   at::Tensor gate(const at::Tensor& x) const { return activate(gate_, x); }
 
   State gru(const at::Tensor& x, const State& state) const {
@@ -50,21 +110,23 @@ class Cell {
     const auto part = [units](const at::Tensor& all, int64_t i) { return all.narrow(-1, i * units, units); };
     at::Tensor z, candidate;
     if (reset_after_) {
-      at::Tensor inner = at::matmul(state.h, recurrent_);
+      at::Tensor inner = by_gates(state.h, recurrent_, dropped_.state);
       if (bias_.defined()) inner = inner + bias_[1];
       z = gate(part(x, 0) + part(inner, 0));
       candidate = part(x, 2) + gate(part(x, 1) + part(inner, 1)) * part(inner, 2);
     } else {
-      const at::Tensor gates = at::matmul(state.h, recurrent_.narrow(1, 0, 2 * units));
+      const at::Tensor gates = by_gates(state.h, recurrent_.narrow(1, 0, 2 * units), dropped_.state);
       z = gate(part(x, 0) + part(gates, 0));
-      const at::Tensor reset = gate(part(x, 1) + part(gates, 1)) * state.h;
+      at::Tensor reset = gate(part(x, 1) + part(gates, 1)) * state.h;
+      if (!dropped_.state.empty()) reset = reset * dropped_.state[2];
       candidate = part(x, 2) + at::matmul(reset, part(recurrent_, 2));
     }
     return {z * state.h + (1 - z) * activate(activation_, candidate), {}};
   }
 
   State lstm(const at::Tensor& x, const State& state) const {
-    const auto gates = (x + at::matmul(state.h, recurrent_)).chunk(4, -1);  // input, forget, candidate, output
+    const auto gates =
+        (x + by_gates(state.h, recurrent_, dropped_.state)).chunk(4, -1);  // input, forget, candidate, output
     const at::Tensor c = gate(gates[1]) * state.c + gate(gates[0]) * activate(activation_, gates[2]);
     return {gate(gates[3]) * activate(activation_, c), c};
   }
@@ -72,6 +134,7 @@ class Cell {
   std::string kind_, activation_, gate_;
   bool reset_after_;
   at::Tensor kernel_, recurrent_, bias_;
+  Dropped dropped_;
 };
 
 }  // namespace
@@ -81,21 +144,20 @@ bool zeroes_masked_steps(const graph::Node& layer) {
 }
 
 at::Tensor run_recurrent(const LayerCall& call, const graph::Node& layer, const std::vector<at::Tensor>& weights,
-                         bool zero_masked_steps) {
-  for (const char* rate : {"dropout", "recurrent_dropout"}) {
-    if (call.training() && layer.attributes.value(rate, 0.0) != 0)
-      throw user_error(fmt::format("[nn] layer '{}' ({}): training with {} is not supported; use a Dropout layer",
-                                   layer.name, layer.op, rate));
-  }
+                         bool zero_masked_steps, DrawsOf draws) {
+  Dropped dropped = draw(call, layer, weights, draws);
+  at::Tensor given = call.x();
+  if (dropped.x.size() == 1) given = given * std::exchange(dropped.x, {})[0];  // for all gates
   const bool sequences = layer.attributes.value("return_sequences", false);
-  if (recurrent_kernel_possible(call, layer, weights) && (sequences || !zero_masked_steps || !call.mask().defined())) {
-    const at::Tensor y = recurrent_kernel(layer, call.x(), call.mask(), weights, call.precision);
+  if (recurrent_kernel_possible(call, layer, weights) && dropped.x.empty() && dropped.state.empty() &&
+      (sequences || !zero_masked_steps || !call.mask().defined())) {
+    const at::Tensor y = recurrent_kernel(layer, given, call.mask(), weights, call.precision);
     if (!zero_masked_steps || !call.mask().defined()) return y;
     const bool reversed = layer.attributes.value("go_backwards", false);
     return y * (reversed ? at::flip(call.mask(), {1}) : call.mask()).unsqueeze(-1);
   }
-  const Cell cell(layer, weights);
-  const at::Tensor x = cell.project(call.x());
+  const Cell cell(layer, weights, std::move(dropped));
+  const at::Tensor x = cell.project(given);
   const at::Tensor& mask = call.mask();
   const int64_t steps = x.size(1);
   const bool backwards = layer.attributes.value("go_backwards", false);

@@ -8,11 +8,15 @@
 
 namespace linac::nn {
 
+/// Of two layers in one the draws of their dropouts.
+enum class DrawsOf { kFirst, kSecond };
+
 /// `layer`: the recurrent layer's node (perhaps inside another); x (N, T, F) and the mask are those of `call`. Returns
 /// (N, U) or, with return_sequences, (N, T, U) in the order in which the steps are read. A masked step leaves the state
-/// as it is; its output repeats the one before, or is zero.
+/// as it is; its output repeats the one before, or is zero. In training values of x and of the state are dropped as the
+/// layer says, for all steps alike; user error for a rate that is not below 1.
 at::Tensor run_recurrent(const LayerCall& call, const graph::Node& layer, const std::vector<at::Tensor>& weights,
-                         bool zero_masked_steps);
+                         bool zero_masked_steps, DrawsOf draws = DrawsOf::kFirst);
 
 /// The layer's own word on it.
 bool zeroes_masked_steps(const graph::Node& layer);

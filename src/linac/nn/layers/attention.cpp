@@ -1,8 +1,6 @@
-#include <fmt/format.h>
-
 #include <cmath>
 
-#include "linac/base/error.h"
+#include "linac/nn/dropout.h"
 #include "linac/nn/layers/families.h"
 
 namespace linac::nn {
@@ -27,11 +25,20 @@ at::Tensor visible(const LayerCall& call, int64_t queries, int64_t keys) {
   return mask.defined() ? mask.unsqueeze(1) : mask;
 }
 
+double dropout_of(const LayerCall& call) {
+  return call.node.attributes.value("dropout", 0.0);
+}
+
+/// Single shares, (N, H, T, S): what is left of an event's does not add up to 1, as in Keras.
+at::Tensor dropped(const LayerCall& call, const at::Tensor& shares) {
+  if (!call.training() || dropout_of(call) == 0) return shares;
+  const at::Tensor kept =
+      draw_kept(call.dropout_key, dropout_of(call), shares.size(0), shares[0].numel()).view(shares.sizes());
+  if (call.options.dropout_masks != nullptr) call.options.dropout_masks->push_back(kept);
+  return shares * kept.to(shares.device());
+}
+
 at::Tensor multi_head_attention(const LayerCall& call) {
-  if (call.training() && call.node.attributes.value("dropout", 0.0) != 0) {
-    throw user_error(
-        fmt::format("[nn] layer '{}' (MultiHeadAttention): training with dropout is not supported", call.node.name));
-  }
   const at::Tensor &query = call.inputs[0], &value = call.inputs[1],
                    &key = call.inputs.size() > 2 ? call.inputs[2] : value;
   const bool biased = call.node.attributes.value("use_bias", true);
@@ -47,10 +54,11 @@ at::Tensor multi_head_attention(const LayerCall& call) {
     const at::Tensor hidden = at::logical_not(mask);
     shares = at::softmax(scores.masked_fill(hidden, -1e9), -1);
     // A step that sees nothing sees everything alike, in the way Keras takes without dropout; else nothing.
-    if (call.node.attributes.value("dropout", 0.0) != 0) shares = shares.masked_fill(hidden, 0);
+    if (dropout_of(call) != 0) shares = shares.masked_fill(hidden, 0);
   } else {
     shares = at::softmax(scores, -1);
   }
+  shares = dropped(call, shares);
   const at::Tensor y = at::einsum("nhtk,hko->nto", {at::matmul(shares, v), weight(3)});
   return biased ? y + bias(3) : y;
 }

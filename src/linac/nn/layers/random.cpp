@@ -1,6 +1,7 @@
 // Layers that draw numbers in training, and do nothing else.
 #include <cmath>
 
+#include "linac/nn/dropout.h"
 #include "linac/nn/layers/families.h"
 
 namespace linac::nn {
@@ -10,25 +11,8 @@ double rate_of(const LayerCall& call) {
   return call.node.attributes.at("rate").get<double>();
 }
 
-/// The multipliers 0 and 1 / (1 - rate) of `cells` elements an event, (N, cells): each random word decides two, with 16
-/// bits each, so the rate is kept to 1e-5. An event begins with a block of its own, so that its numbers follow from its
-/// place in the batch and the layer's size.
-at::Tensor draw_kept(const LayerCall& call, int64_t events, int64_t cells) {
-  const double rate = rate_of(call);
-  at::Tensor mask = at::empty({events, cells}, at::kFloat);
-  float* value = mask.mutable_data_ptr<float>();
-  const auto count = static_cast<size_t>(cells), words = (count + 7) / 8 * 4;
-  std::vector<uint32_t> bits(words);
-  const auto threshold = static_cast<uint32_t>(std::lround(rate * 65536));
-  const auto kept = static_cast<float>(1 / (1 - rate));
-  for (int64_t event = 0; event < events; ++event) {
-    fill_bits(call.dropout_key, static_cast<size_t>(event) * words, bits);
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t number = (bits[i / 2] >> (16 * (i % 2))) & 0xFFFF;
-      *value++ = number < threshold ? 0.0F : kept;
-    }
-  }
-  return mask;
+at::Tensor kept_cells(const LayerCall& call, int64_t cells) {
+  return draw_kept(call.dropout_key, rate_of(call), call.x().size(0), cells);
 }
 
 at::Tensor draw_normal(const LayerCall& call) {
@@ -44,8 +28,7 @@ bool is_off(const LayerCall& call) {
 // Drawn in Keras's axes, so that the mask of a cell does not depend on the layout in memory.
 at::Tensor dropout(const LayerCall& call) {
   if (is_off(call)) return call.x();
-  const int64_t events = call.x().size(0);
-  const at::Tensor mask = draw_kept(call, events, call.x().numel() / events).view(call.x().sizes());
+  const at::Tensor mask = kept_cells(call, call.x()[0].numel()).view(call.x().sizes());
   if (call.options.dropout_masks != nullptr) call.options.dropout_masks->push_back(mask);
   return call.x() * mask.to(call.x().device());
 }
@@ -57,7 +40,7 @@ at::Tensor spatial_dropout(const LayerCall& call) {
   std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
   shape.front() = x.size(0);
   shape.back() = x.size(-1);
-  return x * draw_kept(call, x.size(0), x.size(-1)).view(shape).to(x.device());
+  return x * kept_cells(call, x.size(-1)).view(shape).to(x.device());
 }
 
 at::Tensor gaussian_dropout(const LayerCall& call) {
@@ -72,9 +55,7 @@ at::Tensor alpha_dropout(const LayerCall& call) {
   constexpr double kAlpha = -1.6732632423543772 * 1.0507009873554805;
   const double rate = rate_of(call), a = 1 / std::sqrt((1 - rate) * (1 + rate * kAlpha * kAlpha)),
                b = -a * kAlpha * rate;
-  const int64_t events = call.x().size(0);
-  const at::Tensor kept =
-      draw_kept(call, events, call.x().numel() / events).view(call.x().sizes()).to(call.x().device()) != 0;
+  const at::Tensor kept = kept_cells(call, call.x()[0].numel()).view(call.x().sizes()).to(call.x().device()) != 0;
   return a * at::where(kept, call.x(), at::scalar_tensor(kAlpha, call.x().options())) + b;
 }
 

@@ -31,7 +31,7 @@ at::Tensor bidirectional(const LayerCall& call) {
   // Keras: a masked step is zero where both hand on sequences, whatever the layers say.
   const bool sequences = forward.output.size() == 2;
   const at::Tensor y = run_recurrent(call, forward, {call.weights.begin(), middle}, sequences);
-  at::Tensor back = run_recurrent(call, backward, {middle, call.weights.end()}, sequences);
+  at::Tensor back = run_recurrent(call, backward, {middle, call.weights.end()}, sequences, DrawsOf::kSecond);
   if (sequences) back = at::flip(back, {1});
   const auto merge = call.node.attributes.at("merge_mode").get<std::string>();
   if (merge == "concat") return at::cat({y, back}, -1);
