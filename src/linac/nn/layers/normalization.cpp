@@ -30,6 +30,43 @@ struct ScaleAndCenter {
   }
 };
 
+void hand_over(const LayerCall& call, const BatchMoments& moments) {
+  if (call.statistics.empty()) return;
+  std::copy(moments.mean.begin(), moments.mean.end(), call.statistics[0].begin());
+  std::copy(moments.variance.begin(), moments.variance.end(), call.statistics[1].begin());
+}
+
+/// Mean and variance are those of the steps that count, zeros where there is none; all steps are normalised by them, as
+/// in Keras. In double precision, by LibTorch: sequences are small beside images.
+at::Tensor masked_batch_normalization(const LayerCall& call, const ScaleAndCenter& weights, int64_t dim) {
+  constexpr double kLeastCount = 1e-7;  // keras.backend.epsilon()
+  if (call.mask().dim() != call.x().dim() - 1) {
+    throw user_error(
+        fmt::format("[nn] layer '{}' (BatchNormalization): cannot be trained with a mask of {} axes "
+                    "for an input of {}; the mask needs one axis less than the input",
+                    call.node.name, call.mask().dim(), call.x().dim()));
+  }
+  const at::Tensor x = call.x().to(at::kDouble);
+  const at::Tensor counts = call.mask().unsqueeze(-1).expand(x.sizes());
+  std::vector<int64_t> others;
+  for (int64_t axis = 0; axis < x.dim(); ++axis) {
+    if (axis != dim) others.push_back(axis);
+  }
+  const at::Tensor zero = at::zeros({}, x.options());
+  const at::Tensor steps = at::sum(counts.to(at::kDouble), others, true) + kLeastCount;
+  const auto mean_of = [&](const at::Tensor& values) {
+    return at::sum(at::where(counts, values, zero), others, true) / steps;
+  };
+  const at::Tensor mean = mean_of(x), centered = x - mean, variance = mean_of(centered * centered);
+  const auto doubles = [](const at::Tensor& values) {
+    const at::Tensor host = values.detach().flatten().to(at::kCPU);
+    return std::vector<double>(host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel());
+  };
+  hand_over(call, {doubles(mean), doubles(variance)});
+  const at::Tensor normal = (centered * at::rsqrt(variance + epsilon_of(call))).to(call.x().scalar_type());
+  return weights.apply(normal.movedim(dim, -1)).movedim(-1, dim);
+}
+
 /// (N, C, ...) with the normalised axis second; images as NCXYZ, everything else with as many axes.
 at::Tensor batch_normalization(const LayerCall& call) {
   const ScaleAndCenter weights(call);
@@ -41,21 +78,14 @@ at::Tensor batch_normalization(const LayerCall& call) {
     return at::batch_norm(x, weights.gamma, weights.beta, mean, variance, false, 0, epsilon_of(call), false)
         .movedim(1, dim);
   }
-  if (call.mask().defined()) {
-    throw user_error(fmt::format(
-        "[nn] layer '{}' (BatchNormalization): training behind a mask is not supported; use LayerNormalization",
-        call.node.name));
-  }
+  if (call.mask().defined()) return masked_batch_normalization(call, weights, dim);
   // linac's own sums want five axes: the others are one cell wide.
   const at::Tensor last = x.movedim(1, -1);
   const bool image = x.dim() == 5;
   const at::Tensor cells = image ? x : last.reshape({-1, 1, 1, 1, x.size(1)}).movedim(-1, 1);
   BatchMoments moments;
   const at::Tensor y = batch_norm_training(cells, weights.gamma, weights.beta, epsilon_of(call), moments);
-  if (!call.statistics.empty()) {
-    std::copy(moments.mean.begin(), moments.mean.end(), call.statistics[0].begin());
-    std::copy(moments.variance.begin(), moments.variance.end(), call.statistics[1].begin());
-  }
+  hand_over(call, moments);
   return image ? y.movedim(1, dim) : y.movedim(1, -1).reshape(last.sizes()).movedim(-1, dim);
 }
 
