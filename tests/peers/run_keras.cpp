@@ -1,8 +1,9 @@
 // Runs Keras models as linac reads them, for test_keras_zoo.py:
 //   run_keras aten|linac FOLDER... -> each folder's values.h5, written.keras
 // A folder holds model.keras and given.h5: "training" (0 or 1), "input/0" ..., "cotangent/0" .... values.h5 gets
-// "output/0" ..., and the gradient of the sum of outputs times cotangents: "gradient/LAYER/NUMBER OF THE WEIGHT". A
-// model that is refused leaves its message in error.txt.
+// "output/0" ..., and the gradient of the sum of outputs times cotangents: "gradient/LAYER/NUMBER OF THE WEIGHT". In
+// training also what the batch gave for weights that move, "statistic/LAYER/NUMBER", and the multipliers that were
+// drawn, "mask/0" .... A model that is refused leaves its message in error.txt.
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -49,8 +50,24 @@ void run(const std::filesystem::path& folder, nn::Kernels kernels) {
   const nn::Weights weights = nn::make_weights(executable.graph(), parameters, nn::Gradients::kWanted);
   nn::RunOptions options;
   options.mode = training ? nn::Mode::kTraining : nn::Mode::kInference;
+  options.dropout_key = {.seed = 1, .stream = linac::Stream::kDropout};
+  std::vector<float> statistics;
+  std::vector<at::Tensor> masks;
+  if (training) options.batch_statistics = &statistics, options.dropout_masks = &masks;
   const auto outputs = executable.run(weights, inputs, options);
   FloatFile file(folder / "values.h5");
+  for (size_t i = 0; i < masks.size(); ++i) write(file, fmt::format("mask/{}", i), masks[i]);
+  size_t slot = 0;
+  for (const graph::Node& node : model.graph.nodes) {
+    for (size_t i = 0; i < node.weights.size(); ++i) {
+      if (node.weights[i].trainable) continue;
+      const graph::Slot& where = parameters.statistics_layout.slots.at(slot++);
+      if (!training) continue;
+      file.write(fmt::format("statistic/{}/{}", node.name, i), where.shape,
+                 std::span<const float>(statistics)
+                     .subspan(static_cast<size_t>(where.offset), static_cast<size_t>(where.size)));
+    }
+  }
   at::Tensor loss = at::zeros({}, at::kFloat);
   for (size_t i = 0; i < outputs.size(); ++i) {
     write(file, fmt::format("output/{}", i), outputs[i].detach());

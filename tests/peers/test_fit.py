@@ -172,12 +172,12 @@ def beside_keras(folder: pathlib.Path, data: dict, what: str, loss, activation: 
 
 
 def winding() -> keras.Model:
-    """A model in the model, batch normalisation, and layers that the file lists in another order than they are computed in."""
+    """A model in the model, batch normalisation, also behind a mask, and layers that the file lists in another order than they are computed in."""
     features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
     late = L.Dense(6, activation="tanh", name="late")
     inner_input = keras.Input((6,))
     inner = keras.Model(inner_input, L.Dense(6, activation="tanh")(L.BatchNormalization()(inner_input)), name="inner")
-    read = L.Bidirectional(L.GRU(3), name="both")(particles)
+    read = L.Bidirectional(L.GRU(3), name="both")(L.BatchNormalization(name="of_particles")(L.Masking()(particles)))
     short, long = L.Dense(6, name="short")(read), inner(inner(L.Dense(6, name="long")(features)))
     return keras.Model([features, particles], L.Dense(3, activation="softmax", name="out")(L.Add()([late(long), short])))
 
@@ -253,6 +253,31 @@ def compiled_otherwise(folder: pathlib.Path) -> None:
     text = train(job_of(folder, path, "one_hot", {"train.optimizer.lr": 0.25, "train.epochs": 1}), folder / "rate")
     job = (folder / "rate" / "job.yaml").read_text()
     check("recall" in text and "lr: 0.25" in job and "name: adam" in job, "the job's rate counts; a metric that is not there is named")
+
+
+def dropping() -> keras.Model:
+    """Dropout inside of layers, and batch normalisation behind a mask."""
+    features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
+    x = L.BatchNormalization()(L.Masking()(particles))
+    x = L.MultiHeadAttention(2, 3, dropout=0.2)(x, x)
+    x = L.Bidirectional(L.LSTM(4, dropout=0.2, return_sequences=True))(x)
+    x = L.Bidirectional(L.GRU(4, dropout=0.3, recurrent_dropout=0.2))(x)
+    model = keras.Model([features, particles], L.Dense(3, activation="softmax")(L.Concatenate()([features, x])))
+    model.compile(loss="categorical_crossentropy", optimizer="adam")
+    return model
+
+
+def exact_inside(folder: pathlib.Path) -> None:
+    keras.utils.set_random_seed(3)
+    path, files = folder / "dropping.keras", []
+    dropping().save(path)
+    for precision in ("fp32", "bf16"):
+        job = job_of(folder, path, "one_hot", {"train.replicas": 3, "train.batch": 8, "train.epochs": 1, "train.precision": precision})
+        for workers in (1, 3):
+            out = folder / f"dropping-{precision}-{workers}"
+            train(job, out, "--workers", str(workers))
+            files.append(sorted((out / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes())
+    check(files[0] == files[1] and files[2] == files[3], "dropout inside of layers, 1 and 3 workers: the same checkpoint, byte for byte")
 
 
 def exact(folder: pathlib.Path) -> None:
@@ -379,6 +404,7 @@ def main() -> None:
     beside_keras(folder, data, "event_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, ["accuracy"],
                  {"data.event_weight": "weight"}, sample_weight=weights)
     exact(folder)
+    exact_inside(folder)
     scripted(folder, data, sys.argv[2])
     slices(folder)
     endings(folder)

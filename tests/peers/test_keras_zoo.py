@@ -1,10 +1,12 @@
 """Small Keras models of every layer, computed by Keras and by linac: test_keras_zoo.py RUN_KERAS FOLDER [MODEL...]
 
 Keras makes each model, gives it weights and inputs, and computes outputs and gradients. RUN_KERAS (run_keras.cpp) reads
-the same file, computes the same, and writes the model back, which Keras loads and computes again. Exit status 1 beyond
-the limits. With models: only those, by name or as a file.
+the same file, computes the same, and writes the model back, which Keras loads and computes again. Names that end in
+"training" are computed so, batch statistics included; where "dropout" is in such a name, Keras drops what RUN_KERAS has
+dropped. Exit status 1 beyond the limits. With models: only those, by name or as a file.
 """
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -19,6 +21,7 @@ import h5py
 import keras
 import numpy as np
 import tensorflow as tf
+from keras.src import backend
 from keras import layers as L
 from keras import ops
 
@@ -85,6 +88,23 @@ def attention(masked=False, **call):
 def attention_with_key():
     q, v, k = keras.Input((5, 6)), keras.Input((7, 4)), keras.Input((7, 3))
     return keras.Model([q, v, k], L.MultiHeadAttention(2, 3, use_bias=False, output_shape=5)(q, v, k))
+
+
+def attention_dropped(masked):
+    q, v = keras.Input((5, 6)), keras.Input((7, 4))
+    queries, values = (L.Masking()(q), L.Masking()(v)) if masked else (q, v)
+    return keras.Model([q, v], L.MultiHeadAttention(2, 3, dropout=0.4)(queries, values))
+
+
+def norm_of_steps(**settings):
+    norm = L.BatchNormalization(**settings)
+    return sequential((7, 4), L.Masking(), L.Dense(3), norm, L.Dense(3), L.GlobalAveragePooling1D())
+
+
+def norm_of_all_steps():
+    """Steps behind the mask count again, so their gradient reaches the moments."""
+    x = L.BatchNormalization(momentum=0.3)(L.Dense(3)(L.Masking()(inputs := keras.Input((7, 4)))))
+    return keras.Model(inputs, L.Dense(2)(L.Flatten()(x)))
 
 
 def transformer():
@@ -188,6 +208,11 @@ MODELS = {
     "batch_norm_training": lambda: sequential((5, 4, 3), L.Conv2D(4, 2), L.BatchNormalization(), L.ReLU()),
     "batch_norm_axis_training": lambda: sequential((5, 4, 3), L.BatchNormalization(axis=1, scale=False)),
     "batch_norm_features_training": lambda: sequential((6,), L.Dense(5), L.BatchNormalization(center=False)),
+    "batch_norm_masked_training": norm_of_steps,
+    "batch_norm_masked_axis_training": lambda: norm_of_steps(axis=1, momentum=0.5, center=False),
+    "batch_norm_masked_plain_training": lambda: norm_of_steps(scale=False, center=False, epsilon=0.1),
+    "batch_norm_all_steps_training": norm_of_all_steps,
+    "batch_norm_masked": norm_of_steps,
     "layer_norm": lambda: sequential((5, 6), L.Dense(4), L.LayerNormalization(epsilon=1e-4)),
     "layer_norm_axes": lambda: sequential((5, 6), L.LayerNormalization(axis=[1, 2], center=False)),
     "rms_norm": lambda: sequential((5, 6), L.RMSNormalization()),
@@ -220,6 +245,20 @@ MODELS = {
     "dropouts_of_images": lambda: sequential(
         (4, 5, 3, 2), L.SpatialDropout3D(0.2), L.Reshape((4, 15, 2)), L.SpatialDropout2D(0.3), L.Conv2D(2, 2)
     ),
+    "dropout_training": lambda: sequential((4, 5), L.Dropout(0.3), L.Dense(3), L.Dropout(0.5)),
+    "simple_rnn_dropout_training": lambda: rnn(L.SimpleRNN, dropout=0.3, recurrent_dropout=0.2),
+    "gru_dropout_training": lambda: rnn(L.GRU, dropout=0.3, return_sequences=True),
+    "gru_dropout_both_training": lambda: rnn(L.GRU, dropout=0.3, recurrent_dropout=0.2),
+    "gru_dropout_state_training": lambda: rnn(L.GRU, mask=False, recurrent_dropout=0.4, go_backwards=True),
+    "gru_dropout_before_training": lambda: rnn(L.GRU, dropout=0.2, recurrent_dropout=0.3, reset_after=False),
+    "lstm_dropout_training": lambda: rnn(L.LSTM, dropout=0.3),
+    "lstm_dropout_both_training": lambda: rnn(L.LSTM, dropout=0.3, recurrent_dropout=0.2, return_sequences=True),
+    "bidirectional_dropout_training": lambda: bidirectional(L.GRU, dropout=0.3, recurrent_dropout=0.2),
+    "stacked_dropout_training": lambda: sequential(
+        (7, 4), L.Masking(), L.GRU(5, dropout=0.3, return_sequences=True), L.LSTM(4, recurrent_dropout=0.2), L.Dropout(0.4)
+    ),
+    "attention_dropout_training": lambda: attention_dropped(False),
+    "attention_dropout_masked_training": lambda: attention_dropped(True),
     "add": lambda: joined([(4, 3), (4, 3), (4, 3)], L.Add()),
     "subtract": lambda: joined([(4, 3), (4, 3)], L.Subtract()),
     "multiply": lambda: joined([(4, 3), (4, 1)], L.Multiply()),
@@ -331,6 +370,28 @@ def compute(model, inputs, cotangents, training):
     return [np.asarray(output) for output in outputs], gradients
 
 
+@contextlib.contextmanager
+def dropping(masks):
+    """Keras multiplies by these, in their order, where it would draw."""
+    rest, drawn = list(masks), backend.random.dropout
+    backend.random.dropout = lambda inputs, rate, noise_shape=None, seed=None: inputs * rest.pop(0)
+    try:
+        yield
+    finally:
+        backend.random.dropout = drawn
+    assert not rest, f"{len(rest)} masks that Keras did not ask for"
+
+
+def moving_statistics(model, before):
+    """By layer and weight: the moving statistics after a step, those before it, and their momentum."""
+    values = {id(w): value for w, value in zip(model.weights, before, strict=True)}
+    return {
+        f"{name}/{i}": (np.asarray(weight), values[id(weight)], layer.momentum)
+        for name, layer in leaves(model) if isinstance(layer, L.BatchNormalization)
+        for i, weight in enumerate(layer.weights) if not weight.trainable
+    }  # fmt: skip
+
+
 def make(folder, name):
     keras.utils.clear_session()
     keras.utils.set_random_seed(1)
@@ -355,9 +416,10 @@ def make(folder, name):
             file[f"input/{i}"] = x
         for i, c in enumerate(cotangents):
             file[f"cotangent/{i}"] = c
+    statistics = moving_statistics(model, before) if training else {}
     for weight, value in zip(model.weights, before, strict=True):
         weight.assign(value)
-    return inputs, outputs, gradients, training
+    return inputs, outputs, gradients, training, statistics, cotangents
 
 
 def make_all(folders, make):
@@ -383,10 +445,21 @@ def difference(a, b):
 
 
 def check(folder, made, reload):
-    inputs, outputs, gradients, training = made
+    inputs, outputs, gradients, training, statistics, cotangents = made
     if (folder / "error.txt").exists():
         return (folder / "error.txt").read_text().strip()
+    masks = []
     with h5py.File(folder / "values.h5") as file:
+        if training and "dropout" in folder.name:
+            masks = [file[f"mask/{i}"][()] for i in range(len(file["mask"]))]
+            if not all((mask > 1).any() for mask in masks) or all((mask > 0).all() for mask in masks):
+                return "a mask drops all, or none drops anything"
+            with dropping(masks):
+                outputs, gradients = compute(keras.models.load_model(folder / "model.keras"), inputs, cotangents, True)
+        for name, (after, before, momentum) in statistics.items():
+            worst = difference(momentum * before + (1 - momentum) * file[f"statistic/{name}"][()], after)
+            if not worst <= LIMIT:
+                return f"the moving statistic {name} differs by {worst:.2e}"
         for i, expected in enumerate(outputs):
             worst = difference(file[f"output/{i}"][()], expected)
             if not worst <= LIMIT:
@@ -397,7 +470,8 @@ def check(folder, made, reload):
                 return f"the gradient of {name} differs by {worst:.2e}"
     if not reload:
         return ""
-    again, _ = compute(keras.models.load_model(folder / "written.keras"), inputs, None, training)
+    with dropping(masks):
+        again, _ = compute(keras.models.load_model(folder / "written.keras"), inputs, None, training)
     for i, (found, expected) in enumerate(zip(again, outputs, strict=True)):
         worst = difference(found, expected)
         if not worst <= LIMIT:
