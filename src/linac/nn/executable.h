@@ -35,9 +35,9 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
 
 struct RunOptions {
   Mode mode = Mode::kInference;
-  RngKey dropout_key;  // lane is offset by the node's index
-  std::vector<float>* batch_statistics =
-      nullptr;  // training: filled with mean and variance in the order of Parameters::statistics_layout
+  RngKey dropout_key = {};  // lane is offset by the node's index
+  // In training: filled with mean and variance in the order of Parameters::statistics_layout.
+  std::vector<float>* batch_statistics = nullptr;
   std::vector<at::Tensor>* dropout_masks =
       nullptr;  // for tests: the multipliers drawn by Dropout and inside of layers, in this order
 };

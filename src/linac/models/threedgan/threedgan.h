@@ -66,7 +66,7 @@ class ThreeDGan {
     RngKey key;               // seed, epoch, step, replica; stream and lane are filled here
     double event_weight = 1;  // 1 / global batch
     double flip = 0;
-    graph::GradientReady ready;  // may be empty
+    graph::GradientReady ready = {};  // may be empty
   };
   /// Discriminator update on real showers (kRealDiscriminator, label 1) or on `images` made by the generator
   /// (kFakeDiscriminator, label 0).
