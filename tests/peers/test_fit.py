@@ -18,6 +18,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import h5py
 import keras
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 L = keras.layers
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -206,6 +207,95 @@ def compiled(folder: pathlib.Path, data: dict, name: str) -> None:
           f"trained on in Keras within {far(after, expected_after):.1e}")
     check("accuracy" in epochs(out)[0]["train"] and "restore: true" in (out / "job.yaml").read_text(),
           f"compiled with {name}: metrics are taken over, and the job says so")
+
+
+def two_outputs() -> keras.Model:
+    features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
+    x = L.Dense(8, activation="tanh")(L.Concatenate()([features, L.GRU(5)(particles)]))
+    return keras.Model([features, particles], [L.Dense(3, activation="softmax", name="kind")(x), L.Dense(2, name="size")(x)])
+
+
+def every_output(folder: pathlib.Path, data: dict) -> None:
+    """Losses and metrics of two outputs, with and without weights of the events, as Keras names and counts them; from a compiled file and
+    back into one; in any of the books; in steps of several replicas and on any number of workers."""
+    keras.utils.set_random_seed(8)
+    model, x, y = two_outputs(), [data["features"], data["list"]], [data["one_hot"], data["values2"]]
+    metrics = {"kind": ["accuracy"], "size": ["mean_squared_error", "mean_absolute_error"]}
+    weighted = {"kind": ["accuracy"], "size": ["mean_absolute_error"]}
+    model.compile(optimizer=keras.optimizers.Adam(0.02), loss={"kind": "categorical_crossentropy", "size": "huber"}, loss_weights={"kind": 1.0, "size": 0.5},
+                  metrics=metrics, weighted_metrics=weighted)
+    path, out = folder / "outputs.keras", folder / "outputs"
+    model.save(path)
+    targets = [{"name": "size", "column": "values2"}, {"name": "kind", "column": "one_hot"}]
+    data_settings = {"data.targets": targets, "data.event_weight": "weight", "data.test": [str(folder / "events.h5")]}
+    train(job_of(folder, path, "", {**data_settings, "train.early_stopping.monitor": "size_weighted_mean_absolute_error"}), out)
+    weights = [data["weight"], data["weight"]]
+    history = model.fit(x, y, batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0, sample_weight=weights,
+                        validation_data=(x, y, weights)).history
+    ours = {**{name: [line["train"][name] for line in epochs(out)] for name in epochs(out)[0]["train"]},
+            **{"val_" + name: [line["test"][name] for line in epochs(out)] for name in epochs(out)[0]["test"]}}
+    check(set(ours) == set(history), f"two outputs: the names of Keras's history: {sorted(history)}; not {sorted(set(ours) ^ set(history))}")
+    worst = max((far(ours[name], history[name]), name) for name in set(history) & set(ours))
+    home = keras.models.load_model(out / "models" / "model.keras")
+    state = max(far(a, b) for a, b in zip(home.get_weights(), model.get_weights()))
+    check(worst[0] < TOLERANCE and state < 10 * TOLERANCE, f"two outputs: {len(ours)} measures within {worst[0]:.1e} ({worst[1]}), weights within {state:.1e}")
+    again = home.fit(x, y, batch_size=EVENTS, epochs=1, shuffle=False, verbose=0, sample_weight=weights).history
+    check(set(again) == {name for name in history if not name.startswith("val_")}, f"they go home with the model: {sorted(again)}")
+    steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines() if '"step"' in line]
+    step = next(line["loss"] for line in steps if "loss" in line and isinstance(line["loss"], dict))
+    check(set(step) == set(epochs(out)[0]["train"]), "a step has the measures of an epoch")
+
+    named = {"train.fit.loss": ["categorical_crossentropy", "huber"], "train.fit.metrics": ["auc", "size_mse", "kind_accuracy"],
+             "train.fit.weighted_metrics": ["kind_auc", "kind_accuracy"], "train.replicas": 3, "train.batch": 8, "train.epochs": 3,
+             "train.optimizer.name": "adam", "checkpoint.best_by": "kind_weighted_auc"}
+    files = []
+    for workers in (1, 3):
+        home = folder / f"outputs-{workers}"
+        text = train(job_of(folder, path, "", {**data_settings, **named}), home, "--workers", str(workers))
+        files.append(sorted((home / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes())
+    check(files[0] == files[1], "two outputs with weights: 1 and 3 workers write the same checkpoint")
+    check("kind_weighted_auc" in text, "the table of epochs has them")
+    last, first = epochs(folder / "outputs-1")[-1], epochs(folder / "outputs-1")[0]["train"]
+    check(set(last["test"]) == {"loss", "kind_loss", "size_loss", "kind_auc", "size_auc", "size_mean_squared_error", "kind_accuracy",
+                                "kind_weighted_auc", "kind_weighted_accuracy"}, f"test measures: {sorted(last['test'])}")
+    check(last["test"]["kind_auc"] != last["test"]["kind_weighted_auc"] and 0 < first["kind_weighted_accuracy"] < 1, "weighted and not are two numbers")
+    trained = keras.models.load_model(folder / "outputs-1" / "models" / "model.keras")
+    scores = trained.predict(x, verbose=0)[0]
+    absolute = np.abs(data["weight"])  # scikit-learn's curve wants weights not below zero
+    with h5py.File(folder / "events.h5", "a") as file:
+        file["absolute"] = absolute
+    resting = {**data_settings, **named, "data.event_weight": "absolute", "train.optimizer.name": "sgd", "train.optimizer.lr": 1e-12, "train.epochs": 1}
+    home = folder / "outputs-auc"
+    train(job_of(folder, folder / "outputs-1" / "models" / "model.keras", "", resting), home)
+    last = epochs(home)[-1]
+    for name, sample_weight, arguments in (("kind_auc", None, ["--weights", "none"]), ("kind_weighted_auc", absolute, [])):
+        expected = np.mean([roc_auc_score(data["index"] == c, scores[:, c], sample_weight=sample_weight) for c in range(3)])
+        check(abs(last["test"][name] - expected) < 1e-5, f"{name}: {last['test'][name]:.6f}, scikit-learn {expected:.6f}")
+        done = subprocess.run([LINAC, "evaluate", "--model", home, "--data", folder / "events.h5", "--json", "--bootstraps", "0", *arguments],
+                              capture_output=True, text=True)
+        found = [score["value"] for score in json.loads(done.stdout)["models"][0]["scores"] if score["name"] == "auc_macro"]
+        check(abs(found[0] - expected) < 1e-5, f"linac evaluate {' '.join(arguments)}: {found[0]:.6f}")
+    for what, settings, words in (
+        ("unknown-metric", {"train.fit.metrics": ["kind_acuracy"]}, "did you mean kind_accuracy"),
+        ("not-of-numbers", {"train.fit.loss": ["sparse_categorical_crossentropy", "huber"], "train.fit.metrics": ["mse"],
+                            "data.targets": [{"column": "index"}, {"column": "values2"}]}, "its targets are class numbers"),
+        ("unknown-measure", {"checkpoint.best_by": "accuracy"}, "kind_accuracy"),
+    ):
+        text = train(job_of(folder, path, "", {**data_settings, **named, **settings}), folder / what, status=2)
+        check(words in text, f"{what}: {text.strip().splitlines()[-1][:200]}")
+
+
+def weighted_steps(folder: pathlib.Path, data: dict) -> None:
+    """Several steps an epoch: a weighted metric is divided by the weights of the whole epoch, not the mean of the steps' values."""
+    keras.utils.set_random_seed(9)
+    model, path, out = classifier("softmax", 3), folder / "weighted.keras", folder / "weighted"
+    model.save(path)
+    train(job_of(folder, path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "train.fit.weighted_metrics": ["accuracy"], "train.epochs": 1,
+                                           "train.batch": 4, "data.event_weight": "weight", "train.optimizer.name": "sgd", "train.optimizer.lr": 1e-12}), out)
+    right = model.predict([data["features"], data["list"]], verbose=0).argmax(1) == data["index"]
+    expected = (right * data["weight"]).sum() / data["weight"].sum()
+    found = epochs(out)[0]["train"]["accuracy"]
+    check(abs(found - expected) < 1e-5, f"weighted accuracy of an epoch of 12 steps: {found:.6f}, of all events at once {expected:.6f}")
 
 
 def restrained(folder: pathlib.Path, data: dict) -> None:
@@ -403,6 +493,8 @@ def main() -> None:
     weights = data["weight"]
     beside_keras(folder, data, "event_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, ["accuracy"],
                  {"data.event_weight": "weight"}, sample_weight=weights)
+    every_output(folder, data)
+    weighted_steps(folder, data)
     exact(folder)
     exact_inside(folder)
     scripted(folder, data, sys.argv[2])

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
+#include <functional>
 #include <optional>
 
 #include "linac/base/error.h"
@@ -46,6 +48,15 @@ std::string loss_name(const json& loss) {
   if (name.empty())
     throw user_error("[keras] the model was compiled with a loss that has no name; give train.fit.loss");
   return name;
+}
+
+// Of one metric or a list of them.
+void add_names(const json& metrics, std::vector<std::string>& names) {
+  if (metrics.is_array()) {
+    for (const auto& metric : metrics) add_names(metric, names);
+  } else if (std::string name = name_of(metrics); !name.empty()) {
+    names.push_back(std::move(name));
+  }
 }
 
 const std::string& output_name(const Graph& graph, int output) {
@@ -108,13 +119,22 @@ std::vector<double> compiled_loss_weights(const json& compile_config, const Grap
   return values;
 }
 
-std::vector<std::string> compiled_metrics(const json& compile_config) {
-  const json* const metrics = member(compile_config, "metrics");
-  std::vector<std::string> names;
-  if (metrics == nullptr || !metrics->is_array()) return names;
-  for (const auto& metric : *metrics) {
-    const std::string name = name_of(metric);
-    if (!name.empty()) names.push_back(name);
+MetricNames compiled_metrics(const json& compile_config, const char* key, const Graph& graph) {
+  const json* const metrics = member(compile_config, key);
+  if (metrics == nullptr || metrics->empty()) return {};
+  const size_t outputs = graph.outputs.size();
+  const bool nested =
+      metrics->is_array() && std::any_of(metrics->begin(), metrics->end(), std::mem_fn(&json::is_array));
+  MetricNames names(outputs);
+  for (size_t i = 0; i < outputs; ++i) {
+    if (metrics->is_object() && !metrics->contains("class_name")) {
+      const auto found = metrics->find(output_name(graph, graph.outputs[i]));
+      if (found != metrics->end()) add_names(*found, names[i]);
+    } else if (metrics->is_array() && metrics->size() == outputs && (nested || outputs > 1)) {
+      add_names((*metrics)[i], names[i]);
+    } else {
+      add_names(*metrics, names[i]);
+    }
   }
   return names;
 }
@@ -152,7 +172,8 @@ json compile_config(const Compilation& compilation, const Graph& graph) {
                 {"registered_name", nullptr}}},
               {"loss", by_output(compilation.losses)}};
   if (compilation.loss_weights.size() > 1) config["loss_weights"] = by_output(compilation.loss_weights);
-  if (!compilation.metrics.empty() && graph.outputs.size() == 1) config["metrics"] = compilation.metrics;
+  if (!compilation.metrics.empty()) config["metrics"] = by_output(compilation.metrics);
+  if (!compilation.weighted_metrics.empty()) config["weighted_metrics"] = by_output(compilation.weighted_metrics);
   return config;
 }
 

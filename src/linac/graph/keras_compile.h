@@ -18,9 +18,11 @@ std::vector<std::string> compiled_losses(const nlohmann::json& compile_config, c
 /// Their weights, one an output; empty if none were given. User error if they are not numbers for all outputs.
 std::vector<double> compiled_loss_weights(const nlohmann::json& compile_config, const Graph& graph);
 
-/// The names of the metrics, as those of the losses. Those that are of single outputs, and what has no name, are left
-/// out.
-std::vector<std::string> compiled_metrics(const nlohmann::json& compile_config);
+/// Names by output; empty if there are none at all.
+using MetricNames = std::vector<std::vector<std::string>>;
+/// The names of the metrics, as those of the losses; `key` is "metrics" or "weighted_metrics". What has no name is left
+/// out. Of several outputs, a list of another length counts for each of them, as Keras 2 had it.
+MetricNames compiled_metrics(const nlohmann::json& compile_config, const char* key, const Graph& graph);
 
 struct CompiledOptimizer {
   std::string name;       // Keras's class in small letters: "adam"
@@ -36,7 +38,7 @@ std::string optimizer_class(const std::string& name);
 struct Compilation {
   std::vector<std::string> losses;   // one an output
   std::vector<double> loss_weights;  // one an output
-  std::vector<std::string> metrics;
+  MetricNames metrics, weighted_metrics;
   CompiledOptimizer optimizer{"adam", nlohmann::json::object()};
 };
 /// The compile_config for Keras to compile the model with when it is loaded.

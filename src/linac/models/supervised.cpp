@@ -21,10 +21,11 @@ const graph::Node& output_of(const graph::Graph& graph, size_t i) {
   return graph.nodes[static_cast<size_t>(graph.outputs[i])];
 }
 
-void need_known(const std::string& name, const std::vector<std::string>& known, const std::string& what) {
+void need_known_loss(const std::string& name) {
+  const std::vector<std::string> known = nn::loss_names();
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
   const auto near = nearest(name, known);
-  throw user_error(fmt::format("[fit] {} '{}' is not there{} (known: {})", what, name,
+  throw user_error(fmt::format("[fit] loss '{}' is not there{} (known: {})", name,
                                near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(known, ", ")));
 }
 
@@ -42,7 +43,7 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
   for (size_t i = 0; i < outputs; ++i) {
     std::string& loss = settings.losses[i];
     loss = nn::full_name(loss);
-    need_known(loss, nn::loss_names(), "loss");
+    need_known_loss(loss);
     const graph::Node& node = output_of(graph, i);
     const bool one_value = node.output.empty() || node.output.back() == 1;
     if (is_categorical(loss) && one_value) {
@@ -53,10 +54,6 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
   if (settings.loss_weights.empty()) settings.loss_weights.assign(outputs, 1);
   if (settings.loss_weights.size() != outputs) {
     throw user_error(fmt::format("[fit] {} loss_weights for {} outputs", settings.loss_weights.size(), outputs));
-  }
-  for (std::string& metric : settings.metrics) {
-    metric = nn::full_name(metric);
-    need_known(metric, nn::metric_names(), "metric");
   }
   const graph::Shape& first = output_of(graph, 0).output;
   const int64_t classes = std::max<int64_t>(2, first.empty() ? 1 : first.back());
@@ -69,19 +66,15 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
 
 }  // namespace
 
-bool is_metric(const std::string& name) {
-  const auto known = nn::metric_names();
-  return std::find(known.begin(), known.end(), nn::full_name(name)) != known.end();
-}
-
 struct Supervised::Parts {
   graph::Graph graph;  // as Keras knows it
   SupervisedSettings settings;
   Runnable network;
   std::vector<graph::Shape> target_shapes;
   std::vector<std::string> measures{"loss"};
-  bool auc = false;
-  bool penalized = false;  // some weight adds to the loss
+  std::vector<Metric> metrics;
+  std::vector<bool> weight_sums;  // by output: whether a weighted metric is to be divided by it
+  bool penalized = false;         // some weight adds to the loss
 
   Parts(graph::Graph made, SupervisedSettings wanted, Runnable runnable)
       : graph(std::move(made)), settings(checked(std::move(wanted), graph)), network(std::move(runnable)) {
@@ -89,17 +82,22 @@ struct Supervised::Parts {
       const graph::Node& node = output_of(graph, i);
       target_shapes.push_back(node.output);
       if (nn::is_sparse(settings.losses[i])) target_shapes.back().pop_back();
-      if (graph.outputs.size() > 1) measures.push_back("loss_" + node.name);
+      if (graph.outputs.size() > 1) measures.push_back(node.name + "_loss");
     }
     for (const graph::Node& node : graph.nodes)
       for (const graph::Weight& weight : node.weights) penalized = penalized || weight.l1 != 0 || weight.l2 != 0;
-    for (const std::string& metric : settings.metrics) {
-      if (metric == "auc")
-        auc = true;
-      else
-        measures.push_back(metric);
+    metrics = metrics_of(graph, settings.losses, settings.metrics, settings.weighted_metrics);
+    weight_sums.resize(graph.outputs.size());
+    for (const Metric& metric : metrics) {
+      if (metric.name == "auc") continue;
+      measures.push_back(metric.measure);
+      if (metric.weighted) weight_sums[metric.output] = true;
     }
+    for (size_t i = 0; i < weight_sums.size(); ++i)
+      if (weight_sums[i]) measures.push_back(weight_of(i));
   }
+
+  std::string weight_of(size_t output) const { return "weight/" + output_of(graph, output).name; }
 
   static at::Tensor view(std::span<const float> values, int64_t events, const graph::Shape& shape) {
     LINAC_CHECK(static_cast<int64_t>(values.size()) == events * graph::elements(shape));
@@ -135,8 +133,8 @@ struct Supervised::Parts {
         target.min().item<float>() < 0 ? target.min().item<float>() : target.max().item<float>(), classes - 1));
   }
 
-  // What each event counts, (N); undefined where all count the same.
-  at::Tensor weights_of_events(const at::Tensor& target) const {
+  // What each event counts by its class, (N); undefined where all count the same.
+  at::Tensor weights_of_classes(const at::Tensor& target) const {
     if (settings.class_weights.empty()) return {};
     std::vector<float> weights(settings.class_weights.begin(), settings.class_weights.end());
     const at::Tensor table = at::tensor(weights).to(target.device());
@@ -161,23 +159,35 @@ struct Supervised::Parts {
     const nn::LossOptions options{.label_smoothing = settings.label_smoothing, .from_logits = settings.from_logits};
     std::vector<at::Tensor> all{at::Tensor()};
     at::Tensor total;
+    std::vector<std::vector<at::Tensor>> factors(outputs.size());  // of the events
     for (size_t i = 0; i < outputs.size(); ++i) {
-      at::Tensor events = nn::loss_of_events(settings.losses[i], outputs[i], targets[i], options);
-      if (const at::Tensor of_classes = i == 0 && weigh_classes ? weights_of_events(targets[0]) : at::Tensor();
+      if (const at::Tensor of_classes = i == 0 && weigh_classes ? weights_of_classes(targets[0]) : at::Tensor();
           of_classes.defined())
-        events = events * of_classes;
-      if (weights.defined()) events = events * weights;
+        factors[i].push_back(of_classes);
+      if (weights.defined()) factors[i].push_back(weights);
+    }
+    const auto weighted = [&](at::Tensor events, size_t output) {
+      for (const at::Tensor& factor : factors[output]) events = events * factor;
+      return events;
+    };
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const at::Tensor events = weighted(nn::loss_of_events(settings.losses[i], outputs[i], targets[i], options), i);
       const at::Tensor loss = event_weight * events.sum(), part = settings.loss_weights[i] * loss;
       total = total.defined() ? total + part : part;
       if (outputs.size() > 1) all.push_back(loss);
     }
     all[0] = total;
-    for (const std::string& metric : settings.metrics) {
-      if (metric == "auc") continue;
-      const at::NoGradGuard no_gradient;
-      all.push_back(event_weight *
-                    nn::metric_of_events(metric, outputs[0], targets[0], nn::is_sparse(settings.losses[0])).sum());
+    const at::NoGradGuard no_gradient;
+    for (const Metric& metric : metrics) {
+      if (metric.name == "auc") continue;
+      const size_t i = metric.output;
+      const at::Tensor events =
+          nn::metric_of_events(metric.name, outputs[i], targets[i], nn::is_sparse(settings.losses[i]));
+      all.push_back(event_weight * (metric.weighted ? weighted(events, i) : events).sum());
     }
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (weight_sums[i])
+        all.push_back(event_weight * weighted(at::ones({batch.events}, outputs[i].options()), i).sum());
     return all;
   }
 };
@@ -210,8 +220,31 @@ const std::vector<std::string>& Supervised::losses() const {
   return parts_->settings.losses;
 }
 
-bool Supervised::wants_auc() const {
-  return parts_->auc;
+void Supervised::divide_by_weights(std::map<std::string, double>& measures) const {
+  for (const Metric& metric : parts_->metrics) {
+    const auto value = measures.find(metric.measure), weight = measures.find(parts_->weight_of(metric.output));
+    if (!metric.weighted || value == measures.end() || weight == measures.end()) continue;
+    value->second = weight->second == 0 ? 0 : value->second / weight->second;
+  }
+  for (size_t i = 0; i < parts_->weight_sums.size(); ++i) measures.erase(parts_->weight_of(i));
+}
+
+std::vector<std::string> Supervised::reported() const {
+  std::vector<std::string> names = parts_->measures;
+  names.resize(names.size() -
+               static_cast<size_t>(std::count(parts_->weight_sums.begin(), parts_->weight_sums.end(), true)));
+  return names;
+}
+
+const std::vector<Metric>& Supervised::metrics() const {
+  return parts_->metrics;
+}
+
+std::vector<Metric> Supervised::aucs() const {
+  std::vector<Metric> aucs;
+  for (const Metric& metric : parts_->metrics)
+    if (metric.name == "auc") aucs.push_back(metric);
+  return aucs;
 }
 
 Contribution Supervised::step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
@@ -242,8 +275,11 @@ Supervised::Tested Supervised::test(const graph::Parameters& parameters, const L
     tested.measures.push_back(share.item<float>());
   AlignedFloats unwanted(parts_->penalized ? parameters.trainable.size() : 0);
   tested.measures[0] += parts_->add_penalty(parameters, batch.events, event_weight, unwanted);
-  const at::Tensor scores = outputs[0].to(at::kCPU).to(at::kFloat).contiguous();
-  tested.scores.assign(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.numel());
+  tested.scores.resize(outputs.size());
+  for (const Metric& auc : aucs()) {
+    const at::Tensor scores = outputs[auc.output].to(at::kCPU).to(at::kFloat).contiguous();
+    tested.scores[auc.output].assign(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.numel());
+  }
   return tested;
 }
 

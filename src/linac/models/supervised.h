@@ -3,6 +3,7 @@
 // Every function is pure in (weights, batch, key) and may run in several threads at once. Plain floats at the border,
 // LibTorch inside.
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,27 +15,26 @@
 #include "linac/graph/parameters.h"
 #include "linac/models/contribution.h"
 #include "linac/models/foreign_model.h"
+#include "linac/models/metrics.h"
 #include "linac/models/numerics.h"
 
 namespace linac::models {
 
 struct SupervisedSettings {
-  std::vector<std::string> losses;    // one an output
-  std::vector<double> loss_weights;   // one an output; empty: 1
-  std::vector<std::string> metrics;   // of the first output
+  std::vector<std::string> losses;   // one an output
+  std::vector<double> loss_weights;  // one an output; empty: 1
+  std::vector<std::string> metrics;  // models/metrics.h
+  std::vector<std::string> weighted_metrics;
   std::vector<double> class_weights;  // by class of the first output's target; empty: 1
   double label_smoothing = 0;
   bool from_logits = false;
 };
 
-/// Whether SupervisedSettings::metrics may name it.
-bool is_metric(const std::string& name);
-
 /// The events of one replica, or a slice of them: a buffer an input and one an output, (events, shape...).
 struct LabelledEvents {
   int64_t events = 0;
   std::vector<std::span<const float>> inputs, targets;
-  std::span<const float> weights;  // how much each counts in the losses; empty: 1
+  std::span<const float> weights;  // how much each counts in losses and weighted metrics; empty: 1
 };
 
 class Supervised {
@@ -52,19 +52,26 @@ class Supervised {
   /// Of each output, without the axis of the events: the output's, or without classes for losses of class indices.
   const std::vector<graph::Shape>& target_shapes() const;
 
-  /// Order of Contribution::losses and Tested::measures: "loss", "loss_NAME" of each output if there are several, then
-  /// the metrics ("auc" apart, which is none of single events).
+  /// Order of Contribution::losses and Tested::measures, which are added up: "loss", "OUTPUT_loss" of each output if
+  /// there are several, then the metrics ("auc" apart, which is none of single events), then "weight/OUTPUT", the sums
+  /// of weights that weighted metrics are divided by.
   const std::vector<std::string>& measures() const;
+  /// Of sums or means of measures() what there is to report: weighted metrics are divided by the weights, which go.
+  /// 0 where the weights add up to 0, as in Keras.
+  void divide_by_weights(std::map<std::string, double>& measures) const;
+  /// measures() without the sums of weights.
+  std::vector<std::string> reported() const;
   const std::vector<std::string>& losses() const;  // one an output, by their full names
-  bool wants_auc() const;
+  const std::vector<Metric>& metrics() const;
+  std::vector<Metric> aucs() const;  // those of the metrics
 
   /// `event_weight`: 1 / events of the global batch. The losses are shares of the global batch's. `ready` may be empty.
   Contribution step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
                     double event_weight, const graph::GradientReady& ready = {}) const;
 
   struct Tested {
-    std::vector<float> measures;  // shares, as Contribution::losses
-    std::vector<float> scores;    // the first output, (events, shape...)
+    std::vector<float> measures;             // shares, as Contribution::losses
+    std::vector<std::vector<float>> scores;  // one an output, (events, shape...); empty where no "auc" is wanted
   };
   /// In inference mode, without gradient. The class weights do not count here.
   Tested test(const graph::Parameters& parameters, const LabelledEvents& batch, double event_weight) const;

@@ -87,7 +87,8 @@ struct Data {
     v("inputs", inputs,
       "list of {name, column, scaling}: what the model's inputs read; those left out read their name");
     v("targets", targets, "list of {name, column, scaling}: what the model's outputs should be");
-    v("event_weight", event_weight, "column of a number that says how much each event counts in the losses; empty: 1");
+    v("event_weight", event_weight,
+      "column of a number that says how much each event counts in losses and weighted metrics; empty: 1");
     v("scaling", scaling, "JSON file of scaling constants: for each column mean, std, min, max");
     v("classes", classes, "names of the classes, for reports");
     v("fields", names, "3dgan: what the columns are called");
@@ -221,7 +222,7 @@ struct EarlyStopping {
 struct Fit {
   std::vector<std::string> loss;
   std::vector<double> loss_weights;
-  std::vector<std::string> metrics;
+  std::vector<std::string> metrics, weighted_metrics;
   std::vector<double> class_weight;
   double label_smoothing = 0;
   bool from_logits = false;
@@ -234,7 +235,10 @@ struct Fit {
       "hinge, ...); empty: what the model was compiled with");
     v("loss_weights", loss_weights, "of each output; empty: 1");
     v("metrics", metrics,
-      "accuracy, top_k_accuracy, auc, mean_squared_error, mean_absolute_error; of the first output");
+      "accuracy, top_k_accuracy, auc, mean_squared_error, mean_absolute_error, ...: of each output, or, "
+      "OUTPUT_accuracy, of one "
+      "of several");
+    v("weighted_metrics", weighted_metrics, "the same, each event counting as data.event_weight and class_weight say");
     v("class_weight", class_weight, "how much an event of each class counts in the first output's loss; empty: 1");
     v("label_smoothing", label_smoothing, "of the cross-entropies");
     v("from_logits", from_logits, "the outputs are logits: the cross-entropies apply softmax or sigmoid");

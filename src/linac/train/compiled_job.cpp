@@ -7,7 +7,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
-#include "linac/models/supervised.h"
+#include "linac/models/metrics.h"
 
 namespace linac::train {
 namespace {
@@ -77,6 +77,22 @@ spec::Optimizer compiled(const graph::CompiledOptimizer& from, const spec::Optim
   return settings;
 }
 
+// As a job names them. What linac does not have is said and left out.
+std::vector<std::string> metrics_of_job(const graph::KerasModel& model, const char* key, const std::string& file) {
+  std::vector<std::string> names;
+  const graph::MetricNames compiled = graph::compiled_metrics(model.compile, key, model.graph);
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    const std::string& output = model.graph.nodes[static_cast<size_t>(model.graph.outputs[i])].name;
+    for (const std::string& metric : compiled[i]) {
+      if (models::is_metric(metric))
+        names.push_back(compiled.size() > 1 ? output + "_" + metric : metric);
+      else
+        log::warn(fmt::format("{}: the metric {} is not there and left out", file, metric));
+    }
+  }
+  return names;
+}
+
 /// The variables of each weight that follow one another in Keras's file: slots of train::Optimizer, in groups.
 std::vector<std::vector<size_t>> slot_groups(const spec::Optimizer& settings, size_t slots) {
   const std::string& name = settings.name;
@@ -120,13 +136,9 @@ spec::Job with_compiled(spec::Job job) {
           fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", job.model.file));
     }
     if (fit.loss_weights.empty()) fit.loss_weights = graph::compiled_loss_weights(model.compile, model.graph);
-    if (fit.metrics.empty()) {
-      fit.metrics = graph::compiled_metrics(model.compile);
-      std::erase_if(fit.metrics, [&](const std::string& metric) {
-        const bool unknown = !models::is_metric(metric);
-        if (unknown) log::warn(fmt::format("{}: the metric {} is not there and left out", job.model.file, metric));
-        return unknown;
-      });
+    if (fit.metrics.empty() && fit.weighted_metrics.empty()) {
+      fit.metrics = metrics_of_job(model, "metrics", job.model.file);
+      fit.weighted_metrics = metrics_of_job(model, "weighted_metrics", job.model.file);
     }
   }
   spec::Optimizer& optimizer = job.train.optimizer;

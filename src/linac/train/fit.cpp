@@ -22,6 +22,7 @@ models::SupervisedSettings settings_of(const spec::Fit& fit) {
   return {.losses = fit.loss,
           .loss_weights = fit.loss_weights,
           .metrics = fit.metrics,
+          .weighted_metrics = fit.weighted_metrics,
           .class_weights = fit.class_weight,
           .label_smoothing = fit.label_smoothing,
           .from_logits = fit.from_logits};
@@ -110,8 +111,9 @@ std::vector<data::ColumnRequest> FitLoop::columns_read() const {
 }
 
 void FitLoop::need_known_measures() const {
-  std::vector<std::string> known = model_.measures();
-  if (model_.wants_auc() && !job_.data.test.empty()) known.emplace_back("auc");
+  std::vector<std::string> known = model_.reported();
+  if (!job_.data.test.empty())
+    for (const models::Metric& auc : model_.aucs()) known.push_back(auc.measure);
   need_known_monitors(job_, known, "add others to train.fit.metrics; auc wants data.test");
 }
 
@@ -191,6 +193,11 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, bool stop_want
   return result;
 }
 
+Measures FitLoop::reported(Measures means) const {
+  model_.divide_by_weights(means);
+  return means;
+}
+
 TestResult FitLoop::test(const TrainState& state, Figures) {
   const PhaseClock::Scope time(clock_, TimePhase::kTest);
   return {.losses = FitEvaluation(job_, model_, update_).run(state.networks[kModel].parameters, input_.test()),
@@ -200,8 +207,8 @@ TestResult FitLoop::test(const TrainState& state, Figures) {
 
 std::vector<Column> FitLoop::columns() const {
   std::vector<Column> columns;
-  for (const std::string& measure : model_.measures()) columns.push_back({measure, measure});
-  if (model_.wants_auc()) columns.push_back({"auc", "auc"});
+  for (const std::string& measure : model_.reported()) columns.push_back({measure, measure});
+  for (const models::Metric& auc : model_.aucs()) columns.push_back({auc.measure, auc.measure});
   return columns;
 }
 
@@ -209,23 +216,28 @@ std::vector<DrawnPicture> FitLoop::draw(const TrainState& state, const RunFolder
   return {draw_measures(columns(), state.history, job_.name, folder)};
 }
 
-// Those that Keras knows by the same name and computes alike.
-std::vector<std::string> FitLoop::keras_metrics() const {
-  std::vector<std::string> metrics = job_.train.fit.metrics;
-  std::erase_if(metrics, [](const std::string& name) { return name == "auc" || name == "top_k_accuracy"; });
-  return metrics;
+// With the metrics that Keras knows by the same name and computes alike.
+graph::Compilation FitLoop::compilation() const {
+  graph::Compilation compilation{.losses = model_.losses(),
+                                 .loss_weights = job_.train.fit.loss_weights,
+                                 .metrics = {},
+                                 .weighted_metrics = {},
+                                 .optimizer = keras_optimizer(job_.train.optimizer)};
+  for (const models::Metric& metric : model_.metrics()) {
+    if (metric.name == "auc" || metric.name == "top_k_accuracy") continue;
+    auto& of_outputs = metric.weighted ? compilation.weighted_metrics : compilation.metrics;
+    of_outputs.resize(model_.graph().outputs.size());
+    of_outputs[metric.output].push_back(metric.name);
+  }
+  return compilation;
 }
 
 std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann::json& notes,
                                           const std::filesystem::path& folder) const {
   const graph::Graph& graph = model_.graph();
-  const graph::Compilation compilation{.losses = model_.losses(),
-                                       .loss_weights = job_.train.fit.loss_weights,
-                                       .metrics = keras_metrics(),
-                                       .optimizer = keras_optimizer(job_.train.optimizer)};
   graph::write_keras(
       graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
-      {.compile = graph::compile_config(compilation, graph),
+      {.compile = graph::compile_config(compilation(), graph),
        .optimizer = keras_optimizer_variables(job_.train.optimizer, graph, graph::written_order(graph), network)});
   return folder / "model.keras";
 }
@@ -236,6 +248,7 @@ std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFo
   const nlohmann::json notes{{"job", spec::to_yaml(job_)},
                              {"inputs", to_json(input_columns(job_, graph))},
                              {"targets", to_json(target_columns(job_, graph, model_.target_shapes()))},
+                             {"event_weight", job_.data.event_weight},
                              {"classes", job_.data.classes}};
   const auto path =
       foreign_ ? save_trained(*foreign_, network, notes, folder.models()) : save_keras(network, notes, folder.models());

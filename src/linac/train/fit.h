@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/graph/keras_compile.h"
 #include "linac/models/supervised.h"
 #include "linac/train/loop.h"
 #include "linac/train/replica_update.h"
@@ -31,9 +32,10 @@ class FitLoop : public Loop {
   void seek(const TrainState& state) override;
   /// Measures "loss", "accuracy", ... (models/supervised.h).
   StepResult step(TrainState& state, double learning_rate, bool stop_wanted) override;
-  /// The same measures in inference, and "auc": the mean over the classes of each one's area under the ROC curve
-  /// against the rest.
+  /// The same measures in inference, and the metrics "auc" of the outputs: the mean over the classes of each one's area
+  /// under the ROC curve against the rest.
   TestResult test(const TrainState& state, Figures figures) override;
+  Measures reported(Measures means) const override;
   std::string loss_name() const override { return "loss"; }
   std::string unit() const override { return "events"; }
   std::vector<Column> columns() const override;
@@ -48,7 +50,7 @@ class FitLoop : public Loop {
   models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,
                                     const graph::GradientReady& ready) const;
   void need_known_measures() const;
-  std::vector<std::string> keras_metrics() const;
+  graph::Compilation compilation() const;
   std::filesystem::path save_keras(const Network& network, const nlohmann::json& notes,
                                    const std::filesystem::path& folder) const;
 

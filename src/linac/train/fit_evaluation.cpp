@@ -9,24 +9,47 @@
 
 namespace linac::train {
 
+namespace {
+
+std::vector<size_t> scored_outputs(const models::Supervised& model) {
+  std::vector<size_t> outputs;
+  for (const models::Metric& auc : model.aucs())
+    if (std::find(outputs.begin(), outputs.end(), auc.output) == outputs.end()) outputs.push_back(auc.output);
+  return outputs;
+}
+
+// Scores and targets of one output in the row of an event.
+struct Section {
+  size_t output, offset, score_size, target_size, classes;
+};
+
+}  // namespace
+
 // What one replica finds out about its part of the test events: a message whose parts are added up.
 struct FitEvaluation::Share {
-  Share(const models::Supervised& model, int64_t events)
-      : output(model.graph().nodes[static_cast<size_t>(model.graph().outputs[0])].output),
-        score_size(model.wants_auc() ? static_cast<size_t>(graph::elements(output)) : 0),
-        target_size(model.wants_auc() ? static_cast<size_t>(graph::elements(model.target_shapes()[0])) : 0),
-        measure_count(model.measures().size()),
-        message(measure_count + static_cast<size_t>(events) * (score_size + target_size)) {}
-
-  std::span<float> measures() { return std::span(message).first(measure_count); }
-  /// A row an event: its scores, then its target. Zero where another replica looked.
-  std::span<float> row(int64_t event) {
-    const size_t size = score_size + target_size;
-    return std::span(message).subspan(measure_count + static_cast<size_t>(event) * size, size);
+  Share(const models::Supervised& model, int64_t events) : measure_count(model.measures().size()) {
+    for (const size_t output : scored_outputs(model)) {
+      const graph::Shape& shape = model.graph().nodes[static_cast<size_t>(model.graph().outputs[output])].output;
+      sections.push_back({.output = output,
+                          .offset = row_size,
+                          .score_size = static_cast<size_t>(graph::elements(shape)),
+                          .target_size = static_cast<size_t>(graph::elements(model.target_shapes()[output])),
+                          .classes = shape.empty() ? 1 : static_cast<size_t>(shape.back())});
+      row_size += sections.back().score_size + sections.back().target_size;
+    }
+    if (!sections.empty()) ++row_size;  // what the event counts
+    message.resize(measure_count + static_cast<size_t>(events) * row_size);
   }
 
-  graph::Shape output;
-  size_t score_size, target_size, measure_count;
+  std::span<float> measures() { return std::span(message).first(measure_count); }
+  /// A row an event: the sections, then what it counts. Zero where another replica looked.
+  std::span<float> row(int64_t event) {
+    return std::span(message).subspan(measure_count + static_cast<size_t>(event) * row_size, row_size);
+  }
+  double mean_auc(const models::Metric& metric) const;
+
+  size_t measure_count, row_size = 0;
+  std::vector<Section> sections;
   AlignedFloats message;
 };
 
@@ -43,37 +66,41 @@ void FitEvaluation::chunk(const graph::Parameters& parameters, const data::Event
   const models::LabelledEvents events = slice(model_.graph(), batch, 0, batch.events);
   const auto tested = model_.test(parameters, events, 1.0 / static_cast<double>(table.size()));
   for (size_t i = 0; i < share.measure_count; ++i) share.measures()[i] += tested.measures[i];
-  if (share.score_size == 0) return;
-  for (int64_t i = 0; i < batch.events; ++i) {
+  for (int64_t i = 0; i < batch.events && share.row_size > 0; ++i) {
     const std::span<float> row = share.row(first + i);
-    const auto index = static_cast<size_t>(i);
-    std::copy_n(tested.scores.begin() + static_cast<int64_t>(index * share.score_size), share.score_size, row.begin());
-    std::copy_n(events.targets[0].begin() + static_cast<int64_t>(index * share.target_size), share.target_size,
-                row.begin() + static_cast<int64_t>(share.score_size));
+    const auto copy = [&](std::span<const float> values, size_t size, size_t to) {
+      std::ranges::copy(values.subspan(static_cast<size_t>(i) * size, size), row.begin() + static_cast<int64_t>(to));
+    };
+    for (const Section& section : share.sections) {
+      copy(tested.scores[section.output], section.score_size, section.offset);
+      copy(events.targets[section.output], section.target_size, section.offset + section.score_size);
+    }
+    row.back() = events.weights.empty() ? 1.0F : events.weights[static_cast<size_t>(i)];
   }
 }
 
 // The mean over the classes of the area under each one's curve against the rest; NaN if a class is missing.
-double FitEvaluation::mean_auc(const Share& whole) const {
-  const size_t classes = whole.output.empty() ? 1 : static_cast<size_t>(whole.output.back());
-  const bool indices = whole.target_size != whole.score_size;
-  const size_t row_size = whole.score_size + whole.target_size;
-  const size_t rows = (whole.message.size() - whole.measure_count) / row_size * (whole.score_size / classes);
+double FitEvaluation::Share::mean_auc(const models::Metric& metric) const {
+  const Section& section =
+      *std::find_if(sections.begin(), sections.end(), [&](const Section& one) { return one.output == metric.output; });
+  const size_t classes = section.classes, places = section.score_size / classes;
+  const bool indices = section.target_size != section.score_size;
   double sum = 0;
   for (size_t one = 0; one < classes; ++one) {
     std::vector<float> scores;
     std::vector<uint8_t> is_positive;
-    scores.reserve(rows);
-    for (size_t start = whole.measure_count; start < whole.message.size(); start += row_size) {
-      const float* const row = whole.message.data() + start;
-      for (size_t place = 0; place < whole.score_size / classes; ++place) {
-        const float* const target = row + whole.score_size;
-        scores.push_back(row[place * classes + one]);
+    std::vector<double> weights;
+    for (size_t start = measure_count; start < message.size(); start += row_size) {
+      const float* const score = message.data() + start + section.offset;
+      const float* const target = score + section.score_size;
+      for (size_t place = 0; place < places; ++place) {
+        scores.push_back(score[place * classes + one]);
         is_positive.push_back(indices ? target[place] == static_cast<float>(one)
                                       : target[place * classes + one] > 0.5F);
+        if (metric.weighted) weights.push_back(message[start + row_size - 1]);
       }
     }
-    sum += scores::auc(scores, is_positive);
+    sum += scores::auc(scores, is_positive, weights);
   }
   return sum / static_cast<double>(classes);
 }
@@ -91,7 +118,8 @@ Measures FitEvaluation::run(const graph::Parameters& parameters, const data::Eve
       whole.message);
   Measures measures;
   for (size_t i = 0; i < whole.measure_count; ++i) measures[model_.measures()[i]] = whole.measures()[i];
-  if (model_.wants_auc()) measures["auc"] = mean_auc(whole);
+  model_.divide_by_weights(measures);
+  for (const models::Metric& auc : model_.aucs()) measures[auc.measure] = whole.mean_auc(auc);
   return measures;
 }
 

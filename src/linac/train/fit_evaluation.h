@@ -17,14 +17,13 @@ class FitEvaluation {
  public:
   FitEvaluation(const spec::Job& job, const models::Supervised& model, ReplicaUpdate& replicas);
 
-  /// Collective: all workers call it, and all get the same. Supervised::measures(), and "auc" if the model wants it:
-  /// the scores of all events then travel with the sums, each in its place.
+  /// Collective: all workers call it, and all get the same. Supervised::reported(), and the metrics "auc" that the
+  /// model wants: the scores of all events then travel with the sums, each in its place.
   Measures run(const graph::Parameters& parameters, const data::EventTable& table);
 
  private:
   struct Share;
   void chunk(const graph::Parameters& parameters, const data::EventTable& table, int64_t number, Share& share) const;
-  double mean_auc(const Share& whole) const;
 
   const models::Supervised& model_;
   ReplicaUpdate& replicas_;

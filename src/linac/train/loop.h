@@ -76,6 +76,8 @@ class Loop {
   virtual StepResult step(TrainState& state, double learning_rate, bool stop_wanted) = 0;
   /// Collective, with test data only.
   virtual TestResult test(const TrainState& state, Figures figures) = 0;
+  /// What the books tell of the losses of a step, or of their means over steps.
+  virtual Measures reported(Measures means) const { return means; }
 
   /// What "loss" stands for where a job names it: a measure, the lower the better.
   virtual std::string loss_name() const = 0;

@@ -319,17 +319,19 @@ void Reporter::end(const TrainState& state, const nlohmann::json& run) {
 void Reporter::print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers,
                              const std::vector<std::string>& hints) const {
   const std::vector<Column> columns = loop_.columns();
+  const auto width = [](const Column& column) { return std::max<size_t>(9, column.heading.size()); };
   std::string text = "\n  epoch   train: ";
   for (const char* role : {"train", "test: "}) {
     if (std::string(role) != "train") text += fmt::format("   {}", role);
-    for (const Column& column : columns) text += fmt::format("{:>9} ", column.heading);
+    for (const Column& column : columns) text += fmt::format("{:>{}} ", column.heading, width(column));
   }
   text += "\n";
   const auto row = [&](const Measures& measures) {
     std::string cells;
     for (const Column& column : columns) {
       const auto found = measures.find(column.measure);
-      cells += found == measures.end() ? fmt::format("{:>9} ", "-") : fmt::format("{:>9.4f} ", found->second);
+      cells += found == measures.end() ? fmt::format("{:>{}} ", "-", width(column))
+                                       : fmt::format("{:>{}.4f} ", found->second, width(column));
     }
     return cells;
   };

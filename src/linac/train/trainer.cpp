@@ -216,7 +216,7 @@ class Trainer {
     give_account(clock_[TimePhase::kCompute].wall - begun);
     stop_requested_ = result.stop_requested;
     next_view_wanted_ = result.next_view_wanted;
-    last_step_ = {state_.epoch, state_.step, state_.global_step, result.losses, rate};
+    last_step_ = {state_.epoch, state_.step, state_.global_step, loop_->reported(result.losses), rate};
     if (writer()) {
       const PhaseClock::Scope time(clock_, TimePhase::kReport);
       reporter_->step(*last_step_);
@@ -259,6 +259,7 @@ class Trainer {
     set_out();
     EpochRecord record{.epoch = state_.epoch, .train = state_.epoch_sums, .test = {}};
     for (auto& [name, value] : record.train) value /= static_cast<double>(steps_per_epoch_);
+    record.train = loop_->reported(std::move(record.train));
     std::optional<TestResult> tested;
     if (loop_->test_events() > 0) {
       if (writer()) reporter_->announce_test(state_);

@@ -1,0 +1,50 @@
+#include "linac/graph/keras_compile.h"
+
+#include <gtest/gtest.h>
+
+namespace linac::graph {
+namespace {
+
+using nlohmann::json;
+
+Graph with_outputs(const std::vector<std::string>& names) {
+  Graph graph;
+  for (const std::string& name : names) {
+    Node node;
+    node.name = name;
+    graph.outputs.push_back(static_cast<int>(graph.nodes.size()));
+    graph.nodes.push_back(node);
+  }
+  return graph;
+}
+
+MetricNames metrics(const char* text, const std::vector<std::string>& outputs) {
+  return compiled_metrics({{"metrics", json::parse(text)}}, "metrics", with_outputs(outputs));
+}
+
+TEST(CompiledMetrics, KnowWhichOutputTheyAreOf) {
+  const MetricNames one{{"accuracy", "mse"}}, each{{"accuracy"}, {"mse"}}, all{{"accuracy"}, {"accuracy"}};
+  EXPECT_EQ(metrics(R"(["accuracy", "mse"])", {"a"}), one);
+  EXPECT_EQ(metrics(R"([["accuracy", "mse"]])", {"a"}), one);
+  EXPECT_EQ(metrics(R"({"a": ["accuracy", "mse"]})", {"a"}), one);
+  EXPECT_EQ(metrics(R"(["accuracy", "mse"])", {"a", "b"}), each);
+  EXPECT_EQ(metrics(R"([["accuracy"], ["mse"]])", {"a", "b"}), each);
+  EXPECT_EQ(metrics(R"({"b": "mse", "a": ["accuracy"]})", {"a", "b"}), each);
+  EXPECT_EQ(metrics(R"(["accuracy"])", {"a", "b"}), all) << "Keras 2: for each output";
+  EXPECT_EQ(metrics(R"({"b": {"class_name": "MeanSquaredError", "config": {}}})", {"a", "b"}),
+            (MetricNames{{}, {"mean_squared_error"}}));
+  EXPECT_TRUE(metrics("null", {"a"}).empty());
+  EXPECT_EQ(metrics("[null]", {"a"}), MetricNames{{}}) << "what has no name is left out";
+}
+
+TEST(CompileConfig, TellsTheMetricsOfEachOutput) {
+  const Graph graph = with_outputs({"a", "b"});
+  const MetricNames names{{"accuracy"}, {}}, weighted{{}, {"mean_squared_error"}};
+  const json config = compile_config(
+      {.losses = {"huber", "huber"}, .loss_weights = {}, .metrics = names, .weighted_metrics = weighted}, graph);
+  EXPECT_EQ(compiled_metrics(config, "metrics", graph), names);
+  EXPECT_EQ(compiled_metrics(config, "weighted_metrics", graph), weighted);
+}
+
+}  // namespace
+}  // namespace linac::graph
