@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "linac/plot/number_matrix.h"
 #include "linac/report/score_pictures.h"
 
@@ -14,10 +16,13 @@ plot::NumberMatrix matrix_of(const ScoreReport& report, const scores::Classifica
                             .column_label = "decided class",
                             .shares = {},
                             .notes = {}};
-  for (size_t i = 0; i < n * n; ++i) {
-    const int64_t events = report.support[i / n];
-    matrix.shares.push_back(static_cast<double>(model.confusion[i]) / static_cast<double>(events));
-    matrix.notes.push_back(fmt::format("{}", model.confusion[i]));
+  for (auto row = model.confusion.begin(); row != model.confusion.end(); row += static_cast<std::ptrdiff_t>(n)) {
+    const auto end = row + static_cast<std::ptrdiff_t>(n);
+    const double events = std::accumulate(row, end, 0.0);
+    for (auto count = row; count != end; ++count) {
+      matrix.shares.push_back(*count / events);
+      matrix.notes.push_back(fmt::format("{:.7g}", *count));
+    }
   }
   return matrix;
 }

@@ -16,8 +16,8 @@ constexpr double kLeft = 56, kRight = 16, kTop = 30, kPanel = 58, kBetween = 14,
 
 // Of a share of few events; not 0 where all or none of them belong to the class.
 double binomial_error(const scores::ReliabilityBin& bin) {
-  const double share = (bin.observed * bin.events + 1) / (bin.events + 2);
-  return std::sqrt(share * (1 - share) / bin.events);
+  const double share = (std::clamp(bin.observed, 0.0, 1.0) * bin.effective + 1) / (bin.effective + 2);
+  return std::sqrt(share * (1 - share) / bin.effective);
 }
 
 void draw_curve(plot::Figure& figure, const plot::BinnedArea& where, const std::vector<scores::ReliabilityBin>& bins,
@@ -39,9 +39,10 @@ void draw_curve(plot::Figure& figure, const plot::BinnedArea& where, const std::
   figure.unclip();
 }
 
+// Of weighted events as many as know their share as well.
 std::vector<double> events_in(const std::vector<scores::ReliabilityBin>& bins) {
   std::vector<double> events;
-  for (const scores::ReliabilityBin& bin : bins) events.push_back(bin.events);
+  for (const scores::ReliabilityBin& bin : bins) events.push_back(bin.effective);
   return events;
 }
 

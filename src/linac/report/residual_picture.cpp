@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "linac/plot/binned.h"
 #include "linac/plot/line_chart.h"
@@ -27,9 +28,11 @@ void draw_panel(plot::Figure& figure, const plot::Rect& area, const ScoreReport&
   std::vector<std::vector<double>> shares;
   double highest = 0;
   for (const scores::Regression& model : models) {
+    const scores::Residuals& residuals = model.residuals[output];
+    const double inside = std::accumulate(residuals.counts.begin(), residuals.counts.end(), 0.0);
     shares.emplace_back();
-    for (const int64_t count : model.residuals[output].counts)
-      shares.back().push_back(static_cast<double>(count) / static_cast<double>(report.events));
+    for (const double count : residuals.counts)
+      shares.back().push_back(count / (inside + residuals.below + residuals.above));
     highest = std::max(highest, *std::max_element(shares.back().begin(), shares.back().end()));
   }
   const plot::BinnedArea where{area,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "linac/plot/binned.h"
 #include "linac/plot/categories.h"
@@ -14,12 +15,10 @@ constexpr double kMargin = 18, kLeft = 44, kGap = 10, kTop = 50, kPanelHeight = 
 constexpr size_t kColumnsMax = 3, kPanelsMax = 12;
 constexpr double kLegendBetween = 16, kLegendLine = 16;
 
-std::vector<double> shares(const std::vector<int64_t>& counts) {
-  int64_t events = 0;
-  for (const int64_t count : counts) events += count;
-  std::vector<double> result;
-  for (const int64_t count : counts) result.push_back(static_cast<double>(count) / static_cast<double>(events));
-  return result;
+std::vector<double> shares(std::vector<double> counts) {
+  const double events = std::accumulate(counts.begin(), counts.end(), 0.0);
+  for (double& count : counts) count /= events;
+  return counts;
 }
 
 plot::Axis share_axis(const ScoreReport& report) {

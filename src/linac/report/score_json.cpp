@@ -37,7 +37,7 @@ void add_details(const ScoreReport& report, const scores::Classification& model,
   Json confusion = Json::array(), classes = Json::array();
   for (size_t truth = 0; truth < n; ++truth) {
     const auto row = model.confusion.begin() + static_cast<std::ptrdiff_t>(truth * n);
-    confusion.push_back(std::vector<int64_t>(row, row + static_cast<std::ptrdiff_t>(n)));
+    confusion.push_back(std::vector<double>(row, row + static_cast<std::ptrdiff_t>(n)));
   }
   for (size_t label = 0; label < n; ++label) {
     const scores::ClassDetail& detail = model.classes[label];

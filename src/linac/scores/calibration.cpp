@@ -20,10 +20,12 @@ std::vector<ReliabilityBin> Reliability::bins(Weights weights) const {
   for (size_t event = 0; event < bin_.size(); ++event) {
     ReliabilityBin& bin = bins[bin_[event]];
     bin.events += weights[event];
-    bin.predicted += static_cast<double>(weights[event]) * probability_[event];
+    bin.effective += weights[event] * weights[event];  // for now the squares alone
+    bin.predicted += weights[event] * probability_[event];
     bin.observed += weights[event] * outcome_[event];
   }
   for (ReliabilityBin& bin : bins) {
+    bin.effective = bin.effective > 0 ? bin.events * bin.events / bin.effective : 0;
     bin.predicted /= bin.events;
     bin.observed /= bin.events;
   }

@@ -14,7 +14,8 @@ namespace linac::scores {
 constexpr size_t kReliabilityBins = 15;  // as in that paper
 
 struct ReliabilityBin {
-  double events = 0;
+  double events = 0;     // the sum of what they count
+  double effective = 0;  // effective_events() of them
   double predicted = 0;  // mean probability; NaN without events
   double observed = 0;   // share of the events that belong to the class; NaN without events
 };

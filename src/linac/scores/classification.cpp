@@ -1,5 +1,7 @@
 #include "linac/scores/classification.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "linac/base/error.h"
@@ -9,39 +11,51 @@
 namespace linac::scores {
 namespace {
 
-std::vector<std::vector<int64_t>> distributions(const Labels& labels, const Predictions& predictions, size_t label) {
-  std::vector<std::vector<int64_t>> counts(labels.classes(), std::vector<int64_t>(kScoreBins));
+std::vector<std::vector<double>> distributions(const Labels& labels, const Predictions& predictions, size_t label,
+                                               Weights weights) {
+  std::vector<std::vector<double>> counts(labels.classes(), std::vector<double>(kScoreBins));
   for (size_t event = 0; event < labels.events(); ++event) {
     const double place = predictions.probability(event, label) * static_cast<double>(kScoreBins);
-    ++counts[labels.truth(event)][std::min(static_cast<size_t>(place), kScoreBins - 1)];
+    counts[labels.truth(event)][std::min(static_cast<size_t>(place), kScoreBins - 1)] += weights[event];
   }
   return counts;
 }
 
-Classification describe(const Labels& labels, const Predictions& predictions, const ClassFigures& figures) {
-  const std::vector<uint8_t> ones(labels.events(), 1);
+void need_weight_of_classes(const Labels& labels, Weights weights) {
+  std::vector<double> sums(labels.classes());
+  for (size_t event = 0; event < labels.events(); ++event) sums[labels.truth(event)] += weights[event];
+  for (size_t label = 0; label < sums.size(); ++label) {
+    if (labels.support(label) == 0 || sums[label] > 0) continue;
+    throw user_error(fmt::format("[scores] the weights of the {} events of '{}' add up to {:g}; wanted is more than 0",
+                                 labels.support(label), labels.names()[label], sums[label]));
+  }
+}
+
+Classification describe(const Labels& labels, const Predictions& predictions, const ClassFigures& figures,
+                        Weights weights) {
   Classification result;
-  for (const double count : figures.confusion(ones)) result.confusion.push_back(static_cast<int64_t>(count));
+  result.confusion = figures.confusion(weights);
   for (size_t label = 0; label < labels.classes(); ++label) {
     const std::vector<uint8_t> is = labels.is(label);
-    ClassDetail detail{.roc = roc(figures.ranking(label)),
-                       .delong_error = delong_error(placements(predictions.scores(label), is), is),
-                       .reliability = figures.reliability(label).bins(ones),
-                       .distributions = distributions(labels, predictions, label)};
+    ClassDetail detail{.roc = roc(figures.ranking(label), weights),
+                       .delong_error = delong_error(placements(predictions.scores(label), is, weights), is, weights),
+                       .reliability = figures.reliability(label).bins(weights),
+                       .distributions = distributions(labels, predictions, label, weights)};
     detail.roc.points = thinned(detail.roc.points);
     result.classes.push_back(std::move(detail));
   }
   return result;
 }
 
-std::vector<double> delong_difference_error(const Labels& labels, const Predictions& a, const Predictions& b) {
+std::vector<double> delong_difference_error(const Labels& labels, const Predictions& a, const Predictions& b,
+                                            Weights weights) {
   std::vector<double> errors;
   for (size_t label = 0; label < labels.classes(); ++label) {
     const std::vector<uint8_t> is = labels.is(label);
-    std::vector<double> difference = placements(a.scores(label), is);
-    const std::vector<double> other = placements(b.scores(label), is);
+    std::vector<double> difference = placements(a.scores(label), is, weights);
+    const std::vector<double> other = placements(b.scores(label), is, weights);
     for (size_t event = 0; event < difference.size(); ++event) difference[event] -= other[event];
-    errors.push_back(delong_error(difference, is));
+    errors.push_back(delong_error(difference, is, weights));
   }
   return errors;
 }
@@ -51,6 +65,8 @@ std::vector<double> delong_difference_error(const Labels& labels, const Predicti
 ClassifierJudgement judge_classifiers(const Labels& labels, const std::vector<Predictions>& predictions,
                                       const BootstrapOptions& options) {
   LINAC_CHECK(predictions.size() == 1 || predictions.size() == 2);
+  const std::vector<double> event_weights = scores::event_weights(labels.events(), options);
+  need_weight_of_classes(labels, event_weights);
   std::vector<ClassFigures> figures;
   for (const Predictions& one : predictions) figures.emplace_back(labels, one);
   std::vector<Evaluate> as_functions;
@@ -58,12 +74,12 @@ ClassifierJudgement judge_classifiers(const Labels& labels, const std::vector<Pr
   const auto estimates = bootstrap_with_difference(labels.events(), options, as_functions);
   ClassifierJudgement judgement;
   for (size_t i = 0; i < figures.size(); ++i) {
-    judgement.models.push_back(describe(labels, predictions[i], figures[i]));
+    judgement.models.push_back(describe(labels, predictions[i], figures[i], event_weights));
     judgement.models.back().scores = named(figures[i].names(), estimates[i]);
   }
   if (predictions.size() == 2) {
     judgement.difference = named(figures[0].names(), estimates[2]);
-    judgement.delong_difference_error = delong_difference_error(labels, predictions[0], predictions[1]);
+    judgement.delong_difference_error = delong_difference_error(labels, predictions[0], predictions[1], event_weights);
   }
   return judgement;
 }

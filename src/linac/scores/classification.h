@@ -20,8 +20,8 @@ struct ClassDetail {
   Roc roc;  // its points thinned
   double delong_error = 0;
   std::vector<ReliabilityBin> reliability;
-  /// [true class][bin]: events by the probability of this class, in equal bins over [0, 1].
-  std::vector<std::vector<int64_t>> distributions;
+  /// [true class][bin]: what events count, by the probability of this class, in equal bins over [0, 1].
+  std::vector<std::vector<double>> distributions;
 };
 
 /// One model on the events.
@@ -31,7 +31,7 @@ struct Classification {
   /// _80, _90 and _95.
   std::vector<Score> scores;
   std::vector<ClassDetail> classes;
-  std::vector<int64_t> confusion;  // [truth][decision]
+  std::vector<double> confusion;  // [truth][decision]: what events count
 };
 
 /// The models in the order of `predictions`; with two of them the first one's scores minus the second one's, and for
@@ -42,7 +42,7 @@ struct ClassifierJudgement {
   std::vector<double> delong_difference_error;
 };
 
-/// One or two models on the same events.
+/// One or two models on the same events. User error if the weights of a class with events do not add up to more than 0.
 ClassifierJudgement judge_classifiers(const Labels& labels, const std::vector<Predictions>& predictions,
                                       const BootstrapOptions& options);
 

@@ -32,7 +32,7 @@ TEST(Classification, ByHand) {
   const Labels labels(table(kTruth, 1, "targets"), 3, {"a", "b", "c"});
   const auto judged = judge_classifiers(labels, {Predictions(table(kProbabilities, 3, "p"), labels)}, kNoBootstrap);
   const Classification& found = judged.models.at(0);
-  EXPECT_EQ(found.confusion, (std::vector<int64_t>{2, 1, 0, 0, 3, 0, 0, 0, 3}));
+  EXPECT_EQ(found.confusion, (std::vector<double>{2, 1, 0, 0, 3, 0, 0, 0, 3}));
   EXPECT_DOUBLE_EQ(value(found, "accuracy"), 8.0 / 9);
   EXPECT_DOUBLE_EQ(value(found, "balanced_accuracy"), 8.0 / 9);
   EXPECT_DOUBLE_EQ(value(found, "top_2"), 1)
@@ -58,7 +58,7 @@ TEST(Classification, OneColumnIsTheProbabilityOfClassOne) {
   const Labels labels(table(truth, 1, "targets"), 1, {"background", "signal"});
   const auto judged = judge_classifiers(labels, {Predictions(table(p, 1, "p"), labels)}, kNoBootstrap);
   const Classification& found = judged.models.at(0);
-  EXPECT_EQ(found.confusion, (std::vector<int64_t>{1, 1, 1, 1})) << "0.5 is decided for class 1";
+  EXPECT_EQ(found.confusion, (std::vector<double>{1, 1, 1, 1})) << "0.5 is decided for class 1";
   EXPECT_DOUBLE_EQ(value(found, "auc", 0), value(found, "auc", 1));
   EXPECT_DOUBLE_EQ(value(found, "auc", 1), 0.75);
   EXPECT_NEAR(value(found, "brier"), (0.01 + 0.25 + 0.5625 + 0.01) / 4, 1e-6);
@@ -103,7 +103,7 @@ TEST(Calibration, BinsHoldTheirUpperEdge) {
   reliability.add(1.0 / 15, true);  // still the first bin
   reliability.add(0.07, true);      // the second
   reliability.add(1, true);         // the last
-  const std::vector<uint8_t> ones(4, 1);
+  const std::vector<double> ones(4, 1);
   const auto bins = reliability.bins(ones);
   EXPECT_EQ(bins[0].events, 2);
   EXPECT_EQ(bins[0].observed, 0.5);

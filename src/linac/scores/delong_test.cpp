@@ -41,6 +41,25 @@ TEST(DeLong, AgreesWithTheBootstrap) {
   EXPECT_NEAR((found[0].high - found[0].low) / 2 / error, 1, 0.15);
 }
 
+TEST(DeLong, AgreesWithTheBootstrapOfWeightedEvents) {
+  const testing::Scored events = testing::normal_scores(3000, 0.3, 1, 5);
+  std::vector<double> weights(3000);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = i % 10 == 0 ? -0.5 : 1 + static_cast<double>(i % 5);
+  const Ranking ranking(events.scores, events.is_positive);
+  const BootstrapOptions options{.replicas = 1000, .seed = 2, .threads = 2, .event_weights = weights};
+  const auto found =
+      bootstrap(3000, options, [&](Weights drawn) { return std::vector<double>{rank_figures(ranking, drawn).auc}; });
+  const std::vector<double> places = placements(events.scores, events.is_positive, weights);
+  EXPECT_NEAR(found[0].error / delong_error(places, events.is_positive, weights), 1, 0.1);
+  double sum = 0, whole = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (events.is_positive[i] == 0) continue;
+    sum += weights[i] * places[i];
+    whole += weights[i];
+  }
+  EXPECT_NEAR(sum / whole, found[0].value, 1e-12) << "the mean of the placements is the AUC";
+}
+
 TEST(DeLong, ErrorOfADifferenceKnowsTheCorrelation) {
   testing::Scored a = testing::normal_scores(3000, 0.3, 1, 5), b = a;
   const testing::Scored noise = testing::normal_scores(3000, 0, 0, 6);

@@ -35,15 +35,15 @@ void add_spread(Estimate& estimate, std::vector<double> replicas) {
   estimate.high = quantile(replicas, kHigh);
 }
 
-// [replica - first][event]
-std::vector<uint8_t> weights_of(size_t events, uint64_t seed, int first, int count) {
-  std::vector<uint8_t> weights(events * static_cast<size_t>(count));
+// How often each event counts, [replica - first][event].
+std::vector<uint8_t> draws_of(size_t events, uint64_t seed, int first, int count) {
+  std::vector<uint8_t> draws(events * static_cast<size_t>(count));
   std::vector<float> uniform(static_cast<size_t>(count));
   for (size_t event = 0; event < events; ++event) {
     fill_event_uniform(seed, 0, event, uniform, static_cast<uint64_t>(first));
-    for (size_t i = 0; i < uniform.size(); ++i) weights[i * events + event] = poisson_of_one(uniform[i]);
+    for (size_t i = 0; i < uniform.size(); ++i) draws[i * events + event] = poisson_of_one(uniform[i]);
   }
-  return weights;
+  return draws;
 }
 
 }  // namespace
@@ -54,8 +54,22 @@ const Estimate* find(std::span<const Score> scores, const std::string& name, int
   return nullptr;
 }
 
+std::vector<double> event_weights(size_t events, const BootstrapOptions& options) {
+  LINAC_CHECK(options.event_weights.empty() || options.event_weights.size() == events);
+  return options.event_weights.empty() ? std::vector<double>(events, 1.0) : options.event_weights;
+}
+
+double effective_events(Weights weights) {
+  double sum = 0, squares = 0;
+  for (const double weight : weights) {
+    sum += weight;
+    squares += weight * weight;
+  }
+  return squares > 0 ? sum * sum / squares : 0;
+}
+
 std::vector<Estimate> bootstrap(size_t events, const BootstrapOptions& options, const Evaluate& evaluate) {
-  const std::vector<double> values = evaluate(std::vector<uint8_t>(events, 1));
+  const std::vector<double> whole = event_weights(events, options), values = evaluate(whole);
   std::vector<Estimate> estimates(values.size());
   for (size_t i = 0; i < values.size(); ++i) estimates[i].value = values[i];
   if (options.replicas == 0) return estimates;
@@ -63,10 +77,12 @@ std::vector<Estimate> bootstrap(size_t events, const BootstrapOptions& options, 
   ThreadPool pool(std::max(1, options.threads));
   for (int first = 0; first < options.replicas; first += kAtOnce) {
     const int count = std::min(kAtOnce, options.replicas - first);
-    const std::vector<uint8_t> weights = weights_of(events, options.seed, first, count);
+    const std::vector<uint8_t> draws = draws_of(events, options.seed, first, count);
     pool.run(count, [&](int i) {
       const auto replica = static_cast<size_t>(i);
-      replicas[static_cast<size_t>(first) + replica] = evaluate(Weights(weights).subspan(replica * events, events));
+      std::vector<double> weights = whole;
+      for (size_t event = 0; event < events; ++event) weights[event] *= draws[replica * events + event];
+      replicas[static_cast<size_t>(first) + replica] = evaluate(weights);
       LINAC_CHECK(replicas[static_cast<size_t>(first) + replica].size() == values.size());
     });
   }

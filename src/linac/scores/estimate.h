@@ -30,14 +30,21 @@ struct Score {
 /// nullptr if there is none.
 const Estimate* find(std::span<const Score> scores, const std::string& name, int part = -1);
 
+/// How much each event counts.
+using Weights = std::span<const double>;
+
 struct BootstrapOptions {
   int replicas = 200;  // 0: values without uncertainties
   uint64_t seed = 1;
   int threads = 1;
+  std::vector<double> event_weights{};  // of each event, in every replica too; may be below zero; empty: 1
 };
 
-/// How often each event counts.
-using Weights = std::span<const uint8_t>;
+/// What each of the events counts on the whole.
+std::vector<double> event_weights(size_t events, const BootstrapOptions& options);
+/// How many events of weight 1 know a share as well as these do: (sum of w)^2 / sum of w^2 (Kish 1965).
+double effective_events(Weights weights);
+
 /// Several numbers of the events under weights; called from several threads at once.
 using Evaluate = std::function<std::vector<double>(Weights)>;
 

@@ -47,6 +47,17 @@ TEST(Bootstrap, LeavesOutWhatIsNoNumber) {
   EXPECT_TRUE(std::isfinite(found.low));
 }
 
+TEST(Bootstrap, WeighsTheEvents) {
+  std::vector<double> weights(2000);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = i % 4 == 0 ? 7 : 1;
+  const BootstrapOptions options{.replicas = 500, .seed = 1, .threads = 2, .event_weights = weights};
+  const Estimate found = bootstrap(weights.size(), options, mean_number)[0];
+  EXPECT_DOUBLE_EQ(found.value, mean_number(weights)[0]);
+  const double expected = 2000 / std::sqrt(12.0) / std::sqrt(effective_events(weights));
+  EXPECT_NEAR(found.error / expected, 1, 0.12);
+  EXPECT_DOUBLE_EQ(effective_events(std::vector<double>{2, 2, 2}), 3);
+}
+
 TEST(Score, IsFoundByNameAndPart) {
   const std::vector<Score> scores =
       named({{"auc", 0}, {"auc", 1}, {"brier", -1}}, {{.value = 1}, {.value = 2}, {.value = 3}});

@@ -23,8 +23,7 @@ class Ranking {
   /// The numbers of the events, highest score first.
   std::span<const uint32_t> order() const { return event_; }
 
-  template <class Weight>
-  Counts totals(std::span<const Weight> weights) const {
+  Counts totals(std::span<const double> weights) const {
     Counts last;
     walk(weights, [&](const Counts& counts, float) { last = counts; });
     return last;
@@ -32,11 +31,11 @@ class Ranking {
 
   /// visit(counts, score) after each group of equal scores, highest first: the weight of the events that score as much
   /// or more. Weights by event; empty: all 1.
-  template <class Weight, class Visit>
-  void walk(std::span<const Weight> weights, const Visit& visit) const {
+  template <class Visit>
+  void walk(std::span<const double> weights, const Visit& visit) const {
     std::array<double, 2> sums{};
     for (size_t i = 0; i < event_.size(); ++i) {
-      sums[kind_[i] & kPositive] += weights.empty() ? 1.0 : static_cast<double>(weights[event_[i]]);
+      sums[kind_[i] & kPositive] += weights.empty() ? 1.0 : weights[event_[i]];
       if (kind_[i] & kLastOfGroup) visit(Counts{.positives = sums[1], .negatives = sums[0]}, score_[i]);
     }
   }

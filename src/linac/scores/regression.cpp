@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "linac/base/error.h"
 
@@ -98,22 +99,24 @@ std::pair<double, double> central(std::vector<double> residuals) {
   return low < high ? std::pair{low, high} : std::pair{low - 0.5, low + 0.5};
 }
 
-Residuals histogram(const std::vector<double>& residuals, std::pair<double, double> range) {
-  Residuals result{.low = range.first, .high = range.second, .counts = std::vector<int64_t>(kResidualBins)};
-  for (const double residual : residuals) {
+Residuals histogram(const std::vector<double>& residuals, Weights weights, std::pair<double, double> range) {
+  Residuals result{.low = range.first, .high = range.second, .counts = std::vector<double>(kResidualBins)};
+  for (size_t i = 0; i < residuals.size(); ++i) {
+    const double residual = residuals[i], weight = weights[i];
     const double place = (residual - range.first) / (range.second - range.first) * kResidualBins;
     if (place < 0) {
-      ++result.below;
+      result.below += weight;
     } else if (residual > range.second) {
-      ++result.above;
+      result.above += weight;
     } else {
-      ++result.counts[std::min(static_cast<size_t>(place), kResidualBins - 1)];
+      result.counts[std::min(static_cast<size_t>(place), kResidualBins - 1)] += weight;
     }
   }
   return result;
 }
 
-void add_histograms(const Table& targets, const std::vector<Table>& predictions, RegressionJudgement& judgement) {
+void add_histograms(const Table& targets, const std::vector<Table>& predictions, Weights weights,
+                    RegressionJudgement& judgement) {
   for (size_t output = 0; output < targets.width; ++output) {
     std::vector<std::vector<double>> residuals;
     std::vector<double> all;
@@ -123,7 +126,7 @@ void add_histograms(const Table& targets, const std::vector<Table>& predictions,
     }
     const auto range = central(std::move(all));
     for (size_t i = 0; i < predictions.size(); ++i)
-      judgement.models[i].residuals.push_back(histogram(residuals[i], range));
+      judgement.models[i].residuals.push_back(histogram(residuals[i], weights, range));
   }
 }
 
@@ -134,6 +137,11 @@ RegressionJudgement judge_regressions(const Table& targets, const std::vector<Ta
   LINAC_CHECK(predictions.size() == 1 || predictions.size() == 2);
   if (targets.events() == 0) throw user_error(fmt::format("[scores] {}: no events", targets.name));
   need_finite(targets);
+  const std::vector<double> weights = event_weights(targets.events(), options);
+  if (const double sum = std::accumulate(weights.begin(), weights.end(), 0.0); !(sum > 0)) {
+    throw user_error(fmt::format("[scores] the weights of the {} events add up to {:g}; wanted is more than 0",
+                                 weights.size(), sum));
+  }
   std::vector<RegressionFigures> figures;
   for (const Table& one : predictions) {
     need_same_size(one, targets);
@@ -147,7 +155,7 @@ RegressionJudgement judge_regressions(const Table& targets, const std::vector<Ta
   for (size_t i = 0; i < figures.size(); ++i)
     judgement.models.push_back({.scores = named(figures[i].names(), estimates[i]), .residuals = {}});
   if (predictions.size() == 2) judgement.difference = named(figures[0].names(), estimates[2]);
-  add_histograms(targets, predictions, judgement);
+  add_histograms(targets, predictions, weights, judgement);
   return judgement;
 }
 

@@ -15,8 +15,8 @@ constexpr size_t kResidualBins = 60;
 /// Prediction minus truth in equal bins from `low` to `high`, which hold the central 99 % of both models' residuals.
 struct Residuals {
   double low = 0, high = 1;
-  std::vector<int64_t> counts;
-  int64_t below = 0, above = 0;
+  std::vector<double> counts;  // what events count
+  double below = 0, above = 0;
 };
 
 struct Regression {
@@ -32,7 +32,8 @@ struct RegressionJudgement {
 };
 
 /// One or two models on the same events, tables [events][outputs]. Data error for values that are not finite and for
-/// tables of another size than the targets, user error without events.
+/// tables of another size than the targets, user error without events or
+/// with weights that do not add up to more than 0.
 RegressionJudgement judge_regressions(const Table& targets, const std::vector<Table>& predictions,
                                       const BootstrapOptions& options);
 

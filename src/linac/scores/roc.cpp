@@ -9,8 +9,23 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kStep = 1e-3, kRelativeStep = 0.03;  // between the points of a thinned curve
 
-template <class Weight>
-RankFigures figures_of(const Ranking& ranking, std::span<const Weight> weights) {
+// Whether b lies on the straight line from a to c, in units of weight.
+bool collinear(const Counts& a, const Counts& b, const Counts& c) {
+  return (b.positives - a.positives) * (c.negatives - b.negatives) ==
+         (c.positives - b.positives) * (b.negatives - a.negatives);
+}
+
+bool far(double a, double b) {
+  return std::abs(a - b) >= kStep || std::abs(a - b) >= kRelativeStep * std::min(std::max(a, b), 1 - std::min(a, b));
+}
+
+bool far(const RocPoint& a, const RocPoint& b) {
+  return far(a.fpr, b.fpr) || far(a.tpr, b.tpr);
+}
+
+}  // namespace
+
+RankFigures rank_figures(const Ranking& ranking, std::span<const double> weights) {
   const Counts all = ranking.totals(weights);
   RankFigures figures{.auc = 0, .average_precision = 0, .rejection = {}};
   Counts before;
@@ -32,30 +47,6 @@ RankFigures figures_of(const Ranking& ranking, std::span<const Weight> weights) 
   figures.average_precision = all.positives > 0 ? figures.average_precision / all.positives : kNan;
   if (!both) figures.rejection.fill(kNan);
   return figures;
-}
-
-// Whether b lies on the straight line from a to c, in units of weight.
-bool collinear(const Counts& a, const Counts& b, const Counts& c) {
-  return (b.positives - a.positives) * (c.negatives - b.negatives) ==
-         (c.positives - b.positives) * (b.negatives - a.negatives);
-}
-
-bool far(double a, double b) {
-  return std::abs(a - b) >= kStep || std::abs(a - b) >= kRelativeStep * std::min(std::max(a, b), 1 - std::min(a, b));
-}
-
-bool far(const RocPoint& a, const RocPoint& b) {
-  return far(a.fpr, b.fpr) || far(a.tpr, b.tpr);
-}
-
-}  // namespace
-
-RankFigures rank_figures(const Ranking& ranking, std::span<const double> weights) {
-  return figures_of(ranking, weights);
-}
-
-RankFigures rank_figures(const Ranking& ranking, std::span<const uint8_t> weights) {
-  return figures_of(ranking, weights);
 }
 
 double auc(std::span<const float> scores, std::span<const uint8_t> is_positive, std::span<const double> weights) {

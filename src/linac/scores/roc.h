@@ -26,7 +26,6 @@ struct RankFigures {
 };
 
 RankFigures rank_figures(const Ranking& ranking, std::span<const double> weights = {});
-RankFigures rank_figures(const Ranking& ranking, std::span<const uint8_t> weights);
 
 /// The exact area (Mann and Whitney 1947). User error for a score that is not finite.
 double auc(std::span<const float> scores, std::span<const uint8_t> is_positive, std::span<const double> weights = {});

@@ -3,9 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,7 +27,7 @@ constexpr int64_t kFewEvents = 30;  // of a class: its scores scatter widely, an
 
 struct EvaluateOptions {
   ModelEventsOptions model;
-  std::string predictions, field, targets, compare, out, task = "classification";
+  std::string predictions, field, targets, weights, compare, out, task = "classification";
   std::vector<std::string> classes, names;
   scores::BootstrapOptions bootstrap;
   bool json = false;
@@ -42,6 +44,7 @@ struct Array {
 /// What there is to judge, wherever it comes from.
 struct Arrays {
   Array targets;
+  Array weights;              // no values: all events count 1
   std::vector<Array> models;  // one or two
   std::vector<std::string> names;
   std::vector<std::string> classes;  // as the model names them; may be empty
@@ -85,6 +88,7 @@ Array read(const Source& source, const std::string& option) {
 Arrays compute_arrays(const EvaluateOptions& options) {
   ModelEventsOptions of_model = options.model;
   of_model.target = options.targets;
+  of_model.weight = options.weights;
   const ModelEvents model(of_model, Truth::kWanted);
   const graph::Node& output = model.network().outputs()[0];
   if (output.output.size() > 1) {
@@ -95,20 +99,28 @@ Arrays compute_arrays(const EvaluateOptions& options) {
       .targets = {.values = {},
                   .width = 1,
                   .name = fmt::format("{}:{}", fmt::join(of_model.data, ", "), model.target())},
+      .weights = {.values = {},
+                  .width = 1,
+                  .name = fmt::format("{}:{}", fmt::join(of_model.data, ", "), model.weight())},
       .models = {{.values = {}, .width = static_cast<size_t>(graph::elements(output.output)), .name = of_model.model}},
       .names = options.names,
       .classes = model.classes()};
-  model.run([&](int64_t, const std::vector<std::vector<float>>& outputs, std::span<const float> truth) {
+  model.run([&](int64_t, const std::vector<std::vector<float>>& outputs, const ModelEvents::Known& known) {
     arrays.models[0].values.insert(arrays.models[0].values.end(), outputs[0].begin(), outputs[0].end());
-    arrays.targets.values.insert(arrays.targets.values.end(), truth.begin(), truth.end());
+    arrays.targets.values.insert(arrays.targets.values.end(), known.truth.begin(), known.truth.end());
+    arrays.weights.values.insert(arrays.weights.values.end(), known.weights.begin(), known.weights.end());
   });
   arrays.targets.width = arrays.targets.values.size() / static_cast<size_t>(model.events());
   return arrays;
 }
 
 Arrays read_predictions(const EvaluateOptions& options) {
-  Arrays arrays{
-      .targets = read(split(options.targets), "targets"), .models = {}, .names = options.names, .classes = {}};
+  Arrays arrays{.targets = read(split(options.targets), "targets"),
+                .weights = {},
+                .models = {},
+                .names = options.names,
+                .classes = {}};
+  if (!options.weights.empty() && options.weights != "none") arrays.weights = read(split(options.weights), "weights");
   Source first = split(options.predictions);
   if (!options.field.empty()) first.data_set = options.field;
   arrays.models.push_back(read(first, "predictions"));
@@ -168,6 +180,34 @@ void judge_outputs(const EvaluateOptions& options, const Arrays& arrays, report:
   report.judgement = scores::judge_regressions(arrays.targets.table(), tables, options.bootstrap);
 }
 
+// What each event counts, checked; empty where all count the same.
+std::vector<double> weights_of(const Arrays& arrays) {
+  const Array& weights = arrays.weights;
+  const size_t events = arrays.targets.table().events();
+  if (weights.values.empty()) return {};
+  if (weights.width != 1 || weights.values.size() != events) {
+    throw data_error(
+        fmt::format("[evaluate] {} has {} events of {} values, but wanted is one weight for each of the {} "
+                    "events",
+                    weights.name, weights.table().events(), weights.width, events));
+  }
+  for (size_t event = 0; event < events; ++event) {
+    if (std::isfinite(weights.values[event])) continue;
+    throw data_error(
+        fmt::format("[evaluate] {}: event {} has the weight {}", weights.name, event, weights.values[event]));
+  }
+  return {weights.values.begin(), weights.values.end()};
+}
+
+void add_weight_facts(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
+  const std::vector<double>& weights = options.bootstrap.event_weights;
+  if (weights.empty()) return;
+  report.facts.emplace_back("weights of the events", arrays.weights.name);
+  report.remarks.push_back(
+      fmt::format("events count by their weights: {:.6g} in all, worth {:.0f} events of one weight",
+                  std::accumulate(weights.begin(), weights.end(), 0.0), scores::effective_events(weights)));
+}
+
 report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& arrays) {
   report::ScoreReport report;
   report.models = arrays.names;
@@ -183,6 +223,7 @@ report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& ar
                   {"targets", arrays.targets.name}};
   for (size_t i = 0; i < arrays.models.size(); ++i)
     report.facts.emplace_back("predictions of " + arrays.names[i], arrays.models[i].name);
+  add_weight_facts(options, arrays, report);
   report.facts.emplace_back("bootstrap replicas", fmt::format("{}, seed {}", report.replicas, options.bootstrap.seed));
   return report;
 }
@@ -192,6 +233,7 @@ void run_evaluate(EvaluateOptions options) {
     options.bootstrap.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const Arrays arrays = read_arrays(options);
   if (options.classes.empty()) options.classes = arrays.classes;
+  options.bootstrap.event_weights = weights_of(arrays);
   const report::ScoreReport report = make_report(options, arrays);
   if (!options.out.empty()) write_report(options.out, report);
   if (options.json) {
@@ -226,6 +268,9 @@ void add_evaluate_verb(CLI::App& app) {
   verb->add_option("--targets", options->targets,
                    "FILE:DATA_SET with the truth: one-hot [events, classes] or class numbers [events]; with --model a "
                    "column of the data (default: what the model was trained on)");
+  verb->add_option("--weights", options->weights,
+                   "what each event counts, below zero too: FILE:DATA_SET [events]; with --model a column of the data "
+                   "(default: data.event_weight of its training; none: all the same)");
   verb->add_option("--task", options->task, "what the model does")
       ->check(CLI::IsMember({"classification", "regression"}))
       ->capture_default_str();

@@ -74,6 +74,10 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   if (truth == Truth::kWanted) {
     columns.push_back(truth_of(options, *network_, model.notes));
     target_ = columns.back().column;
+    weight_ = options.weight;
+    if (weight_.empty() && model.notes.is_object()) weight_ = model.notes.value("event_weight", std::string());
+    if (weight_ == "none") weight_.clear();
+    if (!weight_.empty()) columns.push_back({.column = weight_, .shape = {}, .offset = {}, .factor = {}});
     if (model.notes.is_object()) classes_ = model.notes.value("classes", std::vector<std::string>{});
   }
   table_ = data::EventTable::open(options.data, columns);
@@ -101,10 +105,11 @@ void ModelEvents::run(const Sink& sink) const {
     });
     for (int64_t i = 0; i < batches; ++i) {
       const auto place = static_cast<size_t>(i);
-      const std::span<const float> truth = read[place].columns.size() > inputs
-                                               ? std::span<const float>(read[place].columns.back())
-                                               : std::span<const float>();
-      sink(first + i * batch, results[place], truth);
+      const auto& columns = read[place].columns;
+      const auto known = [&](size_t column) {
+        return column < columns.size() ? std::span<const float>(columns[column]) : std::span<const float>();
+      };
+      sink(first + i * batch, results[place], {.truth = known(inputs), .weights = known(inputs + 1)});
     }
     const int64_t done = std::min(events(), first + batches * batch);
     progress.update(done, fmt::format("{} events", done));

@@ -24,7 +24,7 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
     if (same == outputs.end()) outputs.push_back({output.name, output.output});
   }
   data::EventArraysWriter writer(out, outputs, model.events());
-  model.run([&](int64_t first, const std::vector<std::vector<float>>& values, std::span<const float>) {
+  model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {
     for (size_t output = 0; output < values.size(); ++output) writer.write(places[output], first, values[output]);
   });
   writer.close();
