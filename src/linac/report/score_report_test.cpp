@@ -106,7 +106,12 @@ TEST(ScoreReport, TextLinesUp) {
 
 TEST(ScoreReport, RegressionHasResiduals) {
   const std::vector<float> truth{1, 2, 3, 4, 5, 6}, p{1, 2.5F, 3, 3.5F, 5, 6.25F};
-  ScoreReport report{.title = "r", .models = {"m"}, .parts = {"a", "b"}, .events = 3, .replicas = 5};
+  ScoreReport report;
+  report.title = "r";
+  report.models = {"m"};
+  report.parts = {"a", "b"};
+  report.events = 3;
+  report.replicas = 5;
   report.judgement = scores::judge_regressions({.values = truth, .width = 2, .name = "t"},
                                                {{.values = p, .width = 2, .name = "p"}}, {.replicas = 5});
   EXPECT_EQ(names(draw(report)), Names{"residuals"});
