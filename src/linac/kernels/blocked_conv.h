@@ -19,7 +19,8 @@
 namespace linac::kernels {
 
 /// Hands out rows y, y + 1 ... of plane x of a blocked image, dense [rows][C][Z][16]: either where they lie, or written
-/// into `scratch`, which has room for them. Pure; called by several threads at once, perhaps more than once for a row.
+/// into `scratch`, which has room for them; one way or the other for all rows of an image. Pure; called by several
+/// threads at once, perhaps more than once for a row.
 using ReadRows = std::function<const float*(int64_t x, int64_t y, int64_t rows, float* scratch)>;
 
 /// Where rows of a result go, and what is done with them when they are complete, once for each row. The rows of a plane

@@ -102,7 +102,7 @@ void correlate(const Correlation& correlation, const ReadRows& read, const float
     InputPlanes planes(correlation, shape, read);
     for (int64_t x = runs.begin(run); x < runs.end(run); ++x) {
       float* const out = sink.place(x, 0, shape.out_y);
-      kernels.forward(shape, planes.window(x), packed.data(), out, Sums::kOverwrite);
+      kernels.forward(shape, planes.window(x), packed.data(), out);
       if (sink.finish) sink.finish(x, 0, shape.out_y, out);
     }
   });
@@ -155,9 +155,11 @@ void DirectConv3d::backward_weights(const ReadRows& in, const ReadRows& out_grad
   std::vector<double> bias_sums(static_cast<size_t>(count * bias_lanes));
   parallel(count, [&](int64_t run) {
     InputPlanes planes(correlation, shape, in);
+    ReadAhead nothing_ahead;
     for (int64_t x = runs.begin(run); x < runs.end(run); ++x) {
       const float* const gradient = out_gradient(x, 0, shape.out_y, thread_scratch(Scratch::kPlane, plane.floats()));
-      kernels.backward_weights(shape, planes.window(x), gradient, weight_sums.data() + run * weight_lanes);
+      kernels.backward_weights(shape, planes.window(x), gradient, weight_sums.data() + run * weight_lanes,
+                               nothing_ahead);
       if (gradients.bias != nullptr) row_kernels(isa_).add_cells(plane, gradient, bias_sums.data() + run * bias_lanes);
     }
   });

@@ -5,6 +5,7 @@
 // anonymous namespace and uses no templates of the standard library: the linker must not hand a function built for one
 // processor to code meant for another.
 
+#include "linac/kernels/phase_tiles-inl.h"
 #include "linac/kernels/plane_tiles-inl.h"
 
 namespace linac::kernels {
@@ -27,7 +28,7 @@ void pack_weights(const PlaneShape& shape, const float* weights, float* packed) 
   }
 }
 
-void forward(const PlaneShape& shape, const float* const* in, const float* packed, float* out, Sums sums) {
+void forward(const PlaneShape& shape, const float* const* in, const float* packed, float* out) {
   const ChannelParts channels(shape.out_channels);
   const Parts rows(shape.out_z, channels.tile_rows);
   for (int64_t part = 0; part < channels.count(); ++part) {
@@ -36,7 +37,7 @@ void forward(const PlaneShape& shape, const float* const* in, const float* packe
     // y runs fastest: the input rows that neighbouring y share stay in the L2 cache for one piece of z, not for all.
     for (int64_t i = 0; i < rows.count; ++i) {
       const auto function = kForwardTiles.entries[width][rows.size(i)];
-      ForwardTile tile{&shape, in, packed + c * shape.taps(), nullptr, 0, rows.begin(i), sums == Sums::kAdd};
+      ForwardTile tile{&shape, in, packed + c * shape.taps(), nullptr, 0, rows.begin(i)};
       for (tile.y = 0; tile.y < shape.out_y; ++tile.y) {
         tile.out = out + tile.y * shape.out_row + c * shape.out_line + tile.z * shape.out_cell;
         function(tile);
@@ -45,11 +46,14 @@ void forward(const PlaneShape& shape, const float* const* in, const float* packe
   }
 }
 
-void backward_weights(const PlaneShape& shape, const float* const* in, const float* out_gradient, float* sums) {
+void backward_weights(const PlaneShape& shape, const float* const* in, const float* out_gradient, float* sums,
+                      ReadAhead& ahead) {
   const ChannelParts channels(shape.out_channels);
   const Parts taps(shape.kernel_z * shape.in_channels, channels.tile_rows);
   const int64_t gradient_bytes = shape.out_z * shape.out_channels * kBlockEvents * static_cast<int64_t>(sizeof(float));
   const int64_t run = larger(1, kGradientRunBytes / gradient_bytes);
+  const int64_t tiles = shape.kernel_x * shape.kernel_y * (shape.out_y + run - 1) / run * channels.count() * taps.count;
+  const int64_t lines = lines_a_step(ahead, tiles);
   GradientTile tile{};
   tile.shape = &shape;
   // kx runs slowest: the sums of one kx stay in the L2 cache during the whole plane.
@@ -71,7 +75,48 @@ void backward_weights(const PlaneShape& shape, const float* const* in, const flo
             tile.sums =
                 sums + (((kx * shape.kernel_y + ky) * taps.total + tile.tap) * shape.out_channels + c) * kBlockEvents;
             kGradientTiles.entries[width][taps.size(i)](tile);
+            read_ahead(ahead, lines);
           }
+        }
+      }
+    }
+  }
+}
+
+void pack_phase(const PhaseShape& shape, const float* weights, float* packed) {
+  const ChannelParts parts(shape.in_channels);
+  const int64_t tap = shape.in_channels * shape.out_channels;
+  for (int64_t part = 0; part < parts.count(); ++part) {
+    for (int64_t i = 0; i < shape.taps_x * shape.taps_y * shape.taps_z; ++i) {
+      for (int64_t co = 0; co < shape.out_channels; ++co) {
+        for (int64_t c = parts.begin(part); c < parts.end(part); ++c)
+          *packed++ = weights[i * tap + c * shape.out_channels + co];
+      }
+    }
+  }
+}
+
+void phase_gradient(const PhaseShape& shape, const float* out_gradient, const float* packed, float* image,
+                    ReadAhead& ahead) {
+  const ChannelParts channels(shape.in_channels);
+  const Parts cells(shape.in_cells, channels.tile_rows);
+  const int64_t image_rows = shape.rows + shape.taps_y - 1,
+                taps = shape.taps_x * shape.taps_y * shape.taps_z;  // steps a part of the channels, cells and a row
+  const int64_t lines = lines_a_step(ahead, channels.count() * cells.count * taps * shape.rows);
+  // x runs fastest, then z: what a tile reads is still in the L1 cache for the next plane.
+  for (int64_t part = 0; part < channels.count(); ++part) {
+    const int64_t c = channels.begin(part), width = channels.size(part);
+    if (width == 0) continue;
+    const float* const weights = packed + c * taps * shape.out_channels;
+    PhaseTile tile{&shape, out_gradient, nullptr, nullptr, 0, 0, &ahead, lines};
+    for (tile.y = 0; tile.y < image_rows; ++tile.y) {
+      for (int64_t i = 0; i < cells.count; ++i) {
+        tile.z = cells.begin(i);
+        for (int64_t tx = 0; tx < shape.taps_x; ++tx) {
+          tile.weights = weights + tx * shape.taps_y * shape.taps_z * shape.out_channels * width;
+          tile.image =
+              image + tx * shape.image_plane + tile.y * shape.image_row + c * shape.image_line + tile.z * kBlockEvents;
+          kPhaseTiles.entries[width][cells.size(i)](tile);
         }
       }
     }
@@ -99,7 +144,7 @@ void unblock(const float* blocked, int64_t stride, int64_t events, int64_t count
   }
 }
 
-constexpr PlaneKernels kKernels{pack_weights, forward, backward_weights};
+constexpr PlaneKernels kKernels{pack_weights, forward, backward_weights, pack_phase, phase_gradient};
 
 }  // namespace
 }  // namespace linac::kernels

@@ -29,19 +29,44 @@ struct PlaneShape {
   int64_t taps() const { return kernel_x * kernel_y * kernel_z * in_channels; }
 };
 
-enum class Sums { kOverwrite, kAdd };
+/// Rows that will be read next, fetched into the L2 cache while others are computed. Rows left: 0 for none.
+struct ReadAhead {
+  const float* row = nullptr;
+  int64_t rows = 0, row_floats = 0, row_step = 0;
+  int64_t at = 0;     // floats of the row already fetched
+  int64_t lines = 0;  // that one call of a kernel shall fetch, spread over its work
+};
+
+/// The rows of an output plane that have one phase y, of a convolution folded with an up-sampling (upsample_conv.h),
+/// and the planes of the image they depend on. Output z = up q + p meets the cells q ... q + taps[p] - 1.
+struct PhaseShape {
+  int64_t rows, row_step;  // rows of the output, and the floats from one to the next
+  int64_t out_channels, out_line, up;
+  const int64_t *counts, *taps;    // [up]: output cells and taps of each phase along z
+  int64_t taps_x, taps_y, taps_z;  // taps_z: of all phases
+  int64_t in_channels, in_cells;
+  int64_t image_line, image_row, image_plane;  // floats; image rows: rows + taps_y - 1
+};
 
 struct PlaneKernels {
   /// Number of floats that pack_weights writes: taps() * out_channels.
   /// `weights`: [kernel_x][kernel_y][kernel_z][in][out], as Keras keeps them.
   void (*pack_weights)(const PlaneShape& shape, const float* weights, float* packed);
 
-  /// The convolution, written to `out` or added to it. `in`: kernel_x planes, null where outside the image.
+  /// The convolution. `in`: kernel_x planes, null where outside the image.
   /// The terms of each sum are added in the order (kx, ky, in channel, kz).
-  void (*forward)(const PlaneShape& shape, const float* const* in, const float* packed, float* out, Sums sums);
+  void (*forward)(const PlaneShape& shape, const float* const* in, const float* packed, float* out);
 
   /// sums[kx][ky][in][kz][out][16] += in * out_gradient over the plane's cells, lane by lane.
-  void (*backward_weights)(const PlaneShape& shape, const float* const* in, const float* out_gradient, float* sums);
+  void (*backward_weights)(const PlaneShape& shape, const float* const* in, const float* out_gradient, float* sums,
+                           ReadAhead& ahead);
+
+  /// `weights`: [tx][ty][(pz, tz)][in][out], for phase_gradient; `packed`: as many floats.
+  void (*pack_phase)(const PhaseShape& shape, const float* weights, float* packed);
+
+  /// Adds to planes of the image's gradient, [tx][rows + taps_y - 1][in][Z][16], what these output rows give.
+  void (*phase_gradient)(const PhaseShape& shape, const float* out_gradient, const float* packed, float* image,
+                         ReadAhead& ahead);
 };
 
 /// The processor must have `isa` (has_isa).

@@ -49,7 +49,6 @@ struct ForwardTile {
   const float* weights;  // packed, of these channels
   float* out;
   int64_t y, z;
-  bool added;  // to what is there
 };
 
 template <int Rows, int Channels>
@@ -67,7 +66,7 @@ void forward_tile(const ForwardTile& tile) {
     for (int c = 0; c < Channels; ++c) {
 #pragma GCC unroll 16
       for (int r = 0; r < Rows; ++r)
-        sums[r][c] = tile.added ? load(tile.out + c * shape.out_line + r * shape.out_cell + lane) : broadcast(0.0F);
+        sums[r][c] = broadcast(0.0F);
     }
     for (int64_t kx = 0; kx < shape.kernel_x; ++kx) {
       if (tile.in[kx] == nullptr) continue;

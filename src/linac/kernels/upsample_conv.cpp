@@ -1,7 +1,6 @@
 #include "linac/kernels/upsample_conv.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 
 #include "linac/base/error.h"
@@ -33,13 +32,9 @@ UpsampleConv3d::UpsampleConv3d(const UpsampleShape& shape, Isa isa) : shape_(sha
     axes_[i] = {shape.in[i], shape.up[i], shape.kernel[i]};
     LINAC_CHECK(shape.in[i] > 0 && shape.up[i] > 0 && shape.kernel[i] > 0 && axes_[i].out() > 0);
   }
-  for (const auto& y : alike(axes_[1])) {
-    for (const auto& z : alike(axes_[2])) {
-      PhaseGroup group{y, z, {}, phase_floats_};
-      group.shape = turned_shape(group);
-      phase_floats_ += group.shape.in_plane();
-      groups_.push_back(std::move(group));
-    }
+  for (int64_t pz = 0; pz < shape.up[2]; ++pz) {
+    z_counts_.push_back(axes_[2].count(pz));
+    z_taps_.push_back(axes_[2].taps(pz));
   }
 }
 
@@ -159,7 +154,7 @@ void UpsampleConv3d::forward(const ReadRows& in, const float* weights, const Row
         const PlaneShape shape = phase_shape(px, py, pz);
         if (shape.out_y > 0 && shape.out_z > 0) {
           kernels.forward(shape, planes.data() + x / up[0], next,
-                          plane + py * (shape.out_row / up[1]) + pz * kBlockEvents, Sums::kOverwrite);
+                          plane + py * (shape.out_row / up[1]) + pz * kBlockEvents);
         }
         next += shape.taps() * shape.out_channels;
       }
@@ -168,39 +163,57 @@ void UpsampleConv3d::forward(const ReadRows& in, const float* weights, const Row
   });
 }
 
-/// A piece of work is some output planes of one phase along x: each is read and split into its other phases, which stay
-/// in the L2 cache while both gradients use them.
+/// Where a piece of the backward pass lies along x.
+struct UpsampleConv3d::Piece {
+  int64_t px, begin, end;  // output planes up q + px, begin <= q < end
+};
+
+UpsampleConv3d::Piece UpsampleConv3d::piece(int64_t number) const {
+  const int64_t px = number / kPiecesOfPhase, part = number % kPiecesOfPhase;
+  const int64_t count = std::max<int64_t>(0, axes_[0].count(px));
+  return {px, part * count / kPiecesOfPhase, (part + 1) * count / kPiecesOfPhase};
+}
+
+/// A piece of work is some output planes of one phase along x. Of these, the rows of one phase along y are used for
+/// both gradients, where they lie, while those of the next plane are fetched: few enough that they, the image's planes
+/// and the weights' sums stay in the L2 cache.
 void UpsampleConv3d::backward(const ReadRows& in, const ReadRows& out_gradient, const float* weights, int64_t events,
                               const ConvGradients& gradients, ConvWorkspace& workspace,
                               const Parallel& parallel) const {
   const bool data_wanted = static_cast<bool>(gradients.in.place), weights_wanted = gradients.weights != nullptr;
   const Planes planes = weights_wanted ? gather(in, shape_.in, shape_.in_channels, workspace.in, parallel) : Planes();
-  const std::vector<AlignedFloats> turned =
-      data_wanted ? turned_kernels(weights, parallel) : std::vector<AlignedFloats>();
-  const Extent3 extent = shape_.out();
-  const RowShape row{1, shape_.out_channels, extent[2]};
+  const std::vector<AlignedFloats> packed =
+      data_wanted ? phase_kernels(weights, parallel) : std::vector<AlignedFloats>();
+  const RowShape row{1, shape_.out_channels, shape_.out()[2]};
   const int64_t pieces = shape_.up[0] * kPiecesOfPhase, bias_lanes = shape_.out_channels * 2 * kBlockEvents,
-                image = cells(shape_.in) * shape_.in_channels * kBlockEvents;
+                image = piece_planes() * image_plane();
   std::vector<double> bias_sums(static_cast<size_t>(pieces * bias_lanes));
   std::vector<std::vector<float>> weight_sums(static_cast<size_t>(pieces));
   float* const images = grown(workspace.out, data_wanted ? pieces * image : 0);
-  if (data_wanted) std::fill_n(images, pieces * image, 0.0F);
-  parallel(pieces, [&](int64_t piece) {
-    const int64_t px = piece / kPiecesOfPhase, part = piece % kPiecesOfPhase, count = axes_[0].count(px);
-    float* const phases = thread_scratch(Scratch::kPlane, phase_floats_);
-    float* const scratch = thread_scratch(Scratch::kRows, row.floats());
-    float* const sums = thread_scratch(Scratch::kSums, weights_wanted ? sum_lanes(px) : 0);
-    std::fill_n(sums, weights_wanted ? sum_lanes(px) : 0, 0.0F);
-    for (int64_t q = part * count / kPiecesOfPhase; q < (part + 1) * count / kPiecesOfPhase; ++q) {
-      for (int64_t y = 0; y < extent[1]; ++y) {
-        const float* const cells = out_gradient(q * shape_.up[0] + px, y, 1, scratch);
-        if (gradients.bias != nullptr) row_kernels(isa_).add_cells(row, cells, bias_sums.data() + piece * bias_lanes);
-        split_row(cells, y, phases);
+  parallel(pieces, [&](int64_t number) {
+    const Piece here = piece(number);
+    std::vector<float>& totals = weight_sums[static_cast<size_t>(number)];
+    if (weights_wanted) totals.resize(static_cast<size_t>(totals_of(here.px)));
+    if (data_wanted) std::fill_n(images + number * image, image, 0.0F);
+    for (int64_t py = 0; py < shape_.up[1] && axes_[1].count(py) > 0; ++py) {
+      const int64_t lanes = weights_wanted ? sum_lanes(here.px, py) : 0;
+      float* const sums = thread_scratch(Scratch::kSums, lanes);
+      std::fill_n(sums, lanes, 0.0F);
+      for (int64_t q = here.begin; q < here.end; ++q) {
+        const PhaseRows rows = read_phase(out_gradient, q * shape_.up[0] + here.px, py);
+        ReadAhead ahead = next_phase(out_gradient, rows, here, q, py);
+        for (int64_t r = 0; r < rows.count && gradients.bias != nullptr; ++r)
+          row_kernels(isa_).add_cells(row, rows.first + r * rows.step, bias_sums.data() + number * bias_lanes);
+        if (weights_wanted) add_weight_products(here.px, py, planes.data() + q, rows, sums, ahead);
+        if (data_wanted) {
+          ahead.lines = ahead.rows * row.vectors();
+          plane_kernels(isa_).phase_gradient(phase_gradient_shape(here.px, py, rows), rows.first,
+                                             packed[static_cast<size_t>(here.px * shape_.up[1] + py)].data(),
+                                             images + number * image + (q - here.begin) * image_plane(), ahead);
+        }
       }
-      if (weights_wanted) add_weight_products(px, planes.data() + q, phases, sums);
-      if (data_wanted) add_data_gradient(px, q, phases, turned, images + piece * image);
+      if (weights_wanted) sum_over_events(here.px, py, sums, events, totals);
     }
-    if (weights_wanted) weight_sums[static_cast<size_t>(piece)] = sum_over_events(px, sums, events);
   });
   if (weights_wanted) join_weight_sums(weight_sums, gradients.weights);
   if (gradients.bias != nullptr) {
@@ -208,75 +221,68 @@ void UpsampleConv3d::backward(const ReadRows& in, const ReadRows& out_gradient, 
       bias_sums[static_cast<size_t>(i % bias_lanes)] += bias_sums[static_cast<size_t>(i)];
     add_bias_lanes(bias_sums.data(), shape_.out_channels, events, gradients.bias);
   }
-  if (data_wanted) join_images(images, pieces, gradients.in, parallel);
+  if (data_wanted) join_images(images, gradients.in, parallel);
 }
 
-/// Row y of an output plane to its places in the plane split into phases, lines padded with zeros.
-void UpsampleConv3d::split_row(const float* row, int64_t y, float* phases) const {
-  const int64_t line = shape_.out()[2] * kBlockEvents;
-  for (const PhaseGroup& group : groups_) {
-    const auto phase = std::find(group.y.begin(), group.y.end(), y % shape_.up[1]);
-    if (phase == group.y.end()) continue;
-    const PlaneShape& shape = group.shape;
-    const int64_t channel = (phase - group.y.begin()) * static_cast<int64_t>(group.z.size()) * shape_.out_channels;
-    float* to = phases + group.offset + y / shape_.up[1] * shape.in_row() + channel * shape.in_line();
-    for (const int64_t pz : group.z) {
-      for (int64_t c = 0; c < shape_.out_channels; ++c, to += shape.in_line()) {
-        const float* const from = row + c * line + pz * kBlockEvents;
-        std::fill_n(to, shape.z_begin * kBlockEvents, 0.0F);
-        for (int64_t z = shape.z_begin; z < shape.z_end; ++z)
-          std::memcpy(to + z * kBlockEvents, from + (z - shape.z_begin) * shape_.up[2] * kBlockEvents,
-                      kBlockEvents * sizeof(float));
-        std::fill_n(to + shape.z_end * kBlockEvents, (shape.in_cells - shape.z_end) * kBlockEvents, 0.0F);
-      }
-    }
+/// The rows of one phase along y of output plane x, where they lie or in this thread's memory.
+UpsampleConv3d::PhaseRows UpsampleConv3d::read_phase(const ReadRows& out_gradient, int64_t x, int64_t py) const {
+  const int64_t floats = out_row();
+  PhaseRows rows{nullptr, floats, std::max<int64_t>(0, axes_[1].count(py)), false};
+  float* const scratch = thread_scratch(Scratch::kPlane, axes_[1].count(0) * floats);
+  for (int64_t r = 0; r < rows.count; ++r) {
+    const float* const row = out_gradient(x, r * shape_.up[1] + py, 1, scratch + r * floats);
+    if (r == 0) rows.first = row, rows.in_place = row != scratch;
+    if (r == 1) rows.step = row - rows.first;
+    LINAC_CHECK(row == rows.first + r * rows.step);
+  }
+  return rows;
+}
+
+/// The rows that the piece needs after those of plane q and phase py, if they need not be computed.
+ReadAhead UpsampleConv3d::next_phase(const ReadRows& out_gradient, const PhaseRows& rows, const Piece& piece, int64_t q,
+                                     int64_t py) const {
+  const bool plane_left = q + 1 < piece.end;
+  if (!rows.in_place || (!plane_left && py + 1 == shape_.up[1])) return {};
+  const PhaseRows next =
+      read_phase(out_gradient, (plane_left ? q + 1 : piece.begin) * shape_.up[0] + piece.px, plane_left ? py : py + 1);
+  return {next.first, next.count, out_row(), next.step};
+}
+
+/// Lanes of the sums of all pairs of phase and tap along z, for the taps along x and y of one phase.
+int64_t UpsampleConv3d::sum_lanes(int64_t px, int64_t py) const {
+  return axes_[0].taps(px) * axes_[1].taps(py) * tap_row() * kBlockEvents;
+}
+
+/// sums += image * gradient, phase by phase along z: [tx][ty][in][tz][out][16] each.
+void UpsampleConv3d::add_weight_products(int64_t px, int64_t py, const float* const* in, const PhaseRows& rows,
+                                         float* sums, ReadAhead& ahead) const {
+  ahead.lines = ahead.rows * out_row() / kBlockEvents / shape_.up[2] + 1;
+  for (int64_t pz = 0; pz < shape_.up[2]; ++pz) {
+    PlaneShape shape = phase_shape(px, py, pz);
+    shape.out_row = rows.step;
+    if (shape.out_y > 0 && shape.out_z > 0)
+      plane_kernels(isa_).backward_weights(shape, in, rows.first + pz * kBlockEvents, sums, ahead);
+    sums += shape.taps() * shape.out_channels * kBlockEvents;
   }
 }
 
-/// Lanes of the sums of all pairs of phase and tap along y and z, for the taps along x of one phase.
-int64_t UpsampleConv3d::sum_lanes(int64_t px) const {
-  return axes_[0].taps(px) * axes_[1].pairs(shape_.up[1]) * axes_[2].pairs(shape_.up[2]) * shape_.in_channels *
-         shape_.out_channels * kBlockEvents;
-}
-
-/// sums += image * gradient, phase by phase in the order of the groups: [tx][ty][in][tz][out][16] each.
-void UpsampleConv3d::add_weight_products(int64_t px, const float* const* in, const float* phases, float* sums) const {
-  for (const PhaseGroup& group : groups_) {
-    const float* gradient = phases + group.offset + group.shape.z_begin * kBlockEvents;
-    for (const int64_t py : group.y) {
-      for (const int64_t pz : group.z) {
-        PlaneShape shape = phase_shape(px, py, pz);
-        shape.out_cell = kBlockEvents, shape.out_line = group.shape.in_line(), shape.out_row = group.shape.in_row();
-        plane_kernels(isa_).backward_weights(shape, in, gradient, sums);
-        gradient += shape.out_channels * shape.out_line;
-        sums += shape.taps() * shape.out_channels * kBlockEvents;
-      }
-    }
-  }
-}
-
-/// [tx][(py, ty)][(pz, tz)][in][out]
-std::vector<float> UpsampleConv3d::sum_over_events(int64_t px, const float* sums, int64_t events) const {
-  const int64_t y_pairs = axes_[1].pairs(shape_.up[1]), z_pairs = axes_[2].pairs(shape_.up[2]);
-  std::vector<float> totals(static_cast<size_t>(sum_lanes(px) / kBlockEvents));
-  const auto sum = [&](const PlaneShape& shape, int64_t py, int64_t pz) {
+/// To `totals`, of phase px: [tx][(py, ty)][(pz, tz)][in][out].
+void UpsampleConv3d::sum_over_events(int64_t px, int64_t py, const float* sums, int64_t events,
+                                     std::vector<float>& totals) const {
+  const int64_t y_pairs = axes_[1].pairs(shape_.up[1]);
+  for (int64_t pz = 0; pz < shape_.up[2]; ++pz) {
+    const PlaneShape shape = phase_shape(px, py, pz);
     for (int64_t tap = 0; tap < shape.kernel_x * shape.kernel_y; ++tap) {
       const int64_t row = tap / shape.kernel_y * y_pairs + axes_[1].pairs(py) + tap % shape.kernel_y;
       for (int64_t ci = 0; ci < shape.in_channels; ++ci) {
         for (int64_t tz = 0; tz < shape.kernel_z; ++tz) {
-          float* const to =
-              totals.data() + ((row * z_pairs + axes_[2].pairs(pz) + tz) * shape.in_channels + ci) * shape.out_channels;
+          float* const to = totals.data() + row * tap_row() +
+                            ((axes_[2].pairs(pz) + tz) * shape.in_channels + ci) * shape.out_channels;
           for (int64_t c = 0; c < shape.out_channels; ++c, sums += kBlockEvents) to[c] = sum_of_lanes(sums, events);
         }
       }
     }
-  };
-  for (const PhaseGroup& group : groups_) {
-    for (const int64_t py : group.y) {
-      for (const int64_t pz : group.z) sum(phase_shape(px, py, pz), py, pz);
-    }
   }
-  return totals;
 }
 
 /// The pieces' sums, in their order, and the way back to the kernel's taps.
@@ -291,104 +297,62 @@ void UpsampleConv3d::join_weight_sums(const std::vector<std::vector<float>>& pie
   unfold(folded, weight_gradient);
 }
 
-/// What one output plane, split into phases, adds to the planes of the image's gradient.
-void UpsampleConv3d::add_data_gradient(int64_t px, int64_t q, const float* phases,
-                                       const std::vector<AlignedFloats>& turned, float* image) const {
-  const int64_t plane = shape_.in[1] * shape_.in_channels * shape_.in[2] * kBlockEvents;
-  for (int64_t tx = 0; tx < axes_[0].taps(px); ++tx) {
-    const auto* kernel = &turned[static_cast<size_t>(axes_[0].pairs(px) + tx) * groups_.size()];
-    for (const PhaseGroup& group : groups_) {
-      const float* const cells = phases + group.offset;
-      plane_kernels(isa_).forward(group.shape, &cells, (kernel++)->data(), image + (q + tx) * plane, Sums::kAdd);
-    }
-  }
-}
-
-/// The sum of the pieces' images, in their order.
-void UpsampleConv3d::join_images(const float* images, int64_t pieces, const RowSink& sink,
-                                 const Parallel& parallel) const {
-  const int64_t plane = shape_.in[1] * shape_.in_channels * shape_.in[2] * kBlockEvents;
-  parallel(shape_.in[0], [&](int64_t x) {
-    float* const rows = sink.place(x, 0, shape_.in[1]);
-    for (int64_t piece = 0; piece < pieces; ++piece) {
-      const float* const from = images + (piece * shape_.in[0] + x) * plane;
-      for (int64_t i = 0; i < plane; ++i) rows[i] = piece == 0 ? from[i] : rows[i] + from[i];
-    }
-    if (sink.finish) sink.finish(x, 0, shape_.in[1], rows);
-  });
-}
-
-/// The phases of an axis that have the same number of cells and of taps, so that they can be computed as channels of
-/// one image.
-std::vector<std::vector<int64_t>> UpsampleConv3d::alike(const PhaseAxis& axis) {
-  std::vector<std::vector<int64_t>> groups;
-  for (int64_t phase = 0; phase < axis.up; ++phase) {
-    if (axis.count(phase) <= 0) continue;
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const std::vector<int64_t>& group) {
-      return axis.count(group[0]) == axis.count(phase) && axis.taps(group[0]) == axis.taps(phase);
-    });
-    if (same == groups.end())
-      groups.push_back({phase});
-    else
-      same->push_back(phase);
-  }
-  return groups;
-}
-
-/// The convolution of one plane of output gradients towards one plane of the small image: the cells of alike phases are
-/// channels, with zeros on both sides of z, and meet the turned phase kernels.
-PlaneShape UpsampleConv3d::turned_shape(const PhaseGroup& group) const {
-  const PlaneShape phase = phase_shape(0, group.y[0], group.z[0]);
-  PlaneShape shape{};
-  shape.kernel_x = 1, shape.kernel_y = phase.kernel_y, shape.kernel_z = phase.kernel_z;
-  shape.in_y = phase.out_y;
-  shape.in_channels = static_cast<int64_t>(group.y.size() * group.z.size()) * shape_.out_channels;
-  shape.in_cells = phase.out_z + 2 * (phase.kernel_z - 1);
-  shape.out_y = phase.out_y + phase.kernel_y - 1, shape.out_channels = shape_.in_channels;
-  shape.out_z = phase.out_z + phase.kernel_z - 1;
-  shape.offset_y = phase.kernel_y - 1;
-  shape.z_begin = phase.kernel_z - 1, shape.z_end = shape.z_begin + phase.out_z;
-  shape.out_cell = kBlockEvents, shape.out_line = shape_.in[2] * kBlockEvents;
-  shape.out_row = shape_.in_channels * shape.out_line;
+PhaseShape UpsampleConv3d::phase_gradient_shape(int64_t px, int64_t py, const PhaseRows& rows) const {
+  PhaseShape shape{};
+  shape.rows = rows.count, shape.row_step = rows.step;
+  shape.out_channels = shape_.out_channels, shape.out_line = shape_.out()[2] * kBlockEvents, shape.up = shape_.up[2];
+  shape.counts = z_counts_.data(), shape.taps = z_taps_.data();
+  shape.taps_x = axes_[0].taps(px), shape.taps_y = axes_[1].taps(py), shape.taps_z = axes_[2].pairs(shape_.up[2]);
+  shape.in_channels = shape_.in_channels, shape.in_cells = shape_.in[2];
+  shape.image_line = shape_.in[2] * kBlockEvents, shape.image_row = shape_.in_channels * shape.image_line;
+  shape.image_plane = image_plane();
   return shape;
 }
 
-/// The kernels of all groups, packed, for each pair (px, tx): [ty][tz][phase of y, phase of z, out][in], turned.
-std::vector<AlignedFloats> UpsampleConv3d::turned_kernels(const float* weights, const Parallel& parallel) const {
+/// The folded kernels of each pair (px, py), packed for phase_gradient.
+std::vector<AlignedFloats> UpsampleConv3d::phase_kernels(const float* weights, const Parallel& parallel) const {
   const std::vector<float> folded = fold(weights);
-  std::vector<AlignedFloats> kernels(static_cast<size_t>(axes_[0].pairs(shape_.up[0])) * groups_.size());
-  parallel(shape_.up[0], [&](int64_t px) {
+  const int64_t y_pairs = axes_[1].pairs(shape_.up[1]);
+  std::vector<AlignedFloats> kernels(static_cast<size_t>(shape_.up[0] * shape_.up[1]));
+  parallel(static_cast<int64_t>(kernels.size()), [&](int64_t phase) {
+    const int64_t px = phase / shape_.up[1], py = phase % shape_.up[1];
+    const int64_t rows = axes_[1].taps(py) * tap_row();
+    std::vector<float> kernel;
     for (int64_t tx = 0; tx < axes_[0].taps(px); ++tx) {
-      for (size_t i = 0; i < groups_.size(); ++i) {
-        kernels[static_cast<size_t>(axes_[0].pairs(px) + tx) * groups_.size() + i] =
-            turned_kernel_of(groups_[i], px, tx, folded);
-      }
+      const auto first = folded.begin() + ((axes_[0].pairs(px) + tx) * y_pairs + axes_[1].pairs(py)) * tap_row();
+      kernel.insert(kernel.end(), first, first + rows);
     }
+    AlignedFloats& packed = kernels[static_cast<size_t>(phase)];
+    packed.resize(kernel.size());
+    plane_kernels(isa_).pack_phase(phase_gradient_shape(px, py, {}), kernel.data(), packed.data());
   });
   return kernels;
 }
 
-AlignedFloats UpsampleConv3d::turned_kernel_of(const PhaseGroup& group, int64_t px, int64_t tx,
-                                               const std::vector<float>& folded) const {
-  const PlaneShape& shape = group.shape;
-  const int64_t ins = shape_.in_channels, outs = shape_.out_channels;
-  std::vector<float> joined(static_cast<size_t>(shape.taps() * ins));
-  int64_t channel = 0;
-  for (const int64_t py : group.y) {
-    for (const int64_t pz : group.z) {
-      const std::vector<float> phase = phase_kernel(folded, px, py, pz);
-      const Conv3dShape tap{{1, 1, 1}, ins, {1, shape.kernel_y, shape.kernel_z}, outs};
-      const std::vector<float> turned = turned_kernel(tap, phase.data() + tx * tap.weights());
-      for (int64_t k = 0; k < shape.kernel_y * shape.kernel_z; ++k) {
-        std::copy_n(turned.data() + k * outs * ins, outs * ins,
-                    joined.data() + (k * shape.in_channels + channel) * ins);
-      }
-      channel += outs;
-    }
+/// Planes of the image's gradient that the longest piece adds to.
+int64_t UpsampleConv3d::piece_planes() const {
+  int64_t most = 0;
+  for (int64_t number = 0; number < shape_.up[0] * kPiecesOfPhase; ++number) {
+    const Piece here = piece(number);
+    most = std::max(most, here.end - here.begin + axes_[0].taps(here.px) - 1);
   }
-  AlignedFloats packed(joined.size());
-  plane_kernels(isa_).pack_weights(shape, joined.data(), packed.data());
-  return packed;
+  return most;
+}
+
+/// The sum of the pieces' images, in their order.
+void UpsampleConv3d::join_images(const float* images, const RowSink& sink, const Parallel& parallel) const {
+  const int64_t floats = image_plane(), planes = piece_planes();
+  parallel(shape_.in[0], [&](int64_t x) {
+    float* const rows = sink.place(x, 0, shape_.in[1]);
+    std::fill_n(rows, floats, 0.0F);
+    for (int64_t number = 0; number < shape_.up[0] * kPiecesOfPhase; ++number) {
+      const Piece from = piece(number);
+      if (x < from.begin || x >= from.end + axes_[0].taps(from.px) - 1 || from.begin == from.end) continue;
+      const float* const plane = images + (number * planes + x - from.begin) * floats;
+      for (int64_t i = 0; i < floats; ++i) rows[i] += plane[i];
+    }
+    if (sink.finish) sink.finish(x, 0, shape_.in[1], rows);
+  });
 }
 
 }  // namespace linac::kernels

@@ -52,31 +52,38 @@ class UpsampleConv3d final : public BlockedConv3d {
   void unfold(const std::vector<float>& folded, float* weight_gradient) const;
   PlaneShape phase_shape(int64_t px, int64_t py, int64_t pz) const;
   std::vector<float> phase_kernel(const std::vector<float>& folded, int64_t px, int64_t py, int64_t pz) const;
-  /// Phases with the same cells and taps along y and along z: channels of one image.
-  struct PhaseGroup {
-    std::vector<int64_t> y, z;
-    PlaneShape shape;  // towards the data
-    int64_t offset;    // in floats, in an output plane split into phases
+  /// Rows of one phase along y of an output plane.
+  struct PhaseRows {
+    const float* first = nullptr;
+    int64_t step = 0, count = 0;  // floats from one to the next
+    bool in_place = false;
   };
-  static std::vector<std::vector<int64_t>> alike(const PhaseAxis& axis);
-  PlaneShape turned_shape(const PhaseGroup& group) const;
-  std::vector<AlignedFloats> turned_kernels(const float* weights, const Parallel& parallel) const;
-  AlignedFloats turned_kernel_of(const PhaseGroup& group, int64_t px, int64_t tx,
-                                 const std::vector<float>& folded) const;
-  void split_row(const float* row, int64_t y, float* phases) const;
-  int64_t sum_lanes(int64_t px) const;
-  void add_weight_products(int64_t px, const float* const* in, const float* phases, float* sums) const;
-  std::vector<float> sum_over_events(int64_t px, const float* sums, int64_t events) const;
+  struct Piece;
+  Piece piece(int64_t number) const;
+  int64_t piece_planes() const;
+  PhaseRows read_phase(const ReadRows& out_gradient, int64_t x, int64_t py) const;
+  ReadAhead next_phase(const ReadRows& out_gradient, const PhaseRows& rows, const Piece& piece, int64_t q,
+                       int64_t py) const;
+  int64_t sum_lanes(int64_t px, int64_t py) const;
+  void add_weight_products(int64_t px, int64_t py, const float* const* in, const PhaseRows& rows, float* sums,
+                           ReadAhead& ahead) const;
+  void sum_over_events(int64_t px, int64_t py, const float* sums, int64_t events, std::vector<float>& totals) const;
   void join_weight_sums(const std::vector<std::vector<float>>& pieces, float* weight_gradient) const;
-  void add_data_gradient(int64_t px, int64_t q, const float* phases, const std::vector<AlignedFloats>& turned,
-                         float* image) const;
-  void join_images(const float* images, int64_t pieces, const RowSink& sink, const Parallel& parallel) const;
+  PhaseShape phase_gradient_shape(int64_t px, int64_t py, const PhaseRows& rows) const;
+  std::vector<AlignedFloats> phase_kernels(const float* weights, const Parallel& parallel) const;
+  void join_images(const float* images, const RowSink& sink, const Parallel& parallel) const;
+
+  int64_t image_plane() const { return shape_.in[1] * shape_.in_channels * shape_.in[2] * kBlockEvents; }  // floats
+  int64_t out_row() const { return shape_.out_channels * shape_.out()[2] * kBlockEvents; }                 // floats
+  /// Folded taps of one (px, tx) and (py, ty): [(pz, tz)][in][out].
+  int64_t tap_row() const { return axes_[2].pairs(shape_.up[2]) * shape_.in_channels * shape_.out_channels; }
+  /// Of one px: [tx][(py, ty)][(pz, tz)][in][out].
+  int64_t totals_of(int64_t px) const { return axes_[0].taps(px) * axes_[1].pairs(shape_.up[1]) * tap_row(); }
 
   UpsampleShape shape_;
   std::array<PhaseAxis, 3> axes_;
   Isa isa_;
-  std::vector<PhaseGroup> groups_;
-  int64_t phase_floats_ = 0;  // of an output plane split into phases
+  std::vector<int64_t> z_counts_, z_taps_;  // of each phase along z
 };
 
 }  // namespace linac::kernels
