@@ -10,6 +10,8 @@
 namespace linac::kernels {
 namespace {
 
+constexpr int64_t kSmallInput = (256 << 10) / sizeof(float);  // floats of the planes that one output plane reads
+
 // Output planes computed one after the other, which share the input planes that they hold. Runs are the unit of
 // parallel work, so they are of about the same length, and of a weight gradient's partial sums, so their number is part
 // of the numerics.
@@ -68,6 +70,12 @@ class InputPlanes {
     return window_.data();
   }
 
+  /// Row y of the plane that comes next, if the image is read where it lies; else null.
+  const float* ahead(int64_t y) const {
+    const int64_t row = correlation_.in_channels * correlation_.in[2] * kBlockEvents;
+    return in_place_ == nullptr || y >= correlation_.in[1] ? nullptr : in_place_ + (correlation_.in[1] + y) * row;
+  }
+
  private:
   float* slot(int64_t plane) { return ring_ + plane % shape_.kernel_x * shape_.in_plane(); }
 
@@ -77,6 +85,7 @@ class InputPlanes {
     const int64_t skipped = shape_.z_begin - correlation_.offset[2], used = shape_.z_end - shape_.z_begin;
     for (int64_t y = 0; y < correlation_.in[1]; ++y) {
       const float* const row = read_(plane, y, 1, scratch);
+      if (y == 0) in_place_ = row != scratch ? row : nullptr;
       float* const to = slot(plane) + y * shape_.in_row() + shape_.z_begin * kBlockEvents;
       for (int64_t c = 0; c < lines; ++c)
         std::copy_n(row + (c * depth + skipped) * kBlockEvents, used * kBlockEvents, to + c * shape_.in_line());
@@ -89,6 +98,7 @@ class InputPlanes {
   float* const ring_;
   std::vector<const float*> window_;
   int64_t next_ = 0;
+  const float* in_place_ = nullptr;  // the last plane, if it was not computed
 };
 
 void correlate(const Correlation& correlation, const ReadRows& read, const float* weights, const RowSink& sink, Isa isa,
@@ -97,13 +107,20 @@ void correlate(const Correlation& correlation, const ReadRows& read, const float
   const PlaneShape shape = plane_shape(correlation);
   AlignedFloats packed(static_cast<size_t>(shape.taps() * shape.out_channels));
   kernels.pack_weights(shape, weights, packed.data());
+  // Where the input stays in the L2 cache, rows are handed on one by one, each from the L1 cache.
+  const bool small = shape.kernel_x * shape.in_plane() <= kSmallInput;
+  const int64_t step = small ? 1 : shape.out_y;
+  const Stores stores = small && !sink.finish ? Stores::kPastCaches : Stores::kIntoCaches;
   const Runs runs(correlation.out[0]);
   parallel(runs.count(), [&](int64_t run) {
     InputPlanes planes(correlation, shape, read);
     for (int64_t x = runs.begin(run); x < runs.end(run); ++x) {
-      float* const out = sink.place(x, 0, shape.out_y);
-      kernels.forward(shape, planes.window(x), packed.data(), out);
-      if (sink.finish) sink.finish(x, 0, shape.out_y, out);
+      const float* const* const window = planes.window(x);
+      for (int64_t y = 0; y < shape.out_y; y += step) {
+        float* const out = sink.place(x, y, step);
+        kernels.forward(shape, y, y + step, window, packed.data(), out, stores, small ? planes.ahead(y) : nullptr);
+        if (sink.finish) sink.finish(x, y, step, out);
+      }
     }
   });
 }
@@ -128,8 +145,73 @@ DirectConv3d::DirectConv3d(const Conv3dShape& shape, Isa isa) : shape_(shape), i
   shape.check();
 }
 
+/// Whether the taps along x can be taken together (narrow_tiles-inl.h): few channels, and no padding but along y.
+bool DirectConv3d::narrow() const {
+  return shape_.kernel[0] * shape_.out_channels <= kNarrowest && shape_.before[0] == 0 && shape_.behind[0] == 0 &&
+         shape_.before[2] == 0 && shape_.behind[2] == 0;
+}
+
+namespace {
+
+/// Sums (kx, out channel) of an input plane, as channels of one shape.
+PlaneShape narrow_shape(const PlaneShape& shape) {
+  PlaneShape narrow = shape;
+  narrow.kernel_x = 1;
+  return narrow;
+}
+
+/// The sums that input plane p adds to, of output planes begin ... end - 1.
+struct WantedSums {
+  int64_t begin, end;  // of the taps along x
+  WantedSums(int64_t taps, int64_t p, int64_t first, int64_t last)
+      : begin(std::max<int64_t>(0, p - last + 1)), end(std::min(taps, p - first + 1)) {}
+};
+
+}  // namespace
+
+/// An output plane's sums wait in this thread's memory, in a ring, until the last plane that it reads is met.
+void DirectConv3d::narrow_forward(const ReadRows& in, const float* weights, const RowSink& out,
+                                  const Parallel& parallel) const {
+  const PlaneShape shape = narrow_shape(plane_shape(Correlation::forwards(shape_)));
+  const int64_t taps = shape_.kernel[0], channels = shape.out_channels, width = taps * channels,
+                rows = shape.kernel_y * shape.kernel_z * shape.in_channels, plane = shape.out_y * shape.out_row;
+  // [kx][ky][kz][in][out] -> [ky][in][kz][kx][out]
+  std::vector<float> packed;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t kz = row % shape.kernel_z, ci = row / shape.kernel_z % shape.in_channels,
+                  ky = row / shape.kernel_z / shape.in_channels;
+    for (int64_t kx = 0; kx < taps; ++kx) {
+      const float* const tap =
+          weights + (((kx * shape.kernel_y + ky) * shape.kernel_z + kz) * shape.in_channels + ci) * channels;
+      packed.insert(packed.end(), tap, tap + channels);
+    }
+  }
+  const Runs runs(shape_.out()[0]);
+  parallel(runs.count(), [&](int64_t run) {
+    const int64_t begin = runs.begin(run), end = runs.end(run);
+    float* const ring = thread_scratch(Scratch::kPlane, taps * plane);
+    std::vector<const float*> from(static_cast<size_t>(width));
+    std::vector<float*> to(static_cast<size_t>(width));
+    for (int64_t p = begin; p < end + taps - 1; ++p) {
+      const float* const cells = in(p, 0, shape.in_y, thread_scratch(Scratch::kPlanes, shape.in_plane()));
+      const WantedSums wanted(taps, p, begin, end);
+      float* const finished = wanted.end == taps ? out.place(p - taps + 1, 0, shape.out_y) : nullptr;
+      for (int64_t i = wanted.begin * channels; i < wanted.end * channels; ++i) {
+        const int64_t kx = i / channels;
+        float* const waiting = ring + (p - kx) % taps * plane + i % channels * shape.out_line;
+        from[static_cast<size_t>(i)] = kx == 0 ? nullptr : waiting;
+        to[static_cast<size_t>(i)] = kx == taps - 1 ? finished + i % channels * shape.out_line : waiting;
+      }
+      plane_kernels(isa_).narrow_forward(
+          shape, cells, packed.data(), {width, wanted.begin * channels, wanted.end * channels, from.data(), to.data()});
+      if (finished != nullptr && out.finish) out.finish(p - taps + 1, 0, shape.out_y, finished);
+    }
+  });
+}
+
 void DirectConv3d::forward(const ReadRows& in, const float* weights, const RowSink& out, ConvWorkspace&,
                            const Parallel& parallel) const {
+  if (narrow()) return narrow_forward(in, weights, out, parallel);
   correlate(Correlation::forwards(shape_), in, weights, out, isa_, parallel);
 }
 
@@ -142,26 +224,67 @@ void DirectConv3d::backward(const ReadRows& in, const ReadRows& out_gradient, co
   }
 }
 
+namespace {
+
+/// What a run of output planes adds to the gradients of weights and bias, lane by lane.
+struct RunSums {
+  float* weights;
+  double* bias;  // null: not wanted
+};
+
+/// [kx][ky][in][kz][out][16]
+void add_run(const Correlation& correlation, const ReadRows& in, const ReadRows& out_gradient, int64_t begin,
+             int64_t end, Isa isa, const RunSums& sums) {
+  const PlaneShape shape = plane_shape(correlation);
+  const RowShape plane{shape.out_y, shape.out_channels, shape.out_z};
+  InputPlanes planes(correlation, shape, in);
+  ReadAhead nothing_ahead;
+  for (int64_t x = begin; x < end; ++x) {
+    const float* const gradient = out_gradient(x, 0, shape.out_y, thread_scratch(Scratch::kPlane, plane.floats()));
+    plane_kernels(isa).backward_weights(shape, planes.window(x), gradient, sums.weights, nothing_ahead);
+    if (sums.bias != nullptr) row_kernels(isa).add_cells(plane, gradient, sums.bias);
+  }
+}
+
+/// [ky][in][kz][kx][out][16]
+void add_narrow_run(const Correlation& correlation, const ReadRows& in, const ReadRows& out_gradient, int64_t begin,
+                    int64_t end, Isa isa, const RunSums& sums) {
+  const PlaneShape shape = narrow_shape(plane_shape(correlation));
+  const RowShape plane{shape.out_y, shape.out_channels, shape.out_z};
+  const int64_t taps = correlation.kernel[0], channels = shape.out_channels;
+  float* const ring = thread_scratch(Scratch::kPlane, taps * plane.floats());
+  std::vector<const float*> gradients(static_cast<size_t>(taps * channels));
+  for (int64_t p = begin; p < end + taps - 1; ++p) {
+    std::move_backward(gradients.begin(), gradients.end() - channels, gradients.end());
+    if (p < end) {
+      const float* const gradient = out_gradient(p, 0, shape.out_y, ring + p % taps * plane.floats());
+      for (int64_t c = 0; c < channels; ++c) gradients[static_cast<size_t>(c)] = gradient + c * shape.out_line;
+      if (sums.bias != nullptr) row_kernels(isa).add_cells(plane, gradient, sums.bias);
+    }
+    const float* const cells = in(p, 0, shape.in_y, thread_scratch(Scratch::kPlanes, shape.in_plane()));
+    const WantedSums wanted(taps, p, begin, end);
+    plane_kernels(isa).narrow_weights(
+        shape, cells, {taps * channels, wanted.begin * channels, wanted.end * channels, gradients.data(), nullptr},
+        sums.weights);
+  }
+}
+
+}  // namespace
+
 void DirectConv3d::backward_weights(const ReadRows& in, const ReadRows& out_gradient, int64_t events,
                                     const ConvGradients& gradients, const Parallel& parallel) const {
   const Correlation correlation = Correlation::forwards(shape_);
-  const PlaneKernels& kernels = plane_kernels(isa_);
-  const PlaneShape shape = plane_shape(correlation);
-  const RowShape plane{shape.out_y, shape.out_channels, shape.out_z};
+  const auto& [kernel_x, kernel_y, kernel_z] = correlation.kernel;
+  const int64_t ins = shape_.in_channels, outs = shape_.out_channels;
   const Runs runs(correlation.out[0]);
   const int64_t count = runs.count(), weight_lanes = shape_.weights() * kBlockEvents,
-                bias_lanes = shape.out_channels * 2 * kBlockEvents;
+                bias_lanes = outs * 2 * kBlockEvents;
   AlignedFloats weight_sums(static_cast<size_t>(count * weight_lanes));
   std::vector<double> bias_sums(static_cast<size_t>(count * bias_lanes));
   parallel(count, [&](int64_t run) {
-    InputPlanes planes(correlation, shape, in);
-    ReadAhead nothing_ahead;
-    for (int64_t x = runs.begin(run); x < runs.end(run); ++x) {
-      const float* const gradient = out_gradient(x, 0, shape.out_y, thread_scratch(Scratch::kPlane, plane.floats()));
-      kernels.backward_weights(shape, planes.window(x), gradient, weight_sums.data() + run * weight_lanes,
-                               nothing_ahead);
-      if (gradients.bias != nullptr) row_kernels(isa_).add_cells(plane, gradient, bias_sums.data() + run * bias_lanes);
-    }
+    (narrow() ? add_narrow_run : add_run)(correlation, in, out_gradient, runs.begin(run), runs.end(run), isa_,
+                                          {weight_sums.data() + run * weight_lanes,
+                                           gradients.bias != nullptr ? bias_sums.data() + run * bias_lanes : nullptr});
   });
   for (int64_t run = 1; run < count; ++run) {
     for (int64_t i = 0; i < weight_lanes; ++i)
@@ -169,18 +292,20 @@ void DirectConv3d::backward_weights(const ReadRows& in, const ReadRows& out_grad
     for (int64_t i = 0; i < bias_lanes; ++i)
       bias_sums[static_cast<size_t>(i)] += bias_sums[static_cast<size_t>(run * bias_lanes + i)];
   }
-  // [kx][ky][in][kz][out][16] -> Keras's [kx][ky][kz][in][out]
+  // To Keras's [kx][ky][kz][in][out].
   const float* lanes = weight_sums.data();
-  for (int64_t row = 0; row < shape.kernel_x * shape.kernel_y; ++row) {
-    for (int64_t ci = 0; ci < shape.in_channels; ++ci) {
-      for (int64_t kz = 0; kz < shape.kernel_z; ++kz) {
-        float* const to =
-            gradients.weights + ((row * shape.kernel_z + kz) * shape.in_channels + ci) * shape.out_channels;
-        for (int64_t c = 0; c < shape.out_channels; ++c, lanes += kBlockEvents) to[c] = sum_of_lanes(lanes, events);
+  const int64_t slow_x = narrow() ? 1 : kernel_x, fast_x = narrow() ? kernel_x : 1;
+  for (int64_t row = 0; row < slow_x * kernel_y; ++row) {
+    for (int64_t ci = 0; ci < ins; ++ci) {
+      for (int64_t kz = 0; kz < kernel_z; ++kz) {
+        for (int64_t kx = 0; kx < fast_x; ++kx) {
+          float* const to = gradients.weights + (((kx * kernel_y + row) * kernel_z + kz) * ins + ci) * outs;
+          for (int64_t c = 0; c < outs; ++c, lanes += kBlockEvents) to[c] = sum_of_lanes(lanes, events);
+        }
       }
     }
   }
-  if (gradients.bias != nullptr) add_bias_lanes(bias_sums.data(), shape.out_channels, events, gradients.bias);
+  if (gradients.bias != nullptr) add_bias_lanes(bias_sums.data(), outs, events, gradients.bias);
 }
 
 }  // namespace linac::kernels

@@ -20,6 +20,8 @@ class DirectConv3d final : public BlockedConv3d {
  private:
   void backward_weights(const ReadRows& in, const ReadRows& out_gradient, int64_t events,
                         const ConvGradients& gradients, const Parallel& parallel) const;
+  bool narrow() const;
+  void narrow_forward(const ReadRows& in, const float* weights, const RowSink& out, const Parallel& parallel) const;
 
   Conv3dShape shape_;
   Isa isa_;

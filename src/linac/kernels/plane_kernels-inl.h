@@ -5,6 +5,7 @@
 // anonymous namespace and uses no templates of the standard library: the linker must not hand a function built for one
 // processor to code meant for another.
 
+#include "linac/kernels/narrow_tiles-inl.h"
 #include "linac/kernels/phase_tiles-inl.h"
 #include "linac/kernels/plane_tiles-inl.h"
 
@@ -28,22 +29,27 @@ void pack_weights(const PlaneShape& shape, const float* weights, float* packed) 
   }
 }
 
-void forward(const PlaneShape& shape, const float* const* in, const float* packed, float* out) {
+void forward(const PlaneShape& shape, int64_t y_begin, int64_t y_end, const float* const* in, const float* packed,
+             float* out, Stores stores, const float* ahead) {
   const ChannelParts channels(shape.out_channels);
   const Parts rows(shape.out_z, channels.tile_rows);
+  const bool streamed = stores == Stores::kPastCaches && reinterpret_cast<uintptr_t>(out) % 64 == 0;
   for (int64_t part = 0; part < channels.count(); ++part) {
     const int64_t c = channels.begin(part), width = channels.size(part);
     if (width == 0) continue;
     // y runs fastest: the input rows that neighbouring y share stay in the L2 cache for one piece of z, not for all.
     for (int64_t i = 0; i < rows.count; ++i) {
       const auto function = kForwardTiles.entries[width][rows.size(i)];
-      ForwardTile tile{&shape, in, packed + c * shape.taps(), nullptr, 0, rows.begin(i)};
-      for (tile.y = 0; tile.y < shape.out_y; ++tile.y) {
-        tile.out = out + tile.y * shape.out_row + c * shape.out_line + tile.z * shape.out_cell;
+      ForwardTile tile{&shape, in, packed + c * shape.taps(), nullptr, 0, rows.begin(i), streamed, ahead};
+      for (tile.y = y_begin; tile.y < y_end; ++tile.y) {
+        tile.out = out + (tile.y - y_begin) * shape.out_row + c * shape.out_line + tile.z * shape.out_cell;
         function(tile);
+        if (tile.next != nullptr) tile.next += shape.kernel_x * shape.kernel_y * kBlockEvents;
       }
+      ahead = tile.next;
     }
   }
+  if (streamed && y_end == shape.out_y) finish_streams();
 }
 
 void backward_weights(const PlaneShape& shape, const float* const* in, const float* out_gradient, float* sums,
@@ -144,7 +150,8 @@ void unblock(const float* blocked, int64_t stride, int64_t events, int64_t count
   }
 }
 
-constexpr PlaneKernels kKernels{pack_weights, forward, backward_weights, pack_phase, phase_gradient};
+constexpr PlaneKernels kKernels{pack_weights,   forward,        backward_weights, pack_phase,
+                                phase_gradient, narrow_forward, narrow_weights};
 
 }  // namespace
 }  // namespace linac::kernels

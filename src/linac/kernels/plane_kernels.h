@@ -48,14 +48,27 @@ struct PhaseShape {
   int64_t image_line, image_row, image_plane;  // floats; image rows: rows + taps_y - 1
 };
 
+/// Of a convolution to few channels: what the taps along x make of one plane of the image. Sum kx * channels + c
+/// belongs to channel c of another plane of the output for each kx; [begin, end) of the `width` sums are wanted.
+struct NarrowPlanes {
+  int64_t width, begin, end;
+  const float* const* from;  // [width]: what is there already, null for zeros; or the output's gradients
+  float* const* to;          // [width]; may be the same
+};
+
+/// Results that are read much later need not displace others from the caches.
+enum class Stores { kIntoCaches, kPastCaches };
+
 struct PlaneKernels {
   /// Number of floats that pack_weights writes: taps() * out_channels.
   /// `weights`: [kernel_x][kernel_y][kernel_z][in][out], as Keras keeps them.
   void (*pack_weights)(const PlaneShape& shape, const float* weights, float* packed);
 
-  /// The convolution. `in`: kernel_x planes, null where outside the image.
-  /// The terms of each sum are added in the order (kx, ky, in channel, kz).
-  void (*forward)(const PlaneShape& shape, const float* const* in, const float* packed, float* out);
+  /// Rows y_begin ... y_end - 1 of the convolution; `out`: the first of them. `in`: kernel_x planes, null where outside
+  /// the image. The terms of each sum are added in the order (kx, ky, in channel, kz). `ahead`: what the caller will
+  /// read next, fetched meanwhile, a line for each row of taps of a tile; null for nothing.
+  void (*forward)(const PlaneShape& shape, int64_t y_begin, int64_t y_end, const float* const* in, const float* packed,
+                  float* out, Stores stores, const float* ahead);
 
   /// sums[kx][ky][in][kz][out][16] += in * out_gradient over the plane's cells, lane by lane.
   void (*backward_weights)(const PlaneShape& shape, const float* const* in, const float* out_gradient, float* sums,
@@ -67,7 +80,17 @@ struct PlaneKernels {
   /// Adds to planes of the image's gradient, [tx][rows + taps_y - 1][in][Z][16], what these output rows give.
   void (*phase_gradient)(const PhaseShape& shape, const float* out_gradient, const float* packed, float* image,
                          ReadAhead& ahead);
+
+  /// One plane's part of a convolution, without padding along z. The shape is of one tap along x; out_row: of the
+  /// planes that are pointed to, whose cells are next to each other. `weights`: [ky][in][kz][width].
+  void (*narrow_forward)(const PlaneShape& shape, const float* in, const float* weights, const NarrowPlanes& planes);
+
+  /// sums[ky][in][kz][width][16] += in * planes.from
+  void (*narrow_weights)(const PlaneShape& shape, const float* in, const NarrowPlanes& planes, float* sums);
 };
+
+/// The most sums (taps along x times output channels) that the narrow kernels are meant for.
+inline constexpr int64_t kNarrowest = 8;
 
 /// The processor must have `isa` (has_isa).
 const PlaneKernels& plane_kernels(Isa isa);

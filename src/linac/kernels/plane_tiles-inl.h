@@ -49,11 +49,16 @@ struct ForwardTile {
   const float* weights;  // packed, of these channels
   float* out;
   int64_t y, z;
+  bool streamed;      // past the caches
+  const float* next;  // to be fetched meanwhile, a line for each row of taps; null for nothing
 };
 
 template <int Rows, int Channels>
-void forward_tile(const ForwardTile& tile) {
+void forward_tile(const ForwardTile& given) {
+  const ForwardTile tile = given;  // copies that the stores below cannot change
+  const int64_t out_line = tile.shape->out_line, out_cell = tile.shape->out_cell;
   const PlaneShape& shape = *tile.shape;
+  const float* next = tile.next;
   const int64_t ky_begin = larger(0, shape.offset_y - tile.y);
   const int64_t ky_end = smaller(shape.kernel_y, shape.in_y + shape.offset_y - tile.y);
   // The taps along z for which some cell of the tile meets data.
@@ -65,12 +70,12 @@ void forward_tile(const ForwardTile& tile) {
 #pragma GCC unroll 16
     for (int c = 0; c < Channels; ++c) {
 #pragma GCC unroll 16
-      for (int r = 0; r < Rows; ++r)
-        sums[r][c] = broadcast(0.0F);
+      for (int r = 0; r < Rows; ++r) sums[r][c] = broadcast(0.0F);
     }
     for (int64_t kx = 0; kx < shape.kernel_x; ++kx) {
       if (tile.in[kx] == nullptr) continue;
       for (int64_t ky = ky_begin; ky < ky_end; ++ky) {
+        if (next != nullptr) __builtin_prefetch((next += kBlockEvents), 0, 2);
         const float* x = tile.in[kx] + (tile.y + ky - shape.offset_y) * shape.in_row() + tile.z * kBlockEvents + lane;
         const float* w = tile.weights + (kx * shape.kernel_y + ky) * shape.in_channels * taps;
         for (int64_t ci = 0; ci < shape.in_channels; ++ci, x += line, w += taps) {
@@ -88,10 +93,18 @@ void forward_tile(const ForwardTile& tile) {
         }
       }
     }
+    if (kLanes == kBlockEvents && tile.streamed) {
+#pragma GCC unroll 16
+      for (int c = 0; c < Channels; ++c) {
+#pragma GCC unroll 16
+        for (int r = 0; r < Rows; ++r) stream(tile.out + c * out_line + r * out_cell, sums[r][c]);
+      }
+      continue;
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 16
-      for (int c = 0; c < Channels; ++c) store(tile.out + c * shape.out_line + r * shape.out_cell + lane, sums[r][c]);
+      for (int c = 0; c < Channels; ++c) store(tile.out + c * out_line + r * out_cell + lane, sums[r][c]);
     }
   }
 }

@@ -153,8 +153,8 @@ void UpsampleConv3d::forward(const ReadRows& in, const float* weights, const Row
       for (int64_t pz = 0; pz < up[2]; ++pz) {
         const PlaneShape shape = phase_shape(px, py, pz);
         if (shape.out_y > 0 && shape.out_z > 0) {
-          kernels.forward(shape, planes.data() + x / up[0], next,
-                          plane + py * (shape.out_row / up[1]) + pz * kBlockEvents);
+          kernels.forward(shape, 0, shape.out_y, planes.data() + x / up[0], next,
+                          plane + py * (shape.out_row / up[1]) + pz * kBlockEvents, Stores::kIntoCaches, nullptr);
         }
         next += shape.taps() * shape.out_channels;
       }
