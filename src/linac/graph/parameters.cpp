@@ -187,19 +187,56 @@ double add_penalty(const Graph& graph, const Parameters& parameters, double shar
   return share * penalty;
 }
 
+namespace {
+
+/// The calls of each BatchNormalization; empty for other nodes and further calls.
+std::vector<std::vector<size_t>> calls_of_layers(const Graph& graph) {
+  std::vector<std::vector<size_t>> calls(graph.nodes.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const int shares = graph.nodes[i].shares;
+    if (graph.nodes[i].op == "BatchNormalization") calls[shares < 0 ? i : static_cast<size_t>(shares)].push_back(i);
+  }
+  return calls;
+}
+
+float momentum_of(const Node& batch_normalization) {
+  return batch_normalization.attributes.value("momentum", 0.99F);
+}
+
+}  // namespace
+
+std::vector<float> statistics_shares(const Graph& graph) {
+  std::vector<float> shares(graph.nodes.size(), 1.0F);
+  for (const std::vector<size_t>& calls : calls_of_layers(graph)) {
+    if (calls.size() < 2) continue;
+    // What the first has moved is kept in part by the later ones.
+    double sum = 0, kept = 1;
+    for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+      shares[*call] = static_cast<float>(kept);
+      sum += kept;
+      kept *= momentum_of(graph.nodes[*call]);
+    }
+    for (const size_t call : calls) shares[call] = static_cast<float>(shares[call] / sum);
+  }
+  return shares;
+}
+
 StatisticsUpdate statistics_update(const Graph& graph, const Parameters& parameters) {
   StatisticsUpdate update{.kept = std::vector<float>(parameters.statistics.size(), 1.0F),
                           .added = std::vector<float>(parameters.statistics.size(), 0.0F)};
+  const std::vector<std::vector<size_t>> calls = calls_of_layers(graph);
   size_t next = 0;
-  for (const Node& node : graph.nodes) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
     for (const Weight& weight : node.weights) {
       if (weight.trainable) continue;
       const Slot& slot = parameters.statistics_layout.slots.at(next++);
       if (node.op == kForeignModule) std::fill_n(update.added.begin() + slot.offset, slot.size, 1.0F);
       if (node.op == "BatchNormalization" && !is_frozen(node)) {
-        const float momentum = node.attributes.value("momentum", 0.99F);
-        std::fill_n(update.kept.begin() + slot.offset, slot.size, momentum);
-        std::fill_n(update.added.begin() + slot.offset, slot.size, 1 - momentum);
+        float kept = 1;
+        for (size_t call = 0; call < calls[i].size(); ++call) kept *= momentum_of(node);
+        std::fill_n(update.kept.begin() + slot.offset, slot.size, kept);
+        std::fill_n(update.added.begin() + slot.offset, slot.size, 1 - kept);
       }
     }
   }

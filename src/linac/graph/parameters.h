@@ -52,9 +52,14 @@ double add_penalty(const Graph& graph, const Parameters& parameters, double shar
 struct StatisticsUpdate {
   std::vector<float> kept, added;
 };
-/// A BatchNormalization layer keeps its `momentum` of the old ones; what is not learned from batches (Normalization)
-/// stays as it is. Of a kForeignModule the batch's are changes, to be added: what it does not change keeps every bit.
+/// A BatchNormalization layer keeps its `momentum` of the old ones at each of its calls; what is not learned from
+/// batches (Normalization) stays as it is. Of a kForeignModule the batch's are changes, to be added: what it does not
+/// change keeps every bit.
 StatisticsUpdate statistics_update(const Graph& graph, const Parameters& parameters);
+
+/// By node: how much of a layer's statistics of the batch this call of it is, where each call moves the running ones in
+/// turn; 1 of what is called once.
+std::vector<float> statistics_shares(const Graph& graph);
 
 /// To and from the one-buffer-a-weight form that the Keras archive uses.
 WeightValues to_weight_values(const Graph& graph, const Parameters& parameters);

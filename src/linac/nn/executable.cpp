@@ -48,6 +48,14 @@ Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision,
     graph_ = device == Device::kCpu ? graph::chain_convolutions(graph_) : graph::fuse_activations(graph_);
   }
   statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;
+  statistics_shares_ = graph::statistics_shares(graph_);
+  size_t slots = 0;
+  for (const graph::Node& node : graph_.nodes) {
+    statistics_slots_.emplace_back();
+    if (node.shares >= 0) statistics_slots_.back() = statistics_slots_[static_cast<size_t>(node.shares)];
+    for (const graph::Weight& weight : node.weights)
+      if (!weight.trainable) statistics_slots_.back().push_back(slots++);
+  }
   for (const graph::Node& node : graph_.nodes) {
     chains_.push_back(
         node.op != "ConvolutionChain"
@@ -69,7 +77,6 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
   std::vector<at::Tensor> values(graph_.nodes.size()), masks(graph_.nodes.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     values[static_cast<size_t>(graph_.inputs[i])] = inputs[i].to(torch_device(device_));
-  size_t statistics_slot = 0;
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const graph::Node& node = graph_.nodes[i];
     if (node.op == "InputLayer") continue;
@@ -84,14 +91,19 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     LayerCall call{node,     arguments,  weights.nodes[i],          options, key, {},
                    kernels_, precision_, std::move(argument_masks), {}};
     call.own_mask = masks[i] = output_mask(call);
-    for (const graph::Weight& weight : node.weights) {
-      if (weight.trainable) continue;
-      const graph::Slot& slot = statistics_layout_.slots[statistics_slot++];
-      if (options.batch_statistics == nullptr) continue;
-      const std::span<float> all(*options.batch_statistics);
-      call.statistics.push_back(all.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size)));
+    std::vector<float> of_call;  // where the layer has several
+    if (options.batch_statistics != nullptr && !statistics_slots_[i].empty()) {
+      const bool one_of_several = statistics_shares_[i] < 1;
+      if (one_of_several) of_call.resize(options.batch_statistics->size());
+      const std::span<float> all(one_of_several ? of_call : *options.batch_statistics);
+      for (const size_t index : statistics_slots_[i]) {
+        const graph::Slot& slot = statistics_layout_.slots[index];
+        call.statistics.push_back(all.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size)));
+      }
     }
     values[i] = chains_[i] != nullptr ? chains_[i]->run(call) : layer_function(node.op)(call);
+    for (size_t at = 0; at < of_call.size(); ++at)
+      (*options.batch_statistics)[at] += statistics_shares_[i] * of_call[at];
   }
   std::vector<at::Tensor> outputs;
   for (const int output : graph_.outputs) outputs.push_back(values[static_cast<size_t>(output)]);

@@ -77,6 +77,8 @@ class Executable {
   Device device_;
   std::vector<std::unique_ptr<const ConvChain>> chains_;
   graph::Layout statistics_layout_;
+  std::vector<std::vector<size_t>> statistics_slots_;  // of each node's layer
+  std::vector<float> statistics_shares_;               // of each node's call of it
 };
 
 }  // namespace linac::nn
