@@ -147,6 +147,8 @@ MODELS = {
     "dense_without_input": lambda: keras2.Sequential([L.Dense(4, input_shape=(6,)), L.Dropout(0.2), L.Dense(3)]),
     "dense_built_by_call": lambda: built(keras2.Sequential([L.Dense(4), L.Dense(3)]), (6,)),
     "regularizers": lambda: sequential((6,), L.Dense(4, kernel_regularizer="l2", bias_regularizer="l1_l2"), L.Dense(3, trainable=False)),
+    "activities": lambda: sequential((6,), L.Dense(4, activity_regularizer="l2"), L.ActivityRegularization(0.1)),
+    "constraints": lambda: sequential((6,), L.Dense(4, kernel_constraint="max_norm", bias_constraint="non_neg"), L.Dense(3, kernel_constraint=keras2.constraints.MinMaxNorm(0.5, 1.5, 0.9, 1))),
     "regularizers_off": lambda: sequential((6,), L.Dense(4, kernel_initializer="he_uniform"), L.PReLU(), L.ELU(0.7)),
     "compiled_by_name": lambda: compiled("categorical_crossentropy"),
     "compiled_by_class": lambda: compiled(keras2.losses.CategoricalCrossentropy()),
@@ -195,7 +197,7 @@ REFUSED = {
     "slicing": (lambda: functional([(6,)], lambda x: L.Dense(2)(x[:, 2:])), "SlicingOpLambda"),
     "lambda": (lambda: sequential((6,), L.Lambda(lambda x: x + 1)), "Lambda"),
     "time_major": (lambda: sequential((7, 4), L.GRU(5, time_major=True)), "time_major"),
-    "regularizer": (lambda: sequential((6,), L.Dense(4, activity_regularizer="l2")), "activity_regularizer"),
+    "regularizer": (lambda: sequential((7, 4), L.TimeDistributed(L.Dense(4, activity_regularizer="l2"))), "inside another layer"),
     # It can be computed, but Keras 3 has no such function.
     "hard_sigmoid": (lambda: sequential((7, 4), L.GRU(5, recurrent_activation="hard_sigmoid")), "hard_sigmoid"),
 }

@@ -221,6 +221,7 @@ MODELS = {
     "unit_norm": lambda: sequential((5, 6), L.Dense(4), L.UnitNormalization()),
     "normalization": lambda: sequential((6,), adapted(L.Normalization()), L.Dense(2)),
     "normalization_constants": lambda: sequential((2,), L.Normalization(mean=[1.0, 2.0], variance=[2.0, 3.0])),
+    "rules": lambda: sequential((5, 3), L.Dense(4, kernel_constraint="max_norm", activity_regularizer="l2"), L.ActivityRegularization(0.1, 0.2)),
     "rescaling": lambda: sequential((5, 3), L.Rescaling(2.5, offset=-1.0), L.Rescaling([1.0, 2.0, 3.0])),
     "flatten": lambda: sequential((3, 4, 2), L.Flatten(), L.Dense(2)),
     "reshape": lambda: sequential((3, 4, 2), L.Reshape((6, -1)), L.Dense(2), L.Permute((2, 1))),

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,14 @@ int64_t elements(const Shape& shape);
 bool is_bounded(const Shape& shape);
 std::string to_string(const Shape& shape);  // "(51, 51, 25, 1)"
 
+/// What a weight is brought back to after each update (keras.constraints): values not below 0, or norms.
+struct Constraint {
+  bool non_negative = false;
+  std::vector<int64_t> axes;  // over which norms are taken; empty: they are free
+  double min = 0, max = 0;    // of the norms
+  double rate = 1;            // how much of the way into these bounds one update goes
+};
+
 /// A weight of a layer as Keras stores it: convolution kernels are (kx, ky, kz, in, out), dense ones (in, out).
 struct Weight {
   std::string name;  // "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance"
@@ -30,6 +39,7 @@ struct Weight {
   bool trainable = true;  // not: running statistics, constants, and all of a layer whose attribute "trainable" is false
   std::string group = "vars";  // where Keras's weight file has it, below the layer: "vars", "cell/vars"
   double l1 = 0, l2 = 0;       // what it adds to the loss: l1 x the sum of |w|, l2 x the sum of w squared
+  std::optional<Constraint> constraint = std::nullopt;
 };
 
 /// The op of a node that stands for somebody else's code: the graph knows its weights and nothing of what it does.

@@ -150,6 +150,18 @@ std::optional<std::vector<std::string>> Hdf5Image::strings(const std::string& gr
   return result;
 }
 
+std::optional<std::vector<std::string>> Hdf5Image::list(const std::string& group, const std::string& attribute) const {
+  constexpr int kPartsMax = 10'000;
+  if (auto names = strings(group, attribute)) return names;
+  std::vector<std::string> all;
+  for (int part = 0; part < kPartsMax; ++part) {
+    const auto names = strings(group, fmt::format("{}{}", attribute, part));
+    if (!names) return part == 0 ? std::nullopt : std::optional(all);
+    all.insert(all.end(), names->begin(), names->end());
+  }
+  throw user_error(fmt::format("[keras] '{}' of '/{}' has too many parts (limit {})", attribute, group, kPartsMax));
+}
+
 std::vector<float> Hdf5Image::read_array(const std::string& path, const Node& node, const Weight& weight) {
   const auto refuse = [&](const std::string& why) {
     throw user_error(

@@ -33,6 +33,9 @@ class Hdf5Image {
   /// if it is something else.
   std::optional<std::vector<std::string>> strings(const std::string& group, const std::string& attribute) const;
 
+  /// The same of a list that Keras split, since attributes end at 64 KB: weight_names0, weight_names1, ...
+  std::optional<std::vector<std::string>> list(const std::string& group, const std::string& attribute) const;
+
   /// The values of `weight` of `node` from the data set `path`, converted to float32. User error naming the layer if it
   /// is missing, not numbers, or of another shape.
   std::vector<float> read_array(const std::string& path, const Node& node, const Weight& weight);

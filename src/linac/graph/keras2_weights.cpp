@@ -13,20 +13,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr int kPartsMax = 10'000;  // of one list
-
-// Attributes of HDF5 end at 64 KB, so Keras splits long lists.
-std::optional<Names> read_list(const Hdf5Image& file, const std::string& group, const std::string& attribute) {
-  if (auto names = file.strings(group, attribute)) return names;
-  Names all;
-  for (int part = 0; part < kPartsMax; ++part) {
-    const auto names = file.strings(group, fmt::format("{}{}", attribute, part));
-    if (!names) return part == 0 ? std::nullopt : std::optional(all);
-    all.insert(all.end(), names->begin(), names->end());
-  }
-  throw user_error(fmt::format("[keras] '{}' of '/{}' has too many parts (limit {})", attribute, group, kPartsMax));
-}
-
 // "model/dense/kernel:0" -> kernel; TensorFlow 1 numbers what is made twice, "kernel_1:0".
 std::string role_of(const std::string& name) {
   std::string role = name.substr(name.rfind('/') + 1);
@@ -77,10 +63,10 @@ std::vector<Slot> slots_of(const Graph& graph, const Parts& parts) {
 
 void refuse_layers_without_nodes(const Hdf5Image& file, const std::string& group,
                                  const std::map<std::string, Parts>& layers) {
-  const Names listed = read_list(file, group, "layer_names").value_or(Names{});
+  const Names listed = file.list(group, "layer_names").value_or(Names{});
   for (const std::string& layer : listed) {
     if (layers.contains(layer)) continue;
-    const auto names = read_list(file, group + "/" + layer, "weight_names");
+    const auto names = file.list(group + "/" + layer, "weight_names");
     if (!names || names->empty()) continue;
     throw user_error(
         fmt::format("[keras] the file has weights of a layer '{}' ({}), which the model has not; save "
@@ -93,7 +79,7 @@ void refuse_layers_without_nodes(const Hdf5Image& file, const std::string& group
 
 std::optional<std::string> find_keras2_weights(const Hdf5Image& file) {
   for (const char* group : {"model_weights", ""}) {
-    if (read_list(file, group, "layer_names")) return group;
+    if (file.list(group, "layer_names")) return group;
   }
   return std::nullopt;
 }
@@ -110,7 +96,7 @@ WeightValues read_keras2_weights(Hdf5Image& file, const std::string& group, cons
   for (const auto& [layer, parts] : layers) {
     const std::string place = group + "/" + layer;
     const std::vector<Slot> slots = slots_of(graph, parts);
-    const auto names = read_list(file, place, "weight_names");
+    const auto names = file.list(place, "weight_names");
     if (!names || names->size() != slots.size()) {
       throw user_error(fmt::format(
           "[keras] layer '{}' has {} weights and the file {}; save architecture and weights of the same model, built",

@@ -11,6 +11,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/graph/hdf5_image.h"
+#include "linac/graph/keras_compile.h"
 #include "linac/graph/keras_config.h"
 #include "linac/graph/keras_h5.h"
 #include "linac/graph/weight_store.h"
@@ -40,15 +41,8 @@ std::string version_in(ZipReader& archive) {
   return version.is_string() ? version.get<std::string>() : "";
 }
 
-// Nodes that share another's weights have none of their own.
-std::vector<int> order_in_file(const KerasConfig& config) {
-  std::vector<int> order;
-  for (size_t i = 0; i < config.graph.nodes.size(); ++i)
-    if (!config.graph.nodes[i].weights.empty()) order.push_back(static_cast<int>(i));
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return config.places[static_cast<size_t>(a)].numbers < config.places[static_cast<size_t>(b)].numbers;
-  });
-  return order;
+bool is_keras2(const std::string& version) {
+  return version.starts_with("2.");
 }
 
 std::string weights_in(ZipReader& archive) {
@@ -64,16 +58,18 @@ KerasModel read_members(ZipReader& archive) {
     throw user_error(
         "[keras] no config.json inside: not a .keras file of Keras 3; save it with model.save('name.keras')");
   }
-  KerasConfig config = read_keras_config(*config_text, version_in(archive));
+  const std::string version = version_in(archive);
+  KerasConfig config = read_keras_config(*config_text, version);
   KerasModel model;
   model.weights = WeightStore(weights_in(archive)).read_all(config);
-  model.order = order_in_file(config);
+  model.order = weight_order(config);
   if (const auto extra = archive.read("linac.json", kJsonBytesMax)) {
     model.extra = json::parse(*extra, nullptr, false);
     if (model.extra.is_discarded()) throw user_error("[keras] linac.json inside is not JSON; is the file complete?");
   }
   model.graph = std::move(config.graph);
   model.compile = json::parse(*config_text).value("compile_config", json());
+  if (is_keras2(version)) model.compile = modern_compile_config(std::move(model.compile), model.graph);
   return model;
 }
 
@@ -152,9 +148,10 @@ std::vector<int> written_order(const Graph& graph) {
 
 bool read_keras_optimizer(const std::filesystem::path& path, std::vector<OptimizerVariable>& variables) {
   return naming(path, [&] {
-    if (split_parts(path) || looks_like_hdf5(path)) return false;
+    if (split_parts(path)) return false;
+    if (looks_like_hdf5(path)) return read_h5_optimizer(read_whole(path, kWeightBytesMax), variables);
     ZipReader archive(path);
-    return WeightStore(weights_in(archive)).read_optimizer(variables);
+    return read_archive_optimizer(weights_in(archive), is_keras2(version_in(archive)), variables);
   });
 }
 

@@ -9,15 +9,9 @@
 #include <vector>
 
 #include "linac/graph/graph.h"
+#include "linac/graph/keras_optimizer.h"
 
 namespace linac::graph {
-
-/// A variable of the optimiser: in a file there are the number of updates, the learning rate (shape {} both), then
-/// what it keeps for the trained weights.
-struct OptimizerVariable {
-  Shape shape;
-  std::vector<float> values;
-};
 
 /// What a written model takes along for Keras to train it further.
 struct Training {
@@ -49,8 +43,9 @@ struct KerasModel {
 /// holds what linac does not have.
 KerasModel read_keras(const std::filesystem::path& path);
 
-/// Fills in the values of the optimiser's variables, whose shapes are given. False if the file has none: it was not
-/// trained, or is of Keras 2. User error naming the file if it has others.
+/// Fills in the values of the optimiser's variables, whose names and shapes are given; the learning rate and "product"
+/// stay as they are where a file of Keras 2 lacks them. False if the file has none: it was not trained. User error
+/// naming the file if it has others.
 bool read_keras_optimizer(const std::filesystem::path& path, std::vector<OptimizerVariable>& variables);
 
 /// The file of model.to_json() with that of model.save_weights(), of Keras 2 or 3. Not compiled.

@@ -34,7 +34,10 @@ std::string name_of(const json& thing) {
   if (thing.is_string()) return thing.get<std::string>();
   if (!thing.is_object() || !thing.contains("class_name") || !thing["class_name"].is_string()) return "";
   const json config = thing.value("config", json());
-  return config.is_string() ? config.get<std::string>() : snake_case(thing["class_name"].get<std::string>());
+  if (config.is_string()) return config.get<std::string>();
+  const auto class_name = thing["class_name"].get<std::string>();
+  const std::string registered = "Custom>";  // Keras 2.11 to 2.15 say so of their own optimizers
+  return snake_case(class_name.starts_with(registered) ? class_name.substr(registered.size()) : class_name);
 }
 
 std::string loss_name(const json& loss) {
@@ -78,6 +81,23 @@ constexpr OptimizerClass kOptimizers[] = {{"sgd", "SGD"},         {"rmsprop", "R
                                           {"adagrad", "Adagrad"}, {"adadelta", "Adadelta"}, {"lion", "Lion"}};
 
 }  // namespace
+
+json modern_compile_config(json keras2, const Graph& graph) {
+  if (!keras2.is_object()) return keras2;
+  if (keras2.contains("optimizer_config")) {
+    keras2["optimizer"] = keras2["optimizer_config"];
+    keras2.erase("optimizer_config");
+  }
+  for (const char* key : {"metrics", "weighted_metrics"}) {
+    const json* const metrics = member(keras2, key);
+    if (metrics == nullptr || !metrics->is_array()) continue;
+    if (std::any_of(metrics->begin(), metrics->end(), std::mem_fn(&json::is_array))) continue;
+    json all = json::array();
+    for (size_t i = 0; i < graph.outputs.size(); ++i) all.push_back(*metrics);
+    keras2[key] = std::move(all);
+  }
+  return keras2;
+}
 
 std::vector<std::string> compiled_losses(const json& compile_config, const Graph& graph) {
   const json* const loss = member(compile_config, "loss");

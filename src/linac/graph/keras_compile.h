@@ -10,6 +10,9 @@
 
 namespace linac::graph {
 
+/// What Keras 2 wrote as Keras 3 means it: a flat list of metrics counts for every output. Null stays null.
+nlohmann::json modern_compile_config(nlohmann::json keras2, const Graph& graph);
+
 /// The names of the losses, one an output, as Keras's functions are called ("categorical_crossentropy" also for the
 /// class CategoricalCrossentropy); empty if the model was not compiled. User error for a loss without a name, or for
 /// settings of one that are not Keras's defaults.
@@ -21,7 +24,7 @@ std::vector<double> compiled_loss_weights(const nlohmann::json& compile_config, 
 /// Names by output; empty if there are none at all.
 using MetricNames = std::vector<std::vector<std::string>>;
 /// The names of the metrics, as those of the losses; `key` is "metrics" or "weighted_metrics". What has no name is left
-/// out. Of several outputs, a list of another length counts for each of them, as Keras 2 had it.
+/// out. Of several outputs, a list of another length counts for each of them.
 MetricNames compiled_metrics(const nlohmann::json& compile_config, const char* key, const Graph& graph);
 
 struct CompiledOptimizer {

@@ -30,11 +30,23 @@ TEST(CompiledMetrics, KnowWhichOutputTheyAreOf) {
   EXPECT_EQ(metrics(R"(["accuracy", "mse"])", {"a", "b"}), each);
   EXPECT_EQ(metrics(R"([["accuracy"], ["mse"]])", {"a", "b"}), each);
   EXPECT_EQ(metrics(R"({"b": "mse", "a": ["accuracy"]})", {"a", "b"}), each);
-  EXPECT_EQ(metrics(R"(["accuracy"])", {"a", "b"}), all) << "Keras 2: for each output";
+  EXPECT_EQ(metrics(R"(["accuracy"])", {"a", "b"}), all) << "of another length: for each output";
   EXPECT_EQ(metrics(R"({"b": {"class_name": "MeanSquaredError", "config": {}}})", {"a", "b"}),
             (MetricNames{{}, {"mean_squared_error"}}));
   EXPECT_TRUE(metrics("null", {"a"}).empty());
   EXPECT_EQ(metrics("[null]", {"a"}), MetricNames{{}}) << "what has no name is left out";
+}
+
+TEST(CompileConfig, OfKeras2IsReadAsItWasMeant) {
+  const Graph graph = with_outputs({"a", "b"});
+  const json old{{"optimizer_config", {{"class_name", "Custom>AdamW"}, {"config", {{"learning_rate", 0.5}}}}},
+                 {"metrics", {"accuracy", "mse"}},
+                 {"weighted_metrics", {{"accuracy"}, {"mse"}}}};
+  const json config = modern_compile_config(old, graph);
+  EXPECT_EQ(compiled_optimizer(config)->name, "adamw");
+  EXPECT_EQ(compiled_metrics(config, "metrics", graph), (MetricNames{{"accuracy", "mse"}, {"accuracy", "mse"}}));
+  EXPECT_EQ(compiled_metrics(config, "weighted_metrics", graph), (MetricNames{{"accuracy"}, {"mse"}}));
+  EXPECT_TRUE(modern_compile_config(nullptr, graph).is_null());
 }
 
 TEST(CompileConfig, TellsTheMetricsOfEachOutput) {

@@ -30,6 +30,10 @@ struct KerasConfig {
 /// `keras_version`: what wrote it, where the text does not say so ("2.15.0"); Keras 3 if neither does.
 KerasConfig read_keras_config(const std::string& text, const std::string& keras_version = "");
 
+/// The nodes that hold weights, as the file lists their layers; nodes that share another's weights have none of their
+/// own.
+std::vector<int> weight_order(const KerasConfig& config);
+
 struct WrittenKerasConfig {
   nlohmann::json config;
   std::vector<int> order;           // the nodes that hold weights, one a layer, as Keras lists its layers

@@ -366,4 +366,14 @@ KerasConfig read_keras_config(const std::string& text, const std::string& keras_
   }
 }
 
+std::vector<int> weight_order(const KerasConfig& config) {
+  std::vector<int> order;
+  for (size_t i = 0; i < config.graph.nodes.size(); ++i)
+    if (!config.graph.nodes[i].weights.empty()) order.push_back(static_cast<int>(i));
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return config.places[static_cast<size_t>(a)].numbers < config.places[static_cast<size_t>(b)].numbers;
+  });
+  return order;
+}
+
 }  // namespace linac::graph

@@ -5,6 +5,7 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/keras2_weights.h"
+#include "linac/graph/keras_compile.h"
 #include "linac/graph/weight_store.h"
 
 namespace linac::graph {
@@ -17,16 +18,11 @@ std::optional<std::string> root_text(const Hdf5Image& file, const std::string& a
   return parts ? std::optional(fmt::format("{}", fmt::join(*parts, ""))) : std::nullopt;
 }
 
-// What Keras 2 calls training_config, with the keys of Keras 3.
-json compile_config_of(const Hdf5Image& file) {
+json training_config_of(const Hdf5Image& file) {
   const auto text = root_text(file, "training_config");
   if (!text) return nullptr;
   json config = json::parse(*text, nullptr, false);
   if (!config.is_object()) throw user_error("[keras] its training_config is not JSON; is the file complete?");
-  if (config.contains("optimizer_config")) {
-    config["optimizer"] = config["optimizer_config"];
-    config.erase("optimizer_config");
-  }
   return config;
 }
 
@@ -50,8 +46,9 @@ KerasModel read_keras_h5(std::string_view bytes) {
   KerasConfig config = read_keras_config(*text, root_text(file, "keras_version").value_or("2."));
   KerasModel model;
   model.weights = read_keras2_weights(file, *group, config);
+  model.order = weight_order(config);
   model.graph = std::move(config.graph);
-  model.compile = compile_config_of(file);
+  model.compile = modern_compile_config(training_config_of(file), model.graph);
   return model;
 }
 

@@ -8,7 +8,9 @@
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/graph/keras_rules.h"
 #include "linac/graph/layers.h"
+#include "linac/graph/weight_rules.h"
 
 namespace linac::graph {
 namespace {
@@ -97,31 +99,9 @@ json read_inner_layer(const std::string& outer, const json& value, int depth) {
   const LayerKind* const kind = find_layer_kind(class_name);
   if (kind == nullptr || kind->own) refuse(outer, class_name, "the layer inside is not supported");
   const Node inner = read_layer(*kind, class_name, value.at("config"), depth + 1);
+  if (activity_penalty(inner))
+    refuse(inner.name, class_name, "a regularizer of activities inside another layer is not supported; put it on that");
   return {{"op", inner.op}, {"name", inner.name}, {"attributes", inner.attributes}};
-}
-
-bool is_regularizer(const std::string& key) {
-  return key.ends_with("_regularizer") && key != "activity_regularizer";  // of weights
-}
-
-// {"class_name": "L2", "config": {"l2": 0.01}} -> {"l1": 0, "l2": 0.01}; early versions also wrote l2 alone.
-json read_regularizer(const std::string& layer, const std::string& class_name, const json& value) {
-  const std::string name = value.is_string()   ? value.get<std::string>()
-                           : value.is_object() ? value.value("class_name", "")
-                                               : "";
-  const std::string kind = keras_snake_case(name);
-  const bool l1 = kind == "l1" || kind == "l1_l2" || kind == "l1l2",
-             l2 = kind == "l2" || kind == "l1_l2" || kind == "l1l2";
-  const json config = value.is_object() ? value.value("config", json::object()) : json::object();
-  const auto number = [&](const char* key, bool has) {
-    const json given = has ? config.value(key, json(0.01)) : json(0.0);
-    if (!given.is_number()) refuse(layer, class_name, fmt::format("the regularizer {} is not supported", value.dump()));
-    return given.get<double>();
-  };
-  if (!l1 && !l2) {
-    refuse(layer, class_name, fmt::format("the regularizer {} is not supported (only L1, L2, L1L2)", value.dump()));
-  }
-  return {{"l1", number("l1", l1)}, {"l2", number("l2", l2)}};
 }
 
 void read_setting(Node& node, const LayerKind& kind, const Setting& setting, const json& value, int depth) {
@@ -149,8 +129,8 @@ Node read_layer(const LayerKind& kind, const std::string& class_name, const json
   }
   if (config.value("trainable", json()) == false) node.attributes["trainable"] = false;
   for (const auto& [key, value] : config.items()) {
-    if (is_regularizer(key) && !is_off(value)) {
-      node.attributes[key] = read_regularizer(name, class_name, value);
+    if (is_keras_rule(key) && !is_off(value)) {
+      node.attributes[key] = read_keras_rule(name, class_name, key, value);
       continue;
     }
     const bool known = key == "name" || key == "trainable" || key == "dtype" || key == "batch_input_shape" ||
@@ -160,6 +140,9 @@ Node read_layer(const LayerKind& kind, const std::string& class_name, const json
       refuse(name, class_name, fmt::format("the setting {} = {} is not supported; leave it out", key, value.dump()));
   }
   if (kind.adapt) kind.adapt(node, config);
+  if (node.op == "MultiHeadAttention" && activity_penalty(node))
+    refuse(name, class_name,
+           "a regularizer of activities inside the layer is not supported; put it on the layer behind");
   return node;
 }
 
@@ -172,10 +155,6 @@ json write_inner_layer(const json& inner) {
           {"class_name", node.op},
           {"config", write_keras_layer(node)},
           {"registered_name", nullptr}};
-}
-
-json write_regularizer(const json& penalty) {
-  return {{"module", "keras.regularizers"}, {"class_name", "L1L2"}, {"config", penalty}, {"registered_name", nullptr}};
 }
 
 json write_setting(const Node& node, const Setting& setting, const json& value) {
@@ -224,8 +203,8 @@ json write_keras_layer(const Node& node) {
     config[setting.key] = write_setting(node, setting, value);
   }
   if (node.attributes.contains("trainable")) config["trainable"] = node.attributes.at("trainable");
-  for (const auto& [key, penalty] : node.attributes.items())
-    if (is_regularizer(key)) config[key] = write_regularizer(penalty);
+  for (const auto& [key, rule] : node.attributes.items())
+    if (is_keras_rule(key)) config[key] = write_keras_rule(key, rule);
   if (node.op == "InputLayer") {
     config["batch_shape"] = json::array({nullptr});
     for (const int64_t size : node.output) config["batch_shape"].push_back(size);

@@ -9,18 +9,10 @@
 #include "linac/base/nearest.h"
 #include "linac/graph/layers/attributes.h"
 #include "linac/graph/layers/families.h"
+#include "linac/graph/weight_rules.h"
 
 namespace linac::graph {
 namespace {
-
-constexpr const char* kRegularizer = "_regularizer";
-
-// Keras's names of settings are not quite those of weights.
-bool penalizes(const Node& node, const std::string& what, const std::string& weight) {
-  if (node.op == "MultiHeadAttention") return weight.ends_with("_" + what);
-  if (what == "depthwise") return weight == "kernel";
-  return weight == what || weight == what + "_kernel";
-}
 
 const std::vector<LayerKind>& table() {
   static const std::vector<LayerKind> kinds = [] {
@@ -82,18 +74,7 @@ void infer_layer(Node& node, const std::vector<Shape>& inputs) {
   node.weights.clear();
   layer_kind(node).infer(node, inputs);
   for (Weight& weight : node.weights) weight.trainable = weight.trainable && !is_frozen(node);
-  for (const auto& [key, penalty] : node.attributes.items()) {
-    if (!key.ends_with(kRegularizer)) continue;
-    const std::string what = key.substr(0, key.size() - std::string(kRegularizer).size());
-    bool found = false;
-    for (Weight& weight : node.weights) {
-      if (!penalizes(node, what, weight.name)) continue;
-      weight.l1 = penalty.value("l1", 0.0);
-      weight.l2 = penalty.value("l2", 0.0);
-      found = true;
-    }
-    if (!found && flag(node, "use_bias", true)) refuse(node, fmt::format("has nothing that {} could mean", key));
-  }
+  apply_weight_rules(node);
 }
 
 Extent3 extent3(const Node& node, const std::string& attribute) {

@@ -52,7 +52,7 @@ const LayerKind& layer_kind(const Node& node);
 std::vector<std::string> layer_names();
 
 /// Fills in output and weights by the kind; then what Keras says of every layer alike: the attribute "trainable", and
-/// "..._regularizer" ({"l1", "l2"}). User error naming the layer.
+/// the rules of weight_rules.h. User error naming the layer.
 void infer_layer(Node& node, const std::vector<Shape>& inputs);
 
 /// Whether training leaves the layer as it is.

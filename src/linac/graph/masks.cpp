@@ -20,6 +20,7 @@ MaskRule mask_rule(const Node& node) {
                                              "SpatialDropout2D",
                                              "SpatialDropout3D",
                                              "Rescaling",
+                                             "ActivityRegularization",
                                              "BatchNormalization",
                                              "LayerNormalization",
                                              "GroupNormalization",

@@ -13,8 +13,6 @@ namespace {
 
 using hdf5::Handle;
 
-constexpr const char* kOptimizerGroup = "optimizer/vars";
-
 Handle make_group(hid_t parent, const std::string& name) {
   Handle group(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
   if (!group) throw environment_error(fmt::format("[keras] group '{}' cannot be made in memory", name));
@@ -155,27 +153,6 @@ std::vector<std::vector<float>> WeightStore::read(const std::string& group, cons
   const std::vector<std::string> paths = array_paths(place, stored);
   for (size_t i = 0; i < paths.size(); ++i) values.push_back(file_.read_array(paths[i], node, node.weights[i]));
   return values;
-}
-
-bool WeightStore::read_optimizer(std::vector<OptimizerVariable>& variables) {
-  const int64_t found = file_.children(kOptimizerGroup);
-  // Compiled and never trained: the number of updates and the rate.
-  if (found <= 0 || (found == 2 && variables.size() > 2)) return false;
-  if (found != static_cast<int64_t>(variables.size())) {
-    throw user_error(
-        fmt::format("[keras] its optimizer has {} variables where {} are expected; give train.optimizer.name to start "
-                    "with a fresh one",
-                    found, variables.size()));
-  }
-  const Node optimizer{
-      .name = "optimizer", .op = "Optimizer", .attributes = {}, .inputs = {}, .output = {}, .weights = {}};
-  for (size_t i = 0; i < variables.size(); ++i) {
-    // Not trained: the first one is an integer.
-    const Weight weight{
-        .name = fmt::format("{}", i), .shape = variables[i].shape, .initializer = "", .trainable = false};
-    variables[i].values = file_.read_array(fmt::format("{}/{}", kOptimizerGroup, i), optimizer, weight);
-  }
-  return true;
 }
 
 }  // namespace linac::graph

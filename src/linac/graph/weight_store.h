@@ -39,9 +39,6 @@ class WeightStore {
   /// missing or not numbers, or of another shape, or if there are others.
   std::vector<std::vector<float>> read(const std::string& group, const Node& node);
 
-  /// See read_keras_optimizer().
-  bool read_optimizer(std::vector<OptimizerVariable>& variables);
-
  private:
   std::string place_of(const std::string& group) const;
   std::string nth_group(const std::string& parent, const std::string& name) const;

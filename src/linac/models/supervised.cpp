@@ -9,6 +9,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/graph/weight_rules.h"
 #include "linac/models/runnable.h"
 #include "linac/nn/gradient.h"
 #include "linac/nn/losses.h"
@@ -64,11 +65,31 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
   return settings;
 }
 
+/// An output of a layer that adds to the loss.
+struct PenalizedOutput {
+  int node;
+  graph::ActivityPenalty penalty;
+};
+
+std::vector<PenalizedOutput> penalized_outputs(const graph::Graph& graph) {
+  std::vector<PenalizedOutput> penalized;
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (const auto penalty = graph::activity_penalty(graph.nodes[i]))
+      penalized.push_back({static_cast<int>(i), *penalty});
+  return penalized;
+}
+
+graph::Graph with_outputs(graph::Graph graph, const std::vector<PenalizedOutput>& more) {
+  for (const PenalizedOutput& output : more) graph.outputs.push_back(output.node);
+  return graph;
+}
+
 }  // namespace
 
 struct Supervised::Parts {
   graph::Graph graph;  // as Keras knows it
   SupervisedSettings settings;
+  std::vector<PenalizedOutput> activities;  // what `network` gives behind the graph's outputs
   Runnable network;
   std::vector<graph::Shape> target_shapes;
   std::vector<std::string> measures{"loss"};
@@ -76,8 +97,20 @@ struct Supervised::Parts {
   std::vector<bool> weight_sums;  // by output: whether a weighted metric is to be divided by it
   bool penalized = false;         // some weight adds to the loss
 
-  Parts(graph::Graph made, SupervisedSettings wanted, Runnable runnable)
-      : graph(std::move(made)), settings(checked(std::move(wanted), graph)), network(std::move(runnable)) {
+  Parts(graph::Graph made, SupervisedSettings wanted, const Numerics& numerics)
+      : graph(std::move(made)),
+        settings(checked(std::move(wanted), graph)),
+        activities(penalized_outputs(graph)),
+        network(with_outputs(graph, activities), numerics) {
+    prepare();
+  }
+
+  Parts(const ForeignModel& model, SupervisedSettings wanted)
+      : graph(model.graph()), settings(checked(std::move(wanted), graph)), network(model) {
+    prepare();
+  }
+
+  void prepare() {
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       const graph::Node& node = output_of(graph, i);
       target_shapes.push_back(node.output);
@@ -149,6 +182,19 @@ struct Supervised::Parts {
     return static_cast<float>(graph::add_penalty(graph, parameters, share, gradient));
   }
 
+  // What the outputs behind the graph's own add to the loss; undefined if there are none.
+  at::Tensor activity_penalty(const std::vector<at::Tensor>& outputs, double event_weight) const {
+    at::Tensor sum;
+    for (size_t i = 0; i < activities.size(); ++i) {
+      const at::Tensor& output = outputs.at(graph.outputs.size() + i);
+      const graph::ActivityPenalty& penalty = activities[i].penalty;
+      const at::Tensor part =
+          event_weight * (penalty.l1 * at::abs(output).sum() + penalty.l2 * at::square(output).sum());
+      sum = sum.defined() ? sum + part : part;
+    }
+    return sum;
+  }
+
   /// The first of them is the loss, with its gradient; in the order of `measures`.
   std::vector<at::Tensor> shares(const std::vector<at::Tensor>& outputs, const LabelledEvents& batch,
                                  double event_weight, bool weigh_classes) const {
@@ -159,8 +205,8 @@ struct Supervised::Parts {
     const nn::LossOptions options{.label_smoothing = settings.label_smoothing, .from_logits = settings.from_logits};
     std::vector<at::Tensor> all{at::Tensor()};
     at::Tensor total;
-    std::vector<std::vector<at::Tensor>> factors(outputs.size());  // of the events
-    for (size_t i = 0; i < outputs.size(); ++i) {
+    std::vector<std::vector<at::Tensor>> factors(graph.outputs.size());  // of the events
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
       if (const at::Tensor of_classes = i == 0 && weigh_classes ? weights_of_classes(targets[0]) : at::Tensor();
           of_classes.defined())
         factors[i].push_back(of_classes);
@@ -170,13 +216,14 @@ struct Supervised::Parts {
       for (const at::Tensor& factor : factors[output]) events = events * factor;
       return events;
     };
-    for (size_t i = 0; i < outputs.size(); ++i) {
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
       const at::Tensor events = weighted(nn::loss_of_events(settings.losses[i], outputs[i], targets[i], options), i);
       const at::Tensor loss = event_weight * events.sum(), part = settings.loss_weights[i] * loss;
       total = total.defined() ? total + part : part;
-      if (outputs.size() > 1) all.push_back(loss);
+      if (graph.outputs.size() > 1) all.push_back(loss);
     }
-    all[0] = total;
+    const at::Tensor penalty = activity_penalty(outputs, event_weight);
+    all[0] = penalty.defined() ? total + penalty : total;
     const at::NoGradGuard no_gradient;
     for (const Metric& metric : metrics) {
       if (metric.name == "auc") continue;
@@ -185,7 +232,7 @@ struct Supervised::Parts {
           nn::metric_of_events(metric.name, outputs[i], targets[i], nn::is_sparse(settings.losses[i]));
       all.push_back(event_weight * (metric.weighted ? weighted(events, i) : events).sum());
     }
-    for (size_t i = 0; i < outputs.size(); ++i)
+    for (size_t i = 0; i < graph.outputs.size(); ++i)
       if (weight_sums[i])
         all.push_back(event_weight * weighted(at::ones({batch.events}, outputs[i].options()), i).sum());
     return all;
@@ -193,10 +240,10 @@ struct Supervised::Parts {
 };
 
 Supervised::Supervised(graph::Graph graph, SupervisedSettings settings, const Numerics& numerics)
-    : parts_(std::make_unique<const Parts>(graph, std::move(settings), Runnable(graph, numerics))) {}
+    : parts_(std::make_unique<const Parts>(std::move(graph), std::move(settings), numerics)) {}
 
 Supervised::Supervised(const ForeignModel& model, SupervisedSettings settings)
-    : parts_(std::make_unique<const Parts>(model.graph(), std::move(settings), Runnable(model))) {}
+    : parts_(std::make_unique<const Parts>(model, std::move(settings))) {}
 
 Supervised::~Supervised() = default;
 
@@ -275,7 +322,7 @@ Supervised::Tested Supervised::test(const graph::Parameters& parameters, const L
     tested.measures.push_back(share.item<float>());
   AlignedFloats unwanted(parts_->penalized ? parameters.trainable.size() : 0);
   tested.measures[0] += parts_->add_penalty(parameters, batch.events, event_weight, unwanted);
-  tested.scores.resize(outputs.size());
+  tested.scores.resize(graph().outputs.size());
   for (const Metric& auc : aucs()) {
     const at::Tensor scores = outputs[auc.output].to(at::kCPU).to(at::kFloat).contiguous();
     tested.scores[auc.output].assign(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.numel());

@@ -172,15 +172,17 @@ std::vector<graph::OptimizerVariable> keras_optimizer_variables(const spec::Opti
                                                                 const graph::Graph& graph,
                                                                 const std::vector<int>& order, const Network& network) {
   std::vector<graph::OptimizerVariable> variables;
-  variables.push_back({{}, {static_cast<float>(network.optimizer.updates())}});
-  variables.push_back({{}, {static_cast<float>(settings.lr)}});
+  variables.push_back({"iteration", {}, {static_cast<float>(network.optimizer.updates())}});
+  variables.push_back({"learning_rate", {}, {static_cast<float>(settings.lr)}});
   visit_variables(settings, graph, order, network, [&](size_t slot, const graph::Slot& place) {
-    const auto values = std::span(network.optimizer.slots()[slot].values)
-                            .subspan(static_cast<size_t>(place.offset), static_cast<size_t>(place.size));
-    variables.push_back({place.shape, {values.begin(), values.end()}});
+    const Optimizer::Slot& kept = network.optimizer.slots()[slot];
+    const auto values =
+        std::span(kept.values).subspan(static_cast<size_t>(place.offset), static_cast<size_t>(place.size));
+    variables.push_back({kept.name, place.shape, {values.begin(), values.end()}});
   });
   if (settings.name == "nadam")
-    variables.push_back({{}, {static_cast<float>(nadam_product(settings.beta_1, network.optimizer.updates()))}});
+    variables.push_back(
+        {"product", {}, {static_cast<float>(nadam_product(settings.beta_1, network.optimizer.updates()))}});
   return variables;
 }
 

@@ -1,10 +1,14 @@
 #include "linac/train/gan_architecture.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "linac/base/error.h"
 #include "linac/graph/keras_archive.h"
+#include "linac/graph/weight_rules.h"
 
 namespace linac::train {
 namespace {
@@ -26,6 +30,10 @@ Part read_part(const std::string& file, const std::string& argument, const graph
     return {script.graph(), script.parameters(), script};
   }
   graph::KerasModel keras = graph::read_keras(file);
+  if (graph::has_penalty(keras.graph)) {
+    throw user_error(fmt::format(
+        "[train] {}: has regularizers, and the adversarial losses have no place for them; build it without", file));
+  }
   graph::Parameters weights = graph::from_weight_values(keras.graph, keras.weights);
   return {std::move(keras.graph), std::move(weights), std::nullopt};
 }

@@ -128,6 +128,7 @@ bool ReplicaUpdate::apply(const std::string& prefix, const std::vector<std::stri
     return false;
   }
   network.optimizer.step(network.parameters.trainable, total.gradient(), learning_rate);
+  graph::enforce(network.constraints, network.parameters.trainable);
   auto& running = network.parameters.statistics;
   for (size_t i = 0; i < running.size(); ++i)
     running[i] = network.update.kept[i] * running[i] + network.update.added[i] * total.statistics()[i];

@@ -43,7 +43,8 @@ Network fresh_network(const std::string& name, const graph::Graph& graph, graph:
                       const spec::Optimizer& optimizer) {
   Optimizer fresh(optimizer, parameters.trainable.size());
   graph::StatisticsUpdate update = graph::statistics_update(graph, parameters);
-  return {name, std::move(parameters), std::move(fresh), std::move(update)};
+  std::vector<graph::ConstrainedSlot> constraints = graph::constrained_slots(graph, parameters.trainable_layout);
+  return {name, std::move(parameters), std::move(fresh), std::move(update), std::move(constraints)};
 }
 
 std::string encode(const TrainState& state, const nlohmann::json& extra) {

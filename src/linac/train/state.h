@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/graph/constraints.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
 #include "linac/spec/job.h"
@@ -28,6 +29,7 @@ struct Network {
   graph::Parameters parameters;
   Optimizer optimizer;
   graph::StatisticsUpdate update;  // of its running statistics
+  std::vector<graph::ConstrainedSlot> constraints;
 };
 
 struct TrainState {

@@ -204,6 +204,7 @@ std::vector<LayerKind> core_layers() {
       {"SpatialDropout2D", 1, infer_spatial_dropout<2>, flop_per_element, spatial},
       {"SpatialDropout3D", 1, infer_spatial_dropout<3>, flop_per_element, spatial},
       {"GaussianNoise", 1, infer_noise, flop_per_element, {{"stddev", kKept, nullptr}, {"seed", kIgnored, nullptr}}},
+      {"ActivityRegularization", 1, infer_same, flop_none, {{"l1", kKept, 0.0}, {"l2", kKept, 0.0}}},
       {"Rescaling", 1, infer_rescaling, flop_per_element, {{"scale", kKept, 1.0}, {"offset", kKept, 0.0}}},
   };
 }

@@ -25,10 +25,14 @@ at::Tensor rescaling(const LayerCall& call) {
          constant(attributes.value("offset", none), call.x());
 }
 
+at::Tensor same(const LayerCall& call) {
+  return call.x();
+}
+
 }  // namespace
 
 std::vector<NamedLayer> core_layers() {
-  return {{"Dense", dense}, {"EinsumDense", einsum_dense}, {"Rescaling", rescaling}};
+  return {{"Dense", dense}, {"EinsumDense", einsum_dense}, {"Rescaling", rescaling}, {"ActivityRegularization", same}};
 }
 
 }  // namespace linac::nn

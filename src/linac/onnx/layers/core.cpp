@@ -22,7 +22,7 @@ Value rescaling(const LayerCall& call) {
   return call.result(call.emit.op("Add", {scaled, constant(call.emit, attributes.value("offset", none))}));
 }
 
-// Random in training only.
+// Random in training only, or of meaning there.
 Value same(const LayerCall& call) {
   return call.inputs[0];
 }
@@ -34,10 +34,10 @@ Value add_bias_and_activate(const LayerCall& call, const std::string& x, size_t 
 }
 
 std::vector<NamedLayer> core_layers() {
-  return {{"Dense", dense},           {"EinsumDense", einsum_dense}, {"Rescaling", rescaling},
-          {"Dropout", same},          {"GaussianDropout", same},     {"AlphaDropout", same},
-          {"SpatialDropout1D", same}, {"SpatialDropout2D", same},    {"SpatialDropout3D", same},
-          {"GaussianNoise", same}};
+  return {{"Dense", dense},           {"EinsumDense", einsum_dense},   {"Rescaling", rescaling},
+          {"Dropout", same},          {"GaussianDropout", same},       {"AlphaDropout", same},
+          {"SpatialDropout1D", same}, {"SpatialDropout2D", same},      {"SpatialDropout3D", same},
+          {"GaussianNoise", same},    {"ActivityRegularization", same}};
 }
 
 }  // namespace linac::onnx
