@@ -1,6 +1,7 @@
 // Any description of a Keras 2 file is either refused with linac::Error, or a model whose weights have the sizes of its
 // graph. The first line is the attribute model_config; each other line is a layer of the file and, if it goes on, one
-// of its arrays: "dense_1 dense_1/kernel:0 6 4". The file itself is made by HDF5, so what is fuzzed is not HDF5.
+// of its arrays: "dense_1 dense_1/kernel:0 6 4", or of the optimizer's: "optimizer_weights Adam/m/dense_1/kernel:0 6
+// 4". The file itself is made by HDF5, so what is fuzzed is not HDF5.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +31,22 @@ void add_line(const std::string& line, graph::Keras2File& file) {
     if (extent < 0 || extent > kElementsMax || elements * extent > kElementsMax) return;
     array.shape.push_back(extent);
   }
+  if (layer == "optimizer_weights") {
+    if (!array.name.empty()) file.optimizer.push_back(array);
+    return;
+  }
   if (file.layers.empty() || file.layers.back().name != layer) file.layers.push_back({layer, {}});
   if (!array.name.empty()) file.layers.back().arrays.push_back(array);
+}
+
+/// Of Adam, for this model.
+std::vector<graph::OptimizerVariable> optimizer_variables(const graph::KerasModel& model) {
+  std::vector<graph::OptimizerVariable> variables{{"iteration", {}, {}}};
+  for (const int index : model.order)
+    for (const graph::Weight& weight : model.graph.nodes[static_cast<size_t>(index)].weights)
+      for (const char* name : {"momentum", "velocity"})
+        if (weight.trainable) variables.push_back({name, weight.shape, {}});
+  return variables;
 }
 
 }  // namespace
@@ -45,13 +60,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   file.names_a_part = size % 3;
   for (size_t i = 0; i < kLinesMax && std::getline(lines, line); ++i) add_line(line, file);
   try {
-    const graph::KerasModel model = graph::read_keras_h5(file.bytes());
+    const std::string bytes = file.bytes();
+    const graph::KerasModel model = graph::read_keras_h5(bytes);
     size_t next = 0;
     for (const graph::Node& node : model.graph.nodes) {
       for (const graph::Weight& weight : node.weights)
         LINAC_CHECK(static_cast<int64_t>(model.weights.values.at(next++).size()) == graph::elements(weight.shape));
     }
     LINAC_CHECK(next == model.weights.values.size());
+    auto variables = optimizer_variables(model);
+    const bool trained = graph::read_h5_optimizer(bytes, variables);
+    for (const graph::OptimizerVariable& variable : variables)
+      LINAC_CHECK(static_cast<int64_t>(variable.values.size()) == (trained ? graph::elements(variable.shape) : 0));
   } catch (const Error& error) {
     LINAC_CHECK(error.code() == ErrorCode::kUser);
   }

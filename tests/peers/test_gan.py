@@ -120,9 +120,11 @@ def main() -> None:
 
     job = folder / "keras.json"
     keras.Model(discriminator.inputs, discriminator.outputs[0]).save(folder / "one-output.keras")
+    keras.Sequential([keras.Input((10,)), L.Dense(CELLS**3, kernel_regularizer="l2"), L.Reshape((CELLS, CELLS, CELLS, 1))]).save(folder / "penalized.keras")
     for what, words, changes in (
         ("one network", "give both networks, or none", settings(model__discriminator='""')),
         ("exchanged networks", "a generator takes one vector", settings(model__generator=files["discriminator"], model__discriminator=files["generator"])),
+        ("a regularizer", "the adversarial losses have no place for them", settings(model__generator=folder / "penalized.keras")),
         ("one output", "a discriminator says two numbers", settings(model__discriminator=folder / "one-output.keras")),
         ("other images", "the generator makes 24x24x24", settings(data__train="[data/showers-train.h5]")),
         ("another latent vector", "forward() fails", settings(model__generator=scripts["generator"], model__latent=9)),

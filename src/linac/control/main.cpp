@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -17,6 +18,8 @@ int main(int argc, char** argv) {
   linac::control::add_verbs(*app);
   const auto named = [&](const CLI::App* verb) { return argc > 1 && verb->get_name() == argv[1]; };
   if (!app->get_subcommands(named).empty()) return linac::control::run(*app, argc, argv);
+  // LibTorch's threads (GNU OpenMP) would go on spinning for milliseconds, on the cores that linac's own then want.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "linac-compute";
   execv(program.c_str(), argv);
   std::fprintf(stderr, "linac: %s: cannot be started (%s); it belongs beside this program\n", program.c_str(),

@@ -96,6 +96,75 @@ TEST(KerasH5, ReadsAWholeModel) {
   EXPECT_TRUE(model.compile.contains("optimizer"));
 }
 
+/// Adam's state of two_layers_file(), in the order of the weights.
+std::vector<OptimizerVariable> adam_variables() {
+  std::vector<OptimizerVariable> variables{{"iteration", {}, {}}, {"learning_rate", {}, {0.5F}}};
+  for (const Shape& shape : {Shape{3, 2}, Shape{2}, Shape{2, 1}, Shape{1}})
+    for (const char* name : {"momentum", "velocity"}) variables.push_back({name, shape, {}});
+  return variables;
+}
+
+Keras2File two_layers_trained(bool recent) {
+  Keras2File file = two_layers_file();
+  const std::vector<std::pair<std::string, Shape>> weights{
+      {"hidden/kernel", {3, 2}}, {"hidden/bias", {2}}, {"out/kernel", {2, 1}}, {"out/bias", {1}}};
+  float next = 100;
+  const auto add = [&](const std::string& role, const auto& weight) {
+    const auto& [name, shape] = weight;
+    const std::string path = recent ? "Adam/" + role + "/" + name : "training/Adam/" + name + "/" + role;
+    file.optimizer.push_back({path + ":0", shape, next});
+    next += 10;
+  };
+  file.optimizer.push_back({recent ? "iteration:0" : "Adam/iter:0", {}, 7});
+  if (recent) {
+    for (const auto& weight : weights)
+      for (const char* role : {"m", "v"}) add(role, weight);
+  } else {
+    for (const char* role : {"m", "v"})
+      for (const auto& weight : weights) add(role, weight);
+  }
+  return file;
+}
+
+TEST(KerasH5, ReadsTheOptimizersStateByName) {
+  for (const bool recent : {true, false}) {
+    auto variables = adam_variables();
+    ASSERT_TRUE(read_h5_optimizer(two_layers_trained(recent).bytes(), variables)) << recent;
+    EXPECT_EQ(variables[0].values, std::vector<float>{7});
+    EXPECT_EQ(variables[1].values, std::vector<float>{0.5F}) << "the learning rate is elsewhere";
+    EXPECT_EQ(variables[2].values, (std::vector<float>{100, 101, 102, 103, 104, 105})) << recent;
+    EXPECT_EQ(variables[3].values[0], recent ? 110 : 140) << "the kernel's velocity";
+    EXPECT_EQ(variables[4].values[0], recent ? 120 : 110) << "the bias's momentum";
+    EXPECT_EQ(variables[9].values[0], 170) << recent;
+  }
+}
+
+TEST(KerasH5, AnOptimizerThatWasNotTrainedHasNoState) {
+  auto variables = adam_variables();
+  EXPECT_FALSE(read_h5_optimizer(two_layers_file().bytes(), variables));
+  Keras2File file = two_layers_trained(true);
+  file.optimizer.resize(1);
+  EXPECT_FALSE(read_h5_optimizer(file.bytes(), variables));
+}
+
+TEST(KerasH5, RefusesAnotherOptimizersState) {
+  const auto why = [](const Keras2File& file) {
+    return message_of([&] {
+      auto variables = adam_variables();
+      read_h5_optimizer(file.bytes(), variables);
+    });
+  };
+  Keras2File file = two_layers_trained(true);
+  file.optimizer.pop_back();
+  expect_in(why(file), {"3 variables for 'velocity' where 4", "train.optimizer.name"});
+  file = two_layers_trained(true);
+  file.optimizer[1].shape = {2, 3};
+  expect_in(why(file), {"momentum", "(3, 2)"});
+  file = two_layers_trained(false);
+  file.optimizer.erase(file.optimizer.begin());
+  expect_in(why(file), {"0 variables for 'iteration'"});
+}
+
 TEST(KerasH5, ReadsSplitLists) {
   Keras2File file = two_layers_file();
   file.names_a_part = 1;

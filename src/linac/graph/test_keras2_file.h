@@ -30,7 +30,8 @@ struct Keras2File {
   std::map<std::string, std::string> attributes;  // of the file: model_config, ...
   std::string group = "model_weights";            // of the layers; "": the root
   std::vector<Keras2Layer> layers;
-  size_t names_a_part = 0;  // splits the lists of names; 0: whole
+  size_t names_a_part = 0;               // splits the lists of names; 0: whole
+  std::vector<Keras2Array> optimizer{};  // none: the group is left out
 
   std::string bytes() const;
 };
@@ -101,6 +102,7 @@ inline std::string Keras2File::bytes() const {
     names.push_back(layer.name);
     keras2_file::write_layer(root.get(), group.empty() ? layer.name : group + "/" + layer.name, layer, names_a_part);
   }
+  if (!optimizer.empty()) keras2_file::write_layer(root.get(), "optimizer_weights", {"", optimizer}, names_a_part);
   const hdf5::Handle place(H5Oopen(root.get(), group.empty() ? "/" : group.c_str(), H5P_DEFAULT), H5Oclose);
   if (place) keras2_file::write_list(place.get(), "layer_names", names, names_a_part);
   H5Fflush(file.get(), H5F_SCOPE_GLOBAL);

@@ -1,4 +1,5 @@
-// The tables of functions that kernels_<isa>.cpp define, by instruction set.
+// The tables of functions that kernels_<isa>.cpp define, by instruction set. Which of these files are compiled follows
+// from the processor that is compiled for (CMakeLists.txt).
 
 #include "linac/base/error.h"
 #include "linac/kernels/plane_kernels.h"
@@ -6,45 +7,43 @@
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
 
+#if defined(__x86_64__)
+#define LINAC_DECLARE(TABLE) extern const TABLE kGeneric##TABLE, kAvx2##TABLE, kAvx512##TABLE
+#define LINAC_CHOOSE(ISA, TABLE) \
+  ((ISA) == Isa::kAvx512 ? kAvx512##TABLE : (ISA) == Isa::kAvx2 ? kAvx2##TABLE : kGeneric##TABLE)
+#elif defined(__aarch64__)
+#define LINAC_DECLARE(TABLE) extern const TABLE kGeneric##TABLE, kNeon##TABLE
+#define LINAC_CHOOSE(ISA, TABLE) ((ISA) == Isa::kNeon ? kNeon##TABLE : kGeneric##TABLE)
+#else
+#define LINAC_DECLARE(TABLE) extern const TABLE kGeneric##TABLE
+#define LINAC_CHOOSE(ISA, TABLE) kGeneric##TABLE
+#endif
+
 namespace linac::kernels {
 
-extern const PlaneKernels kGenericPlaneKernels, kAvx2PlaneKernels, kAvx512PlaneKernels;
-extern const RecurrentKernels kGenericRecurrentKernels, kAvx2RecurrentKernels, kAvx512RecurrentKernels;
-extern const RowKernels kGenericRowKernels, kAvx2RowKernels, kAvx512RowKernels;
-extern const SpectralKernels kGenericSpectralKernels, kAvx2SpectralKernels, kAvx512SpectralKernels;
-
-namespace {
-
-template <class Table>
-const Table& choose(Isa isa, const Table& generic, const Table& avx2, const Table& avx512) {
-  LINAC_CHECK(has_isa(isa));
-  switch (isa) {
-    case Isa::kAvx512:
-      return avx512;
-    case Isa::kAvx2:
-      return avx2;
-    case Isa::kGeneric:
-      break;
-  }
-  return generic;
-}
-
-}  // namespace
+LINAC_DECLARE(PlaneKernels);
+LINAC_DECLARE(RecurrentKernels);
+LINAC_DECLARE(RowKernels);
+LINAC_DECLARE(SpectralKernels);
 
 const PlaneKernels& plane_kernels(Isa isa) {
-  return choose(isa, kGenericPlaneKernels, kAvx2PlaneKernels, kAvx512PlaneKernels);
+  LINAC_CHECK(has_isa(isa));
+  return LINAC_CHOOSE(isa, PlaneKernels);
 }
 
 const RecurrentKernels& recurrent_kernels(Isa isa) {
-  return choose(isa, kGenericRecurrentKernels, kAvx2RecurrentKernels, kAvx512RecurrentKernels);
+  LINAC_CHECK(has_isa(isa));
+  return LINAC_CHOOSE(isa, RecurrentKernels);
 }
 
 const RowKernels& row_kernels(Isa isa) {
-  return choose(isa, kGenericRowKernels, kAvx2RowKernels, kAvx512RowKernels);
+  LINAC_CHECK(has_isa(isa));
+  return LINAC_CHOOSE(isa, RowKernels);
 }
 
 const SpectralKernels& spectral_kernels(Isa isa) {
-  return choose(isa, kGenericSpectralKernels, kAvx2SpectralKernels, kAvx512SpectralKernels);
+  LINAC_CHECK(has_isa(isa));
+  return LINAC_CHOOSE(isa, SpectralKernels);
 }
 
 }  // namespace linac::kernels

@@ -10,11 +10,9 @@
 namespace linac::kernels {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kAvx512, Isa::kAvx2, Isa::kGeneric};  // best first
-
 Isa choose() {
   const char* const wanted = std::getenv("LINAC_ISA");
-  for (const Isa isa : kAll) {
+  for (const Isa isa : kIsas) {
     if (wanted == nullptr || *wanted == '\0') {
       if (has_isa(isa)) return isa;
     } else if (std::string(wanted) == to_string(isa)) {
@@ -23,7 +21,7 @@ Isa choose() {
           fmt::format("[kernels] LINAC_ISA={}: this processor does not have it; use a lower one, or unset it", wanted));
     }
   }
-  throw user_error(fmt::format("[kernels] LINAC_ISA={}: no such instruction set (known: generic, avx2, avx512)",
+  throw user_error(fmt::format("[kernels] LINAC_ISA={}: no such instruction set (known: generic, neon, avx2, avx512)",
                                wanted == nullptr ? "" : wanted));
 }
 
@@ -33,6 +31,8 @@ const char* to_string(Isa isa) {
   switch (isa) {
     case Isa::kGeneric:
       return "generic";
+    case Isa::kNeon:
+      return "neon";
     case Isa::kAvx2:
       return "avx2";
     case Isa::kAvx512:
@@ -42,15 +42,13 @@ const char* to_string(Isa isa) {
 }
 
 bool has_isa(Isa isa) {
-  switch (isa) {
-    case Isa::kGeneric:
-      return true;
-    case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    case Isa::kAvx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");
-  }
-  return false;
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (isa == Isa::kAvx512) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");
+#elif defined(__aarch64__)
+  if (isa == Isa::kNeon) return true;  // every one has it
+#endif
+  return isa == Isa::kGeneric;
 }
 
 Isa best_isa() {

@@ -19,7 +19,11 @@ inline Vec load(const float* from) {
   return a;
 }
 inline Vec in_register(Vec a) {
+#if defined(__x86_64__)
   asm("" : "+x"(a));
+#elif defined(__aarch64__)
+  asm("" : "+w"(a));
+#endif
   return a;
 }
 inline void store(float* to, Vec a) {

@@ -11,6 +11,7 @@
 #include "linac/base/thread_pool.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/recurrent_reference.h"
+#include "linac/kernels/test_fingerprint.h"
 
 namespace linac::kernels {
 namespace {
@@ -252,7 +253,7 @@ TEST_P(RecurrentOn, NothingValidGivesZeros) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllIsas, RecurrentOn,
-                         testing::Combine(testing::Values(Isa::kGeneric, Isa::kAvx2, Isa::kAvx512),
+                         testing::Combine(testing::ValuesIn(kIsas),
                                           testing::Values(Storage::kFloat, Storage::kBfloat16)),
                          [](const auto& info) {
                            return std::string(to_string(std::get<0>(info.param))) +
@@ -274,14 +275,20 @@ TEST(RecurrentKept, RoundingIsForTheBackwardPassAlone) {
   }
 }
 
-TEST(RecurrentIsas, Avx2AndAvx512GiveTheSameBits) {
-  if (!has_isa(Isa::kAvx512)) GTEST_SKIP() << "this processor lacks AVX-512";
-  for (size_t i = 0; i < kCases.size(); ++i) {
-    const RecurrentProblem problem = make_problem(kCases[i]);
-    for (const Storage kept : {Storage::kFloat, Storage::kBfloat16}) {
-      EXPECT_EQ(compute(kCases[i], problem, {Isa::kAvx2, kept}), compute(kCases[i], problem, {Isa::kAvx512, kept}))
-          << "case " << i;
+// See Conv3dIsas.
+TEST(RecurrentIsas, AllThatFuseGiveTheSameBitsOnEveryProcessor) {
+  for (const Isa isa : kIsas) {
+    if (!has_isa(isa) || isa == Isa::kGeneric) continue;
+    Fingerprint fingerprint;
+    for (const Case& c : kCases) {
+      const RecurrentProblem problem = make_problem(c);
+      for (const Storage kept : {Storage::kFloat, Storage::kBfloat16}) {
+        const Result result = compute(c, problem, {isa, kept});
+        for (const Floats* values : {&result.out, &result.kernel, &result.recurrent, &result.bias, &result.x})
+          fingerprint.add(*values);
+      }
     }
+    EXPECT_EQ(fingerprint.value(), 11165427207892884266U) << to_string(isa);
   }
 }
 

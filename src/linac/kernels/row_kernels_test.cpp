@@ -180,7 +180,7 @@ TEST_P(Rows, KeepBitsAreThoseOfTheSequence) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllIsas, Rows,
-                         testing::Combine(testing::Values(Isa::kGeneric, Isa::kAvx2, Isa::kAvx512),
+                         testing::Combine(testing::ValuesIn(kIsas),
                                           testing::Values(Storage::kFloat, Storage::kBfloat16)),
                          [](const auto& info) {
                            return std::string(to_string(std::get<0>(info.param))) +
@@ -190,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(AllIsas, Rows,
 TEST(RowPools, AverageAndSpread) {
   const AlignedFloats values = random_rows(1);
   constexpr int64_t kSize = 2, kCells = kShape.cells / kSize;
-  for (const Isa isa : {Isa::kGeneric, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : kIsas) {
     if (!has_isa(isa)) continue;
     AlignedFloats out(static_cast<size_t>(kShape.channels * kCells * 16));
     row_kernels(isa).pool({1, kShape.channels, kShape.cells}, values.data(), kSize, 0.5F, out.data());
@@ -218,7 +218,7 @@ TEST(RowPools, AverageAndSpread) {
 
 // The compiler once saw through the generic loop, left it out, and the measurement never ended.
 TEST(Peak, IsMeasuredOnEveryIsa) {
-  for (const Isa isa : {Isa::kGeneric, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : kIsas) {
     if (!has_isa(isa)) continue;
     const double peak = peak_gflops(isa);
     EXPECT_TRUE(peak > 0.1 && peak < 1e4) << to_string(isa) << ": " << peak;

@@ -119,7 +119,7 @@ void expect_near(const Floats& values, const Floats& truth, const char* what) {
 }
 
 TEST(UpsampleConv3d, EqualsUpSamplingAndConvolution) {
-  for (const Isa isa : {Isa::kGeneric, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : kIsas) {
     if (!has_isa(isa)) continue;
     for (size_t i = 0; i < kShapes.size(); ++i) {
       SCOPED_TRACE(testing::Message() << to_string(isa) << ", shape " << i);
