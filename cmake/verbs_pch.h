@@ -1,6 +1,5 @@
 #pragma once
-// Precompiled for the modules of verbs.
-#include <fmt/format.h>
+// Precompiled for the verbs.
+#include "common_pch.h"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>

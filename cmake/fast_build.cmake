@@ -1,0 +1,15 @@
+# What makes builds fast where it is installed: ccache, which remembers compilations over clean builds and clones, and mold,
+# which links in a fraction of the time. Both are left alone where the caller has chosen.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)  # groups the sources (batches.py)
+find_program(LINAC_CCACHE ccache)
+if(LINAC_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers want three kinds of sloppiness; paths below the checkout are the same for every checkout.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LINAC_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+endif()
+find_program(LINAC_MOLD mold)
+if(LINAC_MOLD AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
+  add_link_options(-fuse-ld=mold)
+endif()
