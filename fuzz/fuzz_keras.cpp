@@ -6,7 +6,7 @@
 #include <string>
 
 #include "linac/base/error.h"
-#include "linac/graph/keras_config.h"
+#include "linac/keras/config.h"
 
 namespace {
 
@@ -22,13 +22,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string text;
   std::vector<linac::graph::Shape> shapes;
   try {
-    const auto read = linac::graph::read_keras_config({reinterpret_cast<const char*>(data), size});
+    const auto read = linac::keras::read_keras_config({reinterpret_cast<const char*>(data), size});
     shapes = output_shapes(read.graph);
-    text = linac::graph::write_keras_config(read.graph).config.dump();
+    text = linac::keras::write_keras_config(read.graph).config.dump();
   } catch (const linac::Error& error) {
     LINAC_CHECK(error.code() == linac::ErrorCode::kUser);
     return 0;
   }
-  LINAC_CHECK(output_shapes(linac::graph::read_keras_config(text).graph) == shapes);
+  LINAC_CHECK(output_shapes(linac::keras::read_keras_config(text).graph) == shapes);
   return 0;
 }

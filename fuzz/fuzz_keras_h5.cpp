@@ -9,8 +9,8 @@
 #include <string>
 
 #include "linac/base/error.h"
-#include "linac/graph/keras_h5.h"
-#include "linac/graph/test_keras2_file.h"
+#include "linac/keras/h5.h"
+#include "linac/keras/test_keras2_file.h"
 
 namespace {
 
@@ -20,10 +20,10 @@ constexpr size_t kLinesMax = 64;
 constexpr int64_t kElementsMax = 4096;  // of an array
 constexpr size_t kRankMax = 8;
 
-void add_line(const std::string& line, graph::Keras2File& file) {
+void add_line(const std::string& line, keras::Keras2File& file) {
   std::istringstream words(line);
   std::string layer;
-  graph::Keras2Array array{"", {}, 0.5F};
+  keras::Keras2Array array{"", {}, 0.5F};
   words >> layer >> array.name;
   if (layer.empty() || layer[0] == '.' || layer[0] == '/') return;
   int64_t elements = 1;
@@ -40,8 +40,8 @@ void add_line(const std::string& line, graph::Keras2File& file) {
 }
 
 /// Of Adam, for this model.
-std::vector<graph::OptimizerVariable> optimizer_variables(const graph::KerasModel& model) {
-  std::vector<graph::OptimizerVariable> variables{{"iteration", {}, {}}};
+std::vector<keras::OptimizerVariable> optimizer_variables(const keras::KerasModel& model) {
+  std::vector<keras::OptimizerVariable> variables{{"iteration", {}, {}}};
   for (const int index : model.order)
     for (const graph::Weight& weight : model.graph.nodes[static_cast<size_t>(index)].weights)
       for (const char* name : {"momentum", "velocity"})
@@ -53,7 +53,7 @@ std::vector<graph::OptimizerVariable> optimizer_variables(const graph::KerasMode
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::istringstream lines(std::string(reinterpret_cast<const char*>(data), size));
-  graph::Keras2File file;
+  keras::Keras2File file;
   std::string line;
   std::getline(lines, line);
   file.attributes = {{"model_config", line}, {"keras_version", "2.15.0"}};
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < kLinesMax && std::getline(lines, line); ++i) add_line(line, file);
   try {
     const std::string bytes = file.bytes();
-    const graph::KerasModel model = graph::read_keras_h5(bytes);
+    const keras::KerasModel model = keras::read_keras_h5(bytes);
     size_t next = 0;
     for (const graph::Node& node : model.graph.nodes) {
       for (const graph::Weight& weight : node.weights)
@@ -69,8 +69,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     LINAC_CHECK(next == model.weights.values.size());
     auto variables = optimizer_variables(model);
-    const bool trained = graph::read_h5_optimizer(bytes, variables);
-    for (const graph::OptimizerVariable& variable : variables)
+    const bool trained = keras::read_h5_optimizer(bytes, variables);
+    for (const keras::OptimizerVariable& variable : variables)
       LINAC_CHECK(static_cast<int64_t>(variable.values.size()) == (trained ? graph::elements(variable.shape) : 0));
   } catch (const Error& error) {
     LINAC_CHECK(error.code() == ErrorCode::kUser);

@@ -8,17 +8,17 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/graph/keras_archive.h"
-#include "linac/graph/keras_compile.h"
+#include "linac/keras/archive.h"
+#include "linac/keras/compile.h"
 
 namespace {
 
 void convert(const std::string& from, const std::string& to) {
-  const linac::graph::KerasModel model = linac::graph::read_keras(from);
-  const auto losses = linac::graph::compiled_losses(model.compile, model.graph);
-  linac::graph::Compilation compilation;
+  const linac::keras::KerasModel model = linac::keras::read_keras(from);
+  const auto losses = linac::keras::compiled_losses(model.compile, model.graph);
+  linac::keras::Compilation compilation;
   compilation.losses = losses;
-  linac::graph::Training training;
+  linac::keras::Training training;
   if (!losses.empty()) training.compile = compile_config(compilation, model.graph);
   write_keras(model.graph, model.weights, to, nullptr, training);
 }

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "linac/graph/keras_archive.h"
+#include "linac/keras/archive.h"
 #include "linac/onnx/write_onnx.h"
 
 int main(int argc, char** argv) {
@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     const std::filesystem::path folder = argv[i];
     std::filesystem::remove(folder / "error.txt");
     try {
-      const linac::graph::KerasModel model = linac::graph::read_keras(folder / "model.keras");
+      const linac::keras::KerasModel model = linac::keras::read_keras(folder / "model.keras");
       linac::onnx::write_onnx(model.graph, model.weights, folder / "model.onnx", {{"source", "model.keras"}});
     } catch (const std::exception& error) {
       std::ofstream(folder / "error.txt") << error.what() << '\n';

@@ -13,13 +13,14 @@
 #include <fstream>
 
 #include "float_file.h"
-#include "linac/graph/keras_archive.h"
+#include "linac/keras/archive.h"
 #include "linac/models/torch_threads.h"
 #include "linac/nn/executable.h"
 
 namespace {
 
 namespace graph = linac::graph;
+namespace keras = linac::keras;
 namespace nn = linac::nn;
 
 at::Tensor tensor_of(const FloatArray& array) {
@@ -36,7 +37,7 @@ void write(FloatFile& file, const std::string& name, const at::Tensor& tensor) {
 }
 
 void run(const std::filesystem::path& folder, nn::Kernels kernels) {
-  const graph::KerasModel model = graph::read_keras(folder / "model.keras");
+  const keras::KerasModel model = keras::read_keras(folder / "model.keras");
   const graph::Parameters parameters = graph::from_weight_values(model.graph, model.weights);
   const std::string given = folder / "given.h5";
   std::vector<at::Tensor> inputs, cotangents;
@@ -86,7 +87,7 @@ void run(const std::filesystem::path& folder, nn::Kernels kernels) {
       }
     }
   }
-  graph::write_keras(model.graph, model.weights, folder / "written.keras", nullptr);
+  keras::write_keras(model.graph, model.weights, folder / "written.keras", nullptr);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ LEVELS = [
     {"base"},
     {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm", "plan", "plugin", "catalog", "launch"},
     {"data", "graph", "report", "client"},
-    {"nn", "onnx", "service"},
+    {"nn", "onnx", "keras", "service"},
     {"models", "control"},
     {"train"},
     {"validate"},

@@ -1,6 +1,6 @@
 #pragma once
 // A model as a Keras graph: layers with Keras's class names, attributes and weight shapes, wired by index. It says what
-// is computed, never how: `nn` runs it, `graph/passes` rewrite it, `keras_archive.h` reads and writes it. Plain values:
+// is computed, never how: `nn` runs it, `graph/passes` rewrite it, `keras/archive.h` reads and writes it. Plain values:
 // copy, compare, pass around. Shapes leave the batch axis out and keep channels last, like Keras: an image is {x, y, z,
 // channels}.
 

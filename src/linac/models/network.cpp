@@ -21,7 +21,7 @@ struct Network::Parts {
   Runnable network;
 };
 
-Network::Network(const graph::KerasModel& model)
+Network::Network(const keras::KerasModel& model)
     : parts_(std::make_unique<const Parts>(model.graph, graph::from_weight_values(model.graph, model.weights),
                                            Runnable(model.graph, {}))) {}
 Network::Network(const ForeignModel& model, graph::Parameters parameters)

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "linac/graph/graph.h"
-#include "linac/graph/keras_archive.h"
+#include "linac/keras/archive.h"
 #include "linac/models/foreign_model.h"
 
 namespace linac::models {
 
 class Network {
  public:
-  explicit Network(const graph::KerasModel& model);
+  explicit Network(const keras::KerasModel& model);
   Network(const ForeignModel& model, graph::Parameters parameters);
   Network(Network&&) noexcept;
   ~Network();

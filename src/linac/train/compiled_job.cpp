@@ -45,8 +45,8 @@ void visit_optional_settings(Settings& settings, const Visit& visit) {
       "[keras] {}: was compiled with {}; say what to use instead: train.optimizer.name and its settings", file, what));
 }
 
-spec::Optimizer compiled(const graph::CompiledOptimizer& from, const spec::Optimizer& job, const std::string& file) {
-  if (graph::optimizer_class(from.name).empty()) refuse(file, fmt::format("the optimizer {}", from.name));
+spec::Optimizer compiled(const keras::CompiledOptimizer& from, const spec::Optimizer& job, const std::string& file) {
+  if (keras::optimizer_class(from.name).empty()) refuse(file, fmt::format("the optimizer {}", from.name));
   spec::Optimizer settings;
   settings.name = from.name;
   const auto need_off = [&](const char* key) {
@@ -78,9 +78,9 @@ spec::Optimizer compiled(const graph::CompiledOptimizer& from, const spec::Optim
 }
 
 // As a job names them. What linac does not have is said and left out.
-std::vector<std::string> metrics_of_job(const graph::KerasModel& model, const char* key, const std::string& file) {
+std::vector<std::string> metrics_of_job(const keras::KerasModel& model, const char* key, const std::string& file) {
   std::vector<std::string> names;
-  const graph::MetricNames compiled = graph::compiled_metrics(model.compile, key, model.graph);
+  const keras::MetricNames compiled = keras::compiled_metrics(model.compile, key, model.graph);
   for (size_t i = 0; i < compiled.size(); ++i) {
     const std::string& output = model.graph.nodes[static_cast<size_t>(model.graph.outputs[i])].name;
     for (const std::string& metric : compiled[i]) {
@@ -128,14 +128,14 @@ spec::Job with_compiled(spec::Job job) {
   if (job.model.kind != "keras") return job;
   spec::Fit& fit = job.train.fit;
   if (!fit.loss.empty() && !job.train.optimizer.name.empty()) return job;
-  const graph::KerasModel model = graph::read_keras(job.model.file);
+  const keras::KerasModel model = keras::read_keras(job.model.file);
   if (fit.loss.empty()) {
-    fit.loss = graph::compiled_losses(model.compile, model.graph);
+    fit.loss = keras::compiled_losses(model.compile, model.graph);
     if (fit.loss.empty()) {
       throw user_error(
           fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", job.model.file));
     }
-    if (fit.loss_weights.empty()) fit.loss_weights = graph::compiled_loss_weights(model.compile, model.graph);
+    if (fit.loss_weights.empty()) fit.loss_weights = keras::compiled_loss_weights(model.compile, model.graph);
     if (fit.metrics.empty() && fit.weighted_metrics.empty()) {
       fit.metrics = metrics_of_job(model, "metrics", job.model.file);
       fit.weighted_metrics = metrics_of_job(model, "weighted_metrics", job.model.file);
@@ -143,12 +143,12 @@ spec::Job with_compiled(spec::Job job) {
   }
   spec::Optimizer& optimizer = job.train.optimizer;
   if (!optimizer.name.empty()) return job;
-  if (const auto found = graph::compiled_optimizer(model.compile)) {
+  if (const auto found = keras::compiled_optimizer(model.compile)) {
     optimizer = compiled(*found, optimizer, job.model.file);
     graph::Parameters parameters = graph::Parameters::of(model.graph);
     const Network network = fresh_network("model", model.graph, std::move(parameters), optimizer);
     auto variables = keras_optimizer_variables(optimizer, model.graph, model.order, network);
-    optimizer.restore = graph::read_keras_optimizer(job.model.file, variables);
+    optimizer.restore = keras::read_keras_optimizer(job.model.file, variables);
   } else {
     spec::Optimizer otherwise;
     if (optimizer.lr > 0) otherwise.lr = optimizer.lr;
@@ -157,7 +157,7 @@ spec::Job with_compiled(spec::Job job) {
   return job;
 }
 
-graph::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings) {
+keras::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings) {
   json config{{"name", settings.name}, {"learning_rate", settings.lr}};
   visit_settings(settings, [&](const char* key, const auto& value) { config[key] = value; });
   visit_optional_settings(settings, [&](const char* key, double value) {
@@ -168,10 +168,10 @@ graph::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings) {
   return {settings.name, config};
 }
 
-std::vector<graph::OptimizerVariable> keras_optimizer_variables(const spec::Optimizer& settings,
+std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Optimizer& settings,
                                                                 const graph::Graph& graph,
                                                                 const std::vector<int>& order, const Network& network) {
-  std::vector<graph::OptimizerVariable> variables;
+  std::vector<keras::OptimizerVariable> variables;
   variables.push_back({"iteration", {}, {static_cast<float>(network.optimizer.updates())}});
   variables.push_back({"learning_rate", {}, {static_cast<float>(settings.lr)}});
   visit_variables(settings, graph, order, network, [&](size_t slot, const graph::Slot& place) {
@@ -189,7 +189,7 @@ std::vector<graph::OptimizerVariable> keras_optimizer_variables(const spec::Opti
 void restore_optimizer(const std::string& file, const spec::Optimizer& settings, const graph::Graph& graph,
                        const std::vector<int>& order, Network& network) {
   auto variables = keras_optimizer_variables(settings, graph, order, network);
-  if (!graph::read_keras_optimizer(file, variables)) {
+  if (!keras::read_keras_optimizer(file, variables)) {
     throw user_error(fmt::format(
         "[keras] {}: holds no state of an optimizer; set train.optimizer.restore=false to start with a fresh one",
         file));

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "linac/graph/keras_archive.h"
-#include "linac/graph/keras_compile.h"
+#include "linac/keras/archive.h"
+#include "linac/keras/compile.h"
 #include "linac/spec/job.h"
 #include "linac/train/state.h"
 
@@ -17,10 +17,10 @@ namespace linac::train {
 spec::Job with_compiled(spec::Job job);
 
 /// The optimiser as Keras's class and config.
-graph::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings);
+keras::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings);
 
-/// The state of the network's optimiser as Keras keeps it. `order`: the layers' order in the file (keras_archive.h).
-std::vector<graph::OptimizerVariable> keras_optimizer_variables(const spec::Optimizer& settings,
+/// The state of the network's optimiser as Keras keeps it. `order`: the layers' order in the file (keras/archive.h).
+std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Optimizer& settings,
                                                                 const graph::Graph& graph,
                                                                 const std::vector<int>& order, const Network& network);
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "linac/base/error.h"
-#include "linac/graph/keras_archive.h"
+#include "linac/keras/archive.h"
 #include "linac/models/inclusive_classifier/networks.h"
 #include "linac/train/books.h"
 #include "linac/train/compiled_job.h"
@@ -68,7 +68,7 @@ struct FitLoop::Start {
 FitLoop::Start FitLoop::Start::of(const spec::Job& job) {
   Start start{.graph = {}, .parameters = {}, .order = {}, .settings = settings_of(job.train.fit), .foreign = {}};
   if (job.model.kind == "keras") {
-    graph::KerasModel model = graph::read_keras(job.model.file);
+    keras::KerasModel model = keras::read_keras(job.model.file);
     start.parameters = graph::from_weight_values(model.graph, model.weights);
     start.order = std::move(model.order);
     start.graph = std::move(model.graph);
@@ -217,8 +217,8 @@ std::vector<DrawnPicture> FitLoop::draw(const TrainState& state, const RunFolder
 }
 
 // With the metrics that Keras knows by the same name and computes alike.
-graph::Compilation FitLoop::compilation() const {
-  graph::Compilation compilation{.losses = model_.losses(),
+keras::Compilation FitLoop::compilation() const {
+  keras::Compilation compilation{.losses = model_.losses(),
                                  .loss_weights = job_.train.fit.loss_weights,
                                  .metrics = {},
                                  .weighted_metrics = {},
@@ -235,10 +235,10 @@ graph::Compilation FitLoop::compilation() const {
 std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann::json& notes,
                                           const std::filesystem::path& folder) const {
   const graph::Graph& graph = model_.graph();
-  graph::write_keras(
+  keras::write_keras(
       graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
-      {.compile = graph::compile_config(compilation(), graph),
-       .optimizer = keras_optimizer_variables(job_.train.optimizer, graph, graph::written_order(graph), network)});
+      {.compile = keras::compile_config(compilation(), graph),
+       .optimizer = keras_optimizer_variables(job_.train.optimizer, graph, keras::written_order(graph), network)});
   return folder / "model.keras";
 }
 

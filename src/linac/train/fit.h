@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "linac/graph/keras_compile.h"
+#include "linac/keras/compile.h"
 #include "linac/models/supervised.h"
 #include "linac/train/loop.h"
 #include "linac/train/replica_update.h"
@@ -50,7 +50,7 @@ class FitLoop : public Loop {
   models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,
                                     const graph::GradientReady& ready) const;
   void need_known_measures() const;
-  graph::Compilation compilation() const;
+  keras::Compilation compilation() const;
   std::filesystem::path save_keras(const Network& network, const nlohmann::json& notes,
                                    const std::filesystem::path& folder) const;
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "linac/base/error.h"
-#include "linac/graph/keras_archive.h"
 #include "linac/graph/weight_rules.h"
+#include "linac/keras/archive.h"
 
 namespace linac::train {
 namespace {
@@ -29,7 +29,7 @@ Part read_part(const std::string& file, const std::string& argument, const graph
     const auto script = ForeignModel::torchscript(file, {{argument, shape}});
     return {script.graph(), script.parameters(), script};
   }
-  graph::KerasModel keras = graph::read_keras(file);
+  keras::KerasModel keras = keras::read_keras(file);
   if (graph::has_penalty(keras.graph)) {
     throw user_error(fmt::format(
         "[train] {}: has regularizers, and the adversarial losses have no place for them; build it without", file));

@@ -5,8 +5,8 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/data/showers.h"
-#include "linac/graph/keras_archive.h"
 #include "linac/graph/prune.h"
+#include "linac/keras/archive.h"
 #include "linac/onnx/write_onnx.h"
 #include "linac/train/checkpoint.h"
 #include "linac/train/gan_architecture.h"
@@ -37,7 +37,7 @@ void write_network(const graph::Graph& graph, const graph::WeightValues& weights
   if (format == FileFormat::kOnnx)
     onnx::write_onnx(graph, weights, path, metadata_of(extra));
   else
-    graph::write_keras(graph, weights, path, extra);
+    keras::write_keras(graph, weights, path, extra);
 }
 
 std::filesystem::path newest_checkpoint(const std::filesystem::path& run) {
@@ -67,7 +67,7 @@ void need_graph(const std::optional<models::ForeignModel>& foreign, const std::s
 }
 
 GeneratorModel from_keras(const std::filesystem::path& path) {
-  graph::KerasModel keras = graph::read_keras(path);
+  keras::KerasModel keras = keras::read_keras(path);
   spec::Job job;
   if (keras.extra.contains("job")) {
     job = spec::parse_job(keras.extra.at("job").get<std::string>(), path.string() + " (linac.json)", {});
@@ -150,7 +150,7 @@ void export_discriminator(const spec::Job& job, const threedgan::Architecture& a
 }
 
 void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format) {
-  const graph::KerasModel keras = graph::read_keras(model);
+  const keras::KerasModel keras = keras::read_keras(model);
   write_network(keras.graph, keras.weights, keras.extra, path, format);
 }
 

@@ -7,7 +7,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/graph/keras_archive.h"
+#include "linac/keras/archive.h"
 #include "linac/spec/job.h"
 #include "linac/train/tensor_file.h"
 
@@ -63,7 +63,7 @@ TrainedModel load_trained(const std::filesystem::path& model) {
   const std::filesystem::path file = file_of(model);
   if (file.extension() == ".pt") return torchscript(file);
   if (file.extension() == ".safetensors") return plugin(file);
-  const graph::KerasModel keras = graph::read_keras(file);
+  const keras::KerasModel keras = keras::read_keras(file);
   return {std::make_unique<const models::Network>(keras), keras.extra};
 }
 

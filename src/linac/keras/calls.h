@@ -1,0 +1,32 @@
+#pragma once
+// How config.json wires layers: each layer lists its calls, a call its arguments, and tensors among them name the call
+// that made them. In the form of Keras 3 and of Keras 2. Pure.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace linac::keras {
+
+/// Output `output` of call number `call` of a layer.
+struct TensorName {
+  std::string layer;
+  size_t call = 0, output = 0;
+};
+
+struct LayerCallArguments {
+  std::vector<TensorName> tensors;
+  nlohmann::json arguments;  // of an operation: all, with null where a tensor goes
+  std::optional<TensorName> mask;
+  bool causal = false;  // use_causal_mask of an attention layer
+};
+
+/// User errors name the layer. `operation`: constants among the arguments are welcome.
+std::vector<LayerCallArguments> read_calls(const std::string& layer, bool operation,
+                                           const nlohmann::json& inbound_nodes);
+
+/// What Keras lists one by one has names in a list, one alone, or (models with named inputs) in an object.
+std::vector<TensorName> read_tensor_names(const nlohmann::json& value);
+
+}  // namespace linac::keras

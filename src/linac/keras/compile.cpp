@@ -1,0 +1,200 @@
+#include "linac/keras/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <optional>
+
+#include "linac/base/error.h"
+
+namespace linac::keras {
+namespace {
+
+using nlohmann::json;
+
+// CategoricalCrossentropy -> categorical_crossentropy; KLDivergence -> kl_divergence.
+std::string snake_case(const std::string& name) {
+  std::string text;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const auto is_upper = [&](size_t at) {
+      return at < name.size() && std::isupper(static_cast<unsigned char>(name[at]));
+    };
+    const bool starts_word = is_upper(i) && i > 0 && (!is_upper(i - 1) || (i + 1 < name.size() && !is_upper(i + 1)));
+    if (starts_word) text += '_';
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return text;
+}
+
+/// Of a loss, a metric or an optimiser: a text, an object of a class, or a function
+/// ({"class_name": "function", "config": its name}). Empty if it has none.
+std::string name_of(const json& thing) {
+  if (thing.is_string()) return thing.get<std::string>();
+  if (!thing.is_object() || !thing.contains("class_name") || !thing["class_name"].is_string()) return "";
+  const json config = thing.value("config", json());
+  if (config.is_string()) return config.get<std::string>();
+  const auto class_name = thing["class_name"].get<std::string>();
+  const std::string registered = "Custom>";  // Keras 2.11 to 2.15 say so of their own optimizers
+  return snake_case(class_name.starts_with(registered) ? class_name.substr(registered.size()) : class_name);
+}
+
+std::string loss_name(const json& loss) {
+  const json config = loss.is_object() ? loss.value("config", json()) : json();
+  if (config.is_object() && (config.value("from_logits", false) || config.value("label_smoothing", 0.0) != 0)) {
+    throw user_error(fmt::format(
+        "[keras] the model was compiled with a {} that has settings of its own; give train.fit.loss and its settings",
+        name_of(loss)));
+  }
+  const std::string name = name_of(loss);
+  if (name.empty())
+    throw user_error("[keras] the model was compiled with a loss that has no name; give train.fit.loss");
+  return name;
+}
+
+// Of one metric or a list of them.
+void add_names(const json& metrics, std::vector<std::string>& names) {
+  if (metrics.is_array()) {
+    for (const auto& metric : metrics) add_names(metric, names);
+  } else if (std::string name = name_of(metrics); !name.empty()) {
+    names.push_back(std::move(name));
+  }
+}
+
+const std::string& output_name(const graph::Graph& graph, int output) {
+  return graph.nodes[static_cast<size_t>(output)].name;
+}
+
+// Of the compile_config, if it is there and not null.
+const json* member(const json& compile_config, const char* key) {
+  if (!compile_config.is_object()) return nullptr;
+  const auto found = compile_config.find(key);
+  return found == compile_config.end() || found->is_null() ? nullptr : &*found;
+}
+
+struct OptimizerClass {
+  const char *name, *keras;
+};
+constexpr OptimizerClass kOptimizers[] = {{"sgd", "SGD"},         {"rmsprop", "RMSprop"},   {"adam", "Adam"},
+                                          {"adamw", "AdamW"},     {"adamax", "Adamax"},     {"nadam", "Nadam"},
+                                          {"adagrad", "Adagrad"}, {"adadelta", "Adadelta"}, {"lion", "Lion"}};
+
+}  // namespace
+
+json modern_compile_config(json keras2, const graph::Graph& graph) {
+  if (!keras2.is_object()) return keras2;
+  if (keras2.contains("optimizer_config")) {
+    keras2["optimizer"] = keras2["optimizer_config"];
+    keras2.erase("optimizer_config");
+  }
+  for (const char* key : {"metrics", "weighted_metrics"}) {
+    const json* const metrics = member(keras2, key);
+    if (metrics == nullptr || !metrics->is_array()) continue;
+    if (std::any_of(metrics->begin(), metrics->end(), std::mem_fn(&json::is_array))) continue;
+    json all = json::array();
+    for (size_t i = 0; i < graph.outputs.size(); ++i) all.push_back(*metrics);
+    keras2[key] = std::move(all);
+  }
+  return keras2;
+}
+
+std::vector<std::string> compiled_losses(const json& compile_config, const graph::Graph& graph) {
+  const json* const loss = member(compile_config, "loss");
+  if (loss == nullptr) return {};
+  std::vector<std::string> names;
+  if (loss->is_array()) {
+    for (const auto& one : *loss) names.push_back(loss_name(one));
+  } else if (loss->is_object() && !loss->contains("class_name")) {
+    for (const int output : graph.outputs) {
+      const std::string& name = output_name(graph, output);
+      if (!loss->contains(name)) {
+        throw user_error(
+            fmt::format("[keras] the model was compiled without a loss for output '{}'; give train.fit.loss", name));
+      }
+      names.push_back(loss_name((*loss)[name]));
+    }
+  } else {
+    names.push_back(loss_name(*loss));
+  }
+  return names;
+}
+
+std::vector<double> compiled_loss_weights(const json& compile_config, const graph::Graph& graph) {
+  const json* const weights = member(compile_config, "loss_weights");
+  if (weights == nullptr || (weights->is_structured() && weights->empty())) return {};
+  std::vector<double> values;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const std::string& name = output_name(graph, graph.outputs[i]);
+    json value = weights->is_number() && graph.outputs.size() == 1 ? *weights : json();
+    if (weights->is_array() && weights->size() == graph.outputs.size()) value = (*weights)[i];
+    if (weights->is_object() && weights->contains(name)) value = (*weights)[name];
+    if (!value.is_number()) {
+      throw user_error(fmt::format(
+          "[keras] the model was compiled without a weight for the loss of output '{}'; give train.fit.loss_weights",
+          name));
+    }
+    values.push_back(value.get<double>());
+  }
+  return values;
+}
+
+MetricNames compiled_metrics(const json& compile_config, const char* key, const graph::Graph& graph) {
+  const json* const metrics = member(compile_config, key);
+  if (metrics == nullptr || metrics->empty()) return {};
+  const size_t outputs = graph.outputs.size();
+  const bool nested =
+      metrics->is_array() && std::any_of(metrics->begin(), metrics->end(), std::mem_fn(&json::is_array));
+  MetricNames names(outputs);
+  for (size_t i = 0; i < outputs; ++i) {
+    if (metrics->is_object() && !metrics->contains("class_name")) {
+      const auto found = metrics->find(output_name(graph, graph.outputs[i]));
+      if (found != metrics->end()) add_names(*found, names[i]);
+    } else if (metrics->is_array() && metrics->size() == outputs && (nested || outputs > 1)) {
+      add_names((*metrics)[i], names[i]);
+    } else {
+      add_names(*metrics, names[i]);
+    }
+  }
+  return names;
+}
+
+std::optional<CompiledOptimizer> compiled_optimizer(const json& compile_config) {
+  const json* const optimizer = member(compile_config, "optimizer");
+  if (optimizer == nullptr) return std::nullopt;
+  CompiledOptimizer compiled{name_of(*optimizer), json::object()};
+  if (compiled.name.empty()) {
+    throw user_error("[keras] the model was compiled with an optimizer that has no name; give train.optimizer.name");
+  }
+  std::erase(compiled.name, '_');  // of RMSprop
+  if (optimizer->is_object()) compiled.config = optimizer->value("config", json::object());
+  if (!compiled.config.is_object()) compiled.config = json::object();
+  return compiled;
+}
+
+std::string optimizer_class(const std::string& name) {
+  for (const OptimizerClass& known : kOptimizers)
+    if (name == known.name) return known.keras;
+  return "";
+}
+
+json compile_config(const Compilation& compilation, const graph::Graph& graph) {
+  const auto by_output = [&](const auto& values) {
+    if (values.size() == 1) return json(values[0]);
+    json named = json::object();
+    for (size_t i = 0; i < values.size(); ++i) named[output_name(graph, graph.outputs[i])] = values[i];
+    return named;
+  };
+  json config{{"optimizer",
+               {{"module", "keras.optimizers"},
+                {"class_name", optimizer_class(compilation.optimizer.name)},
+                {"config", compilation.optimizer.config},
+                {"registered_name", nullptr}}},
+              {"loss", by_output(compilation.losses)}};
+  if (compilation.loss_weights.size() > 1) config["loss_weights"] = by_output(compilation.loss_weights);
+  if (!compilation.metrics.empty()) config["metrics"] = by_output(compilation.metrics);
+  if (!compilation.weighted_metrics.empty()) config["weighted_metrics"] = by_output(compilation.weighted_metrics);
+  return config;
+}
+
+}  // namespace linac::keras

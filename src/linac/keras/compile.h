@@ -1,0 +1,50 @@
+#pragma once
+// What a model was compiled with (Keras's model.compile), as config.json of its archive tells it. Pure, thread-safe.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/graph/graph.h"
+
+namespace linac::keras {
+
+/// What Keras 2 wrote as Keras 3 means it: a flat list of metrics counts for every output. Null stays null.
+nlohmann::json modern_compile_config(nlohmann::json keras2, const graph::Graph& graph);
+
+/// The names of the losses, one an output, as Keras's functions are called ("categorical_crossentropy" also for the
+/// class CategoricalCrossentropy); empty if the model was not compiled. User error for a loss without a name, or for
+/// settings of one that are not Keras's defaults.
+std::vector<std::string> compiled_losses(const nlohmann::json& compile_config, const graph::Graph& graph);
+
+/// Their weights, one an output; empty if none were given. User error if they are not numbers for all outputs.
+std::vector<double> compiled_loss_weights(const nlohmann::json& compile_config, const graph::Graph& graph);
+
+/// Names by output; empty if there are none at all.
+using MetricNames = std::vector<std::vector<std::string>>;
+/// The names of the metrics, as those of the losses; `key` is "metrics" or "weighted_metrics". What has no name is left
+/// out. Of several outputs, a list of another length counts for each of them.
+MetricNames compiled_metrics(const nlohmann::json& compile_config, const char* key, const graph::Graph& graph);
+
+struct CompiledOptimizer {
+  std::string name;       // Keras's class in small letters: "adam"
+  nlohmann::json config;  // its settings; may be empty
+};
+/// Nothing if the model was not compiled. User error for an optimiser without a name.
+std::optional<CompiledOptimizer> compiled_optimizer(const nlohmann::json& compile_config);
+
+/// Keras's class for such a name ("AdamW"); empty for one that is not Keras's.
+std::string optimizer_class(const std::string& name);
+
+/// What a written model is to be compiled with. Empty lists are left out.
+struct Compilation {
+  std::vector<std::string> losses;   // one an output
+  std::vector<double> loss_weights;  // one an output
+  MetricNames metrics, weighted_metrics;
+  CompiledOptimizer optimizer{"adam", nlohmann::json::object()};
+};
+/// The compile_config for Keras to compile the model with when it is loaded.
+nlohmann::json compile_config(const Compilation& compilation, const graph::Graph& graph);
+
+}  // namespace linac::keras

@@ -1,0 +1,62 @@
+#include "linac/keras/compile.h"
+
+#include <gtest/gtest.h>
+
+namespace linac::keras {
+namespace {
+
+using nlohmann::json;
+
+graph::Graph with_outputs(const std::vector<std::string>& names) {
+  graph::Graph graph;
+  for (const std::string& name : names) {
+    graph::Node node;
+    node.name = name;
+    graph.outputs.push_back(static_cast<int>(graph.nodes.size()));
+    graph.nodes.push_back(node);
+  }
+  return graph;
+}
+
+MetricNames metrics(const char* text, const std::vector<std::string>& outputs) {
+  return compiled_metrics({{"metrics", json::parse(text)}}, "metrics", with_outputs(outputs));
+}
+
+TEST(CompiledMetrics, KnowWhichOutputTheyAreOf) {
+  const MetricNames one{{"accuracy", "mse"}}, each{{"accuracy"}, {"mse"}}, all{{"accuracy"}, {"accuracy"}};
+  EXPECT_EQ(metrics(R"(["accuracy", "mse"])", {"a"}), one);
+  EXPECT_EQ(metrics(R"([["accuracy", "mse"]])", {"a"}), one);
+  EXPECT_EQ(metrics(R"({"a": ["accuracy", "mse"]})", {"a"}), one);
+  EXPECT_EQ(metrics(R"(["accuracy", "mse"])", {"a", "b"}), each);
+  EXPECT_EQ(metrics(R"([["accuracy"], ["mse"]])", {"a", "b"}), each);
+  EXPECT_EQ(metrics(R"({"b": "mse", "a": ["accuracy"]})", {"a", "b"}), each);
+  EXPECT_EQ(metrics(R"(["accuracy"])", {"a", "b"}), all) << "of another length: for each output";
+  EXPECT_EQ(metrics(R"({"b": {"class_name": "MeanSquaredError", "config": {}}})", {"a", "b"}),
+            (MetricNames{{}, {"mean_squared_error"}}));
+  EXPECT_TRUE(metrics("null", {"a"}).empty());
+  EXPECT_EQ(metrics("[null]", {"a"}), MetricNames{{}}) << "what has no name is left out";
+}
+
+TEST(CompileConfig, OfKeras2IsReadAsItWasMeant) {
+  const graph::Graph graph = with_outputs({"a", "b"});
+  const json old{{"optimizer_config", {{"class_name", "Custom>AdamW"}, {"config", {{"learning_rate", 0.5}}}}},
+                 {"metrics", {"accuracy", "mse"}},
+                 {"weighted_metrics", {{"accuracy"}, {"mse"}}}};
+  const json config = modern_compile_config(old, graph);
+  EXPECT_EQ(compiled_optimizer(config)->name, "adamw");
+  EXPECT_EQ(compiled_metrics(config, "metrics", graph), (MetricNames{{"accuracy", "mse"}, {"accuracy", "mse"}}));
+  EXPECT_EQ(compiled_metrics(config, "weighted_metrics", graph), (MetricNames{{"accuracy"}, {"mse"}}));
+  EXPECT_TRUE(modern_compile_config(nullptr, graph).is_null());
+}
+
+TEST(CompileConfig, TellsTheMetricsOfEachOutput) {
+  const graph::Graph graph = with_outputs({"a", "b"});
+  const MetricNames names{{"accuracy"}, {}}, weighted{{}, {"mean_squared_error"}};
+  const json config = compile_config(
+      {.losses = {"huber", "huber"}, .loss_weights = {}, .metrics = names, .weighted_metrics = weighted}, graph);
+  EXPECT_EQ(compiled_metrics(config, "metrics", graph), names);
+  EXPECT_EQ(compiled_metrics(config, "weighted_metrics", graph), weighted);
+}
+
+}  // namespace
+}  // namespace linac::keras
