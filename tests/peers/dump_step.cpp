@@ -14,7 +14,7 @@
 #include "linac/data/dataset.h"
 #include "linac/models/threedgan/threedgan.h"
 #include "linac/models/torch_threads.h"
-#include "linac/train/model_file.h"
+#include "linac/trained/model_file.h"
 
 namespace {
 
@@ -134,18 +134,18 @@ void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, co
   linac::spec::Job job;
   job.data.train = {"data/showers-train.h5"};
   const auto& architecture = model.architecture();
-  linac::train::export_generator(job, architecture, generator, folder / "generator.keras");
-  linac::train::export_discriminator(job, architecture, discriminator, folder / "discriminator.keras");
-  linac::train::export_generator(job, architecture, generator, folder / "generator.onnx",
-                                 linac::train::FileFormat::kOnnx);
-  linac::train::export_discriminator(job, architecture, discriminator, folder / "discriminator.onnx",
-                                     linac::train::FileFormat::kOnnx);
+  linac::trained::export_generator(job, architecture, generator, folder / "generator.keras");
+  linac::trained::export_discriminator(job, architecture, discriminator, folder / "discriminator.keras");
+  linac::trained::export_generator(job, architecture, generator, folder / "generator.onnx",
+                                   linac::trained::FileFormat::kOnnx);
+  linac::trained::export_discriminator(job, architecture, discriminator, folder / "discriminator.onnx",
+                                       linac::trained::FileFormat::kOnnx);
   const auto first = [](const std::vector<float>& values) { return std::span(values).first(n); };
   const Batch batch{std::span(samples.image).first(cells), first(samples.energy), first(samples.angle),
                     first(samples.ecal)};
   const auto latents = model.sampler().latents(batch.energy, batch.angle, {.seed = 3, .stream = linac::Stream::kNoise});
   // Through the file and back, as `linac generate --model FILE.keras` does.
-  const auto reread = linac::train::load_generator(folder / "generator.keras");
+  const auto reread = linac::trained::load_generator(folder / "generator.keras");
   const linac::models::threedgan::Generator sampler(reread.graph);
   const auto heads = model.heads(discriminator, batch.image);
   FloatFile file((folder / "values.h5").string());

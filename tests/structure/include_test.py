@@ -12,8 +12,8 @@ LEVELS = [
     {"data", "graph", "report", "client"},
     {"nn", "onnx", "keras", "service"},
     {"models", "control"},
-    {"train"},
-    {"validate"},
+    {"trained"},
+    {"train", "validate"},
     {"app"},
 ]
 

@@ -7,11 +7,11 @@
 #include "linac/plot/losses.h"
 #include "linac/plot/projections.h"
 #include "linac/train/books.h"
-#include "linac/train/gan_architecture.h"
 #include "linac/train/input.h"
-#include "linac/train/model_file.h"
 #include "linac/train/monitor.h"
 #include "linac/train/quick_figures.h"
+#include "linac/trained/gan_architecture.h"
+#include "linac/trained/model_file.h"
 
 namespace linac::train {
 namespace {
@@ -65,7 +65,7 @@ plot::ShowerMaps maps(const physics::Projections& mean) {
 
 AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock)
     : job_(job),
-      model_(architecture_of(job), numerics_of(job)),
+      model_(trained::architecture_of(job), numerics_of(job)),
       train_(open_dataset(job, job.data.train)),
       test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
       clock_(clock),
@@ -120,7 +120,7 @@ std::vector<std::string> AdversarialLoop::describe_data() const {
 
 TrainState AdversarialLoop::initial_state() const {
   const auto network = [&](const char* name, const graph::Graph& graph, graph::Parameters parameters) {
-    return fresh_network(name, graph, std::move(parameters), job_.train.optimizer);
+    return trained::fresh_network(name, graph, std::move(parameters), job_.train.optimizer);
   };
   TrainState state;
   state.networks.push_back(network("generator", model_.generator(), model_.initial_generator(job_.train.seed)));
@@ -244,7 +244,7 @@ std::vector<DrawnPicture> AdversarialLoop::draw(const TrainState& state, const R
 }
 
 std::vector<std::string> AdversarialLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
-  save_generator(job_, model_.architecture(), state.networks[kGenerator].parameters, folder.models());
+  trained::save_generator(job_, model_.architecture(), state.networks[kGenerator].parameters, folder.models());
   std::vector<std::string> lines;
   if (test_ && !state.history.empty()) {
     lines.push_back(fmt::format("pictures     {}",

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/trained/checkpoint_files.h"
 
 namespace linac::train {
 
@@ -24,17 +23,11 @@ std::filesystem::path CheckpointStore::save(int64_t global_step, const std::stri
 }
 
 void CheckpointStore::mark_best(const std::string& bytes) {
-  write_file_atomically(best(), bytes);
+  write_file_atomically(trained::best_checkpoint(folder_), bytes);
 }
 
 std::vector<std::filesystem::path> CheckpointStore::list() const {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("step-") && name.ends_with(".safetensors")) paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
+  return trained::list_checkpoints(folder_);
 }
 
 std::optional<CheckpointStore::Loaded> CheckpointStore::newest_good(const std::function<void(const Loaded&)>& accept) {

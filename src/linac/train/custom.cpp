@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "linac/train/books.h"
-#include "linac/train/labelled_data.h"
 #include "linac/train/monitor.h"
-#include "linac/train/trained_model.h"
+#include "linac/trained/labelled_data.h"
+#include "linac/trained/trained_model.h"
 
 namespace linac::train {
 namespace {
@@ -36,7 +36,7 @@ CustomLoop::CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Libra
 
 std::vector<data::ColumnRequest> CustomLoop::columns_read() const {
   need_known_monitors(job_, measures(), "a plug-in names others in measures(), which want data.test");
-  return input_columns(job_, training_.columns());
+  return trained::input_columns(job_, training_.columns());
 }
 
 // Those of a step in their order, then those of a test.
@@ -78,7 +78,7 @@ TrainState CustomLoop::initial_state() const {
   TrainState state;
   for (const auto& network : training_.networks()) {
     state.networks.push_back(
-        fresh_network(network.graph.name, network.graph, network.parameters, job_.train.optimizer));
+        trained::fresh_network(network.graph.name, network.graph, network.parameters, job_.train.optimizer));
   }
   return state;
 }
@@ -153,8 +153,8 @@ std::vector<DrawnPicture> CustomLoop::draw(const TrainState& state, const RunFol
 std::vector<std::string> CustomLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
   std::vector<std::string> lines;
   for (const Network& network : state.networks)
-    lines.push_back(fmt::format("weights      {}",
-                                save_weights(network, {{"job", spec::to_yaml(job_)}}, folder.models()).string()));
+    lines.push_back(fmt::format(
+        "weights      {}", trained::save_weights(network, {{"job", spec::to_yaml(job_)}}, folder.models()).string()));
   training_.hand_over(weights_of(state), folder.models(), {.seed = job_.train.seed, .stream = Stream::kSample});
   return lines;
 }

@@ -6,7 +6,7 @@
 
 #include "linac/physics/shower_record.h"
 #include "linac/train/quick_figures.h"
-#include "linac/train/shower_generator.h"
+#include "linac/trained/shower_generator.h"
 
 namespace linac::train {
 namespace {
@@ -88,7 +88,7 @@ void Evaluation::chunk(const graph::Parameters& generator, const graph::Paramete
   add_losses(2, images, 1);
   physics::Observer observer(dataset.shape(), job_.validate.threshold_gev);
   for (const bool is_real : {false, true}) {
-    const std::vector<float> gev = to_gev(job_, is_real ? real.image : std::span<const float>(images));
+    const std::vector<float> gev = trained::to_gev(job_, is_real ? real.image : std::span<const float>(images));
     (is_real ? share.reference : share.generated).add(gev);
     const auto cells = static_cast<size_t>(dataset.shape().cells());
     for (size_t i = 0; i < wanted.size() && wanted[i] < share.looked_at; ++i) {

@@ -6,12 +6,12 @@
 #include "linac/keras/archive.h"
 #include "linac/models/inclusive_classifier/networks.h"
 #include "linac/train/books.h"
-#include "linac/train/compiled_job.h"
 #include "linac/train/fit_evaluation.h"
 #include "linac/train/input.h"
-#include "linac/train/labelled_data.h"
 #include "linac/train/monitor.h"
-#include "linac/train/trained_model.h"
+#include "linac/trained/compiled_job.h"
+#include "linac/trained/labelled_data.h"
+#include "linac/trained/trained_model.h"
 
 namespace linac::train {
 namespace {
@@ -54,8 +54,9 @@ struct FitLoop::Start {
 
   Network network(const spec::Job& job) {
     const spec::Optimizer& optimizer = job.train.optimizer;
-    Network fresh = fresh_network("model", foreign ? foreign->graph() : graph, std::move(parameters), optimizer);
-    if (optimizer.restore) restore_optimizer(job.model.file, optimizer, graph, order, fresh);
+    Network fresh =
+        trained::fresh_network("model", foreign ? foreign->graph() : graph, std::move(parameters), optimizer);
+    if (optimizer.restore) trained::restore_optimizer(job.model.file, optimizer, graph, order, fresh);
     return fresh;
   }
   models::Supervised model(const spec::Job& job) {
@@ -107,7 +108,7 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
   need_known_measures();  // before files are opened
-  return fit_columns(job_, model_.graph(), model_.target_shapes());
+  return trained::fit_columns(job_, model_.graph(), model_.target_shapes());
 }
 
 void FitLoop::need_known_measures() const {
@@ -169,7 +170,7 @@ models::Contribution FitLoop::contribution(const TrainState& state, const data::
     RngKey key = update_.key(state, replica);
     key.lane = static_cast<uint32_t>(i) * kLanesPerSlice;
     models::Contribution part =
-        model_.step(state.networks[kModel].parameters, slice(model_.graph(), batch, i * events, events), key,
+        model_.step(state.networks[kModel].parameters, trained::slice(model_.graph(), batch, i * events, events), key,
                     event_weight, slices == 1 ? ready : graph::GradientReady{});
     if (slices == 1) return part;
     add(sum, part, 1.0F / static_cast<float>(slices));
@@ -222,7 +223,7 @@ keras::Compilation FitLoop::compilation() const {
                                  .loss_weights = job_.train.fit.loss_weights,
                                  .metrics = {},
                                  .weighted_metrics = {},
-                                 .optimizer = keras_optimizer(job_.train.optimizer)};
+                                 .optimizer = trained::keras_optimizer(job_.train.optimizer)};
   for (const models::Metric& metric : model_.metrics()) {
     if (metric.name == "auc" || metric.name == "top_k_accuracy") continue;
     auto& of_outputs = metric.weighted ? compilation.weighted_metrics : compilation.metrics;
@@ -235,23 +236,24 @@ keras::Compilation FitLoop::compilation() const {
 std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann::json& notes,
                                           const std::filesystem::path& folder) const {
   const graph::Graph& graph = model_.graph();
-  keras::write_keras(
-      graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
-      {.compile = keras::compile_config(compilation(), graph),
-       .optimizer = keras_optimizer_variables(job_.train.optimizer, graph, keras::written_order(graph), network)});
+  keras::write_keras(graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
+                     {.compile = keras::compile_config(compilation(), graph),
+                      .optimizer = trained::keras_optimizer_variables(job_.train.optimizer, graph,
+                                                                      keras::written_order(graph), network)});
   return folder / "model.keras";
 }
 
 std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
   const graph::Graph& graph = model_.graph();
   const Network& network = state.networks[kModel];
-  const nlohmann::json notes{{"job", spec::to_yaml(job_)},
-                             {"inputs", to_json(input_columns(job_, graph))},
-                             {"targets", to_json(target_columns(job_, graph, model_.target_shapes()))},
-                             {"event_weight", job_.data.event_weight},
-                             {"classes", job_.data.classes}};
-  const auto path =
-      foreign_ ? save_trained(*foreign_, network, notes, folder.models()) : save_keras(network, notes, folder.models());
+  const nlohmann::json notes{
+      {"job", spec::to_yaml(job_)},
+      {"inputs", trained::to_json(trained::input_columns(job_, graph))},
+      {"targets", trained::to_json(trained::target_columns(job_, graph, model_.target_shapes()))},
+      {"event_weight", job_.data.event_weight},
+      {"classes", job_.data.classes}};
+  const auto path = foreign_ ? trained::save_trained(*foreign_, network, notes, folder.models())
+                             : save_keras(network, notes, folder.models());
   std::vector<std::string> lines{fmt::format("model        {}", path.string())};
   if (input_.test_events() > 0) {
     lines.push_back(fmt::format("pictures     {}", (folder.images() / "losses.png").string()));

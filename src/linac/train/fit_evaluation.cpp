@@ -5,7 +5,7 @@
 #include <span>
 
 #include "linac/scores/roc.h"
-#include "linac/train/labelled_data.h"
+#include "linac/trained/labelled_data.h"
 
 namespace linac::train {
 
@@ -63,7 +63,7 @@ void FitEvaluation::chunk(const graph::Parameters& parameters, const data::Event
   std::iota(wanted.begin(), wanted.end(), first);
   data::TableBatch batch;
   table.read(wanted, batch);
-  const models::LabelledEvents events = slice(model_.graph(), batch, 0, batch.events);
+  const models::LabelledEvents events = trained::slice(model_.graph(), batch, 0, batch.events);
   const auto tested = model_.test(parameters, events, 1.0 / static_cast<double>(table.size()));
   for (size_t i = 0; i < share.measure_count; ++i) share.measures()[i] += tested.measures[i];
   for (int64_t i = 0; i < batch.events && share.row_size > 0; ++i) {

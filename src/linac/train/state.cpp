@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "linac/base/error.h"
-#include "linac/train/tensor_file.h"
+#include "linac/trained/checkpoint_files.h"
+#include "linac/trained/tensor_file.h"
 
 namespace linac::train {
 namespace {
@@ -16,7 +17,7 @@ void for_each_buffer(NetworkType& network, const Visit& visit) {
   auto& parameters = network.parameters;
   const auto slots = [&](const graph::Layout& layout, const std::string& group, auto& buffer) {
     for (const graph::Slot& slot : layout.slots) {
-      visit(fmt::format("{}/{}/{}", network.name, group, slot.name), slot.shape,
+      visit(trained::value_name(network.name, group, slot.name), slot.shape,
             std::span(buffer).subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size)));
     }
   };
@@ -39,16 +40,8 @@ nlohmann::json history_json(const std::vector<EpochRecord>& history) {
 
 }  // namespace
 
-Network fresh_network(const std::string& name, const graph::Graph& graph, graph::Parameters parameters,
-                      const spec::Optimizer& optimizer) {
-  Optimizer fresh(optimizer, parameters.trainable.size());
-  graph::StatisticsUpdate update = graph::statistics_update(graph, parameters);
-  std::vector<graph::ConstrainedSlot> constraints = graph::constrained_slots(graph, parameters.trainable_layout);
-  return {name, std::move(parameters), std::move(fresh), std::move(update), std::move(constraints)};
-}
-
 std::string encode(const TrainState& state, const nlohmann::json& extra) {
-  std::vector<TensorView> tensors;
+  std::vector<trained::TensorView> tensors;
   nlohmann::json updates = nlohmann::json::array();
   for (const Network& network : state.networks) {
     for_each_buffer(network, [&](const std::string& name, const graph::Shape& shape, std::span<const float> values) {
@@ -56,20 +49,20 @@ std::string encode(const TrainState& state, const nlohmann::json& extra) {
     });
     updates.push_back(network.optimizer.updates());
   }
-  return encode_tensors(tensors, {{"format_version", 2},
-                                  {"epoch", state.epoch},
-                                  {"step", state.step},
-                                  {"global_step", state.global_step},
-                                  {"rollbacks", state.rollbacks},
-                                  {"updates", updates},
-                                  {"epoch_sums", to_json(state.epoch_sums)},
-                                  {"history", history_json(state.history)},
-                                  {"best", {{"value", state.best_value}, {"epoch", state.best_epoch}}},
-                                  {"run", extra}});
+  return trained::encode_tensors(tensors, {{"format_version", 2},
+                                           {"epoch", state.epoch},
+                                           {"step", state.step},
+                                           {"global_step", state.global_step},
+                                           {"rollbacks", state.rollbacks},
+                                           {"updates", updates},
+                                           {"epoch_sums", to_json(state.epoch_sums)},
+                                           {"history", history_json(state.history)},
+                                           {"best", {{"value", state.best_value}, {"epoch", state.best_epoch}}},
+                                           {"run", extra}});
 }
 
 void decode(std::string_view bytes, const std::string& where, TrainState& state) {
-  const TensorFile file = decode_tensors(bytes, where);
+  const trained::TensorFile file = trained::decode_tensors(bytes, where);
   for (Network& network : state.networks) {
     for_each_buffer(network, [&](const std::string& name, const graph::Shape&, std::span<float> values) {
       const auto& stored = file.find(name, values.size());

@@ -8,12 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "linac/graph/constraints.h"
-#include "linac/graph/graph.h"
-#include "linac/graph/parameters.h"
-#include "linac/spec/job.h"
 #include "linac/train/measures.h"
-#include "linac/train/optimizer.h"
+#include "linac/trained/network.h"
 
 namespace linac::train {
 
@@ -24,13 +20,7 @@ struct EpochRecord {
   Measures physics{};    // figures of physics/comparison.h on the test showers, where they were due
 };
 
-struct Network {
-  std::string name;  // in checkpoints: "generator", "model"
-  graph::Parameters parameters;
-  Optimizer optimizer;
-  graph::StatisticsUpdate update;  // of its running statistics
-  std::vector<graph::ConstrainedSlot> constraints;
-};
+using trained::Network;
 
 struct TrainState {
   std::vector<Network> networks;
@@ -45,11 +35,7 @@ struct TrainState {
   int64_t best_epoch = -1;  // -1: none yet
 };
 
-/// A network before its first step, with fresh optimiser.
-Network fresh_network(const std::string& name, const graph::Graph& graph, graph::Parameters parameters,
-                      const spec::Optimizer& optimizer);
-
-/// The bytes of a checkpoint (tensor_file.h). `extra` is kept under "run".
+/// The bytes of a checkpoint (trained/tensor_file.h). `extra` is kept under "run".
 std::string encode(const TrainState& state, const nlohmann::json& extra);
 
 /// Fills `state`, which must have been made for the same model and optimiser. Throws a data error naming `where` if the

@@ -7,12 +7,12 @@
 
 #include "linac/base/thread_pool.h"
 #include "linac/models/torch_threads.h"
-#include "linac/train/shower_generator.h"
+#include "linac/trained/shower_generator.h"
 
 namespace linac::validate {
 namespace {
 
-constexpr int64_t kChunk = train::ShowerGenerator::kChunk;
+constexpr int64_t kChunk = trained::ShowerGenerator::kChunk;
 
 Range range_of(const std::vector<float>& values) {
   if (values.empty()) return {};
@@ -75,7 +75,7 @@ class GeneratedShowers : public ShowerSource {
   }
 
   std::string path_;
-  train::ShowerGenerator generator_;
+  trained::ShowerGenerator generator_;
   Primaries primaries_;
   uint64_t seed_;
   int threads_;

@@ -6,7 +6,7 @@
 #include "linac/app/cli/verbs.h"
 #include "linac/base/log.h"
 #include "linac/client/model_catalog.h"
-#include "linac/train/model_file.h"
+#include "linac/trained/model_file.h"
 
 namespace linac::app {
 namespace {
@@ -15,23 +15,23 @@ struct ExportOptions {
   std::string run, model, format, out, part = "generator";
 };
 
-train::FileFormat format_of(const ExportOptions& options) {
-  if (options.format.empty()) return train::format_of(options.out);
-  return options.format == "onnx" ? train::FileFormat::kOnnx : train::FileFormat::kKeras;
+trained::FileFormat format_of(const ExportOptions& options) {
+  if (options.format.empty()) return trained::format_of(options.out);
+  return options.format == "onnx" ? trained::FileFormat::kOnnx : trained::FileFormat::kKeras;
 }
 
 void run_export(const ExportOptions& options) {
-  const train::FileFormat format = format_of(options);
+  const trained::FileFormat format = format_of(options);
   if (!options.model.empty()) {
-    train::export_keras_model(client::local_model(options.model), options.out, format);
+    trained::export_keras_model(client::local_model(options.model), options.out, format);
     log::info(fmt::format("{}: {}", options.out, options.model));
     return;
   }
-  const train::RunModel run = train::load_run(options.run);
+  const trained::RunModel run = trained::load_run(options.run);
   if (options.part == "generator") {
-    train::export_generator(run.job, run.architecture, run.generator, options.out, format);
+    trained::export_generator(run.job, run.architecture, run.generator, options.out, format);
   } else {
-    train::export_discriminator(run.job, run.architecture, run.discriminator, options.out, format);
+    trained::export_discriminator(run.job, run.architecture, run.discriminator, options.out, format);
   }
   log::info(fmt::format("{}: {} of {}", options.out, options.part, run.checkpoint.string()));
 }

@@ -14,7 +14,7 @@
 #include "linac/base/thread_pool.h"
 #include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
-#include "linac/train/shower_generator.h"
+#include "linac/trained/shower_generator.h"
 
 namespace linac::app {
 namespace {
@@ -25,7 +25,7 @@ struct GenerateOptions {
 };
 
 void run_generate(const GenerateOptions& options) {
-  const train::ShowerGenerator generator(client::local_model(options.model));
+  const trained::ShowerGenerator generator(client::local_model(options.model));
   const Primaries primaries = primaries_of(options.primaries, "generate");
   log::info(fmt::format("{} showers by {}", primaries.size(), generator.source()));
 
@@ -35,7 +35,7 @@ void run_generate(const GenerateOptions& options) {
       .out = options.out,
       .shape = generator.shape(),
       .attributes = {{"source", fmt::format("linac generate --model {} --seed {}", generator.source(), seed)}}};
-  static_assert(kShowersAtOnce == train::ShowerGenerator::kChunk);
+  static_assert(kShowersAtOnce == trained::ShowerGenerator::kChunk);
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())), [] { models::use_threads(1); });
   produce(production, primaries, pool, [&](int64_t first, int64_t count, int) {
     const auto part = [&](const std::vector<float>& values) {

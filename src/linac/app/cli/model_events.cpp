@@ -13,8 +13,8 @@
 #include "linac/base/thread_pool.h"
 #include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
-#include "linac/train/labelled_data.h"
-#include "linac/train/trained_model.h"
+#include "linac/trained/labelled_data.h"
+#include "linac/trained/trained_model.h"
 
 namespace linac::app {
 namespace {
@@ -35,7 +35,7 @@ std::map<std::string, std::string> renamed(const std::vector<std::string>& field
 std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const models::Network& network,
                                            const nlohmann::json& notes) {
   std::vector<data::ColumnRequest> columns;
-  if (notes.is_object() && notes.contains("inputs")) columns = train::columns_from_json(notes["inputs"]);
+  if (notes.is_object() && notes.contains("inputs")) columns = trained::columns_from_json(notes["inputs"]);
   std::map<std::string, std::string> fields = renamed(options.fields);
   std::vector<std::string> names;
   columns.resize(network.inputs().size());
@@ -56,7 +56,7 @@ std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, co
 data::ColumnRequest truth_of(const ModelEventsOptions& options, const models::Network& network,
                              const nlohmann::json& notes) {
   std::vector<data::ColumnRequest> targets;
-  if (notes.is_object() && notes.contains("targets")) targets = train::columns_from_json(notes["targets"]);
+  if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);
   data::ColumnRequest truth{.column = "", .shape = network.outputs()[0].output, .offset = {}, .factor = {}};
   if (!targets.empty()) truth = targets[0];
   if (!options.target.empty()) truth.column = options.target;
@@ -68,7 +68,7 @@ data::ColumnRequest truth_of(const ModelEventsOptions& options, const models::Ne
 }  // namespace
 
 ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : options_(options) {
-  train::TrainedModel model = train::load_trained(client::local_model(options.model));
+  trained::TrainedModel model = trained::load_trained(client::local_model(options.model));
   network_ = std::move(model.network);
   std::vector<data::ColumnRequest> columns = inputs_of(options, *network_, model.notes);
   if (truth == Truth::kWanted) {

@@ -13,7 +13,7 @@
 namespace linac::app {
 
 struct ModelEventsOptions {
-  std::string model;                // what train::load_trained takes
+  std::string model;                // what trained::load_trained takes
   std::vector<std::string> data;    // paths, globs, URLs
   std::vector<std::string> fields;  // "input=column", where the names differ
   std::string target;               // the column of the truth; empty: what the model was trained on

@@ -10,7 +10,7 @@
 #include "linac/base/config.h"
 #include "linac/base/error.h"
 #include "linac/base/version.h"
-#include "linac/train/trained_model.h"
+#include "linac/trained/trained_model.h"
 
 namespace linac::app {
 namespace {
@@ -101,7 +101,7 @@ ModelFacts model_facts(const fs::path& run_or_file) {
   if (!is_run && !fs::exists(run_or_file))
     throw user_error(fmt::format("[models] {}: neither the folder of a run nor a file", run_or_file.string()));
   facts.file = is_run ? file_of_run(run_or_file) : run_or_file;
-  const train::TrainedModel model = train::load_trained(facts.file);
+  const trained::TrainedModel model = trained::load_trained(facts.file);
   introspect(*model.network, facts.file);
   const json inputs = schema(model.network->inputs()), outputs = schema(model.network->outputs());
   facts.provenance = {{"inputs", inputs}, {"outputs", outputs}, {"notes", model.notes}, {"linac", kVersion}};

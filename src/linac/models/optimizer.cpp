@@ -1,4 +1,4 @@
-#include "linac/train/optimizer.h"
+#include "linac/models/optimizer.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::train {
+namespace linac::models {
 namespace {
 
 // What an optimiser keeps for each weight, in the order of a checkpoint.
@@ -172,4 +172,4 @@ void Optimizer::update(std::span<float> weights, std::span<const float> gradient
   }
 }
 
-}  // namespace linac::train
+}  // namespace linac::models

@@ -1,4 +1,4 @@
-#include "linac/train/tensor_file.h"
+#include "linac/trained/tensor_file.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -7,7 +7,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::train {
+namespace linac::trained {
 namespace {
 
 constexpr const char* kDigestName = "_digest";
@@ -101,4 +101,4 @@ TensorFile decode_tensors(std::string_view bytes, const std::string& where, Dige
   return file;
 }
 
-}  // namespace linac::train
+}  // namespace linac::trained

@@ -1,14 +1,10 @@
-#include "linac/train/tensor_file.h"
+#include "linac/trained/tensor_file.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "linac/base/error.h"
-#include "linac/base/temporary_folder.h"
-#include "linac/train/checkpoint.h"
 
-namespace linac::train {
+namespace linac::trained {
 namespace {
 
 std::string example() {
@@ -35,18 +31,5 @@ TEST(TensorFile, NoticesEveryAlteredByteAndEveryLength) {
   }
 }
 
-TEST(CheckpointStore, KeepsTheNewestAndFallsBackToTheOneBefore) {
-  const TemporaryFolder folder;
-  CheckpointStore store(folder.path(), 2);
-  for (int step = 1; step <= 4; ++step) store.save(step, std::to_string(step));
-  ASSERT_EQ(store.list().size(), 2U);
-  const auto loaded = store.newest_good([](const CheckpointStore::Loaded& candidate) {
-    if (candidate.bytes == "4") throw data_error("damaged");
-  });
-  ASSERT_TRUE(loaded.has_value());
-  EXPECT_EQ(loaded->bytes, "3");
-  EXPECT_EQ(store.list().size(), 1U);
-}
-
 }  // namespace
-}  // namespace linac::train
+}  // namespace linac::trained

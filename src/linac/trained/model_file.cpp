@@ -1,4 +1,4 @@
-#include "linac/train/model_file.h"
+#include "linac/trained/model_file.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include "linac/graph/prune.h"
 #include "linac/keras/archive.h"
 #include "linac/onnx/write_onnx.h"
-#include "linac/train/checkpoint.h"
-#include "linac/train/gan_architecture.h"
-#include "linac/train/tensor_file.h"
+#include "linac/trained/checkpoint_files.h"
+#include "linac/trained/gan_architecture.h"
+#include "linac/trained/tensor_file.h"
 
-namespace linac::train {
+namespace linac::trained {
 namespace {
 
 namespace threedgan = models::threedgan;
@@ -41,10 +41,10 @@ void write_network(const graph::Graph& graph, const graph::WeightValues& weights
 }
 
 std::filesystem::path newest_checkpoint(const std::filesystem::path& run) {
-  const std::filesystem::path folder = run / "checkpoints", best = folder / "best.safetensors";
+  const std::filesystem::path folder = run / "checkpoints", best = best_checkpoint(folder);
   if (std::filesystem::exists(best)) return best;
   if (std::filesystem::exists(folder)) {
-    const auto paths = CheckpointStore(folder, 1).list();
+    const auto paths = list_checkpoints(folder);
     if (!paths.empty()) return paths.back();
   }
   throw user_error(
@@ -54,7 +54,7 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& run) {
 void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& parameters) {
   for (const graph::Layout* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
     for (const graph::Slot& slot : layout->slots) {
-      const auto& values = file.find(fmt::format("{}/weights/{}", prefix, slot.name), static_cast<size_t>(slot.size));
+      const auto& values = file.find(value_name(prefix, "weights", slot.name), static_cast<size_t>(slot.size));
       std::copy(values.begin(), values.end(), parameters.values(slot.name).begin());
     }
   }
@@ -154,4 +154,4 @@ void export_keras_model(const std::filesystem::path& model, const std::filesyste
   write_network(keras.graph, keras.weights, keras.extra, path, format);
 }
 
-}  // namespace linac::train
+}  // namespace linac::trained

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace linac::train {
+namespace linac::trained {
 
 struct TensorView {
   std::string name;
@@ -36,4 +36,4 @@ struct TensorFile {
 /// Throws a data error (naming `where`) if the bytes are damaged in any way; without a digest, if they cannot be read.
 TensorFile decode_tensors(std::string_view bytes, const std::string& where, Digest digest = Digest::kLast);
 
-}  // namespace linac::train
+}  // namespace linac::trained

@@ -1,4 +1,4 @@
-#include "linac/train/shower_generator.h"
+#include "linac/trained/shower_generator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include "linac/base/error.h"
 #include "linac/data/showers.h"
 
-namespace linac::train {
+namespace linac::trained {
 
 std::vector<float> to_gev(const spec::Job& job, std::span<const float> images) {
   std::vector<float> gev(images.size());
@@ -37,4 +37,4 @@ std::vector<float> ShowerGenerator::make(std::span<const float> energy_gev, std:
   return to_gev(model_.job, generator_.run(model_.parameters, generator_.latents(energy, theta, key)));
 }
 
-}  // namespace linac::train
+}  // namespace linac::trained

@@ -9,9 +9,9 @@
 
 #include "linac/base/event_shape.h"
 #include "linac/models/threedgan/generator.h"
-#include "linac/train/model_file.h"
+#include "linac/trained/model_file.h"
 
-namespace linac::train {
+namespace linac::trained {
 
 /// Undoes power and scale: images of training units -> GeV.
 std::vector<float> to_gev(const spec::Job& job, std::span<const float> images);
@@ -36,4 +36,4 @@ class ShowerGenerator {
   models::threedgan::Generator generator_;
 };
 
-}  // namespace linac::train
+}  // namespace linac::trained

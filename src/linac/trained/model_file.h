@@ -9,7 +9,7 @@
 #include "linac/models/threedgan/networks.h"
 #include "linac/spec/job.h"
 
-namespace linac::train {
+namespace linac::trained {
 
 /// What `linac generate` needs: the network's weights and what undoes the preprocessing.
 struct GeneratorModel {
@@ -54,4 +54,4 @@ struct RunModel {
 };
 RunModel load_run(const std::filesystem::path& run_or_checkpoint);
 
-}  // namespace linac::train
+}  // namespace linac::trained

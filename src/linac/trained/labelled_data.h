@@ -9,7 +9,7 @@
 #include "linac/models/supervised.h"
 #include "linac/spec/job.h"
 
-namespace linac::train {
+namespace linac::trained {
 
 /// One request an input, in the model's order: the column that data.inputs names for it, or the one called like the
 /// input. User error for a name that the model does not have.
@@ -30,4 +30,4 @@ models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& 
 nlohmann::json to_json(const std::vector<data::ColumnRequest>& columns);
 std::vector<data::ColumnRequest> columns_from_json(const nlohmann::json& json);
 
-}  // namespace linac::train
+}  // namespace linac::trained

@@ -1,4 +1,4 @@
-#include "linac/train/gan_architecture.h"
+#include "linac/trained/gan_architecture.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "linac/graph/weight_rules.h"
 #include "linac/keras/archive.h"
 
-namespace linac::train {
+namespace linac::trained {
 namespace {
 
 using models::ForeignModel;
@@ -62,4 +62,4 @@ Architecture architecture_of(const spec::Job& job) {
   return architecture;
 }
 
-}  // namespace linac::train
+}  // namespace linac::trained

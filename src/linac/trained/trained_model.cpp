@@ -1,4 +1,4 @@
-#include "linac/train/trained_model.h"
+#include "linac/trained/trained_model.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "linac/base/error.h"
 #include "linac/keras/archive.h"
 #include "linac/spec/job.h"
-#include "linac/train/tensor_file.h"
+#include "linac/trained/tensor_file.h"
 
-namespace linac::train {
+namespace linac::trained {
 namespace {
 
 std::filesystem::path file_of(const std::filesystem::path& model) {
@@ -89,4 +89,4 @@ std::filesystem::path save_weights(const Network& network, const nlohmann::json&
   return path;
 }
 
-}  // namespace linac::train
+}  // namespace linac::trained

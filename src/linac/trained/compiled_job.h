@@ -8,9 +8,9 @@
 #include "linac/keras/archive.h"
 #include "linac/keras/compile.h"
 #include "linac/spec/job.h"
-#include "linac/train/state.h"
+#include "linac/trained/network.h"
 
-namespace linac::train {
+namespace linac::trained {
 
 /// The job with that filled in; other jobs as they are. Reads the file. User error for what linac does not have, with
 /// the setting that would say it instead.
@@ -29,4 +29,4 @@ std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Opti
 void restore_optimizer(const std::string& file, const spec::Optimizer& settings, const graph::Graph& graph,
                        const std::vector<int>& order, Network& network);
 
-}  // namespace linac::train
+}  // namespace linac::trained

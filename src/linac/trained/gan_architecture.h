@@ -4,10 +4,10 @@
 #include "linac/models/threedgan/networks.h"
 #include "linac/spec/job.h"
 
-namespace linac::train {
+namespace linac::trained {
 
 /// linac's own; or what model.generator and model.discriminator hold, with their weights: Keras files (.keras, .h5) or
 /// TorchScript (.pt). User error naming the file if it is none, or if the two do not go together.
 models::threedgan::Architecture architecture_of(const spec::Job& job);
 
-}  // namespace linac::train
+}  // namespace linac::trained

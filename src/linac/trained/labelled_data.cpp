@@ -1,4 +1,4 @@
-#include "linac/train/labelled_data.h"
+#include "linac/trained/labelled_data.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include "linac/base/error.h"
 #include "linac/data/column_scaling.h"
 
-namespace linac::train {
+namespace linac::trained {
 namespace {
 
 std::vector<std::string> names_of(const graph::Graph& model, const std::vector<int>& nodes) {
@@ -117,4 +117,4 @@ std::vector<data::ColumnRequest> columns_from_json(const nlohmann::json& json) {
   return columns;
 }
 
-}  // namespace linac::train
+}  // namespace linac::trained

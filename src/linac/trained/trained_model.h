@@ -7,9 +7,9 @@
 
 #include "linac/models/foreign_model.h"
 #include "linac/models/network.h"
-#include "linac/train/state.h"
+#include "linac/trained/network.h"
 
-namespace linac::train {
+namespace linac::trained {
 
 struct TrainedModel {
   std::unique_ptr<const models::Network> network;
@@ -33,4 +33,4 @@ std::filesystem::path save_trained(const models::ForeignModel& model, const Netw
 std::filesystem::path save_weights(const Network& network, const nlohmann::json& notes,
                                    const std::filesystem::path& folder);
 
-}  // namespace linac::train
+}  // namespace linac::trained
