@@ -1,5 +1,6 @@
 # linac_module(NAME [TORCH] [VERBS] [HTTP] DEPS modules PRIVATE_DEPS modules LINK targets PRIVATE_LINK targets): the library
-# linac_NAME from every .cpp of the folder, and, from its *_test.cpp files, the ctest program NAME_test. A module includes only
+# linac_NAME from every .cpp of the folder, and, from its *_test.cpp files, the ctest program NAME_test. A folder in it with a CMakeLists.txt
+# of its own is another module: in `launch`, the folder `workers` is `launch_workers`. A module includes only
 # headers of its dependencies (a test greps them); those its own headers name are DEPS, and LINK the third-party targets that
 # they name. TORCH: its sources see LibTorch, its users do not. VERBS: it parses command lines and prints, and computes nothing
 # itself. HTTP: it serves, on Asio.
@@ -9,6 +10,12 @@
 function(linac_module name)
   cmake_parse_arguments(arg "TORCH;VERBS;HTTP" "" "DEPS;PRIVATE_DEPS;LINK;PRIVATE_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE inner CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt)
+  list(REMOVE_ITEM inner ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt)
+  foreach(list ${inner})
+    get_filename_component(folder ${list} DIRECTORY)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/")
+  endforeach()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")

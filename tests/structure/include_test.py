@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Includes point down only: a file of module A may name headers of A and of the modules that A's CMakeLists.txt declares."""
+"""Includes point down only: a file of module A may name headers of A and of the modules that A's CMakeLists.txt declares.
+A module is a folder whose CMakeLists.txt calls linac_module; one inside another carries both names, launch_workers."""
 
 import pathlib
 import re
@@ -9,7 +10,7 @@ import sys
 LEVELS = [
     {"base"},
     {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm", "plan", "plugin", "catalog", "launch"},
-    {"data", "graph", "report", "client"},
+    {"data", "graph", "report", "client", "launch_workers"},
     {"nn", "onnx", "keras", "service"},
     {"models", "control"},
     {"trained"},
@@ -18,12 +19,17 @@ LEVELS = [
 ]
 
 
-def declared(module: pathlib.Path) -> set[str]:
-    """Modules after DEPS and PRIVATE_DEPS in the module's CMakeLists.txt, and what those offer in turn."""
-    text = (module / "CMakeLists.txt").read_text()
-    call = re.search(r"linac_module\(([^)]*)\)", text, re.S).group(1)
+def call_of(folder: pathlib.Path) -> list[str]:
+    """The words that the folder's CMakeLists.txt gives to linac_module(); none if it is not a module."""
+    lists = folder / "CMakeLists.txt"
+    call = re.search(r"linac_module\(([^)]*)\)", lists.read_text(), re.S) if lists.exists() else None
+    return call.group(1).split() if call else []
+
+
+def declared(call: list[str]) -> set[str]:
+    """Modules after DEPS and PRIVATE_DEPS."""
     names, keyword = set(), None
-    for word in call.split()[1:]:
+    for word in call[1:]:
         if word.isupper() and "::" not in word:
             keyword = word
         elif keyword in ("DEPS", "PRIVATE_DEPS"):
@@ -31,26 +37,47 @@ def declared(module: pathlib.Path) -> set[str]:
     return names
 
 
+def module_of(path: pathlib.PurePath, modules: dict[pathlib.PurePath, list[str]]) -> str:
+    """The innermost module that holds the file; the first folder's name if none does."""
+    for folder in path.parents:
+        if folder in modules:
+            return modules[folder][0]
+    return path.parts[0]
+
+
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     level = {name: i for i, names in enumerate(LEVELS) for name in names}
+    calls = {path.parent.relative_to(root): call_of(path.parent) for path in sorted(root.rglob("CMakeLists.txt"))}
+    modules = {folder: call for folder, call in calls.items() if call}
     problems, includes = [], 0
-    for module in sorted(p for p in root.iterdir() if p.is_dir()):
-        if module.name not in level:
-            problems.append(f"{module.name}: not in the table of levels")
+    for folder, call in modules.items():
+        name = call[0]
+        if name != "_".join(folder.parts):
+            problems.append(f"{folder}/CMakeLists.txt: calls itself {name}")
+        if name not in level:
+            problems.append(f"{name}: not in the table of levels")
             continue
-        allowed = declared(module)
-        for dependency in allowed:
-            if level[dependency] >= level[module.name]:
-                problems.append(f"{module.name}/CMakeLists.txt: depends upward on {dependency}")
-        for path in sorted(path for suffix in ("h", "cpp", "cu", "cuh") for path in module.rglob(f"*.{suffix}")):
-            for line, text in enumerate(path.read_text().splitlines(), 1):
-                match = re.match(r'#include "linac/(\w+)/', text)
-                if not match:
-                    continue
-                includes += 1
-                if match.group(1) != module.name and match.group(1) not in allowed:
-                    problems.append(f"{path.relative_to(root)}:{line}: includes {match.group(1)}, which {module.name} does not declare")
+        for dependency in sorted(declared(call)):
+            if level.get(dependency, len(LEVELS)) >= level[name]:
+                problems.append(f"{folder}/CMakeLists.txt: depends upward on {dependency}")
+    names = {call[0] for call in modules.values()}
+    problems += [f"{name}: in the table of levels, but not there" for name in sorted(set(level) - names)]
+    allowed = {call[0]: declared(call) | {call[0]} for call in modules.values()}
+    for path in sorted(path for suffix in ("h", "cpp", "cu", "cuh") for path in root.rglob(f"*.{suffix}")):
+        here = path.relative_to(root)
+        name = module_of(here, modules)
+        if name not in names:
+            problems.append(f"{here}: belongs to no module")
+            continue
+        for line, text in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'#include "linac/([\w/.-]+)"', text)
+            if not match:
+                continue
+            includes += 1
+            included = module_of(pathlib.PurePath(match.group(1)), modules)
+            if included not in allowed[name]:
+                problems.append(f"{here}:{line}: includes {included}, which {name} does not declare")
     print("\n".join(problems) or f"{includes} includes, all downward")
     return 1 if problems or includes == 0 else 0
 

@@ -1,9 +1,9 @@
 #include "linac/app/cli/cli.h"
 
 #include "linac/app/cli/verbs.h"
-#include "linac/app/launch/worker_error.h"
 #include "linac/control/command_line.h"
 #include "linac/control/verbs.h"
+#include "linac/launch/workers/worker_error.h"
 
 namespace linac::app {
 
@@ -24,7 +24,7 @@ int run_command_line(int argc, char** argv) {
   add_bench_verb(*app);
   add_version_verb(*app);
   return control::run(*app, argc, argv,
-                      [](std::string_view what, int exit_status) { report_worker_error(what, exit_status); });
+                      [](std::string_view what, int exit_status) { launch::report_worker_error(what, exit_status); });
 }
 
 }  // namespace linac::app

@@ -11,9 +11,9 @@
 #include <optional>
 #include <thread>
 
-#include "linac/app/launch/child_process.h"
 #include "linac/base/error.h"
 #include "linac/base/signals.h"
+#include "linac/launch/workers/child_process.h"
 
 namespace linac::app {
 namespace {
@@ -33,14 +33,14 @@ class Training {
                                      fmt::format("train.max_steps={}", run.steps), "train.epochs=1000000",
                                      "data.test=[]", "checkpoint.every_epochs=0", "checkpoint.every_minutes=0",
                                      "checkpoint.best_by=loss", "distribution.balance=false"});
-    ChildCommand command;
+    launch::ChildCommand command;
     command.program = "/proc/self/exe";
     command.argv = {"linac", "train", run.job, "--out", folder_.string(), "--workers", std::to_string(workers)};
     for (const std::string& setting : settings) command.argv.insert(command.argv.end(), {"--set", setting});
     // A lone worker takes as many cores as it would have beside the others.
     command.environment = {{"LOCAL_WORLD_SIZE", std::to_string(local_workers)}};
-    command.output = Output::kCapture;
-    child_ = start_child(command);
+    command.output = launch::Output::kCapture;
+    child_ = launch::start_child(command);
   }
   ~Training() {
     if (child_.pid > 0) {
@@ -50,7 +50,7 @@ class Training {
   }
   Training(Training&& other) noexcept
       : folder_(std::move(other.folder_)),
-        child_(std::exchange(other.child_, ChildProcess())),
+        child_(std::exchange(other.child_, launch::ChildProcess())),
         output_(std::move(other.output_)),
         seen_(other.seen_),
         steps_(std::move(other.steps_)) {}
@@ -96,7 +96,7 @@ class Training {
   }
 
   std::filesystem::path folder_;
-  ChildProcess child_;
+  launch::ChildProcess child_;
   std::string output_;
   std::streamoff seen_ = 0;
   std::vector<Clock::time_point> steps_;

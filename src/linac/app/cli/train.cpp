@@ -13,8 +13,6 @@
 
 #include "linac/app/cli/job_file.h"
 #include "linac/app/cli/verbs.h"
-#include "linac/app/launch/local_launch.h"
-#include "linac/app/launch/worker_error.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
@@ -23,6 +21,8 @@
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/comm/view_ledger.h"
+#include "linac/launch/workers/local_launch.h"
+#include "linac/launch/workers/worker_error.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
 #include "linac/train/input.h"
@@ -133,7 +133,7 @@ int local_world_size(int world_size) {
 
 [[noreturn]] void end_hanging(const Error& error) {
   log::error(error.what());
-  report_worker_error(error);
+  launch::report_worker_error(error);
   _exit(static_cast<int>(error.code()));  // what hangs cannot be ended in an orderly way
 }
 
@@ -224,14 +224,14 @@ int start_workers(const TrainOptions& options, const spec::Job& job, const std::
                    {"--workers", options.workers.empty() ? std::to_string(job.workers) : options.workers});
   if (!options.listen.empty()) arguments.insert(arguments.end(), {"--listen", options.listen});
   for (const std::string& assignment : options.overrides) arguments.insert(arguments.end(), {"--set", assignment});
-  LocalLaunch launch;
+  launch::LocalLaunch launch;
   launch.workers = job.workers;
   launch.argv = arguments;
   launch.views = train::RunFolder(folder).views();
   launch.restarts = job.distribution.restarts;
   launch.join_argv = arguments;
   launch.join_argv.insert(launch.join_argv.end(), {"--join", folder.string()});
-  return launch_local_workers(launch);
+  return launch::launch_local_workers(launch);
 }
 
 void run_train(const TrainOptions& options) {

@@ -7,7 +7,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::app {
+namespace linac::launch {
 
 inline constexpr const char* kErrorFdVariable = "LINAC_ERROR_FD";
 
@@ -19,4 +19,4 @@ void report_worker_error(const Error& error) noexcept;
 /// The launcher's side: the message waiting at `descriptor`, or "" when the worker left none. Does not block.
 std::string received_worker_error(int descriptor);
 
-}  // namespace linac::app
+}  // namespace linac::launch

@@ -1,8 +1,8 @@
-#include "linac/app/launch/line_relay.h"
+#include "linac/launch/workers/line_relay.h"
 
 #include <algorithm>
 
-namespace linac::app {
+namespace linac::launch {
 
 std::string LineRelay::feed(std::string_view bytes) {
   std::string lines;
@@ -38,4 +38,4 @@ std::string LineRelay::take_line(std::string_view line) {
   return (tagged ? "" : prefix_) + std::string(line) + "\n";
 }
 
-}  // namespace linac::app
+}  // namespace linac::launch

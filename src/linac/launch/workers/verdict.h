@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace linac::app {
+namespace linac::launch {
 
 /// How one worker ended. The vector given to judge() lists them in the order in which they ended.
 struct WorkerEnd {
@@ -39,4 +39,4 @@ struct Verdict {
 ///   75; failing that, the first with 75, then the first with 6. Death by signal n counts as 128 + n.
 Verdict judge(const std::vector<WorkerEnd>& all, int stop_signal);
 
-}  // namespace linac::app
+}  // namespace linac::launch

@@ -1,8 +1,8 @@
-#include "linac/app/launch/line_relay.h"
+#include "linac/launch/workers/line_relay.h"
 
 #include <gtest/gtest.h>
 
-namespace linac::app {
+namespace linac::launch {
 namespace {
 
 TEST(LineRelay, LinesAreTheSameHoweverTheBytesArrive) {
@@ -35,4 +35,4 @@ TEST(LineRelay, AnEndlessLineIsCut) {
 }
 
 }  // namespace
-}  // namespace linac::app
+}  // namespace linac::launch

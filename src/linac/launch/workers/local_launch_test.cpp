@@ -1,6 +1,6 @@
 // Real worker processes: this program again, asked by the environment to play one of the roles below.
 
-#include "linac/app/launch/local_launch.h"
+#include "linac/launch/workers/local_launch.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,10 +15,10 @@
 #include <sstream>
 #include <thread>
 
-#include "linac/app/launch/worker_error.h"
 #include "linac/comm/group.h"
+#include "linac/launch/workers/worker_error.h"
 
-namespace linac::app {
+namespace linac::launch {
 namespace {
 
 using std::literals::chrono_literals::operator""s;
@@ -289,4 +289,4 @@ TEST(WorkerError, SilentWithoutALauncher) {
 }
 
 }  // namespace
-}  // namespace linac::app
+}  // namespace linac::launch

@@ -1,4 +1,4 @@
-#include "linac/app/launch/local_launch.h"
+#include "linac/launch/workers/local_launch.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,16 +14,16 @@
 #include <memory>
 #include <optional>
 
-#include "linac/app/launch/child_process.h"
-#include "linac/app/launch/line_relay.h"
-#include "linac/app/launch/verdict.h"
-#include "linac/app/launch/worker_error.h"
 #include "linac/base/error.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/comm/store_host.h"
 #include "linac/comm/view_ledger.h"
+#include "linac/launch/workers/child_process.h"
+#include "linac/launch/workers/line_relay.h"
+#include "linac/launch/workers/verdict.h"
+#include "linac/launch/workers/worker_error.h"
 
-namespace linac::app {
+namespace linac::launch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -308,4 +308,4 @@ int launch_local_workers(const LocalLaunch& launch) {
   return verdict.exit_code;
 }
 
-}  // namespace linac::app
+}  // namespace linac::launch

@@ -1,9 +1,9 @@
-#include "linac/app/launch/verdict.h"
+#include "linac/launch/workers/verdict.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
 
-namespace linac::app {
+namespace linac::launch {
 namespace {
 
 WorkerEnd exited(int rank, int code, std::string error = "") {
@@ -85,4 +85,4 @@ TEST(Verdict, AFailureWhileStoppingIsStillAFailure) {
 }
 
 }  // namespace
-}  // namespace linac::app
+}  // namespace linac::launch

@@ -1,4 +1,4 @@
-#include "linac/app/launch/worker_error.h"
+#include "linac/launch/workers/worker_error.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace linac::app {
+namespace linac::launch {
 namespace {
 
 constexpr size_t kMaxMessageBytes = 4096;
@@ -54,4 +54,4 @@ std::string received_worker_error(int descriptor) {
   return text.substr(text.find('\n') + 1);
 }
 
-}  // namespace linac::app
+}  // namespace linac::launch

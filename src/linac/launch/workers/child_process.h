@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-namespace linac::app {
+namespace linac::launch {
 
 /// What the launcher hears of while it has children; SIGCHLD among them because of its handler: were it ignored, as
 /// some parents leave it, the kernel would reap the workers unseen.
@@ -42,4 +42,4 @@ struct ChildProcess {
 /// process or descriptor left. To be called from the main thread: the kernel ties the SIGTERM to the calling thread.
 ChildProcess start_child(const ChildCommand& command);
 
-}  // namespace linac::app
+}  // namespace linac::launch

@@ -1,4 +1,4 @@
-#include "linac/app/launch/child_process.h"
+#include "linac/launch/workers/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "linac/app/launch/worker_error.h"
 #include "linac/base/argument_pointers.h"
 #include "linac/base/error.h"
+#include "linac/launch/workers/worker_error.h"
 
-namespace linac::app {
+namespace linac::launch {
 namespace {
 
 Error failed(const char* call) {
@@ -102,4 +102,4 @@ ChildProcess start_child(const ChildCommand& command) {
   return child;
 }
 
-}  // namespace linac::app
+}  // namespace linac::launch

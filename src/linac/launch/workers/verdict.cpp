@@ -1,4 +1,4 @@
-#include "linac/app/launch/verdict.h"
+#include "linac/launch/workers/verdict.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::app {
+namespace linac::launch {
 namespace {
 
 constexpr int kPeerLost = static_cast<int>(ErrorCode::kPeerLost);
@@ -121,4 +121,4 @@ Verdict judge(const std::vector<WorkerEnd>& all, int stop_signal) {
   return blame(*cause, ends);
 }
 
-}  // namespace linac::app
+}  // namespace linac::launch

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace linac::app {
+namespace linac::launch {
 
 class LineRelay {
  public:
@@ -29,4 +29,4 @@ class LineRelay {
   std::deque<std::string> kept_;
 };
 
-}  // namespace linac::app
+}  // namespace linac::launch

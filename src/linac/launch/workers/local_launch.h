@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace linac::app {
+namespace linac::launch {
 
 struct LocalLaunch {
   int workers = 1;
@@ -39,4 +39,4 @@ struct LocalLaunch {
 /// started; those already running are ended.
 int launch_local_workers(const LocalLaunch& launch);
 
-}  // namespace linac::app
+}  // namespace linac::launch
