@@ -12,10 +12,10 @@ LEVELS = [
     {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm", "plan", "plugin", "catalog", "launch"},
     {"data", "graph", "report", "client", "launch_workers"},
     {"nn", "onnx", "keras", "service"},
-    {"models", "control"},
-    {"trained"},
+    {"models", "cli"},
+    {"trained", "cli_control"},
     {"train", "validate"},
-    {"app"},
+    {"cli_compute"},
 ]
 
 

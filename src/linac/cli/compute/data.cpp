@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <sstream>
+
+#include "linac/base/error.h"
+#include "linac/base/progress.h"
+#include "linac/cli/compute/verbs.h"
+#include "linac/data/column_scaling.h"
+#include "linac/data/convert.h"
+#include "linac/data/dataset.h"
+#include "linac/data/event_table.h"
+
+namespace linac::cli {
+namespace {
+
+constexpr size_t kFingerprintShown = 12;
+
+struct DataOptions {
+  std::vector<std::string> files;  // `convert`: the last one is the output
+  data::Fields fields;
+  data::Preprocessing preprocessing;
+  bool json = false;
+  int shards = 1;
+  bool overwrite = false;
+};
+
+struct ScalingOptions {
+  std::vector<std::string> files, columns;
+  std::string out;
+};
+
+std::string format_bytes(int64_t bytes) {
+  double value = static_cast<double>(bytes);
+  for (const char* unit : {"B", "KiB", "MiB", "GiB"}) {
+    if (value < 1024) return fmt::format("{:.{}f} {}", value, value < 10 && bytes >= 1024 ? 1 : 0, unit);
+    value /= 1024;
+  }
+  return fmt::format("{:.1f} TiB", value);
+}
+
+std::string format_range(double low, double high, const char* unit) {
+  return fmt::format("{:.3g}-{:.3g} {}", low, high, unit);
+}
+
+double degrees(double rad) {
+  return rad * 180 / std::numbers::pi;
+}
+
+void print_json(const data::Dataset& set) {
+  auto files = nlohmann::ordered_json::array();
+  for (const data::FileReport& file : set.files()) {
+    files.push_back({{"url", file.url},
+                     {"format", file.format},
+                     {"events", file.events},
+                     {"kept", file.kept},
+                     {"shape", {file.shape.x, file.shape.y, file.shape.z}},
+                     {"energy_gev", {file.energy_gev_min, file.energy_gev_max}},
+                     {"angle_rad", {file.angle_min, file.angle_max}},
+                     {"bytes", file.bytes},
+                     {"fingerprint", file.fingerprint}});
+  }
+  fmt::print("{}\n", nlohmann::ordered_json{{"events", set.size()}, {"files", files}}.dump(2));
+}
+
+void print_table(const data::Dataset& set) {
+  std::vector<std::vector<std::string>> rows{
+      {"file", "format", "events", "kept", "shape", "energy", "angle", "size", "xxh3"}};
+  int64_t events = 0, bytes = 0;
+  for (const data::FileReport& file : set.files()) {
+    rows.push_back({file.url, file.format, std::to_string(file.events), std::to_string(file.kept),
+                    data::to_string(file.shape), format_range(file.energy_gev_min, file.energy_gev_max, "GeV"),
+                    format_range(degrees(file.angle_min), degrees(file.angle_max), "deg"), format_bytes(file.bytes),
+                    file.fingerprint.substr(0, kFingerprintShown)});
+    events += file.events;
+    bytes += file.bytes;
+  }
+  if (set.files().size() > 1) {
+    rows.push_back({fmt::format("{} files", set.files().size()), "", std::to_string(events), std::to_string(set.size()),
+                    "", "", "", format_bytes(bytes), ""});
+  }
+  std::vector<size_t> widths(rows[0].size());
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  const auto is_number = [](size_t column) { return column == 2 || column == 3 || column == 7; };
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += is_number(i) ? fmt::format("{:>{}}  ", row[i], widths[i]) : fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+}
+
+void run_info(const DataOptions& options) {
+  const auto set = data::Dataset::open(options.files, options.fields, options.preprocessing);
+  options.json ? print_json(*set) : print_table(*set);
+}
+
+void run_convert(const DataOptions& options) {
+  if (options.files.size() < 2) throw user_error("[convert] one file is named; give inputs and then the output");
+  const std::vector<std::string> inputs(options.files.begin(), options.files.end() - 1);
+  std::unique_ptr<Progress> bar;
+  data::ConvertOptions conversion;
+  conversion.fields = options.fields;
+  conversion.preprocessing = options.preprocessing;
+  conversion.shards = options.shards;
+  conversion.overwrite = options.overwrite;
+  conversion.progress = [&bar](int64_t done, int64_t total) {
+    // The total is only known once the inputs are scanned.
+    if (!bar) bar = std::make_unique<Progress>("convert", total);
+    bar->update(done, "events");
+  };
+  const data::ConvertReport report = data::convert(inputs, options.files.back(), conversion);
+  if (bar) bar->finish(fmt::format("{} events", report.events_written));
+  for (const auto& file : report.files) fmt::print("{}\n", file.string());
+  const int64_t dropped = report.events_read - report.events_written;
+  if (dropped > 0) fmt::print("{} events dropped: cells sum to {} or less\n", dropped, options.preprocessing.min_sum);
+}
+
+// "GRU_input:801x19", "HLF_input:14", "energy".
+data::ColumnRequest column_of(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  data::ColumnRequest column{.column = text.substr(0, colon), .shape = {}, .offset = {}, .factor = {}};
+  std::istringstream shape(colon == std::string::npos ? "" : text.substr(colon + 1));
+  for (std::string extent; std::getline(shape, extent, 'x');) {
+    int64_t value = 0;
+    const auto [end, failure] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
+    if (failure != std::errc() || end != extent.data() + extent.size() || value < 1) {
+      throw user_error(fmt::format(
+          "[scaling] --column {}: wanted is NAME, NAME:FEATURES or NAME:ROWSxFEATURES, e.g. particles:801x19", text));
+    }
+    column.shape.push_back(value);
+  }
+  return column;
+}
+
+void run_scaling(const ScalingOptions& options) {
+  std::vector<data::ColumnRequest> columns;
+  for (const std::string& column : options.columns) columns.push_back(column_of(column));
+  const auto table = data::EventTable::open(options.files, columns);
+  data::write_scaling(*table, options.out);
+  fmt::print("{}: {} columns of {} events\n", options.out, columns.size(), table->size());
+}
+
+void add_scaling_verb(CLI::App& verb) {
+  auto options = std::make_shared<ScalingOptions>();
+  auto* scaling = verb.add_subcommand(
+      "scaling", "Mean, standard deviation, least and largest value of each feature, for a job's data.scaling");
+  scaling->add_option("files", options->files, "the training events: HDF5, Parquet or TFRecord")->required();
+  scaling
+      ->add_option("--column", options->columns,
+                   "NAME, NAME:FEATURES or NAME:ROWSxFEATURES, where rows of zeros are padding (may be repeated)")
+      ->required()
+      ->type_size(1)
+      ->allow_extra_args(false);
+  scaling->add_option("--out", options->out, "JSON file to write")->required();
+  scaling->footer(
+      "Example: linac data scaling data/topology-train.parquet --column GRU_input:801x19 --column HLF_input:14 --out "
+      "scaling.json");
+  scaling->callback([options] { run_scaling(*options); });
+}
+
+void add_common_options(CLI::App& verb, DataOptions& options) {
+  data::Preprocessing& preprocessing = options.preprocessing;
+  verb.add_option("--scale", preprocessing.scale, "training units a GeV")->capture_default_str();
+  verb.add_option("--threshold", preprocessing.threshold, "scaled cells below are set to 0")->capture_default_str();
+  verb.add_option("--min-sum", preprocessing.min_sum, "events whose scaled cells sum to this or less are dropped")
+      ->capture_default_str();
+  verb.add_option("--power", preprocessing.power, "scaled cells are raised to this power")->capture_default_str();
+  verb.add_option("--field-image", options.fields.image, "HDF5 data set of the cells, GeV")->capture_default_str();
+  verb.add_option("--field-energy", options.fields.energy, "HDF5 data set of the energy, GeV")->capture_default_str();
+  verb.add_option("--field-angle", options.fields.angle, "HDF5 data set of the polar angle, rad")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_data_verb(CLI::App& app) {
+  auto* verb = app.add_subcommand("data", "Looks into data files and converts them");
+  verb->require_subcommand(1);
+  verb->footer("Example: linac data info 'data/*.h5'");
+
+  auto options = std::make_shared<DataOptions>();
+  auto* info = verb->add_subcommand("info", "Checks every event and says what the files hold");
+  info->add_option("files", options->files, "HDF5 or TFRecord files: paths, globs, http(s) URLs")->required();
+  info->add_flag("--json", options->json, "as JSON");
+  add_common_options(*info, *options);
+  info->footer("Example: linac data info data/showers-train.h5 --json");
+  info->callback([options] { run_info(*options); });
+
+  auto* convert = verb->add_subcommand("convert",
+                                       "Raw showers (.h5, GeV) to training samples (.tfrecord) or back; the ending of "
+                                       "the output says which. From .h5 to "
+                                       ".h5 and from .tfrecord to .tfrecord files are merged or resharded");
+  convert->add_option("files", options->files, "inputs (paths, globs, URLs), then the output")->required();
+  convert->add_option("--shards", options->shards, "output files, named NAME-00000-of-0000N")->capture_default_str();
+  convert->add_flag("--overwrite", options->overwrite, "replace existing output files");
+  add_common_options(*convert, *options);
+  convert->footer("Example: linac data convert 'data/showers-train*.h5' samples.tfrecord --shards 8");
+  convert->callback([options] { run_convert(*options); });
+
+  add_scaling_verb(*verb);
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "linac/base/log.h"
+#include "linac/cli/compute/verbs.h"
+#include "linac/client/model_catalog.h"
+#include "linac/trained/model_file.h"
+
+namespace linac::cli {
+namespace {
+
+struct ExportOptions {
+  std::string run, model, format, out, part = "generator";
+};
+
+trained::FileFormat format_of(const ExportOptions& options) {
+  if (options.format.empty()) return trained::format_of(options.out);
+  return options.format == "onnx" ? trained::FileFormat::kOnnx : trained::FileFormat::kKeras;
+}
+
+void run_export(const ExportOptions& options) {
+  const trained::FileFormat format = format_of(options);
+  if (!options.model.empty()) {
+    trained::export_keras_model(client::local_model(options.model), options.out, format);
+    log::info(fmt::format("{}: {}", options.out, options.model));
+    return;
+  }
+  const trained::RunModel run = trained::load_run(options.run);
+  if (options.part == "generator") {
+    trained::export_generator(run.job, run.architecture, run.generator, options.out, format);
+  } else {
+    trained::export_discriminator(run.job, run.architecture, run.discriminator, options.out, format);
+  }
+  log::info(fmt::format("{}: {} of {}", options.out, options.part, run.checkpoint.string()));
+}
+
+}  // namespace
+
+void add_export_verb(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  auto* verb = app.add_subcommand("export", "Writes a trained network for other programs, for Keras or as ONNX");
+  auto* source = verb->add_option_group("source");
+  source->add_option("run", options->run, "folder of a run (its best checkpoint, else the newest) or a checkpoint");
+  source->add_option("--model", options->model,
+                     "a .keras file of any model, or catalog://NAME@ALIAS, instead of a run");
+  source->require_option(1);
+  verb->add_option("--out", options->out, "file to write, e.g. generator.keras or generator.onnx")->required();
+  verb->add_option("--format", options->format,
+                   "keras: an archive that keras.models.load_model reads; onnx: for onnxruntime; if not given, by the "
+                   "ending of --out")
+      ->check(CLI::IsMember({"keras", "onnx"}));
+  verb->add_option("--part", options->part, "of a run: generator, or discriminator (its two learned heads)")
+      ->check(CLI::IsMember({"generator", "discriminator"}));
+  verb->footer(
+      "Examples:\n"
+      "  linac export runs/3dgan-geant4 --out generator.keras\n"
+      "  linac export runs/3dgan-geant4 --out generator.onnx\n"
+      "  linac export --model classifier.keras --out classifier.onnx");
+  verb->callback([options] { run_export(*options); });
+}
+
+}  // namespace linac::cli

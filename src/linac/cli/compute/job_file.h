@@ -1,0 +1,15 @@
+#pragma once
+// The job that a verb is given, with all that its file leaves to others.
+
+#include <string>
+#include <vector>
+
+#include "linac/spec/job.h"
+
+namespace linac::cli {
+
+/// spec::read_job(), with the model of model.from brought into this user's cache as model.file (the address becomes one
+/// that never means another version), and with what a Keras file says of its own training.
+spec::Job whole_job(const std::string& file, const std::vector<std::string>& overrides);
+
+}  // namespace linac::cli

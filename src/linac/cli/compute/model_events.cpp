@@ -1,0 +1,120 @@
+#include "linac/cli/compute/model_events.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <thread>
+
+#include "linac/base/error.h"
+#include "linac/base/progress.h"
+#include "linac/base/thread_pool.h"
+#include "linac/client/model_catalog.h"
+#include "linac/models/torch_threads.h"
+#include "linac/trained/labelled_data.h"
+#include "linac/trained/trained_model.h"
+
+namespace linac::cli {
+namespace {
+
+/// "input=column", as a map.
+std::map<std::string, std::string> renamed(const std::vector<std::string>& fields) {
+  std::map<std::string, std::string> columns;
+  for (const std::string& field : fields) {
+    const size_t equals = field.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw user_error(fmt::format("[model] --field {}: wanted is INPUT=COLUMN", field));
+    columns[field.substr(0, equals)] = field.substr(equals + 1);
+  }
+  return columns;
+}
+
+/// What each input reads: as the model's own notes say, or the column of its name; --field comes first.
+std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const models::Network& network,
+                                           const nlohmann::json& notes) {
+  std::vector<data::ColumnRequest> columns;
+  if (notes.is_object() && notes.contains("inputs")) columns = trained::columns_from_json(notes["inputs"]);
+  std::map<std::string, std::string> fields = renamed(options.fields);
+  std::vector<std::string> names;
+  columns.resize(network.inputs().size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const graph::Node& input = network.inputs()[i];
+    names.push_back(input.name);
+    columns[i].shape = input.output;
+    if (columns[i].column.empty()) columns[i].column = input.name;
+    if (const auto field = fields.extract(input.name); !field.empty()) columns[i].column = field.mapped();
+  }
+  if (!fields.empty()) {
+    throw user_error(fmt::format("[model] --field {}: the model has no such input (it has: {})", fields.begin()->first,
+                                 fmt::join(names, ", ")));
+  }
+  return columns;
+}
+
+data::ColumnRequest truth_of(const ModelEventsOptions& options, const models::Network& network,
+                             const nlohmann::json& notes) {
+  std::vector<data::ColumnRequest> targets;
+  if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);
+  data::ColumnRequest truth{.column = "", .shape = network.outputs()[0].output, .offset = {}, .factor = {}};
+  if (!targets.empty()) truth = targets[0];
+  if (!options.target.empty()) truth.column = options.target;
+  if (truth.column.empty())
+    throw user_error("[evaluate] the model does not say what it was trained on: give --targets COLUMN");
+  return truth;
+}
+
+}  // namespace
+
+ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : options_(options) {
+  trained::TrainedModel model = trained::load_trained(client::local_model(options.model));
+  network_ = std::move(model.network);
+  std::vector<data::ColumnRequest> columns = inputs_of(options, *network_, model.notes);
+  if (truth == Truth::kWanted) {
+    columns.push_back(truth_of(options, *network_, model.notes));
+    target_ = columns.back().column;
+    weight_ = options.weight;
+    if (weight_.empty() && model.notes.is_object()) weight_ = model.notes.value("event_weight", std::string());
+    if (weight_ == "none") weight_.clear();
+    if (!weight_.empty()) columns.push_back({.column = weight_, .shape = {}, .offset = {}, .factor = {}});
+    if (model.notes.is_object()) classes_ = model.notes.value("classes", std::vector<std::string>{});
+  }
+  table_ = data::EventTable::open(options.data, columns);
+}
+
+void ModelEvents::run(const Sink& sink) const {
+  const int threads =
+      options_.threads > 0 ? options_.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int64_t batch = options_.batch;
+  const size_t inputs = network_->inputs().size();
+  ThreadPool pool(threads, [] { models::use_threads(1); });
+  Progress progress("predicting", events());
+  std::vector<data::TableBatch> read(static_cast<size_t>(threads));
+  std::vector<std::vector<std::vector<float>>> results(static_cast<size_t>(threads));
+  for (int64_t first = 0; first < events(); first += threads * batch) {
+    const int64_t batches = std::min<int64_t>(threads, (events() - first + batch - 1) / batch);
+    pool.run(static_cast<int>(batches), [&](int i) {
+      const int64_t begin = first + i * batch;
+      std::vector<int64_t> wanted(static_cast<size_t>(std::min(batch, events() - begin)));
+      std::iota(wanted.begin(), wanted.end(), begin);
+      data::TableBatch& values = read[static_cast<size_t>(i)];
+      table_->read(wanted, values);
+      results[static_cast<size_t>(i)] =
+          network_->run({values.columns.begin(), values.columns.begin() + static_cast<int64_t>(inputs)}, values.events);
+    });
+    for (int64_t i = 0; i < batches; ++i) {
+      const auto place = static_cast<size_t>(i);
+      const auto& columns = read[place].columns;
+      const auto known = [&](size_t column) {
+        return column < columns.size() ? std::span<const float>(columns[column]) : std::span<const float>();
+      };
+      sink(first + i * batch, results[place], {.truth = known(inputs), .weights = known(inputs + 1)});
+    }
+    const int64_t done = std::min(events(), first + batches * batch);
+    progress.update(done, fmt::format("{} events", done));
+  }
+  progress.finish("");
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,57 @@
+#pragma once
+// A trained model and the events it is to judge: what `predict` and `evaluate` share.
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/data/event_table.h"
+#include "linac/models/network.h"
+
+namespace linac::cli {
+
+struct ModelEventsOptions {
+  std::string model;                // what trained::load_trained takes
+  std::vector<std::string> data;    // paths, globs, URLs
+  std::vector<std::string> fields;  // "input=column", where the names differ
+  std::string target;               // the column of the truth; empty: what the model was trained on
+  std::string weight;               // the column of what each event counts; empty: as in the training; "none"
+  int64_t batch = 256;
+  int threads = 0;  // batches side by side; 0: as many as there are processors
+};
+
+enum class Truth { kNone, kWanted };
+
+class ModelEvents {
+ public:
+  /// A model that linac trained knows its columns and their scaling (its linac.json); another one reads the columns
+  /// that its inputs are called. User error for a field that the model has no input for; data errors as
+  /// data::EventTable::open.
+  ModelEvents(const ModelEventsOptions& options, Truth truth);
+
+  const models::Network& network() const { return *network_; }
+  int64_t events() const { return table_->size(); }
+  const std::string& target() const { return target_; }                 // the truth's column
+  const std::string& weight() const { return weight_; }                 // the weights' column; empty: all count 1
+  const std::vector<std::string>& classes() const { return classes_; }  // as the model's job named them; may be empty
+
+  /// Of the events, in order, where they are wanted.
+  struct Known {
+    std::span<const float> truth, weights;
+  };
+  /// Events [first, first + outputs[0] / size of an event), in order: a buffer an output, and what is known of them.
+  using Sink = std::function<void(int64_t first, const std::vector<std::vector<float>>& outputs, const Known& known)>;
+  /// Computes all events, with a progress bar.
+  void run(const Sink& sink) const;
+
+ private:
+  ModelEventsOptions options_;
+  std::unique_ptr<const models::Network> network_;
+  std::shared_ptr<const data::EventTable> table_;
+  std::string target_, weight_;
+  std::vector<std::string> classes_;
+};
+
+}  // namespace linac::cli

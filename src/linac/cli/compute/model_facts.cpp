@@ -1,0 +1,113 @@
+#include "linac/cli/compute/model_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/config.h"
+#include "linac/base/error.h"
+#include "linac/base/version.h"
+#include "linac/trained/trained_model.h"
+
+namespace linac::cli {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr int64_t kSampleEvents = 2;
+
+json read_json(const fs::path& path) {
+  if (!fs::exists(path)) return nullptr;
+  const json content = json::parse(read_file(path), nullptr, false);
+  return content.is_discarded() ? json(nullptr) : content;
+}
+
+json schema(const std::vector<graph::Node>& nodes) {
+  json all = json::array();
+  for (const graph::Node& node : nodes) all.push_back({{"name", node.name}, {"shape", node.output}});
+  return all;
+}
+
+// Runs it: a file that loads is not yet a model that computes.
+void introspect(const models::Network& network, const fs::path& file) {
+  std::vector<std::vector<float>> inputs;
+  uint64_t stream = 0;
+  for (const graph::Node& input : network.inputs()) {
+    std::vector<float>& values = inputs.emplace_back(kSampleEvents * graph::elements(input.output));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>((i * 2654435761U + ++stream) % 1000) / 1000;
+  }
+  const auto outputs = network.run(inputs, kSampleEvents);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const graph::Node& output = network.outputs()[i];
+    if (outputs[i].size() != static_cast<size_t>(kSampleEvents * graph::elements(output.output)))
+      throw data_error(fmt::format("[models] {}: output {} has {} values for {} events and not {} each", file.string(),
+                                   output.name, outputs[i].size(), kSampleEvents, graph::to_string(output.output)));
+    if (!std::all_of(outputs[i].begin(), outputs[i].end(), [](float value) { return std::isfinite(value); }))
+      throw Error(ErrorCode::kNumeric, fmt::format("[models] {}: output {} is not finite for inputs between 0 and 1; "
+                                                   "such a model is not registered",
+                                                   file.string(), output.name));
+  }
+}
+
+fs::path file_of_run(const fs::path& run) {
+  for (const char* name : {"model.keras", "generator.keras", "model.pt", "generator.pt", "model.safetensors"})
+    if (fs::exists(run / "models" / name)) return run / "models" / name;
+  throw user_error(fmt::format("[models] {}: no model in {} (a run leaves one when it has come to its end)",
+                               run.string(), (run / "models").string()));
+}
+
+// The last epoch's measures.
+json last_epoch(const fs::path& run) {
+  std::ifstream lines(run / "metrics.jsonl");
+  json last;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("\"epoch\"") == std::string::npos) continue;
+    json json = json::parse(line, nullptr, false);
+    if (json.is_object() && json.value("kind", "") == "epoch") last = std::move(json);
+  }
+  return last;
+}
+
+void add_run(const fs::path& run, ModelFacts& facts) {
+  json& all = facts.provenance;
+  all["run"] = read_json(run / "run.json");
+  all["job"] = fs::exists(run / "job.yaml") ? json(read_file(run / "job.yaml")) : json(nullptr);
+  if (all["job"].is_string()) {
+    const YAML::Node from = config::parse_text(all["job"], (run / "job.yaml").string())["model"]["from"];
+    if (from.IsDefined() && !from.as<std::string>("").empty()) facts.tags["linac.from"] = from.as<std::string>();
+  }
+  all["last_epoch"] = last_epoch(run);
+  all["report"] = read_json(run / "report" / "report.json");
+  if (all["run"].is_object()) facts.tags["linac.status"] = all["run"].value("status", "");
+  for (const char* part : {"train", "test"}) {
+    const auto measures = all["last_epoch"].find(part);
+    if (measures == all["last_epoch"].end() || !measures->is_object()) continue;
+    for (const auto& [name, value] : measures->items())
+      if (value.is_number())
+        facts.tags[fmt::format("linac.{}.{}", part, name)] = fmt::format("{:.6g}", value.get<double>());
+  }
+}
+
+}  // namespace
+
+ModelFacts model_facts(const fs::path& run_or_file) {
+  ModelFacts facts;
+  const bool is_run = fs::is_directory(run_or_file);
+  if (!is_run && !fs::exists(run_or_file))
+    throw user_error(fmt::format("[models] {}: neither the folder of a run nor a file", run_or_file.string()));
+  facts.file = is_run ? file_of_run(run_or_file) : run_or_file;
+  const trained::TrainedModel model = trained::load_trained(facts.file);
+  introspect(*model.network, facts.file);
+  const json inputs = schema(model.network->inputs()), outputs = schema(model.network->outputs());
+  facts.provenance = {{"inputs", inputs}, {"outputs", outputs}, {"notes", model.notes}, {"linac", kVersion}};
+  facts.tags = {{"linac.inputs", inputs.dump()}, {"linac.outputs", outputs.dump()}, {"linac.version", kVersion}};
+  if (is_run) add_run(run_or_file, facts);
+  return facts;
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,23 @@
+#pragma once
+// What is written down of a model when it is registered: what it takes and gives, found by running it, and where it
+// comes from.
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace linac::cli {
+
+struct ModelFacts {
+  std::filesystem::path file;  // of the model
+  std::map<std::string, std::string> tags;
+  nlohmann::json provenance;
+};
+
+/// `run_or_file`: a run that came to its end, or a file that load_trained() takes. Computes two events of noise and
+/// compares what comes out with the model's own schema. User error for what is no model, numeric error if it does not
+/// compute.
+ModelFacts model_facts(const std::filesystem::path& run_or_file);
+
+}  // namespace linac::cli

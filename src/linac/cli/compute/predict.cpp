@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "linac/base/log.h"
+#include "linac/cli/compute/model_events.h"
+#include "linac/cli/compute/verbs.h"
+#include "linac/data/event_arrays.h"
+
+namespace linac::cli {
+namespace {
+
+void run_predict(const ModelEventsOptions& options, const std::string& out) {
+  const ModelEvents model(options, Truth::kNone);
+  std::vector<data::EventArrayShape> outputs;
+  std::vector<size_t> places;  // of the model's outputs; one that it names twice is written once
+  for (const graph::Node& output : model.network().outputs()) {
+    const auto same = std::find_if(outputs.begin(), outputs.end(),
+                                   [&](const data::EventArrayShape& other) { return other.name == output.name; });
+    places.push_back(static_cast<size_t>(same - outputs.begin()));
+    if (same == outputs.end()) outputs.push_back({output.name, output.output});
+  }
+  data::EventArraysWriter writer(out, outputs, model.events());
+  model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {
+    for (size_t output = 0; output < values.size(); ++output) writer.write(places[output], first, values[output]);
+  });
+  writer.close();
+  log::info(fmt::format("{}: {} events by {}", out, model.events(), options.model));
+}
+
+}  // namespace
+
+void add_predict_verb(CLI::App& app) {
+  struct Options {
+    ModelEventsOptions model;
+    std::string out;
+  };
+  auto options = std::make_shared<Options>();
+  auto* verb = app.add_subcommand("predict", "Computes every output of a Keras model for events in files");
+  verb->add_option("--model", options->model.model,
+                   "a .keras file, an .h5 file of Keras 2, model.json+weights.h5, or a run of linac train")
+      ->required();
+  verb->add_option("--data", options->model.data,
+                   "files, globs or URLs (HDF5, Parquet, TFRecord) with a column for each input of the model")
+      ->required();
+  verb->add_option("--out", options->out, "HDF5 file to write, with a data set for each output")->required();
+  verb->add_option("--field", options->model.fields, "INPUT=COLUMN, where the names differ (may be repeated)")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  verb->add_option("--batch", options->model.batch, "events computed at once")->check(CLI::Range(1, 1 << 20));
+  verb->add_option("--threads", options->model.threads, "batches side by side; 0: as many as there are processors")
+      ->check(CLI::Range(0, 1024));
+  verb->footer(
+      "Examples:\n"
+      "  linac predict --model classifier.keras --data events.h5 --field hlf_input=HLF --out scores.h5\n"
+      "  linac predict --model runs/topology --data 'test/*.parquet' --out scores.h5\n"
+      "A model that linac trained reads its columns with their scaling; another one the columns its inputs are "
+      "called.");
+  verb->callback([options] { run_predict(options->model, options->out); });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,68 @@
+#include "linac/cli/compute/production.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+
+#include "linac/base/progress.h"
+#include "linac/physics/measured_angle.h"
+
+namespace linac::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+struct Chunk {
+  std::vector<float> images, mtheta;
+};
+
+}  // namespace
+
+void produce(const Production& production, const Primaries& primaries, ThreadPool& pool, const ShowerMaker& make) {
+  const data::EventShape& shape = production.shape;
+  data::ShowerFileWriter writer(production.out, shape, {"mtheta"});
+  for (const auto& [name, text] : production.attributes) writer.set_attribute(name, text);
+
+  const int64_t events = primaries.size();
+  const int threads = pool.threads();
+  Progress progress(production.label, events);
+  const auto begin = Clock::now();
+  double making_s = 0;
+  int64_t done = 0;
+  std::vector<Chunk> chunks(static_cast<size_t>(threads));
+  while (done < events) {
+    const auto first_of = [&](int thread) { return std::min(events, done + thread * kShowersAtOnce); };
+    const auto count_of = [&](int thread) { return std::min(kShowersAtOnce, events - first_of(thread)); };
+    const auto making_begin = Clock::now();
+    pool.run(threads, [&](int i) {
+      Chunk& chunk = chunks[static_cast<size_t>(i)];
+      chunk.images = count_of(i) > 0 ? make(first_of(i), count_of(i), i) : std::vector<float>();
+    });
+    making_s += seconds_since(making_begin);
+    pool.run(threads, [&](int i) {
+      Chunk& chunk = chunks[static_cast<size_t>(i)];
+      const auto angles =
+          physics::measured_angles(chunk.images, shape.x, shape.y, shape.z, physics::LayerWeight::kEqual);
+      chunk.mtheta.assign(angles.begin(), angles.end());
+    });
+    for (const Chunk& chunk : chunks) {
+      const size_t n = chunk.mtheta.size(), first = static_cast<size_t>(done);
+      writer.append(chunk.images, std::span(primaries.energy_gev).subspan(first, n),
+                    std::span(primaries.theta).subspan(first, n), std::span(&chunk.mtheta, 1));
+      done += static_cast<int64_t>(n);
+    }
+    progress.update(done, fmt::format("{:.1f} showers/s", static_cast<double>(done) / making_s));
+  }
+  writer.close();
+  progress.finish("");
+  fmt::print("{}: {} showers, {:.1f} showers/s ({:.1f} with writing) on {} threads\n", production.out, events,
+             static_cast<double>(events) / making_s, static_cast<double>(events) / seconds_since(begin), threads);
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,30 @@
+#include "linac/cli/compute/program.h"
+
+#include "linac/cli/command_line.h"
+#include "linac/cli/compute/verbs.h"
+#include "linac/cli/control/verbs.h"
+#include "linac/launch/workers/worker_error.h"
+
+namespace linac::cli {
+
+int run_command_line(int argc, char** argv) {
+  const auto app = parser();
+  add_train_verb(*app);
+  add_check_verb(*app);
+  add_generate_verb(*app);
+  add_predict_verb(*app);
+  add_evaluate_verb(*app);
+  add_report_verb(*app);
+  add_control_verbs(*app);
+  add_simulate_verb(*app);
+  add_validate_verb(*app);
+  add_data_verb(*app);
+  add_export_verb(*app);
+  add_models_verb(*app);
+  add_bench_verb(*app);
+  add_version_verb(*app);
+  return run(*app, argc, argv,
+             [](std::string_view what, int exit_status) { launch::report_worker_error(what, exit_status); });
+}
+
+}  // namespace linac::cli

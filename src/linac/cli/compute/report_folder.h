@@ -1,0 +1,31 @@
+#pragma once
+// How a report of any kind (report/) is left in a folder: the page, the same as JSON, and the pictures.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "linac/base/atomic_file.h"
+#include "linac/plot/figure.h"
+#include "linac/report/named_picture.h"
+
+namespace linac::cli {
+
+/// Names of files and hosts in it may be no UTF-8.
+template <class Report>
+std::string report_text(const Report& report) {
+  return to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// report.html, report.json and a PNG a picture. Environment error if they cannot be written.
+template <class Report>
+void write_report(const std::filesystem::path& folder, const Report& report) {
+  make_folder(folder);
+  const auto pictures = draw(report);
+  for (const report::NamedPicture& picture : pictures)
+    plot::write_picture(folder / (picture.name + ".png"), picture.picture);
+  write_file_atomically(folder / "report.html", to_html(report, pictures));
+  write_file_atomically(folder / "report.json", report_text(report) + "\n");
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,298 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/base/signals.h"
+#include "linac/cli/compute/job_file.h"
+#include "linac/cli/compute/verbs.h"
+#include "linac/client/login.h"
+#include "linac/client/tracker.h"
+#include "linac/comm/group.h"
+#include "linac/comm/rendezvous.h"
+#include "linac/comm/view_ledger.h"
+#include "linac/launch/workers/local_launch.h"
+#include "linac/launch/workers/worker_error.h"
+#include "linac/models/torch_threads.h"
+#include "linac/spec/job.h"
+#include "linac/train/input.h"
+#include "linac/train/run_folder.h"
+#include "linac/train/trainer.h"
+
+namespace linac::cli {
+namespace {
+
+struct TrainOptions {
+  std::string job, out, workers, join, listen, server, experiment;
+  bool resume = false, launched = false, track = false;
+  std::vector<std::string> overrides;
+};
+
+spec::Job job_of(const TrainOptions& options) {
+  std::vector<std::string> overrides = options.overrides;
+  // "2:8": eight, at least two.
+  const size_t colon = options.workers.find(':');
+  const bool range = colon != std::string::npos;
+  if (!options.workers.empty()) overrides.push_back("workers=" + options.workers.substr(range ? colon + 1 : 0));
+  if (range) overrides.push_back("distribution.workers_min=" + options.workers.substr(0, colon));
+  const bool in_folder = options.job.empty();
+  if (in_folder && !std::filesystem::is_directory(options.join))
+    throw user_error("[train] no job file; give one, or the folder of the run to join with --join");
+  const std::string file = in_folder ? (std::filesystem::path(options.join) / "job.yaml").string() : options.job;
+  return whole_job(file, overrides);
+}
+
+// "4" or "2:4"; what is wrong, or "".
+std::string is_worker_range(const std::string& text) {
+  const size_t colon = text.find(':');
+  const auto number = [](std::string_view digits) {
+    int value = 0;
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return status == std::errc{} && end == digits.data() + digits.size() && value <= comm::kMaxWorldSize ? value : 0;
+  };
+  const std::string_view view = text;
+  const int most = number(view.substr(colon == std::string::npos ? 0 : colon + 1));
+  const int least = colon == std::string::npos ? 1 : number(view.substr(0, colon));
+  if (least >= 1 && least <= most) return "";
+  return fmt::format("'{}' is no number of workers; expected N or MIN:MAX from 1 to {}", text, comm::kMaxWorldSize);
+}
+
+// runs/NAME-20260131-140509; with --resume the newest run of that name.
+std::filesystem::path default_folder(const spec::Job& job, bool resume) {
+  const std::filesystem::path runs = "runs";
+  std::filesystem::path newest;
+  if (resume && std::filesystem::is_directory(runs)) {
+    for (const auto& entry : std::filesystem::directory_iterator(runs)) {
+      if (entry.path().filename().string().starts_with(job.name + "-")) newest = std::max(newest, entry.path());
+    }
+  }
+  return newest.empty() ? runs / fmt::format("{}-{:%Y%m%d-%H%M%S}", job.name, fmt::localtime(std::time(nullptr)))
+                        : newest;
+}
+
+// A resumed run goes on with the same mathematics; what is free to change is reset before the comparison.
+std::string numerics_of(spec::Job job) {
+  job.name.clear();
+  job.workers = 1;
+  job.train.epochs = 1;
+  job.train.max_steps = 0;
+  job.checkpoint = {};
+  job.distribution = {};
+  if (!job.model.from.empty()) job.model.file.clear();  // somewhere in a cache
+  return spec::to_yaml(job);
+}
+
+void need_same_numerics(const spec::Job& now, const spec::Job& then, const std::string& folder) {
+  std::istringstream new_lines(numerics_of(now)), old_lines(numerics_of(then));
+  std::string new_line, old_line;
+  while (std::getline(new_lines, new_line) && std::getline(old_lines, old_line)) {
+    if (new_line == old_line) continue;
+    const auto trim = [](const std::string& line) {
+      return line.substr(std::min(line.size(), line.find_first_not_of(' ')));
+    };
+    throw user_error(fmt::format(
+        "[train] --resume: the run in {} was made with '{}', the job now says '{}'; resume with the same job, or "
+        "start a new run with another --out",
+        folder, trim(old_line), trim(new_line)));
+  }
+}
+
+void prepare_folder(const spec::Job& job, const std::filesystem::path& path, bool resume) {
+  train::RunFolder folder(path);
+  if (folder.holds_run()) {
+    if (!resume) {
+      throw user_error(fmt::format(
+          "[train] {} already holds a run; add --resume to go on with it or choose another --out", path.string()));
+    }
+    need_same_numerics(job, folder.job(), path.string());
+  }
+  folder.create(job);
+  std::filesystem::remove_all(folder.views());  // of workers that are no more
+}
+
+int replicas_side_by_side(const spec::Job& job, int local_workers) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cores / std::max(1, local_workers) / job.train.threads, 1, job.train.replicas);
+}
+
+int local_world_size(int world_size) {
+  const auto text = comm::process_environment("LOCAL_WORLD_SIZE");
+  const int value = text ? std::atoi(text->c_str()) : 0;
+  return value > 0 ? value : world_size;
+}
+
+[[noreturn]] void end_hanging(const Error& error) {
+  log::error(error.what());
+  launch::report_worker_error(error);
+  _exit(static_cast<int>(error.code()));  // what hangs cannot be ended in an orderly way
+}
+
+comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& options,
+                                   const std::filesystem::path& folder) {
+  const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(1000 * seconds)); };
+  return {.stall_timeout = milliseconds(job.distribution.stall_timeout_s),
+          .members_min = job.distribution.workers_min,
+          .replicas = job.distribution.balance ? static_cast<int>(job.train.replicas) : 0,
+          .open = !options.listen.empty(),
+          .listen = options.listen,
+          .doors = {},
+          .folder = folder,
+          .on_hang = end_hanging};
+}
+
+train::RunOptions run_options(const spec::Job& job, const TrainOptions& options, const std::filesystem::path& folder,
+                              int local_workers) {
+  return {.folder = folder,
+          .start = options.resume ? train::Start::kResume : train::Start::kFresh,
+          .concurrency = replicas_side_by_side(job, local_workers),
+          .joins = !options.join.empty()};
+}
+
+std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& job) {
+  return options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
+}
+
+// What all workers do once it is clear which they are. `make_group` meets the others.
+void work(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder, int local_rank,
+          int local_workers, const std::function<std::unique_ptr<comm::Group>()>& make_group) {
+  catch_stop_signals();
+  models::need_device(train::numerics_of(job).device, local_rank);
+  models::use_threads(job.train.threads);
+  const auto group = make_group();
+  train::run_training(job, *group, run_options(job, options, folder, local_workers));
+}
+
+// A worker of a run that others have begun.
+void join_run(const TrainOptions& options) {
+  const spec::Job job = job_of(options);
+  const bool by_folder = std::filesystem::is_directory(options.join);
+  const std::filesystem::path folder = by_folder ? std::filesystem::path(options.join) : folder_of(options, job);
+  comm::GroupSettings settings = group_settings(job, options, folder);
+  settings.doors = by_folder ? comm::ViewLedger::doors(train::RunFolder(folder).views()) : std::vector{options.join};
+  if (settings.doors.empty()) {
+    throw user_error(
+        fmt::format("[train] {}: no run with several workers goes on there (no views/); start one with "
+                    "--workers, or --listen to let others join a single one",
+                    options.join));
+  }
+  if (!by_folder) train::RunFolder(folder).create(job);
+  const auto worker = comm::process_environment("LOCAL_RANK");
+  log::set_tag(fmt::format("worker {}", worker ? *worker : std::to_string(getpid())));
+  log::set_file(train::RunFolder(folder).log());
+  work(options, job, folder, worker ? std::atoi(worker->c_str()) : 0, local_world_size(1),
+       [&] { return comm::make_group({}, settings); });
+}
+
+// Null if nobody asked for it.
+std::unique_ptr<client::Tracker> tracker(const TrainOptions& options, const std::filesystem::path& folder) {
+  if (!options.track) return nullptr;
+  return std::make_unique<client::Tracker>(client::find_login(options.server), folder, options.experiment);
+}
+
+// One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes.
+void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous) {
+  if (rendezvous.world_size > 1) log::set_tag(fmt::format("rank {}", rendezvous.rank));
+  spec::Job job = job_of(options);
+  if (rendezvous.world_size > job.train.replicas) {
+    throw user_error(
+        fmt::format("[train] {} workers (from {}) for train.replicas = {}: a worker carries at least one replica",
+                    rendezvous.world_size, rendezvous.source, job.train.replicas));
+  }
+  job.workers = rendezvous.world_size;
+  const std::filesystem::path folder = folder_of(options, job);
+  if (rendezvous.rank == 0 && !options.launched) prepare_folder(job, folder, options.resume);
+  if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
+  const auto tracked = rendezvous.rank == 0 ? tracker(options, folder) : nullptr;
+  work(options, job, folder, rendezvous.local_rank, local_world_size(rendezvous.world_size),
+       [&] { return comm::make_group(rendezvous, group_settings(job, options, folder)); });
+}
+
+int start_workers(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder) {
+  std::vector<std::string> arguments{"linac", "train", options.job, "--out", folder.string(), "--launched"};
+  if (options.resume) arguments.push_back("--resume");
+  arguments.insert(arguments.end(),
+                   {"--workers", options.workers.empty() ? std::to_string(job.workers) : options.workers});
+  if (!options.listen.empty()) arguments.insert(arguments.end(), {"--listen", options.listen});
+  for (const std::string& assignment : options.overrides) arguments.insert(arguments.end(), {"--set", assignment});
+  launch::LocalLaunch launch;
+  launch.workers = job.workers;
+  launch.argv = arguments;
+  launch.views = train::RunFolder(folder).views();
+  launch.restarts = job.distribution.restarts;
+  launch.join_argv = arguments;
+  launch.join_argv.insert(launch.join_argv.end(), {"--join", folder.string()});
+  return launch::launch_local_workers(launch);
+}
+
+void run_train(const TrainOptions& options) {
+  const comm::Rendezvous rendezvous = comm::rendezvous_from_environment();
+  if (!options.join.empty()) return join_run(options);
+  if (rendezvous.world_size > 1) return run_worker(options, rendezvous);
+  const spec::Job job = job_of(options);
+  const std::filesystem::path folder = folder_of(options, job);
+  train::check_job(job);
+  prepare_folder(job, folder, options.resume);
+  if (job.workers == 1) {
+    TrainOptions lone = options;
+    lone.out = folder.string();
+    lone.launched = true;
+    return run_worker(lone, rendezvous);
+  }
+  auto tracked = tracker(options, folder);
+  const int status = start_workers(options, job, folder);
+  tracked.reset();
+  if (status != 0) throw CLI::RuntimeError(status);
+}
+
+}  // namespace
+
+void add_train_verb(CLI::App& app) {
+  auto options = std::make_shared<TrainOptions>();
+  auto* verb = app.add_subcommand("train", "Trains the model of a job file");
+  verb->add_option("job", options->job, "job file (YAML); not needed with --join FOLDER");
+  verb->add_option("--workers", options->workers,
+                   "local worker processes, N or MIN:MAX; never changes the result (default: the job's). Lost ones are "
+                   "replaced; the run goes on while MIN (default 1) are left")
+      ->check(CLI::Validator(is_worker_range, "N or MIN:MAX"));
+  verb->add_option("--join", options->join,
+                   "join a run that goes on: its folder, or RUN@HOST:PORT of one of its workers, as its views/ say");
+  verb->add_option("--listen", options->listen,
+                   "numeric address of this machine at which workers on other machines may join (default: none)");
+  verb->add_option("--out", options->out, "folder of the run (default: runs/NAME-DATE-TIME)");
+  verb->add_flag("--resume", options->resume,
+                 "go on from the newest good checkpoint of the folder; start there if there is none");
+  verb->add_option("--set", options->overrides, "override a setting of the job: key=value, e.g. train.epochs=5")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  auto* track = verb->add_flag("--track", options->track,
+                               "keep the run in the books of a service while it goes on, as `linac ingest` does");
+  verb->add_option("--server", options->server,
+                   "address of that service (default: LINAC_SERVER, else that of the last login)")
+      ->needs(track);
+  verb->add_option("--experiment", options->experiment, "put the run there; made if there is none")->needs(track);
+  verb->add_flag("--launched", options->launched, "this process was started by linac train --workers")->group("");
+  verb->footer(
+      "Examples:\n"
+      "  linac train examples/demo.yaml --workers 2\n"
+      "  linac train examples/demo.yaml --out runs/a --set train.epochs=10 --set train.lr=5e-4\n"
+      "  linac train examples/demo.yaml --out runs/a --resume\n"
+      "  linac train examples/demo.yaml --track --experiment calo\n"
+      "  torchrun --no-python --nproc-per-node 2 linac train examples/demo.yaml --out runs/b\n"
+      "  linac train examples/demo.yaml --workers 2:4 --out runs/c --listen 10.0.0.1\n"
+      "  linac train --join runs/c\n"
+      "Workers started by others are found by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, TF_CONFIG, or the "
+      "variables of Open MPI and Slurm.");
+  verb->callback([options] { run_train(*options); });
+}
+
+}  // namespace linac::cli

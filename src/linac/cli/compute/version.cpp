@@ -1,0 +1,30 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "linac/base/version.h"
+#include "linac/cli/compute/verbs.h"
+#include "linac/kernels/isa.h"
+#include "linac/models/torch_threads.h"
+
+namespace linac::cli {
+
+void add_version_verb(CLI::App& app) {
+  auto* verb = app.add_subcommand("version", "What this program is made of and the instruction set it found");
+  auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "as JSON");
+  verb->footer("Example: linac version --json");
+  verb->callback([json] {
+    const char* isa = kernels::to_string(kernels::best_isa());
+    if (*json) {
+      const nlohmann::ordered_json content{
+          {"version", kVersion}, {"libtorch", models::torch_version()}, {"isa", isa}, {"build_type", kBuildType}};
+      fmt::print("{}\n", content.dump());
+    } else {
+      fmt::print("linac {} (LibTorch {}, {}, {})\n", kVersion, models::torch_version(), isa, kBuildType);
+    }
+  });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "linac/base/error.h"
+#include "linac/base/text_table.h"
+#include "linac/cli/control/verbs.h"
+#include "linac/cli/service_options.h"
+#include "linac/client/runs.h"
+
+namespace linac::cli {
+namespace {
+
+using nlohmann::json;
+
+struct ArtifactOptions {
+  ServiceOptions service;
+  std::string run, path, file;
+  bool all = false;
+};
+
+struct Listed {
+  std::string path;
+  bool folder = false;
+  int64_t bytes = 0;
+};
+
+std::vector<Listed> listed(client::ServiceClient& service, const std::string& run, const std::string& path) {
+  std::vector<Listed> entries;
+  const json answer = service.get("/api/v1/runs/" + run + "/files", {{"path", path}});
+  for (const json& entry : answer.at("files"))
+    entries.push_back({entry.at("path"), entry.at("folder"), entry.at("bytes")});
+  return entries;
+}
+
+void list_folder(client::ServiceClient& service, const std::string& run, const std::string& path, bool all,
+                 std::vector<Listed>& found) {
+  for (const Listed& entry : listed(service, run, path)) {
+    found.push_back(entry);
+    if (entry.folder && all) list_folder(service, run, entry.path, all, found);
+  }
+}
+
+void run_list(const ArtifactOptions& options) {
+  client::ServiceClient service = options.service.connect();
+  std::vector<Listed> found;
+  list_folder(service, client::find_run(service, options.run), options.path, options.all, found);
+  json entries = json::array();
+  std::vector<std::vector<std::string>> rows;
+  for (const Listed& entry : found) {
+    entries.push_back({{"path", entry.path}, {"folder", entry.folder}, {"bytes", entry.bytes}});
+    rows.push_back({entry.folder ? "-" : std::to_string(entry.bytes), entry.path + (entry.folder ? "/" : "")});
+  }
+  fmt::print("{}", options.service.json ? entries.dump(2) + "\n" : lined_up(rows));
+}
+
+// The service names the files; none of them may end outside of the folder that was asked for.
+std::filesystem::path place_of(const std::filesystem::path& folder, const std::string& path) {
+  const std::filesystem::path relative(path);
+  for (const auto& part : relative)
+    if (part == ".." || relative.is_absolute())
+      throw user_error(fmt::format("[artifacts] '{}' is no harmless name", path));
+  return folder / relative;
+}
+
+void run_get(const ArtifactOptions& options) {
+  client::ServiceClient service = options.service.connect();
+  const std::string run = client::find_run(service, options.run);
+  const std::string leaf = std::filesystem::path(options.path).filename().string();
+  const std::filesystem::path target =
+      options.file.empty() ? std::filesystem::path(leaf.empty() ? "." : leaf) : std::filesystem::path(options.file);
+  std::vector<Listed> files;
+  list_folder(service, run, options.path, true, files);
+  std::erase_if(files, [](const Listed& entry) { return entry.folder; });
+  if (files.empty()) {
+    const int64_t bytes = service.download(client::file_address(run, options.path), target);
+    fmt::print("{}  {} bytes\n", target.string(), bytes);
+    return;
+  }
+  for (const Listed& entry : files) {
+    const std::string inside = entry.path.substr(options.path.empty() ? 0 : options.path.size() + 1);
+    const auto place = place_of(target, inside);
+    fmt::print("{}  {} bytes\n", place.string(), service.download(client::file_address(run, entry.path), place));
+  }
+}
+
+void run_put(const ArtifactOptions& options) {
+  client::ServiceClient service = options.service.connect();
+  const std::string run = client::find_run(service, options.run);
+  const std::filesystem::path file = options.file;
+  const std::string path = options.path.empty() ? file.filename().string() : options.path;
+  service.upload(client::file_address(run, path), file);
+  fmt::print("{}\n", path);
+}
+
+}  // namespace
+
+void add_artifacts_verb(CLI::App& app) {
+  auto* verb = app.add_subcommand("artifacts", "Files of a run: list, get, put");
+  verb->require_subcommand(1);
+  const auto sub = [&](const char* name, const char* what) {
+    auto options = std::make_shared<ArtifactOptions>();
+    auto* action = verb->add_subcommand(name, what);
+    action->add_option("run", options->run, "id or name")->required();
+    add_service_options(*action, options->service);
+    return std::pair(action, options);
+  };
+  const auto [list, list_options] = sub("list", "What there is");
+  list->add_option("path", list_options->path, "of a folder");
+  list->add_flag("--all", list_options->all, "with all folders below");
+  list->callback([options = list_options] { run_list(*options); });
+  const auto [get, get_options] = sub("get", "Fetches a file or a whole folder");
+  get->add_option("path", get_options->path, "of a file or a folder of the run")->required();
+  get->add_option("to", get_options->file, "file or folder here (default: the same name)");
+  get->callback([options = get_options] { run_get(*options); });
+  const auto [put, put_options] = sub("put", "Adds a file");
+  put->add_option("file", put_options->file, "here")->required()->check(CLI::ExistingFile);
+  put->add_option("path", put_options->path, "its place among the run's files (default: its name)");
+  put->callback([options = put_options] { run_put(*options); });
+  verb->footer(
+      "Examples:\n"
+      "  linac artifacts list topology\n"
+      "  linac artifacts get topology models/model.keras\n"
+      "  linac artifacts put topology notes.md notes/first.md");
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "linac/cli/control/verbs.h"
+#include "linac/cli/service_options.h"
+#include "linac/client/runs.h"
+
+namespace linac::cli {
+namespace {
+
+struct ChangeOptions {
+  ServiceOptions service;
+  std::vector<std::string> runs;
+  std::string reason;
+};
+
+void change(const ChangeOptions& options, const std::string& what) {
+  client::ServiceClient service = options.service.connect();
+  for (const std::string& name : options.runs) {
+    nlohmann::json body = nlohmann::json::object();
+    if (!options.reason.empty()) body["reason"] = options.reason;
+    const auto answer = service.post("/api/v1/runs/" + client::find_run(service, name) + "/" + what, body);
+    if (options.service.json) {
+      fmt::print("{}\n", answer.dump());
+      continue;
+    }
+    const std::string reason = answer.at("reason");
+    fmt::print("{}  {}{}\n", answer.at("id").get<std::string>(), answer.at("state").get<std::string>(),
+               reason.empty() ? "" : ": " + reason);
+  }
+}
+
+}  // namespace
+
+void add_cancel_verb(CLI::App& app) {
+  auto options = std::make_shared<ChangeOptions>();
+  auto* verb = app.add_subcommand("cancel", "Takes runs out of the queue; those that run write a checkpoint and stop");
+  verb->add_option("runs", options->runs, "ids or names")->required();
+  verb->add_option("--reason", options->reason, "kept in the books");
+  add_service_options(*verb, options->service);
+  verb->footer("Example: linac cancel topology --reason \"wrong data\"");
+  verb->callback([options] { change(*options, "cancel"); });
+}
+
+void add_resume_verb(CLI::App& app) {
+  auto options = std::make_shared<ChangeOptions>();
+  auto* verb = app.add_subcommand(
+      "resume", "Puts runs that ended without success back into the queue, to go on from their newest checkpoint");
+  verb->add_option("runs", options->runs, "ids or names")->required();
+  add_service_options(*verb, options->service);
+  verb->footer("Example: linac resume topology");
+  verb->callback([options] { change(*options, "resume"); });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "linac/base/progress.h"
+#include "linac/base/text_table.h"
+#include "linac/cli/control/verbs.h"
+#include "linac/cli/service_options.h"
+#include "linac/client/runs.h"
+
+namespace linac::cli {
+namespace {
+
+using nlohmann::json;
+
+struct ListOptions {
+  ServiceOptions service;
+  std::string filter, state, user;
+  std::vector<std::string> order, experiments, metrics;
+  int limit = 50;
+};
+
+std::string filter_of(const ListOptions& options) {
+  std::string filter = options.filter.empty() ? "" : "(" + options.filter + ")";
+  const auto add = [&](const std::string& condition) { filter += (filter.empty() ? "" : " AND ") + condition; };
+  if (!options.state.empty()) add(fmt::format("attributes.state = '{}'", options.state));
+  if (!options.user.empty()) add(fmt::format("attributes.user_id = '{}'", options.user));
+  return filter;
+}
+
+// An experiment is named by its number or its name.
+std::string experiment_number(client::ServiceClient& service, const std::string& text) {
+  if (text.find_first_not_of("0123456789") == std::string::npos) return text;
+  const json answer = service.get("/api/2.0/mlflow/experiments/get-by-name", {{"experiment_name", text}});
+  return answer.at("experiment").at("experiment_id");
+}
+
+std::string seconds_since(const json& run) {
+  const int64_t begin = run.at("started_ms"), end = run.at("ended_ms");
+  return begin == 0 || end == 0 ? "-" : format_duration(1e-3 * static_cast<double>(end - begin));
+}
+
+std::string metric(const json& run, const std::string& name) {
+  const auto found = run.at("metrics").find(name);
+  if (found == run.at("metrics").end()) return "-";
+  const json& last = found->at("last");
+  return last.is_string() ? last.get<std::string>() : fmt::format("{:.5g}", last.get<double>());
+}
+
+void run_list(const ListOptions& options) {
+  client::ServiceClient service = options.service.connect();
+  client::Query query{{"limit", std::to_string(options.limit)}};
+  if (const std::string filter = filter_of(options); !filter.empty()) query.emplace_back("filter", filter);
+  for (const std::string& order : options.order) query.emplace_back("order_by", order);
+  for (const std::string& experiment : options.experiments)
+    query.emplace_back("experiment", experiment_number(service, experiment));
+  const json answer = service.get("/api/v1/runs", query);
+  if (options.service.json) {
+    fmt::print("{}\n", answer.dump(2));
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{{"ID", "NAME", "STATE", "USER", "STARTED", "TOOK"}};
+  rows[0].insert(rows[0].end(), options.metrics.begin(), options.metrics.end());
+  for (const json& run : answer.at("runs")) {
+    rows.push_back({run.at("id"), run.at("name"), run.at("state"), run.at("user"),
+                    client::time_words(run.at("started_ms")), seconds_since(run)});
+    for (const std::string& name : options.metrics) rows.back().push_back(metric(run, name));
+  }
+  fmt::print("{}", lined_up(rows));
+  if (const std::string next = answer.value("next", ""); !next.empty())
+    fmt::print("there are more; --limit shows them, --filter narrows\n");
+}
+
+}  // namespace
+
+void add_list_verb(CLI::App& app) {
+  auto options = std::make_shared<ListOptions>();
+  auto* verb = app.add_subcommand("list", "Runs that a service knows, the newest first");
+  verb->add_option("--filter", options->filter, "e.g. \"metrics.auc > 0.9 AND params.train.seed = '1'\"");
+  verb->add_option("--sort", options->order, "e.g. \"metrics.auc DESC\"; several count in turn")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  verb->add_option("--state", options->state, "PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED, ...");
+  verb->add_option("--user", options->user, "whose runs");
+  verb->add_option("--experiment", options->experiments, "name or number; default: all");
+  verb->add_option("--metrics", options->metrics, "show the last values of these")->delimiter(',');
+  verb->add_option("--limit", options->limit, "at most so many (default: 50)")->check(CLI::Range(1, 5000));
+  add_service_options(*verb, options->service);
+  verb->footer(
+      "Examples:\n"
+      "  linac list --state RUNNING\n"
+      "  linac list --filter \"metrics.`test/auc` > 0.9\" --sort \"metrics.`test/auc` DESC\" --metrics test/auc,loss\n"
+      "  linac list --experiment seeds --json");
+  verb->callback([options] { run_list(*options); });
+}
+
+}  // namespace linac::cli

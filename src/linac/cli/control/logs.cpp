@@ -1,0 +1,37 @@
+#include <memory>
+
+#include "linac/cli/control/verbs.h"
+#include "linac/cli/service_options.h"
+#include "linac/client/runs.h"
+
+namespace linac::cli {
+namespace {
+
+struct LogsOptions {
+  ServiceOptions service;
+  std::string run;
+  bool follow = false;
+  int64_t tail_bytes = 0;
+};
+
+void run_logs(const LogsOptions& options) {
+  client::ServiceClient service = options.service.connect();
+  const std::string run = client::find_run(service, options.run);
+  const std::string state = client::print_log(service, run, -options.tail_bytes, options.follow);
+  if (options.follow && client::exit_status(state) != 0) throw CLI::RuntimeError(client::exit_status(state));
+}
+
+}  // namespace
+
+void add_logs_verb(CLI::App& app) {
+  auto options = std::make_shared<LogsOptions>();
+  auto* verb = app.add_subcommand("logs", "What a run has printed");
+  verb->add_option("run", options->run, "id or name")->required();
+  verb->add_flag("-f,--follow", options->follow, "go on until the run has ended, and end as it ends");
+  verb->add_option("--tail", options->tail_bytes, "only the last so many bytes")->check(CLI::NonNegativeNumber);
+  verb->add_option("--server", options->service.server, "address of the service");
+  verb->footer("Examples:\n  linac logs topology\n  linac logs -f topology --tail 2000");
+  verb->callback([options] { run_logs(*options); });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "linac/cli/control/verbs.h"
+#include "linac/service/backup.h"
+#include "linac/service/service.h"
+
+namespace linac::cli {
+namespace {
+
+constexpr const char *kDataHelp = "folder of the books and the artefacts",
+                     *kDatabaseHelp = "postgresql://USER:PASSWORD@HOST:PORT/NAME (default: SQLite in the folder)";
+
+struct CopyOptions {
+  std::string data = "linac-data", database, folder;
+};
+
+using Copy = service::BackupSummary (*)(const CopyOptions&);
+
+void add_copy_verb(CLI::App& serve, const char* name, const char* help, const char* folder, const char* folder_help,
+                   const char* examples, Copy copy) {
+  auto options = std::make_shared<CopyOptions>();
+  auto* verb = serve.add_subcommand(name, help);
+  verb->add_option("--data", options->data, kDataHelp)->capture_default_str();
+  verb->add_option("--db", options->database, kDatabaseHelp);
+  verb->add_option(folder, options->folder, folder_help)->required();
+  verb->footer(examples);
+  verb->callback([options, copy] {
+    const service::BackupSummary summary = copy(*options);
+    fmt::print("{} runs, {} rows, {} files ({} bytes)\n", summary.runs, summary.rows, summary.files, summary.bytes);
+  });
+}
+
+}  // namespace
+
+void add_serve_verb(CLI::App& app) {
+  auto options = std::make_shared<service::ServiceOptions>();
+  auto no_auth = std::make_shared<bool>(false);
+  auto* verb = app.add_subcommand("serve", "The training service: runs, metrics, artefacts and models over HTTP");
+  verb->add_option("--data", options->data, kDataHelp)->capture_default_str();
+  verb->add_option("--db", options->database, kDatabaseHelp);
+  verb->add_option("--listen", options->listen, "ADDRESS:PORT; other than loopback only with TLS")
+      ->capture_default_str();
+  auto* certificate =
+      verb->add_option("--tls-cert", options->tls_certificate, "PEM file of the certificate and its chain");
+  auto* key = verb->add_option("--tls-key", options->tls_key, "PEM file of its key");
+  certificate->needs(key);
+  key->needs(certificate);
+  verb->add_option("--host", options->hosts, "a further name by which clients call the service; repeat for several");
+  verb->add_option("--requests-per-second", options->requests_per_s_max, "the most of one user")->capture_default_str();
+  verb->add_option("--slots", options->slots,
+                   "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host)");
+  verb->add_option("--price", options->prices,
+                   "of a core for an hour, or a YAML file with core, gpu, memory_gb, currency: runs are accounted, and "
+                   "can be limited by cost");
+  verb->add_flag("--no-auth", *no_auth, "everybody is an admin; only for a loopback address");
+  verb->footer(
+      "Examples:\n"
+      "  linac serve --data ~/linac-data\n"
+      "  linac serve --db postgresql://linac:SECRET@db:5432/linac --listen 0.0.0.0:443 --tls-cert c.pem --tls-key "
+      "k.pem\n"
+      "  MLFLOW_TRACKING_URI=http://127.0.0.1:5000 MLFLOW_TRACKING_TOKEN=linac_... python train.py");
+  add_copy_verb(
+      *verb, "backup", "Copies the books and all files into a folder; the service may go on meanwhile", "--to",
+      "the folder to make",
+      "Examples:\n"
+      "  linac serve backup --data ~/linac-data --to /backups/monday\n"
+      "  linac serve backup --data /srv/linac --db postgresql://linac:SECRET@db:5432/linac --to /backups/monday",
+      [](const CopyOptions& o) { return service::back_up(o.data, o.database, o.folder); });
+  add_copy_verb(
+      *verb, "restore", "Brings a backup into a new folder, and into SQLite there or an empty PostgreSQL database",
+      "--from", "what `linac serve backup` made",
+      "Examples:\n"
+      "  linac serve restore --from /backups/monday --data ~/linac-data\n"
+      "  linac serve restore --from /backups/monday --data /srv/linac --db postgresql://linac:SECRET@db:5432/linac",
+      [](const CopyOptions& o) { return service::restore(o.folder, o.data, o.database); });
+  verb->callback([verb, options, no_auth] {
+    if (!verb->get_subcommands().empty()) return;
+    options->authentication = !*no_auth;
+    service::serve(*options);
+  });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "linac/base/text_table.h"
+#include "linac/cli/control/verbs.h"
+#include "linac/cli/service_options.h"
+#include "linac/client/runs.h"
+
+namespace linac::cli {
+namespace {
+
+using nlohmann::json;
+
+struct StatusOptions {
+  ServiceOptions service;
+  std::string run;
+};
+
+std::string wishes(const json& job) {
+  std::string text = fmt::format("{} cores", job.at("cores").get<int64_t>());
+  if (const int64_t mb = job.at("memory_mb"); mb > 0) text += fmt::format(", {} MB", mb);
+  if (const int64_t gpus = job.at("gpus"); gpus > 0) text += fmt::format(", {} GPUs", gpus);
+  return text;
+}
+
+void print_queue(client::ServiceClient& service, bool as_json) {
+  const json queue = service.get("/api/v1/queue");
+  if (as_json) {
+    fmt::print("{}\n", queue.dump(2));
+    return;
+  }
+  const json& slots = queue.at("slots");
+  fmt::print("{}: {} cores, {} MB, {} GPUs for jobs; {} in the queue\n", service.login().server,
+             slots.at("cores").get<int64_t>(), slots.at("memory_mb").get<int64_t>(), slots.at("gpus").get<int64_t>(),
+             queue.at("count").get<int64_t>());
+  if (queue.at("jobs").empty()) return;
+  std::vector<std::vector<std::string>> rows{{"ID", "NAME", "STATE", "USER", "PRIORITY", "WANTS", "SUBMITTED"}};
+  for (const json& job : queue.at("jobs"))
+    rows.push_back({job.at("run"), job.at("name"), job.at("state"), job.at("user"),
+                    std::to_string(job.at("priority").get<int64_t>()), wishes(job),
+                    client::time_words(job.at("submitted_ms"))});
+  fmt::print("{}", lined_up(rows));
+}
+
+void print_run(client::ServiceClient& service, const std::string& id, bool as_json) {
+  const json run = service.get("/api/v1/runs/" + id);
+  if (as_json) {
+    fmt::print("{}\n", run.dump(2));
+    return;
+  }
+  fmt::print("{}  {}\n", id, run.at("name").get<std::string>());
+  const std::string reason = run.at("reason");
+  fmt::print("  state    {}{}\n", run.at("state").get<std::string>(), reason.empty() ? "" : ": " + reason);
+  fmt::print("  user     {}\n", run.at("user").get<std::string>());
+  fmt::print("  started  {}\n  ended    {}\n", client::time_words(run.at("started_ms")),
+             client::time_words(run.at("ended_ms")));
+  fmt::print("\n");
+  std::vector<std::vector<std::string>> rows;
+  for (const json& change : run.at("transitions"))
+    rows.push_back({"  " + client::time_words(change.at("time_ms")), change.at("to"), change.at("reason")});
+  fmt::print("{}\n", lined_up(rows));
+  rows = {{"  METRIC", "LAST", "STEP", "MIN", "MAX"}};
+  const auto number = [](const json& value) {
+    return value.is_string() ? value.get<std::string>()
+           : value.is_null() ? "-"
+                             : fmt::format("{:.5g}", value.get<double>());
+  };
+  for (const auto& [name, metric] : run.at("metrics").items())
+    rows.push_back({"  " + name, number(metric.at("last")), std::to_string(metric.at("step").get<int64_t>()),
+                    number(metric.at("min")), number(metric.at("max"))});
+  if (rows.size() > 1) fmt::print("{}", lined_up(rows));
+}
+
+void run_status(const StatusOptions& options) {
+  client::ServiceClient service = options.service.connect();
+  if (options.run.empty()) return print_queue(service, options.service.json);
+  print_run(service, client::find_run(service, options.run), options.service.json);
+}
+
+}  // namespace
+
+void add_status_verb(CLI::App& app) {
+  auto options = std::make_shared<StatusOptions>();
+  auto* verb = app.add_subcommand("status", "The queue of a service, or how one run stands");
+  verb->add_option("run", options->run, "id or name; without it: the queue");
+  add_service_options(*verb, options->service);
+  verb->footer("Examples:\n  linac status\n  linac status topology --json");
+  verb->callback([options] { run_status(*options); });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <memory>
+#include <random>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/cli/control/verbs.h"
+#include "linac/cli/service_options.h"
+#include "linac/client/runs.h"
+
+namespace linac::cli {
+namespace {
+
+using nlohmann::json;
+
+struct SubmitOptions {
+  ServiceOptions service;
+  std::string job, name, experiment, directory, key, memory, time, after;
+  std::vector<std::string> overrides, array, depends_on;
+  int64_t priority = 0, cores = 0, gpus = 0, attempts = 5;
+  double cost = 0;
+  bool follow = false, check = false;
+};
+
+// "90", "90s", "30m", "12h", "2d" in seconds; "16G", "512M" in MB. -1 for what is neither.
+int64_t amount(const std::string& text, const std::vector<std::pair<std::string, int64_t>>& units) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  if (error != std::errc{} || value < 0 || value > 1'000'000'000) return -1;
+  for (const auto& [name, factor] : units)
+    if (unit == name) return value * factor;
+  return -1;
+}
+
+int64_t seconds_of(const std::string& text) {
+  if (text.empty()) return 0;
+  const int64_t seconds = amount(text, {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}});
+  if (seconds < 0)
+    throw user_error(fmt::format("[submit] --time {}: no duration; write e.g. 90s, 30m, 12h or 2d", text));
+  return seconds;
+}
+
+int64_t memory_mb_of(const std::string& text) {
+  if (text.empty()) return 0;
+  const int64_t mb = amount(text, {{"", 1}, {"M", 1}, {"G", 1024}});
+  if (mb < 0) throw user_error(fmt::format("[submit] --memory {}: no size; write e.g. 512M or 16G", text));
+  return mb;
+}
+
+std::string random_key() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}", device(), device(), device());
+}
+
+json body_of(const SubmitOptions& options, client::ServiceClient& service) {
+  json array = json::array();
+  for (const auto& member : client::array_members(options.array)) array.push_back({{"set", member}});
+  json depends_on = json::array();
+  for (const std::string& run : options.depends_on) depends_on.push_back(client::find_run(service, run));
+  const std::filesystem::path directory =
+      options.directory.empty() ? std::filesystem::path(".") : std::filesystem::path(options.directory);
+  return {{"job", read_file(options.job)},
+          {"file", options.job},
+          {"directory", std::filesystem::absolute(directory).lexically_normal().string()},
+          {"set", options.overrides},
+          {"array", array},
+          {"name", options.name},
+          {"experiment", options.experiment},
+          {"priority", options.priority},
+          {"depends_on", depends_on},
+          {"cores", options.cores},
+          {"memory_mb", memory_mb_of(options.memory)},
+          {"gpus", options.gpus},
+          {"seconds_max", seconds_of(options.time)},
+          {"cost_max", options.cost},
+          {"attempts_max", options.attempts},
+          {"key", options.key.empty() ? random_key() : options.key},
+          {"check_only", options.check}};
+}
+
+// The key makes it harmless to ask again where the answer was lost.
+json submit(client::ServiceClient& service, const json& body) {
+  constexpr int kTries = 3;
+  for (int tries = 1;; ++tries) {
+    try {
+      return service.post("/api/v1/jobs", body);
+    } catch (const Error& error) {
+      const bool broke_off = std::string_view(error.what()).find("broke off") != std::string_view::npos;
+      if (error.code() != ErrorCode::kEnvironment || !broke_off || tries == kTries) throw;
+    }
+  }
+}
+
+void run_submit(const SubmitOptions& options) {
+  client::ServiceClient service = options.service.connect();
+  const json answer = submit(service, body_of(options, service));
+  const json& runs = answer.at("runs");
+  if (options.service.json) fmt::print("{}\n", answer.dump(2));
+  if (options.check) {
+    if (!options.service.json) fmt::print("the job would be queued\n");
+    return;
+  }
+  if (!options.service.json)
+    for (const json& run : runs)
+      fmt::print("{}  {}\n", run.at("id").get<std::string>(), run.at("name").get<std::string>());
+  if (!options.follow) return;
+  int status = 0;
+  for (const json& run : runs) {
+    const std::string id = run.at("id");
+    std::fflush(stdout);
+    const std::string state = client::print_log(service, id, 0, true);
+    const std::string reason = service.get("/api/v1/runs/" + id).at("reason");
+    fmt::print("{}  {}{}\n", id, state, reason.empty() ? "" : ": " + reason);
+    if (status == 0) status = client::exit_status(state);
+  }
+  if (status != 0) throw CLI::RuntimeError(status);
+}
+
+}  // namespace
+
+void add_submit_verb(CLI::App& app) {
+  auto options = std::make_shared<SubmitOptions>();
+  auto* verb = app.add_subcommand("submit", "Puts a job into the queue of a service");
+  verb->add_option("job", options->job, "job file (YAML)")->required()->check(CLI::ExistingFile);
+  verb->add_option("--set", options->overrides, "override a setting of the job: key=value")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  verb->add_option("--array", options->array,
+                   "one job for each value: key=A,B,C or key=1..8; given twice: all combinations")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  verb->add_option("--name", options->name, "of the run (default: the job's)");
+  verb->add_option("--experiment", options->experiment, "put it there; made if there is none (default: Default)");
+  verb->add_option("--depends-on", options->depends_on, "runs (ids or names) that have to succeed first")
+      ->delimiter(',');
+  verb->add_option("--priority", options->priority, "larger first; more than 0 is for admins");
+  verb->add_option("--cores", options->cores, "default: workers x train.threads of the job");
+  verb->add_option("--memory", options->memory, "limit of each process, e.g. 16G");
+  verb->add_option("--gpus", options->gpus, "default: 1 for train.device = cuda");
+  verb->add_option("--time", options->time, "after so long (e.g. 90s, 30m, 12h) it writes a checkpoint and stops");
+  verb->add_option("--cost", options->cost, "the same by what it costs, where the service knows a price");
+  verb->add_option("--attempts", options->attempts, "so often it is started when it is lost or preempted (default: 5)");
+  verb->add_option("--directory", options->directory, "relative paths of the job are below it (default: this folder)");
+  verb->add_option("--key", options->key, "a second submission with the same key gives the run of the first");
+  verb->add_flag("--check", options->check, "only say whether it would be queued");
+  verb->add_flag("-f,--follow", options->follow, "show its log, and end as it ends");
+  add_service_options(*verb, options->service);
+  verb->footer(
+      "Examples:\n"
+      "  linac submit examples/topology.yaml --follow\n"
+      "  linac submit examples/demo.yaml --set train.epochs=20 --time 2h --name long\n"
+      "  linac submit examples/topology.yaml --array train.seed=1..5 --experiment seeds\n"
+      "  linac submit fine-tune.yaml --depends-on long");
+  verb->callback([options] { run_submit(*options); });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,19 @@
+#include "linac/cli/control/verbs.h"
+
+namespace linac::cli {
+
+void add_control_verbs(CLI::App& app) {
+  add_serve_verb(app);
+  add_submit_verb(app);
+  add_status_verb(app);
+  add_list_verb(app);
+  add_logs_verb(app);
+  add_cancel_verb(app);
+  add_resume_verb(app);
+  add_artifacts_verb(app);
+  add_ingest_verb(app);
+  add_login_verb(app);
+  add_supervise_verb(app);
+}
+
+}  // namespace linac::cli

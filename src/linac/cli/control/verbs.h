@@ -1,0 +1,24 @@
+#pragma once
+// The verbs of the control plane, one file each (cancel.cpp has resume, too): they speak to a service, or are one, and
+// compute nothing. A verb adds its options to the parser and runs in its callback; it reports failure by throwing.
+
+#include <CLI/CLI.hpp>
+
+namespace linac::cli {
+
+void add_serve_verb(CLI::App& app);
+void add_submit_verb(CLI::App& app);
+void add_status_verb(CLI::App& app);
+void add_list_verb(CLI::App& app);
+void add_logs_verb(CLI::App& app);
+void add_cancel_verb(CLI::App& app);
+void add_resume_verb(CLI::App& app);
+void add_artifacts_verb(CLI::App& app);
+void add_ingest_verb(CLI::App& app);
+void add_login_verb(CLI::App& app);
+void add_supervise_verb(CLI::App& app);
+
+/// All of them, in the order of their help.
+void add_control_verbs(CLI::App& app);
+
+}  // namespace linac::cli
