@@ -9,6 +9,7 @@ import sys
 # Lowest first. A module may depend only on modules of lower levels.
 LEVELS = [
     {"base"},
+    {"stacks"},
     {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm", "plan", "plugin", "catalog", "launch"},
     {"data", "graph", "report", "client", "launch_workers"},
     {"nn", "onnx", "keras", "service"},

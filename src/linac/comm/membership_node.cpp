@@ -13,8 +13,8 @@
 
 #include "linac/base/host.h"
 #include "linac/base/log.h"
-#include "linac/base/process_stacks.h"
 #include "linac/comm/sockets.h"
+#include "linac/stacks/process_stacks.h"
 
 namespace linac::comm {
 namespace {
@@ -190,7 +190,7 @@ void MembershipNode::say_events() {
     std::string text = fmt::format("[comm] lost {}{}", event.text, in_words(event.last_activity));
     // One of the survivors is enough to say where it hangs.
     if (event.silent && event.silent->host == self_.host && event.silent->pid != self_.pid && membership_.leads())
-      text.append("\n").append(process_stacks(static_cast<pid_t>(event.silent->pid)));
+      text.append("\n").append(stacks::process_stacks(static_cast<pid_t>(event.silent->pid)));
     log::warn(text);
   }
 }
@@ -208,9 +208,10 @@ void MembershipNode::watch_training() {
   const bool at_work = !mark_.waiting && membership_.phase() != Membership::Phase::kEnded;
   if (!at_work || told_ || clock_ms_ - mark_.since_ms < settings_.stall_timeout.count()) return;
   told_ = true;
-  const Error error(ErrorCode::kHang,
-                    fmt::format("[comm] rank {} has made no progress for {:.1f} s: {}\n{}", membership_.rank(),
-                                static_cast<double>(clock_ms_ - mark_.since_ms) / 1000, activity().what, own_stacks()));
+  const Error error(
+      ErrorCode::kHang,
+      fmt::format("[comm] rank {} has made no progress for {:.1f} s: {}\n{}", membership_.rank(),
+                  static_cast<double>(clock_ms_ - mark_.since_ms) / 1000, activity().what, stacks::own_stacks()));
   membership_.depart({static_cast<int>(error.code()), error.what()});
   after_change();
   const auto end = Clock::now() + kFarewellTime;

@@ -20,7 +20,7 @@
 
 #include "linac/base/thread_facts.h"
 
-namespace linac {
+namespace linac::stacks {
 
 // ThreadSanitizer keeps signals from a thread that computes or reads until it does something else, and lets nobody
 // share its memory with a new process.
@@ -140,4 +140,4 @@ class Child {
   bool ended_ = false;
 };
 
-}  // namespace linac
+}  // namespace linac::stacks

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/thread_backtraces.h"
+#include "linac/stacks/thread_backtraces.h"
 
-namespace linac {
+namespace linac::stacks {
 
 /// Calls found(thread, backtrace) for one thread after the other, until the deadline; returns "" or why the kernel lets
 /// nobody trace this process. A stopped process stays stopped, and a signal that comes meanwhile is passed on.
@@ -26,4 +26,4 @@ std::string traced_backtraces(pid_t process, const std::vector<pid_t>& threads,
                               std::chrono::steady_clock::time_point deadline,
                               const std::function<void(pid_t, const Backtrace&)>& found);
 
-}  // namespace linac
+}  // namespace linac::stacks

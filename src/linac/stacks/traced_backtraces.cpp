@@ -1,4 +1,4 @@
-#include "linac/base/traced_backtraces.h"
+#include "linac/stacks/traced_backtraces.h"
 
 #include <fmt/format.h>
 #include <libunwind-ptrace.h>
@@ -13,7 +13,7 @@
 #include <thread>
 #include <type_traits>
 
-namespace linac {
+namespace linac::stacks {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -107,4 +107,4 @@ std::string traced_backtraces(pid_t process, const std::vector<pid_t>& threads, 
   return "";
 }
 
-}  // namespace linac
+}  // namespace linac::stacks

@@ -1,4 +1,4 @@
-#include "linac/base/process_stacks.h"
+#include "linac/stacks/process_stacks.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -18,12 +18,12 @@
 #include <thread>
 #include <vector>
 
-#include "linac/base/frame_names.h"
-#include "linac/base/thread_backtraces.h"
 #include "linac/base/thread_facts.h"
-#include "linac/base/traced_backtraces.h"
+#include "linac/stacks/frame_names.h"
+#include "linac/stacks/thread_backtraces.h"
+#include "linac/stacks/traced_backtraces.h"
 
-namespace linac {
+namespace linac::stacks {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -222,4 +222,4 @@ std::string process_stacks(pid_t process) noexcept {
   return without_exceptions([process] { return stacks_of(process); });
 }
 
-}  // namespace linac
+}  // namespace linac::stacks

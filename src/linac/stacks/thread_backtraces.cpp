@@ -1,4 +1,4 @@
-#include "linac/base/thread_backtraces.h"
+#include "linac/stacks/thread_backtraces.h"
 
 #include <execinfo.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include <memory>
 #include <thread>
 
-namespace linac {
+namespace linac::stacks {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -186,4 +186,4 @@ std::map<pid_t, Backtrace> own_backtraces(const std::vector<ThreadFacts>& thread
   return backtraces;
 }
 
-}  // namespace linac
+}  // namespace linac::stacks

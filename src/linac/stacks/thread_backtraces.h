@@ -16,7 +16,7 @@
 
 #include "linac/base/thread_facts.h"
 
-namespace linac {
+namespace linac::stacks {
 
 /// Newest frame first: addresses within the calls, i.e. the one that runs and then each return address less one. When a
 /// thread has no frames, `why_none` says why.
@@ -31,4 +31,4 @@ inline constexpr size_t kFramesMax = 32;
 /// call at a time: the caller sees to that. Threads that have ended meanwhile have no frames and no reason.
 std::map<pid_t, Backtrace> own_backtraces(const std::vector<ThreadFacts>& threads, std::chrono::milliseconds wait);
 
-}  // namespace linac
+}  // namespace linac::stacks

@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace linac {
+namespace linac::stacks {
 
 /// Of this process. Each thread is interrupted by a real-time signal and writes its own stack; a thread that blocks
 /// signals, or waits for a device, is described without. Reads and writes in progress go on, and so do waits for locks;
@@ -25,4 +25,4 @@ std::string own_stacks() noexcept;
 /// milliseconds a thread, and an epoll_wait that this interrupts returns EINTR there.
 std::string process_stacks(pid_t process) noexcept;
 
-}  // namespace linac
+}  // namespace linac::stacks

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace linac {
+namespace linac::stacks {
 
 /// Calls put(address, words) for every address: first for all without reading any file but /proc's ("linac+0x1a2b3"),
 /// then again for those whose function a symbol table names. Takes as long as the disks with the mapped files take, so
@@ -20,4 +20,4 @@ namespace linac {
 void name_frames(pid_t process, std::vector<uintptr_t> addresses,
                  const std::function<void(uintptr_t, const std::string&)>& put);
 
-}  // namespace linac
+}  // namespace linac::stacks

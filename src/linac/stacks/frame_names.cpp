@@ -1,4 +1,4 @@
-#include "linac/base/frame_names.h"
+#include "linac/stacks/frame_names.h"
 
 #include <cxxabi.h>
 #include <elf.h>
@@ -17,7 +17,7 @@
 
 #include "linac/base/thread_facts.h"
 
-namespace linac {
+namespace linac::stacks {
 namespace {
 
 constexpr size_t kNameBytesMax = 240;      // of a line of the log; templates make names of kilobytes
@@ -180,4 +180,4 @@ void name_frames(pid_t process, std::vector<uintptr_t> addresses,
   }
 }
 
-}  // namespace linac
+}  // namespace linac::stacks

@@ -1,4 +1,4 @@
-#include "linac/base/process_stacks.h"
+#include "linac/stacks/process_stacks.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "linac/base/thread_facts.h"
-#include "linac/base/waiting_threads.h"
+#include "linac/stacks/waiting_threads.h"
 
-namespace linac {
+namespace linac::stacks {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -219,4 +219,4 @@ TEST(ProcessStacks, LeaveTheUnwindingOfExceptionsToLibgcc) {
 }
 
 }  // namespace
-}  // namespace linac
+}  // namespace linac::stacks
