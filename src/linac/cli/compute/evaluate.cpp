@@ -18,7 +18,7 @@
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/event_arrays.h"
-#include "linac/report/score_report.h"
+#include "linac/report/scores/report.h"
 
 namespace linac::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/login.h"
 #include "linac/client/runs.h"
-#include "linac/report/run_report.h"
+#include "linac/report/run/report.h"
 
 namespace linac::cli {
 namespace {

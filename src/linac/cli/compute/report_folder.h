@@ -7,7 +7,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/plot/figure.h"
-#include "linac/report/named_picture.h"
+#include "linac/report/page/named_picture.h"
 
 namespace linac::cli {
 

@@ -15,7 +15,7 @@
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/physics/gate.h"
-#include "linac/report/shower_report.h"
+#include "linac/report/showers/report.h"
 #include "linac/validate/generated_showers.h"
 #include "linac/validate/validation.h"
 

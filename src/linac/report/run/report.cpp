@@ -1,0 +1,172 @@
+#include "linac/report/run/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "linac/base/error.h"
+#include "linac/report/run/words.h"
+#include "linac/report/run/workers.h"
+
+namespace linac::report {
+namespace {
+
+Pauses pauses_of(const std::vector<RunChange>& changes, bool losses_only) {
+  std::vector<double> seconds;
+  for (const RunChange& change : changes)
+    if (!losses_only || !change.lost.empty()) seconds.push_back(change.seconds);
+  if (seconds.empty()) return {};
+  return {.number = static_cast<int64_t>(seconds.size()),
+          .sum = std::accumulate(seconds.begin(), seconds.end(), 0.0),
+          .median = median_of(seconds),
+          .longest = *std::max_element(seconds.begin(), seconds.end())};
+}
+
+// What the change to view `next` was.
+RunChange change_of(const RunBooks& books, size_t start, const RunView& last, const RunView& next) {
+  const auto holds = [](const RunView& view, const WorkerKey& key) {
+    return std::any_of(view.members.begin(), view.members.end(), [&](const auto& m) { return m.worker == key; });
+  };
+  RunChange change{.start = start,
+                   .time = next.time,
+                   .seconds = next.seconds,
+                   .global_step = next.global_step,
+                   .workers = static_cast<int>(next.members.size()),
+                   .lost = {},
+                   .joined = {},
+                   .reasons = {}};
+  for (const RunMember& member : last.members) {
+    if (holds(next, member.worker)) continue;
+    change.lost.push_back(member.worker);
+    change.reasons.push_back(reason_of(books, member.worker, next.why));
+  }
+  for (const RunMember& member : next.members)
+    if (!holds(last, member.worker)) change.joined.push_back(member.worker);
+  return change;
+}
+
+void add_starts(RunReport& report) {
+  const RunBooks& books = report.books;
+  for (size_t i = 0; i < books.starts.size(); ++i) {
+    const RunStart& start = books.starts[i];
+    report.wall_s += std::max(0.0, start.end() - start.begin());
+    report.starting_s += start.views.front().seconds * static_cast<double>(start.views.front().members.size());
+    for (size_t v = 1; v < start.views.size(); ++v) {
+      report.changes.push_back(change_of(books, i, start.views[v - 1], start.views[v]));
+      report.changing_s += start.views[v].seconds * static_cast<double>(start.views[v].members.size());
+    }
+    if (i > 0) report.steps_redone += std::max<int64_t>(0, books.starts[i - 1].last_step - start.views[0].global_step);
+    for (RunWorker& worker : workers_of(books, i)) report.workers.push_back(std::move(worker));
+  }
+}
+
+void add_communication(RunReport& report) {
+  double bytes = 0, steps = 0, exchange = 0, exposed = 0;
+  for (const RunWorker& worker : report.workers) {
+    bytes += static_cast<double>(worker.sent_bytes);
+    steps += static_cast<double>(worker.steps);
+    exchange += worker.exchange_s;
+    exposed += worker.time.phases[kCommunicationPhase];
+  }
+  if (report.workers.size() < 2) return;  // nobody to talk to
+  if (steps > 0) report.sent_per_step = bytes / steps;
+  if (exchange > 0) report.hidden_fraction = std::clamp(1 - exposed / exchange, 0.0, 1.0);
+}
+
+void add_cost(RunReport& report, const Prices& prices) {
+  constexpr double kHour = 3600;
+  std::set<std::string> unpriced;
+  Cost cost;
+  for (RunWorker& worker : report.workers) {
+    const auto found = prices.by_host.find(worker.key.first);
+    if (found == prices.by_host.end() && !prices.otherwise) unpriced.insert(worker.key.first);
+    worker.price = found != prices.by_host.end() ? found->second : prices.otherwise.value_or(0);
+    cost.total += worker.time.seconds / kHour * worker.price;
+    cost.not_computing += (worker.time.seconds - worker.time.computing()) / kHour * worker.price;
+  }
+  if (!unpriced.empty())
+    throw user_error(
+        fmt::format("[report] no price for host {}; add it to --prices, or a `default`", fmt::join(unpriced, ", ")));
+  const RunBooks& books = report.books;
+  if (books.epochs > 0) cost.per_epoch = cost.total / static_cast<double>(books.epochs);
+  const auto events = static_cast<double>(books.steps * books.events_per_step);
+  if (events > 0) cost.per_1000_events = cost.total / events * 1000;
+  report.cost = cost;
+}
+
+void add_remarks(RunReport& report) {
+  const RunBooks& books = report.books;
+  const auto say = [&](std::string text) { report.remarks.push_back(std::move(text)); };
+  if (books.starts.empty()) {
+    say("The books hold nothing about workers: the run had not begun its first step, or was made by an earlier "
+        "version of linac.");
+  } else if (!books.starts.back().ended) {
+    say("The run goes on, or was killed: the figures reach up to the last account in its books.");
+  }
+  for (size_t i = 0; i + 1 < books.starts.size(); ++i)
+    if (!books.starts[i].ended)
+      say(fmt::format("Start {} was killed: what happened after its last account is not in the figures.", i + 1));
+  if (report.time.unknown > 0.01 * report.time.seconds)
+    say(
+        fmt::format("Of {} of the workers' time nothing is known: it lies after their last accounts. If "
+                    "all of that was computing, the efficiency is {}.",
+                    percent(report.time.unknown / report.time.seconds), percent(report.time.efficiency_max())));
+  for (const RunWorker& worker : report.workers)
+    if (worker.slow())
+      say(fmt::format("Worker {} was slow: {:.2f} times the median pace.", worker_name(report, worker.key),
+                      worker.slowness));
+  if (books.steps_twice + books.steps_missing > 0)
+    say(fmt::format("The books are wrong: {} steps are in them twice, {} are missing.", books.steps_twice,
+                    books.steps_missing));
+  if (books.damaged_lines > 0)
+    say(fmt::format("{} damaged line{} of metrics.jsonl or run.json could not be read.", books.damaged_lines,
+                    books.damaged_lines == 1 ? "" : "s"));
+  if (books.last_line_cut) say("The last line of metrics.jsonl is cut off, as a kill or a run that goes on leaves it.");
+}
+
+}  // namespace
+
+double TimeSplit::computing() const {
+  return std::accumulate(phases.begin(), phases.begin() + kComputePhases, 0.0);
+}
+
+double TimeSplit::efficiency() const {
+  return seconds > 0 ? computing() / seconds : std::numeric_limits<double>::quiet_NaN();
+}
+
+double TimeSplit::efficiency_max() const {
+  return seconds > 0 ? (computing() + unknown) / seconds : std::numeric_limits<double>::quiet_NaN();
+}
+
+TimeSplit& TimeSplit::operator+=(const TimeSplit& other) {
+  seconds += other.seconds;
+  waiting += other.waiting;
+  unknown += other.unknown;
+  for (size_t i = 0; i < phases.size(); ++i) phases[i] += other.phases[i];
+  return *this;
+}
+
+RunReport make_run_report(RunBooks books, const std::optional<Prices>& prices) {
+  RunReport report;
+  report.title = "Run " + books.name;
+  report.books = std::move(books);
+  add_starts(report);
+  for (const RunWorker& worker : report.workers) report.time += worker.time;
+  report.all_changes = pauses_of(report.changes, false);
+  report.losses = pauses_of(report.changes, true);
+  add_communication(report);
+  if (prices) add_cost(report, *prices);
+  add_remarks(report);
+  return report;
+}
+
+std::string worker_name(const RunReport& report, const WorkerKey& key) {
+  const bool one_host = std::all_of(report.workers.begin(), report.workers.end(),
+                                    [&](const RunWorker& worker) { return worker.key.first == key.first; });
+  return one_host ? fmt::format("{}", key.second) : fmt::format("{} {}", key.first, key.second);
+}
+
+}  // namespace linac::report

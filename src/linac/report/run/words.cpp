@@ -1,0 +1,115 @@
+#include "linac/report/run/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/base/progress.h"
+
+namespace linac::report {
+namespace {
+
+constexpr plot::Colour rgb(int hex) {
+  return {(hex >> 16 & 255) / 255.0, (hex >> 8 & 255) / 255.0, (hex & 255) / 255.0};
+}
+
+std::string names(const RunReport& report, const std::vector<WorkerKey>& workers) {
+  std::string text;
+  for (const WorkerKey& worker : workers) text += (text.empty() ? "" : ", ") + worker_name(report, worker);
+  return text;
+}
+
+}  // namespace
+
+std::vector<TimePart> parts_of(const TimeSplit& time) {
+  // In the order of kRunPhases; the colours of M. Okabe and K. Ito, "Color universal design", 2008.
+  std::vector<TimePart> parts{
+      {"compute", "Forward and backward passes of the worker's replicas.", rgb(0x0072B2)},
+      {"test", "The test at the end of an epoch, the exchange of its results included.", rgb(0x56B4E9)},
+      {"communication", "Waiting for what other workers send, as far as computing does not hide it.", rgb(0xD55E00)},
+      {"input", "Waiting for the next batch.", rgb(0x009E73)},
+      {"update", "The optimiser.", rgb(0xCC79A7)},
+      {"checkpoint", "Writing checkpoints, on the worker that keeps the books.", rgb(0xE69F00)},
+      {"report", "Books, TensorBoard and pictures, on the worker that keeps the books.", rgb(0xF0E442)}};
+  for (size_t i = 0; i < parts.size(); ++i) parts[i].seconds = time.phases[i];
+  parts.push_back(
+      {"waiting",
+       "In no phase: the start, changes of the workers, updates broken off by them, moments between the phases.",
+       rgb(0xB4B7BD), time.waiting});
+  parts.push_back({"unknown", "After the last account of a worker that was lost, or of a run that was killed.",
+                   rgb(0xE9EAEC), time.unknown});
+  return parts;
+}
+
+std::string percent(double fraction) {
+  if (!std::isfinite(fraction)) return "–";
+  return fmt::format("{:.{}f} %", 100 * fraction,
+                     fraction >= 0.0995 || fraction == 0 ? 0
+                     : fraction >= 0.00095               ? 1
+                                                         : 2);
+}
+
+std::string bytes_text(double bytes) {
+  if (!std::isfinite(bytes)) return "–";
+  const char* unit = "B";
+  for (const char* larger : {"kB", "MB", "GB", "TB"}) {
+    if (bytes < 1000) break;
+    bytes /= 1000;
+    unit = larger;
+  }
+  return fmt::format("{:.3g} {}", bytes, unit);
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds <= 0) return "0 s";
+  if (seconds < 0.1) return fmt::format("{:.2g} ms", 1000 * seconds);
+  return seconds < 60 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
+}
+
+std::string pace_text(double pace_s) {
+  if (!(pace_s > 0)) return "–";
+  return pace_s < 1 ? fmt::format("{:.3g} ms", 1000 * pace_s) : fmt::format("{:.3g} s", pace_s);
+}
+
+std::string euros(double amount) {
+  const int decimals =
+      amount >= 1 || amount <= 0 ? 2 : std::min(8, 1 - static_cast<int>(std::floor(std::log10(amount))));
+  return fmt::format("{:.{}f} EUR", amount, std::max(2, decimals));
+}
+
+TimeUnit unit_for(double seconds) {
+  if (seconds < 180) return {1, "s"};
+  return seconds < 3 * 3600 ? TimeUnit{60, "min"} : TimeUnit{3600, "h"};
+}
+
+std::string in_words(const RunReport& report, const RunChange& change) {
+  std::string text;
+  if (!change.lost.empty()) text = "lost: " + names(report, change.lost);
+  if (!change.joined.empty()) text += (text.empty() ? "joined: " : "; joined: ") + names(report, change.joined);
+  return text.empty() ? "replicas moved" : text;
+}
+
+std::string summary(const RunReport& report) {
+  size_t least = SIZE_MAX, most = 0, lost = 0, joined = 0;
+  for (const RunStart& start : report.books.starts) {
+    for (const RunView& view : start.views) {
+      least = std::min(least, view.members.size());
+      most = std::max(most, view.members.size());
+    }
+  }
+  for (const RunChange& change : report.changes) {
+    lost += change.lost.size();
+    joined += change.joined.size();
+  }
+  if (most == 0) return {};
+  std::string text = seconds_text(report.wall_s) + " on " +
+                     (least == most ? fmt::format("{} worker{}", most, most == 1 ? "" : "s")
+                                    : fmt::format("{} to {} workers", least, most));
+  if (lost > 0) text += fmt::format(", {} lost", lost);
+  if (joined > 0) text += fmt::format(", {} joined", joined);
+  if (report.books.starts.size() > 1) text += fmt::format(", started {} times", report.books.starts.size());
+  return text;
+}
+
+}  // namespace linac::report

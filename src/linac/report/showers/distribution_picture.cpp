@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "linac/plot/ratio_chart.h"
+#include "linac/report/page/numbers.h"
+#include "linac/report/showers/ledger.h"
+#include "linac/report/showers/measured.h"
+#include "linac/report/showers/pictures.h"
+
+namespace linac::report {
+namespace {
+
+// Small multiples, four in a row.
+struct Panel {
+  physics::Observable observable;
+  const char* title;
+  bool whole;  // its values are whole numbers
+};
+constexpr std::array<Panel, 16> kPanels{{
+    {physics::kResponse, "response", false},
+    {physics::kTotal, "energy in the image", false},
+    {physics::kMaximumCell, "largest cell", false},
+    {physics::kCells, "hits", true},
+    {physics::kDepthMean, "mean depth", false},
+    {physics::kDepthWidth, "longitudinal width", false},
+    {physics::kDepthMaximum, "layer of the maximum", true},
+    {physics::kAngle, "measured angle", false},
+    {physics::kMeanX, "mean x", false},
+    {physics::kMeanY, "mean y", false},
+    {physics::kWidthX, "width in x", false},
+    {physics::kWidthY, "width in y", false},
+    {physics::kFirstThird, "energy in the first third", false},
+    {physics::kLastThird, "energy in the last third", false},
+    {physics::kRadius50, "R50", false},
+    {physics::kRadius90, "R90", false},
+}};
+constexpr size_t kColumns = 4, kRows = kPanels.size() / kColumns;
+constexpr double kTop = 44, kPanelHeight = 168, kBelow = 24, kMargin = 18, kGap = 22;
+constexpr double kBins = 30, kTail = 0.005;
+
+struct Range {
+  double low = 0, high = 1;
+};
+
+// Where all but the outermost half per cent to either side lie.
+Range central(std::span<const float> values) {
+  std::vector<float> ascending;
+  for (const float value : values)
+    if (std::isfinite(value)) ascending.push_back(value);
+  if (ascending.empty()) return {};
+  std::sort(ascending.begin(), ascending.end());
+  const auto last = static_cast<double>(ascending.size() - 1);
+  return {ascending[static_cast<size_t>(kTail * last)], ascending[static_cast<size_t>(std::ceil((1 - kTail) * last))]};
+}
+
+// Both samples' ranges, but no more than the reference's own width beyond it.
+std::vector<double> edges_for(const ShowerReport& report, const Panel& panel) {
+  const Range reference = central(report.reference->values(panel.observable));
+  const Range sample = central(report.sample->values(panel.observable));
+  double width = reference.high - reference.low;
+  if (!(width > 0)) width = std::max(1.0, std::abs(reference.high) / 10);
+  double low = std::max(std::min(reference.low, sample.low), reference.low - width);
+  double high = std::min(std::max(reference.high, sample.high), reference.high + width);
+  low -= 0.03 * width;
+  high += 0.03 * width;
+  double step = (high - low) / kBins;
+  if (panel.whole) {
+    step = std::max(1.0, std::ceil(step));
+    low = std::floor(low) - 0.5;
+  }
+  std::vector<double> edges{low};
+  while (edges.back() < high - 1e-9 * width) edges.push_back(low + step * static_cast<double>(edges.size()));
+  return edges;
+}
+
+// Shares of all events; `below` and `above` lie beyond the edges (or are no numbers: below).
+struct Shares {
+  std::vector<double> bins;
+  double below = 0, above = 0;
+};
+
+Shares shares_of(std::span<const float> values, const std::vector<double>& edges) {
+  Shares shares{.bins = std::vector<double>(edges.size() - 1)};
+  const double one = values.empty() ? 0 : 1.0 / static_cast<double>(values.size());
+  for (const float value : values) {
+    if (!(value >= edges.front())) {
+      shares.below += one;
+    } else if (value >= edges.back()) {
+      shares.above += one;
+    } else {
+      shares.bins[static_cast<size_t>(std::upper_bound(edges.begin(), edges.end(), value) - edges.begin()) - 1] += one;
+    }
+  }
+  return shares;
+}
+
+void draw_outside(plot::Figure& figure, const plot::Rect& area, const Shares& shares, plot::Colour colour, double y) {
+  constexpr double kWorthSaying = 0.02;
+  const plot::TextStyle style{.size = 7.5, .colour = colour};
+  if (shares.below > kWorthSaying) figure.text({area.x + 3, y}, fmt::format("‹ {:.0f} %", 100 * shares.below), style);
+  plot::TextStyle right = style;
+  right.align = plot::Align::kRight;
+  if (shares.above > kWorthSaying)
+    figure.text({area.right() - 2, y}, fmt::format("{:.0f} % ›", 100 * shares.above), right);
+}
+
+std::string ks_text(const Ledger& ledger, const Panel& panel) {
+  const auto* figure = ledger.overall(std::string("ks.") + physics::observable_table()[panel.observable].name);
+  if (figure == nullptr) return {};
+  const std::string text = "KS " + short_number(figure->value);
+  return figure->floor > 0 ? fmt::format("{} = {:.1f} × floor", text, figure->value / figure->floor) : text;
+}
+
+void draw_panel(plot::Figure& figure, const plot::Rect& outer, const ShowerReport& report, const Ledger& ledger,
+                const Panel& panel) {
+  const plot::Rect area{outer.x, outer.y + 30, outer.width, outer.height - 30 - 36};
+  const std::vector<double> edges = edges_for(report, panel);
+  const Shares reference = shares_of(report.reference->values(panel.observable), edges);
+  const Shares sample = shares_of(report.sample->values(panel.observable), edges);
+  double highest = 0;
+  for (const auto* shares : {&reference, &sample})
+    for (const double share : shares->bins) highest = std::max(highest, share);
+  const plot::BinnedArea where{area,
+                               {.low = edges.front(),
+                                .high = edges.back(),
+                                .label = physics::observable_table()[panel.observable].unit,
+                                .tick_values = panel.whole ? plot::TickValues::kWhole : plot::TickValues::kAny},
+                               {.low = 0, .high = highest > 0 ? 1.12 * highest : 1},
+                               edges};
+  figure.text({area.x, outer.y + 8}, panel.title, {.size = 9.5, .weight = plot::Weight::kBold});
+  figure.text({area.x, outer.y + 21}, ks_text(ledger, panel), {.size = 8, .colour = plot::kSoftInk});
+  plot::draw_filled(figure, where, reference.bins, plot::kReferenceColour);
+  plot::draw_steps(figure, where, reference.bins, {.colour = plot::kReferenceColour, .width = 1});
+  plot::draw_steps(figure, where, sample.bins, {.colour = plot::kSampleColour, .width = 1.5});
+  plot::draw_x_axis(figure, area, where.x);
+  draw_outside(figure, area, reference, plot::kReferenceColour, area.y + 6);
+  draw_outside(figure, area, sample, plot::kSampleColour, area.y + 17);
+}
+
+}  // namespace
+
+NamedPicture distribution_picture(const ShowerReport& report) {
+  const Ledger ledger(report);
+  plot::Figure figure(kWide, kTop + kRows * kPanelHeight + kBelow);
+  figure.text({kMargin, 20}, "distributions of the observables", {.size = 12, .weight = plot::Weight::kBold});
+  plot::draw_pair_legend(figure, {kWide - kMargin, 20}, report.reference_name, report.sample_name,
+                         plot::BinStyle::kSteps, kWide / 2);
+  const double width = (kWide - 2 * kMargin - (kColumns - 1) * kGap) / kColumns;
+  for (size_t i = 0; i < kPanels.size(); ++i) {
+    const double left = kMargin + static_cast<double>(i % kColumns) * (width + kGap);
+    const double top = kTop + static_cast<double>(i / kColumns) * kPanelHeight;
+    draw_panel(figure, {left, top, width, kPanelHeight}, report, ledger, kPanels[i]);
+  }
+  figure.text({kMargin, kTop + kRows * kPanelHeight + kBelow / 2},
+              fmt::format("{} · each histogram's area is 1 · all cells; hits are cells above {:g} GeV · ‹ › shares "
+                          "beyond the axis",
+                          counts(report), report.hit_threshold_gev),
+              {.size = 8, .colour = plot::kSoftInk});
+  return {"distributions", "distributions",
+          "Histograms of the observables over all showers, with the Kolmogorov-Smirnov distance of each.",
+          figure.picture()};
+}
+
+}  // namespace linac::report

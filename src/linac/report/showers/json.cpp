@@ -1,0 +1,59 @@
+#include <cmath>
+
+#include "linac/report/showers/ledger.h"
+#include "linac/report/showers/report.h"
+
+namespace linac::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json bin_of(const physics::Sample& sample, const physics::Bin& bin) {
+  if (bin == physics::Bin{}) return nullptr;
+  const auto range = [](const std::vector<double>& edges, int i) {
+    return Json::array({edges[static_cast<size_t>(i)], edges[static_cast<size_t>(i) + 1]});
+  };
+  Json json = Json::object();
+  if (bin.energy >= 0) json["energy_gev"] = range(sample.options().energy_edges, bin.energy);
+  if (bin.angle >= 0) json["angle_rad"] = range(sample.options().angle_edges, bin.angle);
+  return json;
+}
+
+Json figure_of(const ShowerReport& report, const Ledger& ledger, const physics::Figure& figure) {
+  const physics::Verdict* verdict = ledger.verdict(figure);
+  return {{"name", figure.name},
+          {"title", figure.title},
+          {"bin", bin_of(*report.reference, figure.bin)},
+          {"value", number(figure.value)},
+          {"uncertainty", number(figure.uncertainty)},
+          {"floor", number(figure.floor)},
+          {"floor_deviation", number(figure.floor_deviation)},
+          {"limit", verdict ? number(verdict->allowed) : Json(nullptr)},
+          {"passed", verdict ? Json(verdict->passed()) : Json(nullptr)}};
+}
+
+Json sample_of(const std::string& name, const physics::Sample& sample) {
+  return {{"name", name}, {"events", sample.events()}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const ShowerReport& report) {
+  const Ledger ledger(report);
+  Json facts = Json::object(), figures = Json::array();
+  for (const auto& [name, value] : report.facts) facts[name] = value;
+  for (const physics::Figure& figure : report.figures) figures.push_back(figure_of(report, ledger, figure));
+  return {{"passed", report.gated ? Json(report.passed()) : Json(nullptr)},
+          {"gate", report.gated ? Json(report.gate_name) : Json(nullptr)},
+          {"reference", sample_of(report.reference_name, *report.reference)},
+          {"sample", sample_of(report.sample_name, *report.sample)},
+          {"facts", std::move(facts)},
+          {"remarks", report.remarks},
+          {"figures", std::move(figures)}};
+}
+
+}  // namespace linac::report

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/report/page/frame.h"
+#include "linac/report/page/html.h"
+#include "linac/report/page/numbers.h"
+#include "linac/report/showers/page.h"
+
+namespace linac::report {
+namespace {
+
+constexpr size_t kNamed = 5;  // figures that the first lines name
+
+std::string plural(size_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// "separation power, width in x, energy 10-40 GeV (separation.x.width)".
+std::string full_name(const ShowerReport& report, const physics::Figure& figure) {
+  const bool distance = !distance_name(figure.name).distance.empty();
+  const std::string bin = physics::bin_title(*report.reference, figure.bin);
+  return escape(distance ? fmt::format("{}, {}", physics::family_title(figure.name), figure.title) : figure.title) +
+         (bin.empty() ? " " : escape(", " + bin + " ")) + element("code", "", escape(figure.name));
+}
+
+std::string failure(const ShowerReport& report, const physics::Verdict& verdict) {
+  const double value = verdict.figure.value;
+  std::string how;
+  if (!std::isfinite(value)) {
+    how = short_number(value);
+  } else if (verdict.allowed > 0) {
+    how = fmt::format("{} × limit", share_of_limit(verdict.excess()));
+  } else {
+    how = fmt::format("{} above {}", short_number(value), short_number(verdict.allowed));
+  }
+  return element("li", "", element("span", "class=\"how\"", how) + full_name(report, verdict.figure));
+}
+
+std::string failures(const ShowerReport& report) {
+  std::string items;
+  size_t failed = 0;
+  for (const physics::Verdict& verdict : report.verdicts) {
+    if (verdict.passed()) continue;
+    if (++failed <= kNamed) items += failure(report, verdict);
+  }
+  const std::string rest = failed > kNamed ? fmt::format("and {} more, marked ✗ below", failed - kNamed) : "";
+  return element("p", "",
+                 fmt::format("{} of {} figures {} outside {} limit{}.", failed, report.verdicts.size(),
+                             failed == 1 ? "is" : "are", failed == 1 ? "its" : "their", failed == 1 ? "" : "s")) +
+         element("ul", "", items + (rest.empty() ? "" : element("li", "class=\"quiet\"", rest)));
+}
+
+std::string closest(const ShowerReport& report) {
+  const physics::Verdict& verdict = report.verdicts.front();
+  return element("p", "",
+                 fmt::format("All {} within their limits. Closest: {} at {} of its limit.",
+                             plural(report.verdicts.size(), "figure"), full_name(report, verdict.figure),
+                             share_of_limit(verdict.excess())));
+}
+
+// Without a gate: what stands out most over all events.
+std::string largest(const ShowerReport& report) {
+  const physics::Figure* worst = nullptr;
+  for (const physics::Figure& figure : report.figures) {
+    if (!(figure.bin == physics::Bin{})) continue;
+    if (worst == nullptr || in_floors(figure) > in_floors(*worst)) worst = &figure;
+  }
+  if (worst == nullptr || !(in_floors(*worst) > 0)) return {};
+  return element("p", "",
+                 fmt::format("Of the figures over all showers {} stands out most: {} × its floor.",
+                             full_name(report, *worst), times(in_floors(*worst))));
+}
+
+std::string judged_by(const ShowerReport& report) {
+  return element(
+      "p", "class=\"quiet\"",
+      fmt::format("{} ({}) against {} ({}){}", escape(report.sample_name),
+                  plural(static_cast<size_t>(report.sample->events()), "shower"), escape(report.reference_name),
+                  plural(static_cast<size_t>(report.reference->events()), "shower"),
+                  report.gated ? ", judged by " + element("code", "", escape(report.gate_name)) : ""));
+}
+
+}  // namespace
+
+std::string verdict_part(const ShowerReport& report, const Ledger&) {
+  std::string word = "No gate", kind = "neutral", lines = largest(report);
+  if (report.gated && report.passed()) {
+    word = "PASSED";
+    kind = "passed";
+    lines = closest(report);
+  } else if (report.gated) {
+    word = "FAILED";
+    kind = "failed";
+    lines = report.verdicts.empty() ? element("p", "", "There was nothing to judge.") : failures(report);
+  }
+  return element("section", fmt::format("class=\"verdict {}\"", kind),
+                 element("p", "class=\"word\"", word) + lines + judged_by(report)) +
+         remarks_part(report.remarks);
+}
+
+}  // namespace linac::report

@@ -1,0 +1,33 @@
+#include "linac/report/showers/report.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "linac/base/error.h"
+#include "linac/report/showers/pictures.h"
+
+namespace linac::report {
+
+bool ShowerReport::passed() const {
+  if (!gated) return true;
+  return !verdicts.empty() && std::all_of(verdicts.begin(), verdicts.end(), [](const auto& v) { return v.passed(); });
+}
+
+std::vector<NamedPicture> draw(const ShowerReport& report) {
+  LINAC_CHECK(report.reference != nullptr && report.sample != nullptr);
+  std::vector<NamedPicture> pictures;
+  if (report.reference->events() == 0 || report.sample->events() == 0) return pictures;
+  const auto append = [&](std::vector<NamedPicture> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(pictures));
+  };
+  pictures.push_back(average_picture(report));
+  append(profile_pictures(report));
+  append(energy_pictures(report));
+  pictures.push_back(spectrum_picture(report));
+  pictures.push_back(distribution_picture(report));
+  if (report.reference->events() > 1 && report.sample->events() > 1) pictures.push_back(correlation_picture(report));
+  append(example_pictures(report));
+  return pictures;
+}
+
+}  // namespace linac::report
