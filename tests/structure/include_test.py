@@ -11,7 +11,7 @@ LEVELS = [
     {"base"},
     {"stacks"},
     {"hdf5", "storage", "spec", "kernels", "plot", "physics", "scores", "comm", "plan", "plugin", "catalog", "launch"},
-    {"data", "graph", "report", "client", "launch_workers"},
+    {"data", "graph", "report", "client", "optimizer", "launch_workers"},
     {"nn", "onnx", "keras", "service"},
     {"models", "cli"},
     {"trained", "cli_control"},

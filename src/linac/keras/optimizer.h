@@ -11,7 +11,7 @@
 namespace linac::keras {
 
 /// In a file there are the number of updates ("iteration"), the learning rate ("learning_rate", shape {} both), then
-/// what the optimiser keeps for the trained weights, and Nadam's "product". Names are those of models::Optimizer's
+/// what the optimiser keeps for the trained weights, and Nadam's "product". Names are those of optimizer::Optimizer's
 /// slots: "momentum", "velocity", "largest_velocity", "mean_gradient", "accumulator", "accumulated_gradient",
 /// "accumulated_change".
 struct OptimizerVariable {

@@ -93,7 +93,7 @@ std::vector<std::string> metrics_of_job(const keras::KerasModel& model, const ch
   return names;
 }
 
-/// The variables of each weight that follow one another in Keras's file: slots of models::Optimizer, in groups.
+/// The variables of each weight that follow one another in Keras's file: slots of optimizer::Optimizer, in groups.
 std::vector<std::vector<size_t>> slot_groups(const spec::Optimizer& settings, size_t slots) {
   const std::string& name = settings.name;
   if (name == "rmsprop" || slots < 2) {
@@ -175,14 +175,14 @@ std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Opti
   variables.push_back({"iteration", {}, {static_cast<float>(network.optimizer.updates())}});
   variables.push_back({"learning_rate", {}, {static_cast<float>(settings.lr)}});
   visit_variables(settings, graph, order, network, [&](size_t slot, const graph::Slot& place) {
-    const models::Optimizer::Slot& kept = network.optimizer.slots()[slot];
+    const optimizer::Optimizer::Slot& kept = network.optimizer.slots()[slot];
     const auto values =
         std::span(kept.values).subspan(static_cast<size_t>(place.offset), static_cast<size_t>(place.size));
     variables.push_back({kept.name, place.shape, {values.begin(), values.end()}});
   });
   if (settings.name == "nadam")
     variables.push_back(
-        {"product", {}, {static_cast<float>(models::nadam_product(settings.beta_1, network.optimizer.updates()))}});
+        {"product", {}, {static_cast<float>(optimizer::nadam_product(settings.beta_1, network.optimizer.updates()))}});
   return variables;
 }
 

@@ -7,7 +7,7 @@
 #include "linac/graph/constraints.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
-#include "linac/models/optimizer.h"
+#include "linac/optimizer/optimizer.h"
 #include "linac/spec/job.h"
 
 namespace linac::trained {
@@ -15,7 +15,7 @@ namespace linac::trained {
 struct Network {
   std::string name;  // in checkpoints: "generator", "model"
   graph::Parameters parameters;
-  models::Optimizer optimizer;
+  optimizer::Optimizer optimizer;
   graph::StatisticsUpdate update;  // of its running statistics
   std::vector<graph::ConstrainedSlot> constraints;
 };

@@ -9,8 +9,8 @@
 #include "linac/base/error.h"
 #include "linac/base/thread_pool.h"
 #include "linac/models/binary_classifier.h"
-#include "linac/models/optimizer.h"
 #include "linac/models/torch_threads.h"
+#include "linac/optimizer/optimizer.h"
 
 namespace linac::validate {
 namespace {
@@ -74,7 +74,7 @@ class Fold {
   void train(graph::Parameters& parameters) const {
     spec::Optimizer settings;
     settings.name = "adam";
-    models::Optimizer optimizer(settings, parameters.trainable.size());
+    optimizer::Optimizer optimizer(settings, parameters.trainable.size());
     for (int epoch = 0; epoch < options_.epochs; ++epoch) {
       RngKey key{.seed = options_.seed,
                  .stream = Stream::kShuffle,

@@ -9,7 +9,7 @@
 #include "linac/base/aligned.h"
 #include "linac/spec/job.h"
 
-namespace linac::models {
+namespace linac::optimizer {
 
 /// The product of Nadam's momentum factors of the updates 1 to n, which Keras keeps in its state.
 double nadam_product(double beta_1, int64_t n);
@@ -42,4 +42,4 @@ class Optimizer {
   AlignedFloats clipped_;
 };
 
-}  // namespace linac::models
+}  // namespace linac::optimizer

@@ -1,4 +1,4 @@
-#include "linac/models/optimizer.h"
+#include "linac/optimizer/optimizer.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::models {
+namespace linac::optimizer {
 namespace {
 
 TEST(Optimizer, RmspropFollowsItsDefinition) {
@@ -62,4 +62,4 @@ TEST(Optimizer, ValuesAreClipped) {
 }
 
 }  // namespace
-}  // namespace linac::models
+}  // namespace linac::optimizer

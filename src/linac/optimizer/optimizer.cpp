@@ -1,4 +1,4 @@
-#include "linac/models/optimizer.h"
+#include "linac/optimizer/optimizer.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::models {
+namespace linac::optimizer {
 namespace {
 
 // What an optimiser keeps for each weight, in the order of a checkpoint.
@@ -172,4 +172,4 @@ void Optimizer::update(std::span<float> weights, std::span<const float> gradient
   }
 }
 
-}  // namespace linac::models
+}  // namespace linac::optimizer
