@@ -38,22 +38,20 @@ def declarations(code: str):
                 break
 
 
-def name_of(declaration: str):
-    """(name, what tells two equal declarations from two different ones), or None. Equal aliases may meet."""
+def names_of(declaration: str):
+    """(name, what tells two equal declarations from two different ones), of each name. Equal aliases may meet."""
     text = " ".join(line for line in declaration.splitlines() if not line.startswith("#")).strip()
     text = re.sub(r"^template\s*<[^>]*>\s*", "", text)
     if match := re.match(r"(?:TEST|TEST_F|TEST_P)\(\s*(\w+),\s*(\w+)\s*\)", text):
-        return match[1] + "." + match[2], object()
+        return [(match[1] + "." + match[2], object())]
     if match := re.match(r"using\s+(\w+)\s*=", text) or re.match(r"(?:using|namespace)\s+(?:[\w:]+::)?(\w+)", text):
-        return match[1], " ".join(text.split())
+        return [(match[1], " ".join(text.split()))]
     if match := re.match(r"(?:struct|class|enum class|enum)\s+(\w+)", text):
-        return match[1], object()
+        return [(match[1], object())]
     call, equals = re.search(r"(\w+)\s*\(", text), text.find("=")
     if call and (equals < 0 or call.start() < equals):
-        return call[1], object()
-    if match := re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)", text):
-        return match[1], object()
-    return None
+        return [(call[1], object())]
+    return [(name, object()) for name in re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)", text)]
 
 
 class Batch:
@@ -73,7 +71,7 @@ def main() -> int:
     for source in sys.argv[2:]:
         code = pathlib.Path(source).read_text(errors="replace")
         lines = code.count("\n") + 1
-        names = dict(filter(None, map(name_of, declarations(without_texts(code)))))
+        names = dict(name for declaration in declarations(without_texts(code)) for name in names_of(declaration))
         batch = next((b for b in batches if b.takes(lines, names, lines_max)), None)
         if batch is None:
             batches.append(batch := Batch())

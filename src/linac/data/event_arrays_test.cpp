@@ -10,7 +10,7 @@
 namespace linac::data {
 namespace {
 
-class EventArraysTest : public testing::Test {
+class EventArraysTest : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
 

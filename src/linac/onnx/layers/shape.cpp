@@ -53,7 +53,7 @@ Value reshape(const LayerCall& call) {
   return call.result(call.emit.reshape(x, behind_batch(call.node.output)), Layout::kChannelsLast, call.inputs[0].type);
 }
 
-Value permute(const LayerCall& call) {
+Value permuted(const LayerCall& call) {
   const std::string x = call.emit.in(Layout::kChannelsLast, call.inputs[0]);
   const auto dims = call.node.attributes.at("dims").get<Shape>();
   return call.result(call.emit.transpose(x, behind_batch(dims)), Layout::kChannelsLast, call.inputs[0].type);
@@ -79,7 +79,7 @@ std::vector<NamedLayer> shape_layers() {
           {"Cropping3D", cropping},
           {"Reshape", reshape},
           {"Flatten", reshape},
-          {"Permute", permute},
+          {"Permute", permuted},
           {"RepeatVector", repeat}};
 }
 
