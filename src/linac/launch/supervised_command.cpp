@@ -92,7 +92,7 @@ void become(const passwd& account) {
 [[noreturn]] void run(const Command& command, const passwd* account, const Descriptor& wait, const Descriptor& log,
                       std::vector<char*> argv, std::vector<char*> environment) {
   char go = 0;
-  if (read(wait.get(), &go, 1) != 1) _exit(127);
+  if (::read(wait.get(), &go, 1) != 1) _exit(127);
   sigset_t none;
   sigemptyset(&none);
   signal(SIGTERM, SIG_DFL);
