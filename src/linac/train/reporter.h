@@ -74,7 +74,7 @@ class Reporter {
   std::chrono::steady_clock::time_point begin_, epoch_begin_, accounts_written_;
   int64_t epoch_first_step_;
   EventFileWriter events_;
-  Progress progress_;
+  linac::Progress progress_;
   nlohmann::json history_ = nlohmann::json::array();  // seconds and rate of each epoch of this process
 };
 
