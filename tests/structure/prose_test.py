@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Pages can be read and followed: lines of prose end at 100 columns, links and paths lead to something that is there."""
+
+import os
+import pathlib
+import re
+import sys
+
+COLUMNS = 100
+# Not pages of ours, or made by a program that writes them anew (bench/results).
+LEFT_OUT = {"build", "prefix", "node_modules", "results", "runs"}
+# Folders at the top whose files pages name; what a command makes below them is not there yet.
+TOP = ("bench", "cmake", "data", "deps", "docs", "examples", "fuzz", "models", "src", "tests", "ui")
+MADE = ("deps/prefix", "bench/results", "models/generator.", "models/model.", "data/events")
+
+
+def pages(root: pathlib.Path):
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in LEFT_OUT and not name.startswith("."))
+        yield from (pathlib.Path(folder) / name for name in sorted(files) if name.endswith(".md"))
+
+
+def prose(text: str):
+    """Lines with their numbers, without blocks of code."""
+    fence, before, code = False, "", False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fence = not fence
+        elif not fence:
+            code = line.startswith("    ") and (code or not before.strip())
+            if not code:
+                yield number, line
+        before = line
+
+
+def too_long(line: str) -> bool:
+    if line.startswith("|"):
+        return False
+    shown = re.sub(r"\]\([^)]*\)", "]()", line)  # the address of a link cannot be broken
+    shown = re.sub(r"https?://\S+", "", shown)
+    return len(shown) > COLUMNS
+
+
+def broken_link(page: pathlib.Path, target: str) -> bool:
+    target = target.split("#")[0]
+    return bool(target) and not re.match(r"\w+:", target) and not (page.parent / target).exists()
+
+
+def missing(root: pathlib.Path, path: str, modules: set[str]) -> bool:
+    """`path` as prose names it: from the top, or from src/linac with or without the suffix of a header."""
+    path = path.rstrip("/.")
+    first = path.split("/")[0]
+    if "*" in path:
+        return first in TOP and not any(root.glob(path))
+    found = [root / path]
+    if first in modules:
+        base = root / "src/linac"
+        found += [base / path, base / (path + ".h"), base / (path + ".cpp")]
+    return not any(place.exists() for place in found)
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1])
+    modules = {p.name for p in (root / "src/linac").iterdir() if p.is_dir()}
+    problems, count = [], 0
+    for page in pages(root):
+        count += 1
+        name = page.relative_to(root)
+        for number, line in prose(page.read_text()):
+            where = f"{name}:{number}"
+            if too_long(line):
+                problems.append(f"{where}: {len(line)} columns, at most {COLUMNS}")
+            for target in re.findall(r"\]\(([^)\s]+)\)", line):
+                if broken_link(page, target):
+                    problems.append(f"{where}: the link to {target} leads nowhere")
+            for path in re.findall(r"(?<![\w/.:~-])((?:%s)/[\w./*-]+)" % "|".join(sorted(modules | set(TOP))), line):
+                if not path.startswith(MADE) and missing(root, path, modules):
+                    problems.append(f"{where}: there is no {path}")
+    print("\n".join(problems) or f"{count} pages, all as they should be")
+    return 1 if problems or count == 0 else 0
+
+
+sys.exit(main())
