@@ -46,13 +46,13 @@ def broken_link(page: pathlib.Path, target: str) -> bool:
     return bool(target) and not re.match(r"\w+:", target) and not (page.parent / target).exists()
 
 
-def missing(root: pathlib.Path, path: str, modules: set[str]) -> bool:
-    """`path` as prose names it: from the top, or from src/linac with or without the suffix of a header."""
+def missing(root: pathlib.Path, page: pathlib.Path, path: str, modules: set[str]) -> bool:
+    """`path` as prose names it: from the top, from the page, or from src/linac with or without the suffix of a header."""
     path = path.rstrip("/.")
     first = path.split("/")[0]
     if "*" in path:
         return first in TOP and not any(root.glob(path))
-    found = [root / path]
+    found = [root / path, page.parent / path]
     if first in modules:
         base = root / "src/linac"
         found += [base / path, base / (path + ".h"), base / (path + ".cpp")]
@@ -74,7 +74,7 @@ def main() -> int:
                 if broken_link(page, target):
                     problems.append(f"{where}: the link to {target} leads nowhere")
             for path in re.findall(r"(?<![\w/.:~-])((?:%s)/[\w./*-]+)" % "|".join(sorted(modules | set(TOP))), line):
-                if not path.startswith(MADE) and missing(root, path, modules):
+                if not path.startswith(MADE) and missing(root, page, path, modules):
                     problems.append(f"{where}: there is no {path}")
     print("\n".join(problems) or f"{count} pages, all as they should be")
     return 1 if problems or count == 0 else 0
