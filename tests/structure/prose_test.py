@@ -8,16 +8,16 @@ import sys
 
 COLUMNS = 100
 # Not pages of ours, or made by a program that writes them anew (bench/results).
-LEFT_OUT = {"build", "prefix", "node_modules", "results", "runs"}
+LEFT_OUT = {"build", "prefix", "node_modules", "results", "runs", "shared"}
 # Folders at the top whose files pages name; what a command makes below them is not there yet.
 TOP = ("bench", "cmake", "data", "deps", "docs", "examples", "fuzz", "models", "src", "tests", "ui")
 MADE = ("deps/prefix", "bench/results", "models/generator.", "models/model.", "data/events")
 
 
-def pages(root: pathlib.Path):
-    for folder, folders, files in os.walk(root):
+def files(root: pathlib.Path, suffixes: tuple[str, ...]):
+    for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in LEFT_OUT and not name.startswith("."))
-        yield from (pathlib.Path(folder) / name for name in sorted(files) if name.endswith(".md"))
+        yield from (pathlib.Path(folder) / name for name in sorted(names) if name.endswith(suffixes))
 
 
 def prose(text: str):
@@ -63,7 +63,7 @@ def main() -> int:
     root = pathlib.Path(sys.argv[1])
     modules = {p.name for p in (root / "src/linac").iterdir() if p.is_dir()}
     problems, count = [], 0
-    for page in pages(root):
+    for page in files(root, (".md",)):
         count += 1
         name = page.relative_to(root)
         for number, line in prose(page.read_text()):
@@ -76,6 +76,11 @@ def main() -> int:
             for path in re.findall(r"(?<![\w/.:~-])((?:%s)/[\w./*-]+)" % "|".join(sorted(modules | set(TOP))), line):
                 if "NAME" not in path and not path.startswith(MADE) and missing(root, page, path, modules):
                     problems.append(f"{where}: there is no {path}")
+    # Sources say which page tells more.
+    for source in files(root, (".h", ".cpp", ".cu", ".py", ".sh", ".ts", ".tsx", ".cmake", ".yaml")):
+        for page in sorted(set(re.findall(r"(?<![\w/])docs/[\w/-]+\.md", source.read_text(errors="replace")))):
+            if not (root / page).exists():
+                problems.append(f"{source.relative_to(root)}: there is no {page}")
     print("\n".join(problems) or f"{count} pages, all as they should be")
     return 1 if problems or count == 0 else 0
 
