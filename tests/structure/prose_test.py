@@ -46,22 +46,22 @@ def broken_link(page: pathlib.Path, target: str) -> bool:
     return bool(target) and not re.match(r"\w+:", target) and not (page.parent / target).exists()
 
 
-def missing(root: pathlib.Path, page: pathlib.Path, path: str, modules: set[str]) -> bool:
+def missing(root: pathlib.Path, page: pathlib.Path, path: str) -> bool:
     """`path` as prose names it: from the top, from the page, or from src/linac with or without the suffix of a header."""
     path = path.rstrip("/.")
     first = path.split("/")[0]
     if "*" in path:
         return first in TOP and not any(root.glob(path))
-    found = [root / path, page.parent / path]
-    if first in modules:
-        base = root / "src/linac"
-        found += [base / path, base / (path + ".h"), base / (path + ".cpp")]
+    found = [root / path, page.parent / path, *(root / "src/linac" / (path + suffix) for suffix in ("", ".h", ".cpp"))]
     return not any(place.exists() for place in found)
 
 
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     modules = {p.name for p in (root / "src/linac").iterdir() if p.is_dir()}
+    # What begins like a folder of ours, and whatever else ends like a source.
+    folders = "|".join(sorted(modules | set(TOP)))
+    named = re.compile(rf"(?<![\w/.:~-])((?:{folders})/[\w./*-]+|[\w-]+/[\w/-]+\.(?:h|cpp|cu|py)\b)")
     problems, count = [], 0
     for page in files(root, (".md",)):
         count += 1
@@ -73,8 +73,8 @@ def main() -> int:
             for target in re.findall(r"\]\(([^)\s]+)\)", line):
                 if broken_link(page, target):
                     problems.append(f"{where}: the link to {target} leads nowhere")
-            for path in re.findall(r"(?<![\w/.:~-])((?:%s)/[\w./*-]+)" % "|".join(sorted(modules | set(TOP))), line):
-                if "NAME" not in path and not path.startswith(MADE) and missing(root, page, path, modules):
+            for path in named.findall(line):
+                if "NAME" not in path and not path.startswith(MADE) and missing(root, page, path):
                     problems.append(f"{where}: there is no {path}")
     # Sources say which page tells more.
     for source in files(root, (".h", ".cpp", ".cu", ".py", ".sh", ".ts", ".tsx", ".cmake", ".yaml")):
