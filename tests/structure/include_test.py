@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Includes point down only: a file of module A may name headers of A and of the modules that A's CMakeLists.txt declares.
+A module is a folder whose CMakeLists.txt calls linac_module; one inside another carries both names, launch_workers.
 ARCHITECTURE.md draws the modules as the table below has them; `include_test.py src/linac --draw` prints that drawing."""
 
 import pathlib
@@ -10,7 +11,10 @@ import textwrap
 # Lowest first, each module with a sentence. A module may depend only on modules of lower levels.
 LEVELS = [
     {
-        "base": "errors, log, random numbers, threads, configuration and YAML, atomic files, wire formats",
+        "base": "errors, log, random numbers, threads, YAML, atomic files, wire formats",
+    },
+    {
+        "stacks": "where a process hangs: its threads, their stacks and system calls",
     },
     {
         "hdf5": "HDF5 handles, and the lock that lets one thread at a time use that library",
@@ -27,55 +31,75 @@ LEVELS = [
         "launch": "processes that outlive who started them",
     },
     {
-        "data": "events of HDF5, TFRecord and Parquet files, read ahead in an order that the seed gives",
-        "graph": "Keras models as graphs: files, layers, shapes, weights, passes",
+        "data": "events of HDF5, TFRecord and Parquet files, read ahead in a fixed order",
+        "graph": "a model as a graph: layers, shapes, weights, passes",
         "report": "comparisons, scores and runs as page, JSON, text and pictures",
         "client": "the service as the verbs see it; models by their catalog address",
+        "optimizer": "optimizers as Keras defines them: settings, state, update",
+        "launch_workers": "local worker processes, and what their ends mean together",
     },
     {
         "nn": "a graph computed and differentiated, by LibTorch and the kernels",
         "onnx": "a graph written as ONNX",
-        "service": "the HTTP service: routes, sessions, scheduler, pages",
+        "keras": "Keras's files, to and from a graph",
+        "service": "the HTTP service: routes, MLflow's among them, sessions, scheduler, pages",
     },
     {
         "models": "networks, losses and one replica's step; know nothing of workers",
-        "control": "the verbs that compute nothing: the program `linac`",
+        "cli": "what the verbs of both programs share",
     },
     {
-        "train": "training loops, optimizers, schedules, checkpoints, the run's folder",
+        "trained": "models as files: runs, checkpoints, archives, and what they know of their training",
+        "cli_control": "a file a verb that computes nothing: the program `linac`",
     },
     {
+        "train": "training loops, schedules, checkpoints, the run's folder",
         "validate": "a sample of showers judged as a whole: sources, classifier test, search for copies",
     },
     {
-        "app": "the verbs that compute: the program `linac-compute`; local workers and how they ended",
+        "cli_compute": "a file a verb that computes: the program `linac-compute`",
     },
 ]
 
 
 def drawing() -> str:
     """The table with the highest level on top, at most 100 columns wide."""
-    width = max(len(name) for modules in LEVELS for name in modules) + 2
+    folders = {name: name.replace("_", "/") for modules in LEVELS for name in modules}
+    width = max(len(folder) for folder in folders.values()) + 2
     levels = []
     for modules in reversed(LEVELS):
         lines = []
         for name, sentence in modules.items():
-            lines += textwrap.wrap(sentence, 100, initial_indent=name.ljust(width), subsequent_indent=" " * width)
+            first = folders[name].ljust(width)
+            lines += textwrap.wrap(sentence, 100, initial_indent=first, subsequent_indent=" " * width)
         levels.append("\n".join(lines))
     return "\n\n".join(levels)
 
 
-def declared(module: pathlib.Path) -> set[str]:
-    """Modules after DEPS and PRIVATE_DEPS in the module's CMakeLists.txt, and what those offer in turn."""
-    text = (module / "CMakeLists.txt").read_text()
-    call = re.search(r"linac_module\(([^)]*)\)", text, re.S).group(1)
+def call_of(folder: pathlib.Path) -> list[str]:
+    """The words that the folder's CMakeLists.txt gives to linac_module(); none if it is not a module."""
+    lists = folder / "CMakeLists.txt"
+    call = re.search(r"linac_module\(([^)]*)\)", lists.read_text(), re.S) if lists.exists() else None
+    return call.group(1).split() if call else []
+
+
+def declared(call: list[str]) -> set[str]:
+    """Modules after DEPS and PRIVATE_DEPS."""
     names, keyword = set(), None
-    for word in call.split()[1:]:
+    for word in call[1:]:
         if word.isupper() and "::" not in word:
             keyword = word
         elif keyword in ("DEPS", "PRIVATE_DEPS"):
             names.add(word)
     return names
+
+
+def module_of(path: pathlib.PurePath, modules: dict[pathlib.PurePath, list[str]]) -> str:
+    """The innermost module that holds the file; the first folder's name if none does."""
+    for folder in path.parents:
+        if folder in modules:
+            return modules[folder][0]
+    return path.parts[0]
 
 
 def main() -> int:
@@ -84,26 +108,38 @@ def main() -> int:
         print(drawing())
         return 0
     level = {name: i for i, names in enumerate(LEVELS) for name in names}
+    calls = {path.parent.relative_to(root): call_of(path.parent) for path in sorted(root.rglob("CMakeLists.txt"))}
+    modules = {folder: call for folder, call in calls.items() if call}
     problems, includes = [], 0
     if f"```\n{drawing()}\n```" not in (root / "../../ARCHITECTURE.md").read_text():
         problems.append("ARCHITECTURE.md: draws other modules than this test's table; --draw prints what belongs there")
-    problems += [f"{name}: in the table of levels, but not there" for name in level if not (root / name).is_dir()]
-    for module in sorted(p for p in root.iterdir() if p.is_dir()):
-        if module.name not in level:
-            problems.append(f"{module.name}: not in the table of levels")
+    for folder, call in modules.items():
+        name = call[0]
+        if name != "_".join(folder.parts):
+            problems.append(f"{folder}/CMakeLists.txt: calls itself {name}")
+        if name not in level:
+            problems.append(f"{name}: not in the table of levels")
             continue
-        allowed = declared(module)
-        for dependency in allowed:
-            if level[dependency] >= level[module.name]:
-                problems.append(f"{module.name}/CMakeLists.txt: depends upward on {dependency}")
-        for path in sorted(path for suffix in ("h", "cpp", "cu", "cuh") for path in module.rglob(f"*.{suffix}")):
-            for line, text in enumerate(path.read_text().splitlines(), 1):
-                match = re.match(r'#include "linac/(\w+)/', text)
-                if not match:
-                    continue
-                includes += 1
-                if match.group(1) != module.name and match.group(1) not in allowed:
-                    problems.append(f"{path.relative_to(root)}:{line}: includes {match.group(1)}, which {module.name} does not declare")
+        for dependency in sorted(declared(call)):
+            if level.get(dependency, len(LEVELS)) >= level[name]:
+                problems.append(f"{folder}/CMakeLists.txt: depends upward on {dependency}")
+    names = {call[0] for call in modules.values()}
+    problems += [f"{name}: in the table of levels, but not there" for name in sorted(set(level) - names)]
+    allowed = {call[0]: declared(call) | {call[0]} for call in modules.values()}
+    for path in sorted(path for suffix in ("h", "cpp", "cu", "cuh") for path in root.rglob(f"*.{suffix}")):
+        here = path.relative_to(root)
+        name = module_of(here, modules)
+        if name not in names:
+            problems.append(f"{here}: belongs to no module")
+            continue
+        for line, text in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'#include "linac/([\w/.-]+)"', text)
+            if not match:
+                continue
+            includes += 1
+            included = module_of(pathlib.PurePath(match.group(1)), modules)
+            if included not in allowed[name]:
+                problems.append(f"{here}:{line}: includes {included}, which {name} does not declare")
     print("\n".join(problems) or f"{includes} includes, all downward")
     return 1 if problems or includes == 0 else 0
 
