@@ -18,15 +18,15 @@ std::vector<size_t> scored_outputs(const models::Supervised& model) {
   return outputs;
 }
 
-// Scores and targets of one output in the row of an event.
-struct Section {
-  size_t output, offset, score_size, target_size, classes;
-};
-
 }  // namespace
 
 // What one replica finds out about its part of the test events: a message whose parts are added up.
 struct FitEvaluation::Share {
+  /// Scores and targets of one output in the row of an event.
+  struct Section {
+    size_t output, offset, score_size, target_size, classes;
+  };
+
   Share(const models::Supervised& model, int64_t events) : measure_count(model.measures().size()) {
     for (const size_t output : scored_outputs(model)) {
       const graph::Shape& shape = model.graph().nodes[static_cast<size_t>(model.graph().outputs[output])].output;
@@ -71,7 +71,7 @@ void FitEvaluation::chunk(const graph::Parameters& parameters, const data::Event
     const auto copy = [&](std::span<const float> values, size_t size, size_t to) {
       std::ranges::copy(values.subspan(static_cast<size_t>(i) * size, size), row.begin() + static_cast<int64_t>(to));
     };
-    for (const Section& section : share.sections) {
+    for (const Share::Section& section : share.sections) {
       copy(tested.scores[section.output], section.score_size, section.offset);
       copy(events.targets[section.output], section.target_size, section.offset + section.score_size);
     }
@@ -81,8 +81,8 @@ void FitEvaluation::chunk(const graph::Parameters& parameters, const data::Event
 
 // The mean over the classes of the area under each one's curve against the rest; NaN if a class is missing.
 double FitEvaluation::Share::mean_auc(const models::Metric& metric) const {
-  const Section& section =
-      *std::find_if(sections.begin(), sections.end(), [&](const Section& one) { return one.output == metric.output; });
+  const Share::Section& section = *std::find_if(sections.begin(), sections.end(),
+                                                [&](const Share::Section& one) { return one.output == metric.output; });
   const size_t classes = section.classes, places = section.score_size / classes;
   const bool indices = section.target_size != section.score_size;
   double sum = 0;
