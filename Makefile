@@ -5,11 +5,12 @@ JOBS   ?= $(shell nproc)
 DEMO_OUT ?= runs/demo
 DEMO_ARGS ?=
 
-.PHONY: help demo test build install configure deps bench format sanitize fuzz clean
+.PHONY: help demo test test-long build install configure deps bench format sanitize fuzz clean
 
 help:
 	@echo "make demo     train the 3DGAN on the showers in data/ with 2 workers, and show where the results are"
-	@echo "make test     build and run every test"
+	@echo "make test     build and run the tests: every feature, in minutes"
+	@echo "make test-long  the soaks, faults and zoos of models that take longer"
 	@echo "make build    build/linac"
 	@echo "make install  the program and what plug-ins are built with, into PREFIX=/usr/local"
 	@echo "make bench    measure a training step on this machine beside PyTorch and TensorFlow (BENCH_REPEAT=5 rounds; sets them up)"
@@ -42,7 +43,14 @@ demo: configure
 
 test: build
 	@tests/peers/setup.sh
-	@cd $(BUILD) && ctest --parallel $(JOBS) --output-on-failure --no-tests=error
+	@cd $(BUILD) && ctest --parallel $(JOBS) -LE '^long$$' --output-on-failure --no-tests=error
+
+# LONG_BUDGET seconds and LONG_TURN, a text: a part of them, which the text chooses.
+LONG_BUDGET ?= inf
+LONG_TURN ?=
+test-long: build
+	@tests/peers/setup.sh
+	@tests/long.py $(BUILD) --budget $(LONG_BUDGET) --turn "$(LONG_TURN)"
 
 BENCH_REPEAT ?= 5
 bench: build

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
+#   postgresql prometheus chromium   Debian's packages
+#   aarch64                          a cross compiler and an emulator, for the kernels on another processor
+# All are packages of the system, so every clone shares them; a test starts its own server and ends it.
+set -euo pipefail
+
+packages() {
+  local missing=() package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local sudo=
+  [ "$(id -u)" = 0 ] || sudo=sudo
+  $sudo apt-get update -qq
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+[ $# -gt 0 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
+for name in "$@"; do
+  case $name in
+    postgresql) packages postgresql ;;
+    prometheus) packages prometheus ;;
+    chromium) packages chromium fonts-dejavu-core; command -v npm >/dev/null || packages nodejs npm ;;
+    aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, aarch64)" >&2; exit 2 ;;
+  esac
+done
