@@ -15,11 +15,11 @@ LEVELS = [
     },
     {
         "stacks": "where a process hangs: its threads, their stacks and system calls",
+        "spec": "the job: every setting with its default and its help; what a run leaves: its record, states, exit codes",
     },
     {
         "hdf5": "HDF5 handles, and the lock that lets one thread at a time use that library",
         "storage": "paths, globs and http(s) URLs; the cache of files that were fetched",
-        "spec": "the job: every setting with its default and its help",
         "kernels": "convolutions, recurrent layers, normalisation on plain pointers, for CPU and CUDA",
         "plot": "pictures",
         "physics": "observables of showers, comparison of samples, gate, fast simulation",

@@ -1,9 +1,14 @@
 // The order of metrics on a page: what is learned first, how fast it goes next, accounts of time and machines last.
 
-const speed = /^(?:epoch_seconds|events_per_s|learning_rate|workers)$/;
-const accounts = /^(?:time|system|parts|workers|cost)\//;
+import { metricFronts, metricNames } from "./generated/run_record.ts";
 
-const rank = (key: string) => (accounts.test(key) ? 2 : speed.test(key) ? 1 : 0);
+const { learningRate, epochSeconds, workers, rateEnd } = metricNames;
+const speeds: readonly string[] = [learningRate, epochSeconds, workers];
+const fronts = [...Object.values(metricFronts), "workers/", "cost/"];
+const isSpeed = (key: string) => speeds.includes(key) || key.endsWith(rateEnd);
+const isAccount = (key: string) => fronts.some((front) => key.startsWith(front));
+
+const rank = (key: string) => (isAccount(key) ? 2 : isSpeed(key) ? 1 : 0);
 
 export function byInterest(a: string, b: string): number {
   return rank(a) - rank(b) || a.localeCompare(b, "en", { numeric: true });

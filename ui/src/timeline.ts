@@ -1,14 +1,14 @@
 // Who worked on a run when, and on what: from the lines of its metrics.jsonl (as `linac report` reads them). Of a file of any length
 // only sums are kept. Pure.
 
-import { integer, list, object, text, type Json } from "./api/json.ts";
+import { readRunLine, statusSucceeded, type LineKind, type Phase, type ViewLine, type ViewMember, type WorkerAccount } from "./generated/run_record.ts";
 
 export const activities = ["compute", "communication", "input", "update", "books", "waiting", "unknown"] as const;
 export type Activity = (typeof activities)[number];
 export type Seconds = Record<Activity, number>;
 
 // What a worker tells of itself; the rest of its time it waited.
-const phases: Record<string, Activity> = { compute: "compute", test: "compute", communication: "communication", input: "input", update: "update", checkpoint: "books", report: "books" };
+const activityOf: Record<Phase, Activity> = { compute: "compute", test: "compute", communication: "communication", input: "input", update: "update", checkpoint: "books", report: "books" };
 
 export interface Stretch {
   from: number; // seconds since the run began, pauses between its starts left out
@@ -80,7 +80,11 @@ interface Start {
 
 const nothing = (): Seconds => ({ compute: 0, communication: 0, input: 0, update: 0, books: 0, waiting: 0, unknown: 0 });
 const sum = (seconds: Seconds): number => activities.reduce((all, one) => all + seconds[one], 0);
-const keyOf = (json: Json): string => `${text(json["host"])} ${integer(json["pid"])}`;
+const keyOf = ({ host, pid }: { host: string; pid: number }): string => `${host} ${pid}`;
+
+// Steps and epochs are most of a file, and say nothing here.
+const told: readonly LineKind[] = ["view", "workers", "end"];
+const isTold = new RegExp(`"kind":\\s*"(?:${told.join("|")})"`);
 
 function add(to: Seconds, more: Seconds): void {
   for (const one of activities) to[one] += more[one];
@@ -104,26 +108,21 @@ export class TimelineReader {
   private marks: { kind: MarkKind; start: number; time: number; what: string }[] = [];
   private left = new Set<string>(); // workers beyond those that are kept
 
-  /** The next line of the file. What is none is passed over. */
-  line(line: string): void {
-    if (!/"kind":\s*"(?:view|workers|end)"/.test(line)) return;
-    let json: Json;
-    try {
-      json = object(JSON.parse(line));
-    } catch {
-      return; // cut off by a kill
-    }
-    const time = Number(json["time"]);
+  /** The next line of the file. What is none is passed over; throws for the record of a newer linac. */
+  line(text: string): void {
+    const line = isTold.test(text) ? readRunLine(text) : null;
+    if (line?.kind !== "view" && line?.kind !== "workers" && line?.kind !== "end") return;
+    const { time } = line;
     if (!(time > 0)) return;
-    if (json["kind"] === "view") this.view(json, time);
+    if (line.kind === "view") this.view(line);
     const start = this.starts.at(-1);
     if (!start) return;
     start.last = Math.max(start.last, time);
-    this.moment(time, integer(json["global_step"]));
-    if (json["kind"] === "view") return;
-    for (const worker of list(json["workers"])) this.account(start, worker, time, json["kind"] === "end");
-    if (json["kind"] === "end") {
-      start.status = text(json["status"]);
+    this.moment(time, line.global_step);
+    if (line.kind === "view") return;
+    for (const worker of line.workers) this.account(start, worker, time, line.kind === "end");
+    if (line.kind === "end") {
+      start.status = line.status;
       this.mark("end", time, start.status);
     }
   }
@@ -138,16 +137,12 @@ export class TimelineReader {
     if (this.moments.length > momentsMax) this.moments = this.moments.filter(({ start }, i) => i % 2 === 0 || start !== this.moments[i - 1]!.start);
   }
 
-  private view(json: Json, time: number): void {
-    const number = integer(json["view"]);
-    const begin = time - Math.max(0, Number(json["seconds"]) || 0);
-    const members = list(json["members"]);
+  private view({ time, view: number, seconds, members, global_step: step, why }: ViewLine): void {
+    const begin = time - Math.max(0, seconds || 0);
     if (members.length === 0) return;
-    const step = integer(json["global_step"]);
-    const why = text(json["why"]);
     let start = this.starts.at(-1);
     // The views of a start are numbered upwards. One may follow an end: of a writer that failed and was replaced.
-    const fresh = !start || number <= start.view || start.status === "succeeded";
+    const fresh = !start || number <= start.view || start.status === statusSucceeded;
     if (!start || fresh) {
       start = { begin, last: time, view: number, status: "", hands: new Map(), present: new Set() };
       this.starts.push(start);
@@ -167,15 +162,15 @@ export class TimelineReader {
     for (const member of members) this.member(start, member, begin, fresh);
   }
 
-  private member(start: Start, member: Json, begin: number, first: boolean): void {
+  private member(start: Start, member: ViewMember, begin: number, first: boolean): void {
     const key = keyOf(member);
     let hand = start.hands.get(key);
     if (!hand) {
       if (this.starts.reduce((all, one) => all + one.hands.size, 0) >= workersMax) return void this.left.add(key);
-      hand = { host: text(member["host"]), pid: integer(member["pid"]), rank: 0, from: begin, until: NaN, lost: null, known: begin, stretches: [], told: new Map(), total: nothing() };
+      hand = { host: member.host, pid: member.pid, rank: 0, from: begin, until: NaN, lost: null, known: begin, stretches: [], told: new Map(), total: nothing() };
       start.hands.set(key, hand);
     }
-    hand.rank = integer(member["rank"]);
+    hand.rank = member.rank;
     if (start.present.has(key)) return;
     start.present.add(key);
     if (!first) this.mark("join", begin, `${key} joins`);
@@ -188,25 +183,24 @@ export class TimelineReader {
   }
 
   /** A worker that trains alone has no group to know its name from. */
-  private named(start: Start, json: Json): Hand | undefined {
-    const key = keyOf(json);
+  private named(start: Start, account: WorkerAccount): Hand | undefined {
+    const key = keyOf(account);
     const [only, hand] = [...start.hands][0] ?? [];
     if (!start.hands.has(key) && only !== undefined && hand?.host === "") {
-      Object.assign(hand, { host: text(json["host"]), pid: integer(json["pid"]) });
+      Object.assign(hand, { host: account.host, pid: account.pid });
       start.hands = new Map([[key, hand]]);
       if (start.present.delete(only)) start.present.add(key);
     }
     return start.hands.get(key);
   }
 
-  private account(start: Start, json: Json, time: number, isLast: boolean): void {
-    const hand = this.named(start, json);
+  private account(start: Start, account: WorkerAccount, time: number, isLast: boolean): void {
+    const hand = this.named(start, account);
     if (!hand) return;
     const seconds = nothing();
-    for (const [name, one] of Object.entries(object(json["phases"]))) {
-      const told = Number(object(one)["wall_s"]) || 0;
-      const activity = phases[name];
-      if (activity) seconds[activity] += Math.max(0, told - (hand.told.get(name) ?? 0));
+    for (const [name, one] of Object.entries(account.phases)) {
+      const told = one.wall_s || 0;
+      seconds[activityOf[name as Phase]] += Math.max(0, told - (hand.told.get(name) ?? 0));
       hand.told.set(name, told);
     }
     const told = sum(seconds);

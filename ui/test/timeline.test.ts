@@ -121,6 +121,13 @@ test("damage is passed over", () => {
   assert.equal(reader.timeline().workers.length, 1);
 });
 
+test("the record of a newer linac is refused in words", () => {
+  const reader = new TimelineReader();
+  assert.throws(() => reader.line('{"kind":"view","record":2,"time":5}'), /newer linac/);
+  reader.line(JSON.stringify({ ...view(1000, 1, 0, 0, [member("n1", 1)]), record: 1 }));
+  assert.equal(reader.timeline().workers.length, 1);
+});
+
 test("of a long run sums are kept, and none of them is lost", () => {
   const reader = new TimelineReader();
   const add = (line: Line) => reader.line(JSON.stringify(line));

@@ -53,8 +53,8 @@ void end_job(Database& database, int64_t number, RunState state, const std::stri
     const std::string id = database.query("SELECT id FROM runs WHERE number = $1", job).front().text(0);
     for (const Row& row :
          database.query("SELECT d.run FROM dependencies d JOIN jobs j ON j.run = d.run JOIN runs r ON r.number = "
-                        "d.run WHERE d.needs = $1 AND j.waiting <> 0 AND r.state = 'PENDING'",
-                        job))
+                        "d.run WHERE d.needs = $1 AND j.waiting <> 0 AND r.state = $2",
+                        job, std::string(to_string(RunState::kPending))))
       ends.emplace_back(row.integer(0), RunState::kCancelled,
                         fmt::format("depends on {}, which ended as {}", id, to_string(to)));
   }
@@ -68,24 +68,6 @@ void check_wishes(const Wishes& w) {
     refuse("limits of time and cost are 0 (none) or more, and a job has one attempt at least");
   if (w.depends_on.size() > kDependenciesMax)
     refuse(fmt::format("{} dependencies; {} are the most", w.depends_on.size(), kDependenciesMax));
-}
-
-const char* word(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kSucceeded:
-      return "SUCCEEDED";
-    case Outcome::kFailed:
-      return "FAILED";
-    case Outcome::kPreempted:
-      return "PREEMPTED";
-    case Outcome::kLost:
-      return "LOST";
-    case Outcome::kCancelled:
-      return "CANCELLED";
-    case Outcome::kRefused:
-      return "REFUSED";
-  }
-  return "UNKNOWN";
 }
 
 }  // namespace
@@ -179,7 +161,7 @@ RunState attempt_ended(Database& database, const std::string& run, int64_t attem
   const double used = j.seconds_used + std::max(0.0, seconds);
   database.query(
       "UPDATE attempts SET ended_ms = $3, outcome = $4, seconds = $5, reason = $6 WHERE run = $1 AND number = $2",
-      job.number, attempt, now_ms(), word(outcome), seconds, reason);
+      job.number, attempt, now_ms(), to_string(outcome), seconds, reason);
   database.query("UPDATE jobs SET seconds_used = $2 WHERE run = $1", job.number, used);
 
   const auto end = [&](RunState state, const std::string& why) {

@@ -1,6 +1,6 @@
 #pragma once
 // The queue: jobs that are to run, in what order, and their attempts. A job is a run (runs.h) with a job file and
-// wishes. Rules of the states live here and nowhere else:
+// wishes. Which state (spec/run_states.h) may follow which is said here and nowhere else:
 //
 //   PENDING → STARTING → RUNNING → SUCCEEDED | FAILED | CANCELLED | RECOVERING | LOST
 //   RECOVERING → STARTING (the next attempt)      PENDING → FAILED_PRECHECKS | CANCELLED
@@ -67,7 +67,7 @@ struct Attempt {
 std::optional<Attempt> start_next(Database& database, const Resources& free, int64_t now_ms);
 
 void attempt_running(Database& database, const std::string& run, int64_t attempt);
-enum class Outcome { kSucceeded, kFailed, kPreempted, kLost, kCancelled, kRefused };
+using spec::Outcome;
 /// What becomes of the job: succeeded, failed, refused (FAILED_PRECHECKS), cancelled, or recovering while attempts and
 /// time are left, else failed or lost. An attempt that is not the job's current one is passed over, so that this can be
 /// told twice.

@@ -83,7 +83,8 @@ class Holds {
         cores_[job.job.user] += job.job.wishes.resources.cores;
     for (const Row& row : database.query(
              "SELECT DISTINCT d.run FROM dependencies d JOIN jobs j ON j.run = d.run JOIN runs r ON r.number = d.needs "
-             "WHERE j.waiting <> 0 AND r.state <> 'SUCCEEDED'"))
+             "WHERE j.waiting <> 0 AND r.state <> $1",
+             std::string(to_string(RunState::kSucceeded))))
       dependent_.insert(row.integer(0));
     for (const Row& row : database.query(
              "SELECT j.run FROM jobs j JOIN runs r ON r.number = j.run WHERE j.waiting <> 0 AND r.deleted <> 0"))

@@ -12,16 +12,18 @@ namespace {
 using Type = Attribute::Type;
 
 // MLflow's words for the states.
-constexpr const char* kStatus =
-    "(CASE r.state WHEN 'PENDING' THEN 'SCHEDULED' WHEN 'STARTING' THEN 'RUNNING' WHEN 'RECOVERING' THEN 'RUNNING' "
-    "WHEN 'SUCCEEDED' THEN 'FINISHED' WHEN 'FAILED_PRECHECKS' THEN 'FAILED' WHEN 'LOST' THEN 'FAILED' "
-    "WHEN 'CANCELLED' THEN 'KILLED' ELSE r.state END)";
+const std::string kStatus = [] {
+  std::string cases = "(CASE r.state";
+  for (const spec::RunStateEntry& entry : spec::kRunStates)
+    cases += fmt::format(" WHEN '{}' THEN '{}'", entry.word, entry.mlflow);
+  return cases + " ELSE r.state END)";
+}();
 constexpr const char* kArtifactUri =
     "(SELECT CASE WHEN e.artifact_location = '' THEN 'mlflow-artifacts:/' || CAST(e.id AS TEXT) "
     "ELSE rtrim(e.artifact_location, '/') END || '/' || r.id || '/artifacts' FROM experiments e WHERE e.id = "
     "r.experiment)";
 
-constexpr std::array kAttributes{Attribute{"run_id", "r.id"},
+const std::array kAttributes{Attribute{"run_id", "r.id"},
                                  Attribute{"run_name", "r.name"},
                                  Attribute{"name", "r.name"},
                                  Attribute{"status", kStatus},
@@ -33,7 +35,7 @@ constexpr std::array kAttributes{Attribute{"run_id", "r.id"},
                                  Attribute{"start_time", "r.started_ms", Type::kTime},
                                  Attribute{"created", "r.order_ms", Type::kInteger},
                                  Attribute{"end_time", "r.ended_ms", Type::kTime}};
-constexpr Searchable kRuns{
+const Searchable kRuns{
     .what = "runs",
     .attributes = kAttributes,
     .tags = "run_tags x WHERE x.run = r.number",

@@ -13,16 +13,6 @@
 namespace linac::catalog {
 namespace {
 
-constexpr std::array kStates{std::pair{RunState::kPending, "PENDING"},
-                             std::pair{RunState::kStarting, "STARTING"},
-                             std::pair{RunState::kRunning, "RUNNING"},
-                             std::pair{RunState::kRecovering, "RECOVERING"},
-                             std::pair{RunState::kSucceeded, "SUCCEEDED"},
-                             std::pair{RunState::kFailed, "FAILED"},
-                             std::pair{RunState::kFailedPrechecks, "FAILED_PRECHECKS"},
-                             std::pair{RunState::kCancelled, "CANCELLED"},
-                             std::pair{RunState::kLost, "LOST"}};
-
 int64_t data_set_number(Database& database, int64_t experiment, const DataSet& set) {
   check_name("data set", set.name);
   check_key("digest", set.digest);
@@ -39,37 +29,12 @@ int64_t data_set_number(Database& database, int64_t experiment, const DataSet& s
 
 }  // namespace
 
-const char* to_string(RunState state) {
-  for (const auto& [known, word] : kStates)
-    if (known == state) return word;
-  return "UNKNOWN";
-}
-
 RunState run_state(const std::string& word) {
+  if (const auto state = spec::run_state_named(word)) return *state;
   std::string words;
-  for (const auto& [state, known] : kStates) {
-    if (word == known) return state;
-    words.append(words.empty() ? "" : ", ").append(known);
-  }
+  for (const spec::RunStateEntry& known : spec::kRunStates) words.append(words.empty() ? "" : ", ").append(known.word);
   throw Refusal(RefusalKind::kInvalid,
                 fmt::format("[runs] '{}' is no state of a run; known are {}", word.substr(0, 40), words));
-}
-
-bool ended(RunState state) {
-  switch (state) {
-    case RunState::kPending:
-    case RunState::kStarting:
-    case RunState::kRunning:
-    case RunState::kRecovering:
-      return false;
-    case RunState::kSucceeded:
-    case RunState::kFailed:
-    case RunState::kFailedPrechecks:
-    case RunState::kCancelled:
-    case RunState::kLost:
-      return true;
-  }
-  return false;
 }
 
 Run create_run(Database& database, const NewRun& run) {

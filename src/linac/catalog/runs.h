@@ -9,25 +9,15 @@
 
 #include "linac/catalog/experiments.h"
 #include "linac/catalog/points.h"
+#include "linac/spec/run_states.h"
 
 namespace linac::catalog {
 
-enum class RunState {
-  kPending,
-  kStarting,
-  kRunning,
-  kRecovering,
-  kSucceeded,
-  kFailed,
-  kFailedPrechecks,
-  kCancelled,
-  kLost
-};
-const char* to_string(RunState state);  // "PENDING"
+using spec::ended;
+using spec::RunState;
+using spec::to_string;
 /// kInvalid for a word that is none, naming those that are.
 RunState run_state(const std::string& word);
-/// Whether nothing comes after it, but a resume.
-bool ended(RunState state);
 
 struct MetricSummary {
   std::string key;

@@ -9,6 +9,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/spec/run_record.h"
 #include "linac/storage/storage.h"
 
 namespace linac::client {
@@ -17,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kChunkBytes = 2 << 20;
-constexpr const char* kLines = "metrics.jsonl";
+constexpr const char* kLines = spec::kMetricsFile;
 
 std::string text_or_none(const std::filesystem::path& file) {
   return std::filesystem::exists(file) ? read_file(file) : "";
@@ -40,10 +41,9 @@ int64_t changed_ms(const std::filesystem::path& file) {
   return about.st_mtim.tv_sec * 1000 + about.st_mtim.tv_nsec / 1'000'000;
 }
 
-int64_t start_ms(const std::string& line) {
-  const json view = json::parse(line, nullptr, false);
-  if (!view.is_object() || !view.contains("time") || !view["time"].is_number()) return 0;
-  const double time = view["time"].get<double>();
+// When the run began, by its first line; 0 if that does not say. User error if a newer linac wrote it.
+int64_t start_ms(const std::string& line, const std::filesystem::path& folder) {
+  const double time = spec::time_of(spec::LineReader((folder / kLines).string()).read(line).line);
   return time > 0 && time < 1e11 ? std::llround(1000 * time) : 0;
 }
 
@@ -93,9 +93,10 @@ void FolderIngest::send_lines(Ingested& ingested) {
 
 Ingested FolderIngest::poll() {
   const std::string line = first_line(folder_);
-  const json run = json::parse(text_or_none(folder_ / "run.json"), nullptr, false);
-  const std::string name = run.is_object() ? run.value("name", "") : "";
-  json begin = {{"key", storage::content_hash(line)}, {"experiment", experiment_}, {"started_ms", start_ms(line)}};
+  const std::filesystem::path summary = folder_ / spec::kSummaryFile;
+  const auto run = spec::read_summary(text_or_none(summary), summary.string());
+  const std::string name = run ? run->name : "";
+  json begin = {{"key", storage::content_hash(line)}, {"experiment", experiment_}, {"started_ms", start_ms(line, folder_)}};
   begin["name"] = name.empty() ? std::filesystem::absolute(folder_).lexically_normal().filename().string() : name;
   const json begun = service_.post("/api/v1/ingest", begin);
   Ingested ingested;
@@ -105,8 +106,8 @@ Ingested FolderIngest::poll() {
   send_lines(ingested);
   const json facts =
       service_.post("/api/v1/runs/" + ingested.run + "/facts", {{"job", text_or_none(folder_ / "job.yaml")},
-                                                                {"run", text_or_none(folder_ / "run.json")},
-                                                                {"ended_ms", changed_ms(folder_ / "run.json")}});
+                                                                {"run", text_or_none(summary)},
+                                                                {"ended_ms", changed_ms(summary)}});
   ingested.state = facts.at("state");
   return ingested;
 }

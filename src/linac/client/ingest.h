@@ -23,7 +23,7 @@ class FolderIngest {
       : service_(service), folder_(std::move(folder)), experiment_(std::move(experiment)) {}
 
   /// Sends what the folder has: all of it at the first call, what is new at later ones. User error for a folder without
-  /// a line in metrics.jsonl; those of ServiceClient, after which the next call sends all of it again.
+  /// a line in metrics.jsonl or of a newer linac; those of ServiceClient, after which the next call sends all of it again.
   Ingested poll();
 
  private:

@@ -12,6 +12,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/spec/run_states.h"
 
 namespace linac::client {
 namespace {
@@ -104,16 +105,13 @@ std::string file_address(const std::string& run, const std::string& path) {
 }
 
 bool ended(const std::string& state) {
-  return state == "SUCCEEDED" || state == "FAILED" || state == "FAILED_PRECHECKS" || state == "CANCELLED" ||
-         state == "LOST";
+  const auto known = spec::run_state_named(state);
+  return known && spec::ended(*known);
 }
 
 int exit_status(const std::string& state) {
-  if (state == "SUCCEEDED") return 0;
-  if (state == "FAILED_PRECHECKS") return static_cast<int>(ErrorCode::kUser);
-  if (state == "CANCELLED") return static_cast<int>(ErrorCode::kPreempted);
-  if (state == "LOST") return static_cast<int>(ErrorCode::kPeerLost);
-  return 1;
+  const auto known = spec::run_state_named(state);
+  return known ? spec::exit_status(*known) : static_cast<int>(ErrorCode::kInternal);
 }
 
 std::vector<std::vector<std::string>> array_members(const std::vector<std::string>& settings, size_t count_max) {

@@ -3,20 +3,15 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 
-#include "linac/base/error.h"
+#include "linac/spec/exit_codes.h"
 
 namespace linac::service {
 namespace {
 
 using catalog::Outcome;
-
-constexpr int kSignalBase = 128;  // a shell, and `linac train --workers`, tell a signal so
-// Those that come from outside; the others are faults of the program.
-constexpr std::array kFromOutside{SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGXCPU, SIGPWR};
+using spec::ExitClass;
 
 std::string described(int signal) {
   return fmt::format("killed by signal {} ({}){}", signal, strsignal(signal),
@@ -24,35 +19,28 @@ std::string described(int signal) {
 }
 
 std::string described_status(int status) {
-  const bool known = status >= 1 && status <= static_cast<int>(ErrorCode::kLostQuorum);
-  return fmt::format("ended with exit status {}{}", status,
-                     known ? fmt::format(" ({})", to_string(static_cast<ErrorCode>(status))) : "");
-}
-
-bool lost(int status) {
-  return status == static_cast<int>(ErrorCode::kPeerLost) || status == static_cast<int>(ErrorCode::kHang) ||
-         status == static_cast<int>(ErrorCode::kLostQuorum);
-}
-
-bool refuses(int status) {
-  return status == static_cast<int>(ErrorCode::kUser) || status == static_cast<int>(ErrorCode::kData);
+  const std::string word = spec::word_of_status(status);
+  return fmt::format("ended with exit status {}{}", status, word.empty() ? "" : fmt::format(" ({})", word));
 }
 
 AttemptVerdict by_itself(const launch::Exit& exit, bool began, const std::string& told) {
   const auto said = [&](const std::string& otherwise) { return told.empty() ? otherwise : told; };
   if (!exit.problem.empty()) return {Outcome::kFailed, "cannot be started: " + exit.problem};
-  if (exit.status == static_cast<int>(ErrorCode::kPreempted))
-    return {Outcome::kPreempted, "interrupted, with a checkpoint"};
-  const bool by_shell = exit.signal == 0 && exit.status > kSignalBase && exit.status < kSignalBase + 32;
-  const int signal = by_shell ? exit.status - kSignalBase : exit.signal;
-  if (signal != 0) {
-    const bool outside = std::find(kFromOutside.begin(), kFromOutside.end(), signal) != kFromOutside.end();
-    return {outside ? Outcome::kLost : Outcome::kFailed, described(signal)};
+  const int signal = exit.signal != 0 ? exit.signal : spec::signal_in(exit.status);
+  if (signal != 0)
+    return {spec::class_of_signal(signal) == ExitClass::kLost ? Outcome::kLost : Outcome::kFailed, described(signal)};
+  switch (spec::class_of_status(exit.status)) {
+    case ExitClass::kInterrupted:
+      return {Outcome::kPreempted, "interrupted, with a checkpoint"};
+    case ExitClass::kLost:
+      return {Outcome::kLost, said(described_status(exit.status))};
+    case ExitClass::kRefused:
+      return {began ? Outcome::kFailed : Outcome::kRefused, said(described_status(exit.status))};
+    case ExitClass::kDone:
+    case ExitClass::kFailed:
+      break;
   }
-  const Outcome outcome = lost(exit.status)                ? Outcome::kLost
-                          : !began && refuses(exit.status) ? Outcome::kRefused
-                                                           : Outcome::kFailed;
-  return {outcome, said(described_status(exit.status))};
+  return {Outcome::kFailed, said(described_status(exit.status))};
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct AttemptVerdict {
 
 /// `status` is kEnded or kLost; `began`: the run has made a step, in this attempt or one before; `told`: what it says
 /// of its failure, or "". Who refuses the job or its data before the first step was not checked well enough: kRefused.
-/// By the exit statuses of base/error.h: interrupted, or lost for a reason of its machine, is tried again; what is the
+/// By the classes of spec/exit_codes.h: interrupted, or lost for a reason of its machine, is tried again; what is the
 /// user's, the data's or the mathematics' is not.
 AttemptVerdict judge(const launch::AttemptStatus& status, StopCause cause, bool began, const std::string& told);
 

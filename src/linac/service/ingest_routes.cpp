@@ -92,19 +92,12 @@ Handler lines_handler(Context& context) {
   };
 }
 
-catalog::RunState state_of(const std::string& status) {
-  if (status == "succeeded") return catalog::RunState::kSucceeded;
-  if (status == "failed") return catalog::RunState::kFailed;
-  if (status == "interrupted") return catalog::RunState::kCancelled;
-  return catalog::RunState::kRunning;
-}
-
 json add_run_facts(Database& books, Request& request) {
   const catalog::Run run = ingested(books, request);
   const std::string run_json = request.text("run");
   add_facts(books, run.id, request.text("job"), run_json);
   const RunFacts facts = facts_of(run_json);
-  const catalog::RunState state = state_of(facts.status);
+  const catalog::RunState state = spec::state_of(facts.status);
   if (state != run.state) {
     catalog::RunChange change;
     change.state = state;

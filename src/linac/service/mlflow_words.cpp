@@ -51,31 +51,11 @@ catalog::View view(const Request& request, const char* field) {
 }
 
 const char* status(RunState state) {
-  switch (state) {
-    case RunState::kPending:
-      return "SCHEDULED";
-    case RunState::kStarting:
-    case RunState::kRunning:
-    case RunState::kRecovering:
-      return "RUNNING";
-    case RunState::kSucceeded:
-      return "FINISHED";
-    case RunState::kCancelled:
-      return "KILLED";
-    case RunState::kFailed:
-    case RunState::kFailedPrechecks:
-    case RunState::kLost:
-      return "FAILED";
-  }
-  return "FAILED";
+  return spec::mlflow_status(state);
 }
 
 RunState state(const std::string& status) {
-  if (status == "RUNNING") return RunState::kRunning;
-  if (status == "SCHEDULED") return RunState::kPending;
-  if (status == "FINISHED") return RunState::kSucceeded;
-  if (status == "FAILED") return RunState::kFailed;
-  if (status == "KILLED") return RunState::kCancelled;
+  if (const auto state = spec::state_of_mlflow(status)) return *state;
   throw Refusal(RefusalKind::kInvalid,
                 fmt::format("[runs] '{}' is no status (wanted: RUNNING, SCHEDULED, FINISHED, FAILED or KILLED)",
                             printable(status)));

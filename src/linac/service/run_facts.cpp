@@ -6,7 +6,9 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "linac/base/error.h"
 #include "linac/service/utf8.h"
+#include "linac/spec/run_record.h"
 
 namespace linac::service {
 namespace {
@@ -37,34 +39,37 @@ void add_leaves(const YAML::Node& node, const std::string& key, int depth, catal
   leaves[key] = cleaned(value, kValueBytesMax);
 }
 
-std::string text(const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end()) return "";
-  if (found->is_string()) return cleaned(found->get<std::string>(), kValueBytesMax);
-  return found->is_number() || found->is_boolean() ? found->dump() : "";
-}
-
 std::string file_name(const std::string& url) {
   return url.substr(url.rfind('/') + 1);
 }
 
-void add_files(const json& files, const std::string& role, std::vector<catalog::DataSet>& inputs) {
+void add_files(const std::vector<spec::DataFile>& files, const std::string& role,
+               std::vector<catalog::DataSet>& inputs) {
   constexpr size_t kFilesMax = 1000;
-  if (!files.is_array()) return;
-  for (const json& file : files) {
-    if (!file.is_object() || inputs.size() >= kFilesMax) continue;
+  for (const spec::DataFile& file : files) {
+    if (inputs.size() >= kFilesMax) return;
     catalog::DataSet set;
-    set.source = text(file, "url");
+    set.source = cleaned(file.url, kValueBytesMax);
     set.name = file_name(set.source);
-    set.digest = text(file, "fingerprint");
+    set.digest = cleaned(file.fingerprint, kValueBytesMax);
     if (set.name.empty() || set.digest.empty()) continue;
     set.source_type = set.source.find("://") == std::string::npos ? "local" : "http";
     json profile = json::object();
-    for (const char* number : {"bytes", "events", "kept"})
-      if (file.contains(number)) profile[number] = file[number];
+    if (file.bytes >= 0) profile["bytes"] = file.bytes;
+    if (file.events >= 0) profile["events"] = file.events;
+    if (file.kept) profile["kept"] = *file.kept;
     set.profile = profile.dump();
     set.tags = {{"mlflow.data.context", role}};
     inputs.push_back(std::move(set));
+  }
+}
+
+std::optional<spec::RunSummary> summary_of(const std::string& run_json) {
+  if (run_json.size() > kFactFileBytesMax) return std::nullopt;
+  try {
+    return spec::read_summary(run_json, spec::kSummaryFile);
+  } catch (const Error&) {
+    return std::nullopt;  // of a newer linac: who reads its lines says so
   }
 }
 
@@ -90,25 +95,30 @@ catalog::Tags parameters_of(const std::string& job_yaml) {
 
 RunFacts facts_of(const std::string& run_json) {
   RunFacts facts;
-  const json run = run_json.size() > kFactFileBytesMax ? json() : json::parse(run_json, nullptr, false);
-  if (!run.is_object()) return facts;
+  const auto run = summary_of(run_json);
+  if (!run) return facts;
   const auto tag = [&](const char* name, const std::string& value) {
-    if (!value.empty()) facts.tags[std::string("linac.") + name] = value;
+    if (!value.empty()) facts.tags[std::string("linac.") + name] = cleaned(value, kValueBytesMax);
   };
-  tag("version", text(run, "linac"));
-  for (const char* name : {"build_type", "libtorch", "isa", "workers", "rollbacks"}) tag(name, text(run, name));
-  if (const auto host = run.find("host"); host != run.end() && host->is_object()) tag("host", text(*host, "name"));
-  if (const auto best = run.find("best"); best != run.end() && best->is_object()) {
-    tag("best.epoch", text(*best, "epoch"));
-    tag("best.by", text(*best, "by"));
+  const auto number = [&](const char* name, int64_t value) {
+    if (value >= 0) tag(name, std::to_string(value));
+  };
+  tag("version", run->linac);
+  tag("build_type", run->build_type);
+  tag("libtorch", run->libtorch);
+  tag("isa", run->isa);
+  number("workers", run->workers);
+  number("rollbacks", run->rollbacks);
+  if (run->host) tag("host", run->host->name);
+  if (run->best) {
+    tag("best.epoch", std::to_string(run->best->epoch));
+    tag("best.by", run->best->by);
   }
-  if (const auto data = run.find("data"); data != run.end() && data->is_object())
-    for (const auto& [role, files] : data->items()) add_files(files, role, facts.inputs);
-  facts.name = text(run, "name");
-  facts.started = text(run, "started");
-  facts.status = text(run, "status");
-  if (const auto error = run.find("error"); error != run.end() && error->is_object())
-    facts.error = cleaned(text(*error, "message"), kReasonBytesMax);
+  for (const auto& [role, files] : run->data) add_files(files, role, facts.inputs);
+  facts.name = cleaned(run->name, kValueBytesMax);
+  facts.started = cleaned(run->started, kValueBytesMax);
+  facts.status = cleaned(run->status, kValueBytesMax);
+  if (run->error) facts.error = cleaned(run->error->message, kReasonBytesMax);
   return facts;
 }
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "linac/catalog/refusal.h"
+#include "linac/spec/metric_names.h"
+#include "linac/spec/run_record.h"
 
 namespace linac::service {
 namespace {
@@ -17,60 +17,20 @@ using catalog::KeyedPoint;
 using nlohmann::json;
 
 constexpr size_t kGenerationsMax = 1000;
-constexpr int64_t kStepMax = int64_t{1} << 53;
-
-// NaN and infinities stand in the file as texts.
-std::optional<double> number(const json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (!value.is_string()) return std::nullopt;
-  const auto& word = value.get_ref<const std::string&>();
-  if (word == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (word == "Infinity") return std::numeric_limits<double>::infinity();
-  if (word == "-Infinity") return -std::numeric_limits<double>::infinity();
-  return std::nullopt;
-}
-
-int64_t integer(const json& line, const char* name) {
-  const auto found = line.find(name);
-  if (found == line.end() || !found->is_number()) return -1;
-  const double value = found->get<double>();
-  return std::isfinite(value) && std::abs(value) < static_cast<double>(kStepMax) ? static_cast<int64_t>(value) : -1;
-}
-
-const json& member(const json& line, const char* name) {
-  static const json none = json::object();
-  const auto found = line.find(name);
-  return found == line.end() ? none : *found;
-}
 
 // Gathers the points of one chunk; those without a time wait for the next moment.
 class Gatherer {
  public:
   explicit Gatherer(RunMoment moment) : moment_(moment) {}
 
-  void add(const std::string& key, int64_t step, const json& value) {
-    const auto found = number(value);
-    if (!found || key.empty() || key.size() > catalog::kKeyMax) return;
-    points.push_back({key, {step, 0, *found}});
+  void add(const std::string& key, int64_t step, double value) {
+    if (key.empty() || key.size() > catalog::kKeyMax) return;
+    points.push_back({key, {step, 0, value}});
   }
 
-  // {"loss": 1, "d_real": {"total": 2, "angle": 3}}: as TensorBoard names them.
-  void add_step_losses(int64_t step, const json& losses) {
-    if (!losses.is_object()) return;
-    for (const auto& [name, value] : losses.items()) {
-      if (!value.is_object()) {
-        add(name, step, value);
-        continue;
-      }
-      for (const auto& [part, number] : value.items())
-        add(part == "total" ? "loss/" + name : "parts/" + name + "/" + part, step, number);
-    }
-  }
-
-  void add_wholes(const std::string& prefix, int64_t step, const json& measures) {
-    if (!measures.is_object()) return;
-    for (const auto& [name, value] : measures.items())
-      add(prefix + name, step, value.is_object() ? member(value, "total") : value);
+  void add_wholes(const char* front, int64_t step, const spec::Measures& measures) {
+    for (const auto& [name, value] : measures)
+      if (const auto key = spec::metric::of_whole(front, name)) add(*key, step, value);
   }
 
   void reach(RunMoment next) {
@@ -108,53 +68,70 @@ bool advances(std::map<int64_t, int64_t>& kept, int64_t rollbacks, int64_t numbe
   return true;
 }
 
-void read_workers(const json& line, int64_t step, Gatherer& gatherer) {
+void add_times(const std::vector<spec::WorkerAccount>& workers, int64_t step, Gatherer& gatherer) {
   std::map<std::string, double> sums;
-  const json& workers = member(line, "workers");
-  if (!workers.is_array()) return;
-  for (const json& worker : workers) {
-    if (!worker.is_object()) continue;
-    const json& phases = member(worker, "phases");
-    if (!phases.is_object()) continue;
-    for (const auto& [name, seconds] : phases.items())
-      if (seconds.is_object() && sums.size() < 64)
-        sums["time/" + name] += number(member(seconds, "wall_s")).value_or(0);
-    sums["time/cpu"] += number(member(worker, "cpu_s")).value_or(0);
+  for (const spec::WorkerAccount& worker : workers) {
+    for (const auto& [phase, time] : worker.phases) sums[spec::metric::of_phase(phase)] += time.wall_s;
+    sums[spec::metric::kCpuSeconds] += worker.cpu_s;
   }
   for (const auto& [key, sum] : sums) gatherer.add(key, step, sum);
 }
 
-void read_epoch(const json& line, int64_t step, Gatherer& gatherer) {
-  gatherer.add_wholes("train/", step, member(line, "train"));
-  gatherer.add_wholes("test/", step, member(line, "test"));
-  gatherer.add_wholes("physics/", step, member(line, "physics"));
-  gatherer.add("epoch_seconds", step, member(line, "seconds"));
-  for (const auto& [name, value] : line.items())
-    if (name.ends_with("_per_s")) gatherer.add(name, step, value);
-}
+// What a line of each kind adds.
+struct LinePoints {
+  RunCursor& cursor;
+  Gatherer& gatherer;
 
-void read_line(const json& line, RunCursor& cursor, Gatherer& gatherer) {
-  const auto& word = member(line, "kind");
-  const std::string kind = word.is_string() ? word.get<std::string>() : "";
-  const int64_t step = integer(line, "global_step");
-  if (kind == "rollback") cursor.rollbacks = std::max<int64_t>(0, integer(line, "rollbacks"));
-  if (step < 0) return;
-  if (kind == "step" && advances(cursor.steps, cursor.rollbacks, step)) {
-    gatherer.add_step_losses(step, member(line, "loss"));
-    gatherer.add("learning_rate", step, member(line, "lr"));
-  } else if (kind == "epoch" && advances(cursor.epochs, cursor.rollbacks, integer(line, "epoch"))) {
-    read_epoch(line, step, gatherer);
-  } else if (kind == "view" || kind == "workers" || kind == "end") {
-    const double time = number(member(line, "time")).value_or(0);
-    if (!(time > 0 && time < 1e11)) return;
+  void operator()(const spec::StepLine& line) const {
+    const int64_t step = line.global_step;
+    if (!advances(cursor.steps, cursor.rollbacks, step)) return;
+    for (const auto& [name, value] : line.loss) gatherer.add(spec::metric::of_step(name), step, value);
+    if (line.lr) gatherer.add(spec::metric::kLearningRate, step, *line.lr);
+  }
+
+  void operator()(const spec::EpochLine& line) const {
+    const int64_t step = line.global_step;
+    if (step < 0 || !advances(cursor.epochs, cursor.rollbacks, line.epoch)) return;
+    gatherer.add_wholes(spec::metric::kTrain, step, line.train);
+    gatherer.add_wholes(spec::metric::kTest, step, line.test);
+    gatherer.add_wholes(spec::metric::kPhysics, step, line.physics);
+    if (line.seconds) gatherer.add(spec::metric::kEpochSeconds, step, *line.seconds);
+    if (!line.rate.unit.empty()) gatherer.add(spec::metric::of_rate(line.rate.unit), step, line.rate.per_s);
+  }
+
+  void operator()(const spec::RollbackLine& line) const { cursor.rollbacks = std::max<int64_t>(0, line.rollbacks); }
+
+  void operator()(const spec::ViewLine& line) const {
+    if (!reach(line.time, line.global_step)) return;
+    gatherer.add(spec::metric::kWorkers, line.global_step, static_cast<double>(line.members.size()));
+    gatherer.reach({line.time, line.global_step});
+  }
+
+  template <class Line>
+  void operator()(const Line& line) const {
+    if constexpr (requires { line.workers; }) {
+      if (!reach(line.time, line.global_step)) return;
+      add_times(line.workers, line.global_step, gatherer);
+      gatherer.reach({line.time, line.global_step});
+    }
+  }
+
+ private:
+  // Whether the moment is news.
+  bool reach(double time, int64_t step) const {
+    if (step < 0 || !(time > 0 && time < 1e11)) return false;
     gatherer.reach({time, step});
-    if (time <= cursor.told) return;
+    if (time <= cursor.told) return false;
     cursor.told = time;
-    if (kind == "view")
-      gatherer.add("workers", step, member(line, "members").size());
-    else
-      read_workers(line, step, gatherer);
-    gatherer.reach({time, step});
+    return true;
+  }
+};
+
+spec::ReadLine known(const spec::LineReader& reader, std::string_view line) {
+  try {
+    return reader.read(line);
+  } catch (const Error& newer) {
+    throw catalog::Refusal(catalog::RefusalKind::kInvalid, newer.what());
   }
 }
 
@@ -194,16 +171,17 @@ ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_vi
   }
   Gatherer gatherer(read.after.moment);
   read.after.offset = offset + static_cast<int64_t>(text.size());
+  const spec::LineReader reader("the run's metrics.jsonl");
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
-    const json parsed = line.size() > kRunLineBytesMax ? json() : json::parse(line, nullptr, false);
-    if (parsed.is_object())
-      read_line(parsed, read.after, gatherer);
-    else
+    const spec::ReadLine found = line.size() > kRunLineBytesMax ? spec::ReadLine() : known(reader, line);
+    if (found.state == spec::LineState::kNone)
       ++read.damaged;
+    else
+      std::visit(LinePoints{read.after, gatherer}, found.line);
   }
   const double until = until_ms > 0 ? 1e-3 * static_cast<double>(until_ms) : gatherer.moment().time;
   gatherer.reach({std::max(until, gatherer.moment().time), gatherer.last_step()});

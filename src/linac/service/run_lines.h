@@ -1,5 +1,5 @@
 #pragma once
-// The lines that a training writes into metrics.jsonl (docs/distribution.md), as points of metrics. The file is read
+// The lines that a training writes into metrics.jsonl (spec/run_record.h), as points of metrics. The file is read
 // while it grows, from the start again after a restart, and loses lines when a run resumes from a checkpoint; each of
 // its steps still becomes points once. For that a cursor is kept with the points, in one transaction: how far the books
 // have steps and epochs, apart for each rollback, after which other steps bear the same numbers. Bytes of strangers:
@@ -40,7 +40,8 @@ struct ReadLines {
   int64_t damaged = 0;                      // lines that are none
 };
 /// `text`: whole lines, those of the file from byte `offset` on; offset 0 begins the file anew. `until_ms`: when the
-/// last of them was written, if that is known, else 0. kState if they do not follow the cursor.
+/// last of them was written, if that is known, else 0. kState if they do not follow the cursor, kInvalid for the record
+/// of a newer linac.
 ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_view text, int64_t until_ms);
 
 /// The part of `text` that is whole lines.

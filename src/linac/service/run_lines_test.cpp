@@ -100,6 +100,10 @@ TEST(RunLines, WhatIsNoLineIsPassedOver) {
   EXPECT_EQ(RunCursor::decoded("[1]"), RunCursor());
 }
 
+TEST(RunLines, OfANewerLinacAreRefused) {
+  EXPECT_THROW(read_run_lines({}, 0, "{\"kind\":\"view\",\"record\":2}\n", 0), catalog::Refusal);
+}
+
 TEST(RunFacts, JobAndRunJson) {
   const auto parameters = parameters_of("name: a\ntrain: {epochs: 3, optimizer: {lr: 1e-3}}\ndata: {train: [x, y]}\n");
   EXPECT_EQ(parameters.at("train.optimizer.lr"), "1e-3");

@@ -11,6 +11,7 @@
 #include "linac/catalog/runs.h"
 #include "linac/service/run_facts.h"
 #include "linac/service/safe_path.h"
+#include "linac/spec/run_record.h"
 
 namespace linac::service {
 namespace {
@@ -63,7 +64,7 @@ void add_facts(catalog::Database& books, const std::string& run, const std::stri
 }
 
 bool RunFollower::read_lines() {
-  const Descriptor file = opened(folder_, "metrics.jsonl");
+  const Descriptor file = opened(folder_, spec::kMetricsFile);
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return false;
   RunCursor cursor;
@@ -92,7 +93,7 @@ void RunFollower::read_facts() {
     const Descriptor file = opened(folder_, name);
     return file ? read_at(file, 0, kFactFileBytesMax) : std::string();
   };
-  std::string job = text("job.yaml"), run_json = text("run.json");
+  std::string job = text("job.yaml"), run_json = text(spec::kSummaryFile);
   if (job == job_ && run_json == run_json_) return;
   context_.books.write([&](catalog::Database& books) { add_facts(books, run_, job, run_json); });
   job_ = std::move(job);

@@ -19,6 +19,7 @@
 #include "linac/service/run_log.h"
 #include "linac/service/run_news.h"
 #include "linac/service/safe_path.h"
+#include "linac/spec/run_record.h"
 
 namespace linac::service {
 namespace {
@@ -179,14 +180,14 @@ bool RunningAttempt::began() const {
 
 std::string RunningAttempt::told_reason() const {
   try {
-    const Descriptor file = open_below(places_.outputs, "run.json");
+    const Descriptor file = open_below(places_.outputs, spec::kSummaryFile);
     struct stat about {};
     // One of an earlier attempt tells of another failure.
     const bool of_this =
         ::fstat(file.get(), &about) == 0 &&
         static_cast<double>(about.st_mtim.tv_sec) + seconds() + 1 >= 1e-3 * static_cast<double>(now_ms());
     const RunFacts facts = facts_of(piece_of(file, 0, kFactFileBytesMax));
-    if (of_this && facts.status == "failed" && !facts.error.empty()) return facts.error;
+    if (of_this && facts.status == spec::to_string(spec::RunStatus::kFailed) && !facts.error.empty()) return facts.error;
   } catch (const Error&) {  // it ended before there was one
   }
   const Descriptor log(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));

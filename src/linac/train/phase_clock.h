@@ -6,11 +6,11 @@
 #include <ctime>
 #include <functional>
 
+#include "linac/spec/phases.h"
+
 namespace linac::train {
 
-enum class TimePhase : size_t { kInput, kCompute, kCommunication, kUpdate, kTest, kCheckpoint, kReport, kCount };
-inline constexpr std::array<const char*, static_cast<size_t>(TimePhase::kCount)> kTimePhaseNames{
-    "input", "compute", "communication", "update", "test", "checkpoint", "report"};
+using TimePhase = spec::Phase;
 
 class PhaseClock {
  public:
@@ -22,7 +22,7 @@ class PhaseClock {
   class Scope {
    public:
     Scope(PhaseClock& clock, TimePhase phase) : clock_(clock), phase_(phase), begin_(now()) {
-      if (clock.on_change_) clock.on_change_(kTimePhaseNames[static_cast<size_t>(phase)]);
+      if (clock.on_change_) clock.on_change_(spec::name_of(phase));
     }
     ~Scope() {
       if (clock_.on_change_) clock_.on_change_("between two phases");
@@ -57,7 +57,7 @@ class PhaseClock {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
   }
 
-  std::array<Seconds, static_cast<size_t>(TimePhase::kCount)> seconds_{};
+  std::array<Seconds, spec::kPhases.size()> seconds_{};
   std::function<void(const char*)> on_change_;
 };
 

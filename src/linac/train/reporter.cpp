@@ -14,6 +14,7 @@
 #include "linac/base/version.h"
 #include "linac/kernels/isa.h"
 #include "linac/models/torch_threads.h"
+#include "linac/spec/metric_names.h"
 
 namespace linac::train {
 namespace {
@@ -37,17 +38,6 @@ int64_t total_steps(const spec::Job& job, int64_t steps_per_epoch) {
   return job.train.max_steps > 0 ? std::min(steps, job.train.max_steps) : steps;
 }
 
-// "loss/d_real" for "d_real/total", "parts/d_real/angle" for its other parts, "accuracy" for itself.
-std::string tag_of(const std::string& measure) {
-  constexpr std::string_view kWhole = "/total";
-  if (measure.ends_with(kWhole)) return "loss/" + measure.substr(0, measure.size() - kWhole.size());
-  return measure.find('/') == std::string::npos ? measure : "parts/" + measure;
-}
-
-std::string test_tag_of(const std::string& measure) {
-  return "test/" + measure.substr(0, measure.find('/'));
-}
-
 std::map<std::string, HyperParameter> hyper_parameters(const spec::Job& job) {
   const spec::Train& train = job.train;
   return {{"optimizer", train.optimizer.name},
@@ -63,34 +53,33 @@ std::map<std::string, HyperParameter> hyper_parameters(const spec::Job& job) {
 }
 
 // What the members told last, of those that were heard.
-nlohmann::json accounts_of(const comm::Group& group) {
-  nlohmann::json workers = nlohmann::json::array();
+std::vector<spec::WorkerAccount> accounts_of(const comm::Group& group) {
+  std::vector<spec::WorkerAccount> workers;
   const std::vector<comm::Activity> all = group.activities();
   for (size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].account.empty()) continue;
-    nlohmann::json worker = nlohmann::json::parse(all[rank].account);
-    worker["rank"] = rank;
-    worker["pace_s"] = all[rank].pace_s;
-    workers.push_back(std::move(worker));
+    workers.push_back(spec::read_account(all[rank].account));
+    workers.back().rank = static_cast<int64_t>(rank);
+    workers.back().pace_s = all[rank].pace_s;
   }
   return workers;
 }
 
 }  // namespace
 
-nlohmann::json to_json(const PhaseClock& clock, const comm::Traffic& traffic) {
-  nlohmann::json json;
-  for (size_t i = 0; i < kTimePhaseNames.size(); ++i) {
-    const PhaseClock::Seconds& seconds = clock[static_cast<TimePhase>(i)];
-    json[kTimePhaseNames[i]] = {{"wall_s", seconds.wall}, {"cpu_s", seconds.cpu}};
+spec::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic) {
+  spec::WorkerAccount account;
+  account.host = host_name();
+  account.pid = getpid();
+  for (const spec::PhaseEntry& entry : spec::kPhases) {
+    const PhaseClock::Seconds& seconds = clock[entry.phase];
+    account.phases[entry.phase] = {seconds.wall, seconds.cpu};
   }
-  return {{"host", host_name()},
-          {"pid", getpid()},
-          {"phases", json},
-          {"cpu_s", PhaseClock::now().cpu},
-          {"sent_bytes", traffic.bytes},
-          {"sent_messages", traffic.messages},
-          {"exchange_s", traffic.seconds}};
+  account.cpu_s = PhaseClock::now().cpu;
+  account.sent_bytes = traffic.bytes;
+  account.sent_messages = traffic.messages;
+  account.exchange_s = traffic.seconds;
+  return account;
 }
 
 std::string StepRecord::encoded() const {
@@ -122,10 +111,10 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
     events_.session_start(state.global_step + 1);
   } else {
     std::vector<std::string> tags;
-    for (const Column& column : loop.columns()) tags.push_back(tag_of(column.measure));
+    for (const Column& column : loop.columns()) tags.push_back(spec::metric::of_step(column.measure));
     events_.hparams(hyper_parameters(job), tags);
   }
-  folder_.write_run_json(run_json(state, "running"));
+  folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   log::info(fmt::format("{}: {} events, {} steps an epoch of {} replicas x {} events, on {} workers", job.name,
                         loop.train_events(), steps_per_epoch, job.train.replicas, job.train.batch, workers));
 }
@@ -156,33 +145,33 @@ std::string Reporter::in_words(const Measures& measures) const {
 
 void Reporter::view(const comm::View& view, int64_t global_step, const std::string& why, double seconds) {
   workers_ = view.size();
-  nlohmann::json members = nlohmann::json::array();
+  spec::ViewLine line;
+  line.time = unix_now();
+  line.global_step = global_step;
+  line.view = view.number;
+  line.why = why;
+  line.seconds = seconds;
   for (int rank = 0; rank < view.size(); ++rank) {
     const comm::Member& member = view.members[static_cast<size_t>(rank)];
     const auto range = comm::replicas_of(view, rank, static_cast<int>(job_.train.replicas));
-    members.push_back(
-        {{"rank", rank}, {"host", member.host}, {"pid", member.pid}, {"replicas", range.end - range.begin}});
+    line.members.push_back(
+        {.rank = rank, .pid = member.pid, .replicas = range.end - range.begin, .host = member.host});
   }
-  folder_.add_metrics({{"kind", "view"},
-                       {"time", unix_now()},
-                       {"global_step", global_step},
-                       {"view", view.number},
-                       {"why", why},
-                       {"seconds", seconds},
-                       {"members", members}});
-  events_.scalar("workers", global_step, static_cast<float>(view.size()));
+  folder_.add_metrics(line);
+  events_.scalar(spec::metric::kWorkers, global_step, static_cast<float>(view.size()));
 }
 
 void Reporter::step(const StepRecord& record) {
-  folder_.add_metrics({{"kind", "step"},
-                       {"epoch", record.epoch},
-                       {"step", record.step},
-                       {"global_step", record.global_step},
-                       {"lr", record.rate},
-                       {"loss", train::to_json(record.losses)}});
+  spec::StepLine line;
+  line.epoch = record.epoch;
+  line.step = record.step;
+  line.global_step = record.global_step;
+  line.lr = record.rate;
+  line.loss = record.losses;
+  folder_.add_metrics(line);
   for (const auto& [name, value] : record.losses)
-    events_.scalar(tag_of(name), record.global_step, static_cast<float>(value));
-  events_.scalar("learning_rate", record.global_step, static_cast<float>(record.rate));
+    events_.scalar(spec::metric::of_step(name), record.global_step, static_cast<float>(value));
+  events_.scalar(spec::metric::kLearningRate, record.global_step, static_cast<float>(record.rate));
   progress_.update(
       record.global_step,
       fmt::format("epoch {}/{} step {}/{}  {}  {:.4g} {}/s", record.epoch + 1, job_.train.epochs, record.step,
@@ -193,13 +182,13 @@ void Reporter::workers(const comm::Group& group, int64_t global_step) {
   constexpr double kEveryS = 10;
   if (seconds_since(accounts_written_) < kEveryS) return;
   accounts_written_ = Clock::now();
-  nlohmann::json workers = accounts_of(group);
-  if (workers.empty()) return;
-  folder_.add_metrics({{"kind", "workers"},
-                       {"time", unix_now()},
-                       {"global_step", global_step},
-                       {"view", group.view().number},
-                       {"workers", workers}});
+  spec::WorkersLine line;
+  line.workers = accounts_of(group);
+  if (line.workers.empty()) return;
+  line.time = unix_now();
+  line.global_step = global_step;
+  line.view = group.view().number;
+  folder_.add_metrics(line);
 }
 
 void Reporter::announce_test(const TrainState& state) {
@@ -210,24 +199,23 @@ void Reporter::announce_test(const TrainState& state) {
 void Reporter::epoch(const TrainState& state, const EpochRecord& record,
                      const std::vector<std::string>& signs_of_collapse) {
   const double seconds = seconds_since(epoch_begin_), rate = events_per_second(state.global_step);
-  const std::string rate_name = loop_.unit() + "_per_s";
-  folder_.add_metrics({{"kind", "epoch"},
-                       {"epoch", record.epoch},
-                       {"global_step", state.global_step},
-                       {"train", train::to_json(record.train)},
-                       {"test", train::to_json(record.test)},
-                       {"physics", record.physics},
-                       {"signs_of_collapse", signs_of_collapse},
-                       {"seconds", seconds},
-                       {rate_name, rate}});
-  history_.push_back({{"epoch", record.epoch}, {"seconds", seconds}, {rate_name, rate}});
-  for (const auto& [name, value] : record.test) {
-    if (name.find('/') == std::string::npos || name.ends_with("/total"))
-      events_.scalar(test_tag_of(name), state.global_step, static_cast<float>(value));
-  }
+  spec::EpochLine line;
+  line.epoch = record.epoch;
+  line.global_step = state.global_step;
+  line.train = record.train;
+  line.test = record.test;
+  line.physics = record.physics;
+  line.signs_of_collapse = signs_of_collapse;
+  line.seconds = seconds;
+  line.rate = {loop_.unit(), rate};
+  folder_.add_metrics(line);
+  history_.push_back({record.epoch, seconds, line.rate});
+  for (const auto& [name, value] : record.test)
+    if (const auto tag = spec::metric::of_whole(spec::metric::kTest, name))
+      events_.scalar(*tag, state.global_step, static_cast<float>(value));
   for (const auto& [name, value] : record.physics)
-    events_.scalar("physics/" + name, state.global_step, static_cast<float>(value));
-  events_.scalar(rate_name, state.global_step, static_cast<float>(rate));
+    events_.scalar(spec::metric::kPhysics + name, state.global_step, static_cast<float>(value));
+  events_.scalar(spec::metric::of_rate(loop_.unit()), state.global_step, static_cast<float>(rate));
   std::string text = fmt::format("epoch {}/{}: train {}", record.epoch + 1, job_.train.epochs, in_words(record.train));
   if (!record.test.empty()) {
     text += fmt::format("; test {}", in_words(record.test));
@@ -241,53 +229,51 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record,
   }
   log::info(fmt::format("{}; {} ({:.4g} {}/s, test included)", text, format_duration(seconds), rate, loop_.unit()));
   events_.flush();
-  folder_.write_run_json(run_json(state, "running"));
+  folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   epoch_begin_ = Clock::now();
   epoch_first_step_ = state.global_step;
 }
 
 void Reporter::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
-  folder_.add_metrics({{"kind", "rollback"},
-                       {"epoch", state.epoch},
-                       {"global_step", state.global_step},
-                       {"rollbacks", state.rollbacks},
-                       {"what", what},
-                       {"where", where}});
+  folder_.add_metrics(spec::RollbackLine{state.epoch, state.global_step, state.rollbacks, what, where});
   events_.session_start(state.global_step + 1);
   epoch_first_step_ = std::min(epoch_first_step_, state.global_step);
 }
 
-nlohmann::json Reporter::run_json(const TrainState& state, const std::string& status) const {
-  return {{"name", job_.name},
-          {"status", status},
-          {"started", started_},
-          {"updated", utc_now()},
-          {"linac", kVersion},
-          {"build_type", kBuildType},
-          {"libtorch", models::torch_version()},
-          {"isa", kernels::to_string(kernels::best_isa())},
-          {"host", {{"name", host_name()}, {"cores", std::thread::hardware_concurrency()}}},
-          {"workers", workers_},
-          {"replicas_side_by_side", concurrency_},
-          {"seed", job_.train.seed},
-          {"data", loop_.data()},
-          {"first_step_of_this_start", first_step_},
-          {"global_step", state.global_step},
-          {"epochs_done", state.epoch},
-          {"rollbacks", state.rollbacks},
-          {"best", {{"epoch", state.best_epoch}, {"by", job_.checkpoint.best_by}, {"value", state.best_value}}},
-          {"epochs", history_},
-          {"wall_s", seconds_since(begin_)}};
+spec::RunSummary Reporter::summary(const TrainState& state, spec::RunStatus status) const {
+  spec::RunSummary run;
+  run.name = job_.name;
+  run.status = spec::to_string(status);
+  run.started = started_;
+  run.updated = utc_now();
+  run.linac = kVersion;
+  run.build_type = kBuildType;
+  run.libtorch = models::torch_version();
+  run.isa = kernels::to_string(kernels::best_isa());
+  run.host = spec::HostFacts{host_name(), std::thread::hardware_concurrency()};
+  run.workers = workers_;
+  run.replicas_side_by_side = concurrency_;
+  run.seed = job_.train.seed;
+  run.data = spec::data_files_from(loop_.data());
+  run.first_step_of_this_start = first_step_;
+  run.global_step = state.global_step;
+  run.epochs_done = state.epoch;
+  run.rollbacks = state.rollbacks;
+  run.best = spec::BestEpoch{state.best_epoch, job_.checkpoint.best_by, state.best_value};
+  run.epochs = history_;
+  run.wall_s = seconds_since(begin_);
+  return run;
 }
 
-void Reporter::finish(const TrainState& state, const TrainState& final, const std::vector<nlohmann::json>& workers) {
+void Reporter::finish(const TrainState& state, const TrainState& final,
+                      const std::vector<spec::WorkerAccount>& workers) {
   progress_.finish(
       fmt::format("{} steps in {}", state.global_step - first_step_, format_duration(seconds_since(begin_))));
   const std::vector<std::string> hints = loop_.hand_over(final, folder_);
   events_.session_end(EventFileWriter::Outcome::kSuccess);
   events_.flush();
-  nlohmann::json run = run_json(state, "succeeded");
-  run["time_by_worker"] = workers;
+  spec::RunSummary run = summary(state, spec::RunStatus::kSucceeded);
+  run.time_by_worker = workers;
   folder_.write_run_json(run);
   end(state, run);
   print_summary(state, workers, hints);
@@ -297,26 +283,25 @@ void Reporter::failed(const TrainState& state, const PhaseClock& clock, const co
   progress_.finish("");
   if (error.code() != ErrorCode::kPreempted) events_.session_end(EventFileWriter::Outcome::kFailure);
   events_.flush();
-  nlohmann::json run = run_json(state, error.code() == ErrorCode::kPreempted ? "interrupted" : "failed");
-  run["error"] = {
-      {"kind", to_string(error.code())}, {"exit_code", static_cast<int>(error.code())}, {"message", error.what()}};
-  nlohmann::json accounts = nlohmann::json::array({to_json(clock, group.traffic())});
-  for (const nlohmann::json& account : accounts_of(group))
-    if (account.at("rank") != group.rank()) accounts.push_back(account);
-  run["time_by_worker"] = accounts;
+  const bool interrupted = error.code() == ErrorCode::kPreempted;
+  spec::RunSummary run = summary(state, interrupted ? spec::RunStatus::kInterrupted : spec::RunStatus::kFailed);
+  run.error = spec::RunError{to_string(error.code()), error.what(), static_cast<int64_t>(error.code())};
+  std::vector<spec::WorkerAccount> accounts{account_of(clock, group.traffic())};
+  for (spec::WorkerAccount& account : accounts_of(group))
+    if (account.rank != group.rank()) accounts.push_back(std::move(account));
+  run.time_by_worker = std::move(accounts);
   folder_.write_run_json(run);
   end(state, run);
 }
 
-void Reporter::end(const TrainState& state, const nlohmann::json& run) {
-  folder_.add_metrics({{"kind", "end"},
-                       {"time", unix_now()},
-                       {"global_step", state.global_step},
-                       {"status", run.at("status")},
-                       {"workers", run.at("time_by_worker")}});
+void Reporter::end(const TrainState& state, const spec::RunSummary& run) {
+  folder_.add_metrics(spec::EndLine{.time = unix_now(),
+                                    .global_step = state.global_step,
+                                    .status = run.status,
+                                    .workers = run.time_by_worker.value_or(std::vector<spec::WorkerAccount>())});
 }
 
-void Reporter::print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers,
+void Reporter::print_summary(const TrainState& state, const std::vector<spec::WorkerAccount>& workers,
                              const std::vector<std::string>& hints) const {
   const std::vector<Column> columns = loop_.columns();
   const auto width = [](const Column& column) { return std::max<size_t>(9, column.heading.size()); };
@@ -340,16 +325,15 @@ void Reporter::print_summary(const TrainState& state, const std::vector<nlohmann
                         record.test.empty() ? "" : "         " + row(record.test));
   }
   text += "\n  seconds by phase, wall (CPU)\n  worker ";
-  for (const char* name : kTimePhaseNames) text += fmt::format("{:>18}", name);
+  for (const spec::Phase phase : spec::kPhasesInTime) text += fmt::format("{:>18}", spec::name_of(phase));
   double compute = 0, busy = 0;
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     text += fmt::format("\n  {:>6} ", rank);
-    for (const char* name : kTimePhaseNames) {
-      const auto& phase = workers[rank].at("phases").at(name);
-      const double wall = phase.at("wall_s"), cpu = phase.at("cpu_s");
-      text += fmt::format("{:>9.1f} ({:>6.1f})", wall, cpu);
-      busy += wall;
-      if (std::string(name) == "compute" || std::string(name) == "test") compute += wall;
+    for (const spec::Phase phase : spec::kPhasesInTime) {
+      const spec::PhaseTime time = workers[rank].time_in(phase);
+      text += fmt::format("{:>9.1f} ({:>6.1f})", time.wall_s, time.cpu_s);
+      busy += time.wall_s;
+      if (spec::computes(phase)) compute += time.wall_s;
     }
   }
   const double wall = seconds_since(begin_);

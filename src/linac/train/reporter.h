@@ -11,6 +11,8 @@
 #include "linac/base/progress.h"
 #include "linac/comm/group.h"
 #include "linac/spec/job.h"
+#include "linac/spec/run_record.h"
+#include "linac/spec/run_states.h"
 #include "linac/train/loop.h"
 #include "linac/train/phase_clock.h"
 #include "linac/train/run_folder.h"
@@ -20,7 +22,7 @@
 namespace linac::train {
 
 /// A worker's account of itself: host, process, seconds by phase, what it has sent.
-nlohmann::json to_json(const PhaseClock& clock, const comm::Traffic& traffic);
+spec::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic);
 
 /// What the books say of a step, behind which a training stands.
 struct StepRecord {
@@ -49,7 +51,7 @@ class Reporter {
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
   /// Ends the books well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.
-  void finish(const TrainState& state, const TrainState& final, const std::vector<nlohmann::json>& workers);
+  void finish(const TrainState& state, const TrainState& final, const std::vector<spec::WorkerAccount>& workers);
   /// Ends them for a run that fails. `clock`: this worker's; of the others it is known what they told last.
   void failed(const TrainState& state, const PhaseClock& clock, const comm::Group& group, const Error& error);
 
@@ -57,11 +59,11 @@ class Reporter {
   nlohmann::json provenance() const;
 
  private:
-  nlohmann::json run_json(const TrainState& state, const std::string& status) const;
-  void end(const TrainState& state, const nlohmann::json& run);
+  spec::RunSummary summary(const TrainState& state, spec::RunStatus status) const;
+  void end(const TrainState& state, const spec::RunSummary& run);
   double events_per_second(int64_t global_step) const;  // of this epoch so far
   std::string in_words(const Measures& measures) const;
-  void print_summary(const TrainState& state, const std::vector<nlohmann::json>& workers,
+  void print_summary(const TrainState& state, const std::vector<spec::WorkerAccount>& workers,
                      const std::vector<std::string>& hints) const;
 
   const spec::Job& job_;
@@ -75,7 +77,7 @@ class Reporter {
   int64_t epoch_first_step_;
   EventFileWriter events_;
   linac::Progress progress_;
-  nlohmann::json history_ = nlohmann::json::array();  // seconds and rate of each epoch of this process
+  std::vector<spec::EpochPace> history_;  // of each epoch of this process
 };
 
 }  // namespace linac::train

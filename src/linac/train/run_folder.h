@@ -9,10 +9,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "linac/spec/job.h"
+#include "linac/spec/run_record.h"
 
 namespace linac::train {
 
@@ -27,16 +27,16 @@ class RunFolder {
   /// Reads the job of the run that is here; user error if there is none.
   spec::Job job() const;
 
-  /// Appends a line to metrics.jsonl at once. NaN and Inf become strings, JSON has no such numbers.
-  void add_metrics(const nlohmann::json& line);
+  /// Appends a line to metrics.jsonl at once.
+  void add_metrics(const spec::RunLine& line);
   /// What the lines of metrics.jsonl reach to; -1: none of the kind.
   struct Written {
     int64_t step = -1, epoch = -1;
   };
   /// Before the books go on from a state: drops the lines of steps and epochs that lie behind it, and says what is
-  /// left.
+  /// left. User error if a newer linac wrote them.
   Written cut_metrics(int64_t global_step, int64_t epoch);
-  void write_run_json(const nlohmann::json& content);
+  void write_run_json(const spec::RunSummary& summary);
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
@@ -45,7 +45,7 @@ class RunFolder {
   std::filesystem::path models() const { return root_ / "models"; }
   std::filesystem::path views() const { return root_ / "views"; }
   std::filesystem::path log() const { return root_ / "log.txt"; }
-  std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
+  std::filesystem::path metrics() const { return root_ / spec::kMetricsFile; }
 
  private:
   std::filesystem::path root_;

@@ -232,7 +232,7 @@ class Trainer {
       const double now = computed_s / (range.end - range.begin);
       pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
     }
-    group_.tell(pace_s_, to_json(clock_, group_.traffic()).dump());
+    group_.tell(pace_s_, spec::to_text(account_of(clock_, group_.traffic())));
   }
 
   void after_step() {
@@ -340,10 +340,10 @@ class Trainer {
   }
 
   // Rank 0: the phase clocks of all workers.
-  std::vector<nlohmann::json> group_time() {
-    std::vector<nlohmann::json> all;
-    for (const std::string& text : group_.gather_text(to_json(clock_, group_.traffic()).dump()))
-      all.push_back(nlohmann::json::parse(text));
+  std::vector<spec::WorkerAccount> group_time() {
+    std::vector<spec::WorkerAccount> all;
+    for (const std::string& text : group_.gather_text(spec::to_text(account_of(clock_, group_.traffic()))))
+      all.push_back(spec::read_account(text));
     return all;
   }
 

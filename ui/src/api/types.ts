@@ -1,8 +1,10 @@
 // What the pages know of the service's records. The API's own words are translated in books.ts and nowhere else.
 
-export type State = "PENDING" | "STARTING" | "RUNNING" | "RECOVERING" | "SUCCEEDED" | "FAILED" | "FAILED_PRECHECKS" | "CANCELLED" | "LOST";
+import { endedStates, type State } from "../generated/run_record.ts";
 
-export const ended = (state: State): boolean => !["PENDING", "STARTING", "RUNNING", "RECOVERING"].includes(state);
+export type { State };
+
+export const ended = (state: State): boolean => endedStates.includes(state);
 
 export interface Metric {
   key: string;

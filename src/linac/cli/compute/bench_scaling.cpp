@@ -22,6 +22,7 @@ namespace linac::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using spec::Phase;
 
 struct ScalingOptions {
   std::string job, link = "10gbit:50us", json;
@@ -45,15 +46,12 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
 }
 
-double wall_s(const nlohmann::json& worker, const char* phase) {
-  return worker.at("phases").at(phase).at("wall_s").get<double>();
-}
-
 // Of a worker's steps, the part in which it waits for its peers.
-double not_hidden(const nlohmann::json& worker) {
+double not_hidden(const spec::WorkerAccount& worker) {
   double whole = 0;
-  for (const char* phase : {"input", "compute", "communication", "update"}) whole += wall_s(worker, phase);
-  return wall_s(worker, "communication") / whole;
+  for (const Phase phase : {Phase::kInput, Phase::kCompute, Phase::kCommunication, Phase::kUpdate})
+    whole += worker.time_in(phase).wall_s;
+  return worker.time_in(Phase::kCommunication).wall_s / whole;
 }
 
 Json measure_round(const ScalingOptions& options, int workers, int round, const TemporaryFolder& folder) {
@@ -66,9 +64,11 @@ Json measure_round(const ScalingOptions& options, int workers, int round, const 
   const ScalingTimes apart =
       workers == 1 ? together : train_apart(run, folder / fmt::format("{}-{}-apart", round, workers));
   std::vector<double> waits, sent;
-  for (const nlohmann::json& worker : together.workers) {
+  Json accounts = Json::array();
+  for (const spec::WorkerAccount& worker : together.workers) {
     waits.push_back(not_hidden(worker));
-    sent.push_back(worker.at("sent_bytes").get<double>() / options.steps);
+    sent.push_back(static_cast<double>(worker.sent_bytes) / options.steps);
+    accounts.push_back(Json(spec::to_json(worker)));
   }
   return {{"replica_steps_per_s", together.replica_steps_per_s},
           {"replica_steps_per_s_apart", apart.replica_steps_per_s},
@@ -76,7 +76,7 @@ Json measure_round(const ScalingOptions& options, int workers, int round, const 
           {"not_hidden", std::accumulate(waits.begin(), waits.end(), 0.0) / workers},
           {"not_hidden_least", *std::min_element(waits.begin(), waits.end())},
           {"sent_bytes_a_step", *std::min_element(sent.begin(), sent.end())},
-          {"workers", together.workers}};
+          {"workers", std::move(accounts)}};
 }
 
 Json measure_all(const ScalingOptions& options) {
@@ -112,9 +112,10 @@ double undisturbed_step_s(const ScalingOptions& options, const Json& rounds_of_o
   const int cores = computing_cores(options.job, options.overrides, options.replicas_per_worker);
   std::vector<double> seconds;
   for (const Json& round : rounds_of_one_worker) {
+    const spec::WorkerAccount worker = spec::read_account(round["workers"][0].dump());
     double sum = 0;
-    for (const char* phase : {"input", "compute", "update"})
-      sum += round["workers"][0]["phases"][phase][cores > 0 ? "cpu_s" : "wall_s"].get<double>();
+    for (const Phase phase : {Phase::kInput, Phase::kCompute, Phase::kUpdate})
+      sum += cores > 0 ? worker.time_in(phase).cpu_s : worker.time_in(phase).wall_s;
     seconds.push_back(sum / options.steps / std::max(1, cores));
   }
   return median(seconds);

@@ -10,6 +10,7 @@
 #include "linac/base/config.h"
 #include "linac/base/error.h"
 #include "linac/base/version.h"
+#include "linac/spec/run_record.h"
 #include "linac/trained/trained_model.h"
 
 namespace linac::cli {
@@ -61,36 +62,40 @@ fs::path file_of_run(const fs::path& run) {
                                run.string(), (run / "models").string()));
 }
 
-// The last epoch's measures.
-json last_epoch(const fs::path& run) {
-  std::ifstream lines(run / "metrics.jsonl");
-  json last;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("\"epoch\"") == std::string::npos) continue;
-    json json = json::parse(line, nullptr, false);
-    if (json.is_object() && json.value("kind", "") == "epoch") last = std::move(json);
+// The last epoch's line; nothing if there is none.
+std::optional<spec::EpochLine> last_epoch(const fs::path& run) {
+  const fs::path file = run / spec::kMetricsFile;
+  const spec::LineReader reader(file.string(), spec::Wanted::kNoStepMeasures);
+  std::ifstream lines(file);
+  std::optional<spec::EpochLine> last;
+  for (std::string text; std::getline(lines, text);) {
+    spec::RunLine line = reader.read(text).line;
+    if (auto* epoch = std::get_if<spec::EpochLine>(&line)) last = std::move(*epoch);
   }
   return last;
 }
 
+void add_measures(const char* part, const spec::Measures& measures, ModelFacts& facts) {
+  for (const auto& [name, value] : measures)
+    if (name.find('/') == std::string::npos && std::isfinite(value))
+      facts.tags[fmt::format("linac.{}.{}", part, name)] = fmt::format("{:.6g}", value);
+}
+
 void add_run(const fs::path& run, ModelFacts& facts) {
   json& all = facts.provenance;
-  all["run"] = read_json(run / "run.json");
+  all["run"] = read_json(run / spec::kSummaryFile);
   all["job"] = fs::exists(run / "job.yaml") ? json(read_file(run / "job.yaml")) : json(nullptr);
   if (all["job"].is_string()) {
     const YAML::Node from = config::parse_text(all["job"], (run / "job.yaml").string())["model"]["from"];
     if (from.IsDefined() && !from.as<std::string>("").empty()) facts.tags["linac.from"] = from.as<std::string>();
   }
-  all["last_epoch"] = last_epoch(run);
+  const auto epoch = last_epoch(run);
+  all["last_epoch"] = epoch ? spec::to_json(*epoch) : json(nullptr);
   all["report"] = read_json(run / "report" / "report.json");
   if (all["run"].is_object()) facts.tags["linac.status"] = all["run"].value("status", "");
-  for (const char* part : {"train", "test"}) {
-    const auto measures = all["last_epoch"].find(part);
-    if (measures == all["last_epoch"].end() || !measures->is_object()) continue;
-    for (const auto& [name, value] : measures->items())
-      if (value.is_number())
-        facts.tags[fmt::format("linac.{}.{}", part, name)] = fmt::format("{:.6g}", value.get<double>());
-  }
+  if (!epoch) return;
+  add_measures("train", epoch->train, facts);
+  add_measures("test", epoch->test, facts);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/signals.h"
 #include "linac/launch/workers/child_process.h"
@@ -74,9 +75,11 @@ class Training {
     return false;
   }
   const std::vector<Clock::time_point>& steps() const { return steps_; }
-  std::vector<nlohmann::json> times() const {
-    std::ifstream file(folder_ / "run.json");
-    return nlohmann::json::parse(file).at("time_by_worker").get<std::vector<nlohmann::json>>();
+  std::vector<spec::WorkerAccount> times() const {
+    const auto file = folder_ / spec::kSummaryFile;
+    const auto run = spec::read_summary(read_file(file), file.string());
+    LINAC_CHECK(run && run->time_by_worker);  // it has ended well
+    return *run->time_by_worker;
   }
 
  private:
@@ -87,11 +90,13 @@ class Training {
   }
 
   void count_steps() {
-    std::ifstream file(folder_ / "metrics.jsonl");
+    const auto path = folder_ / spec::kMetricsFile;
+    const spec::LineReader reader(path.string(), spec::Wanted::kNoStepMeasures);
+    std::ifstream file(path);
     file.seekg(seen_);
     for (std::string line; std::getline(file, line) && !file.eof();) {  // one without its end is still being written
       seen_ = file.tellg();
-      if (line.find(R"("kind":"step")") != std::string::npos) steps_.push_back(Clock::now());
+      if (std::holds_alternative<spec::StepLine>(reader.read(line).line)) steps_.push_back(Clock::now());
     }
   }
 
@@ -134,7 +139,7 @@ ScalingTimes run_all(const ScalingRun& run, std::vector<Training> trainings, int
   for (const double rate : steps_per_s(trainings, run.settle_steps))
     times.replica_steps_per_s += rate * workers_each * run.replicas_per_worker;
   for (const Training& one : trainings) {
-    for (nlohmann::json& worker : one.times()) times.workers.push_back(std::move(worker));
+    for (spec::WorkerAccount& worker : one.times()) times.workers.push_back(std::move(worker));
   }
   return times;
 }

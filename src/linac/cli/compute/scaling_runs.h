@@ -3,9 +3,10 @@
 // outside by the lines of their metrics.jsonl. From the main thread only.
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "linac/spec/run_record.h"
 
 namespace linac::cli {
 
@@ -21,7 +22,7 @@ struct ScalingRun {
 /// What N workers did, together or each for itself.
 struct ScalingTimes {
   double replica_steps_per_s = 0;       // of all
-  std::vector<nlohmann::json> workers;  // time_by_worker of run.json
+  std::vector<spec::WorkerAccount> workers;
 };
 
 /// One training of run.workers workers and run.workers x run.replicas_per_worker replicas, in `folder`.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "linac/base/error.h"
+#include "linac/spec/exit_codes.h"
 
 namespace linac::launch {
 namespace {
@@ -20,9 +20,7 @@ bool is_clean(const WorkerEnd& end) {
 }
 
 std::string meaning_of(int exit_code) {
-  if (exit_code >= 1 && exit_code <= static_cast<int>(ErrorCode::kLostQuorum))
-    return to_string(static_cast<ErrorCode>(exit_code));
-  if (exit_code == kPreempted) return to_string(ErrorCode::kPreempted);
+  if (const std::string word = spec::word_of_status(exit_code); !word.empty()) return word;
   if (exit_code == 127) return "the program could not be started";
   return "no meaning in linac";
 }
@@ -74,7 +72,7 @@ Verdict judge_stopped(const std::vector<WorkerEnd>& ends, int stop_signal) {
   const WorkerEnd* const own_failure = root_cause(ends);
   const auto stopped = [](const WorkerEnd& end) {
     return is_clean(end) || end.status() == kPeerLost || end.signal == SIGTERM || end.signal == SIGINT ||
-           end.exit_code == 128 + SIGINT || end.ended_by_launcher;
+           end.exit_code == spec::kSignalBase + SIGINT || end.ended_by_launcher;
   };
   if (own_failure != nullptr) {
     const auto failed = std::find_if_not(ends.begin(), ends.end(), stopped);
@@ -85,11 +83,11 @@ Verdict judge_stopped(const std::vector<WorkerEnd>& ends, int stop_signal) {
   }
   for (const auto& end : ends) {
     if (end.ended_by_launcher) {
-      return {128 + SIGKILL,
+      return {spec::kSignalBase + SIGKILL,
               fmt::format("linac: rank {} did not stop in time and was killed; the last checkpoint stands", end.rank)};
     }
   }
-  return {128 + stop_signal, fmt::format("linac: stopped by signal {} ({}) before a new checkpoint was written",
+  return {spec::kSignalBase + stop_signal, fmt::format("linac: stopped by signal {} ({}) before a new checkpoint was written",
                                          stop_signal, strsignal(stop_signal))};
 }
 

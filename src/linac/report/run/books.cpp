@@ -5,50 +5,45 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/config.h"
 #include "linac/base/error.h"
+#include "linac/spec/run_record.h"
+#include "linac/spec/run_states.h"
 
 namespace linac::report {
 namespace {
 
-using Json = nlohmann::json;
-
-RunView view_of(const Json& line) {
-  RunView view{.time = line.at("time"),
-               .seconds = std::max(0.0, line.at("seconds").get<double>()),
-               .number = line.at("view"),
-               .global_step = line.at("global_step"),
-               .why = line.at("why"),
+RunView view_of(const spec::ViewLine& line) {
+  RunView view{.time = line.time,
+               .seconds = std::max(0.0, line.seconds),
+               .number = line.view,
+               .global_step = line.global_step,
+               .why = line.why,
                .members = {}};
-  for (const Json& member : line.at("members"))
-    view.members.push_back({{member.at("host"), member.at("pid")}, member.at("replicas")});
-  if (view.members.empty()) throw Json::other_error::create(500, "a view of nobody", &line);
+  for (const spec::ViewMember& member : line.members)
+    view.members.push_back({{member.host, member.pid}, static_cast<int>(member.replicas)});
   return view;
 }
 
-RunAccount account_of(const Json& worker, double time, int64_t global_step) {
+RunAccount account_of(const spec::WorkerAccount& worker, double time, int64_t global_step) {
   RunAccount account{.time = time,
                      .global_step = global_step,
-                     .worker = {worker.at("host"), worker.at("pid")},
-                     .cpu_s = worker.at("cpu_s"),
-                     .exchange_s = worker.at("exchange_s"),
-                     .sent_bytes = worker.at("sent_bytes"),
-                     .sent_messages = worker.at("sent_messages"),
-                     .pace_s = worker.value("pace_s", 0.0)};
-  const Json& phases = worker.at("phases");
-  for (size_t i = 0; i < kRunPhases.size(); ++i)
-    if (const auto found = phases.find(kRunPhases[i]); found != phases.end()) account.wall[i] = found->at("wall_s");
+                     .worker = {worker.host, worker.pid},
+                     .cpu_s = worker.cpu_s,
+                     .exchange_s = worker.exchange_s,
+                     .sent_bytes = worker.sent_bytes,
+                     .sent_messages = worker.sent_messages,
+                     .pace_s = worker.pace_s.value_or(0)};
+  for (const auto& [phase, seconds] : worker.phases) account.wall[static_cast<size_t>(phase)] = seconds.wall_s;
   return account;
 }
 
-std::vector<RunAccount> accounts_of(const Json& line) {
+std::vector<RunAccount> accounts_of(const std::vector<spec::WorkerAccount>& workers, double time, int64_t global_step) {
   std::vector<RunAccount> accounts;
-  for (const Json& worker : line.at("workers"))
-    accounts.push_back(account_of(worker, line.at("time"), line.at("global_step")));
+  for (const spec::WorkerAccount& worker : workers) accounts.push_back(account_of(worker, time, global_step));
   return accounts;
 }
 
@@ -57,23 +52,30 @@ class Reader {
  public:
   explicit Reader(RunBooks& books) : books_(books) {}
 
-  void line(const Json& line) {
-    const std::string kind = line.at("kind");
-    if (kind == "step") steps_.push_back(line.at("global_step"));
-    if (kind == "epoch") epoch(line);
-    if (kind == "rollback") ++books_.rollbacks;
-    if (kind == "view") view(view_of(line));
-    if (books_.starts.empty()) return;
-    RunStart& start = books_.starts.back();
-    if (kind == "workers") start.accounts.push_back(accounts_of(line));
-    if (kind == "end") {
-      std::vector<RunAccount> accounts = accounts_of(line);
-      const double time = line.at("time");
-      start.status = line.at("status");
-      start.accounts.push_back(std::move(accounts));
-      start.ended = time;
+  // False for a line that says nothing that could be.
+  bool line(const spec::RunLine& line) {
+    if (const auto* view = std::get_if<spec::ViewLine>(&line)) {
+      if (view->members.empty()) return false;
+      add(view_of(*view));
+    } else if (const auto* step = std::get_if<spec::StepLine>(&line)) {
+      steps_.push_back(step->global_step);
+    } else if (const auto* epoch = std::get_if<spec::EpochLine>(&line)) {
+      ++books_.epochs;
+      if (!epoch->rate.unit.empty()) books_.unit = epoch->rate.unit;
+    } else if (std::holds_alternative<spec::RollbackLine>(line)) {
+      ++books_.rollbacks;
     }
-    start.last_step = std::max(start.last_step, line.value("global_step", int64_t{0}));
+    if (books_.starts.empty()) return true;
+    RunStart& start = books_.starts.back();
+    if (const auto* one = std::get_if<spec::WorkersLine>(&line))
+      start.accounts.push_back(accounts_of(one->workers, one->time, one->global_step));
+    if (const auto* end = std::get_if<spec::EndLine>(&line)) {
+      start.status = end->status;
+      start.accounts.push_back(accounts_of(end->workers, end->time, end->global_step));
+      start.ended = end->time;
+    }
+    start.last_step = std::max(start.last_step, spec::global_step_of(line));
+    return true;
   }
 
   void finish() {
@@ -84,17 +86,10 @@ class Reader {
   }
 
  private:
-  void epoch(const Json& line) {
-    constexpr std::string_view kRate = "_per_s";
-    ++books_.epochs;
-    for (const auto& [key, value] : line.items())
-      if (key.ends_with(kRate)) books_.unit = key.substr(0, key.size() - kRate.size());
-  }
-
   // The views of a start are numbered upwards. One may follow an "end": of a writer that failed and was replaced.
-  void view(RunView view) {
+  void add(RunView view) {
     const bool goes_on = !books_.starts.empty() && view.number > books_.starts.back().views.back().number &&
-                         books_.starts.back().status != "succeeded";
+                         books_.starts.back().status != spec::to_string(spec::RunStatus::kSucceeded);
     if (!goes_on) books_.starts.emplace_back();
     RunStart& start = books_.starts.back();
     start.ended.reset();
@@ -108,17 +103,16 @@ class Reader {
 
 void read_metrics(const std::filesystem::path& path, RunBooks& books) {
   std::ifstream file(path, std::ios::binary);
+  const spec::LineReader lines(path.string(), spec::Wanted::kNoStepMeasures);
   Reader reader(books);
-  std::string line;
-  while (std::getline(file, line)) {
-    try {
-      reader.line(Json::parse(line));
-    } catch (const Json::exception&) {
-      if (file.eof()) {
-        books.last_line_cut = true;
-      } else {
-        ++books.damaged_lines;
-      }
+  std::string text;
+  while (std::getline(file, text)) {
+    const auto [state, line] = lines.read(text);
+    if (state == spec::LineState::kWhole && reader.line(line)) continue;
+    if (file.eof()) {
+      books.last_line_cut = true;
+    } else {
+      ++books.damaged_lines;
     }
   }
   reader.finish();
@@ -132,28 +126,24 @@ std::optional<double> unix_time(const std::string& utc) {
 }
 
 void read_run_json(const std::filesystem::path& path, RunBooks& books) {
-  const Json run = std::filesystem::exists(path) ? Json::parse(read_file(path), nullptr, false) : Json();
-  if (!run.is_object()) return;
-  try {
-    books.name = run.value("name", "");
-    books.status = run.value("status", "");
-    books.error = run.value(Json::json_pointer("/error/message"), "");
-    for (const char* key : {"linac", "libtorch", "isa"})
-      if (run.contains(key)) books.facts.emplace_back(key, run.at(key));
-    // The books of a run whose last line is lost: its last account is here too.
-    if (books.starts.empty() || books.starts.back().ended || books.status == "running") return;
-    const auto updated = unix_time(run.value("updated", ""));
-    RunStart& start = books.starts.back();
-    if (!updated || *updated < start.views.back().time) return;
-    std::vector<RunAccount> accounts;
-    for (const Json& worker : run.value("time_by_worker", Json::array()))
-      accounts.push_back(account_of(worker, *updated, run.value("global_step", int64_t{0})));
-    start.ended = std::max(*updated, start.end());
-    start.status = books.status;
-    start.accounts.push_back(std::move(accounts));
-  } catch (const Json::exception&) {
-    ++books.damaged_lines;
-  }
+  const auto run = std::filesystem::exists(path) ? spec::read_summary(read_file(path), path.string()) : std::nullopt;
+  if (!run) return;
+  books.name = run->name;
+  books.status = run->status;
+  books.error = run->error ? run->error->message : "";
+  for (const auto& [key, value] :
+       {std::pair("linac", run->linac), std::pair("libtorch", run->libtorch), std::pair("isa", run->isa)})
+    if (!value.empty()) books.facts.emplace_back(key, value);
+  // The books of a run whose last line is lost: its last account is here too.
+  if (books.starts.empty() || books.starts.back().ended) return;
+  if (books.status == spec::to_string(spec::RunStatus::kRunning)) return;
+  const auto updated = unix_time(run->updated);
+  RunStart& start = books.starts.back();
+  if (!updated || *updated < start.views.back().time) return;
+  start.ended = std::max(*updated, start.end());
+  start.status = books.status;
+  start.accounts.push_back(accounts_of(run->time_by_worker.value_or(std::vector<spec::WorkerAccount>()), *updated,
+                                       std::max<int64_t>(0, run->global_step)));
 }
 
 void read_job(const std::filesystem::path& path, RunBooks& books) {
@@ -199,15 +189,15 @@ RunBooks read_run_books(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder))
     throw user_error(fmt::format("[report] {}: no such folder; give the folder of a run, the --out of linac train",
                                  folder.string()));
-  if (!std::filesystem::exists(folder / "metrics.jsonl"))
+  if (!std::filesystem::exists(folder / spec::kMetricsFile))
     throw user_error(
         fmt::format("[report] {}: no run has kept books here (no metrics.jsonl); give the folder of a "
                     "run that has begun its training",
                     folder.string()));
   RunBooks books;
   books.folder = folder;
-  read_metrics(folder / "metrics.jsonl", books);
-  read_run_json(folder / "run.json", books);
+  read_metrics(folder / spec::kMetricsFile, books);
+  read_run_json(folder / spec::kSummaryFile, books);
   for (RunStart& start : books.starts) name_lone_worker(start);
   read_job(folder / "job.yaml", books);
   read_losses(folder / "log.txt", books);

@@ -12,13 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "linac/spec/phases.h"
+
 namespace linac::report {
 
-/// The phases of a worker's time, computing first. Names as in the books.
-inline constexpr std::array<const char*, 7> kRunPhases{"compute", "test",       "communication", "input",
-                                                       "update",  "checkpoint", "report"};
-inline constexpr size_t kComputePhases = 2, kCommunicationPhase = 2;
-using PhaseSeconds = std::array<double, kRunPhases.size()>;
+/// Wall seconds in the order of spec::kPhases.
+using PhaseSeconds = std::array<double, spec::kPhases.size()>;
 
 /// A process: host and process id.
 using WorkerKey = std::pair<std::string, int64_t>;
@@ -76,7 +75,7 @@ struct RunBooks {
   bool last_line_cut = false;  // by a kill, or it is being written
 };
 
-/// User error if there is no folder or no run in it.
+/// User error if there is no folder, no run in it, or one that a newer linac has written.
 RunBooks read_run_books(const std::filesystem::path& folder);
 
 }  // namespace linac::report

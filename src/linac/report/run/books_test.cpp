@@ -108,6 +108,11 @@ TEST(RunBooks, ErrorsSayWhatToDo) {
     }
   }
   run.steps(1, 1);
+  {
+    TestRun newer;
+    newer.line({{"kind", "view"}, {"record", 2}});
+    EXPECT_THROW(newer.report(), Error);
+  }
   const RunReport report = run.report();  // no word of workers
   EXPECT_EQ(report.remarks.size(), 1U);
   EXPECT_TRUE(draw(report).empty());

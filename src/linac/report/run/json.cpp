@@ -23,7 +23,7 @@ Json keys(const std::vector<WorkerKey>& workers) {
 
 Json phases(const TimeSplit& time) {
   Json json;
-  for (size_t i = 0; i < kRunPhases.size(); ++i) json[kRunPhases[i]] = time.phases[i];
+  for (size_t i = 0; i < spec::kPhases.size(); ++i) json[spec::kPhases[i].name] = time.phases[i];
   json["waiting"] = time.waiting;
   json["unknown"] = time.unknown;
   return json;

@@ -69,7 +69,7 @@ void add_communication(RunReport& report) {
     bytes += static_cast<double>(worker.sent_bytes);
     steps += static_cast<double>(worker.steps);
     exchange += worker.exchange_s;
-    exposed += worker.time.phases[kCommunicationPhase];
+    exposed += worker.time.phases[static_cast<size_t>(spec::Phase::kCommunication)];
   }
   if (report.workers.size() < 2) return;  // nobody to talk to
   if (steps > 0) report.sent_per_step = bytes / steps;
@@ -130,7 +130,10 @@ void add_remarks(RunReport& report) {
 }  // namespace
 
 double TimeSplit::computing() const {
-  return std::accumulate(phases.begin(), phases.begin() + kComputePhases, 0.0);
+  double sum = 0;
+  for (size_t i = 0; i < phases.size(); ++i)
+    if (spec::kPhases[i].computes) sum += phases[i];
+  return sum;
 }
 
 double TimeSplit::efficiency() const {

@@ -23,16 +23,13 @@ std::string names(const RunReport& report, const std::vector<WorkerKey>& workers
 }  // namespace
 
 std::vector<TimePart> parts_of(const TimeSplit& time) {
-  // In the order of kRunPhases; the colours of M. Okabe and K. Ito, "Color universal design", 2008.
-  std::vector<TimePart> parts{
-      {"compute", "Forward and backward passes of the worker's replicas.", rgb(0x0072B2)},
-      {"test", "The test at the end of an epoch, the exchange of its results included.", rgb(0x56B4E9)},
-      {"communication", "Waiting for what other workers send, as far as computing does not hide it.", rgb(0xD55E00)},
-      {"input", "Waiting for the next batch.", rgb(0x009E73)},
-      {"update", "The optimiser.", rgb(0xCC79A7)},
-      {"checkpoint", "Writing checkpoints, on the worker that keeps the books.", rgb(0xE69F00)},
-      {"report", "Books, TensorBoard and pictures, on the worker that keeps the books.", rgb(0xF0E442)}};
-  for (size_t i = 0; i < parts.size(); ++i) parts[i].seconds = time.phases[i];
+  // In the order of spec::kPhases; the colours of M. Okabe and K. Ito, "Color universal design", 2008.
+  constexpr std::array kColours{rgb(0x0072B2), rgb(0x56B4E9), rgb(0xD55E00), rgb(0x009E73),
+                                rgb(0xCC79A7), rgb(0xE69F00), rgb(0xF0E442)};
+  static_assert(kColours.size() == spec::kPhases.size(), "a new phase needs a colour");
+  std::vector<TimePart> parts;
+  for (size_t i = 0; i < kColours.size(); ++i)
+    parts.push_back({spec::kPhases[i].name, spec::kPhases[i].meaning, kColours[i], time.phases[i]});
   parts.push_back(
       {"waiting",
        "In no phase: the start, changes of the workers, updates broken off by them, moments between the phases.",

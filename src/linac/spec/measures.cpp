@@ -1,6 +1,8 @@
-#include "linac/train/measures.h"
+#include "linac/spec/measures.h"
 
-namespace linac::train {
+#include <nlohmann/json.hpp>
+
+namespace linac::spec {
 
 nlohmann::json to_json(const Measures& measures) {
   nlohmann::json json = nlohmann::json::object();
@@ -31,4 +33,4 @@ double value_of(const Measures& measures, const std::string& name) {
   return found == measures.end() ? 0 : found->second;
 }
 
-}  // namespace linac::train
+}  // namespace linac::spec

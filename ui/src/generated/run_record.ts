@@ -1,0 +1,210 @@
+// What a run leaves for others to read (docs/run-record.md). Written from src/linac/spec by its test
+// record_pages_test.cpp, which says how to write it anew; not to be changed by hand.
+
+import { integer, list, measures, number, object, text, words, type Json, type Measures } from "../api/json.ts";
+
+export const recordVersion = 1;
+
+export const phases = ["compute", "test", "communication", "input", "update", "checkpoint", "report"] as const;
+export type Phase = (typeof phases)[number];
+
+export const states = ["PENDING", "STARTING", "RUNNING", "RECOVERING", "SUCCEEDED", "FAILED", "FAILED_PRECHECKS", "CANCELLED", "LOST"] as const;
+export type State = (typeof states)[number];
+export const endedStates: readonly State[] = ["SUCCEEDED", "FAILED", "FAILED_PRECHECKS", "CANCELLED", "LOST"];
+
+export const statusSucceeded = "succeeded";
+
+export const metricNames = { learningRate: "learning_rate", epochSeconds: "epoch_seconds", workers: "workers", rateEnd: "_per_s" } as const;
+export const metricFronts = { parts: "parts/", time: "time/", system: "system/" } as const;
+
+export interface ViewMember {
+  rank: number; // in this view
+  host: string; // empty for a worker that trains alone
+  pid: number; // process on the host
+  replicas: number; // that it carries
+}
+
+const readViewMember = (json: Json): ViewMember => ({
+  rank: integer(json["rank"]),
+  host: text(json["host"]),
+  pid: integer(json["pid"]),
+  replicas: integer(json["replicas"]),
+});
+
+export interface PhaseTime {
+  wall_s: number; // [s] by the clock
+  cpu_s: number; // [s] of the process's threads
+}
+
+const readPhaseTime = (json: Json): PhaseTime => ({
+  wall_s: number(json["wall_s"]),
+  cpu_s: number(json["cpu_s"]),
+});
+
+export type PhaseTimes = Partial<Record<Phase, PhaseTime>>;
+
+const phaseTimes = (value: unknown): PhaseTimes => {
+  const json = object(value);
+  return Object.fromEntries(phases.filter((phase) => phase in json).map((phase) => [phase, readPhaseTime(object(json[phase]))]));
+};
+
+export interface WorkerAccount {
+  host: string;
+  pid: number; // process on the host
+  phases: PhaseTimes; // time by phase
+  cpu_s: number; // [s] of the process
+  sent_bytes: number; // [bytes] to other workers
+  sent_messages: number; // to other workers
+  exchange_s: number; // [s] in which messages of a sum were under way, hidden by computing or not
+  rank: number | undefined; // in the view
+  pace_s: number | undefined; // [s] wall time of a replica of a step, smoothed; 0: not known
+}
+
+const readWorkerAccount = (json: Json): WorkerAccount => ({
+  host: text(json["host"]),
+  pid: integer(json["pid"]),
+  phases: phaseTimes(json["phases"]),
+  cpu_s: number(json["cpu_s"]),
+  sent_bytes: integer(json["sent_bytes"]),
+  sent_messages: integer(json["sent_messages"]),
+  exchange_s: number(json["exchange_s"]),
+  rank: json["rank"] === undefined ? undefined : integer(json["rank"]),
+  pace_s: json["pace_s"] === undefined ? undefined : number(json["pace_s"]),
+});
+
+export interface ViewLine {
+  kind: "view";
+  record: number | undefined; // version of the record
+  time: number; // [s since 1970] when training began in this view
+  global_step: number; // steps that were done by then
+  view: number; // number, rising within a start
+  why: string; // why the workers are others than before; empty at a start
+  seconds: number; // [s] before `time`, in which nobody trained
+  members: ViewMember[]; // the workers by rank
+}
+
+const readViewLine = (json: Json): ViewLine => ({
+  kind: "view",
+  record: json["record"] === undefined ? undefined : integer(json["record"]),
+  time: number(json["time"]),
+  global_step: integer(json["global_step"]),
+  view: integer(json["view"]),
+  why: text(json["why"]),
+  seconds: number(json["seconds"]),
+  members: list(json["members"]).map(readViewMember),
+});
+
+export interface StepLine {
+  kind: "step";
+  epoch: number; // from 0
+  step: number; // steps of this epoch that are done, this one included
+  global_step: number; // steps of the training that are done
+  lr: number | undefined; // learning rate of the step
+  loss: Measures; // means over the step's events
+}
+
+const readStepLine = (json: Json): StepLine => ({
+  kind: "step",
+  epoch: integer(json["epoch"]),
+  step: integer(json["step"]),
+  global_step: integer(json["global_step"]),
+  lr: json["lr"] === undefined ? undefined : number(json["lr"]),
+  loss: measures(json["loss"]),
+});
+
+export interface EpochLine {
+  kind: "epoch";
+  epoch: number; // the one that is done, from 0
+  global_step: number; // steps of the training that are done
+  train: Measures; // means over the epoch's steps
+  test: Measures; // means over the test data; empty without
+  physics: Measures; // figures of the comparison of test showers; empty where none were due
+  signs_of_collapse: string[]; // what looks wrong about the showers, in words
+  seconds: number | undefined; // [s] how long it took, test included
+}
+
+const readEpochLine = (json: Json): EpochLine => ({
+  kind: "epoch",
+  epoch: integer(json["epoch"]),
+  global_step: integer(json["global_step"]),
+  train: measures(json["train"]),
+  test: measures(json["test"]),
+  physics: measures(json["physics"]),
+  signs_of_collapse: words(json["signs_of_collapse"]),
+  seconds: json["seconds"] === undefined ? undefined : number(json["seconds"]),
+});
+
+export interface RollbackLine {
+  kind: "rollback";
+  epoch: number; // where the training goes on
+  global_step: number; // where the training goes on
+  rollbacks: number; // of the run, this one included
+  what: string; // what had happened
+  where: string; // in which step
+}
+
+const readRollbackLine = (json: Json): RollbackLine => ({
+  kind: "rollback",
+  epoch: integer(json["epoch"]),
+  global_step: integer(json["global_step"]),
+  rollbacks: integer(json["rollbacks"]),
+  what: text(json["what"]),
+  where: text(json["where"]),
+});
+
+export interface WorkersLine {
+  kind: "workers";
+  time: number; // [s since 1970]
+  global_step: number; // steps that were done by then
+  view: number; // its number
+  workers: WorkerAccount[]; // those that were heard
+}
+
+const readWorkersLine = (json: Json): WorkersLine => ({
+  kind: "workers",
+  time: number(json["time"]),
+  global_step: integer(json["global_step"]),
+  view: integer(json["view"]),
+  workers: list(json["workers"]).map(readWorkerAccount),
+});
+
+export interface EndLine {
+  kind: "end";
+  time: number; // [s since 1970]
+  global_step: number; // steps that were done
+  status: string; // as in run.json
+  workers: WorkerAccount[]; // the workers' times
+}
+
+const readEndLine = (json: Json): EndLine => ({
+  kind: "end",
+  time: number(json["time"]),
+  global_step: integer(json["global_step"]),
+  status: text(json["status"]),
+  workers: list(json["workers"]).map(readWorkerAccount),
+});
+
+export type RunLine = ViewLine | StepLine | EpochLine | RollbackLine | WorkersLine | EndLine;
+export type LineKind = RunLine["kind"];
+
+const readers: Record<string, (json: Json) => RunLine> = {
+  view: readViewLine,
+  step: readStepLine,
+  epoch: readEpochLine,
+  rollback: readRollbackLine,
+  workers: readWorkersLine,
+  end: readEndLine,
+};
+
+/** A line of metrics.jsonl; null for what is none, or of a kind that is not known. Throws for the record of a newer linac. */
+export function readRunLine(line: string): RunLine | null {
+  let json: Json;
+  try {
+    json = object(JSON.parse(line));
+  } catch {
+    return null; // cut off by a kill
+  }
+  if (Number(json["record"]) > recordVersion) throw new Error(`The run was written by a newer linac (its record has version ${text(json["record"])}, these pages read up to ${recordVersion}): look at it with that version.`);
+  const kind = text(json["kind"]);
+  return Object.hasOwn(readers, kind) ? readers[kind]!(json) : null;
+}
