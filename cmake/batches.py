@@ -2,7 +2,7 @@
 """batches.py LINES SOURCE...: which sources are compiled together, a line each: the number of its batch, a space, its path.
 
 A batch has about LINES lines, at least one source, and no two sources that give different things the same name in their anonymous
-namespaces: they would meet in one translation unit. Names are found by reading braces, not by a compiler; a source for which that
+namespaces, or of which one means something else by such a name: they would meet in one translation unit. Names are found by reading braces, not by a compiler; a source for which that
 does not do is kept out by CMake's property SKIP_UNITY_BUILD_INCLUSION.
 """
 
@@ -54,29 +54,41 @@ def names_of(declaration: str):
     return [(name, object()) for name in re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)", text)]
 
 
+class Source:
+    def __init__(self, path: str):
+        text = pathlib.Path(path).read_text(errors="replace")
+        code = without_texts(text)
+        self.path, self.lines = path, text.count("\n") + 1
+        self.names = dict(name for declaration in declarations(code) for name in names_of(declaration))
+        # What it calls, and the types and constants that it names, unqualified.
+        self.used = set(re.findall(r"(?<![\w.>:])(?:\w+(?=\()|[A-Z]\w*|k[A-Z]\w*)", code))
+
+    def meets(self, other: "Source") -> bool:
+        """Whether a name would mean two things."""
+        return any(other.names.get(name, what) != what or (name not in other.names and name in other.used) for name, what in self.names.items())
+
+
 class Batch:
     def __init__(self):
-        self.lines, self.names = 0, {}
+        self.lines, self.sources = 0, []
 
-    def takes(self, lines: int, names: dict, lines_max: int) -> bool:
-        return self.lines == 0 or (self.lines + lines <= lines_max and all(self.names.get(n, t) == t for n, t in names.items()))
+    def takes(self, source: Source, lines_max: int) -> bool:
+        return not self.sources or (self.lines + source.lines <= lines_max
+                                    and not any(source.meets(other) or other.meets(source) for other in self.sources))
 
-    def add(self, lines: int, names: dict):
-        self.lines += lines
-        self.names |= names
+    def add(self, source: Source):
+        self.lines += source.lines
+        self.sources.append(source)
 
 
 def main() -> int:
     lines_max, batches = int(sys.argv[1]), []
-    for source in sys.argv[2:]:
-        code = pathlib.Path(source).read_text(errors="replace")
-        lines = code.count("\n") + 1
-        names = dict(name for declaration in declarations(without_texts(code)) for name in names_of(declaration))
-        batch = next((b for b in batches if b.takes(lines, names, lines_max)), None)
+    for source in map(Source, sys.argv[2:]):
+        batch = next((b for b in batches if b.takes(source, lines_max)), None)
         if batch is None:
             batches.append(batch := Batch())
-        batch.add(lines, names)
-        print(batches.index(batch), source)
+        batch.add(source)
+        print(batches.index(batch), source.path)
     return 0
 
 
