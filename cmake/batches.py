@@ -54,6 +54,16 @@ def names_of(declaration: str):
     return [(name, object()) for name in re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)", text)]
 
 
+def declared_beside(sources: list) -> set:
+    """Names at the outermost level of the headers in the sources' folders: what is not indented."""
+    names = set()
+    for header in {header for source in sources for header in pathlib.Path(source).parent.glob("*.h")}:
+        for line in without_texts(header.read_text(errors="replace")).splitlines():
+            if match := re.match(r"(?:struct|class|enum class|enum)\s+(\w+)", line) or re.match(r"[^\s#].*?\b(\w+)\(", line):
+                names.add(match[1])
+    return names
+
+
 class Source:
     def __init__(self, path: str):
         text = pathlib.Path(path).read_text(errors="replace")
@@ -62,6 +72,10 @@ class Source:
         self.names = dict(name for declaration in declarations(code) for name in names_of(declaration))
         # What it calls, and the types and constants that it names, unqualified.
         self.used = set(re.findall(r"(?<![\w.>:])(?:\w+(?=\()|[A-Z]\w*|k[A-Z]\w*)", code))
+
+    def hides(self, declared: set) -> bool:
+        """Whether it has a name of its own for what a header of the module declares."""
+        return any(name in declared for name in self.names)
 
     def meets(self, other: "Source") -> bool:
         """Whether a name would mean two things."""
@@ -82,13 +96,19 @@ class Batch:
 
 
 def main() -> int:
-    lines_max, batches = int(sys.argv[1]), []
+    lines_max, batches, alone = int(sys.argv[1]), [], []
+    declared = declared_beside(sys.argv[2:])
     for source in map(Source, sys.argv[2:]):
+        if source.hides(declared):
+            alone.append(source)
+            continue
         batch = next((b for b in batches if b.takes(source, lines_max)), None)
         if batch is None:
             batches.append(batch := Batch())
         batch.add(source)
         print(batches.index(batch), source.path)
+    for i, source in enumerate(alone):
+        print(len(batches) + i, source.path)
     return 0
 
 
