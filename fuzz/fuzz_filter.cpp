@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/refusal.h"
 #include "linac/catalog/models.h"
-#include "linac/catalog/refusal.h"
 #include "linac/catalog/runs.h"
 
 namespace {

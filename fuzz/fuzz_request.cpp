@@ -8,17 +8,21 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "linac/catalog/refusal.h"
-#include "linac/service/json_fields.h"
-#include "linac/service/router.h"
+#include "linac/base/refusal.h"
+#include "linac/base/safe_path.h"
+#include "linac/base/utf8.h"
+#include "linac/http/percent.h"
+#include "linac/http/routes/json_fields.h"
+#include "linac/http/routes/router.h"
 #include "linac/service/run_facts.h"
 #include "linac/service/run_lines.h"
-#include "linac/service/safe_path.h"
-#include "linac/service/utf8.h"
 
 namespace {
 
+using namespace linac::http;
 using namespace linac::service;
+using linac::harmless_path;
+using linac::valid_text;
 
 void need(bool condition) {
   if (!condition) std::abort();
@@ -102,7 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   try {
     read(data[0], std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
-  } catch (const linac::catalog::Refusal&) {  // any other exception is a finding
+  } catch (const linac::Refusal&) {  // any other exception is a finding
   }
   return 0;
 }

@@ -29,6 +29,7 @@ LEVELS = [
         "plugin": "the one header that plug-ins include, and the loading of their shared objects",
         "catalog": "the tracking database: runs, curves, queue, models, users",
         "launch": "processes that outlive who started them",
+        "http": "a server, its tables of routes, files: knows no table of the database",
     },
     {
         "data": "events of HDF5, TFRecord and Parquet files, read ahead in a fixed order",

@@ -29,6 +29,17 @@ size_t find_no_text(std::string_view text) {
   return std::string_view::npos;
 }
 
+bool valid_text(std::string_view text) {
+  return find_no_text(text) == std::string_view::npos;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown(text.substr(0, 200));
+  for (char& c : shown)
+    if (c < 0x20 || c > 0x7e) c = '?';
+  return shown;
+}
+
 size_t utf8_width(std::string_view text) {
   // Continuation bytes take no room.
   return static_cast<size_t>(std::count_if(

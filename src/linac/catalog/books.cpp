@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "linac/base/log.h"
+#include "linac/base/refusal.h"
+#include "linac/base/secure_random.h"
 #include "linac/catalog/connection.h"
-#include "linac/catalog/names.h"
-#include "linac/catalog/refusal.h"
 
 namespace linac::catalog {
 namespace {

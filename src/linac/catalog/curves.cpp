@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linac/base/refusal.h"
 #include "linac/catalog/curve_reader.h"
 #include "linac/catalog/metrics.h"
-#include "linac/catalog/refusal.h"
 
 namespace linac::catalog {
 namespace {

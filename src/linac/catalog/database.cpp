@@ -4,9 +4,9 @@
 
 #include <array>
 
+#include "linac/base/refusal.h"
 #include "linac/base/utf8.h"
 #include "linac/catalog/connection.h"
-#include "linac/catalog/refusal.h"
 
 namespace linac::catalog {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <optional>
 
+#include "linac/base/refusal.h"
 #include "linac/catalog/connection.h"
-#include "linac/catalog/refusal.h"
 
 namespace linac::catalog {
 namespace {

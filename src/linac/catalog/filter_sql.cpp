@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "linac/catalog/refusal.h"
+#include "linac/base/refusal.h"
 
 namespace linac::catalog {
 namespace {

@@ -7,10 +7,11 @@
 #include <map>
 
 #include "linac/base/clock.h"
+#include "linac/base/refusal.h"
+#include "linac/base/secure_random.h"
 #include "linac/catalog/filter_sql.h"
 #include "linac/catalog/names.h"
 #include "linac/catalog/records.h"
-#include "linac/catalog/refusal.h"
 #include "linac/catalog/search.h"
 
 namespace linac::catalog {

@@ -4,7 +4,6 @@
 #include <sodium.h>
 
 #include <array>
-#include <vector>
 
 #include "linac/base/error.h"
 
@@ -26,16 +25,6 @@ constexpr std::array<const char*, 32> kWhat{
     "proton", "quark", "shower", "sigma",   "spark",  "tau",    "track", "trigger", "vertex",  "wire"};
 
 }  // namespace
-
-std::string random_hex(size_t digits) {
-  ready();
-  std::vector<unsigned char> bytes((digits + 1) / 2);
-  ::randombytes_buf(bytes.data(), bytes.size());
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  text.resize(digits);
-  return text;
-}
 
 std::string random_run_name() {
   ready();

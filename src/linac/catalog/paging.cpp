@@ -6,7 +6,7 @@
 #include <span>
 
 #include "linac/base/crc32c.h"
-#include "linac/catalog/refusal.h"
+#include "linac/base/refusal.h"
 
 namespace linac::catalog {
 

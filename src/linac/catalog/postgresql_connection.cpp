@@ -5,9 +5,9 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "linac/base/refusal.h"
 #include "linac/catalog/connection.h"
 #include "linac/catalog/postgresql_values.h"
-#include "linac/catalog/refusal.h"
 
 namespace linac::catalog {
 namespace {

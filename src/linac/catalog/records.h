@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/refusal.h"
 #include "linac/catalog/connection.h"
 #include "linac/catalog/experiments.h"
-#include "linac/catalog/refusal.h"
 
 namespace linac::catalog {
 

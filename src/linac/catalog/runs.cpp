@@ -5,6 +5,7 @@
 #include <array>
 
 #include "linac/base/clock.h"
+#include "linac/base/secure_random.h"
 #include "linac/catalog/filter_sql.h"
 #include "linac/catalog/names.h"
 #include "linac/catalog/records.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "linac/base/refusal.h"
 #include "linac/catalog/paging.h"
-#include "linac/catalog/refusal.h"
 #include "linac/catalog/runs.h"
 
 namespace linac::catalog {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "linac/base/descriptor.h"
+#include "linac/base/refusal.h"
 #include "linac/catalog/connection.h"
-#include "linac/catalog/refusal.h"
 
 namespace linac::catalog {
 namespace {

@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
+#include "linac/base/refusal.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/catalog/books.h"
-#include "linac/catalog/refusal.h"
 
 namespace linac::catalog {
 

@@ -9,7 +9,7 @@
 #include <semaphore>
 
 #include "linac/base/clock.h"
-#include "linac/catalog/names.h"
+#include "linac/base/secure_random.h"
 #include "linac/catalog/records.h"
 
 namespace linac::catalog {

@@ -14,7 +14,7 @@ std::optional<std::string> own_artifacts(const std::string& uri) {
   return path;
 }
 
-json file_info(const Entry& entry, const std::string& path) {
+json file_info(const FolderEntry& entry, const std::string& path) {
   json info = {{"path", path}, {"is_dir", entry.folder}};
   if (!entry.folder) info["file_size"] = entry.bytes;
   return info;
@@ -25,7 +25,7 @@ json listed_artifacts(const std::filesystem::path& folder, const std::string& ro
   const std::string below = harmless_path(path);
   if (const auto root = own_artifacts(root_uri)) {
     const std::string name = below.empty() ? *root : *root + "/" + below;
-    for (const Entry& entry : entries_below(folder, name))
+    for (const FolderEntry& entry : entries_below(folder, name))
       files.push_back(file_info(entry, entry.path.substr(root->size() + 1)));
   }
   return {{"root_uri", root_uri}, {"files", std::move(files)}};

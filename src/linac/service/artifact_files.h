@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "linac/service/safe_path.h"
+#include "linac/base/safe_path.h"
 
 namespace linac::service {
 
@@ -15,7 +15,7 @@ namespace linac::service {
 std::optional<std::string> own_artifacts(const std::string& uri);
 
 /// MLflow's FileInfo, under the name `path`.
-nlohmann::json file_info(const Entry& entry, const std::string& path);
+nlohmann::json file_info(const FolderEntry& entry, const std::string& path);
 
 /// The answer to "list artefacts" of a run or logged model: paths relative to `root_uri`.
 nlohmann::json listed_artifacts(const std::filesystem::path& folder, const std::string& root_uri,

@@ -5,15 +5,12 @@
 #include <algorithm>
 
 #include "linac/base/clock.h"
-#include "linac/catalog/refusal.h"
+#include "linac/base/refusal.h"
 #include "linac/service/books_access.h"
 #include "linac/service/secrets.h"
 
 namespace linac::service {
 namespace {
-
-using catalog::Refusal;
-using catalog::RefusalKind;
 
 constexpr std::string_view kCookie = "linac_session=";
 
@@ -55,6 +52,18 @@ Refusal unknown(const char* what) {
 
 }  // namespace
 
+Access access_of(catalog::Role role) {
+  switch (role) {
+    case catalog::Role::kViewer:
+      return Access::kViewer;
+    case catalog::Role::kMember:
+      return Access::kMember;
+    case catalog::Role::kAdmin:
+      return Access::kAdmin;
+  }
+  return Access::kOpen;
+}
+
 std::optional<Authentication::Known> Authentication::remembered(const std::string& hash, int64_t now) {
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(hash);
@@ -85,14 +94,13 @@ Task<Authentication::Known> Authentication::by_token(const std::string& secret, 
   const int64_t now = now_ms();
   if (!right || kept->user.disabled || (kept->token.expires_ms != 0 && kept->token.expires_ms <= now)) {
     failures_.take(from);
-    ++context_.traffic.failed_logins_total;
+    ++context_.failed_logins_total;
     throw unknown(right ? "the token has expired, or its user is disabled" : "the token is not right");
   }
   Known known;
   known.caller.user = kept->user.name;
-  known.caller.role = std::min(kept->user.role, kept->token.scope);
+  known.caller.access = access_of(std::min(kept->user.role, kept->token.scope));
   known.caller.account = kept->user.account;
-  known.caller.known = true;
   known.expires_ms = kept->token.expires_ms;
   known.until_ms = now + kRememberedMs;
   if (known.expires_ms != 0) known.until_ms = std::min(known.until_ms, known.expires_ms);
@@ -110,8 +118,7 @@ Task<Caller> Authentication::identify(Method method, const std::map<std::string,
   caller.from = from;
   if (!required_) {
     caller.user = "local";
-    caller.role = catalog::Role::kAdmin;
-    caller.known = true;
+    caller.access = Access::kAdmin;
     co_return caller;
   }
   const std::string authorization = header(headers, "authorization");

@@ -8,21 +8,25 @@
 #include <string>
 #include <unordered_map>
 
+#include "linac/catalog/users.h"
+#include "linac/http/rate_limit.h"
 #include "linac/service/context.h"
-#include "linac/service/rate_limit.h"
-#include "linac/service/route.h"
+#include "linac/service/http_words.h"
 #include "linac/service/sessions.h"
 
 namespace linac::service {
+
+/// What somebody of this role may.
+Access access_of(catalog::Role role);
 
 class Authentication {
  public:
   /// `required` false: every caller is the admin "local".
   Authentication(Context& context, bool required) : context_(context), required_(required) {}
 
-  /// The caller; not `known` if nothing was sent to know him by. kUnknown for a wrong or expired token or session,
-  /// kDenied for a missing CSRF token, kLimit after many wrong ones from the same address. `headers` by lower-case
-  /// name.
+  /// The caller; kOpen is what he may if nothing was sent to know him by. kUnknown for a wrong or expired token or
+  /// session, kDenied for a missing CSRF token, kLimit after many wrong ones from the same address. `headers` by
+  /// lower-case name.
   Task<Caller> identify(Method method, const std::map<std::string, std::string>& headers, const std::string& from);
 
   struct Login {
@@ -52,7 +56,7 @@ class Authentication {
   Context& context_;
   const bool required_;
   Sessions sessions_;
-  RateLimit failures_{10.0 / 60, 20};
+  http::RateLimit failures_{10.0 / 60, 20};
   std::mutex mutex_;
   std::unordered_map<std::string, Known> known_;
   int64_t forgotten_ = 0;  // counts calls of forget(): what was looked up before one is not remembered after it

@@ -2,12 +2,12 @@
 
 #include <boost/asio/post.hpp>
 
-#include "linac/service/awaited.h"
+#include "linac/http/server/awaited.h"
 
 namespace linac::service {
 
 Task<void> aside(Context& context, std::function<void()> work) {
-  co_await awaited([&](Finish finish) {
+  co_await http::awaited([&](http::Finish finish) {
     boost::asio::post(context.readers, [&work, finish = std::move(finish)] {
       std::exception_ptr error;
       try {
@@ -21,7 +21,7 @@ Task<void> aside(Context& context, std::function<void()> work) {
 }
 
 Task<void> write_books(Context& context, catalog::Books::Work work) {
-  co_await awaited([&](Finish finish) { context.books.write(std::move(work), std::move(finish)); });
+  co_await http::awaited([&](http::Finish finish) { context.books.write(std::move(work), std::move(finish)); });
 }
 
 }  // namespace linac::service

@@ -14,7 +14,7 @@
 #include <type_traits>
 
 #include "linac/service/context.h"
-#include "linac/service/route.h"
+#include "linac/service/http_words.h"
 
 namespace linac::service {
 

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "linac/catalog/books.h"
+#include "linac/http/traffic.h"
 #include "linac/service/data_folder.h"
 #include "linac/service/hub.h"
-#include "linac/service/traffic.h"
 
 namespace linac::service {
 
@@ -24,8 +24,8 @@ struct Context {
   catalog::Books books;
   boost::asio::thread_pool readers;  // threads for what blocks: reads of the books, files, password hashes
   Hub hub;
-  Traffic traffic;
-  std::atomic<bool> stopping = false;
+  http::Traffic traffic;
+  std::atomic<int64_t> points_total = 0, failed_logins_total = 0;
 };
 
 }  // namespace linac::service

@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include "linac/base/clock.h"
-#include "linac/catalog/refusal.h"
-#include "linac/service/json_fields.h"
+#include "linac/base/refusal.h"
+#include "linac/http/routes/json_fields.h"
 
 namespace linac::service {
 
@@ -21,7 +21,10 @@ using nlohmann::json;
 /// never taken for its own.
 class Feed {
  public:
-  explicit Feed(std::shared_ptr<std::atomic<int64_t>> all) : all_subscribers_(std::move(all)) {}
+  Feed(std::shared_ptr<std::atomic<int64_t>> all, std::shared_ptr<const std::atomic<bool>> stopped)
+      : all_subscribers_(std::move(all)), stopped_(std::move(stopped)) {}
+
+  bool stopped() const { return *stopped_; }
 
   void add(std::string_view event, const json& data) {
     const std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -68,7 +71,7 @@ class Feed {
     json keys = json::object();
     for (const auto& [key, points] : gathered) {
       json& list = keys[key] = json::array();
-      for (const auto& point : points) list.push_back({point.step, point.time_ms, number_json(point.value)});
+      for (const auto& point : points) list.push_back({point.step, point.time_ms, http::number_json(point.value)});
     }
     add("points", keys);
   }
@@ -132,6 +135,7 @@ class Feed {
   bool overflow_ = false;
   int64_t subscribers_ = 0, left_ms_ = now_ms();
   std::shared_ptr<std::atomic<int64_t>> all_subscribers_;
+  std::shared_ptr<const std::atomic<bool>> stopped_;
 };
 
 Subscription::Subscription(std::shared_ptr<Feed> feed, int64_t after)
@@ -147,6 +151,10 @@ std::vector<std::shared_ptr<const std::string>> Subscription::take() {
 
 void Subscription::wait(std::function<void()> wake) {
   feed_->wait(next_, std::move(wake));
+}
+
+bool Subscription::ended() const {
+  return feed_->stopped();
 }
 
 class Hub::Implementation {
@@ -167,7 +175,7 @@ class Hub::Implementation {
   std::shared_ptr<Feed> feed(const std::string& run) {
     const std::lock_guard lock(mutex_);
     auto& feed = feeds_[run];
-    if (!feed) feed = std::make_shared<Feed>(subscribers_);
+    if (!feed) feed = std::make_shared<Feed>(subscribers_, stopped_);
     feeds_count_ = feeds_.size();
     return feed;
   }
@@ -180,21 +188,21 @@ class Hub::Implementation {
 
   void stop() {
     const std::lock_guard lock(mutex_);
-    stopped_ = true;
+    *stopped_ = true;
     changed_.notify_one();
   }
 
   std::shared_ptr<std::atomic<int64_t>> subscribers_ = std::make_shared<std::atomic<int64_t>>(0);
-  std::atomic<bool> stopped_ = false;
+  std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);
 
  private:
   void run() {
     auto heartbeat = std::chrono::steady_clock::now() + std::chrono::milliseconds(kHeartbeatMs);
     std::unique_lock lock(mutex_);
-    while (!stopped_) {
-      changed_.wait_until(lock, heartbeat, [&] { return stopped_ || !gathering_.empty(); });
-      if (!gathering_.empty() && !stopped_) {
-        changed_.wait_for(lock, std::chrono::milliseconds(kGatheringMs), [&] { return stopped_.load(); });
+    while (!*stopped_) {
+      changed_.wait_until(lock, heartbeat, [&] { return *stopped_ || !gathering_.empty(); });
+      if (!gathering_.empty() && !*stopped_) {
+        changed_.wait_for(lock, std::chrono::milliseconds(kGatheringMs), [&] { return stopped_->load(); });
         const auto gathering = std::exchange(gathering_, {});
         lock.unlock();
         for (const auto& feed : gathering) feed->tell_gathered();
@@ -243,8 +251,8 @@ void Hub::publish_points(const std::string& run, std::span<const catalog::KeyedP
 
 std::shared_ptr<Subscription> Hub::subscribe(const std::string& run, int64_t after) {
   if (subscribers() >= kSubscribersMax)
-    throw catalog::Refusal(catalog::RefusalKind::kLimit,
-                           fmt::format("[events] {} clients watch runs already; try later", kSubscribersMax));
+    throw Refusal(RefusalKind::kLimit,
+                  fmt::format("[events] {} clients watch runs already; try later", kSubscribersMax));
   return std::make_shared<Subscription>(implementation_->feed(run), after);
 }
 
@@ -254,10 +262,6 @@ int64_t Hub::subscribers() const {
 
 void Hub::stop() {
   implementation_->stop();
-}
-
-bool Hub::stopped() const {
-  return implementation_->stopped_;
 }
 
 }  // namespace linac::service

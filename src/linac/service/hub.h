@@ -17,24 +17,23 @@
 #include <vector>
 
 #include "linac/catalog/metrics.h"
+#include "linac/http/server/event_stream.h"
 
 namespace linac::service {
 
 class Feed;  // of one run
 
 /// One client's place in a run's news; for one coroutine.
-class Subscription {
+class Subscription : public http::EventSource {
  public:
   Subscription(std::shared_ptr<Feed> feed, int64_t after);
-  ~Subscription();
+  ~Subscription() override;
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
-  /// The events that came since the last call, as they go over the wire; empty if there are none.
-  std::vector<std::shared_ptr<const std::string>> take();
-  /// Calls `wake` once, from any thread, when there is something to take (at once if there is), a heartbeat is due or
-  /// the hub stops.
-  void wait(std::function<void()> wake);
+  std::vector<std::shared_ptr<const std::string>> take() override;
+  void wait(std::function<void()> wake) override;
+  bool ended() const override;  // the hub has stopped
 
  private:
   std::shared_ptr<Feed> feed_;
@@ -58,7 +57,6 @@ class Hub {
   int64_t subscribers() const;
   /// Ends all streams.
   void stop();
-  bool stopped() const;
 
   static constexpr int kGatheringMs = 100, kHeartbeatMs = 15000;
   static constexpr size_t kEventsKept = 512, kPointsPerEventMax = 20000;

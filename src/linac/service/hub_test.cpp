@@ -86,7 +86,7 @@ TEST(Hub, StoppingWakesEverybody) {
   watcher->wait([&] { woken.set_value(); });
   hub.stop();
   EXPECT_EQ(woken.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
-  EXPECT_TRUE(hub.stopped());
+  EXPECT_TRUE(watcher->ended());
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/base/error.h"
-#include "linac/service/utf8.h"
+#include "linac/base/utf8.h"
 #include "linac/spec/run_record.h"
 
 namespace linac::service {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "linac/catalog/refusal.h"
+#include "linac/base/refusal.h"
 #include "linac/spec/metric_names.h"
 #include "linac/spec/run_record.h"
 
@@ -164,10 +164,9 @@ ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_vi
     read.after.offset = read.after.rollbacks = 0;
     read.after.moment = {};
   } else if (offset != cursor.offset) {
-    throw catalog::Refusal(
-        catalog::RefusalKind::kState,
-        fmt::format("[ingest] lines from byte {} on, but byte {} comes next; send that, or begin at 0", offset,
-                    cursor.offset));
+    throw Refusal(RefusalKind::kState,
+                  fmt::format("[ingest] lines from byte {} on, but byte {} comes next; send that, or begin at 0",
+                              offset, cursor.offset));
   }
   Gatherer gatherer(read.after.moment);
   read.after.offset = offset + static_cast<int64_t>(text.size());

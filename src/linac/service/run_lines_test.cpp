@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "linac/catalog/refusal.h"
+#include "linac/base/refusal.h"
 #include "linac/service/run_facts.h"
 
 namespace linac::service {
@@ -83,7 +83,7 @@ TEST(RunLines, ContinueWhereTheLastOnesEnded) {
   const RunCursor kept = RunCursor::decoded(read.after.encoded());
   EXPECT_EQ(kept, read.after);
   EXPECT_EQ(steps_of(read_run_lines(kept, kept.offset, step(2), 6000), "loss"), (std::vector<int64_t>{2}));
-  EXPECT_THROW(read_run_lines(kept, kept.offset + 1, step(2), 6000), catalog::Refusal);
+  EXPECT_THROW(read_run_lines(kept, kept.offset + 1, step(2), 6000), Refusal);
 }
 
 TEST(RunLines, WhatIsNoLineIsPassedOver) {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/base/descriptor.h"
-#include "linac/service/utf8.h"
+#include "linac/base/utf8.h"
 
 namespace linac::service {
 

@@ -7,10 +7,10 @@
 
 #include "linac/base/clock.h"
 #include "linac/base/error.h"
-#include "linac/catalog/refusal.h"
+#include "linac/base/refusal.h"
+#include "linac/base/safe_path.h"
 #include "linac/catalog/runs.h"
 #include "linac/service/run_facts.h"
-#include "linac/service/safe_path.h"
 #include "linac/spec/run_record.h"
 
 namespace linac::service {
@@ -45,8 +45,8 @@ RunCursor cursor_of(catalog::Database& books, const std::string& run) {
 
 void add_lines(catalog::Database& books, const std::string& run, const ReadLines& read) {
   if (!(cursor_of(books, run) == read.before)) {
-    throw catalog::Refusal(catalog::RefusalKind::kState,
-                           "[ingest] somebody else brings this run into the books at the same time; try again");
+    throw Refusal(RefusalKind::kState,
+                  "[ingest] somebody else brings this run into the books at the same time; try again");
   }
   if (!read.points.empty()) catalog::append_points(books, run, read.points);
   catalog::set_folder_place(books, run, read.after.encoded());
@@ -82,7 +82,7 @@ bool RunFollower::read_lines() {
   inode_ = about.st_ino;
   if (!read.points.empty()) {
     context_.hub.publish_points(run_, read.points);
-    context_.traffic.points_total += static_cast<int64_t>(read.points.size());
+    context_.points_total += static_cast<int64_t>(read.points.size());
   }
   return !last;
 }

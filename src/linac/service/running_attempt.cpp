@@ -12,13 +12,13 @@
 #include "linac/base/clock.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
-#include "linac/catalog/refusal.h"
+#include "linac/base/refusal.h"
+#include "linac/base/safe_path.h"
 #include "linac/launch/attempt_folder.h"
 #include "linac/launch/local_launcher.h"
 #include "linac/service/run_facts.h"
 #include "linac/service/run_log.h"
 #include "linac/service/run_news.h"
-#include "linac/service/safe_path.h"
 #include "linac/spec/run_record.h"
 
 namespace linac::service {
@@ -151,7 +151,7 @@ void RunningAttempt::follow() {
     context_.books.write([&](catalog::Database& books) { catalog::append_points(books, job_.run, points); });
     context_.hub.publish_points(job_.run, points);
     refusals_ = 0;
-  } catch (const catalog::Refusal& refusal) {
+  } catch (const Refusal& refusal) {
     if (++refusals_ == kRefusalsMax)
       log::warn(fmt::format("[queue] {}: what it tells is no longer written down: {}", job_.run, refusal.what()));
   }
@@ -200,7 +200,7 @@ AttemptEnd RunningAttempt::ended(const launch::AttemptStatus& status) {
   tell_log();
   try {
     follower_.finish();
-  } catch (const catalog::Refusal& refusal) {
+  } catch (const Refusal& refusal) {
     log::warn(fmt::format("[queue] {}: its last words are lost: {}", job_.run, refusal.what()));
   }
   AttemptEnd end{judge(status, cause_, began(), told_reason()), status.exit ? status.exit->seconds : seconds()};

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "linac/base/atomic_file.h"
+#include "linac/base/refusal.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/catalog/metrics.h"
-#include "linac/catalog/refusal.h"
 #include "linac/launch/local_launcher.h"
 
 namespace linac::service {

@@ -3,7 +3,7 @@
 #include <sodium.h>
 
 #include "linac/base/error.h"
-#include "linac/catalog/names.h"
+#include "linac/base/secure_random.h"
 
 namespace linac::service {
 namespace {
@@ -16,7 +16,8 @@ void begin() {
 }  // namespace
 
 std::string keyed_hash(std::string_view text) {
-  static const std::string kKey = catalog::random_hex(crypto_generichash_KEYBYTES);
+  begin();
+  static const std::string kKey = random_hex(crypto_generichash_KEYBYTES);
   std::string hash(crypto_generichash_BYTES, '\0');
   crypto_generichash(reinterpret_cast<unsigned char*>(hash.data()), hash.size(),
                      reinterpret_cast<const unsigned char*>(text.data()), text.size(),

@@ -16,16 +16,16 @@
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
 #include "linac/catalog/users.h"
+#include "linac/http/files/multipart.h"
+#include "linac/http/routes/dispatcher.h"
+#include "linac/http/routes/router.h"
+#include "linac/http/server/server.h"
 #include "linac/launch/local_launcher.h"
 #include "linac/service/authentication.h"
 #include "linac/service/context.h"
-#include "linac/service/dispatcher.h"
-#include "linac/service/job_routes.h"
-#include "linac/service/multipart.h"
-#include "linac/service/router.h"
+#include "linac/service/routes/jobs.h"
+#include "linac/service/routes/table.h"
 #include "linac/service/scheduler.h"
-#include "linac/service/server.h"
-#include "linac/service/table.h"
 
 namespace linac::service {
 namespace {
@@ -33,7 +33,7 @@ namespace {
 constexpr int kReaders = 4;
 constexpr const char* kAdmin = "admin";
 
-void check(const ServiceOptions& options, const Address& address) {
+void check(const ServiceOptions& options, const http::Address& address) {
   const bool tls = !options.tls_certificate.empty();
   if (tls != !options.tls_key.empty()) throw user_error("[serve] TLS needs both --tls-cert and --tls-key");
   if (!address.loopback && !options.authentication)
@@ -63,7 +63,7 @@ std::filesystem::path prepared(const std::filesystem::path& data) {
   std::filesystem::permissions(folder, std::filesystem::perms::others_all, std::filesystem::perm_options::remove,
                                ignored);
   for (const char* name : {kArtifactsFolder, kUploadsFolder}) make_folder(folder / name);
-  clear_uploads(folder / kUploadsFolder);
+  http::clear_uploads(folder / kUploadsFolder);
   return folder;
 }
 
@@ -93,16 +93,17 @@ std::vector<std::string> lower(std::vector<std::string> names) {
 
 class Service::Implementation {
  public:
-  Implementation(const ServiceOptions& options, const Address& address)
+  Implementation(const ServiceOptions& options, const http::Address& address)
       : folder_(prepared(options.data)),
         context_(books_url(folder_, options.database), folder_, kReaders),
         authentication_(context_, options.authentication),
         first_token_(options.authentication ? first_admin(context_.books) : ""),
         scheduler_(context_, scheduling(options), local_launcher()),
         router_(routes()),
-        dispatcher_(context_, authentication_, router_,
-                    {address.loopback, lower(options.hosts), options.requests_per_s_max}),
-        server_(context_, dispatcher_, settings(options, address)) {
+        dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
+                           const std::string& from) { return authentication_.identify(method, headers, from); },
+                    router_, {address.loopback, lower(options.hosts), options.requests_per_s_max}),
+        server_(dispatcher_, context_.traffic, settings(options, address), [this] { context_.hub.stop(); }) {
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     url_ = fmt::format("{}://{}:{}", options.tls_certificate.empty() ? "http" : "https", host, server_.port());
   }
@@ -131,15 +132,16 @@ class Service::Implementation {
     return scheduling;
   }
 
-  static ServerSettings settings(const ServiceOptions& options, const Address& address) {
+  http::ServerSettings settings(const ServiceOptions& options, const http::Address& address) const {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    ServerSettings settings;
+    http::ServerSettings settings;
     settings.host = address.host;
     settings.port = address.port;
     settings.threads = options.threads > 0 ? options.threads : std::clamp(cores, 1, 4);
     settings.connections_max = options.connections_max;
     settings.tls_certificate = options.tls_certificate;
     settings.tls_key = options.tls_key;
+    settings.uploads = context_.uploads;
     return settings;
   }
 
@@ -148,14 +150,14 @@ class Service::Implementation {
   Authentication authentication_;
   const std::string first_token_;
   Scheduler scheduler_;
-  const Router router_;
-  Dispatcher dispatcher_;
-  Server server_;
+  const http::Router router_;
+  http::Dispatcher dispatcher_;
+  http::Server server_;
   std::string url_;
 };
 
 Service::Service(const ServiceOptions& options) {
-  const Address address = parse_address(options.listen);
+  const http::Address address = http::parse_address(options.listen);
   check(options, address);
   raise_file_limit();
   implementation_ = std::make_unique<Implementation>(options, address);

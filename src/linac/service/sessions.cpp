@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "linac/catalog/names.h"
+#include "linac/base/secure_random.h"
 #include "linac/service/secrets.h"
 
 namespace linac::service {
 
 std::string Sessions::begin(const Caller& caller, int64_t now_ms, int64_t until_ms) {
-  const std::string name = catalog::random_hex(64);
+  const std::string name = random_hex(64);
   const int64_t expires = until_ms == 0 ? now_ms + kLifetimeMs : std::min(until_ms, now_ms + kLifetimeMs);
   const std::lock_guard lock(mutex_);
   std::erase_if(sessions_, [&](const auto& item) { return item.second.expires_ms <= now_ms; });
@@ -16,7 +16,7 @@ std::string Sessions::begin(const Caller& caller, int64_t now_ms, int64_t until_
     sessions_.erase(std::min_element(sessions_.begin(), sessions_.end(), [](const auto& a, const auto& b) {
       return a.second.expires_ms < b.second.expires_ms;
     }));
-  sessions_[keyed_hash(name)] = {caller, catalog::random_hex(64), expires};
+  sessions_[keyed_hash(name)] = {caller, random_hex(64), expires};
   return name;
 }
 

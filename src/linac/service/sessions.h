@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "linac/service/route.h"
+#include "linac/service/http_words.h"
 
 namespace linac::service {
 

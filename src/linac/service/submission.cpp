@@ -12,17 +12,14 @@
 #include <map>
 
 #include "linac/base/error.h"
-#include "linac/catalog/names.h"
-#include "linac/catalog/refusal.h"
+#include "linac/base/refusal.h"
+#include "linac/base/secure_random.h"
 #include "linac/launch/local_launcher.h"
 #include "linac/spec/job.h"
 #include "linac/storage/storage.h"
 
 namespace linac::service {
 namespace {
-
-using catalog::Refusal;
-using catalog::RefusalKind;
 
 // While it lives, this thread sees files as an account of the host does: whoever submits learns nothing of other
 // people's files.
@@ -169,7 +166,7 @@ std::vector<PreparedJob> prepare(const SubmissionRequest& request, const Slots& 
     jobs.push_back(prepare_one(request, all, {}, check));
     return jobs;
   }
-  const std::string group = catalog::random_hex(12);
+  const std::string group = random_hex(12);
   for (size_t i = 0; i < request.array.size(); ++i) {
     jobs.push_back(prepare_one(request, all, request.array[i], check));
     jobs.back().run.name += fmt::format("-{}", i + 1);

@@ -1,0 +1,24 @@
+#include "linac/base/secure_random.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "linac/base/error.h"
+
+namespace linac {
+
+std::string random_hex(size_t digits) {
+  constexpr size_t kCallBytesMax = 256;  // getentropy() gives no more at a time
+  std::vector<unsigned char> bytes((digits + 1) / 2);
+  for (size_t done = 0; done < bytes.size(); done += kCallBytesMax)
+    LINAC_CHECK(::getentropy(bytes.data() + done, std::min(kCallBytesMax, bytes.size() - done)) == 0);
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  text.resize(digits);
+  return text;
+}
+
+}  // namespace linac

@@ -1,0 +1,34 @@
+#include "linac/http/files/body_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "linac/base/error.h"
+#include "linac/base/secure_random.h"
+
+namespace linac::http {
+
+BodyFile::BodyFile(const std::filesystem::path& folder)
+    : path_(folder / random_hex(32)),
+      file_(::open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0640)) {
+  if (!file_) throw environment_error(fmt::format("[files] an upload cannot be written ({})", std::strerror(errno)));
+}
+
+BodyFile::~BodyFile() {
+  ::unlink(path_.c_str());
+}
+
+void BodyFile::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0)
+      throw environment_error(fmt::format("[files] an upload cannot be written ({})", std::strerror(errno)));
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+}  // namespace linac::http

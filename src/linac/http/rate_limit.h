@@ -1,0 +1,34 @@
+#pragma once
+// So many requests a second from each caller, with bursts of two seconds' worth. Thread-safe.
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace linac::http {
+
+class RateLimit {
+ public:
+  explicit RateLimit(double per_second, double burst) : per_second_(per_second), burst_(burst) {}
+  using Time = std::chrono::steady_clock::time_point;
+  /// Whether `who` may go on; takes one of what is left.
+  bool take(const std::string& who, Time now = std::chrono::steady_clock::now());
+  /// Whether there is something left, taking nothing.
+  bool left(const std::string& who, Time now = std::chrono::steady_clock::now());
+
+  static constexpr size_t kCallersMax = 10000;  // beyond, those that have their whole burst are forgotten
+
+ private:
+  struct Bucket {
+    double left;
+    Time since;
+  };
+  Bucket& filled(const std::string& who, Time now);
+
+  const double per_second_, burst_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Bucket> buckets_;
+};
+
+}  // namespace linac::http

@@ -1,0 +1,63 @@
+#pragma once
+// Between the bytes of HTTP and the handlers: what may come in, before its body is read, and what goes out. Knows
+// nothing of sockets. Thread-safe.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "linac/http/rate_limit.h"
+#include "linac/http/routes/route.h"
+#include "linac/http/routes/router.h"
+
+namespace linac::http {
+
+/// A request's head as it came.
+struct Head {
+  std::string method, target;
+  std::map<std::string, std::string> headers;  // names in lower case; repeated ones joined by ", "
+  std::string from;                            // the client's address
+  bool secure = false;                         // came by TLS
+};
+
+struct Admission {
+  const Route* route = nullptr;
+  Request request;
+  std::optional<Response> refusal;  // instead of reading the body
+};
+
+class Dispatcher {
+ public:
+  /// Who sends a request of these headers from this address, and what he may. Refusal for one that says who it is, and
+  /// is not.
+  using Identify = std::function<Task<Caller>(Method method, const std::map<std::string, std::string>& headers,
+                                              const std::string& from)>;
+  struct Limits {
+    bool loopback = true;            // listening there only: then the Host must be a name of this machine
+    std::vector<std::string> hosts;  // further names allowed
+    double requests_per_s = 0;
+  };
+  Dispatcher(Identify identify, const Router& router, Limits limits);
+
+  Task<Admission> admit(Head head);
+  /// Checks the fields, runs the handler. Never throws: failures are answers.
+  Task<Response> answer(const Route& route, Request& request);
+  /// The headers that every answer carries, for what `request` asked.
+  static void secure(Response& response, bool tls);
+
+ private:
+  std::optional<Response> refuse_host(const Head& head, std::string_view path) const;
+
+  const Identify identify_;
+  const Router& router_;
+  const Limits limits_;
+  RateLimit rate_;
+};
+
+/// Whether `host` ("name", "name:port", "[::1]:port") is a name or address of this machine alone.
+bool loopback_host(std::string_view host);
+
+}  // namespace linac::http

@@ -1,0 +1,120 @@
+#pragma once
+// What a server offers, as tables: a Route is a method, a pattern of a path, who may call it, what it takes, and a
+// handler. The dispatcher checks all of that before the handler runs; /openapi.json is made from the same tables.
+//
+// A handler is a coroutine on the thread of its connection, beside hundreds of others: it must not block (awaited.h is
+// the way to wait for what does). It reports failure by throwing Refusal or Error (error_response.h turns them into
+// statuses). A Request belongs to one handler; tables do not change once the server runs.
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "linac/base/descriptor.h"
+
+namespace linac::http {
+
+template <class T>
+using Task = boost::asio::awaitable<T>;
+
+/// What a route asks of its caller, and what a caller may: each of them all that those before it may.
+enum class Access { kOpen, kViewer, kMember, kAdmin };
+const char* to_string(Access access);  // "viewer"
+
+/// Who asks.
+struct Caller {
+  std::string user;
+  Access access = Access::kOpen;  // kOpen: nobody knows who it is
+  std::string account;            // of the host, under which jobs run; empty: none
+  std::string from;               // address
+};
+
+enum class Method { kGet, kPost, kPut, kPatch, kDelete };
+const char* to_string(Method method);  // "GET"
+
+struct Request {
+  Method method = Method::kGet;
+  std::string path;                              // as it came, without the query
+  std::map<std::string, std::string> variables;  // of the pattern, decoded: {"id": ...}
+  std::vector<std::pair<std::string, std::string>> query;
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;                            // of BodyKind::kBytes
+  std::filesystem::path body_file;  // of BodyKind::kFile: a temporary file, removed after the handler unless moved away
+  std::shared_ptr<nlohmann::json> input;  // an object: what the route's fields name, of the right types
+  Caller caller;
+  bool secure = false;  // came by TLS
+
+  const std::string& variable(const std::string& name) const { return variables.at(name); }
+  /// Empty if there is none.
+  const std::string& header(const std::string& name_in_lower_case) const;
+
+  // Values of `input`; a field that was not sent, or is null, is `otherwise`.
+  bool has(const char* name) const;
+  std::string text(const char* name, const std::string& otherwise = {}) const;
+  int64_t integer(const char* name, int64_t otherwise = 0) const;
+  double number(const char* name, double otherwise = 0) const;
+  bool flag(const char* name, bool otherwise = false) const;
+  std::vector<std::string> texts(const char* name) const;
+  const nlohmann::json& list(const char* name) const;  // an empty array if it was not sent
+};
+
+class EventSource;  // event_stream.h
+
+/// Part of an open file, sent in pieces.
+struct FileBody {
+  std::shared_ptr<Descriptor> file;
+  int64_t offset = 0, length = 0;
+};
+
+struct Response {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::optional<FileBody> file;         // instead of `body`
+  std::shared_ptr<EventSource> events;  // instead of `body`: a stream of server-sent events, until one side ends it
+
+  static Response json(const nlohmann::json& value, int status = 200);
+  static Response text(std::string body, std::string type = "text/plain; charset=utf-8", int status = 200);
+};
+
+enum class FieldType { kText, kInteger, kNumber, kBoolean, kTexts, kIntegers, kObject, kObjects };
+
+/// A field of the JSON body, or of the query where a route has no JSON body (a list is then a name given several
+/// times). Integers and booleans are also taken as text, as protobuf's JSON writes them; a number may be "NaN",
+/// "Infinity", "-Infinity".
+struct FieldRule {
+  std::string name;
+  FieldType type = FieldType::kText;
+  bool required = false;
+  std::string summary;
+};
+
+enum class BodyKind { kNone, kJson, kBytes, kFile };
+
+using Handler = std::function<Task<Response>(Request&)>;
+
+struct Route {
+  Method method = Method::kGet;
+  std::string
+      pattern;  // "/api/v1/runs/{id}"; a last "{path...}" takes the rest of the path, slashes and all (it may be empty)
+  std::string name;  // unique: OpenAPI's operationId and the label of the metrics
+  std::string summary;
+  Access access = Access::kViewer;
+  BodyKind body = BodyKind::kNone;
+  std::vector<FieldRule> fields;
+  Handler handler;
+  size_t body_bytes_max = 1 << 20;
+  std::string response_schema = {};  // JSON schema of a 200, as text; empty: any object
+  std::string response_type = "application/json";
+};
+
+}  // namespace linac::http

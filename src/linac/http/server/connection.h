@@ -1,0 +1,30 @@
+#pragma once
+// A client's connection: requests one after another, each with its limits of size and time, until one side ends it.
+// Runs as a coroutine on the thread of its io_context.
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <filesystem>
+#include <set>
+
+#include "linac/http/routes/dispatcher.h"
+#include "linac/http/server/stream.h"
+#include "linac/http/traffic.h"
+
+namespace linac::http {
+
+/// The connections of one thread that wait for a request; used by that thread alone.
+using Idle = std::set<Stream*>;
+
+struct ConnectionPlace {
+  Dispatcher& dispatcher;
+  Traffic& traffic;
+  const std::filesystem::path& uploads;
+  Idle& idle;
+  boost::asio::ssl::context* tls = nullptr;  // null: plain
+};
+
+/// Ends without throwing. Takes itself off traffic.connections at its end.
+Task<void> converse(ConnectionPlace place, boost::asio::ip::tcp::socket socket);
+
+}  // namespace linac::http

@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "linac/base/refusal.h"
+#include "linac/catalog/logged_models.h"
+#include "linac/service/handlers.h"
+#include "linac/service/mlflow/words.h"
+#include "linac/service/routes/table.h"
+#include "linac/service/run_news.h"
+
+namespace linac::service {
+
+using catalog::Database;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kNameTag = "mlflow.runName";  // MLflow keeps a run's name there, too
+constexpr int64_t kRunsMax = catalog::kSearchMax, kRunsDefault = 1000;
+
+const FieldRule kRun{"run_id", FieldType::kText, true, "the run"};
+// By its former name in requests of old clients.
+const FieldRule kRunOptional{"run_id", FieldType::kText, false, "the run"};
+const FieldRule kRunFormer{"run_uuid", FieldType::kText, false, "former name of run_id"};
+
+json whole(Database& books, const catalog::Run& run) {
+  json result = mlflow::run_json(run);
+  json inputs = json::array(), outputs = json::array();
+  for (const auto& link : catalog::run_models(books, run.id)) {
+    if (link.output) {
+      outputs.push_back({{"model_id", link.model}, {"step", link.step}});
+    } else {
+      inputs.push_back({{"model_id", link.model}});
+    }
+  }
+  if (!inputs.empty()) result["inputs"]["model_inputs"] = std::move(inputs);
+  if (!outputs.empty()) result["outputs"]["model_outputs"] = std::move(outputs);
+  return result;
+}
+
+json created(Database& books, Request& request) {
+  catalog::NewRun run;
+  run.experiment = mlflow::experiment_id(request.text("experiment_id", "0"));
+  run.name = request.text("run_name");
+  run.user = request.text("user_id", request.caller.user);
+  run.started_ms = request.integer("start_time");
+  run.tags = mlflow::tags(request.list("tags"), mlflow::kTagBytesMax);
+  const std::string tagged = run.tags.contains(kNameTag) ? run.tags[kNameTag] : "";
+  if (!run.name.empty() && !tagged.empty() && run.name != tagged)
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[runs] 'run_name' is '{}', the tag {} is '{}'; give the same name or one of both",
+                              run.name, kNameTag, tagged));
+  if (run.name.empty()) run.name = tagged;
+  const catalog::Run made = catalog::create_run(books, run);
+  if (made.name != tagged) catalog::set_run_tags(books, made.id, {{kNameTag, made.name}});
+  return {{"run", mlflow::run_json(catalog::run(books, made.id))}};
+}
+
+json updated(Database& books, Request& request) {
+  const std::string id = mlflow::run_id(request);
+  catalog::RunChange change;
+  if (!request.text("run_name").empty()) change.name = request.text("run_name");
+  if (request.has("status")) change.state = mlflow::state(request.text("status"));
+  if (request.has("end_time")) change.ended_ms = request.integer("end_time");
+  catalog::update_run(books, id, change);
+  if (change.name) catalog::set_run_tags(books, id, {{kNameTag, *change.name}});
+  return {{"run_info", mlflow::run_info_json(catalog::run(books, id))}};
+}
+
+Handler update_handler(Context& context) {
+  return [&context](Request& request) -> Task<Response> {
+    const json answer = co_await writing(context, [&](Database& books) { return updated(books, request); });
+    if (request.has("status")) {
+      const catalog::RunState state = mlflow::state(request.text("status"));
+      publish_state(context.hub, mlflow::run_id(request), state, "");
+    }
+    co_return Response::json(answer);
+  };
+}
+
+json searched(Database& books, Request& request) {
+  const auto experiments = request.texts("experiment_ids");
+  if (experiments.empty()) return {{"runs", json::array()}};  // as MLflow: none named, none found
+  catalog::RunSearch search;
+  for (const auto& id : experiments) search.experiments.push_back(mlflow::experiment_id(id));
+  search.filter = request.text("filter");
+  search.order = request.texts("order_by");
+  search.view = mlflow::view(request, "run_view_type");
+  search.limit = mlflow::page_size(request, kRunsDefault, kRunsMax);
+  search.token = request.text("page_token");
+  const auto page = catalog::search_runs(books, search);
+  json runs = json::array();
+  for (const auto& run : page.items) runs.push_back(whole(books, run));
+  json answer = {{"runs", std::move(runs)}};
+  if (!page.next.empty()) answer["next_page_token"] = page.next;
+  return answer;
+}
+
+json set_deleted(Database& books, const Request& request, bool deleted) {
+  catalog::set_run_deleted(books, request.text("run_id"), deleted);
+  return json::object();
+}
+
+}  // namespace
+
+std::string mlflow::run_id(const Request& request) {
+  const std::string id = request.text("run_id", request.text("run_uuid"));
+  if (id.empty()) throw Refusal(RefusalKind::kInvalid, "[request] Missing value for required parameter 'run_id'");
+  return id;
+}
+
+std::vector<Route> mlflow_run_routes(Context& context) {
+  using enum Method;
+  using mlflow::route;
+  return {
+      route(kPost, "runs/create", "create_run", "A new run, which is running", Access::kMember,
+            {{"experiment_id", FieldType::kText, false, "the experiment; none: \"0\""},
+             {"user_id", FieldType::kText, false, "who runs it; none: the caller"},
+             {"run_name", FieldType::kText, false, "none: one is made"},
+             {"start_time", FieldType::kInteger, false, "milliseconds since 1970; none: now"},
+             {"tags", FieldType::kObjects, false, "{key, value}"}},
+            writes(context, created)),
+      route(kGet, "runs/get", "get_run", "A run with its parameters, tags, inputs and last metrics", Access::kViewer,
+            {kRunOptional, kRunFormer},
+            reads(context,
+                  [](Database& books, Request& request) -> json {
+                    return {{"run", whole(books, catalog::run(books, mlflow::run_id(request)))}};
+                  })),
+      route(kPost, "runs/update", "update_run", "Changes a run's status, end or name", Access::kMember,
+            {kRunOptional,
+             kRunFormer,
+             {"status", FieldType::kText, false, "RUNNING, SCHEDULED, FINISHED, FAILED or KILLED"},
+             {"end_time", FieldType::kInteger, false, "milliseconds since 1970"},
+             {"run_name", FieldType::kText, false, "another name"}},
+            update_handler(context)),
+      route(kPost, "runs/search", "search_runs", "Runs that a filter names, in an order", Access::kViewer,
+            {{"experiment_ids", FieldType::kTexts, false, "where to search"},
+             {"filter", FieldType::kText, false, "e.g. metrics.auc > 0.9 AND params.lr = '0.001'"},
+             {"run_view_type", FieldType::kText, false, "ACTIVE_ONLY, DELETED_ONLY or ALL"},
+             {"max_results", FieldType::kInteger, false, "of a page"},
+             {"order_by", FieldType::kTexts, false, "e.g. metrics.auc DESC"},
+             {"page_token", FieldType::kText, false, "of the page before"}},
+            reads(context, searched)),
+      route(kPost, "runs/delete", "delete_run", "Marks a run as deleted", Access::kMember, {kRun},
+            writes(context, [](Database& books, Request& request) { return set_deleted(books, request, true); })),
+      route(kPost, "runs/restore", "restore_run", "Takes that back", Access::kMember, {kRun},
+            writes(context, [](Database& books, Request& request) { return set_deleted(books, request, false); })),
+  };
+}
+
+}  // namespace linac::service

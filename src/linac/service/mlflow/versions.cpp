@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "linac/base/refusal.h"
+#include "linac/base/utf8.h"
+#include "linac/catalog/logged_models.h"
+#include "linac/catalog/models.h"
+#include "linac/service/handlers.h"
+#include "linac/service/mlflow/words.h"
+#include "linac/service/routes/table.h"
+
+namespace linac::service {
+
+using catalog::Database;
+using nlohmann::json;
+
+namespace {
+
+constexpr size_t kTagBytesMax = 65000;
+constexpr int64_t kPageMax = 10000;
+constexpr int kReferencesMax = 8;  // versions that are copies of versions
+const FieldRule kName{"name", FieldType::kText, true, "the model's"};
+const FieldRule kVersion{"version", FieldType::kInteger, true, "its number"};
+const FieldRule kKey{"key", FieldType::kText, true, "of the tag"};
+
+json answer_of(const catalog::ModelVersion& version) {
+  return {{"model_version", mlflow::version_json(version)}};
+}
+
+/// The files of a version are fetched by whoever asks for it: a path of somebody's own machine would name other files
+/// there.
+void check_source(const std::string& source) {
+  const size_t colon = source.find(':');
+  const std::string scheme = colon == std::string::npos ? "" : source.substr(0, colon);
+  if (source.empty() || (scheme != "file" && scheme.size() > 1)) return;
+  throw Refusal(
+      RefusalKind::kInvalid,
+      fmt::format("[models] source '{}' is a path of one machine; log the model as an artefact and give its URI",
+                  printable(source)));
+}
+
+json created(Database& books, Request& request) {
+  catalog::NewVersion version{.source = request.text("source"),
+                              .run = request.text("run_id"),
+                              .description = request.text("description"),
+                              .user = request.caller.user,
+                              .tags = mlflow::tags(request.list("tags"), kTagBytesMax)};
+  check_source(version.source);
+  std::string model = request.text("model_id");
+  if (model.empty() && version.source.starts_with("models:/m-")) model = version.source.substr(8);
+  if (!model.empty()) {
+    if (version.run.empty()) version.run = catalog::logged_model(books, model, true).run;
+    version.tags[mlflow::kModelIdTag] = model;
+  }
+  if (request.has("run_link")) version.tags[mlflow::kRunLinkTag] = request.text("run_link");
+  return answer_of(catalog::create_version(books, request.text("name"), version));
+}
+
+/// Where the files lie: "models:/m-..." is a logged model, "models:/name/3" another version.
+std::string resolved(Database& books, std::string source) {
+  for (int i = 0; i < kReferencesMax && source.starts_with("models:/"); ++i) {
+    const std::string name = source.substr(8);
+    const size_t slash = name.rfind('/');
+    int64_t number = 0;
+    if (slash == std::string::npos) return catalog::logged_model(books, name, true).artifact_uri;
+    std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
+    source = catalog::version(books, name.substr(0, slash), number).source;
+  }
+  return source;
+}
+
+json searched(Database& books, Request& request) {
+  // MLflow lets a page have 200,000 versions; here the token leads on after 10,000.
+  const int64_t limit = std::min<int64_t>(mlflow::page_size(request, kPageMax, 200000), kPageMax);
+  const auto page = catalog::search_versions(books, mlflow::model_filter(request), request.texts("order_by"), limit,
+                                             request.text("page_token"));
+  json versions = json::array();
+  for (const auto& version : page.items) versions.push_back(mlflow::version_json(version));
+  json answer = {{"model_versions", std::move(versions)}};
+  if (!page.next.empty()) answer["next_page_token"] = page.next;
+  return answer;
+}
+
+}  // namespace
+
+std::vector<Route> mlflow_version_routes(Context& context) {
+  using enum Method;
+  using mlflow::route;
+  const auto change = [&](auto work) {
+    return writes(context, [work](Database& books, Request& request) -> json {
+      work(books, request);
+      return json::object();
+    });
+  };
+  return {
+      route(kPost, "model-versions/create", "create_model_version", "The next version of a model", Access::kMember,
+            {kName,
+             {"source", FieldType::kText, true, "URI of its artefacts"},
+             {"run_id", FieldType::kText, false, "the run that made it"},
+             {"tags", FieldType::kObjects, false, "{key, value}"},
+             {"run_link", FieldType::kText, false, "URL of a run elsewhere"},
+             {"description", FieldType::kText, false, "in Markdown"},
+             {"model_id", FieldType::kText, false, "the logged model that it is"}},
+            writes(context, created)),
+      route(kPatch, "model-versions/update", "update_model_version", "Another description", Access::kMember,
+            {kName, kVersion, {"description", FieldType::kText, false, "in Markdown"}},
+            writes(context,
+                   [](Database& books, Request& request) {
+                     catalog::describe_version(books, request.text("name"), request.integer("version"),
+                                               request.text("description"));
+                     return answer_of(catalog::version(books, request.text("name"), request.integer("version")));
+                   })),
+      route(kPost, "model-versions/transition-stage", "transition_model_version", "Puts a version into a stage",
+            Access::kMember,
+            {kName,
+             kVersion,
+             {"stage", FieldType::kText, true, "None, Staging, Production or Archived"},
+             {"archive_existing_versions", FieldType::kBoolean, false, "those that were in the stage go to Archived"}},
+            writes(context,
+                   [](Database& books, Request& request) {
+                     return answer_of(catalog::transition_version(books, request.text("name"),
+                                                                  request.integer("version"), request.text("stage"),
+                                                                  request.flag("archive_existing_versions")));
+                   })),
+      route(kDelete, "model-versions/delete", "delete_model_version", "Forgets a version", Access::kMember,
+            {kName, kVersion}, change([](Database& books, Request& request) {
+              catalog::delete_version(books, request.text("name"), request.integer("version"));
+            })),
+      route(kGet, "model-versions/get", "get_model_version", "A version", Access::kViewer, {kName, kVersion},
+            reads(context,
+                  [](Database& books, Request& request) {
+                    return answer_of(catalog::version(books, request.text("name"), request.integer("version")));
+                  })),
+      route(kGet, "model-versions/search", "search_model_versions", "Versions that a filter finds", Access::kViewer,
+            {{"filter", FieldType::kText, false, "e.g. name = 'calo' AND tags.physics = 'passed'"},
+             {"max_results", FieldType::kInteger, false, "of a page"},
+             {"order_by", FieldType::kTexts, false, "e.g. version_number DESC"},
+             {"page_token", FieldType::kText, false, "of the page before"}},
+            reads(context, searched)),
+      route(kGet, "model-versions/get-download-uri", "get_download_uri", "Where a version's files lie", Access::kViewer,
+            {kName, kVersion},
+            reads(context,
+                  [](Database& books, Request& request) -> json {
+                    const auto version = catalog::version(books, request.text("name"), request.integer("version"));
+                    return {{"artifact_uri", resolved(books, version.source)}};
+                  })),
+      route(kPost, "model-versions/set-tag", "set_model_version_tag", "Sets a tag", Access::kMember,
+            {kName, kVersion, kKey, {"value", FieldType::kText, true, "of the tag"}},
+            change([](Database& books, Request& request) {
+              catalog::set_version_tag(books, request.text("name"), request.integer("version"), request.text("key"),
+                                       request.text("value"));
+            })),
+      route(kDelete, "model-versions/delete-tag", "delete_model_version_tag", "Removes a tag", Access::kMember,
+            {kName, kVersion, kKey}, change([](Database& books, Request& request) {
+              catalog::delete_version_tag(books, request.text("name"), request.integer("version"), request.text("key"));
+            })),
+  };
+}
+
+}  // namespace linac::service

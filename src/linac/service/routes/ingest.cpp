@@ -1,0 +1,149 @@
+// Runs that were made without this service, as `linac ingest` sends them: any number of times, in pieces, with the same
+// outcome.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "linac/base/refusal.h"
+#include "linac/catalog/names.h"
+#include "linac/service/handlers.h"
+#include "linac/service/routes/jobs.h"
+#include "linac/service/run_facts.h"
+#include "linac/service/run_news.h"
+#include "linac/service/run_recorder.h"
+
+namespace linac::service {
+namespace {
+
+using catalog::Database;
+using nlohmann::json;
+
+constexpr size_t kLinesBytesMax = 8 << 20, kFactsBytesMax = 2 * kFactFileBytesMax;
+constexpr const char* kKeyTag = "linac.ingest.key";
+
+bool harmless_key(const std::string& key) {
+  return !key.empty() && key.size() <= 64 && key.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// Names a run by what its folder alone has; the same folder is the same run, for the same user.
+json begin(Database& books, Request& request) {
+  const std::string key = request.text("key");
+  if (!harmless_key(key))
+    throw Refusal(RefusalKind::kInvalid,
+                  "[ingest] a key is 1 to 64 hexadecimal digits (0-9, a-f) that name the run's folder");
+  catalog::RunSearch search;
+  search.filter = fmt::format("tags.`{}` = '{}'", kKeyTag, key);
+  search.view = catalog::View::kAll;
+  for (const catalog::Run& run : catalog::search_runs(books, search).items) {
+    if (run.user != request.caller.user) continue;
+    if (run.deleted) {
+      throw Refusal(RefusalKind::kState,
+                    fmt::format("[ingest] the run was brought in as {} and deleted since; restore it first", run.id));
+    }
+    return {{"id", run.id}, {"name", run.name}, {"fresh", false}};
+  }
+  catalog::NewRun run;
+  const std::string experiment = request.text("experiment");
+  if (!experiment.empty()) {
+    const auto found = catalog::experiment_by_name(books, experiment);
+    run.experiment = found ? found->id : catalog::create_experiment(books, experiment, "", {});
+  }
+  run.name = request.text("name");
+  run.user = request.caller.user;
+  run.started_ms = request.integer("started_ms");
+  run.tags = {{kKeyTag, key},
+              {"mlflow.user", run.user},
+              {"mlflow.source.type", "LOCAL"},
+              {"mlflow.source.name", "linac train"}};
+  const catalog::Run made = catalog::create_run(books, run);
+  return {{"id", made.id}, {"name", made.name}, {"fresh", true}};
+}
+
+catalog::Run ingested(Database& books, const Request& request) {
+  const catalog::Run run = catalog::run(books, request.variable("id"));
+  need_owner(request, run);
+  if (!run.tags.contains(kKeyTag))
+    throw Refusal(RefusalKind::kState, fmt::format("[ingest] {} was not begun by POST /api/v1/ingest", run.id));
+  return run;
+}
+
+Handler lines_handler(Context& context) {
+  return [&context](Request& request) -> Task<Response> {
+    const std::string id = request.variable("id");
+    const std::string_view lines = whole_lines(request.body);
+    ReadLines read;
+    co_await aside(context, [&] {
+      const RunCursor cursor = context.books.read_as([&](Database& books) {
+        const catalog::Run run = ingested(books, request);
+        return cursor_of(books, run.id);
+      });
+      read = read_run_lines(cursor, request.integer("offset"), lines, request.integer("until_ms"));
+    });
+    co_await writing(context, [&](Database& books) { add_lines(books, id, read); });
+    if (!read.points.empty()) {
+      context.hub.publish_points(id, read.points);
+      context.points_total += static_cast<int64_t>(read.points.size());
+    }
+    co_return Response::json(
+        {{"offset", read.after.offset}, {"points", read.points.size()}, {"damaged", read.damaged}});
+  };
+}
+
+json add_run_facts(Database& books, Request& request) {
+  const catalog::Run run = ingested(books, request);
+  const std::string run_json = request.text("run");
+  add_facts(books, run.id, request.text("job"), run_json);
+  const RunFacts facts = facts_of(run_json);
+  const catalog::RunState state = spec::state_of(facts.status);
+  if (state != run.state) {
+    catalog::RunChange change;
+    change.state = state;
+    change.reason = facts.error;
+    if (const int64_t ended_ms = request.integer("ended_ms"); catalog::ended(state) && ended_ms > 0)
+      change.ended_ms = ended_ms;
+    catalog::update_run(books, run.id, change);
+  }
+  return {{"id", run.id}, {"state", catalog::to_string(state)}};
+}
+
+}  // namespace
+
+std::vector<Route> ingest_routes(Context& context) {
+  return {
+      {Method::kPost,
+       "/api/v1/ingest",
+       "begin_ingest",
+       "The run that stands for a folder made elsewhere; a new one if it is not known",
+       Access::kMember,
+       BodyKind::kJson,
+       {{"key", FieldType::kText, true, "hexadecimal digits that name the folder"},
+        {"name", FieldType::kText, false, "of the run"},
+        {"experiment", FieldType::kText, false, "its name; made if there is none"},
+        {"started_ms", FieldType::kInteger, false, "when it began"}},
+       writes(context, begin)},
+      {Method::kPost,
+       "/api/v1/runs/{id}/lines",
+       "ingest_lines",
+       "Whole lines of its metrics.jsonl, in order; what the books have already is passed over",
+       Access::kMember,
+       BodyKind::kBytes,
+       {{"offset", FieldType::kInteger, true, "of the first byte in the file; 0 begins again"},
+        {"until_ms", FieldType::kInteger, false, "when the last line was written"}},
+       lines_handler(context),
+       kLinesBytesMax},
+      {Method::kPost,
+       "/api/v1/runs/{id}/facts",
+       "ingest_facts",
+       "Its job.yaml and run.json",
+       Access::kMember,
+       BodyKind::kJson,
+       {{"job", FieldType::kText, false, "text of job.yaml"},
+        {"run", FieldType::kText, false, "text of run.json"},
+        {"ended_ms", FieldType::kInteger, false, "when it ended"}},
+       writes(context, add_run_facts),
+       kFactsBytesMax},
+  };
+}
+
+}  // namespace linac::service

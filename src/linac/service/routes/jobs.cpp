@@ -1,0 +1,259 @@
+#include "linac/service/routes/jobs.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "linac/base/refusal.h"
+#include "linac/http/routes/json_fields.h"
+#include "linac/service/handlers.h"
+#include "linac/service/run_news.h"
+#include "linac/service/submission.h"
+
+namespace linac::service {
+namespace {
+
+using catalog::Database;
+using nlohmann::json;
+
+constexpr size_t kJobBytesMax = 4 << 20;
+constexpr int64_t kPriorityMax = 1000;
+
+const std::vector<FieldRule> kSubmission = {
+    {"job", FieldType::kText, true, "the job file's text"},
+    {"file", FieldType::kText, false, "where that text is from, for messages"},
+    {"directory", FieldType::kText, false, "on the service's host; relative paths of the job are below it"},
+    {"set", FieldType::kTexts, false, "overrides, e.g. train.epochs=5"},
+    {"array", FieldType::kObjects, false, "one job for each, with the further overrides {\"set\": [...]}"},
+    {"name", FieldType::kText, false, "of the run; else the job's"},
+    {"experiment", FieldType::kText, false, "its name; made if there is none; else Default"},
+    {"priority", FieldType::kInteger, false, "larger first; more than 0 is for admins"},
+    {"depends_on", FieldType::kTexts, false, "runs that have to succeed first"},
+    {"cores", FieldType::kInteger, false, "else workers x threads of the job"},
+    {"memory_mb", FieldType::kInteger, false, "0: not said"},
+    {"gpus", FieldType::kInteger, false, "else 1 if the job's device is cuda"},
+    {"seconds_max", FieldType::kInteger, false, "of running; then it checkpoints and stops"},
+    {"cost_max", FieldType::kNumber, false, "by the service's price; then it checkpoints and stops"},
+    {"attempts_max", FieldType::kInteger, false, "when it is lost or preempted; 5"},
+    {"key", FieldType::kText, false, "makes a repeated request harmless"},
+    {"check_only", FieldType::kBoolean, false, "queue nothing"}};
+
+int64_t experiment_of(Database& books, const std::string& name) {
+  if (name.empty()) return 0;
+  const auto found = catalog::experiment_by_name(books, name);
+  return found ? found->id : catalog::create_experiment(books, name, "", {});
+}
+
+SubmissionRequest submission_of(const Request& request) {
+  SubmissionRequest submission;
+  submission.job = request.text("job");
+  submission.file = request.text("file", submission.file);
+  submission.directory = request.text("directory");
+  submission.overrides = request.texts("set");
+  for (const json& member : request.list("array")) {
+    std::vector<std::string>& overrides = submission.array.emplace_back();
+    const auto set = member.find("set");
+    if (set == member.end() || !set->is_array())
+      throw Refusal(RefusalKind::kInvalid, "[submit] each member of 'array' is {\"set\": [\"key=value\", ...]}");
+    for (const json& text : *set) {
+      if (!text.is_string()) throw Refusal(RefusalKind::kInvalid, "[submit] an override is a text, \"key=value\"");
+      overrides.push_back(text.get<std::string>());
+    }
+  }
+  submission.name = request.text("name");
+  submission.user = request.caller.user;
+  submission.account = request.caller.account;
+  catalog::Wishes& wishes = submission.wishes;
+  wishes.priority = request.integer("priority");
+  wishes.depends_on = request.texts("depends_on");
+  wishes.resources = {request.integer("cores"), request.integer("memory_mb"), request.integer("gpus")};
+  wishes.seconds_max = request.integer("seconds_max");
+  wishes.cost_max = request.number("cost_max");
+  wishes.attempts_max = request.integer("attempts_max", wishes.attempts_max);
+  if (wishes.priority < -kPriorityMax || wishes.priority > kPriorityMax)
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[submit] priorities are from -{} to {}", kPriorityMax, kPriorityMax));
+  if (wishes.priority > 0 && request.caller.access != Access::kAdmin)
+    throw Refusal(RefusalKind::kDenied, "[submit] a priority above 0 is for admins; leave it at 0 or below");
+  return submission;
+}
+
+// Written down, so that whoever submitted finds out later too.
+std::string add_refused(Database& books, const PreparedJob& job) {
+  const std::string id = catalog::create_run(books, job.run).id;
+  catalog::update_run(books, id, {{}, catalog::RunState::kFailedPrechecks, job.problem, {}});
+  return id;
+}
+
+struct Submitted {
+  json runs = json::array();
+  std::string problem;  // the first
+};
+
+Submitted submit_all(Database& books, const Request& request, std::vector<PreparedJob> jobs) {
+  Submitted submitted;
+  const int64_t experiment = experiment_of(books, request.text("experiment"));
+  for (const PreparedJob& job : jobs)
+    if (submitted.problem.empty()) submitted.problem = job.problem;
+  const std::string key = request.text("key");
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    PreparedJob& job = jobs[i];
+    job.run.experiment = experiment;
+    std::string id;
+    if (submitted.problem.empty())
+      id = catalog::submit(books, job.run, job.job, job.wishes, key.empty() ? "" : fmt::format("{}/{}", key, i));
+    else if (!job.problem.empty())
+      id = add_refused(books, job);
+    else
+      continue;
+    const catalog::Run run = catalog::run(books, id);
+    submitted.runs.push_back(
+        {{"id", id}, {"name", run.name}, {"state", catalog::to_string(run.state)}, {"reason", run.reason}});
+  }
+  return submitted;
+}
+
+Response answer(const Submitted& submitted) {
+  if (submitted.problem.empty()) return Response::json({{"runs", submitted.runs}});
+  Response response = Response::json({{"type", "about:blank"},
+                                      {"title", "The job would fail"},
+                                      {"status", 422},
+                                      {"code", "FAILED_PRECHECKS"},
+                                      {"detail", submitted.problem},
+                                      {"runs", submitted.runs}},
+                                     422);
+  response.type = "application/problem+json";
+  return response;
+}
+
+Handler submits(Context& context, Scheduler& scheduler) {
+  return [&context, &scheduler](Request& request) -> Task<Response> {
+    const SubmissionRequest submission = submission_of(request);
+    std::vector<PreparedJob> jobs;
+    co_await aside(context,
+                   [&] { jobs = prepare(submission, scheduler.all_slots(), scheduler.attempts().prices.known()); });
+    if (request.flag("check_only")) {
+      Submitted checked;
+      for (const PreparedJob& job : jobs)
+        if (checked.problem.empty()) checked.problem = job.problem;
+      co_return answer(checked);
+    }
+    const Submitted submitted =
+        co_await writing(context, [&](Database& books) { return submit_all(books, request, jobs); });
+    if (submitted.problem.empty()) scheduler.wake();
+    co_return answer(submitted);
+  };
+}
+
+json job_json(const catalog::QueuedJob& job) {
+  return {{"run", job.run},
+          {"name", job.name},
+          {"user", job.user},
+          {"state", catalog::to_string(job.state)},
+          {"reason", job.reason},
+          {"priority", job.wishes.priority},
+          {"depends_on", job.wishes.depends_on},
+          {"cores", job.wishes.resources.cores},
+          {"memory_mb", job.wishes.resources.memory_mb},
+          {"gpus", job.wishes.resources.gpus},
+          {"seconds_max", job.wishes.seconds_max},
+          {"cost_max", job.wishes.cost_max},
+          {"attempts", job.attempts},
+          {"attempts_max", job.wishes.attempts_max},
+          {"seconds_used", job.seconds_used},
+          {"cancel_wished", job.cancel_wished},
+          {"held_by", job.held_by},
+          {"submitted_ms", job.submitted_ms}};
+}
+
+Handler queue_handler(Context& context, Scheduler& scheduler) {
+  return reads(context, [&scheduler](Database& books, Request& request) -> json {
+    constexpr int64_t kShownMax = 1000;
+    const int64_t limit = std::clamp<int64_t>(request.integer("limit", kShownMax), 1, kShownMax);
+    json jobs = json::array();
+    const auto queue = catalog::queue(books);
+    for (const catalog::QueuedJob& job : queue)
+      if (static_cast<int64_t>(jobs.size()) < limit) jobs.push_back(job_json(job));
+    const catalog::Resources& all = scheduler.all_slots().all();
+    return {{"jobs", std::move(jobs)},
+            {"count", queue.size()},
+            {"slots", {{"cores", all.cores}, {"memory_mb", all.memory_mb}, {"gpus", all.gpus}}}};
+  });
+}
+
+// A change of one job by its owner, after which the scheduler looks.
+Handler changes(Context& context, Scheduler& scheduler,
+                std::function<void(Database&, const Request&, const std::string&)> change) {
+  return [&context, &scheduler, change = std::move(change)](Request& request) -> Task<Response> {
+    const std::string id = request.variable("id");
+    const catalog::Run run = co_await writing(context, [&](Database& books) {
+      need_owner(request, catalog::run(books, id));
+      change(books, request, id);
+      return catalog::run(books, id);
+    });
+    scheduler.wake();
+    publish_state(context.hub, id, run.state, run.reason);
+    co_return Response::json({{"id", id}, {"state", catalog::to_string(run.state)}, {"reason", run.reason}});
+  };
+}
+
+}  // namespace
+
+void need_owner(const Request& request, const catalog::Run& run) {
+  if (run.user == request.caller.user || request.caller.access == Access::kAdmin) return;
+  throw Refusal(RefusalKind::kDenied,
+                fmt::format("[runs] {} belongs to '{}'; only its owner or an admin changes it", run.id, run.user));
+}
+
+std::vector<Route> job_routes(Context& context, Scheduler& scheduler) {
+  return {
+      {Method::kPost, "/api/v1/jobs", "submit_jobs", "Puts a job, or an array of jobs, into the queue", Access::kMember,
+       BodyKind::kJson, kSubmission, submits(context, scheduler), kJobBytesMax},
+      {Method::kGet,
+       "/api/v1/queue",
+       "get_queue",
+       "All jobs that have not ended, the first to start in front",
+       Access::kViewer,
+       BodyKind::kNone,
+       {{"limit", FieldType::kInteger, false, "at most 1000"}},
+       queue_handler(context, scheduler)},
+      {Method::kGet,
+       "/api/v1/jobs/{id}",
+       "get_job",
+       "A job as it was queued",
+       Access::kViewer,
+       BodyKind::kNone,
+       {},
+       reads(context,
+             [](Database& books, Request& request) -> json {
+               const catalog::QueuedJob job = catalog::queued_job(books, request.variable("id"));
+               json answer = job_json(job);
+               answer["job"] = job.job;
+               return answer;
+             })},
+      {Method::kPost,
+       "/api/v1/runs/{id}/cancel",
+       "cancel_run",
+       "Cancels a job; one that runs writes a checkpoint first",
+       Access::kMember,
+       BodyKind::kJson,
+       {{"reason", FieldType::kText, false, "why"}},
+       changes(context, scheduler,
+               [](Database& books, const Request& request, const std::string& id) {
+                 const std::string why = request.text("reason");
+                 catalog::cancel(books, id,
+                                 fmt::format("cancelled by {}{}", request.caller.user, why.empty() ? "" : ": " + why));
+               })},
+      {Method::kPost,
+       "/api/v1/runs/{id}/resume",
+       "resume_run",
+       "Puts a job that ended without success back into the queue, to go on from its newest checkpoint",
+       Access::kMember,
+       BodyKind::kJson,
+       {},
+       changes(context, scheduler,
+               [](Database& books, const Request&, const std::string& id) { catalog::resume(books, id); })},
+  };
+}
+
+}  // namespace linac::service

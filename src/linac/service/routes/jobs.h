@@ -1,0 +1,22 @@
+#pragma once
+// The queue over HTTP: submitting, looking, cancelling, resuming, and the logs and folders of what runs. Tables for
+// table.h; `scheduler` outlives them.
+
+#include <vector>
+
+#include "linac/service/context.h"
+#include "linac/service/http_words.h"
+#include "linac/service/scheduler.h"
+
+namespace linac::service {
+
+std::vector<Route> job_routes(Context& context, Scheduler& scheduler);
+/// The folder and the log of a run, to be read.
+std::vector<Route> run_file_routes(Context& context);
+/// Runs that were made elsewhere, brought in by `linac ingest`.
+std::vector<Route> ingest_routes(Context& context);
+
+/// kDenied unless the run is the caller's, or the caller an admin.
+void need_owner(const Request& request, const catalog::Run& run);
+
+}  // namespace linac::service

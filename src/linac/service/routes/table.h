@@ -1,0 +1,38 @@
+#pragma once
+// All routes of the service, family by family. Each function returns the table of its family; `context` and what else
+// it is given outlives the tables.
+
+#include <vector>
+
+#include "linac/service/authentication.h"
+#include "linac/service/context.h"
+#include "linac/service/http_words.h"
+
+namespace linac::service {
+
+std::vector<Route> all_routes(Context& context, Authentication& authentication);
+/// Adds /openapi.json, which describes all of `routes` and itself.
+void add_description(std::vector<Route>& routes);
+
+std::vector<Route> system_routes(Context& context);
+std::vector<Route> login_routes(Context& context, Authentication& authentication);
+std::vector<Route> user_routes(Context& context, Authentication& authentication);
+
+// MLflow's REST API
+std::vector<Route> mlflow_server_routes(Context& context);
+std::vector<Route> mlflow_experiment_routes(Context& context);
+std::vector<Route> mlflow_run_routes(Context& context);
+std::vector<Route> mlflow_logging_routes(Context& context);
+std::vector<Route> mlflow_history_routes(Context& context);
+std::vector<Route> mlflow_artifact_routes(Context& context);
+std::vector<Route> mlflow_multipart_routes(Context& context);
+std::vector<Route> mlflow_model_routes(Context& context);
+std::vector<Route> mlflow_version_routes(Context& context);
+std::vector<Route> mlflow_logged_model_routes(Context& context);
+
+// linac's own
+std::vector<Route> run_routes(Context& context);
+std::vector<Route> curve_routes(Context& context);
+std::vector<Route> event_routes(Context& context);
+
+}  // namespace linac::service

@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "linac/base/refusal.h"
+#include "linac/catalog/users.h"
+#include "linac/service/handlers.h"
+#include "linac/service/routes/table.h"
+
+namespace linac::service {
+
+using catalog::Database;
+using nlohmann::json;
+
+namespace {
+
+constexpr int64_t kDayMs = 24 * 3600 * 1000, kDaysMax = 3650;
+
+json user_json(const catalog::User& user) {
+  return {{"name", user.name},
+          {"role", catalog::to_string(user.role)},
+          {"account", user.account},
+          {"disabled", user.disabled},
+          {"jobs_max", user.quota.jobs_max},
+          {"cores_max", user.quota.cores_max},
+          {"core_hours_max", user.quota.core_hours_max},
+          {"created_ms", user.created_ms}};
+}
+
+json token_json(const catalog::Token& token) {
+  return {{"id", token.id},
+          {"user", token.user},
+          {"note", token.note},
+          {"scope", catalog::to_string(token.scope)},
+          {"created_ms", token.created_ms},
+          {"expires_ms", token.expires_ms},
+          {"used_ms", token.used_ms}};
+}
+
+void read_quota(const Request& request, catalog::Quota& quota) {
+  quota.jobs_max = request.integer("jobs_max", quota.jobs_max);
+  quota.cores_max = request.integer("cores_max", quota.cores_max);
+  quota.core_hours_max = request.number("core_hours_max", quota.core_hours_max);
+}
+
+json listed(Database& books, Request&) {
+  json users = json::array();
+  for (const auto& user : catalog::users(books)) users.push_back(user_json(user));
+  return {{"users", std::move(users)}};
+}
+
+json created(Database& books, Request& request) {
+  catalog::User user;
+  user.name = request.text("name");
+  user.role = catalog::role(request.text("role", "member"));
+  user.account = request.text("account");
+  read_quota(request, user.quota);
+  catalog::create_user(books, user);
+  put_into_audit(books, request, "user.create", user.name);
+  return user_json(catalog::user(books, user.name));
+}
+
+/// So that the books are never without somebody who may change them.
+void keep_an_admin(Database& books) {
+  for (const auto& user : catalog::users(books))
+    if (user.role == catalog::Role::kAdmin && !user.disabled) return;
+  throw Refusal(RefusalKind::kState, "[users] this is the last admin; make another one first");
+}
+
+Handler change(Context& context, Authentication& authentication) {
+  return [&context, &authentication](Request& request) -> Task<Response> {
+    const std::string name = request.variable("name");
+    const json answer = co_await writing(context, [&](Database& books) {
+      catalog::User user = catalog::user(books, name);
+      if (request.has("role")) user.role = catalog::role(request.text("role"));
+      if (request.has("account")) user.account = request.text("account");
+      if (request.has("disabled")) user.disabled = request.flag("disabled");
+      read_quota(request, user.quota);
+      catalog::change_user(books, user);
+      keep_an_admin(books);
+      put_into_audit(books, request, "user.change", name);
+      return user_json(user);
+    });
+    authentication.forget(name);
+    co_return Response::json(answer);
+  };
+}
+
+void check_own_or_admin(const Request& request, const std::string& user) {
+  if (request.caller.user != user && request.caller.access != Access::kAdmin)
+    throw Refusal(RefusalKind::kDenied, "[tokens] these are another user's; an admin may do that");
+}
+
+json tokens_of(Database& books, Request& request) {
+  const std::string& name = request.variable("name");
+  check_own_or_admin(request, name);
+  json tokens = json::array();
+  for (const auto& token : catalog::tokens(books, catalog::user(books, name).name)) tokens.push_back(token_json(token));
+  return {{"tokens", std::move(tokens)}};
+}
+
+Handler make_token(Context& context) {
+  return [&context](Request& request) -> Task<Response> {
+    const std::string name = request.variable("name");
+    check_own_or_admin(request, name);
+    const int64_t days = request.integer("days", 0);
+    if (days < 0 || days > kDaysMax)
+      throw Refusal(RefusalKind::kInvalid,
+                    fmt::format("[tokens] 'days' is {} (wanted: 1 to {}, or 0 for no end)", days, kDaysMax));
+    const catalog::Role scope = catalog::role(request.text("scope", to_string(request.caller.access)));
+    if (access_of(scope) > request.caller.access)
+      throw Refusal(RefusalKind::kDenied, "[tokens] the scope is above your own role");
+    catalog::NewToken made;
+    std::string hash;
+    co_await aside(context,
+                   [&] { made = catalog::make_token(name, scope, days * kDayMs, request.text("note"), hash); });
+    co_await writing(context, [&](Database& books) {
+      catalog::user(books, name);
+      catalog::add_token(books, made.token, hash);
+      put_into_audit(books, request, "token.create", made.token.id);
+    });
+    json answer = token_json(made.token);
+    answer["secret"] = made.secret;
+    co_return Response::json(answer);
+  };
+}
+
+Handler revoke(Context& context, Authentication& authentication) {
+  return [&context, &authentication](Request& request) -> Task<Response> {
+    const std::string name = request.variable("name"), id = request.variable("id");
+    check_own_or_admin(request, name);
+    co_await writing(context, [&](Database& books) {
+      bool his = false;
+      for (const auto& token : catalog::tokens(books, name)) his = his || token.id == id;
+      if (!his) throw Refusal(RefusalKind::kNotFound, fmt::format("[tokens] {} has no token '{}'", name, id));
+      catalog::revoke_token(books, id);
+      put_into_audit(books, request, "token.revoke", id);
+    });
+    authentication.forget(name);
+    co_return Response::json(json::object());
+  };
+}
+
+json audit_log(Database& books, Request& request) {
+  const int64_t limit = request.integer("limit", 100);
+  if (limit < 1 || limit > 10000) throw Refusal(RefusalKind::kInvalid, "[request] 'limit' is not within 1 to 10000");
+  json entries = json::array();
+  for (const auto& entry : catalog::audited(books, limit))
+    entries.push_back({{"time_ms", entry.time_ms},
+                       {"user", entry.user},
+                       {"action", entry.action},
+                       {"object", entry.object},
+                       {"from", entry.from}});
+  return {{"entries", std::move(entries)}};
+}
+
+}  // namespace
+
+std::vector<Route> user_routes(Context& context, Authentication& authentication) {
+  using enum Method;
+  const auto route = [](Method method, const char* path, const char* name, const char* summary, Access access,
+                        std::vector<FieldRule> fields, Handler handler) {
+    Route route;
+    route.method = method;
+    route.pattern = std::string("/api/v1/") + path;
+    route.name = name;
+    route.summary = summary;
+    route.access = access;
+    route.body = method == kPost || method == kPatch ? BodyKind::kJson : BodyKind::kNone;
+    route.body_bytes_max = 16384;
+    route.fields = std::move(fields);
+    route.handler = std::move(handler);
+    return route;
+  };
+  const FieldRule role{"role", FieldType::kText, false, "viewer, member or admin"};
+  const FieldRule account{"account", FieldType::kText, false, "of the host, under which the user's jobs run"};
+  const FieldRule jobs{"jobs_max", FieldType::kInteger, false, "that wait or run; 0: no limit"};
+  const FieldRule cores{"cores_max", FieldType::kInteger, false, "of running jobs together; 0: no limit"};
+  const FieldRule core_hours{"core_hours_max", FieldType::kNumber, false,
+                             "of a day; a GPU counts as 8 cores; 0: no limit"};
+  return {
+      route(kGet, "users", "list_users", "Who may use the service", Access::kAdmin, {}, reads(context, listed)),
+      route(kPost, "users", "create_user", "A new user", Access::kAdmin,
+            {{"name", FieldType::kText, true, "a-z, 0-9, '.', '_', '-'"}, role, account, jobs, cores, core_hours},
+            writes(context, created)),
+      route(kPatch, "users/{name}", "change_user", "Another role or account, or none of the service at all",
+            Access::kAdmin,
+            {role, account, {"disabled", FieldType::kBoolean, false, "keeps the user out"}, jobs, cores, core_hours},
+            change(context, authentication)),
+      route(kGet, "users/{name}/tokens", "list_tokens", "A user's tokens, without their secrets", Access::kViewer, {},
+            reads(context, tokens_of)),
+      route(kPost, "users/{name}/tokens", "create_token", "A new token; its secret is told this once", Access::kViewer,
+            {{"scope", FieldType::kText, false, "the most it may: viewer, member or admin"},
+             {"days", FieldType::kInteger, false, "until it ends; 0: never"},
+             {"note", FieldType::kText, false, "what it is for"}},
+            make_token(context)),
+      route(kDelete, "users/{name}/tokens/{id}", "revoke_token", "Ends a token at once", Access::kViewer, {},
+            revoke(context, authentication)),
+      route(kGet, "audit", "list_audit", "What was changed by whom, newest first", Access::kAdmin,
+            {{"limit", FieldType::kInteger, false, "at most 10000"}}, reads(context, audit_log)),
+  };
+}
+
+}  // namespace linac::service
