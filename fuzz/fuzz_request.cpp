@@ -11,16 +11,16 @@
 #include "linac/base/refusal.h"
 #include "linac/base/safe_path.h"
 #include "linac/base/utf8.h"
+#include "linac/execution/record/run_facts.h"
+#include "linac/execution/record/run_lines.h"
 #include "linac/http/percent.h"
 #include "linac/http/routes/json_fields.h"
 #include "linac/http/routes/router.h"
-#include "linac/service/run_facts.h"
-#include "linac/service/run_lines.h"
 
 namespace {
 
 using namespace linac::http;
-using namespace linac::service;
+using namespace linac::execution;
 using linac::harmless_path;
 using linac::valid_text;
 

@@ -36,6 +36,7 @@ LEVELS = [
         "graph": "a model as a graph: layers, shapes, weights, passes",
         "report": "comparisons, scores and runs as page, JSON, text and pictures",
         "client": "the service as the verbs see it; models by their catalog address",
+        "execution": "the queue carried out: scheduler, attempts, submission, a run's record brought into the books",
         "optimizer": "optimizers as Keras defines them: settings, state, update",
         "launch_workers": "local worker processes, and what their ends mean together",
     },
@@ -43,7 +44,7 @@ LEVELS = [
         "nn": "a graph computed and differentiated, by LibTorch and the kernels",
         "onnx": "a graph written as ONNX",
         "keras": "Keras's files, to and from a graph",
-        "service": "the HTTP service: routes, MLflow's among them, sessions, scheduler, pages",
+        "service": "the HTTP service: routes, MLflow's among them, sessions, news, pages",
     },
     {
         "models": "networks, losses and one replica's step; know nothing of workers",

@@ -17,6 +17,7 @@
 #include "linac/base/version.h"
 #include "linac/catalog/copy_books.h"
 #include "linac/catalog/database.h"
+#include "linac/execution/record/run_places.h"
 #include "linac/service/data_folder.h"
 
 namespace linac::service {
@@ -35,7 +36,7 @@ struct Tree {
 // Links are left out: what they lead to is not the service's.
 Tree tree_below(const fs::path& root) {
   Tree tree;
-  for (const char* part : {kArtifactsFolder, kRunsFolder}) {
+  for (const char* part : {kArtifactsFolder, execution::kRunsFolder}) {
     if (!fs::exists(root / part)) continue;
     tree.folders.emplace_back(part);
     for (const auto& entry : fs::recursive_directory_iterator(root / part)) {

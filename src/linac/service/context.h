@@ -8,6 +8,7 @@
 #include <string>
 
 #include "linac/catalog/books.h"
+#include "linac/execution/site.h"
 #include "linac/http/traffic.h"
 #include "linac/service/data_folder.h"
 #include "linac/service/hub.h"
@@ -26,6 +27,7 @@ struct Context {
   Hub hub;
   http::Traffic traffic;
   std::atomic<int64_t> points_total = 0, failed_logins_total = 0;
+  execution::Site site{data, artifacts, books, hub, points_total};
 };
 
 }  // namespace linac::service

@@ -7,7 +7,6 @@
 namespace linac::service {
 
 inline constexpr const char* kArtifactsFolder = "artifacts";  // one folder an experiment, in it one a run
-inline constexpr const char* kRunsFolder = "runs";            // of queued runs: run_places.h
 inline constexpr const char* kUploadsFolder = "uploads";      // bodies as they arrive
 
 /// The books' URL: `database`, or SQLite's in `data` if that is empty.

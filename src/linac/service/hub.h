@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "linac/catalog/metrics.h"
+#include "linac/execution/news.h"
 #include "linac/http/server/event_stream.h"
 
 namespace linac::service {
@@ -40,17 +41,16 @@ class Subscription : public http::EventSource {
   int64_t next_;
 };
 
-class Hub {
+class Hub : public execution::News {
  public:
   Hub();
-  ~Hub();
+  ~Hub() override;
 
-  /// `event` is the kind a client listens for ("state", "log"), `data` one JSON value. Costs nothing if nobody watches
-  /// the run.
-  void publish(const std::string& run, std::string_view event, const nlohmann::json& data);
+  /// `event` is the kind that a client listens for. Costs nothing if nobody watches the run.
+  void publish(const std::string& run, std::string_view event, const nlohmann::json& data) override;
   /// As event "points": {"key": [[step, time_ms, value], ...], ...}, with NaN and infinities as "NaN", "Infinity",
   /// "-Infinity".
-  void publish_points(const std::string& run, std::span<const catalog::KeyedPoint> points);
+  void publish_points(const std::string& run, std::span<const catalog::KeyedPoint> points) override;
 
   /// `after`: number of the last event seen (Last-Event-ID), 0: from now on. kLimit beyond kSubscribersMax.
   std::shared_ptr<Subscription> subscribe(const std::string& run, int64_t after);

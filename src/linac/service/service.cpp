@@ -16,6 +16,7 @@
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
 #include "linac/catalog/users.h"
+#include "linac/execution/scheduler.h"
 #include "linac/http/files/multipart.h"
 #include "linac/http/routes/dispatcher.h"
 #include "linac/http/routes/router.h"
@@ -25,7 +26,6 @@
 #include "linac/service/context.h"
 #include "linac/service/routes/jobs.h"
 #include "linac/service/routes/table.h"
-#include "linac/service/scheduler.h"
 
 namespace linac::service {
 namespace {
@@ -98,7 +98,7 @@ class Service::Implementation {
         context_(books_url(folder_, options.database), folder_, kReaders),
         authentication_(context_, options.authentication),
         first_token_(options.authentication ? first_admin(context_.books) : ""),
-        scheduler_(context_, scheduling(options), local_launcher()),
+        scheduler_(context_.site, scheduling(options), execution::local_launcher()),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
                            const std::string& from) { return authentication_.identify(method, headers, from); },
@@ -124,11 +124,11 @@ class Service::Implementation {
     return routes;
   }
 
-  static SchedulerOptions scheduling(const ServiceOptions& options) {
-    SchedulerOptions scheduling;
-    if (!options.slots.empty()) scheduling.slots = Slots::of_text(options.slots);
-    scheduling.attempts = attempt_settings(options.authentication);
-    if (!options.prices.empty()) scheduling.attempts.prices = Prices::of_text(options.prices);
+  static execution::SchedulerOptions scheduling(const ServiceOptions& options) {
+    execution::SchedulerOptions scheduling;
+    if (!options.slots.empty()) scheduling.slots = execution::Slots::of_text(options.slots);
+    scheduling.attempts = execution::attempt_settings(options.authentication);
+    if (!options.prices.empty()) scheduling.attempts.prices = execution::Prices::of_text(options.prices);
     return scheduling;
   }
 
@@ -149,7 +149,7 @@ class Service::Implementation {
   Context context_;
   Authentication authentication_;
   const std::string first_token_;
-  Scheduler scheduler_;
+  execution::Scheduler scheduler_;
   const http::Router router_;
   http::Dispatcher dispatcher_;
   http::Server server_;

@@ -20,7 +20,7 @@ struct ServiceOptions {
   int connections_max = 4096;
   double requests_per_s_max = 20000;  // of one caller
   std::string slots;                  // what jobs may have, e.g. "cores=8,memory=32G,gpus=2"; empty: the whole host
-  std::string prices;                 // as Prices::of_text() takes them; empty: not known
+  std::string prices;                 // as execution::Prices::of_text() takes them; empty: not known
 };
 
 /// The running service. Not to be destroyed by one of its own threads. Errors of the constructor: user error for an

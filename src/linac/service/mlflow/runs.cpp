@@ -4,10 +4,10 @@
 
 #include "linac/base/refusal.h"
 #include "linac/catalog/logged_models.h"
+#include "linac/execution/news.h"
 #include "linac/service/handlers.h"
 #include "linac/service/mlflow/words.h"
 #include "linac/service/routes/table.h"
-#include "linac/service/run_news.h"
 
 namespace linac::service {
 
@@ -73,7 +73,7 @@ Handler update_handler(Context& context) {
     const json answer = co_await writing(context, [&](Database& books) { return updated(books, request); });
     if (request.has("status")) {
       const catalog::RunState state = mlflow::state(request.text("status"));
-      publish_state(context.hub, mlflow::run_id(request), state, "");
+      execution::publish_state(context.hub, mlflow::run_id(request), state, "");
     }
     co_return Response::json(answer);
   };

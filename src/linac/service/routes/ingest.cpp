@@ -7,11 +7,11 @@
 
 #include "linac/base/refusal.h"
 #include "linac/catalog/names.h"
+#include "linac/execution/news.h"
+#include "linac/execution/record/run_facts.h"
+#include "linac/execution/record/run_recorder.h"
 #include "linac/service/handlers.h"
 #include "linac/service/routes/jobs.h"
-#include "linac/service/run_facts.h"
-#include "linac/service/run_news.h"
-#include "linac/service/run_recorder.h"
 
 namespace linac::service {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using catalog::Database;
 using nlohmann::json;
 
-constexpr size_t kLinesBytesMax = 8 << 20, kFactsBytesMax = 2 * kFactFileBytesMax;
+constexpr size_t kLinesBytesMax = 8 << 20, kFactsBytesMax = 2 * execution::kFactFileBytesMax;
 constexpr const char* kKeyTag = "linac.ingest.key";
 
 bool harmless_key(const std::string& key) {
@@ -71,16 +71,16 @@ catalog::Run ingested(Database& books, const Request& request) {
 Handler lines_handler(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     const std::string id = request.variable("id");
-    const std::string_view lines = whole_lines(request.body);
-    ReadLines read;
+    const std::string_view lines = execution::whole_lines(request.body);
+    execution::ReadLines read;
     co_await aside(context, [&] {
-      const RunCursor cursor = context.books.read_as([&](Database& books) {
+      const execution::RunCursor cursor = context.books.read_as([&](Database& books) {
         const catalog::Run run = ingested(books, request);
-        return cursor_of(books, run.id);
+        return execution::cursor_of(books, run.id);
       });
-      read = read_run_lines(cursor, request.integer("offset"), lines, request.integer("until_ms"));
+      read = execution::read_run_lines(cursor, request.integer("offset"), lines, request.integer("until_ms"));
     });
-    co_await writing(context, [&](Database& books) { add_lines(books, id, read); });
+    co_await writing(context, [&](Database& books) { execution::add_lines(books, id, read); });
     if (!read.points.empty()) {
       context.hub.publish_points(id, read.points);
       context.points_total += static_cast<int64_t>(read.points.size());
@@ -93,8 +93,8 @@ Handler lines_handler(Context& context) {
 json add_run_facts(Database& books, Request& request) {
   const catalog::Run run = ingested(books, request);
   const std::string run_json = request.text("run");
-  add_facts(books, run.id, request.text("job"), run_json);
-  const RunFacts facts = facts_of(run_json);
+  execution::add_facts(books, run.id, request.text("job"), run_json);
+  const execution::RunFacts facts = execution::facts_of(run_json);
   const catalog::RunState state = spec::state_of(facts.status);
   if (state != run.state) {
     catalog::RunChange change;

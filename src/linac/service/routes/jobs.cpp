@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/base/refusal.h"
+#include "linac/execution/news.h"
+#include "linac/execution/submission.h"
 #include "linac/http/routes/json_fields.h"
 #include "linac/service/handlers.h"
-#include "linac/service/run_news.h"
-#include "linac/service/submission.h"
 
 namespace linac::service {
 namespace {
@@ -44,8 +44,8 @@ int64_t experiment_of(Database& books, const std::string& name) {
   return found ? found->id : catalog::create_experiment(books, name, "", {});
 }
 
-SubmissionRequest submission_of(const Request& request) {
-  SubmissionRequest submission;
+execution::SubmissionRequest submission_of(const Request& request) {
+  execution::SubmissionRequest submission;
   submission.job = request.text("job");
   submission.file = request.text("file", submission.file);
   submission.directory = request.text("directory");
@@ -79,7 +79,7 @@ SubmissionRequest submission_of(const Request& request) {
 }
 
 // Written down, so that whoever submitted finds out later too.
-std::string add_refused(Database& books, const PreparedJob& job) {
+std::string add_refused(Database& books, const execution::PreparedJob& job) {
   const std::string id = catalog::create_run(books, job.run).id;
   catalog::update_run(books, id, {{}, catalog::RunState::kFailedPrechecks, job.problem, {}});
   return id;
@@ -90,14 +90,14 @@ struct Submitted {
   std::string problem;  // the first
 };
 
-Submitted submit_all(Database& books, const Request& request, std::vector<PreparedJob> jobs) {
+Submitted submit_all(Database& books, const Request& request, std::vector<execution::PreparedJob> jobs) {
   Submitted submitted;
   const int64_t experiment = experiment_of(books, request.text("experiment"));
-  for (const PreparedJob& job : jobs)
+  for (const execution::PreparedJob& job : jobs)
     if (submitted.problem.empty()) submitted.problem = job.problem;
   const std::string key = request.text("key");
   for (size_t i = 0; i < jobs.size(); ++i) {
-    PreparedJob& job = jobs[i];
+    execution::PreparedJob& job = jobs[i];
     job.run.experiment = experiment;
     std::string id;
     if (submitted.problem.empty())
@@ -126,15 +126,16 @@ Response answer(const Submitted& submitted) {
   return response;
 }
 
-Handler submits(Context& context, Scheduler& scheduler) {
+Handler submits(Context& context, execution::Scheduler& scheduler) {
   return [&context, &scheduler](Request& request) -> Task<Response> {
-    const SubmissionRequest submission = submission_of(request);
-    std::vector<PreparedJob> jobs;
-    co_await aside(context,
-                   [&] { jobs = prepare(submission, scheduler.all_slots(), scheduler.attempts().prices.known()); });
+    const execution::SubmissionRequest submission = submission_of(request);
+    std::vector<execution::PreparedJob> jobs;
+    co_await aside(context, [&] {
+      jobs = execution::prepare(submission, scheduler.all_slots(), scheduler.attempts().prices.known());
+    });
     if (request.flag("check_only")) {
       Submitted checked;
-      for (const PreparedJob& job : jobs)
+      for (const execution::PreparedJob& job : jobs)
         if (checked.problem.empty()) checked.problem = job.problem;
       co_return answer(checked);
     }
@@ -166,7 +167,7 @@ json job_json(const catalog::QueuedJob& job) {
           {"submitted_ms", job.submitted_ms}};
 }
 
-Handler queue_handler(Context& context, Scheduler& scheduler) {
+Handler queue_handler(Context& context, execution::Scheduler& scheduler) {
   return reads(context, [&scheduler](Database& books, Request& request) -> json {
     constexpr int64_t kShownMax = 1000;
     const int64_t limit = std::clamp<int64_t>(request.integer("limit", kShownMax), 1, kShownMax);
@@ -182,7 +183,7 @@ Handler queue_handler(Context& context, Scheduler& scheduler) {
 }
 
 // A change of one job by its owner, after which the scheduler looks.
-Handler changes(Context& context, Scheduler& scheduler,
+Handler changes(Context& context, execution::Scheduler& scheduler,
                 std::function<void(Database&, const Request&, const std::string&)> change) {
   return [&context, &scheduler, change = std::move(change)](Request& request) -> Task<Response> {
     const std::string id = request.variable("id");
@@ -192,7 +193,7 @@ Handler changes(Context& context, Scheduler& scheduler,
       return catalog::run(books, id);
     });
     scheduler.wake();
-    publish_state(context.hub, id, run.state, run.reason);
+    execution::publish_state(context.hub, id, run.state, run.reason);
     co_return Response::json({{"id", id}, {"state", catalog::to_string(run.state)}, {"reason", run.reason}});
   };
 }
@@ -205,7 +206,7 @@ void need_owner(const Request& request, const catalog::Run& run) {
                 fmt::format("[runs] {} belongs to '{}'; only its owner or an admin changes it", run.id, run.user));
 }
 
-std::vector<Route> job_routes(Context& context, Scheduler& scheduler) {
+std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler) {
   return {
       {Method::kPost, "/api/v1/jobs", "submit_jobs", "Puts a job, or an array of jobs, into the queue", Access::kMember,
        BodyKind::kJson, kSubmission, submits(context, scheduler), kJobBytesMax},

@@ -4,13 +4,13 @@
 
 #include <vector>
 
+#include "linac/execution/scheduler.h"
 #include "linac/service/context.h"
 #include "linac/service/http_words.h"
-#include "linac/service/scheduler.h"
 
 namespace linac::service {
 
-std::vector<Route> job_routes(Context& context, Scheduler& scheduler);
+std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler);
 /// The folder and the log of a run, to be read.
 std::vector<Route> run_file_routes(Context& context);
 /// Runs that were made elsewhere, brought in by `linac ingest`.

@@ -10,11 +10,11 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/safe_path.h"
+#include "linac/execution/record/run_log.h"
+#include "linac/execution/record/run_places.h"
 #include "linac/http/files/file_response.h"
 #include "linac/service/handlers.h"
 #include "linac/service/routes/jobs.h"
-#include "linac/service/run_log.h"
-#include "linac/service/run_places.h"
 
 namespace linac::service {
 namespace {
@@ -30,17 +30,13 @@ const FieldRule kFrom{"from", FieldType::kInteger, false, "the first byte; less 
 const FieldRule kBytes{"bytes", FieldType::kInteger, false, "at most so many; 1 MiB at most"};
 const FieldRule kWait{"wait_s", FieldType::kInteger, false, "wait so long for something new; 30 at most"};
 
-catalog::Run run_of(Context& context, const std::string& id) {
-  return context.books.read_as([&](catalog::Database& books) { return catalog::run(books, id); });
-}
-
 struct LogAnswer {
-  LogPiece piece;
+  execution::LogPiece piece;
   catalog::Run run;
 };
 
 Response log_response(LogAnswer answer) {
-  Response response = Response::text(as_text(std::move(answer.piece.bytes)));
+  Response response = Response::text(execution::as_text(std::move(answer.piece.bytes)));
   response.headers = {{"Linac-Log-From", std::to_string(answer.piece.from)},
                       {"Linac-Log-End", std::to_string(answer.piece.end)},
                       {"Linac-Run-State", catalog::to_string(answer.run.state)},
@@ -60,8 +56,8 @@ Handler log_handler(Context& context) {
       LogAnswer answer;
       co_await aside(context, [&] {
         // The state first: what an ended run has written is then there.
-        answer.run = run_of(context, id);
-        answer.piece = read_log(RunPlaces(context, answer.run).log, from, bytes);
+        answer.run = context.site.run(id);
+        answer.piece = execution::read_log(execution::RunPlaces(context.site, answer.run).log, from, bytes);
       });
       const bool news = !answer.piece.bytes.empty() || catalog::ended(answer.run.state);
       if (news || context.traffic.stopping || std::chrono::steady_clock::now() >= until)
@@ -72,9 +68,9 @@ Handler log_handler(Context& context) {
   };
 }
 
-Response folder_response(const Context& context, const catalog::Run& run, const std::string& path) {
+Response folder_response(Context& context, const catalog::Run& run, const std::string& path) {
   json files = json::array();
-  for (const FolderEntry& entry : entries_below(RunPlaces(context, run).outputs, path, 10000))
+  for (const FolderEntry& entry : entries_below(execution::RunPlaces(context.site, run).outputs, path, 10000))
     files.push_back({{"path", entry.path}, {"folder", entry.folder}, {"bytes", entry.bytes}});
   return Response::json({{"files", std::move(files)}});
 }
@@ -82,9 +78,9 @@ Response folder_response(const Context& context, const catalog::Run& run, const 
 Handler put_handler(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     co_await aside(context, [&] {
-      const catalog::Run run = run_of(context, request.variable("id"));
+      const catalog::Run run = context.site.run(request.variable("id"));
       need_owner(request, run);
-      const RunPlaces places(context, run);
+      const execution::RunPlaces places(context.site, run);
       make_folder(places.outputs);
       place_below(places.outputs, request.variable("path"), request.body_file);
     });
@@ -116,7 +112,7 @@ std::vector<Route> run_file_routes(Context& context) {
        {{"path", FieldType::kText, false, "of the folder"}},
        works_aside(context,
                    [&context](Request& request) {
-                     return folder_response(context, run_of(context, request.variable("id")), request.text("path"));
+                     return folder_response(context, context.site.run(request.variable("id")), request.text("path"));
                    })},
       {Method::kGet,
        "/api/v1/runs/{id}/files/{path...}",
@@ -127,7 +123,7 @@ std::vector<Route> run_file_routes(Context& context) {
        {},
        works_aside(context,
                    [&context](Request& request) {
-                     const RunPlaces places(context, run_of(context, request.variable("id")));
+                     const execution::RunPlaces places(context.site, context.site.run(request.variable("id")));
                      const std::string& path = request.variable("path");
                      Response response = http::file_response(open_below(places.outputs, path), path);
                      http::prepare_range(request, response);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "linac/catalog/queue.h"
-#include "linac/service/slots.h"
+#include "linac/execution/slots.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 struct SubmissionRequest {
   std::string job;               // text of the job file
@@ -37,4 +37,4 @@ std::vector<PreparedJob> prepare(const SubmissionRequest& request, const Slots& 
 
 constexpr size_t kArrayMax = 1000;
 
-}  // namespace linac::service
+}  // namespace linac::execution

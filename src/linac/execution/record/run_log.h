@@ -6,14 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "linac/service/hub.h"
-
-namespace linac::service {
+namespace linac::execution {
 
 /// Whatever a program printed as text: UTF-8, without control characters but those of lines.
 std::string as_text(std::string bytes);
-/// Event "log": {"from": byte, "text": ...} to those who watch the run.
-void publish_log(Hub& hub, const std::string& run, int64_t from, std::string bytes);
 
 struct LogPiece {
   std::string bytes;
@@ -22,4 +18,4 @@ struct LogPiece {
 /// At most `bytes_max` from byte `from` on; a negative `from` counts from the end. Empty if there is no log yet.
 LogPiece read_log(const std::filesystem::path& file, int64_t from, int64_t bytes_max);
 
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -6,7 +6,7 @@
 #include "linac/catalog/queue.h"
 #include "linac/launch/launcher.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 /// Why the service itself ended it.
 enum class StopCause { kNone, kCancelled, kTimeUsedUp, kCostUsedUp };
@@ -22,4 +22,4 @@ struct AttemptVerdict {
 /// user's, the data's or the mathematics' is not.
 AttemptVerdict judge(const launch::AttemptStatus& status, StopCause cause, bool began, const std::string& told);
 
-}  // namespace linac::service
+}  // namespace linac::execution

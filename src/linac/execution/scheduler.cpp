@@ -1,4 +1,4 @@
-#include "linac/service/scheduler.h"
+#include "linac/execution/scheduler.h"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,11 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/catalog/users.h"
+#include "linac/execution/news.h"
 #include "linac/launch/attempt_folder.h"
 #include "linac/launch/local_launcher.h"
-#include "linac/service/run_news.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 using std::chrono::steady_clock;
@@ -25,10 +25,6 @@ constexpr std::chrono::seconds kQueueEvery{10};  // in case that somebody else h
 
 std::string this_program() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
-}
-
-catalog::Run run_of(Context& context, const std::string& id) {
-  return context.books.read_as([&](catalog::Database& books) { return catalog::run(books, id); });
 }
 
 }  // namespace
@@ -48,8 +44,8 @@ std::unique_ptr<launch::Launcher> local_launcher() {
   return std::make_unique<launch::LocalLauncher>(std::vector<std::string>{this_program(), "supervise"});
 }
 
-Scheduler::Scheduler(Context& context, SchedulerOptions options, std::unique_ptr<launch::Launcher> launcher)
-    : context_(context),
+Scheduler::Scheduler(Site& site, SchedulerOptions options, std::unique_ptr<launch::Launcher> launcher)
+    : site_(site),
       options_(std::move(options)),
       all_slots_(options_.slots),
       launcher_(std::move(launcher)),
@@ -76,19 +72,19 @@ void Scheduler::wake() {
 }
 
 void Scheduler::add(catalog::QueuedJob job, int64_t number, launch::Limits limits) {
-  running_.push_back(std::make_unique<RunningAttempt>(context_, *launcher_, options_.attempts, std::move(job), number,
+  running_.push_back(std::make_unique<RunningAttempt>(site_, *launcher_, options_.attempts, std::move(job), number,
                                                       std::move(limits)));
 }
 
 void Scheduler::take_up() {
-  const auto jobs = context_.books.read_as([](catalog::Database& books) { return catalog::queue(books); });
+  const auto jobs = site_.books.read_as([](catalog::Database& books) { return catalog::queue(books); });
   for (const catalog::QueuedJob& job : jobs) {
     if (job.state != catalog::RunState::kStarting && job.state != catalog::RunState::kRunning) continue;
     const bool known = std::any_of(running_.begin(), running_.end(), [&](const auto& attempt) {
       return attempt->job().run == job.run && attempt->number() == job.attempts;
     });
     if (known) continue;
-    const auto folder = RunPlaces(context_, run_of(context_, job.run)).attempt(job.attempts);
+    const auto folder = RunPlaces(site_, site_.run(job.run)).attempt(job.attempts);
     const auto command = launch::AttemptFolder(folder).command();
     // An attempt that had no folder yet has nothing that is its own.
     launch::Limits limits = command ? command->limits : slots_.take(job.wishes.resources).value_or(launch::Limits());
@@ -100,14 +96,14 @@ void Scheduler::take_up() {
 
 void Scheduler::finish(const RunningAttempt& attempt, const AttemptEnd& end) {
   const catalog::QueuedJob& job = attempt.job();
-  const auto state = context_.books.write([&](catalog::Database& books) {
+  const auto state = site_.books.write([&](catalog::Database& books) {
     return catalog::attempt_ended(books, job.run, attempt.number(), end.verdict.outcome, end.seconds,
                                   end.verdict.reason);
   });
-  const std::string reason = run_of(context_, job.run).reason;
+  const std::string reason = site_.run(job.run).reason;
   slots_.give_back(attempt.limits(), job.wishes.resources);
   log::info(fmt::format("[queue] {}: {}{}", job.run, to_string(state), reason.empty() ? "" : ": " + reason));
-  publish_state(context_.hub, job.run, state, reason);
+  publish_state(site_.news, job.run, state, reason);
 }
 
 bool Scheduler::look_after(RunningAttempt& attempt) {
@@ -133,10 +129,9 @@ void Scheduler::look_after_all() {
 void Scheduler::start_what_fits() {
   while (slots_.free().cores > 0) {
     const catalog::Resources free = slots_.free();
-    auto next =
-        context_.books.write([&](catalog::Database& books) { return catalog::start_next(books, free, now_ms()); });
+    auto next = site_.books.write([&](catalog::Database& books) { return catalog::start_next(books, free, now_ms()); });
     if (!next) return;
-    publish_state(context_.hub, next->job.run, catalog::RunState::kStarting, fmt::format("attempt {}", next->number));
+    publish_state(site_.news, next->job.run, catalog::RunState::kStarting, fmt::format("attempt {}", next->number));
     const catalog::Resources wanted = next->job.wishes.resources;
     auto limits = slots_.take(wanted);
     LINAC_CHECK(limits.has_value());
@@ -180,4 +175,4 @@ void Scheduler::run() {
   }
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

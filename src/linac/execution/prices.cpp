@@ -1,4 +1,4 @@
-#include "linac/service/prices.h"
+#include "linac/execution/prices.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "linac/base/config.h"
 #include "linac/base/error.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 Prices Prices::of_text(const std::string& text) {
   Prices prices;
@@ -30,4 +30,4 @@ double Prices::of(const catalog::Resources& resources, double seconds) const {
   return hourly * seconds / 3600;
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

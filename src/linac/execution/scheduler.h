@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "linac/execution/running_attempt.h"
+#include "linac/execution/slots.h"
 #include "linac/launch/launcher.h"
-#include "linac/service/running_attempt.h"
-#include "linac/service/slots.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 struct SchedulerOptions {
   Slots slots = Slots::of_host();
@@ -30,7 +30,7 @@ std::unique_ptr<launch::Launcher> local_launcher();
 class Scheduler {
  public:
   /// Takes up at once what the books say is under way.
-  Scheduler(Context& context, SchedulerOptions options, std::unique_ptr<launch::Launcher> launcher);
+  Scheduler(Site& site, SchedulerOptions options, std::unique_ptr<launch::Launcher> launcher);
   ~Scheduler();
 
   /// Something in the queue has changed. After the commit.
@@ -49,7 +49,7 @@ class Scheduler {
   void add(catalog::QueuedJob job, int64_t number, launch::Limits limits);
   void finish(const RunningAttempt& attempt, const AttemptEnd& end);
 
-  Context& context_;
+  Site& site_;
   const SchedulerOptions options_;
   const Slots all_slots_;
   const std::unique_ptr<launch::Launcher> launcher_;
@@ -65,4 +65,4 @@ class Scheduler {
   std::thread thread_;
 };
 
-}  // namespace linac::service
+}  // namespace linac::execution

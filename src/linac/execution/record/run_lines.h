@@ -13,7 +13,7 @@
 
 #include "linac/catalog/metrics.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 /// A moment and the step at which the training stood: steps have no time of their own, they lie between two of these.
 struct RunMoment {
@@ -49,4 +49,4 @@ std::string_view whole_lines(std::string_view text);
 
 constexpr size_t kRunLineBytesMax = 1 << 20;
 
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -1,8 +1,8 @@
-#include "linac/service/use_sampler.h"
+#include "linac/execution/use_sampler.h"
 
 #include "linac/launch/attempt_folder.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 std::vector<catalog::KeyedPoint> UseSampler::sample(const std::filesystem::path& attempt, const std::vector<int>& gpus,
                                                     int64_t step, int64_t time_ms) {
@@ -42,4 +42,4 @@ std::vector<catalog::KeyedPoint> UseSampler::sample(const std::filesystem::path&
   return points;
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

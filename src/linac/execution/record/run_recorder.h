@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "linac/catalog/database.h"
-#include "linac/service/context.h"
-#include "linac/service/run_lines.h"
+#include "linac/execution/record/run_lines.h"
+#include "linac/execution/site.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 RunCursor cursor_of(catalog::Database& books, const std::string& run);
 /// Adds what `read` has, if the books' cursor is still the one from which it was read; kState else.
@@ -24,8 +24,8 @@ void add_facts(catalog::Database& books, const std::string& run, const std::stri
 /// Follows one folder. One thread.
 class RunFollower {
  public:
-  RunFollower(Context& context, std::string run, std::filesystem::path folder)
-      : context_(context), run_(std::move(run)), folder_(std::move(folder)) {}
+  RunFollower(Site& site, std::string run, std::filesystem::path folder)
+      : site_(site), run_(std::move(run)), folder_(std::move(folder)) {}
 
   /// Reads at most kChunkBytesMax of what is new and writes it into the books; true if there may be more at once.
   /// Environment error if the books cannot be written: nothing is lost then, the next call begins there again.
@@ -40,7 +40,7 @@ class RunFollower {
   bool read_lines();
   void read_facts();
 
-  Context& context_;
+  Site& site_;
   const std::string run_;
   const std::filesystem::path folder_;
   uint64_t inode_ = 0;  // of the file that was read last
@@ -48,4 +48,4 @@ class RunFollower {
   std::chrono::steady_clock::time_point facts_read_{};
 };
 
-}  // namespace linac::service
+}  // namespace linac::execution

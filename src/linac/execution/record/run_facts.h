@@ -8,7 +8,7 @@
 
 #include "linac/catalog/runs.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 /// "train.optimizer.lr" → "0.001": the leaves of job.yaml; lists as one text. Empty if it is no YAML map.
 catalog::Tags parameters_of(const std::string& job_yaml);
@@ -27,4 +27,4 @@ std::string cleaned(std::string_view text, size_t bytes_max);
 
 constexpr size_t kReasonBytesMax = 600, kFactFileBytesMax = 4 << 20, kParametersMax = 1000;
 
-}  // namespace linac::service
+}  // namespace linac::execution

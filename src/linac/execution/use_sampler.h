@@ -10,7 +10,7 @@
 #include "linac/launch/gpu_meter.h"
 #include "linac/launch/host_meter.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 class UseSampler {
  public:
@@ -27,4 +27,4 @@ class UseSampler {
   std::optional<launch::HostUse> host_first_, host_last_;
 };
 
-}  // namespace linac::service
+}  // namespace linac::execution

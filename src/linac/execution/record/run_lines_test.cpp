@@ -1,13 +1,13 @@
-#include "linac/service/run_lines.h"
+#include "linac/execution/record/run_lines.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "linac/base/refusal.h"
-#include "linac/service/run_facts.h"
+#include "linac/execution/record/run_facts.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 std::string step(int64_t number, double loss = 0.5) {
@@ -101,7 +101,7 @@ TEST(RunLines, WhatIsNoLineIsPassedOver) {
 }
 
 TEST(RunLines, OfANewerLinacAreRefused) {
-  EXPECT_THROW(read_run_lines({}, 0, "{\"kind\":\"view\",\"record\":2}\n", 0), catalog::Refusal);
+  EXPECT_THROW(read_run_lines({}, 0, "{\"kind\":\"view\",\"record\":2}\n", 0), Refusal);
 }
 
 TEST(RunFacts, JobAndRunJson) {
@@ -133,4 +133,4 @@ TEST(RunFacts, ReasonIsTheLastErrorOfTheLog) {
 }
 
 }  // namespace
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "linac/catalog/queue.h"
+#include "linac/execution/attempt_verdict.h"
+#include "linac/execution/prices.h"
+#include "linac/execution/record/run_places.h"
+#include "linac/execution/record/run_recorder.h"
+#include "linac/execution/use_sampler.h"
 #include "linac/launch/launcher.h"
-#include "linac/service/attempt_verdict.h"
-#include "linac/service/prices.h"
-#include "linac/service/run_places.h"
-#include "linac/service/run_recorder.h"
-#include "linac/service/use_sampler.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 /// What the service does alike for all jobs.
 struct AttemptSettings {
@@ -36,7 +36,7 @@ struct AttemptEnd {
 
 class RunningAttempt {
  public:
-  RunningAttempt(Context& context, launch::Launcher& launcher, const AttemptSettings& settings, catalog::QueuedJob job,
+  RunningAttempt(Site& site, launch::Launcher& launcher, const AttemptSettings& settings, catalog::QueuedJob job,
                  int64_t number, launch::Limits limits);
 
   /// Starts it, unless that was done before. A reason why it cannot be started, or "".
@@ -63,7 +63,7 @@ class RunningAttempt {
   std::optional<AttemptEnd> not_started();
   AttemptEnd ended(const launch::AttemptStatus& status);
 
-  Context& context_;
+  Site& site_;
   launch::Launcher& launcher_;
   const AttemptSettings& settings_;
   catalog::QueuedJob job_;
@@ -79,4 +79,4 @@ class RunningAttempt {
   std::chrono::steady_clock::time_point begun_at_, wishes_read_{};
 };
 
-}  // namespace linac::service
+}  // namespace linac::execution

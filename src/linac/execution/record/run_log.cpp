@@ -1,16 +1,15 @@
-#include "linac/service/run_log.h"
+#include "linac/execution/record/run_log.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "linac/base/descriptor.h"
 #include "linac/base/utf8.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 std::string as_text(std::string bytes) {
   for (char& c : bytes) {
@@ -21,10 +20,6 @@ std::string as_text(std::string bytes) {
     for (char& c : bytes)
       if (static_cast<unsigned char>(c) >= 0x80) c = '?';
   return bytes;
-}
-
-void publish_log(Hub& hub, const std::string& run, int64_t from, std::string bytes) {
-  if (!bytes.empty()) hub.publish(run, "log", {{"from", from}, {"text", as_text(std::move(bytes))}});
 }
 
 LogPiece read_log(const std::filesystem::path& file, int64_t from, int64_t bytes_max) {
@@ -41,4 +36,4 @@ LogPiece read_log(const std::filesystem::path& file, int64_t from, int64_t bytes
   return piece;
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -1,4 +1,4 @@
-#include "linac/service/run_lines.h"
+#include "linac/execution/record/run_lines.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "linac/spec/metric_names.h"
 #include "linac/spec/run_record.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 using catalog::KeyedPoint;
@@ -131,7 +131,7 @@ spec::ReadLine known(const spec::LineReader& reader, std::string_view line) {
   try {
     return reader.read(line);
   } catch (const Error& newer) {
-    throw catalog::Refusal(catalog::RefusalKind::kInvalid, newer.what());
+    throw Refusal(RefusalKind::kInvalid, newer.what());
   }
 }
 
@@ -194,4 +194,4 @@ std::string_view whole_lines(std::string_view text) {
   return last == std::string_view::npos ? std::string_view() : text.substr(0, last + 1);
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -1,4 +1,4 @@
-#include "linac/service/prices.h"
+#include "linac/execution/prices.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 TEST(Prices, ANumberIsOfACore) {
@@ -39,4 +39,4 @@ TEST(Prices, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace linac::service
+}  // namespace linac::execution

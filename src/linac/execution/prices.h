@@ -5,7 +5,7 @@
 
 #include "linac/catalog/queue.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 /// As a file of prices has them; all of an hour.
 struct Prices {
@@ -29,4 +29,4 @@ struct Prices {
   double of(const catalog::Resources& resources, double seconds) const;
 };
 
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -8,7 +8,7 @@
 #include "linac/catalog/queue.h"
 #include "linac/launch/command.h"
 
-namespace linac::service {
+namespace linac::execution {
 
 class Slots {
  public:
@@ -37,4 +37,4 @@ class Slots {
   int64_t memory_mb_;
 };
 
-}  // namespace linac::service
+}  // namespace linac::execution

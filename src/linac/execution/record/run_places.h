@@ -11,15 +11,18 @@
 #include <string>
 
 #include "linac/catalog/runs.h"
-#include "linac/service/context.h"
+#include "linac/execution/site.h"
 
-namespace linac::service {
+namespace linac::execution {
+
+/// In the folder of the service.
+inline constexpr const char* kRunsFolder = "runs";
 
 struct RunPlaces {
-  RunPlaces(const Context& context, const catalog::Run& run);
+  RunPlaces(const Site& site, const catalog::Run& run);
 
   std::filesystem::path root, job, log, outputs;
   std::filesystem::path attempt(int64_t number) const { return root / ("attempt-" + std::to_string(number)); }
 };
 
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -1,4 +1,4 @@
-#include "linac/service/slots.h"
+#include "linac/execution/slots.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 std::vector<int> host_cores() {
@@ -128,4 +128,4 @@ void Slots::give_back(const launch::Limits& limits, const catalog::Resources& wa
   memory_mb_ += wanted.memory_mb;
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -1,4 +1,4 @@
-#include "linac/service/run_facts.h"
+#include "linac/execution/record/run_facts.h"
 
 #include <yaml-cpp/yaml.h>
 
@@ -10,7 +10,7 @@
 #include "linac/base/utf8.h"
 #include "linac/spec/run_record.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 using nlohmann::json;
@@ -59,7 +59,7 @@ void add_files(const std::vector<spec::DataFile>& files, const std::string& role
     if (file.events >= 0) profile["events"] = file.events;
     if (file.kept) profile["kept"] = *file.kept;
     set.profile = profile.dump();
-    set.tags = {{"mlflow.data.context", role}};
+    set.tags = {{"mlflow.data.site", role}};
     inputs.push_back(std::move(set));
   }
 }
@@ -150,4 +150,4 @@ std::string reason_in_log(std::string_view log) {
   return cleaned(error.empty() ? last : error, kReasonBytesMax);
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

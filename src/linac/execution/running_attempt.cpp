@@ -1,4 +1,4 @@
-#include "linac/service/running_attempt.h"
+#include "linac/execution/running_attempt.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,14 +14,14 @@
 #include "linac/base/log.h"
 #include "linac/base/refusal.h"
 #include "linac/base/safe_path.h"
+#include "linac/execution/news.h"
+#include "linac/execution/record/run_facts.h"
+#include "linac/execution/record/run_log.h"
 #include "linac/launch/attempt_folder.h"
 #include "linac/launch/local_launcher.h"
-#include "linac/service/run_facts.h"
-#include "linac/service/run_log.h"
-#include "linac/service/run_news.h"
 #include "linac/spec/run_record.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 using std::chrono::steady_clock;
@@ -31,12 +31,6 @@ constexpr int kStartsMax = 3;
 constexpr std::chrono::milliseconds kWishesEvery{500};
 constexpr int kRefusalsMax = 20;  // of what the run tells; then it runs on unheard
 constexpr int64_t kLogPieceMax = 64 << 10, kLogTailBytes = 64 << 10;
-
-catalog::Run run_of(Context& context, const std::string& id) {
-  std::optional<catalog::Run> run;
-  context.books.read([&](catalog::Database& books) { run = catalog::run(books, id); });
-  return std::move(*run);
-}
 
 std::string piece_of(const Descriptor& file, int64_t from, int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
@@ -53,16 +47,16 @@ int64_t size_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-RunningAttempt::RunningAttempt(Context& context, launch::Launcher& launcher, const AttemptSettings& settings,
+RunningAttempt::RunningAttempt(Site& site, launch::Launcher& launcher, const AttemptSettings& settings,
                                catalog::QueuedJob job, int64_t number, launch::Limits limits)
-    : context_(context),
+    : site_(site),
       launcher_(launcher),
       settings_(settings),
       job_(std::move(job)),
       number_(number),
       limits_(std::move(limits)),
-      places_(context, run_of(context, job_.run)),
-      follower_(context, job_.run, places_.outputs),
+      places_(site, site.run(job_.run)),
+      follower_(site, job_.run, places_.outputs),
       told_running_(job_.state == catalog::RunState::kRunning),
       begun_at_(steady_clock::now()) {
   if (job_.cancel_wished) cause_ = StopCause::kCancelled;
@@ -79,7 +73,7 @@ void RunningAttempt::prepare_folders(const std::string& account) const {
   using std::filesystem::perms;
   std::filesystem::permissions(places_.job, perms::others_read, std::filesystem::perm_options::add);
   // The account has to come through to its folder; it need not see what else is there.
-  const auto data = std::filesystem::absolute(context_.data);
+  const auto data = std::filesystem::absolute(site_.data);
   for (const auto& leaf : {places_.root, places_.outputs.parent_path()})
     for (auto folder = leaf; folder.string().size() >= data.string().size(); folder = folder.parent_path())
       std::filesystem::permissions(folder, perms::others_exec, std::filesystem::perm_options::add);
@@ -89,7 +83,7 @@ std::string RunningAttempt::begin() {
   ++begun_;
   begun_at_ = steady_clock::now();
   std::string account;
-  context_.books.read([&](catalog::Database& books) { account = settings_.account(books, job_.user); });
+  site_.books.read([&](catalog::Database& books) { account = settings_.account(books, job_.user); });
   if (const std::string why = launch::why_not_as(account); !why.empty())
     return fmt::format("jobs of '{}' cannot run here: {}; an admin declares the account", job_.user, why);
   try {
@@ -123,9 +117,9 @@ double RunningAttempt::cost(double seconds) const {
 
 void RunningAttempt::tell_running() {
   if (told_running_) return;
-  context_.books.write([&](catalog::Database& books) { catalog::attempt_running(books, job_.run, number_); });
+  site_.books.write([&](catalog::Database& books) { catalog::attempt_running(books, job_.run, number_); });
   told_running_ = true;
-  publish_state(context_.hub, job_.run, catalog::RunState::kRunning, fmt::format("attempt {}", number_));
+  publish_state(site_.news, job_.run, catalog::RunState::kRunning, fmt::format("attempt {}", number_));
 }
 
 void RunningAttempt::tell_log() {
@@ -135,7 +129,7 @@ void RunningAttempt::tell_log() {
   const Descriptor file(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return;
   const int64_t from = std::max(log_told_, size - kLogPieceMax);
-  publish_log(context_.hub, job_.run, from, piece_of(file, from, size - from));
+  publish_log(site_.news, job_.run, from, piece_of(file, from, size - from));
   log_told_ = size;
 }
 
@@ -148,8 +142,8 @@ void RunningAttempt::follow() {
     auto points = sampler_.sample(places_.attempt(number_), limits_.gpus, step, now_ms());
     if (points.empty()) return;
     if (settings_.prices.known()) points.push_back({"system/cost", {step, now_ms(), cost(seconds())}});
-    context_.books.write([&](catalog::Database& books) { catalog::append_points(books, job_.run, points); });
-    context_.hub.publish_points(job_.run, points);
+    site_.books.write([&](catalog::Database& books) { catalog::append_points(books, job_.run, points); });
+    site_.news.publish_points(job_.run, points);
     refusals_ = 0;
   } catch (const Refusal& refusal) {
     if (++refusals_ == kRefusalsMax)
@@ -165,7 +159,7 @@ void RunningAttempt::stop_if_due() {
     else if (job_.wishes.cost_max > 0 && cost(seconds()) >= job_.wishes.cost_max)
       cause_ = StopCause::kCostUsedUp;
     else if (steady_clock::now() - wishes_read_ > kWishesEvery) {
-      context_.books.read([&](catalog::Database& books) {
+      site_.books.read([&](catalog::Database& books) {
         if (catalog::queued_job(books, job_.run).cancel_wished) cause_ = StopCause::kCancelled;
       });
       wishes_read_ = steady_clock::now();
@@ -175,7 +169,7 @@ void RunningAttempt::stop_if_due() {
 }
 
 bool RunningAttempt::began() const {
-  return context_.books.read_as([&](catalog::Database& books) { return !cursor_of(books, job_.run).steps.empty(); });
+  return site_.books.read_as([&](catalog::Database& books) { return !cursor_of(books, job_.run).steps.empty(); });
 }
 
 std::string RunningAttempt::told_reason() const {
@@ -209,7 +203,7 @@ AttemptEnd RunningAttempt::ended(const launch::AttemptStatus& status) {
     end.seconds = std::max(end.seconds, static_cast<double>(job_.wishes.seconds_max) - job_.seconds_used);
   if (settings_.prices.known()) {
     const std::string cost_text = fmt::format("{:.4f} {}", cost(end.seconds), settings_.prices.currency);
-    context_.books.write([&](catalog::Database& books) {
+    site_.books.write([&](catalog::Database& books) {
       catalog::set_run_tags(books, job_.run, {{"linac.cost", cost_text}});
     });
   }
@@ -249,4 +243,4 @@ std::optional<AttemptEnd> RunningAttempt::poll() {
   return std::nullopt;
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

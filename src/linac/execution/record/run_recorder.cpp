@@ -1,4 +1,4 @@
-#include "linac/service/run_recorder.h"
+#include "linac/execution/record/run_recorder.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include "linac/base/refusal.h"
 #include "linac/base/safe_path.h"
 #include "linac/catalog/runs.h"
-#include "linac/service/run_facts.h"
+#include "linac/execution/record/run_facts.h"
 #include "linac/spec/run_record.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 // The file belongs to the job's account: it may be gone, a link, or no file at all.
@@ -68,7 +68,7 @@ bool RunFollower::read_lines() {
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return false;
   RunCursor cursor;
-  context_.books.read([&](catalog::Database& books) { cursor = cursor_of(books, run_); });
+  site_.books.read([&](catalog::Database& books) { cursor = cursor_of(books, run_); });
   // A run that resumes puts another file in its place; after a restart of the service it is not known whether it did.
   const bool same = about.st_ino == inode_ && about.st_size >= cursor.offset;
   const int64_t offset = same ? cursor.offset : 0;
@@ -78,11 +78,11 @@ bool RunFollower::read_lines() {
   if (lines.empty()) return false;
   const bool last = bytes.size() < kChunkBytesMax;
   const ReadLines read = read_run_lines(cursor, offset, lines, last ? now_ms() : 0);
-  context_.books.write([&](catalog::Database& books) { add_lines(books, run_, read); });
+  site_.books.write([&](catalog::Database& books) { add_lines(books, run_, read); });
   inode_ = about.st_ino;
   if (!read.points.empty()) {
-    context_.hub.publish_points(run_, read.points);
-    context_.points_total += static_cast<int64_t>(read.points.size());
+    site_.news.publish_points(run_, read.points);
+    site_.points_total += static_cast<int64_t>(read.points.size());
   }
   return !last;
 }
@@ -95,7 +95,7 @@ void RunFollower::read_facts() {
   };
   std::string job = text("job.yaml"), run_json = text(spec::kSummaryFile);
   if (job == job_ && run_json == run_json_) return;
-  context_.books.write([&](catalog::Database& books) { add_facts(books, run_, job, run_json); });
+  site_.books.write([&](catalog::Database& books) { add_facts(books, run_, job, run_json); });
   job_ = std::move(job);
   run_json_ = std::move(run_json);
 }
@@ -111,4 +111,4 @@ void RunFollower::finish() {
   read_facts();
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

@@ -1,4 +1,4 @@
-#include "linac/service/attempt_verdict.h"
+#include "linac/execution/attempt_verdict.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 
 #include "linac/spec/exit_codes.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 using catalog::Outcome;
@@ -63,4 +63,4 @@ AttemptVerdict judge(const launch::AttemptStatus& status, StopCause cause, bool 
   return by_itself(*status.exit, began, told);
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

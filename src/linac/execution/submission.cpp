@@ -1,4 +1,4 @@
-#include "linac/service/submission.h"
+#include "linac/execution/submission.h"
 
 #include <fmt/format.h>
 #include <grp.h>
@@ -18,7 +18,7 @@
 #include "linac/spec/job.h"
 #include "linac/storage/storage.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 // While it lives, this thread sees files as an account of the host does: whoever submits learns nothing of other
@@ -176,4 +176,4 @@ std::vector<PreparedJob> prepare(const SubmissionRequest& request, const Slots& 
   return jobs;
 }
 
-}  // namespace linac::service
+}  // namespace linac::execution

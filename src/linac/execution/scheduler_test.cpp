@@ -1,7 +1,7 @@
 // The queue carried out with shell scripts in place of trainings: a job's text is the script, $1 the folder of its
 // outputs.
 
-#include "linac/service/scheduler.h"
+#include "linac/execution/scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -15,22 +15,24 @@
 #include "linac/catalog/metrics.h"
 #include "linac/launch/local_launcher.h"
 
-namespace linac::service {
+namespace linac::execution {
 namespace {
 
 using namespace std::chrono_literals;
 using catalog::RunState;
 
+struct NoNews : News {
+  void publish(const std::string&, std::string_view, const nlohmann::json&) override {}
+  void publish_points(const std::string&, std::span<const catalog::KeyedPoint>) override {}
+};
+
 class SchedulerTest : public testing::Test {
  protected:
-  SchedulerTest() : context_("sqlite://" + (folder_ / "books.db").string(), folder_ / "data", 2) {
+  SchedulerTest() {
     make_folder(folder_ / "data");
     start();
   }
-  ~SchedulerTest() override {
-    scheduler_.reset();
-    context_.readers.join();
-  }
+  ~SchedulerTest() override { scheduler_.reset(); }
 
   void start() {
     SchedulerOptions options;
@@ -42,19 +44,19 @@ class SchedulerTest : public testing::Test {
     options.attempts.account = [this](catalog::Database&, const std::string&) { return account_; };
     options.attempts.stop_grace_s = 5;
     scheduler_ = std::make_unique<Scheduler>(
-        context_, options, std::make_unique<launch::LocalLauncher>(std::vector<std::string>{LINAC_TEST_SUPERVISOR}));
+        site_, options, std::make_unique<launch::LocalLauncher>(std::vector<std::string>{LINAC_TEST_SUPERVISOR}));
   }
 
   std::string submit(const std::string& script, const catalog::Wishes& wishes = {}) {
     catalog::NewRun run;
     run.user = "alice";
     const std::string id =
-        context_.books.write([&](catalog::Database& books) { return catalog::submit(books, run, script, wishes, ""); });
+        site_.books.write([&](catalog::Database& books) { return catalog::submit(books, run, script, wishes, ""); });
     scheduler_->wake();
     return id;
   }
   catalog::Run run(const std::string& id) {
-    return context_.books.read_as([&](catalog::Database& books) { return catalog::run(books, id); });
+    return site_.books.read_as([&](catalog::Database& books) { return catalog::run(books, id); });
   }
   bool reaches(const std::string& id, RunState state) {
     const auto deadline = std::chrono::steady_clock::now() + 30s;
@@ -74,7 +76,7 @@ class SchedulerTest : public testing::Test {
   std::vector<RunState> states(const std::string& id) {
     std::vector<RunState> states;
     for (const auto& change :
-         context_.books.read_as([&](catalog::Database& books) { return catalog::transitions(books, id); }))
+         site_.books.read_as([&](catalog::Database& books) { return catalog::transitions(books, id); }))
       states.push_back(change.to);
     return states;
   }
@@ -84,7 +86,10 @@ class SchedulerTest : public testing::Test {
   std::string account_ = launch::own_account();
   Slots slots_ = Slots({0}, 1000, {});
   Prices prices_;
-  Context context_;
+  catalog::Books books_{"sqlite://" + (folder_ / "books.db").string(), 2};
+  NoNews news_;
+  std::atomic<int64_t> points_total_ = 0;
+  Site site_{folder_ / "data", folder_ / "data" / "artifacts", books_, news_, points_total_};
   std::unique_ptr<Scheduler> scheduler_;
 };
 
@@ -101,8 +106,7 @@ for i in 1 2 3; do echo '{"kind":"step","global_step":'$i',"lr":0.1,"loss":{"los
   EXPECT_EQ(done.tags.at("linac.version"), "9.9");
   ASSERT_EQ(done.inputs.size(), 1u);
   EXPECT_EQ(done.inputs[0].digest, "ab");
-  const auto curve =
-      context_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
+  const auto curve = site_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
   ASSERT_EQ(curve.size(), 3u);
   EXPECT_EQ(curve[2].value, 3.5);
   EXPECT_EQ(states(id).back(), RunState::kSucceeded);
@@ -172,7 +176,7 @@ TEST_F(SchedulerTest, StopsWhatIsCancelled) {
   const std::string id =
       submit("trap 'echo saved > " + path("saved") + "; exit 75' TERM; touch " + path("up") + "; sleep 60 & wait");
   ASSERT_TRUE(appears(path("up")));
-  context_.books.write([&](catalog::Database& books) { catalog::cancel(books, id, "not needed"); });
+  site_.books.write([&](catalog::Database& books) { catalog::cancel(books, id, "not needed"); });
   scheduler_->wake();
   ASSERT_TRUE(reaches(id, RunState::kCancelled)) << run(id).reason;
   EXPECT_EQ(run(id).reason, "not needed");
@@ -197,8 +201,7 @@ TEST_F(SchedulerTest, FindsWhatRunsAfterARestart) {
   start();
   ASSERT_TRUE(reaches(id, RunState::kSucceeded)) << run(id).reason;
   EXPECT_EQ(read_file(path("runs")), "x\n");
-  const auto curve =
-      context_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
+  const auto curve = site_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
   EXPECT_EQ(curve.size(), 1u);
 }
 
@@ -215,7 +218,7 @@ TEST_F(SchedulerTest, StartsAnAttemptThatWasOnlyWrittenDown) {
   scheduler_.reset();
   catalog::NewRun run;
   run.user = "alice";
-  const std::string id = context_.books.write([&](catalog::Database& books) {
+  const std::string id = site_.books.write([&](catalog::Database& books) {
     const std::string made = catalog::submit(books, run, "echo x >> " + path("runs"), {}, "");
     EXPECT_TRUE(catalog::start_next(books, {1, 1000, 0}, 1));
     return made;
@@ -255,8 +258,7 @@ if [ $(wc -l < )" + path("n") + R"() = 1 ]; then (line 1; line 2; line 3) > metr
 (line 1; line 2; line 3; line 4) > new; mv new metrics.jsonl
 )");
   ASSERT_TRUE(reaches(id, RunState::kSucceeded)) << run(id).reason;
-  const auto curve =
-      context_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
+  const auto curve = site_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
   ASSERT_EQ(curve.size(), 4u);
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(curve[static_cast<size_t>(i)].step, i + 1);
 }
@@ -279,4 +281,4 @@ TEST(SlotsTest, AreTakenByNumberAndGivenBack) {
 }
 
 }  // namespace
-}  // namespace linac::service
+}  // namespace linac::execution
