@@ -143,11 +143,28 @@ std::optional<Attempt> start_next(Database& database, const Resources& free, int
   return std::nullopt;
 }
 
-void attempt_running(Database& database, const std::string& run, int64_t attempt) {
+void attempt_waits(Database& database, const std::string& run, int64_t attempt, const std::string& reason) {
+  const Job job = job_of(database, run);
+  if (job.job.attempts != attempt || job.job.state != RunState::kStarting || job.job.cancel_wished) return;
+  database.query("UPDATE runs SET reason = $2 WHERE number = $1", job.number, reason);
+  database.query("UPDATE attempts SET started_ms = 0 WHERE run = $1 AND number = $2", job.number, attempt);
+}
+
+bool attempt_has_ended(Database& database, const std::string& run, int64_t attempt) {
+  return database
+      .first(
+          "SELECT 1 FROM attempts a JOIN runs r ON r.number = a.run WHERE r.id = $1 AND a.number = $2 AND a.ended_ms "
+          "<> 0",
+          run, attempt)
+      .has_value();
+}
+
+void attempt_running(Database& database, const std::string& run, int64_t attempt, const std::string& reason) {
   const Job job = job_of(database, run);
   if (job.job.attempts != attempt || job.job.state != RunState::kStarting) return;
-  change_state(database, job.number, RunState::kRunning,
-               job.job.cancel_wished ? job.job.reason : fmt::format("attempt {}", attempt));
+  database.query("UPDATE attempts SET started_ms = $3 WHERE run = $1 AND number = $2 AND started_ms = 0", job.number,
+                 attempt, now_ms());
+  change_state(database, job.number, RunState::kRunning, job.job.cancel_wished ? job.job.reason : reason);
 }
 
 RunState attempt_ended(Database& database, const std::string& run, int64_t attempt, Outcome outcome, double seconds,

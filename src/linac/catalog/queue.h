@@ -66,7 +66,12 @@ struct Attempt {
 };
 std::optional<Attempt> start_next(Database& database, const Resources& free, int64_t now_ms);
 
-void attempt_running(Database& database, const std::string& run, int64_t attempt);
+/// Why an attempt that has been handed over does not run yet: the reason that the run shows. No change of state,
+/// and until it runs it counts for nothing in the shares of users.
+void attempt_waits(Database& database, const std::string& run, int64_t attempt, const std::string& reason);
+void attempt_running(Database& database, const std::string& run, int64_t attempt, const std::string& reason);
+/// Whether its end is written down; false for one that the books do not know.
+bool attempt_has_ended(Database& database, const std::string& run, int64_t attempt);
 using spec::Outcome;
 /// What becomes of the job: succeeded, failed, refused (FAILED_PRECHECKS), cancelled, or recovering while attempts and
 /// time are left, else failed or lost. An attempt that is not the job's current one is passed over, so that this can be

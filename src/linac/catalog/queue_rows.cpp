@@ -64,7 +64,7 @@ std::map<std::string, double> shares(Database& database, int64_t now) {
   std::map<std::string, double> used;
   for (const Row& row : database.query(
            "SELECT r.user_name, a.started_ms, a.ended_ms, j.cores, j.gpus FROM attempts a JOIN jobs j ON j.run = a.run "
-           "JOIN runs r ON r.number = a.run WHERE a.ended_ms = 0 OR a.ended_ms > $1",
+           "JOIN runs r ON r.number = a.run WHERE a.started_ms <> 0 AND (a.ended_ms = 0 OR a.ended_ms > $1)",
            now - kFairMs)) {
     const int64_t begin = std::max(row.integer(1), now - kFairMs), end = row.integer(2) > 0 ? row.integer(2) : now;
     const double cores = static_cast<double>(row.integer(3)) + kGpuCores * static_cast<double>(row.integer(4));

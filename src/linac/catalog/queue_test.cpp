@@ -127,7 +127,7 @@ TEST_P(QueueTest, DependenciesSucceedFirst) {
   EXPECT_EQ(queued_job(db(), b).wishes.depends_on, std::vector<std::string>{a});
   EXPECT_EQ(next(), "a");
   EXPECT_EQ(next(), "");
-  attempt_running(db(), a, 1);
+  attempt_running(db(), a, 1, "attempt 1");
   EXPECT_EQ(next(), "");
   end(a, Outcome::kSucceeded);
   EXPECT_EQ(next(), "b");
@@ -160,7 +160,7 @@ TEST_P(QueueTest, ALostAttemptIsFollowedByAnotherWithinTheLimit) {
   wishes.attempts_max = 2;
   const std::string a = add("a", "kim", wishes);
   next();
-  attempt_running(db(), a, 1);
+  attempt_running(db(), a, 1, "attempt 1");
   EXPECT_EQ(state(a), RunState::kRunning);
   EXPECT_EQ(end(a, Outcome::kLost, 10), RunState::kRecovering);
   // Told twice: nothing happens twice.
@@ -168,7 +168,7 @@ TEST_P(QueueTest, ALostAttemptIsFollowedByAnotherWithinTheLimit) {
   EXPECT_EQ(queued_job(db(), a).seconds_used, 10);
   EXPECT_EQ(next(), "a");
   EXPECT_EQ(attempt_ended(db(), a, 1, Outcome::kFailed, 10, "late"), RunState::kStarting);
-  attempt_running(db(), a, 1);
+  attempt_running(db(), a, 1, "attempt 1");
   EXPECT_EQ(state(a), RunState::kStarting);
   EXPECT_EQ(end(a, Outcome::kLost, 10), RunState::kLost);
   EXPECT_EQ(next(), "");
@@ -197,7 +197,7 @@ TEST_P(QueueTest, CancellingAndResuming) {
   EXPECT_EQ(state(a), RunState::kCancelled);
   EXPECT_EQ(refusal([&] { cancel(db(), a, ""); }), RefusalKind::kState);
   EXPECT_EQ(next(), "b");
-  attempt_running(db(), b, 1);
+  attempt_running(db(), b, 1, "attempt 1");
   cancel(db(), b, "enough");
   EXPECT_TRUE(queued_job(db(), b).cancel_wished);
   EXPECT_EQ(state(b), RunState::kRunning);

@@ -59,7 +59,8 @@ AttemptVerdict judge(const launch::AttemptStatus& status, StopCause cause, bool 
     case StopCause::kNone:
       break;
   }
-  if (!ended) return {Outcome::kLost, "its processes are gone without a word; the host may have been restarted"};
+  if (status.state == launch::AttemptState::kEnded && !ended) return {Outcome::kFailed, status.reason};
+  if (!ended) return {Outcome::kLost, status.reason.empty() ? "it is gone without a word" : status.reason};
   return by_itself(*status.exit, began, told);
 }
 

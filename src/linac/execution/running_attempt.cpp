@@ -17,8 +17,7 @@
 #include "linac/execution/news.h"
 #include "linac/execution/record/run_facts.h"
 #include "linac/execution/record/run_log.h"
-#include "linac/launch/attempt_folder.h"
-#include "linac/launch/local_launcher.h"
+#include "linac/launch/accounts.h"
 #include "linac/spec/run_record.h"
 
 namespace linac::execution {
@@ -26,11 +25,10 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kStartMax{20};  // until the supervisor shows
-constexpr int kStartsMax = 3;
 constexpr std::chrono::milliseconds kWishesEvery{500};
 constexpr int kRefusalsMax = 20;  // of what the run tells; then it runs on unheard
 constexpr int64_t kLogPieceMax = 64 << 10, kLogTailBytes = 64 << 10;
+constexpr int kLogPiecesMax = 64, kLogPiecesAtEndMax = 1 << 14;  // that one call brings
 
 std::string piece_of(const Descriptor& file, int64_t from, int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
@@ -48,25 +46,34 @@ int64_t size_of(const std::filesystem::path& path) {
 }  // namespace
 
 RunningAttempt::RunningAttempt(Site& site, launch::Launcher& launcher, const AttemptSettings& settings,
-                               catalog::QueuedJob job, int64_t number, launch::Limits limits)
+                               catalog::QueuedJob job, int64_t number)
     : site_(site),
       launcher_(launcher),
       settings_(settings),
       job_(std::move(job)),
       number_(number),
-      limits_(std::move(limits)),
       places_(site, site.run(job_.run)),
+      key_{fmt::format("{}-{}", job_.run, number), places_.attempt(number)},
       follower_(site, job_.run, places_.outputs),
-      told_running_(job_.state == catalog::RunState::kRunning),
-      begun_at_(steady_clock::now()) {
+      log_copy_(places_.log, key_.folder),
+      told_running_(job_.state == catalog::RunState::kRunning) {
   if (job_.cancel_wished) cause_ = StopCause::kCancelled;
+  const catalog::Resources& wanted = job_.wishes.resources;
+  const int64_t seconds_max = job_.wishes.seconds_max;
+  const int64_t seconds_left =
+      seconds_max == 0 ? 0 : std::max<int64_t>(1, seconds_max - static_cast<int64_t>(job_.seconds_used));
+  launcher_.prepare(key_, {wanted.cores, wanted.memory_mb, wanted.gpus, seconds_left});
+}
+
+void RunningAttempt::release() {
+  launcher_.release(key_);
 }
 
 void RunningAttempt::prepare_folders(const std::string& account) const {
   make_folder(places_.root);
   make_folder(places_.outputs);
   write_file_atomically(places_.job, job_.job);
-  if (account == launch::own_account()) return;
+  if (account.empty() || account == launch::own_account()) return;
   const passwd* entry = getpwnam(account.c_str());
   if (entry == nullptr || lchown(places_.outputs.c_str(), entry->pw_uid, entry->pw_gid) != 0)
     throw environment_error(fmt::format("[queue] {}: cannot be given to '{}'", places_.outputs.string(), account));
@@ -79,12 +86,11 @@ void RunningAttempt::prepare_folders(const std::string& account) const {
       std::filesystem::permissions(folder, perms::others_exec, std::filesystem::perm_options::add);
 }
 
+// Hands it to the launcher; why that cannot be, or "".
 std::string RunningAttempt::begin() {
-  ++begun_;
-  begun_at_ = steady_clock::now();
-  std::string account;
-  site_.books.read([&](catalog::Database& books) { account = settings_.account(books, job_.user); });
-  if (const std::string why = launch::why_not_as(account); !why.empty())
+  const std::string account =
+      site_.books.read_as([&](catalog::Database& books) { return settings_.account(books, job_.user); });
+  if (const std::string why = launcher_.why_not_as(account); !why.empty())
     return fmt::format("jobs of '{}' cannot run here: {}; an admin declares the account", job_.user, why);
   try {
     prepare_folders(account);
@@ -94,37 +100,54 @@ std::string RunningAttempt::begin() {
     command.log = places_.log.string();
     command.account = account;
     command.environment = {{"LINAC_RUN", job_.run}};
-    command.limits = limits_;
     command.stop_grace_s = settings_.stop_grace_s;
-    launcher_.start(places_.attempt(number_), command);
+    launcher_.start(key_, command);
   } catch (const Error& error) {
+    launcher_.cancel(key_);  // it may have been handed over for all that
     return error.what();
   }
   return "";
 }
 
 double RunningAttempt::seconds() const {
-  struct stat about {};
-  const auto file = places_.attempt(number_) / "supervisor.json";
-  if (::stat(file.c_str(), &about) != 0) return 0;
-  const double begin = static_cast<double>(about.st_mtim.tv_sec) + 1e-9 * static_cast<double>(about.st_mtim.tv_nsec);
-  return std::max(0.0, 1e-3 * static_cast<double>(now_ms()) - begin);
+  if (status_.started_ms == 0) return 0;
+  return std::max(0.0, 1e-3 * static_cast<double>(settings_.clock() - status_.started_ms));
 }
 
 double RunningAttempt::cost(double seconds) const {
   return settings_.prices.of(job_.wishes.resources, job_.seconds_used + seconds);
 }
 
-void RunningAttempt::tell_running() {
-  if (told_running_) return;
-  site_.books.write([&](catalog::Database& books) { catalog::attempt_running(books, job_.run, number_); });
-  told_running_ = true;
-  publish_state(site_.news, job_.run, catalog::RunState::kRunning, fmt::format("attempt {}", number_));
+void RunningAttempt::tell_waiting() {
+  std::string words = status_.reason;
+  if (status_.state == launch::AttemptState::kQueued) words = words.empty() ? "queued" : "queued: " + words;
+  if (told_running_ || words.empty() || words == told_waiting_) return;
+  site_.books.write([&](catalog::Database& books) { catalog::attempt_waits(books, job_.run, number_, words); });
+  told_waiting_ = words;
+  publish_state(site_.news, job_.run, catalog::RunState::kStarting, words);
 }
 
-void RunningAttempt::tell_log() {
+void RunningAttempt::tell_running() {
+  if (told_running_) return;
+  std::string words = fmt::format("attempt {}", number_);
+  for (size_t i = 0; i < status_.hosts.size(); ++i) words += (i == 0 ? " on " : ", ") + status_.hosts[i];
+  site_.books.write([&](catalog::Database& books) { catalog::attempt_running(books, job_.run, number_, words); });
+  told_running_ = true;
+  publish_state(site_.news, job_.run, catalog::RunState::kRunning, words);
+}
+
+void RunningAttempt::copy_output(int pieces_max) {
+  for (int i = 0; i < pieces_max; ++i) {
+    const auto piece = launcher_.output(key_, log_copy_.copied(), kLogPieceMax);
+    if (!piece || piece->empty()) return;
+    log_copy_.append(*piece);
+  }
+}
+
+void RunningAttempt::tell_log(int pieces_max) {
+  if (log_told_ < 0) log_told_ = size_of(places_.log);
+  copy_output(pieces_max);
   const int64_t size = size_of(places_.log);
-  if (log_told_ < 0) log_told_ = size;
   if (size <= log_told_) return;
   const Descriptor file(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return;
@@ -134,14 +157,16 @@ void RunningAttempt::tell_log() {
 }
 
 void RunningAttempt::follow() {
-  tell_log();
+  tell_log(kLogPiecesMax);
   if (refusals_ >= kRefusalsMax) return;
   try {
     follower_.poll();
-    const int64_t step = static_cast<int64_t>(job_.seconds_used + seconds());
-    auto points = sampler_.sample(places_.attempt(number_), limits_.gpus, step, now_ms());
+    const auto now = steady_clock::now();
+    if (!sampler_.due(now)) return;
+    const int64_t step = static_cast<int64_t>(job_.seconds_used + seconds()), time_ms = settings_.clock();
+    auto points = sampler_.sample(launcher_.use(key_), now, step, time_ms);
     if (points.empty()) return;
-    if (settings_.prices.known()) points.push_back({"system/cost", {step, now_ms(), cost(seconds())}});
+    if (settings_.prices.known()) points.push_back({"system/cost", {step, time_ms, cost(seconds())}});
     site_.books.write([&](catalog::Database& books) { catalog::append_points(books, job_.run, points); });
     site_.news.publish_points(job_.run, points);
     refusals_ = 0;
@@ -165,7 +190,7 @@ void RunningAttempt::stop_if_due() {
       wishes_read_ = steady_clock::now();
     }
   }
-  if (cause_ != StopCause::kNone) launcher_.stop(places_.attempt(number_));
+  if (cause_ != StopCause::kNone) launcher_.cancel(key_);
 }
 
 bool RunningAttempt::began() const {
@@ -177,9 +202,9 @@ std::string RunningAttempt::told_reason() const {
     const Descriptor file = open_below(places_.outputs, spec::kSummaryFile);
     struct stat about {};
     // One of an earlier attempt tells of another failure.
-    const bool of_this =
-        ::fstat(file.get(), &about) == 0 &&
-        static_cast<double>(about.st_mtim.tv_sec) + seconds() + 1 >= 1e-3 * static_cast<double>(now_ms());
+    constexpr int64_t kClocksDiffer_ms = 1000;
+    const bool of_this = status_.started_ms != 0 && ::fstat(file.get(), &about) == 0 &&
+                         about.st_mtim.tv_sec * 1000 + kClocksDiffer_ms >= status_.started_ms;
     const RunFacts facts = facts_of(piece_of(file, 0, kFactFileBytesMax));
     if (of_this && facts.status == spec::to_string(spec::RunStatus::kFailed) && !facts.error.empty()) return facts.error;
   } catch (const Error&) {  // it ended before there was one
@@ -190,14 +215,14 @@ std::string RunningAttempt::told_reason() const {
   return reason_in_log(piece_of(log, from, size - from));
 }
 
-AttemptEnd RunningAttempt::ended(const launch::AttemptStatus& status) {
-  tell_log();
+AttemptEnd RunningAttempt::ended() {
+  tell_log(kLogPiecesAtEndMax);
   try {
     follower_.finish();
   } catch (const Refusal& refusal) {
     log::warn(fmt::format("[queue] {}: its last words are lost: {}", job_.run, refusal.what()));
   }
-  AttemptEnd end{judge(status, cause_, began(), told_reason()), status.exit ? status.exit->seconds : seconds()};
+  AttemptEnd end{judge(status_, cause_, began(), told_reason()), status_.exit ? status_.exit->seconds : seconds()};
   // The clock by which it was stopped began a moment before the process's own.
   if (cause_ == StopCause::kTimeUsedUp)
     end.seconds = std::max(end.seconds, static_cast<double>(job_.wishes.seconds_max) - job_.seconds_used);
@@ -210,26 +235,30 @@ AttemptEnd RunningAttempt::ended(const launch::AttemptStatus& status) {
   return end;
 }
 
+// A new service takes up what the one before had written down, and perhaps no more than that; start() does nothing
+// twice.
 std::optional<AttemptEnd> RunningAttempt::not_started() {
-  // A new service takes up what the one before had written down, and perhaps no more than that. start() does nothing
-  // twice.
-  if (begun_ > 0 && steady_clock::now() - begun_at_ < kStartMax) return std::nullopt;
-  if (begun_ == 0 && cause_ == StopCause::kCancelled) return AttemptEnd{{catalog::Outcome::kCancelled, "cancelled"}, 0};
-  std::string why;
-  if (begun_ < kStartsMax)
-    why = begin();
-  else
-    why = fmt::format("its process does not start; {} may say why",
-                      (places_.attempt(number_) / "supervisor.log").string());
+  if (begun_) {
+    tell_waiting();
+    stop_if_due();
+    return std::nullopt;
+  }
+  if (cause_ == StopCause::kCancelled) return AttemptEnd{{catalog::Outcome::kCancelled, "cancelled"}, 0};
+  const std::string why = begin();
+  begun_ = true;
   if (why.empty()) return std::nullopt;
   return AttemptEnd{{catalog::Outcome::kFailed, why}, 0};
 }
 
 std::optional<AttemptEnd> RunningAttempt::poll() {
-  const launch::AttemptStatus status = launcher_.status(places_.attempt(number_));
-  switch (status.state) {
-    case launch::AttemptState::kNotStarted:
+  status_ = launcher_.status(key_);
+  switch (status_.state) {
+    case launch::AttemptState::kPrepared:
       return not_started();
+    case launch::AttemptState::kQueued:
+      tell_waiting();
+      stop_if_due();
+      return std::nullopt;
     case launch::AttemptState::kRunning:
       tell_running();
       follow();
@@ -237,8 +266,8 @@ std::optional<AttemptEnd> RunningAttempt::poll() {
       return std::nullopt;
     case launch::AttemptState::kEnded:
     case launch::AttemptState::kLost:
-      tell_running();
-      return ended(status);
+      if (status_.started_ms != 0) tell_running();
+      return ended();
   }
   return std::nullopt;
 }

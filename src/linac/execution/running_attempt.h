@@ -1,6 +1,6 @@
 #pragma once
-// One attempt of a job, from the moment the books name it to its end: its files, its process, and what it tells
-// meanwhile. Made for a new attempt and for one that is found again after a restart alike. One thread.
+// One attempt of a job, from the moment the books name it to its end: its files, where its launcher has it, and what it
+// tells meanwhile. Made for a new attempt and for one that is adopted after a restart alike. One thread.
 
 #include <chrono>
 #include <functional>
@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/clock.h"
 #include "linac/catalog/queue.h"
 #include "linac/execution/attempt_verdict.h"
 #include "linac/execution/prices.h"
+#include "linac/execution/record/log_copy.h"
 #include "linac/execution/record/run_places.h"
 #include "linac/execution/record/run_recorder.h"
 #include "linac/execution/use_sampler.h"
@@ -27,6 +29,7 @@ struct AttemptSettings {
   std::function<std::string(catalog::Database&, const std::string& user)> account;
   double stop_grace_s = 120;  // for a checkpoint, between SIGTERM and SIGKILL
   Prices prices;
+  std::function<int64_t()> clock = now_ms;  // of what is limited and told: since 1970
 };
 
 struct AttemptEnd {
@@ -36,23 +39,28 @@ struct AttemptEnd {
 
 class RunningAttempt {
  public:
+  /// Gives it into the launcher's care, where it stays until release().
   RunningAttempt(Site& site, launch::Launcher& launcher, const AttemptSettings& settings, catalog::QueuedJob job,
-                 int64_t number, launch::Limits limits);
+                 int64_t number);
 
-  /// Starts it, unless that was done before. A reason why it cannot be started, or "".
-  std::string begin();
   /// Looks after it: tells the books what is new, stops it where its limits or a cancellation ask for it. Its end,
   /// once.
   std::optional<AttemptEnd> poll();
+  /// When its end is in the books.
+  void release();
 
   const catalog::QueuedJob& job() const { return job_; }
   int64_t number() const { return number_; }
-  const launch::Limits& limits() const { return limits_; }
+  const launch::AttemptKey& key() const { return key_; }
 
  private:
   void prepare_folders(const std::string& account) const;
+  std::string begin();
+  std::optional<AttemptEnd> not_started();
+  void tell_waiting();
   void tell_running();
-  void tell_log();
+  void copy_output(int pieces_max);
+  void tell_log(int pieces_max);
   void follow();
   bool began() const;
   void stop_if_due();
@@ -60,23 +68,25 @@ class RunningAttempt {
   /// Of all attempts, the last one `seconds` long.
   double cost(double seconds) const;
   std::string told_reason() const;
-  std::optional<AttemptEnd> not_started();
-  AttemptEnd ended(const launch::AttemptStatus& status);
+  AttemptEnd ended();
 
   Site& site_;
   launch::Launcher& launcher_;
   const AttemptSettings& settings_;
   catalog::QueuedJob job_;
   const int64_t number_;
-  launch::Limits limits_;
   RunPlaces places_;
+  const launch::AttemptKey key_;
+  launch::AttemptStatus status_;  // as it was told last
   RunFollower follower_;
+  LogCopy log_copy_;
   UseSampler sampler_;
   StopCause cause_ = StopCause::kNone;
-  bool told_running_ = false;
-  int begun_ = 0, refusals_ = 0;
+  bool begun_ = false, told_running_ = false;
+  std::string told_waiting_;
+  int refusals_ = 0;
   int64_t log_told_ = -1;  // bytes; -1: from its end on
-  std::chrono::steady_clock::time_point begun_at_, wishes_read_{};
+  std::chrono::steady_clock::time_point wishes_read_{};
 };
 
 }  // namespace linac::execution

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
-#include <filesystem>
+#include <optional>
 
 #include "linac/base/clock.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
-#include "linac/catalog/users.h"
 #include "linac/execution/news.h"
-#include "linac/launch/attempt_folder.h"
-#include "linac/launch/local_launcher.h"
 
 namespace linac::execution {
 namespace {
@@ -23,33 +21,24 @@ constexpr std::chrono::milliseconds kLookEvery{200}, kIdleMax{2000}, kAfterFailu
 constexpr std::chrono::seconds kComplainEvery{10};
 constexpr std::chrono::seconds kQueueEvery{10};  // in case that somebody else has changed it
 
-std::string this_program() {
-  return std::filesystem::read_symlink("/proc/self/exe").string();
+catalog::Resources resources_of(const launch::Demand& demand) {
+  return {demand.cores, demand.memory_mb, demand.gpus};
+}
+
+/// The run and the number that an attempt's label names (RunningAttempt makes them so).
+std::optional<std::pair<std::string, int64_t>> attempt_of(const std::string& label) {
+  const size_t dash = label.rfind('-');
+  int64_t number = 0;
+  if (dash == std::string::npos ||
+      std::from_chars(label.data() + dash + 1, label.data() + label.size(), number).ec != std::errc{})
+    return std::nullopt;
+  return std::pair(label.substr(0, dash), number);
 }
 
 }  // namespace
 
-AttemptSettings attempt_settings(bool authentication) {
-  AttemptSettings settings;
-  settings.command = [program = this_program()](const std::string& job, const std::string& outputs) {
-    return std::vector<std::string>{program, "train", job, "--out", outputs, "--resume"};
-  };
-  settings.account = [authentication](catalog::Database& books, const std::string& user) {
-    return authentication ? catalog::user(books, user).account : launch::own_account();
-  };
-  return settings;
-}
-
-std::unique_ptr<launch::Launcher> local_launcher() {
-  return std::make_unique<launch::LocalLauncher>(std::vector<std::string>{this_program(), "supervise"});
-}
-
-Scheduler::Scheduler(Site& site, SchedulerOptions options, std::unique_ptr<launch::Launcher> launcher)
-    : site_(site),
-      options_(std::move(options)),
-      all_slots_(options_.slots),
-      launcher_(std::move(launcher)),
-      slots_(options_.slots) {
+Scheduler::Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> launcher)
+    : site_(site), attempts_(std::move(attempts)), launcher_(std::move(launcher)), all_(launcher_->capacity().all) {
   take_up();
   thread_ = std::thread([this] { run(); });
 }
@@ -71,9 +60,8 @@ void Scheduler::wake() {
   changed_.notify_one();
 }
 
-void Scheduler::add(catalog::QueuedJob job, int64_t number, launch::Limits limits) {
-  running_.push_back(std::make_unique<RunningAttempt>(site_, *launcher_, options_.attempts, std::move(job), number,
-                                                      std::move(limits)));
+void Scheduler::add(catalog::QueuedJob job, int64_t number) {
+  running_.push_back(std::make_unique<RunningAttempt>(site_, *launcher_, attempts_, std::move(job), number));
 }
 
 void Scheduler::take_up() {
@@ -84,24 +72,34 @@ void Scheduler::take_up() {
       return attempt->job().run == job.run && attempt->number() == job.attempts;
     });
     if (known) continue;
-    const auto folder = RunPlaces(site_, site_.run(job.run)).attempt(job.attempts);
-    const auto command = launch::AttemptFolder(folder).command();
-    // An attempt that had no folder yet has nothing that is its own.
-    launch::Limits limits = command ? command->limits : slots_.take(job.wishes.resources).value_or(launch::Limits());
-    if (command) slots_.retake(limits, job.wishes.resources);
     log::info(fmt::format("[queue] {}: attempt {} is under way", job.run, job.attempts));
-    add(job, job.attempts, std::move(limits));
+    add(job, job.attempts);
+  }
+  cancel_orphans();
+}
+
+void Scheduler::cancel_orphans() {
+  for (const std::string& label : launcher_->labels()) {
+    const auto attempt = attempt_of(label);
+    // What the books do not know may be another service's.
+    const bool orphan = attempt && site_.books.read_as([&](catalog::Database& books) {
+      return catalog::attempt_has_ended(books, attempt->first, attempt->second);
+    });
+    if (!orphan) continue;
+    log::warn(fmt::format("[queue] {}: attempt {} has ended in the books and is still there; it is cancelled",
+                          attempt->first, attempt->second));
+    launcher_->cancel({label, {}});
   }
 }
 
-void Scheduler::finish(const RunningAttempt& attempt, const AttemptEnd& end) {
+void Scheduler::finish(RunningAttempt& attempt, const AttemptEnd& end) {
   const catalog::QueuedJob& job = attempt.job();
   const auto state = site_.books.write([&](catalog::Database& books) {
     return catalog::attempt_ended(books, job.run, attempt.number(), end.verdict.outcome, end.seconds,
                                   end.verdict.reason);
   });
   const std::string reason = site_.run(job.run).reason;
-  slots_.give_back(attempt.limits(), job.wishes.resources);
+  attempt.release();
   log::info(fmt::format("[queue] {}: {}{}", job.run, to_string(state), reason.empty() ? "" : ": " + reason));
   publish_state(site_.news, job.run, state, reason);
 }
@@ -127,20 +125,13 @@ void Scheduler::look_after_all() {
 }
 
 void Scheduler::start_what_fits() {
-  while (slots_.free().cores > 0) {
-    const catalog::Resources free = slots_.free();
+  for (;;) {
+    const catalog::Resources free = resources_of(launcher_->capacity().free);
+    if (free.cores == 0) return;
     auto next = site_.books.write([&](catalog::Database& books) { return catalog::start_next(books, free, now_ms()); });
     if (!next) return;
     publish_state(site_.news, next->job.run, catalog::RunState::kStarting, fmt::format("attempt {}", next->number));
-    const catalog::Resources wanted = next->job.wishes.resources;
-    auto limits = slots_.take(wanted);
-    LINAC_CHECK(limits.has_value());
-    try {
-      add(std::move(next->job), next->number, *limits);
-    } catch (...) {
-      slots_.give_back(*limits, wanted);
-      throw;
-    }
+    add(std::move(next->job), next->number);
   }
 }
 

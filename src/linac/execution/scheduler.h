@@ -1,8 +1,8 @@
 #pragma once
-// Carries out the queue on this host: a thread that starts what may start and fits, looks after what runs, and writes
-// down how it ended. Everything it knows is in the books and in the attempts' folders, so a service that was killed
-// goes on where it was: its attempts run on meanwhile, are found again by their folders, and none is started twice.
-// Destroying it leaves them running. Thread-safe.
+// Carries out the queue: a thread that hands to a launcher what may start and fits, looks after what waits there and
+// runs, and writes down how it ended. Everything it knows is in the books and with the launcher, so a service that was
+// killed goes on where it was: its attempts run on meanwhile, are adopted, and none is started twice. Destroying it
+// leaves them running. Thread-safe.
 
 #include <chrono>
 #include <condition_variable>
@@ -12,33 +12,22 @@
 #include <vector>
 
 #include "linac/execution/running_attempt.h"
-#include "linac/execution/slots.h"
 #include "linac/launch/launcher.h"
 
 namespace linac::execution {
 
-struct SchedulerOptions {
-  Slots slots = Slots::of_host();
-  AttemptSettings attempts;
-};
-/// `linac train JOB --out FOLDER --resume` by the program that runs now; accounts as the books have them, or, without
-/// `authentication`, this process's own for everybody.
-AttemptSettings attempt_settings(bool authentication);
-/// Local processes, supervised by the program that runs now.
-std::unique_ptr<launch::Launcher> local_launcher();
-
 class Scheduler {
  public:
   /// Takes up at once what the books say is under way.
-  Scheduler(Site& site, SchedulerOptions options, std::unique_ptr<launch::Launcher> launcher);
+  Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> launcher);
   ~Scheduler();
 
   /// Something in the queue has changed. After the commit.
   void wake();
 
-  /// What all jobs together can have.
-  const Slots& all_slots() const { return all_slots_; }
-  const AttemptSettings& attempts() const { return options_.attempts; }
+  /// What one job can have at most.
+  const launch::Demand& all() const { return all_; }
+  const AttemptSettings& attempts() const { return attempts_; }
 
  private:
   void run();
@@ -46,16 +35,18 @@ class Scheduler {
   bool look_after(RunningAttempt& attempt);  // whether it has come to its end
   void look_after_all();
   void start_what_fits();
-  void add(catalog::QueuedJob job, int64_t number, launch::Limits limits);
-  void finish(const RunningAttempt& attempt, const AttemptEnd& end);
+  void add(catalog::QueuedJob job, int64_t number);
+  void finish(RunningAttempt& attempt, const AttemptEnd& end);
+  /// Attempts that have ended in the books, and are still there for the launcher: handed over, say, while the answer
+  /// was lost.
+  void cancel_orphans();
 
   Site& site_;
-  const SchedulerOptions options_;
-  const Slots all_slots_;
+  const AttemptSettings attempts_;
   const std::unique_ptr<launch::Launcher> launcher_;
+  const launch::Demand all_;
 
   // Of the thread alone.
-  Slots slots_;
   std::vector<std::unique_ptr<RunningAttempt>> running_;
   std::chrono::steady_clock::time_point complained_{};
 

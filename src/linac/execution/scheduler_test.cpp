@@ -13,6 +13,7 @@
 #include "linac/base/refusal.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/catalog/metrics.h"
+#include "linac/launch/accounts.h"
 #include "linac/launch/local_launcher.h"
 
 namespace linac::execution {
@@ -35,16 +36,16 @@ class SchedulerTest : public testing::Test {
   ~SchedulerTest() override { scheduler_.reset(); }
 
   void start() {
-    SchedulerOptions options;
-    options.slots = slots_;
-    options.attempts.prices = prices_;
-    options.attempts.command = [](const std::string& job, const std::string& outputs) {
+    AttemptSettings settings;
+    settings.prices = prices_;
+    settings.command = [](const std::string& job, const std::string& outputs) {
       return std::vector<std::string>{"/bin/sh", job, outputs};
     };
-    options.attempts.account = [this](catalog::Database&, const std::string&) { return account_; };
-    options.attempts.stop_grace_s = 5;
+    settings.account = [this](catalog::Database&, const std::string&) { return account_; };
+    settings.stop_grace_s = 5;
     scheduler_ = std::make_unique<Scheduler>(
-        site_, options, std::make_unique<launch::LocalLauncher>(std::vector<std::string>{LINAC_TEST_SUPERVISOR}));
+        site_, settings,
+        std::make_unique<launch::LocalLauncher>(std::vector<std::string>{LINAC_TEST_SUPERVISOR}, slots_));
   }
 
   std::string submit(const std::string& script, const catalog::Wishes& wishes = {}) {
@@ -84,7 +85,7 @@ class SchedulerTest : public testing::Test {
 
   TemporaryFolder folder_;
   std::string account_ = launch::own_account();
-  Slots slots_ = Slots({0}, 1000, {});
+  launch::Slots slots_ = launch::Slots({0}, 1000, {});
   Prices prices_;
   catalog::Books books_{"sqlite://" + (folder_ / "books.db").string(), 2};
   NoNews news_;
@@ -127,7 +128,7 @@ TEST_F(SchedulerTest, TellsWhyAJobFailed) {
 
 TEST_F(SchedulerTest, JobsSeeTheirOwnGpusAndWaitForThem) {
   scheduler_.reset();
-  slots_ = Slots({0, 1}, 1000, {0, 1});
+  slots_ = launch::Slots({0, 1}, 1000, {0, 1});
   start();
   catalog::Wishes wishes;
   wishes.resources.gpus = 1;
@@ -261,23 +262,6 @@ if [ $(wc -l < )" + path("n") + R"() = 1 ]; then (line 1; line 2; line 3) > metr
   const auto curve = site_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
   ASSERT_EQ(curve.size(), 4u);
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(curve[static_cast<size_t>(i)].step, i + 1);
-}
-
-TEST(SlotsTest, AreTakenByNumberAndGivenBack) {
-  Slots slots({2, 3, 5}, 1000, {0});
-  EXPECT_EQ(slots.why_never({3, 1000, 1}), "");
-  EXPECT_NE(slots.why_never({4, 0, 0}), "");
-  const auto limits = slots.take({2, 600, 1});
-  ASSERT_TRUE(limits);
-  EXPECT_EQ(limits->cores, (std::vector<int>{2, 3}));
-  EXPECT_FALSE(slots.take({1, 600, 0}));
-  EXPECT_FALSE(slots.take({1, 0, 1}));
-  slots.give_back(*limits, {2, 600, 1});
-  EXPECT_EQ(slots.free().cores, 3);
-  EXPECT_EQ(slots.free().memory_mb, 1000);
-  EXPECT_THROW(Slots::of_text("cores=x"), Error);
-  EXPECT_THROW(Slots::of_text("disks=1"), Error);
-  EXPECT_EQ(Slots::of_text("cores=1,memory=1G").all().memory_mb, 1024);
 }
 
 }  // namespace

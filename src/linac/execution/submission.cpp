@@ -14,7 +14,7 @@
 #include "linac/base/error.h"
 #include "linac/base/refusal.h"
 #include "linac/base/secure_random.h"
-#include "linac/launch/local_launcher.h"
+#include "linac/launch/accounts.h"
 #include "linac/spec/job.h"
 #include "linac/storage/storage.h"
 
@@ -101,12 +101,12 @@ class FileCheck {
   std::map<std::string, std::string> known_;
 };
 
-catalog::Resources resources_for(const spec::Job& job, catalog::Resources wanted, const Slots& all) {
+catalog::Resources resources_for(const spec::Job& job, catalog::Resources wanted, const launch::Demand& all) {
   // What nobody asked for is not worth waiting for: with fewer cores the same job takes longer, and says the same.
   if (wanted.cores == 0)
-    wanted.cores = std::clamp<int64_t>(static_cast<int64_t>(job.workers) * job.train.threads, 1, all.all().cores);
+    wanted.cores = std::clamp<int64_t>(static_cast<int64_t>(job.workers) * job.train.threads, 1, all.cores);
   if (wanted.gpus == 0 && job.train.device == "cuda") wanted.gpus = 1;
-  if (const std::string why = all.why_never(wanted); !why.empty())
+  if (const std::string why = launch::why_never({wanted.cores, wanted.memory_mb, wanted.gpus}, all); !why.empty())
     throw Refusal(RefusalKind::kInvalid, fmt::format("[submit] it could never start: {}; ask for less", why));
   return wanted;
 }
@@ -126,8 +126,8 @@ spec::Job parsed(const SubmissionRequest& request, const std::vector<std::string
   }
 }
 
-PreparedJob prepare_one(const SubmissionRequest& request, const Slots& all, const std::vector<std::string>& own,
-                        FileCheck& check) {
+PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& all,
+                        const std::vector<std::string>& own, FileCheck& check) {
   std::vector<std::string> overrides = request.overrides;
   overrides.insert(overrides.end(), own.begin(), own.end());
   spec::Job job = parsed(request, overrides);
@@ -149,7 +149,7 @@ PreparedJob prepare_one(const SubmissionRequest& request, const Slots& all, cons
 
 }  // namespace
 
-std::vector<PreparedJob> prepare(const SubmissionRequest& request, const Slots& all, bool price_known) {
+std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch::Demand& all, bool price_known) {
   if (request.array.size() > kArrayMax) {
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[submit] an array of {} jobs; {} are the most", request.array.size(), kArrayMax));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "linac/catalog/queue.h"
-#include "linac/execution/slots.h"
+#include "linac/launch/demand.h"
 
 namespace linac::execution {
 
@@ -33,7 +33,7 @@ struct PreparedJob {
 
 /// User error, or kInvalid, for a job that is none; `problem` for one whose files are not there (as `account` sees
 /// them).
-std::vector<PreparedJob> prepare(const SubmissionRequest& request, const Slots& all, bool price_known);
+std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch::Demand& all, bool price_known);
 
 constexpr size_t kArrayMax = 1000;
 

@@ -1,29 +1,27 @@
 #pragma once
-// What an attempt's processes use of this host, and what the host and the attempt's GPUs do meanwhile, as metrics
-// "system/...", every kEvery. One thread.
+// What an attempt uses, and what its host and its GPUs do meanwhile, as metrics "system/...", every kEvery. One thread.
 
 #include <chrono>
-#include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "linac/catalog/metrics.h"
-#include "linac/launch/gpu_meter.h"
-#include "linac/launch/host_meter.h"
+#include "linac/launch/use.h"
 
 namespace linac::execution {
 
 class UseSampler {
  public:
-  /// Points at `step`, or none if it is too early for the next.
-  std::vector<catalog::KeyedPoint> sample(const std::filesystem::path& attempt, const std::vector<int>& gpus,
-                                          int64_t step, int64_t time_ms);
+  using Time = std::chrono::steady_clock::time_point;
+  bool due(Time now) const { return now - last_ >= kEvery; }
+  /// Points at `step` of what `use` tells; those of rates begin with the second sample.
+  std::vector<catalog::KeyedPoint> sample(const launch::AttemptUse& use, Time now, int64_t step, int64_t time_ms);
 
   static constexpr std::chrono::seconds kEvery{10};
 
  private:
-  std::chrono::steady_clock::time_point last_{};
-  double cpu_s_ = -1;
-  launch::HostMeter host_;
+  Time last_{};
+  std::optional<double> cpu_s_;
   std::optional<launch::HostUse> host_first_, host_last_;
 };
 

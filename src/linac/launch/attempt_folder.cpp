@@ -1,6 +1,7 @@
 #include "linac/launch/attempt_folder.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -11,7 +12,7 @@ namespace linac::launch {
 namespace {
 
 template <class F>
-auto read(const std::filesystem::path& path, F from_json) -> std::optional<decltype(from_json(nlohmann::json()))> {
+auto read_json(const std::filesystem::path& path, F from_json) -> std::optional<decltype(from_json(nlohmann::json()))> {
   if (!std::filesystem::exists(path)) return std::nullopt;
   try {
     return from_json(nlohmann::json::parse(read_file(path)));
@@ -28,16 +29,22 @@ void write_json(const std::filesystem::path& path, const nlohmann::json& json) {
 }  // namespace
 
 std::optional<Command> AttemptFolder::command() const {
-  return read(root_ / "command.json", command_from_json);
+  return read_json(root_ / "command.json", command_from_json);
 }
 std::optional<ProcessKey> AttemptFolder::supervisor() const {
-  return read(root_ / "supervisor.json", process_key_from_json);
+  return read_json(root_ / "supervisor.json", process_key_from_json);
 }
 std::optional<ProcessKey> AttemptFolder::process() const {
-  return read(root_ / "process.json", process_key_from_json);
+  return read_json(root_ / "process.json", process_key_from_json);
 }
 std::optional<Exit> AttemptFolder::exit() const {
-  return read(root_ / "exit.json", exit_from_json);
+  return read_json(root_ / "exit.json", exit_from_json);
+}
+
+int64_t AttemptFolder::started_ms() const {
+  struct stat about {};
+  if (::stat((root_ / "supervisor.json").c_str(), &about) != 0) return 0;
+  return static_cast<int64_t>(about.st_mtim.tv_sec) * 1000 + about.st_mtim.tv_nsec / 1'000'000;
 }
 
 void AttemptFolder::write(const Command& command) const {

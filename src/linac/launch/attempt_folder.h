@@ -34,6 +34,8 @@ class AttemptFolder {
   std::optional<ProcessKey> supervisor() const;
   std::optional<ProcessKey> process() const;
   std::optional<Exit> exit() const;
+  /// When the supervisor wrote itself down, in ms since 1970; 0 if it has not.
+  int64_t started_ms() const;
 
   // Environment error if it cannot be written.
   void write(const Command& command) const;

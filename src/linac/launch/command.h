@@ -22,7 +22,7 @@ struct Command {
   std::string log;                // both outputs are appended to this file
   std::string account;            // of the host; empty: the one of the process that starts it
   std::vector<std::pair<std::string, std::string>> environment;  // beside the few variables that every attempt gets
-  Limits limits;
+  Limits limits;              // set by the launcher, which has cores and GPUs by number
   double stop_grace_s = 120;  // between SIGTERM and SIGKILL
 };
 

@@ -1,20 +1,13 @@
 #pragma once
 // What NVIDIA's GPUs do, by NVML, which is loaded if the host has it. Thread-safe.
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-namespace linac::launch {
+#include "linac/launch/use.h"
 
-struct GpuUse {
-  int number = 0;
-  double utilization = 0;  // 0 to 1: part of the time in which a kernel ran
-  int64_t memory_bytes = 0;
-  std::optional<double> power_w;  // none if the GPU does not tell
-};
+namespace linac::launch {
 
 class GpuMeter {
  public:

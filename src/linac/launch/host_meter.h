@@ -7,13 +7,9 @@
 #include <optional>
 #include <string>
 
-namespace linac::launch {
+#include "linac/launch/use.h"
 
-struct HostUse {
-  double busy_s = 0;               // of all cores together, since boot
-  int64_t memory_bytes = 0;        // that is not available to others
-  std::optional<double> energy_j;  // of processors and their memory, since the first reading; none if it is not told
-};
+namespace linac::launch {
 
 class HostMeter {
  public:

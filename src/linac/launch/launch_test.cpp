@@ -12,6 +12,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/temporary_folder.h"
+#include "linac/launch/accounts.h"
 #include "linac/launch/attempt_folder.h"
 #include "linac/launch/local_launcher.h"
 
@@ -40,11 +41,16 @@ class Launch : public testing::Test {
     return command;
   }
   std::filesystem::path attempt() const { return folder_ / "attempt"; }
+  AttemptKey key() const { return {"attempt", attempt()}; }
+  void start(const Command& command, const Demand& demand = {}) {
+    launcher_.prepare(key(), demand);
+    launcher_.start(key(), command);
+  }
   std::string log() const {
     const auto path = folder_ / "log.txt";
     return std::filesystem::exists(path) ? read_file(path) : "";
   }
-  AttemptState state() { return launcher_.status(attempt()).state; }
+  AttemptState state() { return launcher_.status(key()).state; }
   bool ended_within(std::chrono::milliseconds limit) {
     return within(limit, [&] { return state() == AttemptState::kEnded || state() == AttemptState::kLost; });
   }
@@ -54,14 +60,14 @@ class Launch : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  LocalLauncher launcher_{{LINAC_TEST_SUPERVISOR}};
+  LocalLauncher launcher_{{LINAC_TEST_SUPERVISOR}, Slots({0, 1}, 4096, {})};
 };
 
 TEST_F(Launch, TellsStatusOutputAndUse) {
-  EXPECT_EQ(state(), AttemptState::kNotStarted);
-  launcher_.start(attempt(), shell("echo out; echo err >&2; exit 75"));
+  EXPECT_EQ(state(), AttemptState::kPrepared);
+  start(shell("echo out; echo err >&2; exit 75"));
   ASSERT_TRUE(ended_within(10s));
-  const auto exit = launcher_.status(attempt()).exit;
+  const auto exit = launcher_.status(key()).exit;
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->status, 75);
   EXPECT_EQ(exit->signal, 0);
@@ -71,27 +77,28 @@ TEST_F(Launch, TellsStatusOutputAndUse) {
 }
 
 TEST_F(Launch, TellsTheSignalThatKilledIt) {
-  launcher_.start(attempt(), shell("kill -SEGV $$"));
+  start(shell("kill -SEGV $$"));
   ASSERT_TRUE(ended_within(10s));
-  EXPECT_EQ(launcher_.status(attempt()).exit->signal, SIGSEGV);
+  EXPECT_EQ(launcher_.status(key()).exit->signal, SIGSEGV);
 }
 
 TEST_F(Launch, SaysWhyACommandCannotBeStarted) {
   Command command = shell("true");
   command.argv = {"/nowhere/program"};
-  launcher_.start(attempt(), command);
+  start(command);
   ASSERT_TRUE(ended_within(10s));
-  EXPECT_EQ(launcher_.status(attempt()).exit->status, 127);
+  EXPECT_EQ(launcher_.status(key()).exit->status, 127);
   EXPECT_NE(log().find("/nowhere/program cannot be executed"), std::string::npos) << log();
 }
 
 TEST_F(Launch, RunsAnAttemptOnceHoweverOftenItIsStarted) {
   const Command command = shell("echo ran; sleep 0.3");
-  for (int i = 0; i < 5; ++i) launcher_.start(attempt(), command);
+  for (int i = 0; i < 5; ++i) start(command);
   ASSERT_TRUE(ended_within(10s));
-  launcher_.start(attempt(), command);
-  LocalLauncher another({LINAC_TEST_SUPERVISOR});
-  another.start(attempt(), command);
+  start(command);
+  LocalLauncher another({LINAC_TEST_SUPERVISOR}, Slots({0, 1}, 4096, {}));
+  another.prepare(key(), {});
+  another.start(key(), command);
   std::this_thread::sleep_for(300ms);
   EXPECT_EQ(log(), "ran\n");
 }
@@ -99,7 +106,7 @@ TEST_F(Launch, RunsAnAttemptOnceHoweverOftenItIsStarted) {
 TEST_F(Launch, IsFoundAgainByAnotherLauncherAndOutlivesTheFirst) {
   const pid_t service = fork();
   if (service == 0) {
-    launcher_.start(attempt(), shell("sleep 0.5; exit 3"));
+    start(shell("sleep 0.5; exit 3"));
     pause();
     _exit(0);
   }
@@ -108,34 +115,35 @@ TEST_F(Launch, IsFoundAgainByAnotherLauncherAndOutlivesTheFirst) {
   waitpid(service, nullptr, 0);
   EXPECT_EQ(state(), AttemptState::kRunning);
   ASSERT_TRUE(ended_within(10s));
-  EXPECT_EQ(launcher_.status(attempt()).exit->status, 3);
+  EXPECT_EQ(launcher_.status(key()).exit->status, 3);
 }
 
 TEST_F(Launch, StopsByTermAndThenByKill) {
-  launcher_.start(attempt(), shell("trap 'echo checkpoint; exit 75' TERM; sleep 60 & wait"));
+  start(shell("trap 'echo checkpoint; exit 75' TERM; sleep 60 & wait"));
   supervisor_pid();
   std::this_thread::sleep_for(200ms);
-  launcher_.stop(attempt());
+  launcher_.cancel(key());
   ASSERT_TRUE(ended_within(10s));
-  EXPECT_EQ(launcher_.status(attempt()).exit->status, 75);
-  EXPECT_TRUE(launcher_.status(attempt()).exit->stopped);
+  EXPECT_EQ(launcher_.status(key()).exit->status, 75);
+  EXPECT_TRUE(launcher_.status(key()).exit->stopped);
   EXPECT_EQ(log(), "checkpoint\n");
 
-  const auto stubborn = folder_ / "stubborn";
+  const AttemptKey stubborn{"stubborn", folder_ / "stubborn"};
+  launcher_.prepare(stubborn, {});
   launcher_.start(stubborn, shell("trap '' TERM; while :; do sleep 0.1; done"));
-  ASSERT_TRUE(within(10s, [&] { return AttemptFolder(stubborn).process().has_value(); }));
+  ASSERT_TRUE(within(10s, [&] { return AttemptFolder(stubborn.folder).process().has_value(); }));
   std::this_thread::sleep_for(200ms);
-  launcher_.stop(stubborn);
+  launcher_.cancel(stubborn);
   ASSERT_TRUE(within(10s, [&] { return launcher_.status(stubborn).state == AttemptState::kEnded; }));
   EXPECT_EQ(launcher_.status(stubborn).exit->signal, SIGKILL);
 }
 
 TEST_F(Launch, KilledSupervisorLeavesARunningAttemptThatIsThenLost) {
-  launcher_.start(attempt(), shell("sleep 0.6; echo done"));
+  start(shell("sleep 0.6; echo done"));
   kill(supervisor_pid(), SIGKILL);
   std::this_thread::sleep_for(100ms);
   EXPECT_EQ(state(), AttemptState::kRunning);  // the command goes on, so nothing may be started in its place
-  launcher_.start(attempt(), shell("echo twice"));
+  start(shell("echo twice"));
   ASSERT_TRUE(ended_within(10s));
   EXPECT_EQ(state(), AttemptState::kLost);
   std::this_thread::sleep_for(200ms);
@@ -143,18 +151,18 @@ TEST_F(Launch, KilledSupervisorLeavesARunningAttemptThatIsThenLost) {
 }
 
 TEST_F(Launch, StopsWhatAKilledSupervisorLeft) {
-  launcher_.start(attempt(), shell("trap '' TERM; setsid sleep 60 & while :; do sleep 0.1; done"));
+  start(shell("trap '' TERM; setsid sleep 60 & while :; do sleep 0.1; done"));
   kill(supervisor_pid(), SIGKILL);
   ASSERT_TRUE(within(10s, [&] { return processes_with(kAttemptVariable, attempt().string()).size() >= 2; }));
   ASSERT_TRUE(within(10s, [&] {
-    launcher_.stop(attempt());
+    launcher_.cancel(key());
     return state() == AttemptState::kLost;
   }));
   EXPECT_TRUE(processes_with(kAttemptVariable, attempt().string()).empty());
 }
 
 TEST_F(Launch, WaitsForWhatTheCommandLeftBehind) {
-  launcher_.start(attempt(), shell("(sleep 0.4; echo late) & exit 0"));
+  start(shell("(sleep 0.4; echo late) & exit 0"));
   ASSERT_TRUE(ended_within(20s));
   EXPECT_EQ(log(), "late\n");
 }
@@ -163,9 +171,7 @@ TEST_F(Launch, GivesFewVariablesAndTheLimits) {
   setenv("LINAC_TEST_SECRET", "s3cret", 1);
   Command command = shell("env; grep Cpus_allowed_list /proc/self/status; ulimit -d; ulimit -c");
   command.environment = {{"MINE", "yes"}};
-  command.limits.memory_mb = 512;
-  command.limits.cores = {0};
-  launcher_.start(attempt(), command);
+  start(command, {.cores = 1, .memory_mb = 512});
   ASSERT_TRUE(ended_within(10s));
   EXPECT_EQ(log().find("s3cret"), std::string::npos);
   EXPECT_NE(log().find("MINE=yes"), std::string::npos);
@@ -178,7 +184,7 @@ TEST_F(Launch, RunsAsTheDeclaredAccount) {
   Command command = shell("id -un; id -Gn; touch " + (folder_ / "mine").string());
   command.account = "nobody";
   command.directory = "/";
-  launcher_.start(attempt(), command);
+  start(command);
   ASSERT_TRUE(ended_within(10s));
   EXPECT_TRUE(log().starts_with("nobody\nnogroup\n")) << log();
   EXPECT_FALSE(std::filesystem::exists(folder_ / "mine"));  // the folder is root's
@@ -190,9 +196,9 @@ TEST_F(Launch, RunsAsTheDeclaredAccount) {
 TEST_F(Launch, LogIsNoWayToOtherFiles) {
   std::ofstream(folder_ / "target") << "kept\n";
   std::filesystem::create_symlink(folder_ / "target", folder_ / "log.txt");
-  launcher_.start(attempt(), shell("echo overwritten"));
+  start(shell("echo overwritten"));
   ASSERT_TRUE(ended_within(10s));
-  EXPECT_NE(launcher_.status(attempt()).exit->problem, "");
+  EXPECT_NE(launcher_.status(key()).exit->problem, "");
   EXPECT_EQ(read_file(folder_ / "target"), "kept\n");
 }
 

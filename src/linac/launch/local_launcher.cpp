@@ -2,19 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/launch/accounts.h"
 #include "linac/launch/attempt_folder.h"
+#include "linac/launch/gpu_meter.h"
 
 namespace linac::launch {
 namespace {
@@ -65,71 +65,141 @@ std::vector<ProcessKey> left_of(const AttemptFolder& attempt) {
 
 }  // namespace
 
-void LocalLauncher::start(const std::filesystem::path& folder, const Command& command) {
-  const AttemptFolder attempt(folder);
-  if (attempt.supervisor()) return;
-  make_folder(folder);
-  if (!attempt.command()) attempt.write(command);
+LocalLauncher::LocalLauncher(std::vector<std::string> supervisor, Slots slots)
+    : supervisor_(std::move(supervisor)), slots_(std::move(slots)) {}
+
+Capacity LocalLauncher::capacity() {
+  return {slots_.all(), slots_.free()};
+}
+
+std::string LocalLauncher::why_not_as(const std::string& account) {
+  return launch::why_not_as(account);
+}
+
+void LocalLauncher::prepare(const AttemptKey& attempt, const Demand& demand) {
+  if (held_.contains(attempt.folder)) return;
+  const auto command = AttemptFolder(attempt.folder).command();
+  // One that was written down, and no more, has nothing yet that is its own.
+  Limits limits = command ? command->limits : slots_.take(demand).value_or(Limits());
+  if (command) slots_.retake(limits, demand);
+  held_.emplace(attempt.folder, Held{demand, std::move(limits)});
+}
+
+void LocalLauncher::release(const AttemptKey& attempt) {
+  stopping_.erase(attempt.folder);
+  const auto found = held_.find(attempt.folder);
+  if (found == held_.end()) return;
+  slots_.give_back(found->second.limits, found->second.demand);
+  held_.erase(found);
+}
+
+void LocalLauncher::start_supervisor(const std::filesystem::path& folder, Held& held) {
+  ++held.starts;
+  held.started_at = Clock::now();
   std::vector<std::string> argv = supervisor_;
   argv.push_back(folder.string());
-  children_.push_back(spawn(argv, attempt.supervisor_log().string()));
+  children_.push_back(spawn(argv, AttemptFolder(folder).supervisor_log().string()));
+}
+
+void LocalLauncher::start(const AttemptKey& attempt, const Command& command) {
+  const AttemptFolder folder(attempt.folder);
+  if (folder.supervisor()) return;
+  Held& held = held_.at(attempt.folder);
+  make_folder(attempt.folder);
+  if (!folder.command()) {
+    Command limited = command;
+    limited.limits = held.limits;
+    folder.write(limited);
+  }
+  start_supervisor(attempt.folder, held);
 }
 
 void LocalLauncher::reap() {
   std::erase_if(children_, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
 }
 
-AttemptStatus LocalLauncher::status(const std::filesystem::path& folder) {
-  reap();
-  const AttemptFolder attempt(folder);
-  const auto supervisor = attempt.supervisor();
-  // In this order: who sees no supervisor alive sees what it has written last.
-  const bool supervised = supervisor && alive(*supervisor);
-  if (auto exit = attempt.exit()) {
-    stopping_.erase(folder);
-    return {AttemptState::kEnded, std::move(exit)};
+AttemptStatus LocalLauncher::not_shown(const std::filesystem::path& folder) {
+  const auto found = held_.find(folder);
+  if (found == held_.end() || found->second.starts == 0) return {};
+  Held& held = found->second;
+  if (Clock::now() - held.started_at < kStartMax) return {};
+  AttemptStatus status;
+  if (held.starts < kStartsMax) {
+    try {
+      start_supervisor(folder, held);
+      return {};
+    } catch (const Error& error) {
+      status.reason = error.what();
+    }
+  } else {
+    status.reason =
+        fmt::format("its process does not start; {} may say why", AttemptFolder(folder).supervisor_log().string());
   }
-  if (!supervisor) return {};
-  if (supervised || !left_of(attempt).empty()) return {AttemptState::kRunning, {}};
-  stopping_.erase(folder);
-  return {AttemptState::kLost, {}};
+  status.state = AttemptState::kEnded;
+  return status;
 }
 
-void LocalLauncher::stop(const std::filesystem::path& folder) {
-  const AttemptFolder attempt(folder);
-  const auto supervisor = attempt.supervisor();
+AttemptStatus LocalLauncher::status(const AttemptKey& attempt) {
+  reap();
+  const AttemptFolder folder(attempt.folder);
+  const auto supervisor = folder.supervisor();
+  // In this order: who sees no supervisor alive sees what it has written last.
+  const bool supervised = supervisor && alive(*supervisor);
+  AttemptStatus status;
+  status.exit = folder.exit();
+  status.started_ms = folder.started_ms();
+  if (status.exit) {
+    status.state = AttemptState::kEnded;
+  } else if (!supervisor) {
+    return not_shown(attempt.folder);
+  } else if (supervised || !left_of(folder).empty()) {
+    status.state = AttemptState::kRunning;
+  } else {
+    status.state = AttemptState::kLost;
+    status.reason = "its processes are gone without a word; the host may have been restarted";
+  }
+  return status;
+}
+
+AttemptUse LocalLauncher::use(const AttemptKey& attempt) {
+  const ProcessUse processes = use_of(processes_with(kAttemptVariable, attempt.folder.string()));
+  AttemptUse use;
+  use.cpu_s = processes.cpu_s;
+  use.memory_bytes = processes.memory_bytes;
+  use.read_bytes = processes.read_bytes;
+  use.written_bytes = processes.written_bytes;
+  use.host = host_.read();
+  if (const auto found = held_.find(attempt.folder); found != held_.end())
+    use.gpus = gpu_meter().read(found->second.limits.gpus);
+  return use;
+}
+
+std::optional<std::string> LocalLauncher::output(const AttemptKey&, int64_t, size_t) {
+  return std::nullopt;
+}
+
+void LocalLauncher::cancel(const AttemptKey& attempt) {
+  const AttemptFolder folder(attempt.folder);
+  const auto supervisor = folder.supervisor();
   if (supervisor && send_signal(*supervisor, SIGTERM)) return;
   // Without supervisor, all that is left of the command.
-  const auto processes = left_of(attempt);
+  const auto processes = left_of(folder);
   if (processes.empty()) return;
-  const auto now = std::chrono::steady_clock::now();
-  const auto command = attempt.command();
+  const auto now = Clock::now();
+  const auto command = folder.command();
   const std::chrono::duration<double> grace(command ? command->stop_grace_s : 0);
-  const auto [since, first] = stopping_.emplace(folder, now);
+  const auto [since, first] = stopping_.emplace(attempt.folder, now);
   const bool over = now - since->second > grace;
   if (!first && !over) return;
   for (const ProcessKey& process : processes) send_signal(process, over ? SIGKILL : SIGTERM);
 }
 
-std::string own_account() {
-  std::array<char, 4096> buffer{};
-  passwd entry{};
-  passwd* found = nullptr;
-  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
-  return found != nullptr ? found->pw_name : std::to_string(geteuid());
+std::string this_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
 }
 
-std::string why_not_as(const std::string& account) {
-  if (account.empty()) return "no account of this host is declared for the user";
-  if (account == own_account()) return "";
-  std::array<char, 4096> buffer{};
-  passwd entry{};
-  passwd* found = nullptr;
-  getpwnam_r(account.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found == nullptr) return fmt::format("this host has no account '{}'", account);
-  if (geteuid() != 0)
-    return fmt::format("the service runs as '{}' and cannot start jobs as '{}'", own_account(), account);
-  return "";
+std::unique_ptr<Launcher> local_launcher(Slots slots) {
+  return std::make_unique<LocalLauncher>(std::vector<std::string>{this_program(), "supervise"}, std::move(slots));
 }
 
 }  // namespace linac::launch

@@ -18,8 +18,8 @@
 
 #include "linac/base/argument_pointers.h"
 #include "linac/base/descriptor.h"
+#include "linac/launch/accounts.h"
 #include "linac/launch/attempt_folder.h"
-#include "linac/launch/local_launcher.h"
 
 namespace linac::launch {
 namespace {

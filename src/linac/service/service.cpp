@@ -21,6 +21,7 @@
 #include "linac/http/routes/dispatcher.h"
 #include "linac/http/routes/router.h"
 #include "linac/http/server/server.h"
+#include "linac/launch/accounts.h"
 #include "linac/launch/local_launcher.h"
 #include "linac/service/authentication.h"
 #include "linac/service/context.h"
@@ -98,7 +99,7 @@ class Service::Implementation {
         context_(books_url(folder_, options.database), folder_, kReaders),
         authentication_(context_, options.authentication),
         first_token_(options.authentication ? first_admin(context_.books) : ""),
-        scheduler_(context_.site, scheduling(options), execution::local_launcher()),
+        scheduler_(context_.site, attempts(options), launch::local_launcher(slots(options))),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
                            const std::string& from) { return authentication_.identify(method, headers, from); },
@@ -124,12 +125,20 @@ class Service::Implementation {
     return routes;
   }
 
-  static execution::SchedulerOptions scheduling(const ServiceOptions& options) {
-    execution::SchedulerOptions scheduling;
-    if (!options.slots.empty()) scheduling.slots = execution::Slots::of_text(options.slots);
-    scheduling.attempts = execution::attempt_settings(options.authentication);
-    if (!options.prices.empty()) scheduling.attempts.prices = execution::Prices::of_text(options.prices);
-    return scheduling;
+  static execution::AttemptSettings attempts(const ServiceOptions& options) {
+    execution::AttemptSettings settings;
+    settings.command = [program = launch::this_program()](const std::string& job, const std::string& outputs) {
+      return std::vector<std::string>{program, "train", job, "--out", outputs, "--resume"};
+    };
+    settings.account = [required = options.authentication](catalog::Database& books, const std::string& user) {
+      return required ? catalog::user(books, user).account : launch::own_account();
+    };
+    if (!options.prices.empty()) settings.prices = execution::Prices::of_text(options.prices);
+    return settings;
+  }
+
+  static launch::Slots slots(const ServiceOptions& options) {
+    return options.slots.empty() ? launch::Slots::of_host() : launch::Slots::of_text(options.slots);
   }
 
   http::ServerSettings settings(const ServiceOptions& options, const http::Address& address) const {

@@ -131,7 +131,7 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
     const execution::SubmissionRequest submission = submission_of(request);
     std::vector<execution::PreparedJob> jobs;
     co_await aside(context, [&] {
-      jobs = execution::prepare(submission, scheduler.all_slots(), scheduler.attempts().prices.known());
+      jobs = execution::prepare(submission, scheduler.all(), scheduler.attempts().prices.known());
     });
     if (request.flag("check_only")) {
       Submitted checked;
@@ -175,7 +175,7 @@ Handler queue_handler(Context& context, execution::Scheduler& scheduler) {
     const auto queue = catalog::queue(books);
     for (const catalog::QueuedJob& job : queue)
       if (static_cast<int64_t>(jobs.size()) < limit) jobs.push_back(job_json(job));
-    const catalog::Resources& all = scheduler.all_slots().all();
+    const launch::Demand& all = scheduler.all();
     return {{"jobs", std::move(jobs)},
             {"count", queue.size()},
             {"slots", {{"cores", all.cores}, {"memory_mb", all.memory_mb}, {"gpus", all.gpus}}}};

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "linac/catalog/queue.h"
 #include "linac/launch/command.h"
+#include "linac/launch/demand.h"
 
-namespace linac::execution {
+namespace linac::launch {
 
 class Slots {
  public:
@@ -19,22 +19,20 @@ class Slots {
   /// else.
   static Slots of_text(const std::string& text);
 
-  const catalog::Resources& all() const { return all_; }
-  catalog::Resources free() const;
-  /// Why `wanted` can never be had here; "" if it can.
-  std::string why_never(const catalog::Resources& wanted) const;
+  const Demand& all() const { return all_; }
+  Demand free() const;
 
   /// Takes them; none if they are not free.
-  std::optional<launch::Limits> take(const catalog::Resources& wanted);
+  std::optional<Limits> take(const Demand& wanted);
   /// Takes what an attempt has that was found again, even if somebody else has it too.
-  void retake(const launch::Limits& limits, const catalog::Resources& wanted);
-  void give_back(const launch::Limits& limits, const catalog::Resources& wanted);
+  void retake(const Limits& limits, const Demand& wanted);
+  void give_back(const Limits& limits, const Demand& wanted);
 
  private:
-  catalog::Resources all_;
+  Demand all_;
   std::vector<int> own_cores_, own_gpus_;
   std::vector<int> cores_, gpus_;  // free ones of them
   int64_t memory_mb_;
 };
 
-}  // namespace linac::execution
+}  // namespace linac::launch

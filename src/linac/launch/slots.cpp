@@ -1,4 +1,4 @@
-#include "linac/execution/slots.h"
+#include "linac/launch/slots.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::execution {
+namespace linac::launch {
 namespace {
 
 std::vector<int> host_cores() {
@@ -92,23 +92,14 @@ Slots Slots::of_text(const std::string& text) {
   return {cores, memory_mb, gpus};
 }
 
-catalog::Resources Slots::free() const {
+Demand Slots::free() const {
   return {static_cast<int64_t>(cores_.size()), memory_mb_, static_cast<int64_t>(gpus_.size())};
 }
 
-std::string Slots::why_never(const catalog::Resources& wanted) const {
-  if (wanted.cores > all_.cores)
-    return fmt::format("{} cores are wanted, this service has {}", wanted.cores, all_.cores);
-  if (wanted.memory_mb > all_.memory_mb)
-    return fmt::format("{} MB of memory are wanted, this service has {}", wanted.memory_mb, all_.memory_mb);
-  if (wanted.gpus > all_.gpus) return fmt::format("{} GPUs are wanted, this service has {}", wanted.gpus, all_.gpus);
-  return "";
-}
-
-std::optional<launch::Limits> Slots::take(const catalog::Resources& wanted) {
-  const catalog::Resources now = free();
+std::optional<Limits> Slots::take(const Demand& wanted) {
+  const Demand now = free();
   if (wanted.cores > now.cores || wanted.memory_mb > now.memory_mb || wanted.gpus > now.gpus) return std::nullopt;
-  launch::Limits limits;
+  Limits limits;
   limits.memory_mb = wanted.memory_mb;
   limits.cores.assign(cores_.begin(), cores_.begin() + wanted.cores);
   limits.gpus.assign(gpus_.begin(), gpus_.begin() + wanted.gpus);
@@ -116,16 +107,16 @@ std::optional<launch::Limits> Slots::take(const catalog::Resources& wanted) {
   return limits;
 }
 
-void Slots::retake(const launch::Limits& limits, const catalog::Resources& wanted) {
+void Slots::retake(const Limits& limits, const Demand& wanted) {
   remove(cores_, limits.cores);
   remove(gpus_, limits.gpus);
   memory_mb_ -= wanted.memory_mb;
 }
 
-void Slots::give_back(const launch::Limits& limits, const catalog::Resources& wanted) {
+void Slots::give_back(const Limits& limits, const Demand& wanted) {
   add(cores_, limits.cores, own_cores_);
   add(gpus_, limits.gpus, own_gpus_);
   memory_mb_ += wanted.memory_mb;
 }
 
-}  // namespace linac::execution
+}  // namespace linac::launch

@@ -1,0 +1,26 @@
+#pragma once
+// How much an attempt needs, and how much there is. Plain values.
+
+#include <cstdint>
+#include <string>
+
+namespace linac::launch {
+
+struct Demand {
+  int64_t cores = 1;
+  int64_t memory_mb = 0;  // 0: not said
+  int64_t gpus = 0;
+  int64_t seconds_max = 0;  // that it may run, where that is known; 0: no limit
+
+  friend bool operator==(const Demand&, const Demand&) = default;
+};
+
+struct Capacity {
+  Demand all;   // that one attempt could ever have
+  Demand free;  // that a further one may be started with now; of a system with a queue of its own, what this one takes
+};
+
+/// Why `wanted` can never be had of `all`; "" if it can.
+std::string why_never(const Demand& wanted, const Demand& all);
+
+}  // namespace linac::launch

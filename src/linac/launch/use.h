@@ -1,0 +1,31 @@
+#pragma once
+// What an attempt uses, as far as whoever carries it out can tell. Plain values; what is not known is left out.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace linac::launch {
+
+struct GpuUse {
+  int number = 0;
+  double utilization = 0;  // 0 to 1: part of the time in which a kernel ran
+  int64_t memory_bytes = 0;
+  std::optional<double> power_w;  // none if the GPU does not tell
+};
+
+struct HostUse {
+  double busy_s = 0;               // of all cores together, since boot
+  int64_t memory_bytes = 0;        // that is not available to others
+  std::optional<double> energy_j;  // of processors and their memory, since the first reading; none if it is not told
+};
+
+struct AttemptUse {
+  std::optional<double> cpu_s;                       // so far, of the processes that live
+  std::optional<int64_t> memory_bytes;               // resident now
+  std::optional<int64_t> read_bytes, written_bytes;  // of storage, so far
+  std::optional<HostUse> host;                       // the whole host, where it is but one
+  std::vector<GpuUse> gpus;                          // the attempt's own
+};
+
+}  // namespace linac::launch
