@@ -28,7 +28,7 @@ LEVELS = [
         "plan": "how the time of a step grows with the number of hosts",
         "plugin": "the one header that plug-ins include, and the loading of their shared objects",
         "catalog": "the tracking database: runs, curves, queue, models, users",
-        "launch": "processes that outlive who started them",
+        "launch": "how attempts are carried out, and local processes that outlive who started them",
         "http": "a server, its tables of routes, files: knows no table of the database",
     },
     {
