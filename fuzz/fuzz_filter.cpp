@@ -47,7 +47,7 @@ void search(uint8_t kind, const std::string& filter, const std::vector<std::stri
       default:
         search_versions(books(), filter, order, kLimit, "");
     }
-  } catch (const Refusal&) {  // any other exception is a finding
+  } catch (const linac::Refusal&) {  // any other exception is a finding
   }
 }
 

@@ -155,6 +155,25 @@ TEST_P(QueueTest, WhatCanNeverStartIsCancelled) {
   EXPECT_EQ(refusal([&] { add("d", "kim", on_b); }), RefusalKind::kNotFound);
 }
 
+TEST_P(QueueTest, AnAttemptMayWaitElsewhereAndCountsForNothingUntilItRuns) {
+  const std::string a = add("a", "kim");
+  EXPECT_EQ(next(), "a");
+  attempt_waits(db(), a, 1, "queued: Priority");
+  EXPECT_EQ(state(a), RunState::kStarting);
+  EXPECT_EQ(queued_job(db(), a).reason, "queued: Priority");
+  const auto started = [&] { return db().query("SELECT started_ms FROM attempts").front().integer(0); };
+  EXPECT_EQ(started(), 0);
+  attempt_running(db(), a, 1, "attempt 1 on node07");
+  EXPECT_EQ(queued_job(db(), a).reason, "attempt 1 on node07");
+  EXPECT_GT(started(), 0);
+  attempt_waits(db(), a, 1, "late");
+  EXPECT_EQ(queued_job(db(), a).reason, "attempt 1 on node07");
+  EXPECT_FALSE(attempt_has_ended(db(), a, 1));
+  EXPECT_FALSE(attempt_has_ended(db(), "nobody", 1));
+  EXPECT_EQ(end(a, Outcome::kSucceeded), RunState::kSucceeded);
+  EXPECT_TRUE(attempt_has_ended(db(), a, 1));
+}
+
 TEST_P(QueueTest, ALostAttemptIsFollowedByAnotherWithinTheLimit) {
   Wishes wishes;
   wishes.attempts_max = 2;

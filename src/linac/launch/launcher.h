@@ -67,8 +67,9 @@ class Launcher {
   /// What it has printed, at most `bytes_max` from byte `from` on; nothing if its processes write the command's log
   /// themselves. Also of one that has ended.
   virtual std::optional<std::string> output(const AttemptKey& attempt, int64_t from, size_t bytes_max) = 0;
-  /// Takes it out of the queue, or asks it to end and ends it after the command's stop_grace_s. By the label alone. To
-  /// be called again while it is there: the calls are also the clock of the grace where nobody else watches it.
+  /// Takes it out of the queue, also before it has come into it, or asks it to end and ends it after the command's
+  /// stop_grace_s. By the label alone where the folder is empty. To be called again while it is there: the calls are
+  /// also the clock of the grace where nobody else watches it.
   virtual void cancel(const AttemptKey& attempt) = 0;
   /// Its end is written down: what it held is free.
   virtual void release(const AttemptKey& attempt) = 0;
