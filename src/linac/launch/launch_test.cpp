@@ -139,7 +139,8 @@ TEST_F(Launch, StopsByTermAndThenByKill) {
 }
 
 TEST_F(Launch, KilledSupervisorLeavesARunningAttemptThatIsThenLost) {
-  start(shell("sleep 0.6; echo done"));
+  start(shell("echo up; sleep 0.6; echo done"));
+  ASSERT_TRUE(within(10s, [&] { return log() == "up\n"; }));
   kill(supervisor_pid(), SIGKILL);
   std::this_thread::sleep_for(100ms);
   EXPECT_EQ(state(), AttemptState::kRunning);  // the command goes on, so nothing may be started in its place
@@ -147,13 +148,13 @@ TEST_F(Launch, KilledSupervisorLeavesARunningAttemptThatIsThenLost) {
   ASSERT_TRUE(ended_within(10s));
   EXPECT_EQ(state(), AttemptState::kLost);
   std::this_thread::sleep_for(200ms);
-  EXPECT_EQ(log(), "done\n");
+  EXPECT_EQ(log(), "up\ndone\n");
 }
 
 TEST_F(Launch, StopsWhatAKilledSupervisorLeft) {
   start(shell("trap '' TERM; setsid sleep 60 & while :; do sleep 0.1; done"));
-  kill(supervisor_pid(), SIGKILL);
   ASSERT_TRUE(within(10s, [&] { return processes_with(kAttemptVariable, attempt().string()).size() >= 2; }));
+  kill(supervisor_pid(), SIGKILL);
   ASSERT_TRUE(within(10s, [&] {
     launcher_.cancel(key());
     return state() == AttemptState::kLost;
