@@ -163,7 +163,7 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, bool s
   StepResult result;
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
   static const std::vector<std::string> parts(kLossNames.begin(), kLossNames.end());
-  const auto update = [&](const char* prefix, Network& network, const ReplicaUpdate::ReplicaFunction& compute,
+  const auto update = [&](const char* prefix, Network& network, const ReplicaFunction& compute,
                           const SideWork& side) {
     return update_.run(prefix, parts, network, learning_rate, compute, stop_wanted, result, side);
   };

@@ -11,7 +11,7 @@
 #include "linac/graph/graph.h"
 #include "linac/spec/job.h"
 #include "linac/train/loop.h"
-#include "linac/train/overlap.h"
+#include "linac/train/exchange/buckets.h"
 
 namespace linac::cli {
 namespace {

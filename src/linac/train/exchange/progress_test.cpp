@@ -1,4 +1,4 @@
-#include "linac/train/overlap.h"
+#include "linac/train/exchange/progress.h"
 
 #include <gtest/gtest.h>
 
@@ -36,11 +36,11 @@ TEST(Buckets, CoverTheMessageFromItsEndToItsBeginning) {
 void nothing(size_t) {}
 void rest() {}
 
-TEST(Progress, ABucketIsThereWhenAllReplicasHaveToldAllOfIt) {
+TEST(ReplicaProgress, ABucketIsThereWhenAllReplicasHaveToldAllOfIt) {
   const auto layout = layout_of({300'000, 10, 300'000});
   const auto buckets = make_buckets(layout, 1);
   ASSERT_EQ(buckets.size(), 3);
-  Progress progress(layout, buckets, 2);
+  ReplicaProgress progress(layout, buckets, 2);
   std::vector<size_t> waited_for;
   int rests = 0;
   std::jthread replicas([&] {
@@ -64,19 +64,19 @@ TEST(Progress, ABucketIsThereWhenAllReplicasHaveToldAllOfIt) {
   EXPECT_GE(rests, 2);
 }
 
-TEST(Progress, WhoTellsNothingIsReadyAtTheEnd) {
+TEST(ReplicaProgress, WhoTellsNothingIsReadyAtTheEnd) {
   const auto layout = layout_of({300'000, 300'000});
   const auto buckets = make_buckets(layout, 1);
-  Progress progress(layout, buckets, 1);
+  ReplicaProgress progress(layout, buckets, 1);
   progress.finished(0);
   for (size_t i = 0; i < buckets.size(); ++i) EXPECT_TRUE(progress.wait_for(i, nothing, rest));
-  EXPECT_TRUE(Progress(layout, buckets, 0).wait_for(0, nothing, rest)) << "a worker without replicas waits for nothing";
+  EXPECT_TRUE(ReplicaProgress(layout, buckets, 0).wait_for(0, nothing, rest)) << "a worker without replicas waits for nothing";
 }
 
-TEST(Progress, AFailedReplicaEndsTheWaitAndABrokenOffUpdateTheReplicas) {
+TEST(ReplicaProgress, AFailedReplicaEndsTheWaitAndABrokenOffUpdateTheReplicas) {
   const auto layout = layout_of({10});
   const auto buckets = make_buckets(layout, 1);
-  Progress progress(layout, buckets, 2);
+  ReplicaProgress progress(layout, buckets, 2);
   progress.failed(1);
   EXPECT_FALSE(progress.wait_for(0, nothing, rest));
   EXPECT_FALSE(progress.computed());

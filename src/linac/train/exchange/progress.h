@@ -1,33 +1,24 @@
 #pragma once
-// The message of an update, cut into buckets that travel while the backward pass goes on; and how far the replicas of
-// this worker are with them. The cut depends on the network alone, so all workers make the same one.
+// How far the replicas of this worker are with the buckets of an update: where computing (compute.h) and exchange
+// (synchronous.h) meet.
 
 #include <condition_variable>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "linac/graph/parameters.h"
+#include "linac/train/exchange/buckets.h"
 #include "linac/train/phase_clock.h"
 
 namespace linac::train {
 
-/// [begin, begin + size) of the message.
-struct Bucket {
-  size_t begin, size;
-};
-
-/// Whole weights, the last ones first, as a backward pass comes upon them; then the `tail` floats behind the gradient,
-/// which are known last.
-std::vector<Bucket> make_buckets(const graph::Layout& gradient, size_t tail);
-
 /// Of one update. Replicas report from their threads, one thread waits.
-class Progress {
+class ReplicaProgress {
  public:
   /// Both must outlive it. `side_tasks`: so many are done besides, and count as computing.
-  Progress(const graph::Layout& gradient, const std::vector<Bucket>& buckets, size_t replicas, size_t side_tasks = 0);
+  ReplicaProgress(const graph::Layout& gradient, const std::vector<Bucket>& buckets, size_t replicas, size_t side_tasks = 0);
 
   /// Some of a replica's gradient stands in its message. Throws if the update has been broken off.
   void told(size_t replica, int64_t offset, size_t count);
@@ -54,7 +45,7 @@ class Progress {
   std::condition_variable changed_;
   std::vector<std::vector<size_t>> missing_;  // floats, by replica and bucket
   std::vector<bool> done_;
-  size_t tidings_ = 0, side_tasks_;
+  size_t reports_ = 0, side_tasks_;
   bool failed_ = false, broken_off_ = false;
   std::optional<PhaseClock::Seconds> computed_;
 };

@@ -1,0 +1,18 @@
+#pragma once
+// The third part of an update: the sum over the replicas changes the network, on every worker alike. Thread-safe
+// function; it uses what it is given alone.
+
+#include <string>
+#include <vector>
+
+#include "linac/train/exchange/message.h"
+#include "linac/train/loop.h"
+
+namespace linac::train {
+
+/// `total`: of `replicas` replicas; `losses`: the names of its losses, which stand in `result` with `prefix` before
+/// them. False (and why, in `result`) if the network was left as it was.
+bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses, int replicas,
+                  double learning_rate, Network& network, StepResult& result);
+
+}  // namespace linac::train

@@ -1,0 +1,49 @@
+#pragma once
+// The second part of an update: what the replicas of all workers have computed comes together. This is the one rule
+// that there is: synchronous. Every update waits for every replica and sees their sum, added along the fixed tree of
+// comm/replica_sum.h, so all workers hold the same bits afterwards. Another rule (a parameter server, updates that do
+// not wait) is another class beside this one: it takes the messages that computing fills, and leaves in `total` what
+// apply.h is to apply. Used from one thread.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/comm/group.h"
+#include "linac/comm/replica_sum.h"
+#include "linac/spec/job.h"
+#include "linac/train/exchange/buckets.h"
+#include "linac/train/exchange/message.h"
+#include "linac/train/exchange/progress.h"
+
+namespace linac::train {
+
+class SynchronousExchange {
+ public:
+  /// Borrows both.
+  SynchronousExchange(const spec::Job& job, comm::Group& group);
+
+  /// Takes the replicas over that this worker carries in the group's view. Before the first use, and in each new view.
+  void take_place();
+  const std::vector<int>& owned() const { return owned_; }  // replicas of this worker
+
+  /// How the message of an update of `network` is cut; `message` is one such.
+  static std::vector<Bucket> cut(const graph::Parameters& network, const Message& message);
+  /// Of a bucket, the last one or not, on its way.
+  static double bytes(const spec::Job& job, const Bucket& bucket, bool last);
+
+  /// Collective. `total` becomes the sum over all replicas; a bucket travels as soon as all replicas of this worker have
+  /// it. Returns early if a replica has failed. Error(kPeerLost) if the view is being left.
+  void sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages, ReplicaProgress& progress, Message& total);
+  /// Collective. The same for buffers that are there, one a replica; they are overwritten.
+  void sum(std::vector<AlignedFloats>& buffers, std::span<float> total);
+
+ private:
+  const spec::Job& job_;
+  comm::Group& group_;
+  std::vector<int> owned_;
+  std::optional<comm::ReplicaSum> sum_;
+};
+
+}  // namespace linac::train
