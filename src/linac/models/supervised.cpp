@@ -294,6 +294,11 @@ std::vector<Metric> Supervised::aucs() const {
   return aucs;
 }
 
+// A penalty is added after the backward pass: no gradient is final before.
+bool Supervised::tells_gradients() const {
+  return !parts_->penalized;
+}
+
 Contribution Supervised::step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
                               double event_weight, const graph::GradientReady& ready) const {
   const nn::Weights weights = parts_->network.weights(parameters, nn::Gradients::kWanted);
@@ -305,9 +310,8 @@ Contribution Supervised::step(const graph::Parameters& parameters, const Labelle
                   {.mode = nn::Mode::kTraining, .dropout_key = dropout, .batch_statistics = &contribution.statistics});
   const auto shares = parts_->shares(outputs, batch, event_weight, /*weigh_classes=*/true);
   for (const at::Tensor& share : shares) contribution.losses.push_back(share.item<float>());
-  // A penalty is added afterwards: then no gradient is final before.
   contribution.gradient = nn::flat_gradient(shares[0], weights, parameters.trainable_layout,
-                                            parts_->penalized ? graph::GradientReady{} : ready);
+                                            tells_gradients() ? ready : graph::GradientReady{});
   contribution.losses[0] += parts_->add_penalty(parameters, batch.events, event_weight, contribution.gradient);
   contribution.judge();
   return contribution;

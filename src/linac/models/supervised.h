@@ -65,6 +65,8 @@ class Supervised {
   const std::vector<Metric>& metrics() const;
   std::vector<Metric> aucs() const;  // those of the metrics
 
+  /// Whether step() tells `ready` anything.
+  bool tells_gradients() const;
   /// `event_weight`: 1 / events of the global batch. The losses are shares of the global batch's. `ready` may be empty.
   Contribution step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
                     double event_weight, const graph::GradientReady& ready = {}) const;

@@ -4,10 +4,10 @@
 //
 //   T(N) = compute + sum over the updates of exposed(N)
 //
-// An update's buckets (train/exchange/buckets.h) travel one after the other. Each leaves when it is there and the one before it
-// has arrived; it is there `left_s` before the host's last replica is computed. What travels up to that moment is
-// hidden: by the backward pass of the last replica, and by what the hosts do besides that needs none of it (the 3DGAN's
-// look ahead, train/adversarial.h).
+// An update's buckets (train/loop.h, UpdateOutline) travel one after the other. Each leaves when it is there and the
+// one before it has arrived; it is there `left_s` before the host's last replica is computed. What travels up to that
+// moment is hidden: by the backward pass of the last replica, and by what the hosts do besides that needs none of it
+// (the 3DGAN's look ahead, train/adversarial.h).
 //
 //   exposed(N)  = max(0, end of the last bucket - end of computing - work beside)
 //   exchange(N) = 2 alpha + 2 (N + s - 2) o + (r + 1) (N - 1) (m / s) beta

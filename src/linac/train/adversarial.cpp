@@ -163,8 +163,7 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, bool s
   StepResult result;
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
   static const std::vector<std::string> parts(kLossNames.begin(), kLossNames.end());
-  const auto update = [&](const char* prefix, Network& network, const ReplicaFunction& compute,
-                          const SideWork& side) {
+  const auto update = [&](const char* prefix, Network& network, const ReplicaFunction& compute, const SideWork& side) {
     return update_.run(prefix, parts, network, learning_rate, compute, stop_wanted, result, side);
   };
 
@@ -209,6 +208,20 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, bool s
   }
   ahead_ = std::move(next);
   return result;
+}
+
+// The generated showers that are made beside "d_real" are not counted: a plan may be better than it says.
+std::vector<UpdateOutline> AdversarialLoop::updates(const TrainState& state, int replicas) const {
+  const auto update = [&](const char* phase, size_t network, bool leaves_early) {
+    return update_.outline(phase, state, network, kLossNames.size(), leaves_early);
+  };
+  // The first one's gradient was computed in the step before.
+  std::vector<UpdateOutline> updates{update("d_real", kDiscriminator, false), update("d_fake", kDiscriminator, true),
+                                     update("g", kGenerator, true), update("g", kGenerator, true)};
+  const int half = replicas / 2;
+  updates[2].beside = static_cast<double>(half) / replicas;
+  updates[3].beside = static_cast<double>(replicas - half) / replicas;
+  return updates;
 }
 
 TestResult AdversarialLoop::test(const TrainState& state, Figures figures) {

@@ -36,6 +36,7 @@ class AdversarialLoop : public Loop {
   void seek(const TrainState& state) override;
   /// Losses "d_real/...", "d_fake/..." and "g/...", the last a mean of the two generator updates.
   StepResult step(TrainState& state, double learning_rate, bool stop_wanted) override;
+  std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
   /// See Evaluation.
   TestResult test(const TrainState& state, Figures figures) override;
   std::string loss_name() const override { return "g/total"; }

@@ -111,6 +111,14 @@ StepResult CustomLoop::step(TrainState& state, double learning_rate, bool stop_w
   return result;
 }
 
+// A plug-in's gradients are known when it returns.
+std::vector<UpdateOutline> CustomLoop::updates(const TrainState& state, int) const {
+  std::vector<UpdateOutline> updates;
+  for (const auto& update : training_.updates())
+    updates.push_back(update_.outline(update.name, state, update.network, update.losses.size(), false));
+  return updates;
+}
+
 TestResult CustomLoop::test(const TrainState& state, Figures) {
   TestResult result;
   const size_t measures = training_.measures().size();

@@ -32,6 +32,7 @@ class CustomLoop : public Loop {
   }
   /// Losses "UPDATE/LOSS"; of an update that comes several times the mean.
   StepResult step(TrainState& state, double learning_rate, bool stop_wanted) override;
+  std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
   /// The plug-in's measures.
   TestResult test(const TrainState& state, Figures figures) override;
   std::string loss_name() const override;

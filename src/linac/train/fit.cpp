@@ -194,6 +194,11 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, bool stop_want
   return result;
 }
 
+std::vector<UpdateOutline> FitLoop::updates(const TrainState& state, int) const {
+  const bool leaves_early = job_.train.accumulate == 1 && model_.tells_gradients();
+  return {update_.outline("", state, kModel, model_.measures().size(), leaves_early)};
+}
+
 Measures FitLoop::reported(Measures means) const {
   model_.divide_by_weights(means);
   return means;

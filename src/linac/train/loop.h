@@ -39,6 +39,20 @@ struct TestResult {
 
 enum class Figures { kNone, kWanted };
 
+/// One update of a step as the workers see it: what travels of it, and what that can hide behind. For planning.
+struct UpdateOutline {
+  /// Of the update's message; in the order in which the parts travel.
+  struct Part {
+    size_t begin;  // the gradient of the network's weights from here on; behind the gradient for what is known last
+    double bytes;
+  };
+  std::string phase;  // what its losses begin with; empty where a step has one update only
+  size_t network;     // whose weights it changes, in TrainState::networks
+  std::vector<Part> parts;
+  bool leaves_early;  // a part travels while the update's own backward pass goes on; else all of them after it
+  double beside = 0;  // computing that needs nothing of the update, done while it travels; 1: as much as its own
+};
+
 /// A measure that people look at first.
 struct Column {
   std::string measure, heading;
@@ -74,6 +88,8 @@ class Loop {
   virtual void seek(const TrainState& state) = 0;
   /// Collective. Changes the state's networks, not its position.
   virtual StepResult step(TrainState& state, double learning_rate, bool stop_wanted) = 0;
+  /// The updates of a step in their order, on a worker that carries `replicas` of them.
+  virtual std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const = 0;
   /// Collective, with test data only.
   virtual TestResult test(const TrainState& state, Figures figures) = 0;
   /// What the books tell of the losses of a step, or of their means over steps.

@@ -54,6 +54,16 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   return applied;
 }
 
+UpdateOutline ReplicaUpdate::outline(const std::string& phase, const TrainState& state, size_t network, size_t losses,
+                                     bool leaves_early) const {
+  const graph::Parameters& parameters = state.networks[network].parameters;
+  UpdateOutline outline{.phase = phase, .network = network, .parts = {}, .leaves_early = leaves_early};
+  const std::vector<Bucket> buckets = SynchronousExchange::cut(parameters, Message(parameters, losses));
+  for (const Bucket& bucket : buckets)
+    outline.parts.push_back({bucket.begin, SynchronousExchange::bytes(job_, bucket, &bucket == &buckets.back())});
+  return outline;
+}
+
 // Computing goes on beside communication and update; what of these it does not cover is theirs.
 void ReplicaUpdate::account(const PhaseClock::Seconds& begin, const PhaseClock::Seconds& summed,
                             const PhaseClock::Seconds& updated, const PhaseClock::Seconds& computed) {

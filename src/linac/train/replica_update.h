@@ -36,6 +36,10 @@ class ReplicaUpdate {
   bool run(const std::string& prefix, const std::vector<std::string>& losses, Network& network, double learning_rate,
            const ReplicaFunction& compute, bool stop_wanted, StepResult& result, const SideWork& side = {});
 
+  /// Of such an update of state.networks[network] with as many losses.
+  UpdateOutline outline(const std::string& phase, const TrainState& state, size_t network, size_t losses,
+                        bool leaves_early) const;
+
   /// Collective. Replica r takes the chunks r, r + replicas, ... of a set: the division of the work follows the
   /// replicas, like everything else. `share` makes the message of the chunks given to it (on several threads at once);
   /// `total` becomes the sum over the replicas. All have the same size.

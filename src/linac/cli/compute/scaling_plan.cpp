@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <thread>
 
 #include "linac/cli/compute/job_file.h"
@@ -11,18 +10,9 @@
 #include "linac/graph/graph.h"
 #include "linac/spec/job.h"
 #include "linac/train/loop.h"
-#include "linac/train/exchange/buckets.h"
 
 namespace linac::cli {
 namespace {
-
-// Which of the state's networks the updates of a step are about.
-std::vector<size_t> updated_networks(const spec::Job& job, size_t networks) {
-  if (job.model.kind == "3dgan") return {1, 1, 0, 0};
-  std::vector<size_t> each(networks);
-  std::iota(each.begin(), each.end(), size_t{0});
-  return each;
-}
 
 // A backward pass takes two thirds of an update and comes upon the layers from the last to the first, in proportion to
 // their operations: what is left when the gradient from the slot at `offset` on is there.
@@ -37,14 +27,6 @@ double left_share(const graph::Graph& graph, const graph::Layout& layout, size_t
   }
   const double whole = graph::forward_flop(graph);
   return whole > 0 ? 2.0 / 3.0 * before / whole : 0;
-}
-
-// The part of the next step's first update that a step of the 3DGAN computes beside its update `i`
-// (train/adversarial.h).
-double looked_ahead(size_t i, int replicas) {
-  const int half = replicas / 2;
-  const int ahead = i == 2 ? half : i == 3 ? replicas - half : 0;
-  return static_cast<double>(ahead) / replicas;
 }
 
 spec::Job job_of_a_host(const std::string& file, std::vector<std::string> overrides, int replicas) {
@@ -68,20 +50,18 @@ plan::Step planned_step(const std::string& file, std::vector<std::string> overri
   const auto loop = train::make_loop(job, *group, 1, clock);
   const train::TrainState state = loop->initial_state();
   const auto graphs = loop->graphs();
-  const auto updates = updated_networks(job, state.networks.size());
+  const auto updates = loop->updates(state, replicas);
   const int at_once = replicas_at_once(job), waves = (replicas + at_once - 1) / at_once;
+  // Each takes as long as any other.
   const double all_s = step_s / static_cast<double>(updates.size()), update_s = all_s / waves;
   plan::Step step{.compute_s = step_s, .replicas = replicas, .updates = {}};
-  for (size_t i = 0; i < updates.size(); ++i) {
-    const size_t network = updates[i];
-    const graph::Parameters& parameters = state.networks[network].parameters;
-    const auto tail = parameters.statistics.size() + 8;  // losses and flags
-    step.updates.push_back({{}, job.model.kind == "3dgan" ? looked_ahead(i, replicas) * all_s : 0});
-    for (const train::Bucket& bucket : train::make_buckets(parameters.trainable_layout, tail)) {
-      const bool last = bucket.begin == static_cast<size_t>(parameters.trainable_layout.total);
-      const bool ahead = job.model.kind == "3dgan" && i == 0;  // computed in the step before
-      const double share = last || ahead ? 0 : left_share(*graphs[network], parameters.trainable_layout, bucket.begin);
-      step.updates.back().buckets.push_back({4.0 * static_cast<double>(bucket.size), share * update_s});
+  for (const train::UpdateOutline& update : updates) {
+    const graph::Layout& layout = state.networks[update.network].parameters.trainable_layout;
+    step.updates.push_back({{}, update.beside * all_s});
+    for (const auto& part : update.parts) {
+      const bool in_backward_pass = update.leaves_early && part.begin < static_cast<size_t>(layout.total);
+      const double share = in_backward_pass ? left_share(*graphs[update.network], layout, part.begin) : 0;
+      step.updates.back().buckets.push_back({part.bytes, share * update_s});
     }
   }
   return step;
