@@ -48,7 +48,7 @@ std::optional<Hello> decode_hello(std::string_view bytes) {
   const auto json = nlohmann::json::parse(bytes, nullptr, false);
   if (!json.is_object() || !json.contains("run") || !json.at("run").is_string()) return std::nullopt;
   try {
-    return Hello{json.at("run"), json.at("from"), json.at("view")};
+    return Hello{json.at("run"), json.at("from"), json.at("view"), json.value("channel", uint64_t{0})};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -63,7 +63,9 @@ std::string frame(std::string_view bytes) {
 }
 
 std::string encode(const Hello& hello) {
-  return frame(nlohmann::json{{"run", hello.run}, {"from", hello.from}, {"view", hello.view}}.dump());
+  nlohmann::json json{{"run", hello.run}, {"from", hello.from}, {"view", hello.view}};
+  if (hello.channel != 0) json["channel"] = hello.channel;
+  return frame(json.dump());
 }
 
 Descriptor begin_connecting(const std::string& address, bool& refused) {

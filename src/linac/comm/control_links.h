@@ -18,8 +18,9 @@ namespace linac::comm {
 /// What a connection begins with.
 struct Hello {
   std::string run;
-  uint64_t from = 0;  // the sender's key
-  int64_t view = 0;   // for data: of this view; 0: a connection for messages
+  uint64_t from = 0;     // the sender's key
+  int64_t view = 0;      // for data: of this view; 0: a connection for messages
+  uint64_t channel = 0;  // for data: of the group's part with this number (group.h); 0: of the whole group
 };
 
 /// A frame: four bytes of length, little-endian, and as many bytes. At most kMaxFrameBytes.

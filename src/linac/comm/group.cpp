@@ -14,9 +14,23 @@ namespace {
 constexpr int kBroadcastTag = Group::kMaxTag + 1;
 constexpr int kBarrierTag = Group::kMaxTag + 2;
 constexpr int kTextTag = Group::kMaxTag + 3;
+constexpr int kSplitTag = Group::kMaxTag + 4;
 
 // A broadcast goes down a tree of several levels; in pieces, all levels work at the same time.
 constexpr size_t kBroadcastPieceBytes = 1 << 20;
+
+// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+uint64_t mix(uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
+uint64_t hash_of(const std::string& name) {  // FNV-1a
+  uint64_t hash = 14695981039346656037ULL;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
 
 class Stopwatch {
  public:
@@ -35,11 +49,13 @@ void Group::fail(const char* operation, int peer, const std::string& why) {
     closed_ = true;
     close();
   }
-  throw Error(
-      ErrorCode::kPeerLost,
-      fmt::format("[comm] rank {}: {}: rank {} has ended or does not answer ({}); see that rank's messages, then "
-                  "go on from the last checkpoint",
-                  rank_, operation, peer, why));
+  const std::string where = name_.empty() ? "" : fmt::format(" in '{}'", name_);
+  const std::string who = peer < 0 ? "the ranks have ended or do not answer"
+                                   : fmt::format("rank {} has ended or does not answer", origin(peer));
+  throw Error(ErrorCode::kPeerLost,
+              fmt::format("[comm] rank {}: {}{}: {} ({}); see {} messages, then go on from the "
+                          "last checkpoint",
+                          origin(rank_), operation, where, who, why, peer < 0 ? "their" : "that rank's"));
 }
 
 Group::Group(int rank, int size) : rank_(rank) {
@@ -47,7 +63,15 @@ Group::Group(int rank, int size) : rank_(rank) {
   for (int i = 0; i < size; ++i) view_.members.push_back({.seniority = i, .key = static_cast<uint64_t>(i) + 1});
 }
 
+Group::Group(Part part)
+    : rank_(part.rank),
+      view_(std::move(part.view)),
+      channel_(part.channel),
+      name_(std::move(part.name)),
+      origins_(std::move(part.origins)) {}
+
 bool Group::next_view(const std::string& why) {
+  LINAC_CHECK(channel_ == 0);
   if (!closed_) close();
   closed_ = true;
   const bool goes_on = reopen(why);
@@ -76,7 +100,7 @@ void Group::exchange_parts(std::span<const Outward> sends, std::span<const Inwar
   const int first = sends.empty() ? receives.front().from : sends.front().to;
   if (closed_) fail(operation, first, "the group ended earlier");
   const Stopwatch stopwatch(traffic_.seconds);
-  waiting_for(sends.size() + receives.size() == 1 ? first : -1, operation);
+  waiting_for(sends.size() + receives.size() == 1 ? origin(first) : -1, operation);
   try {
     exchange_bytes(sends, receives, tag);
   } catch (const PeerFailed& error) {
@@ -136,6 +160,69 @@ void Group::send(std::span<const float> data, int to, int tag) {
 void Group::receive(std::span<float> data, int from, int tag) {
   LINAC_CHECK(tag >= 0 && tag <= kMaxTag);
   receive_part(std::as_writable_bytes(data), from, tag, "receive");
+}
+
+int Group::receive_any(std::span<float> data, int tag) {
+  LINAC_CHECK(tag >= 0 && tag <= kMaxTag && !data.empty() && size() > 1);
+  constexpr const char* kOperation = "receive from any";
+  if (closed_) fail(kOperation, -1, "the group ended earlier");
+  const Stopwatch stopwatch(traffic_.seconds);
+  waiting_for(-1, kOperation);
+  try {
+    return receive_any_bytes(std::as_writable_bytes(data), tag);
+  } catch (const PeerFailed& error) {
+    fail(kOperation, error.peer, error.what());
+  }
+}
+
+std::unique_ptr<Group> Group::split(int colour, int key, const std::string& name) {
+  LINAC_CHECK(size() > 0 && !name.empty());
+  struct Wish {
+    uint64_t name;
+    int32_t colour, key;
+  };
+  std::vector<Wish> wishes(static_cast<size_t>(size()));
+  const Wish mine{hash_of(name), colour, key};
+  if (rank_ == 0) {
+    wishes[0] = mine;
+    std::vector<Inward> receives;
+    for (int from = 1; from < size(); ++from)
+      receives.push_back({from, std::as_writable_bytes(std::span(&wishes[static_cast<size_t>(from)], 1))});
+    exchange_parts({}, receives, kSplitTag, "split");
+  } else {
+    send_part(std::as_bytes(std::span(&mine, 1)), 0, kSplitTag, "split");
+  }
+  broadcast_bytes(std::as_writable_bytes(std::span(wishes)), 0, kSplitTag, "split");
+  for (int rank = 0; rank < size(); ++rank) {
+    if (wishes[static_cast<size_t>(rank)].name != mine.name)
+      fail("split", rank,
+           fmt::format("it opens another channel than '{}'; do all workers run the same program?", name));
+  }
+
+  ++channels_made_;
+  if (colour == kNoColour) return nullptr;
+  std::vector<int> members;
+  for (int rank = 0; rank < size(); ++rank)
+    if (wishes[static_cast<size_t>(rank)].colour == colour) members.push_back(rank);
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
+    return wishes[static_cast<size_t>(a)].key < wishes[static_cast<size_t>(b)].key;
+  });
+  // Groups of different colours have no member in common, so they may share a number.
+  Part part{
+      .view = view_,
+      .rank = 0,
+      .channel =
+          mix(mix(channel_ ^ mix(static_cast<uint64_t>(view_.number))) + static_cast<uint64_t>(channels_made_)) | 1,
+      .name = name_.empty() ? name : name_ + "/" + name,
+      .origins = {}};
+  part.view.members.clear();
+  for (const int rank : members) {
+    if (rank == rank_) part.rank = part.view.size();
+    part.view.members.push_back(view_.members[static_cast<size_t>(rank)]);
+    part.view.members.back().share = 0;
+    part.origins.push_back(origin(rank));
+  }
+  return open_part(std::move(part));
 }
 
 void Group::barrier() {

@@ -5,6 +5,12 @@
 // All ranks call the same collectives in the same order. One thread at a time uses a Group. Destroying it ends the
 // connections: peers still waiting for this rank fail instead of hanging.
 //
+// Groups within a group: split() makes one of some of the ranks, channel() another one of all. Each has messages of its
+// own, so several of them and the whole group exchange at the same time, each from a thread of its own. They belong to
+// the view in which they were made: when it is left, all their waits end and every further call throws kPeerLost. Who
+// needs them makes them anew in the next view, of its members. Views, steps and the end of the run are the business of
+// the whole group alone.
+//
 // Errors: every call that exchanges data throws Error(kPeerLost), naming this rank, the operation and the peer, when
 // the peer has ended or does not answer, or when somebody else has left the view. The group is closed by then (which
 // ends the peers' waits in turn), and further calls throw the same way until next_view() has opened it again.
@@ -51,7 +57,10 @@ class Group {
   [[nodiscard]] bool next_view(const std::string& why);
   /// This worker stands at `moment` now. False if the view is being left: what led there does not count. A group that
   /// cannot change says true.
-  virtual bool commit(const Moment&) { return true; }
+  virtual bool commit(const Moment&) {
+    LINAC_CHECK(channel_ == 0);
+    return true;
+  }
   /// Whether the group wants its next view after this step: newcomers wait, or replicas are to move. At most one rank
   /// knows.
   virtual bool wants_next_view() const { return false; }
@@ -87,28 +96,60 @@ class Group {
   /// One message. A send may return only once the peer receives.
   void send(std::span<const float> data, int to, int tag);
   void receive(std::span<float> data, int from, int tag);
+  /// One message of this tag from whichever rank has sent one; returns the rank. Ranks take turns: none waits for more
+  /// than one message of each other rank. Who has sent another tag next is passed over, until that is received. What
+  /// has come is given before the loss of a rank ends the wait.
+  int receive_any(std::span<float> data, int tag);
   /// Returns when every rank has called it.
   void barrier();
+
+  static constexpr int kNoColour = -1;
+  /// Collective. The ranks of the same `colour` become a group of their own, in the order of their `key`s, then of
+  /// their ranks here; replicas are dealt to them evenly. Nothing for those of kNoColour. `name` tells the group in
+  /// messages and must be the same on all ranks: who opens another one is refused (kPeerLost).
+  std::unique_ptr<Group> split(int colour, int key, const std::string& name);
+  /// The same of all ranks in their order.
+  std::unique_ptr<Group> channel(const std::string& name) { return split(0, rank_, name); }
   /// At rank 0 the texts of all ranks in rank order; elsewhere empty. Each text at most kMaxTextBytes (else user
   /// error).
   std::vector<std::string> gather_text(const std::string& mine);
   static constexpr size_t kMaxTextBytes = 1 << 20;
 
  protected:
+  /// Of a group within a group.
+  struct Part {
+    View view;  // its members alone
+    int rank = 0;
+    uint64_t channel = 0;
+    std::string name;
+    std::vector<int> origins;  // ranks of the whole group, by rank
+  };
+
   /// A group that cannot change.
   Group(int rank, int size);
   explicit Group(View view) : view_(std::move(view)) {}
+  explicit Group(Part part);
   void take_place(const View& view, int rank) {
     view_ = view;
     rank_ = rank;
+    channels_made_ = 0;
   }
+  /// What tells its messages from those of other groups in this view; 0: the whole group.
+  uint64_t channel_number() const { return channel_; }
+  /// The whole group's number of a rank.
+  int origin(int rank) const { return origins_.empty() ? rank : origins_.at(static_cast<size_t>(rank)); }
 
   /// The transport: see exchange(). Throws PeerFailed; is never called with this rank as a peer, or after close().
+  /// Peer -1: of several, none in particular.
   struct PeerFailed : std::runtime_error {
     PeerFailed(int rank, const std::string& why) : std::runtime_error(why), peer(rank) {}
     int peer;
   };
   virtual void exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) = 0;
+  /// See receive_any(). There is another rank.
+  virtual int receive_any_bytes(std::span<std::byte> data, int tag) = 0;
+  /// This rank's end of a part; the other members open theirs too.
+  virtual std::unique_ptr<Group> open_part(Part part) = 0;
   /// Ends all connections. Called once, after a failure; destructors end them too.
   virtual void close() noexcept = 0;
   /// See next_view().
@@ -125,6 +166,10 @@ class Group {
 
   int rank_ = 0;
   View view_;
+  uint64_t channel_ = 0;
+  std::string name_;          // empty: the whole group
+  std::vector<int> origins_;  // empty: the whole group
+  int channels_made_ = 0;     // in this view, on all ranks alike
   bool closed_ = false;
   Traffic traffic_;
   Activity own_;

@@ -153,6 +153,150 @@ TEST(Group, AWaitEndsAtTheTimeout) {
   EXPECT_NE(message.find("timed out"), std::string::npos) << message;
 }
 
+// Threads of one rank, which a channel each use.
+std::vector<std::jthread> side_by_side(std::vector<std::function<void()>> works) {
+  std::vector<std::jthread> threads;
+  for (auto& work : works) threads.emplace_back(std::move(work));
+  return threads;
+}
+
+TEST(Parts, HaveTheirOwnRanksInTheOrderOfTheKeys) {
+  on_all_ranks(5, [](Group& group) {
+    const auto part = group.split(group.rank() % 2, -group.rank(), "parity");
+    ASSERT_NE(part, nullptr);
+    const auto texts = part->gather_text(std::to_string(group.rank()));
+    if (part->rank() == 0) {
+      const bool even = group.rank() % 2 == 0;
+      EXPECT_EQ(texts, even ? (std::vector<std::string>{"4", "2", "0"}) : (std::vector<std::string>{"3", "1"}));
+    }
+    const auto none = group.split(group.rank() == 3 ? 0 : Group::kNoColour, 0, "some");
+    EXPECT_EQ(none != nullptr, group.rank() == 3);
+    if (none) none->barrier();
+  });
+  const auto alone = make_group(Rendezvous{}, {})->split(3, 0, "alone");
+  EXPECT_EQ(alone->size(), 1);
+  alone->barrier();
+}
+
+TEST(Parts, ExchangeAtTheSameTimeWithoutMixing) {
+  on_all_ranks(4, [](Group& group) {
+    const auto half = group.split(group.rank() / 2, 0, "half"), other = group.channel("other");
+    const auto busy = [](Group& one, float unit) {
+      for (int round = 0; round < 50; ++round) {
+        // The same tag on each of them.
+        std::vector<float> out{unit + static_cast<float>(one.rank())}, in(1);
+        const int to = (one.rank() + 1) % one.size(), from = (one.rank() + one.size() - 1) % one.size();
+        const Group::Outward send{to, std::as_bytes(std::span(out))};
+        const Group::Inward receive{from, std::as_writable_bytes(std::span(in))};
+        one.exchange({&send, 1}, {&receive, 1}, 3);
+        EXPECT_EQ(in[0], unit + static_cast<float>(from));
+        one.barrier();
+      }
+    };
+    side_by_side({[&] { busy(group, 10); }, [&] { busy(*half, 20); }, [&] { busy(*other, 30); }});
+    EXPECT_GT(half->traffic().messages, 50);
+  });
+}
+
+TEST(Parts, WhoOpensAnotherChannelIsRefused) {
+  on_all_ranks(3, [](Group& group) {
+    const auto message = lost_peer_message([&] { group.channel(group.rank() == 2 ? "theirs" : "ours"); });
+    EXPECT_NE(message.find("opens another channel than"), std::string::npos) << message;
+  });
+}
+
+TEST(Parts, AChannelThatIsNotAnsweredTimesOutByName) {
+  on_all_ranks(
+      2,
+      [](Group& group) {
+        const auto part = group.channel("work");
+        std::vector<float> data(1);
+        if (group.rank() == 0) {
+          const auto message = lost_peer_message([&] { part->receive(data, 1, 0); });
+          EXPECT_NE(message.find("rank 0: receive in 'work': rank 1"), std::string::npos) << message;
+        }
+        // The whole group is as it was.
+        std::this_thread::sleep_for(100ms);
+      },
+      50ms);
+}
+
+TEST(Parts, ALostRankEndsAllWaitsOnAllChannels) {
+  auto groups = make_in_process_groups(3, 10s);
+  std::vector<std::unique_ptr<Group>> parts(3), channels(3);
+  {
+    std::vector<std::function<void()>> makers;
+    for (size_t i = 0; i < 3; ++i) {
+      makers.emplace_back([&, i] {
+        parts[i] = groups[i]->split(0, -static_cast<int>(i), "part");
+        channels[i] = groups[i]->channel("any");
+      });
+    }
+    side_by_side(std::move(makers));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::atomic<int> ended{0};
+  {
+    std::vector<std::function<void()>> waits;
+    for (const size_t i : {0, 1}) {
+      waits.emplace_back([&, i] {
+        std::vector<float> data(1);
+        EXPECT_NE(lost_peer_message([&] { parts[i]->receive(data, 0, 0); }).find("rank 2"), std::string::npos);
+        ++ended;
+      });
+      waits.emplace_back([&, i] {
+        std::vector<float> data(1);
+        const auto message = lost_peer_message([&] { channels[i]->receive_any(data, 0); });
+        EXPECT_NE(message.find("receive from any in 'any': "), std::string::npos) << message;
+        ++ended;
+      });
+      waits.emplace_back([&, i] {
+        std::vector<float> data(1);
+        lost_peer_message([&] { groups[i]->receive(data, 2, 0); });
+        ++ended;
+      });
+    }
+    const auto threads = side_by_side(std::move(waits));
+    std::this_thread::sleep_for(50ms);
+    EXPECT_EQ(ended, 0);
+    groups[2].reset();
+  }
+  EXPECT_EQ(ended, 6);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+}
+
+TEST(ReceiveAny, RanksTakeTurns) {
+  on_all_ranks(4, [](Group& group) {
+    constexpr int kEach = 4;  // as many as wait without holding their sender up
+    std::vector<float> data(1);
+    if (group.rank() > 0) {
+      // The last rank has little to say, and must not wait until the others are done.
+      for (int i = 0; i < (group.rank() == 3 ? 1 : kEach); ++i) {
+        data[0] = static_cast<float>(i);
+        group.send(data, 0, 1);
+      }
+    }
+    group.barrier();
+    if (group.rank() > 0) return;
+    std::vector<int> senders;
+    std::vector<float> next(4, 0);
+    for (int i = 0; i < 2 * kEach + 1; ++i) {
+      senders.push_back(group.receive_any(data, 1));
+      EXPECT_EQ(data[0], next[static_cast<size_t>(senders.back())]++) << "of one rank, in its order";
+    }
+    EXPECT_EQ(senders, (std::vector<int>{1, 2, 3, 1, 2, 1, 2, 1, 2}));
+  });
+}
+
+TEST(ReceiveAny, GivesWhatHasComeBeforeALossAndThenEnds) {
+  auto groups = make_in_process_groups(3, 10s);
+  std::vector<float> data{7};
+  groups[1]->send(data, 0, 1);
+  groups[2].reset();
+  EXPECT_EQ(groups[0]->receive_any(data, 1), 1);
+  EXPECT_NE(lost_peer_message([&] { groups[0]->receive_any(data, 1); }).find("rank 2"), std::string::npos);
+}
+
 TEST(Group, AnOverlongTextIsRefused) {
   auto groups = make_in_process_groups(1, 1s);
   EXPECT_THROW(groups[0]->gather_text(std::string(Group::kMaxTextBytes + 1, 'x')), Error);

@@ -16,8 +16,14 @@ class LoneGroup : public Group {
   LoneGroup() : Group(0, 1) {}
 
  private:
+  explicit LoneGroup(Part part) : Group(std::move(part)) {}
+
   // With one rank there is no peer to name.
   void exchange_bytes(std::span<const Outward>, std::span<const Inward>, int) override { LINAC_CHECK(false); }
+  int receive_any_bytes(std::span<std::byte>, int) override { LINAC_CHECK(false); }
+  std::unique_ptr<Group> open_part(Part part) override {
+    return std::unique_ptr<Group>(new LoneGroup(std::move(part)));
+  }
   void close() noexcept override {}
 };
 

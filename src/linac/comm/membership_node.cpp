@@ -46,9 +46,9 @@ Member member_of(const std::string& address) {
   return {.seniority = 0, .key = draw_key(), .address = address, .host = host_name(), .pid = getpid()};
 }
 
-void set(const Descriptor& event) {
+void set(int event) {
   const uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(event.get(), &one, sizeof one);
+  [[maybe_unused]] const auto written = write(event, &one, sizeof one);
 }
 
 void calm(const Descriptor& event) {
@@ -66,11 +66,10 @@ std::string in_words(const Activity& activity) {
 MembershipNode::MembershipNode(const Settings& settings)
     : settings_(settings),
       links_(settings.host, settings.run),
-      interruption_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       self_(member_of(links_.address())),
       membership_(self_, membership_settings(settings), draw_key) {
-  LINAC_CHECK(interruption_ && wake_);
+  LINAC_CHECK(wake_);
 }
 
 MembershipNode::~MembershipNode() {
@@ -98,7 +97,7 @@ void MembershipNode::join(const std::vector<std::string>& doors, Ledger ledger) 
 }
 
 void MembershipNode::wake() {
-  set(wake_);
+  set(wake_.get());
 }
 
 // --- the thread -----------------------------------------------------------------------------------------------------
@@ -160,7 +159,10 @@ void MembershipNode::digest(ControlLinks::News news) {
     if (message) membership_.on_message(*message, clock_ms_);
   }
   for (ControlLinks::Data& arrived : news.data) {
-    if (arrived.hello.view >= given_view_) data_[{arrived.hello.view, arrived.hello.from}] = std::move(arrived.socket);
+    const Hello& hello = arrived.hello;
+    if (hello.view < given_view_) continue;
+    data_[{hello.view, hello.channel, hello.from}] = std::move(arrived.socket);
+    if (const auto bell = bells_.find(hello.channel); bell != bells_.end()) set(bell->second);
   }
 }
 
@@ -169,10 +171,7 @@ void MembershipNode::after_change() {
     links_.send(outgoing.to, encode(outgoing.message), membership_.key());
   say_events();
   const bool in_view = membership_.running() && membership_.view().number == given_view_;
-  if (given_view_ > 0 && !in_view && !interrupted_) {
-    interrupted_ = true;
-    set(interruption_);
-  }
+  if (given_view_ > 0 && !in_view && !view_end_->has_come()) view_end_->come();
   changed_.notify_all();
 }
 
@@ -233,10 +232,11 @@ std::optional<MembershipNode::Place> MembershipNode::await_view(int64_t number) 
     throw Error(static_cast<ErrorCode>(ending.code), ending.text);
   }
   given_view_ = membership_.view().number;
-  interrupted_ = false;
-  calm(interruption_);
-  std::erase_if(data_, [&](const auto& entry) { return entry.first.first < given_view_; });
-  return Place{membership_.view(), membership_.rank()};
+  if (view_end_) view_end_->come();
+  view_end_ = std::make_shared<ViewEnd>();
+  changed_.notify_all();
+  std::erase_if(data_, [&](const auto& entry) { return std::get<0>(entry.first) < given_view_; });
+  return Place{membership_.view(), membership_.rank(), view_end_};
 }
 
 void MembershipNode::leave_view(const std::string& why) {
@@ -280,20 +280,20 @@ void MembershipNode::mark(const char* what, int number, bool waiting) {
   mark_ = {what, number, waiting, clock_ms_};
 }
 
-Descriptor MembershipNode::connect_data(const View& view, int to) {
+Descriptor MembershipNode::connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end) {
   const Member& member = view.members.at(static_cast<size_t>(to));
   bool refused = false;
   Descriptor socket = begin_connecting(member.address, refused);
   if (refused) throw std::runtime_error("nobody listens there");
   std::vector<pollfd> connecting{{socket.get(), POLLOUT, 0}};
-  wait_for_data(connecting, settings_.stall_timeout);
+  wait_for_data(connecting, settings_.stall_timeout, end);
   if (const int error = connection_error(socket); error != 0) throw std::runtime_error(std::strerror(error));
   uint64_t key = 0;
   {
     const std::lock_guard lock(mutex_);
     key = membership_.key();
   }
-  const std::string hello = encode(Hello{settings_.run, key, view.number});
+  const std::string hello = encode(Hello{settings_.run, key, view.number, channel});
   // A fresh connection has room for so little.
   if (send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size()))
     throw std::runtime_error(std::strerror(errno));
@@ -313,14 +313,20 @@ std::vector<Activity> MembershipNode::activities() {
 
 bool MembershipNode::leaving() {
   const std::lock_guard lock(mutex_);
-  return interrupted_;
+  return view_end_ && view_end_->has_come();
 }
 
-void MembershipNode::wait_for_data(std::vector<pollfd>& polled, milliseconds limit) const {
-  const auto end = Clock::now() + limit;
-  polled.push_back({interruption_.get(), POLLIN, 0});
+void MembershipNode::close_view() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (view_end_) view_end_->come();
+  changed_.notify_all();
+}
+
+void MembershipNode::wait_for_data(std::vector<pollfd>& polled, milliseconds limit, const ViewEnd& end) {
+  const auto last = Clock::now() + limit;
+  polled.push_back({end.descriptor(), POLLIN, 0});
   for (;;) {
-    const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+    const auto left = std::chrono::ceil<milliseconds>(last - Clock::now());
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::max<int64_t>(0, left.count())));
     if (ready < 0 && errno != EINTR) throw std::runtime_error(std::strerror(errno));
     if (ready > 0 && polled.back().revents != 0) throw std::runtime_error("the view is being left");
@@ -329,16 +335,31 @@ void MembershipNode::wait_for_data(std::vector<pollfd>& polled, milliseconds lim
   }
 }
 
-Descriptor MembershipNode::accept_data(const View& view, int from, milliseconds limit) {
-  const std::pair key(view.number, view.members.at(static_cast<size_t>(from)).key);
+Descriptor MembershipNode::accept_data(const View& view, int from, uint64_t channel, milliseconds limit,
+                                       const ViewEnd& end) {
+  const std::tuple key(view.number, channel, view.members.at(static_cast<size_t>(from)).key);
   std::unique_lock lock(mutex_);
-  const bool told = changed_.wait_for(lock, limit, [&] { return data_.contains(key) || interrupted_; });
+  const bool told = changed_.wait_for(lock, limit, [&] { return data_.contains(key) || end.has_come(); });
   if (const auto found = data_.find(key); found != data_.end()) {
     Descriptor socket = std::move(found->second);
     data_.erase(found);
     return socket;
   }
   throw std::runtime_error(told ? "the view is being left" : "no connection in time");
+}
+
+Descriptor MembershipNode::take_data(const View& view, int from, uint64_t channel) {
+  const std::lock_guard lock(mutex_);
+  auto found = data_.extract({view.number, channel, view.members.at(static_cast<size_t>(from)).key});
+  return found.empty() ? Descriptor() : std::move(found.mapped());
+}
+
+void MembershipNode::ring_for_data(uint64_t channel, int event) {
+  const std::lock_guard lock(mutex_);
+  if (event < 0)
+    bells_.erase(channel);
+  else
+    bells_[channel] = event;
 }
 
 }  // namespace linac::comm

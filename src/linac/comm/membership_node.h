@@ -3,7 +3,7 @@
 // training does, and the connections by which the members of a view exchange data. The thread also watches over the
 // training of its own process: one that says nothing for the stall timeout, and does not wait for others, hangs.
 //
-// Thread-safe, but for the functions of the training (await_view, data connections), which are for one thread.
+// Thread-safe. await_view() is for one thread; each channel's connections are (see group.h).
 //
 // The clock of the membership counts only the time in which this process runs: after a halt (SIGSTOP, a suspended batch
 // job) the others have not been silent, it has.
@@ -20,12 +20,14 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
 #include "linac/comm/control_links.h"
 #include "linac/comm/membership.h"
+#include "linac/comm/view_end.h"
 
 namespace linac::comm {
 
@@ -55,6 +57,7 @@ class MembershipNode {
   struct Place {
     View view;
     int rank = 0;
+    std::shared_ptr<ViewEnd> end;  // comes when the view is being left
   };
   std::optional<Place> await_view(int64_t number);
   void leave_view(const std::string& why);
@@ -71,15 +74,22 @@ class MembershipNode {
   /// The latest that was heard of the members of the view given last, by rank.
   std::vector<Activity> activities();
 
-  /// Whether the view last given by await_view() is being left. Thread-safe.
+  /// Whether the view last given by await_view() is being left.
   bool leaving();
-  /// Waits until one of the training's sockets is ready for what is polled; throws std::exception when the view is
-  /// being left, or after `limit`.
-  void wait_for_data(std::vector<pollfd>& polled, std::chrono::milliseconds limit) const;
+  /// Ends all waits for its data on this process.
+  void close_view() noexcept;
+  /// Waits until one of the training's sockets is ready for what is polled; throws std::exception when the view has
+  /// come to its `end`, or after `limit`.
+  static void wait_for_data(std::vector<pollfd>& polled, std::chrono::milliseconds limit, const ViewEnd& end);
   /// A connection for this process's data to a member, or one of a member's data to this process (waits until it is
   /// there, until the view is left, or `limit`). Throws std::exception with the reason.
-  Descriptor connect_data(const View& view, int to);
-  Descriptor accept_data(const View& view, int from, std::chrono::milliseconds limit);
+  Descriptor connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end);
+  Descriptor accept_data(const View& view, int from, uint64_t channel, std::chrono::milliseconds limit,
+                         const ViewEnd& end);
+  /// The same where it is there already, else nothing.
+  Descriptor take_data(const View& view, int from, uint64_t channel);
+  /// From here on `event` (an eventfd; -1: none any more) is set for each connection of the channel that arrives.
+  void ring_for_data(uint64_t channel, int event);
 
  private:
   struct Mark {
@@ -102,18 +112,20 @@ class MembershipNode {
 
   const Settings settings_;
   ControlLinks links_;  // used by the thread alone
-  Descriptor interruption_, wake_;
+  Descriptor wake_;
   Member self_;
   std::mutex mutex_;  // of everything below
   std::condition_variable changed_;
   Membership membership_;
-  std::map<std::pair<int64_t, uint64_t>, Descriptor> data_;  // arrived, by view and sender
+  std::map<std::tuple<int64_t, uint64_t, uint64_t>, Descriptor> data_;  // arrived, by view, channel and sender
+  std::map<uint64_t, int> bells_;                                       // by channel, see ring_for_data()
   int64_t clock_ms_ = 0;
   int64_t given_view_ = 0;
+  std::shared_ptr<ViewEnd> view_end_;  // of that view
   Mark mark_;
   double pace_s_ = 0;
   std::string account_;
-  bool interrupted_ = false, told_ = false;
+  bool told_ = false;
   bool ending_ = false;  // the thread is to end
   std::thread thread_;
 };

@@ -1,5 +1,4 @@
-// Real processes over TCP on the loopback interface. The workers are this program again, asked by the environment to
-// run one of the roles below.
+// Real processes over TCP on the loopback interface (test_tcp_workers.h), each with one of the roles below.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,6 +21,7 @@
 #include "linac/comm/replica_sum.h"
 #include "linac/comm/sockets.h"
 #include "linac/comm/store_host.h"
+#include "linac/comm/test_tcp_workers.h"
 #include "linac/comm/view_ledger.h"
 
 namespace linac::comm {
@@ -29,16 +29,15 @@ namespace {
 
 using std::literals::chrono_literals::operator""s;
 using std::literals::chrono_literals::operator""ms;
-using Clock = std::chrono::steady_clock;
+using testing::Clock;
+using testing::file_text;
+using testing::now_ms;
+using testing::Worker;
 
 constexpr int kReplicas = 5;
 constexpr size_t kFloats = 600'000;
 constexpr auto kTimeout = 20s;
 constexpr auto kStuckTimeout = 6s;
-
-int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
-}
 
 std::vector<float> replica_values(int replica) {
   std::vector<float> values(kFloats);
@@ -147,6 +146,7 @@ int endure_role(Group& group, std::ostream& out) {
 GroupSettings settings_of(const std::string& role) {
   GroupSettings settings{.join_timeout = kTimeout, .stall_timeout = kTimeout};
   if (role == "join") settings.join_timeout = 1500ms;
+  if (role == "channel") settings.stall_timeout = 500ms;
   if (role == "until_stuck") settings.stall_timeout = kStuckTimeout;
   if (role == "endure") settings.stall_timeout = 1500ms;
   if (const char* const folder = std::getenv("LINAC_TEST_FOLDER")) settings.folder = folder;
@@ -168,6 +168,9 @@ TEST(TcpWorker, Role) {
     const auto group = make_group(rendezvous_from_environment(), settings_of(role));
     status = role == std::string("collectives") ? collectives_role(*group, out)
              : role == std::string("endure")    ? endure_role(*group, out)
+             : role == std::string("channels")  ? testing::channels_role(*group, out)
+             : role == std::string("channel")   ? testing::unanswered_channel_role(*group, out)
+             : role == std::string("waits")     ? testing::many_waits_role(*group, out)
                                                 : until_lost_role(*group, out);
   } catch (const Error& error) {
     out << now_ms() << " " << error.what() << std::endl;
@@ -176,80 +179,7 @@ TEST(TcpWorker, Role) {
   _exit(status);
 }
 
-struct Worker {
-  pid_t pid = 0;
-  std::string out;
-};
-
-std::string file_text(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-class TcpGroups : public testing::Test {
- protected:
-  void TearDown() override {
-    for (const auto& worker : workers_) {
-      if (worker.pid > 0) kill(worker.pid, SIGKILL), waitpid(worker.pid, nullptr, 0);
-    }
-  }
-
-  void start(const std::string& role, int rank, int world_size, int port, bool agent_store, bool joins = false) {
-    Worker worker{.out = folder_ / std::to_string(workers_.size())};
-    std::vector<std::string> environment = {
-        "LINAC_TEST_ROLE=" + role,
-        "LINAC_TEST_OUT=" + worker.out,
-        "LINAC_TEST_FOLDER=" + folder_.path().string(),
-        fmt::format("RANK={}", rank),
-        fmt::format("WORLD_SIZE={}", world_size),
-        fmt::format("LOCAL_RANK={}", rank),
-        "MASTER_ADDR=127.0.0.1",
-        fmt::format("MASTER_PORT={}", port),
-        fmt::format("TORCHELASTIC_USE_AGENT_STORE={}", agent_store ? "True" : "False"),
-    };
-    if (joins) environment.push_back("LINAC_TEST_JOIN=1");
-    if (const char* const path = std::getenv("LD_LIBRARY_PATH")) {
-      environment.push_back(std::string("LD_LIBRARY_PATH=") + path);
-    }
-    std::vector<char*> envp;
-    for (auto& entry : environment) envp.push_back(entry.data());
-    envp.push_back(nullptr);
-    std::string program = "comm_test", filter = "--gtest_filter=TcpWorker.Role", brief = "--gtest_brief=1";
-    char* const argv[] = {program.data(), filter.data(), brief.data(), nullptr};
-    worker.pid = fork();
-    ASSERT_GE(worker.pid, 0);
-    if (worker.pid == 0) {
-      execve("/proc/self/exe", argv, envp.data());
-      _exit(127);
-    }
-    workers_.push_back(worker);
-  }
-
-  // The exit status, or 128 + signal; a worker still running after the limit fails the test.
-  int wait_for(Worker& worker, std::chrono::seconds limit = 40s) {
-    int status = 0;
-    for (const auto end = Clock::now() + limit; Clock::now() < end; std::this_thread::sleep_for(2ms)) {
-      if (waitpid(worker.pid, &status, WNOHANG) == worker.pid) {
-        worker.pid = 0;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      }
-    }
-    ADD_FAILURE() << "a worker hangs";
-    return -1;
-  }
-
-  void wait_until_ready() {
-    for (const auto end = Clock::now() + 40s; Clock::now() < end; std::this_thread::sleep_for(5ms)) {
-      bool all = true;
-      for (const auto& worker : workers_) all = all && file_text(worker.out).starts_with("ready");
-      if (all) return;
-    }
-    FAIL() << "the workers did not start";
-  }
-
-  const TemporaryFolder folder_;
-  std::vector<Worker> workers_;
-};
+class TcpGroups : public testing::TcpWorkers {};
 
 TEST_F(TcpGroups, TheSameBitsOnOneToFourProcesses) {
   std::vector<std::vector<float>> values;

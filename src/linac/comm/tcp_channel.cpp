@@ -1,0 +1,246 @@
+#include "linac/comm/tcp_channel.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+namespace linac::comm {
+namespace {
+
+// A member that hangs or is silent is excluded after the stall timeout at the latest, and the view is left; this bounds
+// what the membership cannot see, a connection that is dead while its ends live.
+constexpr int kPatienceInStallTimeouts = 4;
+
+constexpr const char* kNotDue = "the message is not the one that is due; do all workers run the same program?";
+
+bool would_block(ssize_t moved) {
+  if (moved >= 0) return false;
+  if (errno == EAGAIN || errno == EINTR) return true;
+  throw std::runtime_error(std::strerror(errno));
+}
+
+// A message on its way out, with its head before it.
+struct Sending {
+  Sending(const Descriptor& to, int rank, std::span<const std::byte> data, int tag)
+      : socket(to.get()), peer(rank), head{data.size(), tag}, body(data) {}
+
+  // True once all has left.
+  bool advance() {
+    while (sent < sizeof head + body.size()) {
+      const size_t of_head = std::min(sent, sizeof head), of_body = sent - of_head;
+      iovec parts[] = {{reinterpret_cast<char*>(&head) + of_head, sizeof head - of_head},
+                       {const_cast<std::byte*>(body.data()) + of_body, body.size() - of_body}};
+      msghdr message{};
+      message.msg_iov = parts;
+      message.msg_iovlen = 2;
+      const ssize_t now = sendmsg(socket, &message, MSG_NOSIGNAL);
+      if (would_block(now)) return false;
+      sent += static_cast<size_t>(now);
+    }
+    return true;
+  }
+
+  int socket, peer;
+  TcpHead head;
+  std::span<const std::byte> body;
+  size_t sent = 0;
+};
+
+// A message on its way in. What has come of its head stays with the link.
+struct Receiving {
+  Receiving(TcpChannel::InLink& from, int rank, std::span<std::byte> data, int tag)
+      : link(&from), socket(from.socket.get()), peer(rank), due{data.size(), tag}, body(data) {}
+
+  // True once all has come.
+  bool advance() {
+    if (!link->advance()) return false;
+    if (link->head.bytes != due.bytes || link->head.tag != due.tag) throw std::runtime_error(kNotDue);
+    while (received < body.size()) {
+      const ssize_t now = recv(socket, body.data() + received, body.size() - received, 0);
+      if (now == 0) throw std::runtime_error("connection closed by peer");
+      if (would_block(now)) return false;
+      received += static_cast<size_t>(now);
+    }
+    return true;
+  }
+  void finish() const { link->of_head = 0; }
+
+  TcpChannel::InLink* link;
+  int socket, peer;
+  TcpHead due;
+  std::span<std::byte> body;
+  size_t received = 0;
+};
+
+}  // namespace
+
+// Reads what is there of the next message's head. True once it is whole.
+bool TcpChannel::InLink::advance() {
+  while (of_head < sizeof head) {
+    const ssize_t now = recv(socket.get(), reinterpret_cast<char*>(&head) + of_head, sizeof head - of_head, 0);
+    if (now == 0) throw std::runtime_error("connection closed by peer");
+    if (would_block(now)) return false;
+    of_head += static_cast<size_t>(now);
+  }
+  return true;
+}
+
+TcpChannel::TcpChannel(std::shared_ptr<MembershipNode> node, std::chrono::milliseconds stall_timeout)
+    : Group(View{}), node_(std::move(node)), patience_(kPatienceInStallTimeouts * stall_timeout) {}
+
+TcpChannel::TcpChannel(Part part, const TcpChannel& of)
+    : Group(std::move(part)), node_(of.node_), end_(of.end_), patience_(of.patience_) {}
+
+TcpChannel::~TcpChannel() {
+  TcpChannel::close();
+}
+
+void TcpChannel::close() noexcept {
+  if (bell_) node_->ring_for_data(channel_number(), -1);
+  bell_.reset();
+  to_.clear();
+  from_.clear();
+}
+
+std::unique_ptr<Group> TcpChannel::open_part(Part part) {
+  return std::unique_ptr<Group>(new TcpChannel(std::move(part), *this));
+}
+
+void TcpChannel::enter(const MembershipNode::Place& place) {
+  take_place(place.view, place.rank);
+  end_ = place.end;
+  last_served_ = 0;
+}
+
+void TcpChannel::waiting_for(int peer, const char* operation) {
+  node_->mark(operation, peer, true);
+}
+
+// What has arrived of a part may be of no use to anybody any more; the whole group learns that from its commits.
+void TcpChannel::need_view() const {
+  if (channel_number() != 0 && end_->has_come()) throw std::runtime_error("the view is being left");
+}
+
+Descriptor& TcpChannel::link_to(int peer) {
+  Descriptor& socket = to_[peer];
+  if (!socket) socket = node_->connect_data(view(), peer, channel_number(), *end_);
+  return socket;
+}
+
+TcpChannel::InLink& TcpChannel::link_from(int peer) {
+  InLink& link = from_[peer];
+  if (!link.socket) link.socket = node_->accept_data(view(), peer, channel_number(), patience_, *end_);
+  return link;
+}
+
+void TcpChannel::exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) {
+  std::vector<Sending> out;
+  std::vector<Receiving> in;
+  int peer = sends.empty() ? receives.front().from : sends.front().to;
+  try {
+    need_view();
+    for (const Outward& message : sends) {
+      peer = message.to;
+      out.emplace_back(link_to(peer), peer, message.data, tag);
+    }
+    for (const Inward& message : receives) {
+      peer = message.from;
+      in.emplace_back(link_from(peer), peer, message.data, tag);
+    }
+    std::vector<pollfd> open;
+    for (;;) {
+      open.clear();
+      for (Sending& one : out) {
+        peer = one.peer;
+        if (!one.advance()) open.push_back({one.socket, POLLOUT, 0});
+      }
+      for (Receiving& one : in) {
+        peer = one.peer;
+        if (!one.advance()) open.push_back({one.socket, POLLIN, 0});
+      }
+      if (open.empty()) break;
+      MembershipNode::wait_for_data(open, patience_, *end_);
+    }
+    for (const Receiving& one : in) one.finish();
+  } catch (const std::exception& error) {
+    throw PeerFailed(peer, error.what());
+  }
+}
+
+int TcpChannel::receive_any_bytes(std::span<std::byte> data, int tag) {
+  int peer = -1;
+  try {
+    for (;;) {
+      need_view();
+      const Search found = search(tag);
+      if (found.sender >= 0) {
+        peer = found.sender;
+        receive_one(peer, data, tag);
+        return last_served_ = peer;
+      }
+      if (found.ended >= 0) {
+        peer = found.ended;
+        throw std::runtime_error("connection closed by peer");
+      }
+      if (found.open.empty())
+        throw std::runtime_error("what they have sent is not due; do all workers run the same program?");
+      std::vector<pollfd> open = found.open;
+      MembershipNode::wait_for_data(open, patience_, *end_);
+    }
+  } catch (const std::exception& error) {
+    throw PeerFailed(peer, error.what());
+  }
+}
+
+// Whose message has come, first of those whose turn comes after that of the last one.
+TcpChannel::Search TcpChannel::search(int tag) {
+  if (!bell_) {
+    bell_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!bell_) throw std::runtime_error(std::strerror(errno));
+    node_->ring_for_data(channel_number(), bell_.get());
+  }
+  uint64_t rung = 0;
+  [[maybe_unused]] const auto calmed = read(bell_.get(), &rung, sizeof rung);
+  Search found;
+  bool all_linked = true;
+  for (int step = 1; step <= size(); ++step) {
+    const int from = (last_served_ + step) % size();
+    if (from == rank()) continue;
+    InLink& link = from_[from];
+    if (!link.socket) link.socket = node_->take_data(view(), from, channel_number());
+    if (!link.socket) {
+      all_linked = false;
+      continue;
+    }
+    try {
+      if (!link.advance()) {
+        found.open.push_back({link.socket.get(), POLLIN, 0});
+      } else if (link.head.tag == tag) {
+        found.sender = from;
+        return found;
+      }
+    } catch (const std::exception&) {
+      found.ended = from;
+    }
+  }
+  if (!all_linked) found.open.push_back({bell_.get(), POLLIN, 0});
+  return found;
+}
+
+void TcpChannel::receive_one(int from, std::span<std::byte> data, int tag) {
+  Receiving message(from_[from], from, data, tag);
+  while (!message.advance()) {
+    std::vector<pollfd> open{{message.socket, POLLIN, 0}};
+    MembershipNode::wait_for_data(open, patience_, *end_);
+  }
+  message.finish();
+}
+
+}  // namespace linac::comm
