@@ -16,6 +16,7 @@ LEVELS = [
     {
         "stacks": "where a process hangs: its threads, their stacks and system calls",
         "spec": "the job: every setting with its default and its help; what a run leaves: its record, states, exit codes",
+        "net": "requests over http(s): the one place that knows libcurl",
     },
     {
         "hdf5": "HDF5 handles, and the lock that lets one thread at a time use that library",

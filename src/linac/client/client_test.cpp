@@ -69,8 +69,6 @@ TEST(ServiceClient, SaysWhatToDoWithoutAService) {
     EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
     EXPECT_NE(std::string(error.what()).find("linac serve"), std::string::npos) << error.what();
   }
-  EXPECT_EQ(ServiceClient::encoded("a b/c?", true), "a%20b/c%3F");
-  EXPECT_EQ(ServiceClient::encoded("a/b"), "a%2Fb");
 }
 
 TEST(Array, IsAllCombinations) {

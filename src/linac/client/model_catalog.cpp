@@ -153,7 +153,7 @@ CatalogVersion ModelCatalog::add(const NewModel& model) {
   const std::string checksum = checksum_of(model.file), file = model.file.filename().string();
   const std::string folder = fmt::format("models/{}/{}", plain(model.name), checksum);
   const auto place = [&](const std::string& name) {
-    return fmt::format("{}/{}", kArtifacts, ServiceClient::encoded(folder + "/" + name, true));
+    return fmt::format("{}/{}", kArtifacts, net::percent_encoded(folder + "/" + name, true));
   };
   service_.upload(place(file), model.file);
   const TemporaryFolder folder_of_notes;
@@ -246,7 +246,7 @@ std::filesystem::path ModelCatalog::fetch(const CatalogVersion& version, const s
   if (file.empty()) file = model_file(from, version);
   make_folder(folder);
   const auto to = named(file);
-  service_.download(fmt::format("{}/{}", kArtifacts, ServiceClient::encoded(from + "/" + file, true)), to);
+  service_.download(fmt::format("{}/{}", kArtifacts, net::percent_encoded(from + "/" + file, true)), to);
   if (!checksum.empty() && checksum_of(to) != checksum) {
     std::filesystem::remove(to);
     throw data_error(

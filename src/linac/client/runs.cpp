@@ -101,7 +101,7 @@ std::string print_log(ServiceClient& service, const std::string& run, int64_t fr
 }
 
 std::string file_address(const std::string& run, const std::string& path) {
-  return "/api/v1/runs/" + run + "/files/" + ServiceClient::encoded(path, true);
+  return "/api/v1/runs/" + run + "/files/" + net::percent_encoded(path, true);
 }
 
 bool ended(const std::string& state) {

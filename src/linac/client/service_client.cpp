@@ -1,12 +1,10 @@
 #include "linac/client/service_client.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
+#include <memory>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
@@ -17,136 +15,53 @@ namespace {
 
 using nlohmann::json;
 
-constexpr long kConnectTimeout_s = 10;
-constexpr long kStallTimeout_s = 120;  // without a byte; a request may wait 30 s for news
-constexpr size_t kAnswerBytesMax = 1 << 30;
+constexpr std::chrono::seconds kConnectTimeout{10};
+constexpr std::chrono::seconds kStallTimeout{120};  // a request may wait 30 s for news
 
 struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<std::FILE, FileCloser>;
 
-struct ListFree {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-
-bool loopback(const std::string& server) {
-  const size_t begin = server.find("://") + 3;
-  const std::string host = server.substr(begin, server.find_first_of(server[begin] == '[' ? "]" : ":/", begin) - begin);
-  return host == "localhost" || host == "[::1" || host.starts_with("127.");
+net::HttpSettings settings_of(const Login& login) {
+  // A service of one's own host is not behind a proxy.
+  return {.user_agent = std::string("linac/") + kVersion,
+          .ca_file = login.ca_file,
+          .use_proxy = !net::is_loopback(login.server),
+          .connect_timeout = kConnectTimeout,
+          .stall_timeout = kStallTimeout};
 }
 
 }  // namespace
 
-struct ServiceClient::Handle {
-  CURL* curl = curl_easy_init();
-  ~Handle() { curl_easy_cleanup(curl); }
-};
-
-struct ServiceClient::Transfer {
-  std::string method = "GET", type;
-  std::string_view body;
-  std::FILE* upload = nullptr;
-  int64_t upload_bytes = 0;
-  std::FILE* download = nullptr;  // for an answer of 2xx
-  CURL* curl = nullptr;
-  Answer answer;
-
-  static size_t on_body(char* data, size_t, size_t size, void* context) {
-    auto& transfer = *static_cast<Transfer*>(context);
-    long status = 0;
-    curl_easy_getinfo(transfer.curl, CURLINFO_RESPONSE_CODE, &status);
-    if (transfer.download != nullptr && status / 100 == 2) return std::fwrite(data, 1, size, transfer.download);
-    if (transfer.answer.body.size() + size > kAnswerBytesMax) return 0;
-    transfer.answer.body.append(data, size);
-    return size;
-  }
-
-  static size_t on_header(char* data, size_t, size_t size, void* context) {
-    const std::string_view line(data, size);
-    const size_t colon = line.find(':');
-    if (colon == std::string_view::npos) return size;
-    std::string name(line.substr(0, colon));
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    std::string_view value = line.substr(colon + 1);
-    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front()))) value.remove_prefix(1);
-    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
-    static_cast<Transfer*>(context)->answer.headers[name] = value;
-    return size;
-  }
-
-  static size_t on_read(char* data, size_t, size_t size, void* context) {
-    return std::fread(data, 1, size, static_cast<Transfer*>(context)->upload);
-  }
-};
-
-ServiceClient::ServiceClient(Login login) : login_(std::move(login)), handle_(std::make_unique<Handle>()) {
-  if (handle_->curl == nullptr) throw Error(ErrorCode::kInternal, "[client] libcurl cannot be used");
-  if (!login_.token.empty() && login_.server.starts_with("http://") && !loopback(login_.server)) {
+ServiceClient::ServiceClient(Login login) : login_(std::move(login)), http_(settings_of(login_)) {
+  if (!login_.token.empty() && login_.server.starts_with("http://") && !net::is_loopback(login_.server)) {
     throw user_error(fmt::format(
         "[client] the token would travel unencrypted to {}; use https:// (linac serve --tls-cert), or a tunnel",
         login_.server));
   }
 }
 
-ServiceClient::~ServiceClient() = default;
-
-Answer ServiceClient::perform(const std::string& path, const Query& query, Transfer& transfer) {
-  CURL* curl = transfer.curl = handle_->curl;
-  curl_easy_reset(curl);
-  std::string url = login_.server + path;
+Answer ServiceClient::perform(const std::string& path, const Query& query, net::HttpRequest request,
+                              const std::string& type) {
+  request.url = login_.server + path;
   for (size_t i = 0; i < query.size(); ++i)
-    url += (i == 0 ? "?" : "&") + encoded(query[i].first) + "=" + encoded(query[i].second);
-  std::unique_ptr<curl_slist, ListFree> headers(curl_slist_append(nullptr, "Expect:"));
-  const auto add_header = [&](const std::string& line) {
-    curl_slist* longer = curl_slist_append(headers.get(), line.c_str());
-    if (longer != nullptr && !headers) headers.reset(longer);
-  };
-  if (!login_.token.empty()) add_header("Authorization: Bearer " + login_.token);
-  if (!transfer.type.empty()) add_header("Content-Type: " + transfer.type);
-  char reason[CURL_ERROR_SIZE] = "";
-  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectTimeout_s);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kStallTimeout_s);
-  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl, CURLOPT_USERAGENT, (std::string("linac/") + kVersion).c_str());
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, Transfer::on_body);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
-  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, Transfer::on_header);
-  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
-  if (!login_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, login_.ca_file.c_str());
-  // A service of one's own host is not behind a proxy.
-  if (loopback(login_.server)) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
-  if (transfer.upload != nullptr) {
-    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(curl, CURLOPT_READFUNCTION, Transfer::on_read);
-    curl_easy_setopt(curl, CURLOPT_READDATA, &transfer);
-    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(transfer.upload_bytes));
-  } else if (transfer.method != "GET") {
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, transfer.body.data());
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer.body.size()));
-  }
-  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, transfer.method.c_str());
-  const CURLcode result = curl_easy_perform(curl);
-  if (result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST) {
+    request.url +=
+        (i == 0 ? "?" : "&") + net::percent_encoded(query[i].first) + "=" + net::percent_encoded(query[i].second);
+  if (!login_.token.empty()) request.headers.push_back("Authorization: Bearer " + login_.token);
+  if (!type.empty()) request.headers.push_back("Content-Type: " + type);
+  Answer answer = http_.perform(request);
+  if (answer.problem == net::HttpProblem::kUnreachable) {
     throw environment_error(
         fmt::format("[client] no service at {} ({}); start one with `linac serve`, or name another with --server or "
                     "LINAC_SERVER",
-                    login_.server, reason[0] != 0 ? reason : curl_easy_strerror(result)));
+                    login_.server, answer.details));
   }
-  if (result != CURLE_OK) {
-    throw environment_error(fmt::format("[client] {}: the request broke off ({}); try again", login_.server,
-                                        reason[0] != 0 ? reason : curl_easy_strerror(result)));
+  if (answer.problem != net::HttpProblem::kNone) {
+    throw environment_error(
+        fmt::format("[client] {}: the request broke off ({}); try again", login_.server, answer.details));
   }
-  long status = 0;
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-  transfer.answer.status = static_cast<int>(status);
-  return std::move(transfer.answer);
+  return answer;
 }
 
 void ServiceClient::refuse(const Answer& answer) const {
@@ -171,11 +86,7 @@ json ServiceClient::checked_json(const Answer& answer) const {
 
 Answer ServiceClient::request(const std::string& method, const std::string& path, const Query& query,
                               std::string_view body, const std::string& type) {
-  Transfer transfer;
-  transfer.method = method;
-  transfer.body = body;
-  transfer.type = type;
-  return perform(path, query, transfer);
+  return perform(path, query, {.url = {}, .method = method, .body = body}, type);
 }
 
 json ServiceClient::get(const std::string& path, const Query& query) {
@@ -202,11 +113,17 @@ int64_t ServiceClient::download(const std::string& path, const std::filesystem::
   const std::filesystem::path part = file.string() + fmt::format(".part.{}", ::getpid());
   File stream(std::fopen(part.c_str(), "wbe"));
   if (!stream) throw environment_error(fmt::format("[client] {}: cannot be written", part.string()));
-  Transfer transfer;
-  transfer.download = stream.get();
+  net::HttpRequest request;
+  std::string refusal;  // what the service says where it does not send the file
+  request.receive = [&](const Answer& head, std::string_view bytes) {
+    if (head.status / 100 == 2) return std::fwrite(bytes.data(), 1, bytes.size(), stream.get()) == bytes.size();
+    if (refusal.size() + bytes.size() > net::kHttpAnswerBytesMax) return false;
+    refusal += bytes;
+    return true;
+  };
   Answer answer;
   try {
-    answer = perform(path, {}, transfer);
+    answer = perform(path, {}, request, "");
   } catch (...) {
     ::unlink(part.c_str());
     throw;
@@ -216,6 +133,7 @@ int64_t ServiceClient::download(const std::string& path, const std::filesystem::
   stream.reset();
   if (answer.status / 100 != 2) {
     ::unlink(part.c_str());
+    answer.body = std::move(refusal);
     refuse(answer);
   }
   if (!written || !put_in_place(part, file)) {
@@ -230,27 +148,14 @@ json ServiceClient::upload(const std::string& path, const std::filesystem::path&
   std::error_code error;
   const auto bytes = std::filesystem::file_size(file, error);
   if (!stream || error) throw user_error(fmt::format("[client] {}: cannot be read; give a file", file.string()));
-  Transfer transfer;
-  transfer.method = "PUT";
-  transfer.type = "application/octet-stream";
-  transfer.upload = stream.get();
-  transfer.upload_bytes = static_cast<int64_t>(bytes);
-  const Answer answer = perform(path, {}, transfer);
+  net::HttpRequest request;
+  request.method = "PUT";
+  request.upload = [&](char* room, size_t size) { return std::fread(room, 1, size, stream.get()); };
+  request.upload_bytes = static_cast<int64_t>(bytes);
+  const Answer answer = perform(path, {}, request, "application/octet-stream");
   if (answer.status / 100 != 2) refuse(answer);
   const json parsed = json::parse(answer.body, nullptr, false);
   return parsed.is_discarded() ? json::object() : parsed;
-}
-
-std::string ServiceClient::encoded(const std::string& text, bool keep_slashes) {
-  std::string result;
-  for (const char c : text) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain || (c == '/' && keep_slashes))
-      result += c;
-    else
-      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return result;
 }
 
 }  // namespace linac::client

@@ -4,30 +4,24 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "linac/client/login.h"
+#include "linac/net/http_client.h"
 
 namespace linac::client {
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
-struct Answer {
-  int status = 0;
-  std::string body;
-  std::map<std::string, std::string> headers;  // names in lower case
-};
+using Answer = net::HttpAnswer;
 
 class ServiceClient {
  public:
   /// Nothing is sent yet. User error for a token that would travel unencrypted to another host.
   explicit ServiceClient(Login login);
-  ~ServiceClient();
   ServiceClient(const ServiceClient&) = delete;
   ServiceClient& operator=(const ServiceClient&) = delete;
 
@@ -47,18 +41,13 @@ class ServiceClient {
   Answer request(const std::string& method, const std::string& path, const Query& query, std::string_view body,
                  const std::string& type);
 
-  /// `text` as part of a path; slashes too, unless they are to part it.
-  static std::string encoded(const std::string& text, bool keep_slashes = false);
-
  private:
-  struct Transfer;
-  Answer perform(const std::string& path, const Query& query, Transfer& transfer);
+  Answer perform(const std::string& path, const Query& query, net::HttpRequest request, const std::string& type);
   [[noreturn]] void refuse(const Answer& answer) const;
   nlohmann::json checked_json(const Answer& answer) const;
 
   Login login_;
-  struct Handle;
-  std::unique_ptr<Handle> handle_;
+  net::HttpClient http_;
 };
 
 }  // namespace linac::client

@@ -1,0 +1,211 @@
+#include "linac/net/http_client.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "linac/base/error.h"
+
+namespace linac::net {
+namespace {
+
+struct ListFree {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using HeaderLines = std::unique_ptr<curl_slist, ListFree>;
+
+HeaderLines header_lines(const HttpRequest& request) {
+  HeaderLines lines;
+  const auto add = [&](const std::string& line) {
+    curl_slist* longer = curl_slist_append(lines.get(), line.c_str());
+    if (longer != nullptr && !lines) lines.reset(longer);
+  };
+  add("Expect:");  // or a body of some size waits a second for a server that does not know what is expected
+  for (const std::string& line : request.headers) add(line);
+  return lines;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// What libcurl's callbacks need. They must not throw: what `receive` or `upload` throws is kept for afterwards.
+struct Exchange {
+  CURL* curl;
+  const HttpRequest& request;
+  HttpAnswer answer{};
+  std::exception_ptr thrown{};
+
+  template <class Work>
+  size_t guarded(size_t failed, const Work& work) {
+    try {
+      return work();
+    } catch (...) {
+      thrown = std::current_exception();
+      return failed;
+    }
+  }
+
+  size_t take_header(std::string_view line) {
+    if (line.starts_with("HTTP/")) answer.headers.clear();  // a redirect's come before the answer's
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return line.size();
+    std::string name(line.substr(0, colon));
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    answer.headers[name] = trimmed(line.substr(colon + 1));
+    return line.size();
+  }
+
+  size_t take_body(std::string_view bytes) {
+    read_status();
+    if (request.receive) return request.receive(answer, bytes) ? bytes.size() : 0;
+    if (answer.body.size() + bytes.size() > kHttpAnswerBytesMax) return 0;
+    answer.body.append(bytes);
+    return bytes.size();
+  }
+
+  void read_status() {
+    long status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    answer.status = static_cast<int>(status);
+  }
+
+  static size_t on_header(char* data, size_t, size_t size, void* context) {
+    auto& self = *static_cast<Exchange*>(context);
+    return self.guarded(0, [&] { return self.take_header({data, size}); });
+  }
+  static size_t on_body(char* data, size_t, size_t size, void* context) {
+    auto& self = *static_cast<Exchange*>(context);
+    return self.guarded(0, [&] { return self.take_body({data, size}); });
+  }
+  static size_t on_upload(char* room, size_t, size_t size, void* context) {
+    auto& self = *static_cast<Exchange*>(context);
+    return self.guarded(CURL_READFUNC_ABORT, [&] { return self.request.upload(room, size); });
+  }
+};
+
+HttpProblem problem_of(CURLcode code) {
+  switch (code) {
+    case CURLE_OK:
+      return HttpProblem::kNone;
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return HttpProblem::kUnreachable;
+    case CURLE_WRITE_ERROR:
+      return HttpProblem::kRefused;
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_TOO_MANY_REDIRECTS:
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return HttpProblem::kHopeless;
+    default:
+      return HttpProblem::kBroken;
+  }
+}
+
+}  // namespace
+
+struct HttpClient::Handle {
+  CURL* curl = nullptr;
+  ~Handle() { curl_easy_cleanup(curl); }
+};
+
+HttpClient::HttpClient(HttpSettings settings) : settings_(std::move(settings)), handle_(std::make_unique<Handle>()) {
+  static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (once == CURLE_OK) handle_->curl = curl_easy_init();
+  if (handle_->curl == nullptr) throw environment_error("[http] libcurl cannot start; check its installation");
+}
+
+HttpClient::~HttpClient() = default;
+
+HttpAnswer HttpClient::perform(const HttpRequest& request) {
+  CURL* const curl = handle_->curl;
+  curl_easy_reset(curl);
+  Exchange exchange{.curl = curl, .request = request};
+  const HeaderLines headers = header_lines(request);
+  char details[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, settings_.redirects_max > 0 ? 1L : 0L);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, static_cast<long>(settings_.redirects_max));
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(settings_.connect_timeout.count()));
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(settings_.stall_timeout.count()));
+  curl_easy_setopt(curl, CURLOPT_USERAGENT, settings_.user_agent.c_str());
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, details);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, Exchange::on_header);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, Exchange::on_body);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
+  if (!settings_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, settings_.ca_file.c_str());
+  if (!settings_.use_proxy) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+  if (request.upload) {
+    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(curl, CURLOPT_READFUNCTION, Exchange::on_upload);
+    curl_easy_setopt(curl, CURLOPT_READDATA, &exchange);
+    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.upload_bytes));
+  } else if (request.method == "HEAD") {
+    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+  } else if (request.method != "GET") {
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  }
+  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  const CURLcode code = curl_easy_perform(curl);
+  if (exchange.thrown) std::rethrow_exception(exchange.thrown);
+  exchange.read_status();
+  exchange.answer.problem = problem_of(code);
+  if (code != CURLE_OK) {
+    exchange.answer.what = curl_easy_strerror(code);
+    exchange.answer.details = details[0] != 0 ? details : exchange.answer.what;
+  }
+  return std::move(exchange.answer);
+}
+
+bool worth_another_try(const HttpAnswer& answer) {
+  switch (answer.problem) {
+    case HttpProblem::kNone:
+      return answer.status >= 500 || answer.status == 408 || answer.status == 416 || answer.status == 429;
+    case HttpProblem::kUnreachable:
+    case HttpProblem::kBroken:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string without_secrets(const std::string& url) {
+  std::string text = url.substr(0, url.find_first_of("?#"));
+  const size_t host = text.find("://") + 3;
+  const size_t at = text.find('@', host);
+  if (at < text.find('/', host)) text.erase(host, at + 1 - host);
+  return text;
+}
+
+std::string percent_encoded(const std::string& text, bool keep_slashes) {
+  std::string result;
+  for (const char c : text) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' || c == '~';
+    if (plain || (c == '/' && keep_slashes))
+      result += c;
+    else
+      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return result;
+}
+
+bool is_loopback(const std::string& url) {
+  const size_t begin = url.find("://") + 3;
+  const std::string host = url.substr(begin, url.find_first_of(url[begin] == '[' ? "]" : ":/", begin) - begin);
+  return host == "localhost" || host == "[::1" || host.starts_with("127.");
+}
+
+}  // namespace linac::net

@@ -1,0 +1,89 @@
+#pragma once
+// Requests over http(s), for whoever talks to a server: the files of a URL (storage), the service (client). The one
+// place that knows libcurl. What goes wrong is in the answer and not thrown: what to say about it, and whether to try
+// again, the caller knows. One thread a client; several clients do not meet.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linac::net {
+
+struct HttpSettings {
+  std::string user_agent = "linac";
+  std::string ca_file{};  // certificates to trust, PEM; empty: the system's
+  int redirects_max = 0;  // followed; 0: an answer like others
+  bool use_proxy = true;  // that of the environment
+  std::chrono::seconds connect_timeout{15};
+  std::chrono::seconds stall_timeout{30};  // without a byte
+};
+
+enum class HttpProblem {
+  kNone,         // there is an answer, whatever its status is
+  kUnreachable,  // no such host, or nobody listens
+  kBroken,       // on the way; another try may help
+  kHopeless,     // the URL, the certificate, too many redirects
+  kRefused,      // `receive` would not have it, or the answer is larger than kHttpAnswerBytesMax
+};
+
+struct HttpAnswer {
+  HttpProblem problem = HttpProblem::kNone;
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in lower case; of the last answer where redirects were followed
+  std::string body;                            // unless `receive` took it
+  std::string what, details;                   // of a problem, in libcurl's words: short, and as much as is known
+
+  std::string header(const std::string& name) const {
+    const auto found = headers.find(name);
+    return found == headers.end() ? "" : found->second;
+  }
+};
+
+inline constexpr size_t kHttpAnswerBytesMax = size_t{1} << 30;  // in memory
+
+struct HttpRequest {
+  std::string url;
+  std::string method = "GET";
+  std::vector<std::string> headers{};  // "Range: bytes=5-"
+  std::string_view body{};             // must live as long as the request
+  /// In place of a body, `upload_bytes` in pieces: fills the room it is given, and returns how much of it.
+  std::function<size_t(char* room, size_t bytes)> upload{};
+  int64_t upload_bytes = 0;
+  /// Takes the body as it comes; status and headers are known then. False breaks the request off.
+  std::function<bool(const HttpAnswer& answer, std::string_view bytes)> receive{};
+};
+
+class HttpClient {
+ public:
+  /// Environment error if libcurl cannot start.
+  explicit HttpClient(HttpSettings settings = {});
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  /// Keeps the connection for the next request to the same server.
+  HttpAnswer perform(const HttpRequest& request);
+
+ private:
+  struct Handle;
+  const HttpSettings settings_;
+  std::unique_ptr<Handle> handle_;
+};
+
+/// Whether the same request may find another answer later.
+bool worth_another_try(const HttpAnswer& answer);
+
+/// The URL without what may be secret in it: the user's name and password, and the query of a signed address.
+std::string without_secrets(const std::string& url);
+/// `text` as part of a URL's path; slashes too, unless they are to part it.
+std::string percent_encoded(const std::string& text, bool keep_slashes = false);
+/// Whether the URL's host is this machine by its loopback address.
+bool is_loopback(const std::string& url);
+
+}  // namespace linac::net
