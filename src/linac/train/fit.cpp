@@ -50,29 +50,34 @@ struct FitLoop::Start {
   graph::Parameters parameters;
   std::vector<int> order;  // of the layers in a Keras file
   models::SupervisedSettings settings;
-  std::optional<models::ForeignModel> foreign;  // in place of a graph
+  std::optional<models::ForeignModel> foreign;              // in place of a graph
+  std::vector<keras::OptimizerVariable> optimizer_state{};  // of a Keras file, if it was read with it
 
   Network network(const spec::Job& job) {
     const spec::Optimizer& optimizer = job.train.optimizer;
     Network fresh =
         trained::fresh_network("model", foreign ? foreign->graph() : graph, std::move(parameters), optimizer);
-    if (optimizer.restore) trained::restore_optimizer(job.model.file, optimizer, graph, order, fresh);
+    if (optimizer.restore)
+      trained::restore_optimizer(job.model.file, optimizer, graph, order, std::move(optimizer_state), fresh);
     return fresh;
   }
   models::Supervised model(const spec::Job& job) {
     return foreign ? models::Supervised(*foreign, std::move(settings))
                    : models::Supervised(std::move(graph), std::move(settings), numerics_of(job));
   }
-  static Start of(const spec::Job& job);
+  static Start of(const spec::Job& job, const trained::KerasFile* read);
 };
 
-FitLoop::Start FitLoop::Start::of(const spec::Job& job) {
+FitLoop::Start FitLoop::Start::of(const spec::Job& job, const trained::KerasFile* read) {
   Start start{.graph = {}, .parameters = {}, .order = {}, .settings = settings_of(job.train.fit), .foreign = {}};
   if (job.model.kind == "keras") {
-    keras::KerasModel model = keras::read_keras(job.model.file);
-    start.parameters = graph::from_weight_values(model.graph, model.weights);
-    start.order = std::move(model.order);
-    start.graph = std::move(model.graph);
+    trained::KerasFile own;
+    if (read == nullptr) own.model = keras::read_keras(job.model.file);
+    const trained::KerasFile& file = read == nullptr ? own : *read;
+    start.parameters = graph::from_weight_values(file.model.graph, file.model.weights);
+    start.order = file.model.order;
+    start.graph = file.model.graph;
+    start.optimizer_state = file.optimizer;
   } else if (job.model.kind == "torchscript") {
     std::vector<std::pair<std::string, graph::Shape>> inputs;
     for (const spec::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
@@ -94,8 +99,9 @@ FitLoop::Start FitLoop::Start::of(const spec::Job& job) {
   return start;
 }
 
-FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock)
-    : FitLoop(job, group, concurrency, clock, Start::of(job)) {}
+FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock,
+                 const trained::KerasFile* read)
+    : FitLoop(job, group, concurrency, clock, Start::of(job, read)) {}
 
 FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, Start start)
     : job_(job),

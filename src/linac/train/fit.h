@@ -13,12 +13,14 @@
 #include "linac/train/loop.h"
 #include "linac/train/replica_update.h"
 #include "linac/train/table_input.h"
+#include "linac/trained/compiled_job.h"
 
 namespace linac::train {
 
 class FitLoop : public Loop {
  public:
-  FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
+  /// `read`: the job's Keras file if it has been read; null: it is read here, if the job has one.
+  FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, const trained::KerasFile* read);
 
   std::vector<const graph::Graph*> graphs() const override;
   std::string explain() const override;

@@ -18,6 +18,10 @@
 #include "linac/train/run_folder.h"
 #include "linac/train/state.h"
 
+namespace linac::trained {
+struct KerasFile;  // compiled_job.h
+}
+
 namespace linac::train {
 
 /// Why a step was not (wholly) applied. All workers see the same.
@@ -108,8 +112,10 @@ class Loop {
 };
 
 /// By model.kind. Opens and scans the data; throws what would fail later. `concurrency`: replicas computed side by side
-/// on this worker. Borrows everything.
-std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
+/// on this worker. Borrows everything. `read`: the job's Keras file if it has been read already; not needed any more
+/// when this returns.
+std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock,
+                                const trained::KerasFile* read = nullptr);
 
 /// Steps of an epoch: whole global batches, or train.steps_per_epoch if that is less. Data error naming the numbers if
 /// there is none.

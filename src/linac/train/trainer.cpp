@@ -35,13 +35,15 @@ Error left(const std::string& why) {
 
 class Trainer {
  public:
-  Trainer(const spec::Job& job, comm::Group& group, const RunOptions& options)
-      : job_(job), group_(group), options_(options) {
+  Trainer(const spec::Job& job, comm::Group& group, const RunOptions& options,
+          std::shared_ptr<const trained::KerasFile> read)
+      : job_(job), group_(group), options_(options), read_(std::move(read)) {
     clock_.on_change([this](const char* phase) { group_.mark(phase); });
   }
 
   void run() {
-    loop_ = make_loop(job_, group_, options_.concurrency, clock_);
+    loop_ = make_loop(job_, group_, options_.concurrency, clock_, read_.get());
+    read_.reset();
     steps_per_epoch_ = steps_per_epoch(job_, loop_->train_events());
     state_ = loop_->initial_state();
     bool here = options_.joins ? group_.next_view("") : true;
@@ -350,6 +352,7 @@ class Trainer {
   const spec::Job job_;
   comm::Group& group_;
   const RunOptions options_;
+  std::shared_ptr<const trained::KerasFile> read_;  // until the loop is made
   PhaseClock clock_;
   std::unique_ptr<Loop> loop_;
   int64_t steps_per_epoch_ = 0;
@@ -371,15 +374,16 @@ class Trainer {
 
 }  // namespace
 
-void check_job(const spec::Job& job) {
+void check_job(const spec::Job& job, const trained::KerasFile* read) {
   models::need_device(numerics_of(job).device);
   const auto group = comm::make_group({}, {});
   PhaseClock clock;
-  steps_per_epoch(job, make_loop(job, *group, 1, clock)->train_events());
+  steps_per_epoch(job, make_loop(job, *group, 1, clock, read)->train_events());
 }
 
-void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options) {
-  Trainer trainer(job, group, options);
+void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options,
+                  std::shared_ptr<const trained::KerasFile> read) {
+  Trainer trainer(job, group, options, std::move(read));
   const auto fail = [&](const Error& error) {
     try {
       trainer.record_failure(error);

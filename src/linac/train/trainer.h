@@ -4,10 +4,12 @@
 // finished is done again in the next view of the group (comm/view.h), from the state that the survivors hold in memory.
 
 #include <filesystem>
+#include <memory>
 
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/spec/job.h"
+#include "linac/trained/compiled_job.h"
 
 namespace linac::train {
 
@@ -21,12 +23,13 @@ struct RunOptions {
 };
 
 /// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes
-/// and sizes. Throws what would fail later.
-void check_job(const spec::Job& job);
+/// and sizes. Throws what would fail later. `read`: see make_loop().
+void check_job(const spec::Job& job, const trained::KerasFile* read = nullptr);
 
 /// Runs the job to its end. Throws Error: kNumeric on collapse (after the last good checkpoint was kept), kPreempted
 /// when asked to stop (after a checkpoint), kPeerLost and kLostQuorum if the run cannot go on, kData, kEnvironment; the
-/// others have been told then. A worker's environment error ends its own part only.
-void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options);
+/// others have been told then. A worker's environment error ends its own part only. `read`: see make_loop().
+void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options,
+                  std::shared_ptr<const trained::KerasFile> read = {});
 
 }  // namespace linac::train

@@ -124,11 +124,15 @@ void visit_variables(const spec::Optimizer& settings, const graph::Graph& graph,
 
 }  // namespace
 
-spec::Job with_compiled(spec::Job job) {
-  if (job.model.kind != "keras") return job;
+CompiledJob with_compiled(spec::Job given) {
+  CompiledJob whole{std::move(given), nullptr};
+  spec::Job& job = whole.job;
+  if (job.model.kind != "keras") return whole;
   spec::Fit& fit = job.train.fit;
-  if (!fit.loss.empty() && !job.train.optimizer.name.empty()) return job;
-  const keras::KerasModel model = keras::read_keras(job.model.file);
+  if (!fit.loss.empty() && !job.train.optimizer.name.empty()) return whole;
+  const auto file = std::make_shared<KerasFile>(KerasFile{keras::read_keras(job.model.file)});
+  whole.file = file;
+  const keras::KerasModel& model = file->model;
   if (fit.loss.empty()) {
     fit.loss = keras::compiled_losses(model.compile, model.graph);
     if (fit.loss.empty()) {
@@ -142,19 +146,20 @@ spec::Job with_compiled(spec::Job job) {
     }
   }
   spec::Optimizer& optimizer = job.train.optimizer;
-  if (!optimizer.name.empty()) return job;
+  if (!optimizer.name.empty()) return whole;
   if (const auto found = keras::compiled_optimizer(model.compile)) {
     optimizer = compiled(*found, optimizer, job.model.file);
     graph::Parameters parameters = graph::Parameters::of(model.graph);
     const Network network = fresh_network("model", model.graph, std::move(parameters), optimizer);
     auto variables = keras_optimizer_variables(optimizer, model.graph, model.order, network);
     optimizer.restore = keras::read_keras_optimizer(job.model.file, variables);
+    if (optimizer.restore) file->optimizer = std::move(variables);
   } else {
     spec::Optimizer otherwise;
     if (optimizer.lr > 0) otherwise.lr = optimizer.lr;
     optimizer = otherwise;
   }
-  return job;
+  return whole;
 }
 
 keras::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings) {
@@ -187,9 +192,12 @@ std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Opti
 }
 
 void restore_optimizer(const std::string& file, const spec::Optimizer& settings, const graph::Graph& graph,
-                       const std::vector<int>& order, Network& network) {
-  auto variables = keras_optimizer_variables(settings, graph, order, network);
-  if (!keras::read_keras_optimizer(file, variables)) {
+                       const std::vector<int>& order, std::vector<keras::OptimizerVariable> read, Network& network) {
+  const bool was_read = !read.empty();
+  std::vector<keras::OptimizerVariable> variables = std::move(read);
+  if (!was_read) variables = keras_optimizer_variables(settings, graph, order, network);
+  const bool there = was_read || keras::read_keras_optimizer(file, variables);
+  if (!there) {
     throw user_error(fmt::format(
         "[keras] {}: holds no state of an optimizer; set train.optimizer.restore=false to start with a fresh one",
         file));

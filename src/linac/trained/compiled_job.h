@@ -2,6 +2,7 @@
 // What a job leaves to the Keras file that it trains: the losses, metrics and optimiser that the model was compiled
 // with (model.compile), and the optimiser's state. Thread-safe functions.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,20 @@
 
 namespace linac::trained {
 
-/// The job with that filled in; other jobs as they are. Reads the file. User error for what linac does not have, with
-/// the setting that would say it instead.
-spec::Job with_compiled(spec::Job job);
+/// A Keras file, read once a start for all who need it.
+struct KerasFile {
+  keras::KerasModel model;
+  std::vector<keras::OptimizerVariable> optimizer{};  // its state, where it was asked for and is there
+};
+
+struct CompiledJob {
+  spec::Job job;
+  std::shared_ptr<const KerasFile> file;  // null: there was no need to read it. As large as the model: hand it on
+};
+
+/// The job with that filled in; other jobs as they are. Reads the file if it must. User error for what linac does not
+/// have, with the setting that would say it instead.
+CompiledJob with_compiled(spec::Job job);
 
 /// The optimiser as Keras's class and config.
 keras::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings);
@@ -25,8 +37,8 @@ std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Opti
                                                                 const std::vector<int>& order, const Network& network);
 
 /// The way back: the state that the file holds goes into the network's optimiser, which was made of these settings.
-/// User error if it holds none, or another's.
+/// `read`: that state, if it has been read; else the file is. User error if it holds none, or another's.
 void restore_optimizer(const std::string& file, const spec::Optimizer& settings, const graph::Graph& graph,
-                       const std::vector<int>& order, Network& network);
+                       const std::vector<int>& order, std::vector<keras::OptimizerVariable> read, Network& network);
 
 }  // namespace linac::trained

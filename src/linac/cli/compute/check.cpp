@@ -40,14 +40,16 @@ train::StepResult one_step(train::Loop& loop, double learning_rate, double& seco
 }
 
 void run_check(const CheckOptions& options) {
-  const spec::Job job = whole_job(options.job, options.overrides);
+  trained::CompiledJob whole = whole_job(options.job, options.overrides);
+  const spec::Job& job = whole.job;
   models::need_device(train::numerics_of(job).device);
   models::use_threads(job.train.threads);
   spec::Job lone = job;
   lone.train.replicas = lone.workers = 1;
   const auto group = comm::make_group({}, {});
   train::PhaseClock clock;
-  const auto loop = train::make_loop(lone, *group, 1, clock);
+  const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());
+  whole.file.reset();
   fmt::print("job    {} ({})\n\nmodel\n", job.name, options.job);
   for (const graph::Graph* graph : loop->graphs()) {
     const double flop = graph::forward_flop(*graph);

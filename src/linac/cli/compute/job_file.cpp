@@ -1,14 +1,14 @@
 #include "linac/cli/compute/job_file.h"
 
 #include "linac/client/model_catalog.h"
-#include "linac/trained/compiled_job.h"
+#include "linac/spec/job.h"
 
 namespace linac::cli {
 
-spec::Job whole_job(const std::string& file, const std::vector<std::string>& overrides) {
+trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides) {
   spec::Job job = spec::read_job(file, overrides);
   if (!job.model.from.empty()) job.model.file = client::local_model(job.model.from, &job.model.from);
-  return trained::with_compiled(job);
+  return trained::with_compiled(std::move(job));
 }
 
 }  // namespace linac::cli

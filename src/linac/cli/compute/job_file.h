@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "linac/spec/job.h"
+#include "linac/trained/compiled_job.h"
 
 namespace linac::cli {
 
 /// spec::read_job(), with the model of model.from brought into this user's cache as model.file (the address becomes one
-/// that never means another version), and with what a Keras file says of its own training.
-spec::Job whole_job(const std::string& file, const std::vector<std::string>& overrides);
+/// that never means another version), and with what a Keras file says of its own training; and that file.
+trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides);
 
 }  // namespace linac::cli

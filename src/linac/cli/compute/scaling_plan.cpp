@@ -29,7 +29,7 @@ double left_share(const graph::Graph& graph, const graph::Layout& layout, size_t
   return whole > 0 ? 2.0 / 3.0 * before / whole : 0;
 }
 
-spec::Job job_of_a_host(const std::string& file, std::vector<std::string> overrides, int replicas) {
+trained::CompiledJob job_of_a_host(const std::string& file, std::vector<std::string> overrides, int replicas) {
   overrides.insert(overrides.end(), {fmt::format("train.replicas={}", replicas), "workers=1", "data.test=[]",
                                      "checkpoint.best_by=loss"});
   return whole_job(file, overrides);
@@ -44,10 +44,11 @@ int replicas_at_once(const spec::Job& job) {
 }  // namespace
 
 plan::Step planned_step(const std::string& file, std::vector<std::string> overrides, int replicas, double step_s) {
-  const spec::Job job = job_of_a_host(file, std::move(overrides), replicas);
+  const trained::CompiledJob whole = job_of_a_host(file, std::move(overrides), replicas);
+  const spec::Job& job = whole.job;
   const auto group = comm::make_group({}, {});
   train::PhaseClock clock;
-  const auto loop = train::make_loop(job, *group, 1, clock);
+  const auto loop = train::make_loop(job, *group, 1, clock, whole.file.get());
   const train::TrainState state = loop->initial_state();
   const auto graphs = loop->graphs();
   const auto updates = loop->updates(state, replicas);
@@ -68,7 +69,7 @@ plan::Step planned_step(const std::string& file, std::vector<std::string> overri
 }
 
 int computing_cores(const std::string& file, std::vector<std::string> overrides, int replicas) {
-  const spec::Job job = job_of_a_host(file, std::move(overrides), replicas);
+  const spec::Job job = job_of_a_host(file, std::move(overrides), replicas).job;
   return job.train.device == "cpu" ? replicas_at_once(job) * job.train.threads : 0;
 }
 

@@ -38,7 +38,7 @@ struct TrainOptions {
   std::vector<std::string> overrides;
 };
 
-spec::Job job_of(const TrainOptions& options) {
+trained::CompiledJob job_of(const TrainOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   // "2:8": eight, at least two.
   const size_t colon = options.workers.find(':');
@@ -163,18 +163,20 @@ std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& jo
 }
 
 // What all workers do once it is clear which they are. `make_group` meets the others.
-void work(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder, int local_rank,
-          int local_workers, const std::function<std::unique_ptr<comm::Group>()>& make_group) {
+void work(const TrainOptions& options, const spec::Job& job, std::shared_ptr<const trained::KerasFile> read,
+          const std::filesystem::path& folder, int local_rank, int local_workers,
+          const std::function<std::unique_ptr<comm::Group>()>& make_group) {
   catch_stop_signals();
   models::need_device(train::numerics_of(job).device, local_rank);
   models::use_threads(job.train.threads);
   const auto group = make_group();
-  train::run_training(job, *group, run_options(job, options, folder, local_workers));
+  train::run_training(job, *group, run_options(job, options, folder, local_workers), std::move(read));
 }
 
 // A worker of a run that others have begun.
 void join_run(const TrainOptions& options) {
-  const spec::Job job = job_of(options);
+  trained::CompiledJob whole = job_of(options);
+  const spec::Job& job = whole.job;
   const bool by_folder = std::filesystem::is_directory(options.join);
   const std::filesystem::path folder = by_folder ? std::filesystem::path(options.join) : folder_of(options, job);
   comm::GroupSettings settings = group_settings(job, options, folder);
@@ -189,7 +191,7 @@ void join_run(const TrainOptions& options) {
   const auto worker = comm::process_environment("LOCAL_RANK");
   log::set_tag(fmt::format("worker {}", worker ? *worker : std::to_string(getpid())));
   log::set_file(train::RunFolder(folder).log());
-  work(options, job, folder, worker ? std::atoi(worker->c_str()) : 0, local_world_size(1),
+  work(options, job, std::move(whole.file), folder, worker ? std::atoi(worker->c_str()) : 0, local_world_size(1),
        [&] { return comm::make_group({}, settings); });
 }
 
@@ -200,9 +202,8 @@ std::unique_ptr<client::Tracker> tracker(const TrainOptions& options, const std:
 }
 
 // One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes.
-void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous) {
-  if (rendezvous.world_size > 1) log::set_tag(fmt::format("rank {}", rendezvous.rank));
-  spec::Job job = job_of(options);
+void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous, trained::CompiledJob whole) {
+  spec::Job& job = whole.job;
   if (rendezvous.world_size > job.train.replicas) {
     throw user_error(
         fmt::format("[train] {} workers (from {}) for train.replicas = {}: a worker carries at least one replica",
@@ -213,7 +214,7 @@ void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous)
   if (rendezvous.rank == 0 && !options.launched) prepare_folder(job, folder, options.resume);
   if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
   const auto tracked = rendezvous.rank == 0 ? tracker(options, folder) : nullptr;
-  work(options, job, folder, rendezvous.local_rank, local_world_size(rendezvous.world_size),
+  work(options, job, std::move(whole.file), folder, rendezvous.local_rank, local_world_size(rendezvous.world_size),
        [&] { return comm::make_group(rendezvous, group_settings(job, options, folder)); });
 }
 
@@ -237,17 +238,22 @@ int start_workers(const TrainOptions& options, const spec::Job& job, const std::
 void run_train(const TrainOptions& options) {
   const comm::Rendezvous rendezvous = comm::rendezvous_from_environment();
   if (!options.join.empty()) return join_run(options);
-  if (rendezvous.world_size > 1) return run_worker(options, rendezvous);
-  const spec::Job job = job_of(options);
+  if (rendezvous.world_size > 1) {
+    log::set_tag(fmt::format("rank {}", rendezvous.rank));
+    return run_worker(options, rendezvous, job_of(options));
+  }
+  trained::CompiledJob whole = job_of(options);
+  const spec::Job& job = whole.job;
   const std::filesystem::path folder = folder_of(options, job);
-  train::check_job(job);
+  train::check_job(job, whole.file.get());
   prepare_folder(job, folder, options.resume);
   if (job.workers == 1) {
     TrainOptions lone = options;
     lone.out = folder.string();
     lone.launched = true;
-    return run_worker(lone, rendezvous);
+    return run_worker(lone, rendezvous, std::move(whole));
   }
+  whole.file.reset();
   auto tracked = tracker(options, folder);
   const int status = start_workers(options, job, folder);
   tracked.reset();
