@@ -1,0 +1,128 @@
+#include "linac/train/replica_update.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "linac/comm/in_process_group.h"
+
+namespace linac::train {
+namespace {
+
+constexpr int kReplicas = 3;
+constexpr int64_t kLarge = 400'000, kSmall = 16;
+
+spec::Job job_of(const std::string& exchange) {
+  spec::Job job;
+  job.train.replicas = kReplicas;
+  job.train.exchange = exchange;
+  job.train.optimizer = {};
+  job.train.optimizer.name = "sgd";
+  return job;
+}
+
+TrainState state_of(const spec::Job& job) {
+  graph::Parameters parameters;
+  parameters.trainable_layout.add("a", {kLarge});
+  parameters.trainable_layout.add("b", {kSmall});
+  parameters.statistics_layout.add("mean", {kSmall});
+  parameters.trainable.assign(static_cast<size_t>(parameters.trainable_layout.total), 0.0F);
+  parameters.statistics.assign(static_cast<size_t>(parameters.statistics_layout.total), 1.0F);
+  const size_t statistics = parameters.statistics.size();
+  TrainState state;
+  state.networks.push_back({"model",
+                            parameters,
+                            optimizer::Optimizer(job.train.optimizer, parameters.trainable.size()),
+                            {std::vector<float>(statistics, 0.5F), std::vector<float>(statistics, 0.5F)},
+                            {}});
+  return state;
+}
+
+// Replica r's gradient is r + 1 everywhere; told weight by weight, or not at all.
+models::Contribution contribution(const graph::Layout& layout, int replica, const graph::GradientReady& ready) {
+  const auto value = static_cast<float>(replica + 1);
+  models::Contribution made;
+  made.gradient.assign(static_cast<size_t>(layout.total), value);
+  made.statistics.assign(kSmall, 3 * value);
+  made.losses = {value};
+  made.judge();
+  if (ready) {
+    for (size_t i = layout.slots.size(); i-- > 0;)
+      ready(layout.slots[i].offset,
+            std::span(made.gradient)
+                .subspan(static_cast<size_t>(layout.slots[i].offset), static_cast<size_t>(layout.slots[i].size)));
+  }
+  return made;
+}
+
+TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
+  const spec::Job job = job_of("fp32");
+  for (const bool tells : {false, true}) {
+    auto groups = comm::make_in_process_groups(2, std::chrono::seconds(10));
+    std::vector<std::jthread> workers;
+    for (auto& group : groups) {
+      workers.emplace_back([&job, &group, tells] {
+        PhaseClock clock;
+        ReplicaUpdate update(job, *group, 2, clock);
+        update.take_place();
+        TrainState state = state_of(job);
+        const graph::Layout layout = state.networks[0].parameters.trainable_layout;
+        StepResult result;
+        size_t beside = 0;
+        EXPECT_TRUE(update.run("p/", {"total"}, state.networks[0], 0.5,
+                               [&](size_t i, const graph::GradientReady& ready) {
+                                 return contribution(layout, update.owned()[i], tells ? ready : graph::GradientReady{});
+                               },
+                               group->rank() == 1, result, {.tasks = 1, .run = [&](size_t) { ++beside; }}));
+        const graph::Parameters& after = state.networks[0].parameters;
+        EXPECT_EQ(after.trainable[0], -0.5F * (1 + 2 + 3));
+        EXPECT_EQ(after.trainable[static_cast<size_t>(layout.slots[1].offset)], -0.5F * (1 + 2 + 3));
+        EXPECT_FLOAT_EQ(after.statistics[0], 0.5F + 0.5F * 6);  // the mean over the replicas
+        EXPECT_EQ(result.losses.at("p/total"), 6);
+        EXPECT_TRUE(result.stop_requested) << "one worker's wish";
+        EXPECT_EQ(beside, 1u);
+      });
+    }
+  }
+}
+
+TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
+  const spec::Job job = job_of("fp32");
+  const auto group = comm::make_group({}, {});
+  PhaseClock clock;
+  ReplicaUpdate update(job, *group, 1, clock);
+  update.take_place();
+  TrainState state = state_of(job);
+  StepResult result;
+  EXPECT_FALSE(update.run(
+      "p/", {"total"}, state.networks[0], 0.5,
+      [&](size_t i, const graph::GradientReady&) {
+        models::Contribution made =
+            contribution(state.networks[0].parameters.trainable_layout, static_cast<int>(i), {});
+        made.finite = i != 1;
+        return made;
+      },
+      false, result));
+  EXPECT_EQ(result.health, Health::kNotFinite);
+  EXPECT_EQ(result.where, "p on 1 of 3 replicas");
+  EXPECT_EQ(state.networks[0].parameters.trainable[0], 0);
+}
+
+TEST(ReplicaUpdate, TellsWhatTravels) {
+  const auto group = comm::make_group({}, {});
+  for (const std::string exchange : {"fp32", "bf16"}) {
+    const spec::Job job = job_of(exchange);
+    PhaseClock clock;
+    const ReplicaUpdate update(job, *group, 1, clock);
+    const UpdateOutline outline = update.outline("p", state_of(job), 0, 2, true);
+    ASSERT_EQ(outline.parts.size(), 2u);
+    EXPECT_EQ(outline.parts[0].begin, 0u);
+    EXPECT_EQ(outline.parts[0].bytes, (exchange == "bf16" ? 2 : 4) * (kLarge + kSmall));
+    EXPECT_EQ(outline.parts[1].begin, static_cast<size_t>(kLarge + kSmall)) << "behind the gradient";
+    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + 4)) << "statistics, losses and flags, never rounded";
+  }
+}
+
+}  // namespace
+}  // namespace linac::train
