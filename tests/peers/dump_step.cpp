@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
   std::iota(events.begin(), events.end(), 0);
   linac::data::SampleBatch samples;
   dataset->read(events, samples);
-  const ThreeDGan model(256, 0.85);
+  const ThreeDGan model(linac::spec::ThreeDGanSettings{});
   auto generator = model.initial_generator(kSeed), discriminator = model.initial_discriminator(kSeed);
   disturb(generator, false, 1000);  // the other side of a ReLU is dead
   disturb(discriminator, true, 2000);

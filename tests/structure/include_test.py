@@ -14,13 +14,16 @@ LEVELS = [
         "base": "errors, log, random numbers, threads, YAML, atomic files, wire formats",
     },
     {
+        "optimizer": "optimizers as Keras defines them: their table of settings, state and update",
+    },
+    {
         "stacks": "where a process hangs: its threads, their stacks and system calls",
         "spec": "the job: every setting with its default and its help; what a run leaves: its record, states, exit codes",
         "net": "requests over http(s): the one place that knows libcurl",
     },
     {
         "hdf5": "HDF5 handles, and the lock that lets one thread at a time use that library",
-        "storage": "paths, globs and http(s) URLs; the cache of files that were fetched",
+        "storage": "files by the scheme of their address; the cache of those that were fetched",
         "kernels": "convolutions, recurrent layers, normalisation on plain pointers, for CPU and CUDA",
         "plot": "pictures",
         "physics": "observables of showers, comparison of samples, gate, fast simulation",
@@ -38,7 +41,6 @@ LEVELS = [
         "report": "comparisons, scores and runs as page, JSON, text and pictures",
         "client": "the service as the verbs see it; models by their catalog address",
         "execution": "the queue carried out: scheduler, attempts, submission, a run's record brought into the books",
-        "optimizer": "optimizers as Keras defines them: settings, state, update",
         "launch_workers": "local worker processes, and what their ends mean together",
     },
     {

@@ -62,7 +62,8 @@ void make_absolute(std::string& path, const std::string& directory) {
 
 /// All that names a file.
 std::vector<std::string*> files_of(spec::Job& job) {
-  std::vector<std::string*> files{&job.model.file, &job.model.generator, &job.model.discriminator, &job.data.scaling};
+  std::vector<std::string*> files = job.model.files();
+  files.push_back(&job.data.scaling);
   for (auto* list : {&job.data.train, &job.data.test})
     for (std::string& file : *list) files.push_back(&file);
   return files;

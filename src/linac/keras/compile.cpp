@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "linac/base/error.h"
+#include "linac/optimizer/table.h"
 
 namespace linac::keras {
 namespace {
@@ -72,13 +73,6 @@ const json* member(const json& compile_config, const char* key) {
   const auto found = compile_config.find(key);
   return found == compile_config.end() || found->is_null() ? nullptr : &*found;
 }
-
-struct OptimizerClass {
-  const char *name, *keras;
-};
-constexpr OptimizerClass kOptimizers[] = {{"sgd", "SGD"},         {"rmsprop", "RMSprop"},   {"adam", "Adam"},
-                                          {"adamw", "AdamW"},     {"adamax", "Adamax"},     {"nadam", "Nadam"},
-                                          {"adagrad", "Adagrad"}, {"adadelta", "Adadelta"}, {"lion", "Lion"}};
 
 }  // namespace
 
@@ -172,13 +166,9 @@ std::optional<CompiledOptimizer> compiled_optimizer(const json& compile_config) 
   return compiled;
 }
 
-std::string optimizer_class(const std::string& name) {
-  for (const OptimizerClass& known : kOptimizers)
-    if (name == known.name) return known.keras;
-  return "";
-}
-
 json compile_config(const Compilation& compilation, const graph::Graph& graph) {
+  const optimizer::Kind* const optimizer = optimizer::find(compilation.optimizer.name);
+  LINAC_CHECK(optimizer != nullptr);
   const auto by_output = [&](const auto& values) {
     if (values.size() == 1) return json(values[0]);
     json named = json::object();
@@ -187,7 +177,7 @@ json compile_config(const Compilation& compilation, const graph::Graph& graph) {
   };
   json config{{"optimizer",
                {{"module", "keras.optimizers"},
-                {"class_name", optimizer_class(compilation.optimizer.name)},
+                {"class_name", optimizer->keras_class},
                 {"config", compilation.optimizer.config},
                 {"registered_name", nullptr}}},
               {"loss", by_output(compilation.losses)}};

@@ -34,9 +34,6 @@ struct CompiledOptimizer {
 /// Nothing if the model was not compiled. User error for an optimiser without a name.
 std::optional<CompiledOptimizer> compiled_optimizer(const nlohmann::json& compile_config);
 
-/// Keras's class for such a name ("AdamW"); empty for one that is not Keras's.
-std::string optimizer_class(const std::string& name);
-
 /// What a written model is to be compiled with. Empty lists are left out.
 struct Compilation {
   std::vector<std::string> losses;   // one an output
@@ -44,7 +41,8 @@ struct Compilation {
   MetricNames metrics, weighted_metrics;
   CompiledOptimizer optimizer{"adam", nlohmann::json::object()};
 };
-/// The compile_config for Keras to compile the model with when it is loaded.
+/// The compile_config for Keras to compile the model with when it is loaded. The optimiser must be in the table
+/// (optimizer/table.h).
 nlohmann::json compile_config(const Compilation& compilation, const graph::Graph& graph);
 
 }  // namespace linac::keras

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "linac/base/error.h"
+#include "linac/spec/metrics.h"
 
 namespace linac::nn {
 namespace {
@@ -151,11 +152,7 @@ std::vector<std::string> loss_names() {
 }
 
 std::vector<std::string> metric_names() {
-  std::vector<std::string> names{"accuracy", "top_k_accuracy", "auc"};
-  for (const std::string& name : loss_names()) {
-    if (!is_sparse(name)) names.push_back(name);
-  }
-  return names;
+  return spec::fit_metrics();
 }
 
 std::string full_name(const std::string& name) {
@@ -194,7 +191,8 @@ at::Tensor metric_of_events(const std::string& metric, const at::Tensor& predict
     const at::Tensor best = std::get<1>(prediction.topk(k, -1));
     return mean_of_event((best == wanted.unsqueeze(-1)).any(-1).to(at::kFloat));
   }
-  return loss_of_events(metric, prediction, target, {});
+  const at::Tensor values = loss_of_events(metric, prediction, target, {});
+  return metric == "cosine_similarity" ? -values : values;  // as Keras: more is better, but for the loss
 }
 
 at::Tensor class_of_events(const at::Tensor& target, bool sparse) {

@@ -14,7 +14,7 @@ struct LossOptions {
   bool from_logits = false;
 };
 
-/// The names there are, and Keras's short ones ("mse").
+/// The names there are (spec/metrics.h has the table of the metrics), and Keras's short ones ("mse").
 std::vector<std::string> loss_names();
 std::vector<std::string> metric_names();
 /// "mean_squared_error" for "mse"; the name itself otherwise.

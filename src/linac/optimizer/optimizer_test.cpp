@@ -4,13 +4,12 @@
 
 #include <cmath>
 
-#include "linac/base/error.h"
 
 namespace linac::optimizer {
 namespace {
 
 TEST(Optimizer, RmspropFollowsItsDefinition) {
-  spec::Optimizer settings;
+  Settings settings;
   Optimizer optimizer(settings, 2);
   std::vector<float> weights{1.0F, -2.0F};
   const std::vector<float> gradient{0.5F, -4.0F};
@@ -27,7 +26,7 @@ TEST(Optimizer, RmspropFollowsItsDefinition) {
 }
 
 TEST(Optimizer, AdamFirstStepIsTheRateTimesTheSign) {
-  spec::Optimizer settings;
+  Settings settings;
   settings.name = "adam";
   Optimizer optimizer(settings, 2);
   std::vector<float> weights{0, 0};
@@ -40,7 +39,7 @@ TEST(Optimizer, AdamFirstStepIsTheRateTimesTheSign) {
 }
 
 TEST(Optimizer, GlobalNormIsClipped) {
-  spec::Optimizer settings;
+  Settings settings;
   settings.name = "adam";
   settings.global_clipnorm = 1;
   Optimizer optimizer(settings, 2);
@@ -52,13 +51,38 @@ TEST(Optimizer, GlobalNormIsClipped) {
 }
 
 TEST(Optimizer, ValuesAreClipped) {
-  spec::Optimizer settings;
+  Settings settings;
   settings.clipvalue = 0.5;
   Optimizer optimizer(settings, 2);
   std::vector<float> weights{0, 0};
   optimizer.step(weights, std::vector<float>{3.0F, -0.25F}, 0.1);
   EXPECT_NEAR(optimizer.slots()[0].values[0], 0.1 * 0.25, 1e-7);
   EXPECT_NEAR(optimizer.slots()[0].values[1], 0.1 * 0.0625, 1e-7);
+}
+
+// Every optimiser makes a parabola's minimum nearer, whatever it keeps.
+TEST(Optimizer, EachOfTheTableDescends) {
+  for (const std::string& name : names()) {
+    Settings settings;
+    settings.name = name;
+    settings.momentum = 0.5;
+    settings.amsgrad = settings.centered = true;
+    Optimizer optimizer(settings, 1);
+    EXPECT_EQ(optimizer.slots().size(), find(name)->slots(settings).size());
+    std::vector<float> weights{2};
+    for (int step = 0; step < 200; ++step) optimizer.step(weights, std::vector<float>{2 * weights[0]}, 0.01);
+    EXPECT_LT(std::abs(weights[0]), 2) << name;
+  }
+}
+
+TEST(Optimizer, OwnSettingsAreFieldsOfTheSettings) {
+  for (const Kind& kind : kinds()) {
+    Settings settings;
+    settings.name = kind.name;
+    std::vector<std::string> visited;
+    visit_own_settings(settings, [&](const char* key, const auto&) { visited.emplace_back(key); });
+    EXPECT_EQ(visited.size(), kind.own_settings.size()) << kind.name;
+  }
 }
 
 }  // namespace

@@ -1,37 +1,22 @@
 #include "linac/spec/job.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/base/nearest.h"
+#include "linac/optimizer/table.h"
+#include "linac/spec/checks.h"
 
 namespace linac::spec {
 namespace {
 
-void need(bool holds, const std::string& where, const std::string& what) {
-  if (!holds) throw user_error(fmt::format("[job] {}: {}", where, what));
-}
-
-void need_one_of(const std::string& value, const std::vector<std::string>& known, const std::string& where,
-                 const std::string& key) {
-  if (std::find(known.begin(), known.end(), value) != known.end()) return;
-  const auto near = nearest(value, known);
-  need(false, where,
-       fmt::format("{} = {} is not one of {}{}", key, value, fmt::join(known, ", "),
-                   near ? fmt::format("; did you mean {}?", *near) : ""));
-}
-
-void validate_optimizer(const Optimizer& optimizer, const std::string& where) {
+void validate_optimizer(const optimizer::Settings& optimizer, const std::string& where) {
   const bool left_to_the_file = optimizer.name.empty();
   need(optimizer.lr > 0 || left_to_the_file, where, "train.optimizer.lr must be positive");
   if (left_to_the_file) return;
-  need_one_of(optimizer.name, {"sgd", "rmsprop", "adam", "adamw", "adamax", "nadam", "adagrad", "adadelta", "lion"},
-              where, "train.optimizer.name");
+  need_one_of(optimizer.name, optimizer::names(), where, "train.optimizer.name");
   need(std::isfinite(optimizer.lr), where, "train.optimizer.lr must be finite");
   for (const double decay : {optimizer.rho, optimizer.beta_1, optimizer.beta_2, optimizer.momentum}) {
     need(decay >= 0 && decay < 1, where, "train.optimizer: momentum, rho, beta_1 and beta_2 must be in [0, 1)");
@@ -63,70 +48,6 @@ void validate_schedule(const Schedule& schedule, const std::string& where) {
        "train.schedule.plateau: factor must be between 0 and 1, factor_min in [0, 1]");
 }
 
-void validate_fit(const Job& job, const std::string& where) {
-  const Fit& fit = job.train.fit;
-  need(fit.label_smoothing >= 0 && fit.label_smoothing < 1, where, "train.fit.label_smoothing must be in [0, 1)");
-  for (const double weight : fit.loss_weights) need(weight >= 0, where, "train.fit.loss_weights must not be negative");
-  for (const double weight : fit.class_weight) need(weight >= 0, where, "train.fit.class_weight must not be negative");
-  need(!job.data.targets.empty() || job.model.kind == "custom", where,
-       "data.targets names no column: say what the outputs should be, e.g. targets: [{column: label}]");
-  for (const auto* columns : {&job.data.inputs, &job.data.targets}) {
-    for (const DataColumn& column : *columns) {
-      need_one_of(column.scaling, {"none", "standard", "min_max"}, where, "data: scaling of column " + column.column);
-      need(column.scaling == "none" || !job.data.scaling.empty(), where,
-           fmt::format("column {} wants {} scaling; name the JSON file of its constants as data.scaling", column.column,
-                       column.scaling));
-    }
-  }
-  const bool foreign = job.model.kind == "torchscript" || job.model.kind == "custom";
-  if (foreign || job.model.kind == "keras") {
-    need(!job.model.file.empty() || !job.model.from.empty(), where,
-         fmt::format("model.kind = {} wants the file of the model: set model.file, or model.from for one of a catalog",
-                     job.model.kind));
-  }
-  for (const DataColumn& input : job.data.inputs) {
-    need(job.model.kind != "torchscript" || (!input.name.empty() && !input.shape.empty()), where,
-         "model.kind = torchscript wants name and shape of each of data.inputs, e.g. {name: x, shape: [14]}");
-    need(job.model.kind == "torchscript" || input.shape.empty(), where,
-         fmt::format("data.inputs: only torchscript models need a shape; leave that of {} out", input.name));
-  }
-  need(!foreign || job.train.device == "cpu", where,
-       fmt::format("model.kind = {} runs on train.device = cpu", job.model.kind));
-  need(!job.train.optimizer.restore || job.model.kind == "keras", where,
-       "train.optimizer.restore is for model.kind = keras, whose file may hold an optimizer");
-  need(job.model.from.empty() || foreign || job.model.kind == "keras", where,
-       fmt::format("model.from is for model.kind = keras, torchscript or custom, not for {}", job.model.kind));
-  need(job.model.generator.empty() && job.model.discriminator.empty(), where,
-       fmt::format("model.generator and model.discriminator are for model.kind = 3dgan, not for {}", job.model.kind));
-  need(job.model.options.empty() || job.model.kind == "custom", where,
-       fmt::format("model.options are for model.kind = custom, not for {}", job.model.kind));
-  if (job.model.kind == "inclusive_classifier") {
-    need_one_of(job.model.variant, {"gru", "lstm", "hlf", "particles", "transformer"}, where, "model.variant");
-    need(job.model.particles >= 1 && job.model.particles <= 65536, where, "model.particles must be 1 to 65536");
-  }
-  need(job.train.batch % job.train.accumulate == 0, where,
-       fmt::format("train.batch = {} cannot be cut into train.accumulate = {} equal slices", job.train.batch,
-                   job.train.accumulate));
-}
-
-void validate_gan(const Job& job, const std::string& where) {
-  const bool own = job.model.generator.empty();
-  need(own == job.model.discriminator.empty(), where,
-       fmt::format("model.{} is named without model.{}: give both networks, or none",
-                   own ? "discriminator" : "generator", own ? "generator" : "discriminator"));
-  need(job.model.from.empty(), where,
-       "model.from is not for the 3dgan: give both networks as model.generator and model.discriminator");
-  need(job.model.latent >= 3, where, "model.latent must be at least 3 (energy, angle, noise)");
-  need(job.model.power > 0 && job.model.power <= 1, where, "model.power must be in (0, 1]");
-  need(job.data.scale > 0, where, "data.scale must be positive");
-  need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
-  need(job.train.accumulate == 1, where, "train.accumulate is not there for the 3dgan: lower train.batch");
-  need(job.checkpoint.best_by == "loss" || (job.validate.every_epochs == 1 && !job.data.test.empty()), where,
-       fmt::format(
-           "checkpoint.best_by = {} wants that figure of every epoch: set validate.every_epochs=1 and give data.test",
-           job.checkpoint.best_by));
-}
-
 void validate_train(const Train& train, const std::string& where) {
   need(train.epochs > 0, where, "train.epochs must be at least 1");
   need(train.max_steps >= 0, where, "train.max_steps must not be negative");
@@ -155,14 +76,15 @@ void validate_train(const Train& train, const std::string& where) {
 }
 
 void validate(const Job& job, const std::string& where) {
-  need_one_of(job.model.kind, {"3dgan", "inclusive_classifier", "keras", "torchscript", "custom"}, where, "model.kind");
+  const std::pair<const char*, const std::string&> modes[] = {
+      {"checkpoint.best_mode", job.checkpoint.best_mode},
+      {"train.early_stopping.mode", job.train.early_stopping.mode},
+      {"train.schedule.plateau.mode", job.train.schedule.plateau.mode}};
+  for (const auto& [key, mode] : modes) need_one_of(mode, {"auto", "min", "max"}, where, key);
   need(!job.data.train.empty(), where, "data.train names no file; give files, globs or URLs");
   need(job.data.prefetch >= 1 && job.data.prefetch <= 64, where, "data.prefetch must be 1 to 64");
   validate_train(job.train, where);
-  if (job.model.kind == "3dgan")
-    validate_gan(job, where);
-  else
-    validate_fit(job, where);
+  job.model.check(job, where);
   need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");
   need(job.checkpoint.every_epochs >= 0 && job.checkpoint.every_steps >= 0 && job.checkpoint.every_minutes >= 0, where,
        "checkpoint.every_* must not be negative");
@@ -191,7 +113,7 @@ void expand_shorthand(YAML::Node& root, const std::string& where) {
 }
 
 // A Keras file may have been compiled with an optimiser: it is used where the job says nothing but, perhaps, a rate.
-void leave_optimizer_to_file(const YAML::Node& root, Optimizer& optimizer) {
+void leave_optimizer_to_file(const YAML::Node& root, optimizer::Settings& optimizer) {
   const YAML::Node settings = root["train"] ? root["train"]["optimizer"] : YAML::Node(YAML::NodeType::Null);
   const bool has_rate = settings && settings.IsMap() && settings["lr"];
   if (settings && settings.IsMap() && settings.size() > (has_rate ? 1 : 0)) return;
@@ -207,9 +129,10 @@ Job parse_job(const std::string& text, const std::string& where, const std::vect
     throw user_error(fmt::format("[job] {}: not a job file (a map with name, model, data, train)", where));
   for (const std::string& assignment : overrides) config::apply_override(root, assignment);
   expand_shorthand(root, where);
+  if (root["model"].IsDefined()) settle_model_keys(root["model"], where);
   Job job;
   config::read(root, job, where);
-  if (job.model.kind == "keras") leave_optimizer_to_file(root, job.train.optimizer);
+  if (job.model.optimizer_in_file()) leave_optimizer_to_file(root, job.train.optimizer);
   validate(job, where);
   return job;
 }

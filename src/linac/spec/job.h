@@ -3,44 +3,14 @@
 // written down resolved (all defaults filled in) as job.yaml of the run's folder, and is enough to repeat it.
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "linac/base/config.h"
+#include "linac/optimizer/settings.h"
+#include "linac/spec/model.h"
 
 namespace linac::spec {
-
-struct Model {
-  std::string kind = "3dgan";
-  std::string file;
-  std::string from;
-  std::string generator, discriminator;
-  std::map<std::string, std::string> options;
-  std::string variant = "gru";
-  int64_t particles = 801;
-  int64_t latent = 256;
-  double power = 0.85;
-
-  template <class V>
-  void fields(V& v) {
-    v("kind", kind,
-      "which model: 3dgan, inclusive_classifier, keras: any Keras model of a file, torchscript: any scripted module, "
-      "or "
-      "custom: your own C++ in a shared object (docs/custom-models.md)");
-    v("file", file, "keras, torchscript, custom: the file of the model; the training starts from its weights");
-    v("from", from,
-      "keras, torchscript, custom: in place of file, a model of the service's catalog, catalog://NAME@ALIAS "
-      "(docs/service.md)");
-    v("generator", generator, "3dgan: a network of your own instead, Keras or TorchScript (docs/training.md)");
-    v("discriminator", discriminator, "3dgan: and its opponent; both or none");
-    v("options", options, "custom: what its class asks for, e.g. {width: 64}");
-    v("variant", variant, "inclusive_classifier: gru, lstm, hlf, particles or transformer");
-    v("particles", particles, "inclusive_classifier: longest list of particles, shorter ones are padded");
-    v("latent", latent, "3dgan: length of the generator's input: energy, angle and latent - 2 random numbers");
-    v("power", power, "3dgan: cells are raised to this power before training, which narrows their range");
-  }
-};
 
 struct DataFields {
   std::string image = "ECAL", energy = "energy", angle = "theta";
@@ -99,45 +69,6 @@ struct Data {
   }
 };
 
-struct Optimizer {
-  std::string name = "rmsprop";
-  double lr = 1e-3;
-  double momentum = 0;
-  bool nesterov = false;
-  double rho = 0.9;
-  bool centered = false;
-  double beta_1 = 0.9, beta_2 = 0.999;
-  bool amsgrad = false;
-  double epsilon = 1e-7;
-  double initial_accumulator_value = 0.1;
-  double weight_decay = 0;
-  double global_clipnorm = 0;
-  double clipvalue = 0;
-  bool restore = false;
-
-  template <class V>
-  void fields(V& v) {
-    v("name", name,
-      "sgd, rmsprop, adam, adamw, adamax, nadam, adagrad, adadelta or lion, as Keras defines them; a Keras "
-      "file that was compiled goes on with its own where the job names none");
-    v("lr", lr, "learning rate");
-    v("momentum", momentum, "sgd, rmsprop");
-    v("nesterov", nesterov, "sgd: look ahead along the momentum");
-    v("rho", rho, "rmsprop, adadelta: decay of the mean square");
-    v("centered", centered, "rmsprop: divide by the variance in place of the mean square");
-    v("beta_1", beta_1, "adam and its kin, lion: decay of the mean");
-    v("beta_2", beta_2, "adam and its kin, lion: decay of the mean square (lion: of the momentum)");
-    v("amsgrad", amsgrad, "adam, adamw: divide by the largest mean square so far");
-    v("epsilon", epsilon, "keeps the division finite");
-    v("initial_accumulator_value", initial_accumulator_value, "adagrad: what the sums of squares start from");
-    v("weight_decay", weight_decay, "weights shrink by lr x this at each update, apart from the gradient; 0: off");
-    v("global_clipnorm", global_clipnorm,
-      "gradients longer than this (all weights of a network together) are shortened to it; 0: off");
-    v("clipvalue", clipvalue, "each gradient value is cut to +-this; 0: off");
-    v("restore", restore, "keras: start from the state of the optimizer in the file");
-  }
-};
-
 struct LearningRateDrop {
   int epoch = 0;
   double factor = 0.1;
@@ -151,7 +82,7 @@ struct LearningRateDrop {
 
 struct Plateau {
   int patience = 0;
-  std::string monitor = "loss";
+  std::string monitor = "loss", mode = "auto";
   double factor = 0.1;
   double factor_min = 0;
   double min_delta = 1e-4;
@@ -160,6 +91,7 @@ struct Plateau {
   void fields(V& v) {
     v("patience", patience, "after so many epochs in a row without a better value the rate falls; 0: off");
     v("monitor", monitor, "what should get better: loss, or a measure or figure of the test data");
+    v("mode", mode, "min, max, or auto: as linac knows the measure; one of a plug-in's own wants min or max");
     v("factor", factor, "multiplies the rate");
     v("factor_min", factor_min, "all falls together do not go below this factor");
     v("min_delta", min_delta, "smaller changes do not count");
@@ -204,7 +136,7 @@ struct Collapse {
 
 struct EarlyStopping {
   int patience = 0;
-  std::string monitor = "loss";
+  std::string monitor = "loss", mode = "auto";
   double min_delta = 0;
   bool restore_best = false;
 
@@ -212,6 +144,7 @@ struct EarlyStopping {
   void fields(V& v) {
     v("patience", patience, "the run ends after so many epochs in a row without a better value; 0: never");
     v("monitor", monitor, "what should get better: loss, or a measure or figure of the test data");
+    v("mode", mode, "min, max, or auto: as linac knows the measure; one of a plug-in's own wants min or max");
     v("min_delta", min_delta, "smaller changes do not count");
     v("restore_best", restore_best,
       "hand over the networks of the best epoch (checkpoint.best_by), not the last one's");
@@ -259,7 +192,7 @@ struct Train {
   std::string kernels = "linac";
   std::string device = "cpu";
   double flip = 0.05;
-  Optimizer optimizer;
+  optimizer::Settings optimizer;
   Schedule schedule;
   EarlyStopping early_stopping;
   Collapse collapse;
@@ -311,7 +244,7 @@ struct Checkpoint {
   double every_minutes = 10;
   int64_t every_steps = 0;
   int keep = 3;
-  std::string best_by = "loss";
+  std::string best_by = "loss", best_mode = "auto";
 
   template <class V>
   void fields(V& v) {
@@ -322,6 +255,9 @@ struct Checkpoint {
     v("best_by", best_by,
       "what the best checkpoint is best in: loss (3dgan: the generator's; on the test data where there are), another "
       "measure of the training, e.g. auc, or a figure of validate, e.g. fpd");
+    v("best_mode", best_mode,
+      "whether less or more of best_by is better: min, max, or auto: as linac knows the measure; one of a plug-in's own "
+      "wants min or max");
   }
 };
 

@@ -48,5 +48,55 @@ TEST(Job, RefusesWhatCannotBe) {
   EXPECT_NE(message("[1, 2]").find("not a job file"), std::string::npos);
 }
 
+TEST(JobModel, KnowsTheSettingsOfItsKindAlone) {
+  const Job job = parse_job("model: {kind: inclusive_classifier, variant: hlf}\ndata: {train: [a], targets: [y]}\n",
+                            "job.yaml", {"model.hlf_units=[8, 4]", "data.targets=[{column: y}]"});
+  EXPECT_EQ(job.model.kind(), "inclusive_classifier");
+  EXPECT_EQ(job.model.as<InclusiveClassifierSettings>().hlf_units, (std::vector<int64_t>{8, 4}));
+  const std::string text = to_yaml(job);
+  EXPECT_EQ(text.find("latent"), std::string::npos) << text;
+  EXPECT_EQ(to_yaml(parse_job(text, "again", {})), text);
+  EXPECT_NE(message(kSmall, {"model.variant=lstm"})
+                .find("model.variant is for model.kind = inclusive_classifier, not for 3dgan"),
+            std::string::npos);
+  EXPECT_NE(message(kSmall, {"model.file=m.keras"}).find("model.kind = keras, torchscript or custom, not for 3dgan; give both networks as model.generator"),
+            std::string::npos);
+  EXPECT_NE(message(kSmall, {"model.latnt=5"}).find("did you mean 'model.latent'?"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"model.kind=kears"}).find("did you mean keras?"), std::string::npos);
+}
+
+TEST(JobModel, AJobOfAnOlderRunListsTheSettingsOfAllKinds) {
+  const char* const resolved =
+      "model: {kind: 3dgan, file: \"\", from: \"\", generator: \"\", discriminator: \"\", options: {}, variant: gru, "
+      "particles: 801, latent: 128, power: 8.5e-1}\ndata: {train: [a.h5]}\n";
+  const Job job = parse_job(resolved, "job.yaml", {});
+  EXPECT_EQ(job.model.as<ThreeDGanSettings>().latent, 128);
+  const Job classifier = parse_job(resolved, "job.yaml",
+                                   {"model.kind=inclusive_classifier", "model.latent=256", "data.targets=[{column: y}]"});
+  EXPECT_TRUE(classifier.model.is<InclusiveClassifierSettings>());
+  EXPECT_NE(message(resolved, {"model.kind=inclusive_classifier", "data.targets=[{column: y}]"})
+                .find("model.latent is for model.kind = 3dgan"),
+            std::string::npos);
+}
+
+TEST(JobModel, ChecksTheNetworks) {
+  EXPECT_NE(message(kSmall, {"model.generator_filters=[8, 6]"}).find("model.generator_filters wants 6"),
+            std::string::npos);
+  EXPECT_NE(message(kSmall, {"model.discriminator_filters=[16, 8, 0, 8]"}).find("must be 1 to"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"model.loss_weights.angle=-1"}).find("model.loss_weights"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"model.dropout=1"}).find("model.dropout"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"model.generator=g.keras", "model.discriminator=d.keras", "model.dropout=0.1"})
+                .find("linac's own"),
+            std::string::npos);
+  const std::vector<std::string> classifier{"model.kind=inclusive_classifier", "data.targets=[{column: y}]"};
+  auto overrides = classifier;
+  overrides.emplace_back("model.transformer.heads=5");
+  EXPECT_NE(message(kSmall, overrides).find("cannot be shared"), std::string::npos);
+  const auto numbers = numbers_of(parse_job(kSmall, "job.yaml", {"model.loss_weights.angle=20"}).model);
+  EXPECT_EQ(numbers.at("loss_weights.angle"), 20);
+  EXPECT_EQ(numbers.at("latent"), 256);
+  EXPECT_EQ(numbers.count("generator"), 0U);
+}
+
 }  // namespace
 }  // namespace linac::spec

@@ -71,6 +71,7 @@ AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, int c
       clock_(clock),
       update_(job, group, concurrency, clock) {
   for (const Monitor& monitor : monitors(job)) need_known_figure(monitor.name);
+  need_directions(job, loss_name());
   need_model_shape(model_.architecture().image(), *train_);
   if (test_) need_model_shape(model_.architecture().image(), *test_);
 }

@@ -23,7 +23,7 @@ nlohmann::json numerics(const spec::Job& job, const nlohmann::json& data) {
   fixed.distribution = {};
   fixed.data.train.clear();  // the same files may have other paths on other hosts; their content is compared
   fixed.data.test.clear();
-  if (!fixed.model.from.empty()) fixed.model.file.clear();
+  spec::forget_cached_file(fixed.model);
   nlohmann::json files = nlohmann::json::array();
   for (const auto& file : data.at("train")) files.push_back(file.at("fingerprint"));
   return {{"linac", kVersion},

@@ -36,6 +36,7 @@ CustomLoop::CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Libra
 
 std::vector<data::ColumnRequest> CustomLoop::columns_read() const {
   need_known_monitors(job_, measures(), "a plug-in names others in measures(), which want data.test");
+  need_directions(job_, loss_name());
   return trained::input_columns(job_, training_.columns());
 }
 
@@ -71,7 +72,7 @@ std::string CustomLoop::explain() const {
 }
 
 std::string CustomLoop::cost() const {
-  return fmt::format("{} updates by {}", training_.updates().size(), job_.model.file);
+  return fmt::format("{} updates by {}", training_.updates().size(), job_.model.as<spec::CustomSettings>().file);
 }
 
 TrainState CustomLoop::initial_state() const {

@@ -4,7 +4,6 @@
 
 #include "linac/base/error.h"
 #include "linac/keras/archive.h"
-#include "linac/models/inclusive_classifier/networks.h"
 #include "linac/train/books.h"
 #include "linac/train/fit_evaluation.h"
 #include "linac/train/input.h"
@@ -17,16 +16,6 @@ namespace linac::train {
 namespace {
 
 constexpr size_t kModel = 0;  // the network of the state
-
-models::SupervisedSettings settings_of(const spec::Fit& fit) {
-  return {.losses = fit.loss,
-          .loss_weights = fit.loss_weights,
-          .metrics = fit.metrics,
-          .weighted_metrics = fit.weighted_metrics,
-          .class_weights = fit.class_weight,
-          .label_smoothing = fit.label_smoothing,
-          .from_logits = fit.from_logits};
-}
 
 void add(models::Contribution& sum, const models::Contribution& part, float share) {
   if (sum.losses.empty()) {
@@ -45,65 +34,7 @@ void add(models::Contribution& sum, const models::Contribution& part, float shar
 
 }  // namespace
 
-struct FitLoop::Start {
-  graph::Graph graph;
-  graph::Parameters parameters;
-  std::vector<int> order;  // of the layers in a Keras file
-  models::SupervisedSettings settings;
-  std::optional<models::ForeignModel> foreign;              // in place of a graph
-  std::vector<keras::OptimizerVariable> optimizer_state{};  // of a Keras file, if it was read with it
-
-  Network network(const spec::Job& job) {
-    const spec::Optimizer& optimizer = job.train.optimizer;
-    Network fresh =
-        trained::fresh_network("model", foreign ? foreign->graph() : graph, std::move(parameters), optimizer);
-    if (optimizer.restore)
-      trained::restore_optimizer(job.model.file, optimizer, graph, order, std::move(optimizer_state), fresh);
-    return fresh;
-  }
-  models::Supervised model(const spec::Job& job) {
-    return foreign ? models::Supervised(*foreign, std::move(settings))
-                   : models::Supervised(std::move(graph), std::move(settings), numerics_of(job));
-  }
-  static Start of(const spec::Job& job, const trained::KerasFile* read);
-};
-
-FitLoop::Start FitLoop::Start::of(const spec::Job& job, const trained::KerasFile* read) {
-  Start start{.graph = {}, .parameters = {}, .order = {}, .settings = settings_of(job.train.fit), .foreign = {}};
-  if (job.model.kind == "keras") {
-    trained::KerasFile own;
-    if (read == nullptr) own.model = keras::read_keras(job.model.file);
-    const trained::KerasFile& file = read == nullptr ? own : *read;
-    start.parameters = graph::from_weight_values(file.model.graph, file.model.weights);
-    start.order = file.model.order;
-    start.graph = file.model.graph;
-    start.optimizer_state = file.optimizer;
-  } else if (job.model.kind == "torchscript") {
-    std::vector<std::pair<std::string, graph::Shape>> inputs;
-    for (const spec::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
-    start.foreign = models::ForeignModel::torchscript(job.model.file, inputs);
-  } else if (job.model.kind == "custom") {
-    start.foreign =
-        models::ForeignModel::plugin(models::open_plugin(job.model.file, job.model.options), job.train.seed);
-  } else {
-    start.graph = models::inclusive_classifier::network(job.model.variant, job.model.particles);
-    start.parameters = graph::Parameters::of(start.graph);
-    graph::initialize(start.graph, job.train.seed, 0, start.parameters);
-    if (start.settings.losses.empty()) start.settings.losses = {"categorical_crossentropy"};
-  }
-  if (start.foreign) {
-    start.parameters = start.foreign->parameters();
-    if (start.settings.losses.empty())
-      throw user_error(fmt::format("[fit] a {} model wants train.fit.loss", job.model.kind));
-  }
-  return start;
-}
-
-FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock,
-                 const trained::KerasFile* read)
-    : FitLoop(job, group, concurrency, clock, Start::of(job, read)) {}
-
-FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, Start start)
+FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, FitStart start)
     : job_(job),
       start_(start.network(job)),
       foreign_(start.foreign),
@@ -122,6 +53,7 @@ void FitLoop::need_known_measures() const {
   if (!job_.data.test.empty())
     for (const models::Metric& auc : model_.aucs()) known.push_back(auc.measure);
   need_known_monitors(job_, known, "add others to train.fit.metrics; auc wants data.test");
+  need_directions(job_, loss_name());
 }
 
 std::vector<const graph::Graph*> FitLoop::graphs() const {

@@ -10,6 +10,7 @@
 
 #include "linac/keras/compile.h"
 #include "linac/models/supervised.h"
+#include "linac/train/fit_start.h"
 #include "linac/train/loop.h"
 #include "linac/train/replica_update.h"
 #include "linac/train/table_input.h"
@@ -19,8 +20,7 @@ namespace linac::train {
 
 class FitLoop : public Loop {
  public:
-  /// `read`: the job's Keras file if it has been read; null: it is read here, if the job has one.
-  FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, const trained::KerasFile* read);
+  FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, FitStart start);
 
   std::vector<const graph::Graph*> graphs() const override;
   std::string explain() const override;
@@ -46,9 +46,6 @@ class FitLoop : public Loop {
   std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
 
  private:
-  struct Start;  // the model before the first step
-  FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, Start start);
-
   std::vector<data::ColumnRequest> columns_read() const;
   models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,
                                     const graph::GradientReady& ready) const;

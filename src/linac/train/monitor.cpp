@@ -4,10 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <string_view>
+#include <optional>
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
@@ -17,14 +16,15 @@ namespace {
 
 // Calls on_stale each time that `patience` epochs in a row were not better than the best before them.
 template <class OnStale>
-void watch(const std::string& monitor, int patience, double min_delta, const std::vector<EpochRecord>& history,
-           const std::string& loss_name, const OnStale& on_stale) {
+void watch(const std::string& monitor, const std::string& mode, int patience, double min_delta,
+           const std::vector<EpochRecord>& history, const std::string& loss_name, const OnStale& on_stale) {
   if (patience <= 0) return;
+  const spec::Better direction = direction_of(monitor, mode, loss_name);
   double best = std::numeric_limits<double>::quiet_NaN();
   int stale = 0;
   for (const EpochRecord& record : history) {
     const double value = monitored(record, monitor, loss_name);
-    if (!std::isfinite(best) || better(monitor, value, best, min_delta)) {
+    if (!std::isfinite(best) || better(direction, value, best, min_delta)) {
       best = value;
       stale = 0;
     } else if (++stale >= patience) {
@@ -32,6 +32,13 @@ void watch(const std::string& monitor, int patience, double min_delta, const std
       stale = 0;
     }
   }
+}
+
+std::optional<spec::Better> known_direction(const std::string& name, const std::string& mode,
+                                            const std::string& loss_name) {
+  if (mode != "auto") return mode == "max" ? spec::Better::kHigher : spec::Better::kLower;
+  if (name != "loss") return spec::better_of(name);
+  return spec::better_of(loss_name).value_or(spec::Better::kLower);
 }
 
 }  // namespace
@@ -45,13 +52,15 @@ double monitored(const EpochRecord& record, const std::string& name, const std::
 }
 
 std::vector<Monitor> monitors(const spec::Job& job) {
-  return {{"checkpoint.best_by", job.checkpoint.best_by},
-          {"train.early_stopping.monitor", job.train.early_stopping.monitor},
-          {"train.schedule.plateau.monitor", job.train.schedule.plateau.monitor}};
+  const spec::EarlyStopping& stopping = job.train.early_stopping;
+  const spec::Plateau& plateau = job.train.schedule.plateau;
+  return {{"checkpoint.best_by", job.checkpoint.best_by, "checkpoint.best_mode", job.checkpoint.best_mode},
+          {"train.early_stopping.monitor", stopping.monitor, "train.early_stopping.mode", stopping.mode},
+          {"train.schedule.plateau.monitor", plateau.monitor, "train.schedule.plateau.mode", plateau.mode}};
 }
 
 void need_known_monitors(const spec::Job& job, const std::vector<std::string>& known, const std::string& hint) {
-  for (const auto& [key, name] : monitors(job)) {
+  for (const auto& [key, name, mode_key, mode] : monitors(job)) {
     if (name == "loss" || std::find(known.begin(), known.end(), name) != known.end()) continue;
     const auto near = nearest(name, known);
     throw user_error(fmt::format("[job] {} = {} is not a measure of this run{} (it has {}; {})", key, name,
@@ -59,26 +68,36 @@ void need_known_monitors(const spec::Job& job, const std::vector<std::string>& k
   }
 }
 
-bool higher_is_better(const std::string& name) {
-  constexpr std::array<std::string_view, 4> kRising{"accuracy", "auc", "cosine_similarity", "r2"};
-  return std::any_of(kRising.begin(), kRising.end(), [&](std::string_view rising) { return name.ends_with(rising); });
+void need_directions(const spec::Job& job, const std::string& loss_name) {
+  for (const auto& [key, name, mode_key, mode] : monitors(job)) {
+    if (known_direction(name, mode, loss_name)) continue;
+    throw user_error(fmt::format("[job] {} = {}: whether less or more of it is better is not known; set {} to min or max",
+                                 key, name, mode_key));
+  }
 }
 
-bool better(const std::string& name, double value, double other, double min_delta) {
-  return higher_is_better(name) ? value > other + min_delta : value < other - min_delta;
+spec::Better direction_of(const std::string& name, const std::string& mode, const std::string& loss_name) {
+  const auto direction = known_direction(name, mode, loss_name);
+  LINAC_CHECK(direction.has_value());
+  return *direction;
+}
+
+bool better(spec::Better direction, double value, double other, double min_delta) {
+  return direction == spec::Better::kHigher ? value > other + min_delta : value < other - min_delta;
 }
 
 bool stopped_early(const spec::EarlyStopping& settings, const std::vector<EpochRecord>& history,
                    const std::string& loss_name) {
   bool stopped = false;
-  watch(settings.monitor, settings.patience, settings.min_delta, history, loss_name, [&] { stopped = true; });
+  watch(settings.monitor, settings.mode, settings.patience, settings.min_delta, history, loss_name,
+        [&] { stopped = true; });
   return stopped;
 }
 
 double plateau_factor(const spec::Plateau& settings, const std::vector<EpochRecord>& history,
                       const std::string& loss_name) {
   double factor = 1;
-  watch(settings.monitor, settings.patience, settings.min_delta, history, loss_name,
+  watch(settings.monitor, settings.mode, settings.patience, settings.min_delta, history, loss_name,
         [&] { factor = std::max(settings.factor_min, factor * settings.factor); });
   return factor;
 }

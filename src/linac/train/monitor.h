@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "linac/spec/job.h"
+#include "linac/spec/metrics.h"
 #include "linac/train/state.h"
 
 namespace linac::train {
@@ -14,20 +15,24 @@ namespace linac::train {
 /// training), or a physics figure. NaN if there is none.
 double monitored(const EpochRecord& record, const std::string& name, const std::string& loss_name);
 
-/// The settings of a job that name something to watch, and what they name.
+/// The settings of a job that name something to watch, what they name, and the settings that say what is better.
 struct Monitor {
   std::string key, name;  // "checkpoint.best_by", "auc"
+  std::string mode_key, mode;
 };
 std::vector<Monitor> monitors(const spec::Job& job);
 
 /// User error if the job watches something else than `known` or "loss": early, so that no run fails at the end of its
 /// first epoch. `hint`: how to have more.
 void need_known_monitors(const spec::Job& job, const std::vector<std::string>& known, const std::string& hint);
+/// User error if it is not known of one of them whether less or more is better.
+void need_directions(const spec::Job& job, const std::string& loss_name);
 
-/// Accuracies, areas under curves and the like rise; all else falls.
-bool higher_is_better(const std::string& name);
-/// Whether `value` of what `name` names is better than `other` by more than `min_delta`.
-bool better(const std::string& name, double value, double other, double min_delta = 0);
+/// As `mode` says ("min", "max"), else ("auto") as the table spec/metrics.h knows the measure that `name` stands for; a
+/// "loss" that is not in it falls. need_directions() has been asked.
+spec::Better direction_of(const std::string& name, const std::string& mode, const std::string& loss_name);
+/// Whether `value` is better than `other` by more than `min_delta`.
+bool better(spec::Better direction, double value, double other, double min_delta = 0);
 
 /// As Keras's EarlyStopping: `patience` epochs in a row brought nothing better. patience 0: never.
 bool stopped_early(const spec::EarlyStopping& settings, const std::vector<EpochRecord>& history,

@@ -40,16 +40,16 @@ int64_t total_steps(const spec::Job& job, int64_t steps_per_epoch) {
 
 std::map<std::string, HyperParameter> hyper_parameters(const spec::Job& job) {
   const spec::Train& train = job.train;
-  return {{"optimizer", train.optimizer.name},
-          {"lr", train.optimizer.lr},
-          {"batch", static_cast<double>(train.batch)},
-          {"replicas", static_cast<double>(train.replicas)},
-          {"seed", static_cast<double>(train.seed)},
-          {"epochs", static_cast<double>(train.epochs)},
-          {"model", job.model.kind},
-          {"latent", static_cast<double>(job.model.latent)},
-          {"power", job.model.power},
-          {"precision", train.precision}};
+  std::map<std::string, HyperParameter> parameters{{"optimizer", train.optimizer.name},
+                                                   {"lr", train.optimizer.lr},
+                                                   {"batch", static_cast<double>(train.batch)},
+                                                   {"replicas", static_cast<double>(train.replicas)},
+                                                   {"seed", static_cast<double>(train.seed)},
+                                                   {"epochs", static_cast<double>(train.epochs)},
+                                                   {"model", job.model.kind()},
+                                                   {"precision", train.precision}};
+  for (const auto& [key, value] : spec::numbers_of(job.model)) parameters[key] = value;
+  return parameters;
 }
 
 // What the members told last, of those that were heard.

@@ -275,8 +275,9 @@ class Trainer {
     ++state_.epoch;
     state_.step = 0;
     const double value = monitored(record, job_.checkpoint.best_by, loop_->loss_name());
-    const bool best =
-        std::isfinite(value) && (state_.best_epoch < 0 || better(job_.checkpoint.best_by, value, state_.best_value));
+    const spec::Better direction =
+        direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_->loss_name());
+    const bool best = std::isfinite(value) && (state_.best_epoch < 0 || better(direction, value, state_.best_value));
     if (best) {
       state_.best_value = value;
       state_.best_epoch = record.epoch;

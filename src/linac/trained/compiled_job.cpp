@@ -8,29 +8,12 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/models/metrics.h"
+#include "linac/optimizer/table.h"
 
 namespace linac::trained {
 namespace {
 
 using nlohmann::json;
-
-// Keras's keys of an optimiser's own settings, beside those that all have.
-template <class Settings, class Visit>
-void visit_settings(Settings& settings, const Visit& visit) {
-  const std::string& name = settings.name;
-  const bool adam = name == "adam" || name == "adamw";
-  if (name == "sgd" || name == "rmsprop") visit("momentum", settings.momentum);
-  if (name == "sgd") visit("nesterov", settings.nesterov);
-  if (name == "rmsprop") visit("centered", settings.centered);
-  if (name == "rmsprop" || name == "adadelta") visit("rho", settings.rho);
-  if (adam || name == "adamax" || name == "nadam" || name == "lion") {
-    visit("beta_1", settings.beta_1);
-    visit("beta_2", settings.beta_2);
-  }
-  if (adam) visit("amsgrad", settings.amsgrad);
-  if (name != "sgd" && name != "lion") visit("epsilon", settings.epsilon);
-  if (name == "adagrad") visit("initial_accumulator_value", settings.initial_accumulator_value);
-}
 
 // Those for which 0 means none, which Keras calls null.
 template <class Settings, class Visit>
@@ -45,9 +28,9 @@ void visit_optional_settings(Settings& settings, const Visit& visit) {
       "[keras] {}: was compiled with {}; say what to use instead: train.optimizer.name and its settings", file, what));
 }
 
-spec::Optimizer compiled(const keras::CompiledOptimizer& from, const spec::Optimizer& job, const std::string& file) {
-  if (keras::optimizer_class(from.name).empty()) refuse(file, fmt::format("the optimizer {}", from.name));
-  spec::Optimizer settings;
+optimizer::Settings compiled(const keras::CompiledOptimizer& from, const optimizer::Settings& job, const std::string& file) {
+  if (optimizer::find(from.name) == nullptr) refuse(file, fmt::format("the optimizer {}", from.name));
+  optimizer::Settings settings;
   settings.name = from.name;
   const auto need_off = [&](const char* key) {
     const json value = from.config.value(key, json());
@@ -63,7 +46,7 @@ spec::Optimizer compiled(const keras::CompiledOptimizer& from, const spec::Optim
     if (!fits) refuse(file, fmt::format("{} ({} = {})", from.name, key, given.dump()));
     value = given.get<std::decay_t<decltype(value)>>();
   };
-  visit_settings(settings, read);
+  optimizer::visit_own_settings(settings, read);
   visit_optional_settings(settings, read);
   if (job.lr > 0) {
     settings.lr = job.lr;
@@ -93,22 +76,18 @@ std::vector<std::string> metrics_of_job(const keras::KerasModel& model, const ch
   return names;
 }
 
-/// The variables of each weight that follow one another in Keras's file: slots of optimizer::Optimizer, in groups.
-std::vector<std::vector<size_t>> slot_groups(const spec::Optimizer& settings, size_t slots) {
-  const std::string& name = settings.name;
-  if (name == "rmsprop" || slots < 2) {
-    std::vector<std::vector<size_t>> one_by_one;
-    for (size_t i = 0; i < slots; ++i) one_by_one.push_back({i});
-    return one_by_one;
-  }
-  std::vector<std::vector<size_t>> groups{{0, 1}};
-  if (slots > 2) groups.push_back({2});  // amsgrad
+/// The variables of each weight that follow one another in Keras's file: slots of the optimiser, in groups.
+std::vector<std::vector<size_t>> slot_groups(const optimizer::Settings& settings, size_t slots) {
+  const bool pairs = optimizer::find(settings.name)->keras_pairs && slots >= 2;
+  std::vector<std::vector<size_t>> groups;
+  if (pairs) groups.push_back({0, 1});
+  for (size_t i = pairs ? 2 : 0; i < slots; ++i) groups.push_back({i});
   return groups;
 }
 
 // Calls visit(variable, slot, place of the weight) in Keras's order.
 template <class Visit>
-void visit_variables(const spec::Optimizer& settings, const graph::Graph& graph, const std::vector<int>& order,
+void visit_variables(const optimizer::Settings& settings, const graph::Graph& graph, const std::vector<int>& order,
                      const Network& network, const Visit& visit) {
   for (const auto& group : slot_groups(settings, network.optimizer.slots().size())) {
     for (const int index : order) {
@@ -127,53 +106,54 @@ void visit_variables(const spec::Optimizer& settings, const graph::Graph& graph,
 CompiledJob with_compiled(spec::Job given) {
   CompiledJob whole{std::move(given), nullptr};
   spec::Job& job = whole.job;
-  if (job.model.kind != "keras") return whole;
+  if (!job.model.is<spec::KerasSettings>()) return whole;
   spec::Fit& fit = job.train.fit;
   if (!fit.loss.empty() && !job.train.optimizer.name.empty()) return whole;
-  const auto file = std::make_shared<KerasFile>(KerasFile{keras::read_keras(job.model.file)});
-  whole.file = file;
-  const keras::KerasModel& model = file->model;
+  const std::string& file = job.model.as<spec::KerasSettings>().file;
+  const auto read = std::make_shared<KerasFile>(KerasFile{keras::read_keras(file)});
+  whole.file = read;
+  const keras::KerasModel& model = read->model;
   if (fit.loss.empty()) {
     fit.loss = keras::compiled_losses(model.compile, model.graph);
     if (fit.loss.empty()) {
       throw user_error(
-          fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", job.model.file));
+          fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", file));
     }
     if (fit.loss_weights.empty()) fit.loss_weights = keras::compiled_loss_weights(model.compile, model.graph);
     if (fit.metrics.empty() && fit.weighted_metrics.empty()) {
-      fit.metrics = metrics_of_job(model, "metrics", job.model.file);
-      fit.weighted_metrics = metrics_of_job(model, "weighted_metrics", job.model.file);
+      fit.metrics = metrics_of_job(model, "metrics", file);
+      fit.weighted_metrics = metrics_of_job(model, "weighted_metrics", file);
     }
   }
-  spec::Optimizer& optimizer = job.train.optimizer;
+  optimizer::Settings& optimizer = job.train.optimizer;
   if (!optimizer.name.empty()) return whole;
   if (const auto found = keras::compiled_optimizer(model.compile)) {
-    optimizer = compiled(*found, optimizer, job.model.file);
+    optimizer = compiled(*found, optimizer, file);
     graph::Parameters parameters = graph::Parameters::of(model.graph);
     const Network network = fresh_network("model", model.graph, std::move(parameters), optimizer);
     auto variables = keras_optimizer_variables(optimizer, model.graph, model.order, network);
-    optimizer.restore = keras::read_keras_optimizer(job.model.file, variables);
-    if (optimizer.restore) file->optimizer = std::move(variables);
+    optimizer.restore = keras::read_keras_optimizer(file, variables);
+    if (optimizer.restore) read->optimizer = std::move(variables);
   } else {
-    spec::Optimizer otherwise;
+    optimizer::Settings otherwise;
     if (optimizer.lr > 0) otherwise.lr = optimizer.lr;
     optimizer = otherwise;
   }
   return whole;
 }
 
-keras::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings) {
+keras::CompiledOptimizer keras_optimizer(optimizer::Settings settings) {
   json config{{"name", settings.name}, {"learning_rate", settings.lr}};
-  visit_settings(settings, [&](const char* key, const auto& value) { config[key] = value; });
+  optimizer::visit_own_settings(settings, [&](const char* key, const auto& value) { config[key] = value; });
   visit_optional_settings(settings, [&](const char* key, double value) {
     // AdamW takes no null for its decay.
-    const bool wanted = value != 0 || (settings.name == "adamw" && std::string(key) == "weight_decay");
-    config[key] = wanted ? json(value) : json();
+    const bool needed = optimizer::find(settings.name)->keras_needs_decay && std::string(key) == "weight_decay";
+    config[key] = value != 0 || needed ? json(value) : json();
   });
   return {settings.name, config};
 }
 
-std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Optimizer& settings,
+std::vector<keras::OptimizerVariable> keras_optimizer_variables(const optimizer::Settings& settings,
                                                                 const graph::Graph& graph,
                                                                 const std::vector<int>& order, const Network& network) {
   std::vector<keras::OptimizerVariable> variables;
@@ -185,13 +165,12 @@ std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Opti
         std::span(kept.values).subspan(static_cast<size_t>(place.offset), static_cast<size_t>(place.size));
     variables.push_back({kept.name, place.shape, {values.begin(), values.end()}});
   });
-  if (settings.name == "nadam")
-    variables.push_back(
-        {"product", {}, {static_cast<float>(optimizer::nadam_product(settings.beta_1, network.optimizer.updates()))}});
+  if (const auto product = optimizer::find(settings.name)->keras_product; product != nullptr)
+    variables.push_back({"product", {}, {static_cast<float>(product(settings, network.optimizer.updates()))}});
   return variables;
 }
 
-void restore_optimizer(const std::string& file, const spec::Optimizer& settings, const graph::Graph& graph,
+void restore_optimizer(const std::string& file, const optimizer::Settings& settings, const graph::Graph& graph,
                        const std::vector<int>& order, std::vector<keras::OptimizerVariable> read, Network& network) {
   const bool was_read = !read.empty();
   std::vector<keras::OptimizerVariable> variables = std::move(read);

@@ -29,16 +29,16 @@ struct CompiledJob {
 CompiledJob with_compiled(spec::Job job);
 
 /// The optimiser as Keras's class and config.
-keras::CompiledOptimizer keras_optimizer(const spec::Optimizer& settings);
+keras::CompiledOptimizer keras_optimizer(optimizer::Settings settings);
 
 /// The state of the network's optimiser as Keras keeps it. `order`: the layers' order in the file (keras/archive.h).
-std::vector<keras::OptimizerVariable> keras_optimizer_variables(const spec::Optimizer& settings,
+std::vector<keras::OptimizerVariable> keras_optimizer_variables(const optimizer::Settings& settings,
                                                                 const graph::Graph& graph,
                                                                 const std::vector<int>& order, const Network& network);
 
 /// The way back: the state that the file holds goes into the network's optimiser, which was made of these settings.
 /// `read`: that state, if it has been read; else the file is. User error if it holds none, or another's.
-void restore_optimizer(const std::string& file, const spec::Optimizer& settings, const graph::Graph& graph,
+void restore_optimizer(const std::string& file, const optimizer::Settings& settings, const graph::Graph& graph,
                        const std::vector<int>& order, std::vector<keras::OptimizerVariable> read, Network& network);
 
 }  // namespace linac::trained

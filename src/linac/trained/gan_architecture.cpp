@@ -41,11 +41,12 @@ Part read_part(const std::string& file, const std::string& argument, const graph
 }  // namespace
 
 Architecture architecture_of(const spec::Job& job) {
-  const spec::Model& model = job.model;
-  if (model.generator.empty()) return models::threedgan::own_architecture(model.latent, model.power);
+  const auto& model = job.model.as<spec::ThreeDGanSettings>();
+  if (model.generator.empty()) return models::threedgan::own_architecture(model);
   Part generator = read_part(model.generator, "latent", {model.latent});
   Architecture architecture;
   architecture.power = model.power;
+  architecture.loss_weights = model.loss_weights;
   architecture.generator = std::move(generator.graph);
   architecture.generator_weights = std::move(generator.weights);
   architecture.foreign_generator = std::move(generator.foreign);

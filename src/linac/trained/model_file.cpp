@@ -19,7 +19,7 @@ namespace threedgan = models::threedgan;
 
 nlohmann::json extra(const spec::Job& job, const threedgan::Architecture& architecture) {
   return {{"job", spec::to_yaml(job)},
-          {"power", job.model.power},
+          {"power", job.model.as<spec::ThreeDGanSettings>().power},
           {"scale", job.data.scale},
           {"latent", architecture.latent()},
           {"energy_unit_gev", data::Preprocessing{}.energy_unit_gev}};
@@ -76,7 +76,8 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
                          keras.graph.nodes[static_cast<size_t>(keras.graph.outputs[0])].output.size() == 4;
   if (!generator)
     throw user_error(fmt::format("[model] {}: not a generator (one vector in, one image out)", path.string()));
-  job.model.latent = keras.graph.nodes[static_cast<size_t>(keras.graph.inputs[0])].output[0];
+  if (!job.model.is<spec::ThreeDGanSettings>()) job.model = {};
+  job.model.as<spec::ThreeDGanSettings>().latent = keras.graph.nodes[static_cast<size_t>(keras.graph.inputs[0])].output[0];
   graph::Parameters parameters = graph::from_weight_values(keras.graph, keras.weights);
   return {std::move(keras.graph), std::nullopt, std::move(parameters), job, path.string()};
 }
@@ -97,11 +98,11 @@ RunModel load_run(const std::filesystem::path& run_or_checkpoint) {
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[model] {}: does not name its job ({})", model.checkpoint.string(), error.what()));
   }
-  if (model.job.model.kind != "3dgan") {
+  if (!model.job.model.is<spec::ThreeDGanSettings>()) {
     throw user_error(fmt::format(
         "[model] {}: a run of model.kind = {}, not of a generator; its trained model is in its folder models: `linac "
         "predict --model RUN`, `linac export --model RUN/models/model.keras`",
-        run_or_checkpoint.string(), model.job.model.kind));
+        run_or_checkpoint.string(), model.job.model.kind()));
   }
   model.architecture = architecture_of(model.job);
   model.generator = graph::Parameters::of(model.architecture.generator);
@@ -127,7 +128,7 @@ FileFormat format_of(const std::filesystem::path& path) {
 
 void export_generator(const spec::Job& job, const threedgan::Architecture& architecture,
                       const graph::Parameters& parameters, const std::filesystem::path& path, FileFormat format) {
-  need_graph(architecture.foreign_generator, job.model.generator);
+  need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator);
   write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
                 extra(job, architecture), path, format);
 }
@@ -142,7 +143,7 @@ void save_generator(const spec::Job& job, const threedgan::Architecture& archite
 
 void export_discriminator(const spec::Job& job, const threedgan::Architecture& architecture,
                           const graph::Parameters& parameters, const std::filesystem::path& path, FileFormat format) {
-  need_graph(architecture.foreign_discriminator, job.model.discriminator);
+  need_graph(architecture.foreign_discriminator, job.model.as<spec::ThreeDGanSettings>().discriminator);
   const graph::Graph& whole = architecture.discriminator;
   // The other two heads are formulas on the image; Keras and ONNX have no layer for them.
   const graph::Graph learned = graph::prune(whole, {whole.outputs.at(0), whole.outputs.at(1)});

@@ -3,7 +3,7 @@
 namespace linac::trained {
 
 Network fresh_network(const std::string& name, const graph::Graph& graph, graph::Parameters parameters,
-                      const spec::Optimizer& optimizer) {
+                      const optimizer::Settings& optimizer) {
   optimizer::Optimizer fresh(optimizer, parameters.trainable.size());
   graph::StatisticsUpdate update = graph::statistics_update(graph, parameters);
   std::vector<graph::ConstrainedSlot> constraints = graph::constrained_slots(graph, parameters.trainable_layout);

@@ -22,6 +22,6 @@ struct Network {
 
 /// A network before its first step, with fresh optimiser.
 Network fresh_network(const std::string& name, const graph::Graph& graph, graph::Parameters parameters,
-                      const spec::Optimizer& optimizer);
+                      const optimizer::Settings& optimizer);
 
 }  // namespace linac::trained

@@ -10,7 +10,7 @@ namespace linac::trained {
 
 std::vector<float> to_gev(const spec::Job& job, std::span<const float> images) {
   std::vector<float> gev(images.size());
-  const auto inverse_power = static_cast<float>(1 / job.model.power),
+  const auto inverse_power = static_cast<float>(1 / job.model.as<spec::ThreeDGanSettings>().power),
              inverse_scale = static_cast<float>(1 / job.data.scale);
   std::transform(images.begin(), images.end(), gev.begin(),
                  [&](float cell) { return cell > 0 ? std::pow(cell, inverse_power) * inverse_scale : 0.0F; });

@@ -46,7 +46,10 @@ TrainedModel torchscript(const std::filesystem::path& file) {
 TrainedModel plugin(const std::filesystem::path& file) {
   const TensorFile weights = decode_tensors(read_file(file), file.string(), Digest::kNone);
   const spec::Job job = job_in(weights.meta, file);
-  const auto model = models::ForeignModel::plugin(models::open_plugin(job.model.file, job.model.options), 0);
+  if (!job.model.is<spec::CustomSettings>())
+    throw data_error(fmt::format("[model] {}: not the weights of a plug-in's model", file.string()));
+  const auto& settings = job.model.as<spec::CustomSettings>();
+  const auto model = models::ForeignModel::plugin(models::open_plugin(settings.file, settings.options), 0);
   graph::Parameters parameters = model.parameters();
   for (const auto* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
     for (const graph::Slot& slot : layout->slots) {

@@ -72,7 +72,7 @@ class Fold {
   }
 
   void train(graph::Parameters& parameters) const {
-    spec::Optimizer settings;
+    optimizer::Settings settings;
     settings.name = "adam";
     optimizer::Optimizer optimizer(settings, parameters.trainable.size());
     for (int epoch = 0; epoch < options_.epochs; ++epoch) {

@@ -47,7 +47,7 @@ struct MadeUpBatch {
 void run_bench(const BenchOptions& options) {
   const models::Numerics numerics = models::numerics_of(options.kernels, options.precision, options.device);
   models::need_device(numerics.device);
-  const threedgan::ThreeDGan model(256, 0.85, numerics);
+  const threedgan::ThreeDGan model(spec::ThreeDGanSettings{}, numerics);
   const graph::Parameters generator = model.initial_generator(1), discriminator = model.initial_discriminator(1);
   const MadeUpBatch made_up(options.batch);
   const threedgan::Batch batch = made_up.view();

@@ -89,7 +89,7 @@ Layer plain(const graph::Graph& graph, const graph::Node& conv, const graph::Nod
 std::vector<Layer> layers(const KernelBenchOptions& options) {
   std::vector<Layer> found;
   for (const graph::Graph& graph :
-       {graph::fold_upsample(models::threedgan::generator(256)), models::threedgan::discriminator(0.85)}) {
+       {graph::fold_upsample(models::threedgan::generator({})), models::threedgan::discriminator({})}) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const graph::Node& node = graph.nodes[i];
       if (node.op != "Conv3D" && node.op != "UpsampleConv3D") continue;

@@ -7,7 +7,8 @@ namespace linac::cli {
 
 trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides) {
   spec::Job job = spec::read_job(file, overrides);
-  if (!job.model.from.empty()) job.model.file = client::local_model(job.model.from, &job.model.from);
+  if (spec::ModelFile* model = job.model.file(); model != nullptr && !model->from.empty())
+    model->file = client::local_model(model->from, &model->from);
   return trained::with_compiled(std::move(job));
 }
 

@@ -88,7 +88,7 @@ std::string numerics_of(spec::Job job) {
   job.train.max_steps = 0;
   job.checkpoint = {};
   job.distribution = {};
-  if (!job.model.from.empty()) job.model.file.clear();  // somewhere in a cache
+  spec::forget_cached_file(job.model);
   return spec::to_yaml(job);
 }
 

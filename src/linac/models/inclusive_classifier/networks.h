@@ -3,9 +3,8 @@
 // improve real-time event selection at the LHC", Comput. Softw. Big Sci. 3 (2019) 12, arXiv:1807.00083). Pure
 // functions.
 
-#include <string>
-
 #include "linac/graph/graph.h"
+#include "linac/spec/model_kinds.h"
 
 namespace linac::models::inclusive_classifier {
 
@@ -13,8 +12,8 @@ namespace linac::models::inclusive_classifier {
 inline constexpr int64_t kParticleFeatures = 19, kEventFeatures = 14, kClasses = 3;
 
 /// Inputs "GRU_input" (particles, 19), rows of zeros at the end count as none, and "HLF_input" (14); output "label"
-/// (3), probabilities. `variant`: "gru" and "lstm" read both; "hlf" the high-level numbers alone, "particles" and
+/// (3), probabilities. The variants "gru" and "lstm" read both; "hlf" the high-level numbers alone, "particles" and
 /// "transformer" the particles alone. Other names are a broken invariant (the job has been checked).
-graph::Graph network(const std::string& variant, int64_t particles);
+graph::Graph network(const spec::InclusiveClassifierSettings& settings);
 
 }  // namespace linac::models::inclusive_classifier

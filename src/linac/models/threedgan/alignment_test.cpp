@@ -35,7 +35,7 @@ class Alignment : public testing::TestWithParam<int> {};
 
 TEST_P(Alignment, TheGeneratorGivesTheSameBits) {
   use_threads(1);
-  const ThreeDGan model(256, 0.85);
+  const ThreeDGan model(spec::ThreeDGanSettings{});
   const auto parameters = model.initial_generator(1);
   const auto latents = uniform(static_cast<size_t>(GetParam()) * 256, 0);
   const auto images = model.sampler().run(parameters, Shifted(latents, 0).view());
@@ -45,7 +45,7 @@ TEST_P(Alignment, TheGeneratorGivesTheSameBits) {
 
 TEST_P(Alignment, TheDiscriminatorGivesTheSameBits) {
   use_threads(1);
-  const ThreeDGan model(256, 0.85);
+  const ThreeDGan model(spec::ThreeDGanSettings{});
   const auto parameters = model.initial_discriminator(1);
   const auto n = static_cast<size_t>(GetParam());
   const auto images = uniform(n * kCellsX * kCellsY * kCellsZ, 0), numbers = uniform(n, 1);

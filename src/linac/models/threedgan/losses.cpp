@@ -18,15 +18,15 @@ at::Tensor percentage_error(const at::Tensor& value, const at::Tensor& target) {
 }  // namespace
 
 std::array<at::Tensor, kLossParts> losses(const std::vector<at::Tensor>& outputs, const Targets& targets,
-                                          double event_weight) {
+                                          const spec::GanLossWeights& weights, double event_weight) {
   const auto beside = [&](const at::Tensor& target) { return target.to(outputs[0].device()); };
   std::array<at::Tensor, kLossParts> parts;
   parts[kGeneration] = event_weight * cross_entropy(outputs[kGeneration], beside(targets.label));
   parts[kAuxiliary] = event_weight * percentage_error(outputs[kAuxiliary], beside(targets.energy));
   parts[kAngle] = event_weight * at::abs(beside(targets.angle) - outputs[kAngle]).sum();
   parts[kEcal] = event_weight * percentage_error(outputs[kEcal], beside(targets.ecal));
-  parts[kTotal] =
-      kLossWeights[0] * parts[0] + kLossWeights[1] * parts[1] + kLossWeights[2] * parts[2] + kLossWeights[3] * parts[3];
+  parts[kTotal] = weights.generation * parts[kGeneration] + weights.auxiliary * parts[kAuxiliary] +
+                  weights.angle * parts[kAngle] + weights.ecal * parts[kEcal];
   return parts;
 }
 

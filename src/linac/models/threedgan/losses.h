@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "linac/models/threedgan/loss_parts.h"
+#include "linac/spec/model_kinds.h"
 
 namespace linac::models::threedgan {
 
@@ -20,6 +21,6 @@ struct Targets {
 /// Unweighted parts and the weighted total, each a scalar tensor: binary cross-entropy, mean absolute percentage error
 /// (percent), mean absolute error, mean absolute percentage error. `outputs` are the discriminator's, in its order.
 std::array<at::Tensor, kLossParts> losses(const std::vector<at::Tensor>& outputs, const Targets& targets,
-                                          double event_weight);
+                                          const spec::GanLossWeights& weights, double event_weight);
 
 }  // namespace linac::models::threedgan

@@ -25,31 +25,33 @@ constexpr size_t kNodesMax = 256;  // each has random numbers of its own in each
 
 }  // namespace
 
-graph::Graph generator(int64_t latent) {
+graph::Graph generator(const spec::ThreeDGanSettings& settings) {
   struct Block {
     std::array<int64_t, 3> padding;
     Extent3 kernel;
     bool normalized;
   };
-  // Blocks 2 to 6, all of 6 filters.
+  // Blocks 2 to 6.
   const Block blocks[] = {{{2, 2, 1}, {4, 4, 6}, true},
                           {{2, 2, 1}, {4, 4, 6}, true},
                           {{2, 2, 1}, {4, 4, 6}, true},
                           {{1, 1, 0}, {3, 3, 5}, true},
                           {{1, 1, 0}, {3, 3, 3}, false}};
   graph::Builder b("generator");
-  int x = b.input("latent", {latent});
-  x = b.add("Dense", "dense", {x}, {{"units", 9 * 9 * 8 * 8}, {"kernel_initializer", "glorot_normal"}});
-  x = b.add("Reshape", "reshape", {x}, {{"target_shape", {9, 9, 8, 8}}});
+  const std::vector<int64_t>& filters = settings.generator_filters;
+  const int64_t channels = settings.generator_channels;
+  int x = b.input("latent", {settings.latent});
+  x = b.add("Dense", "dense", {x}, {{"units", 9 * 9 * 8 * channels}, {"kernel_initializer", "glorot_normal"}});
+  x = b.add("Reshape", "reshape", {x}, {{"target_shape", {int64_t{9}, int64_t{9}, int64_t{8}, channels}}});
   x = b.add("UpSampling3D", "upsample", {x}, {{"size", {6, 6, 6}}});
-  x = b.add("Conv3D", "conv_1", {x}, convolution(8, {6, 6, 8}, "valid", "he_uniform"));
+  x = b.add("Conv3D", "conv_1", {x}, convolution(filters.at(0), {6, 6, 8}, "valid", "he_uniform"));
   x = b.add("Activation", "relu_1", {x}, {{"activation", "relu"}});
   x = b.add("BatchNormalization", "bn_1", {x}, batch_norm());
-  int number = 2;
+  size_t number = 2;
   for (const Block& block : blocks) {
     const auto name = [&](const char* stem) { return fmt::format("{}_{}", stem, number); };
     x = b.add("ZeroPadding3D", name("pad"), {x}, {{"padding", block.padding}});
-    x = b.add("Conv3D", name("conv"), {x}, convolution(6, block.kernel, "valid", "he_uniform"));
+    x = b.add("Conv3D", name("conv"), {x}, convolution(filters.at(number - 1), block.kernel, "valid", "he_uniform"));
     x = b.add("Activation", name("relu"), {x}, {{"activation", "relu"}});
     if (block.normalized) x = b.add("BatchNormalization", name("bn"), {x}, batch_norm());
     ++number;
@@ -61,17 +63,18 @@ graph::Graph generator(int64_t latent) {
   return graph;
 }
 
-graph::Graph discriminator(double power) {
-  const json leaky{{"negative_slope", 0.3}}, dropout{{"rate", 0.2}};
+graph::Graph discriminator(const spec::ThreeDGanSettings& settings) {
+  const json leaky{{"negative_slope", settings.leaky_slope}}, dropout{{"rate", settings.dropout}};
+  const std::vector<int64_t>& filters = settings.discriminator_filters;
   graph::Builder b("discriminator");
   const int image = b.input("image", {kCellsX, kCellsY, kCellsZ, 1});
-  int x = b.add("Conv3D", "conv_1", {image}, convolution(16, {5, 6, 6}, "same"));
+  int x = b.add("Conv3D", "conv_1", {image}, convolution(filters.at(0), {5, 6, 6}, "same"));
   x = b.add("LeakyReLU", "leaky_1", {x}, leaky);
   x = b.add("Dropout", "drop_1", {x}, dropout);
-  for (int number = 2; number <= 4; ++number) {
+  for (size_t number = 2; number <= filters.size(); ++number) {
     const auto name = [&](const char* stem) { return fmt::format("{}_{}", stem, number); };
-    if (number < 4) x = b.add("ZeroPadding3D", name("pad"), {x}, {{"padding", {0, 0, 1}}});
-    x = b.add("Conv3D", name("conv"), {x}, convolution(8, {5, 6, 6}));
+    if (number < filters.size()) x = b.add("ZeroPadding3D", name("pad"), {x}, {{"padding", {0, 0, 1}}});
+    x = b.add("Conv3D", name("conv"), {x}, convolution(filters[number - 1], {5, 6, 6}));
     x = b.add("LeakyReLU", name("leaky"), {x}, leaky);
     x = b.add("BatchNormalization", name("bn"), {x}, batch_norm());
     x = b.add("Dropout", name("drop"), {x}, dropout);
@@ -80,7 +83,7 @@ graph::Graph discriminator(double power) {
   x = b.add("Flatten", "flatten", {x});
   const int generation = b.add("Dense", "generation", {x}, {{"units", 1}, {"activation", "sigmoid"}});
   const int auxiliary = b.add("Dense", "auxiliary", {x}, {{"units", 1}, {"activation", "linear"}});
-  return with_analytic_heads(b.finish({generation, auxiliary}), power);
+  return with_analytic_heads(b.finish({generation, auxiliary}), settings.power);
 }
 
 graph::Graph with_analytic_heads(graph::Graph discriminator, double power) {
@@ -94,11 +97,12 @@ graph::Graph with_analytic_heads(graph::Graph discriminator, double power) {
   return discriminator;
 }
 
-Architecture own_architecture(int64_t latent, double power) {
+Architecture own_architecture(const spec::ThreeDGanSettings& settings) {
   Architecture own;
-  own.generator = generator(latent);
-  own.discriminator = discriminator(power);
-  own.power = power;
+  own.generator = generator(settings);
+  own.discriminator = discriminator(settings);
+  own.power = settings.power;
+  own.loss_weights = settings.loss_weights;
   return own;
 }
 

@@ -7,6 +7,7 @@
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
 #include "linac/models/foreign_model.h"
+#include "linac/spec/model_kinds.h"
 
 namespace linac::models::threedgan {
 
@@ -14,13 +15,13 @@ namespace linac::models::threedgan {
 inline constexpr int64_t kCellsX = 51, kCellsY = 51, kCellsZ = 25;
 
 /// Input "latent": (energy / 100 GeV, angle in rad, normal numbers), `latent` values in all. Output: image^power, (51,
-/// 51, 25, 1).
-graph::Graph generator(int64_t latent);
+/// 51, 25, 1). Of the settings those of the job's check hold here and below; their defaults are the published networks.
+graph::Graph generator(const spec::ThreeDGanSettings& settings);
 
 /// Input "image": image^power, (51, 51, 25, 1). Outputs, one number each: "generation" (probability that it is a real
 /// shower), "auxiliary" (energy / 100 GeV), "angle" (rad, analytic), "ecal" (sum of the cells, analytic, with the power
 /// undone).
-graph::Graph discriminator(double power);
+graph::Graph discriminator(const spec::ThreeDGanSettings& settings);
 
 /// A discriminator with the two analytic outputs behind its own first two, of the same image.
 graph::Graph with_analytic_heads(graph::Graph discriminator, double power);
@@ -31,6 +32,7 @@ struct Architecture {
   graph::Graph generator;      // of foreign code: what describes it (ForeignModel::graph)
   graph::Graph discriminator;  // with the analytic heads, but for foreign code
   double power = 1;
+  spec::GanLossWeights loss_weights;
   std::optional<ForeignModel> foreign_generator, foreign_discriminator;
   /// Before the first step; drawn from the seed where there are none.
   std::optional<graph::Parameters> generator_weights, discriminator_weights;
@@ -38,7 +40,7 @@ struct Architecture {
   const graph::Shape& image() const { return generator.nodes[static_cast<size_t>(generator.outputs[0])].output; }
   int64_t latent() const { return generator.nodes[static_cast<size_t>(generator.inputs[0])].output[0]; }
 };
-Architecture own_architecture(int64_t latent, double power);
+Architecture own_architecture(const spec::ThreeDGanSettings& settings);
 
 /// User error, naming the network, if they do not go together: one vector of at least 3 numbers in and one image (x, y,
 /// z, 1) out; that image in, and a probability and an energy out.

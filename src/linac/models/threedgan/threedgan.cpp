@@ -101,8 +101,8 @@ void record_step(const std::vector<float>& label, std::span<const float> latents
 
 }  // namespace
 
-ThreeDGan::ThreeDGan(int64_t latent, double power, const Numerics& numerics)
-    : ThreeDGan(own_architecture(latent, power), numerics) {}
+ThreeDGan::ThreeDGan(const spec::ThreeDGanSettings& settings, const Numerics& numerics)
+    : ThreeDGan(own_architecture(settings), numerics) {}
 
 ThreeDGan::ThreeDGan(Architecture architecture, const Numerics& numerics) {
   need_architecture(architecture);
@@ -178,7 +178,7 @@ Contribution ThreeDGan::discriminator_step(const graph::Parameters& discriminato
                                          .batch_statistics = &contribution.statistics,
                                          .dropout_masks = current_trace != nullptr ? &masks : nullptr});
   const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
-                            options.event_weight);
+                            networks_->architecture.loss_weights, options.event_weight);
   contribution.losses = values_of(parts);
   contribution.gradient = nn::flat_gradient(parts[kTotal], weights, discriminator.trainable_layout, options.ready);
   contribution.all_empty = phase == Phase::kFakeDiscriminator && every_image_empty(image);
@@ -210,7 +210,7 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
                                          .dropout_key = keyed(options.key, Stream::kDropout, phase),
                                          .dropout_masks = current_trace != nullptr ? &masks : nullptr});
   const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
-                            options.event_weight);
+                            networks_->architecture.loss_weights, options.event_weight);
   contribution.losses = values_of(parts);
   contribution.gradient =
       nn::flat_gradient(parts[kTotal], generator_weights, generator.trainable_layout, options.ready);
@@ -225,7 +225,8 @@ std::vector<float> ThreeDGan::test_losses(const graph::Parameters& discriminator
   const auto outputs = networks_->judged(discriminator, images);
   const at::Tensor labels = at::full({static_cast<int64_t>(batch.size()), 1}, label);
   return values_of(
-      losses(outputs, {labels, column(batch.energy), column(batch.angle), column(batch.ecal)}, event_weight));
+      losses(outputs, {labels, column(batch.energy), column(batch.angle), column(batch.ecal)},
+             networks_->architecture.loss_weights, event_weight));
 }
 
 std::vector<std::vector<float>> ThreeDGan::heads(const graph::Parameters& discriminator,

@@ -38,7 +38,7 @@ enum class Phase : uint32_t {
 
 class ThreeDGan {
  public:
-  ThreeDGan(int64_t latent, double power, const Numerics& numerics = {});
+  explicit ThreeDGan(const spec::ThreeDGanSettings& settings, const Numerics& numerics = {});
   /// Errors as need_architecture().
   explicit ThreeDGan(Architecture architecture, const Numerics& numerics = {});
   ~ThreeDGan();

@@ -1,0 +1,31 @@
+#pragma once
+// The table of what a run measures, and whether less of it is better, or more. Pure, thread-safe.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linac::spec {
+
+enum class Better { kLower, kHigher };
+
+struct Metric {
+  const char* name;
+  Better better;
+  enum class Of {
+    kFit,      // a job may name it in train.fit.metrics: nn/losses.h computes it
+    kRun,      // other numbers of a training
+    kPhysics,  // families of figures, "ks" of "ks.response" (physics/comparison.h)
+  } of;
+};
+const std::vector<Metric>& metrics();
+
+/// Those of train.fit.metrics.
+std::vector<std::string> fit_metrics();
+
+/// What is better of a measure as a run reports it: "auc", "OUTPUT_weighted_auc", "g/total", "ks.response". Nothing for
+/// one that is not in the table.
+std::optional<Better> better_of(std::string_view measure);
+
+}  // namespace linac::spec

@@ -1,0 +1,159 @@
+#include "linac/spec/model_kinds.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "linac/spec/checks.h"
+#include "linac/spec/job.h"
+
+namespace linac::spec {
+namespace {
+
+constexpr int64_t kWidthMax = 65536;  // of a layer
+
+void need_widths(const std::vector<int64_t>& widths, const std::string& where, const std::string& key) {
+  for (const int64_t width : widths)
+    need(width >= 1 && width <= kWidthMax, where, fmt::format("{} must be 1 to {}", key, kWidthMax));
+}
+
+void need_dropout(double rate, const std::string& where) {
+  need(rate >= 0 && rate < 1, where, "model.dropout must be in [0, 1)");
+}
+
+void need_file(const ModelFile& model, const char* kind, const std::string& where) {
+  need(!model.file.empty() || !model.from.empty(), where,
+       fmt::format("model.kind = {} wants the file of the model: set model.file, or model.from for one of a catalog",
+                   kind));
+}
+
+void need_cpu(const Job& job, const std::string& where) {
+  need(job.train.device == "cpu", where, fmt::format("model.kind = {} runs on train.device = cpu", job.model.kind()));
+}
+
+void need_columns(const Job& job, const std::string& where) {
+  for (const auto* columns : {&job.data.inputs, &job.data.targets}) {
+    for (const DataColumn& column : *columns) {
+      need_one_of(column.scaling, {"none", "standard", "min_max"}, where, "data: scaling of column " + column.column);
+      need(column.scaling == "none" || !job.data.scaling.empty(), where,
+           fmt::format("column {} wants {} scaling; name the JSON file of its constants as data.scaling", column.column,
+                       column.scaling));
+    }
+  }
+}
+
+void need_targets(const Job& job, const std::string& where) {
+  need(!job.data.targets.empty(), where,
+       "data.targets names no column: say what the outputs should be, e.g. targets: [{column: label}]");
+}
+
+void need_no_shapes(const Job& job, const std::string& where) {
+  for (const DataColumn& input : job.data.inputs) {
+    need(input.shape.empty(), where,
+         fmt::format("data.inputs: only torchscript models need a shape; leave that of {} out", input.name));
+  }
+}
+
+// What is to be known of a training on events with labels, whatever the model.
+void need_fit(const Job& job, const std::string& where) {
+  const Fit& fit = job.train.fit;
+  need(fit.label_smoothing >= 0 && fit.label_smoothing < 1, where, "train.fit.label_smoothing must be in [0, 1)");
+  for (const double weight : fit.loss_weights) need(weight >= 0, where, "train.fit.loss_weights must not be negative");
+  for (const double weight : fit.class_weight) need(weight >= 0, where, "train.fit.class_weight must not be negative");
+  need_columns(job, where);
+  need(!job.train.optimizer.restore || job.model.optimizer_in_file(), where,
+       "train.optimizer.restore is for model.kind = keras, whose file may hold an optimizer");
+  need(job.train.batch % job.train.accumulate == 0, where,
+       fmt::format("train.batch = {} cannot be cut into train.accumulate = {} equal slices", job.train.batch,
+                   job.train.accumulate));
+}
+
+void need_own_networks(const ThreeDGanSettings& model, const std::string& where) {
+  need(model.latent >= 3, where, "model.latent must be at least 3 (energy, angle, noise)");
+  const ThreeDGanSettings built_in;
+  need(model.generator_filters.size() == built_in.generator_filters.size(), where,
+       fmt::format("model.generator_filters wants {} numbers, one a convolution", built_in.generator_filters.size()));
+  need(model.discriminator_filters.size() == built_in.discriminator_filters.size(), where,
+       fmt::format("model.discriminator_filters wants {} numbers, one a convolution",
+                   built_in.discriminator_filters.size()));
+  need_widths({model.generator_channels}, where, "model.generator_channels");
+  need_widths(model.generator_filters, where, "model.generator_filters");
+  need_widths(model.discriminator_filters, where, "model.discriminator_filters");
+  need_dropout(model.dropout, where);
+  need(model.leaky_slope >= 0 && model.leaky_slope < 1, where, "model.leaky_slope must be in [0, 1)");
+  const bool as_built_in = model.generator_channels == built_in.generator_channels &&
+                           model.generator_filters == built_in.generator_filters &&
+                           model.discriminator_filters == built_in.discriminator_filters &&
+                           model.dropout == built_in.dropout && model.leaky_slope == built_in.leaky_slope;
+  need(model.generator.empty() || as_built_in, where,
+       "model.generator_channels, generator_filters, discriminator_filters, dropout and leaky_slope are for linac's own "
+       "networks; files of networks have theirs");
+}
+
+}  // namespace
+
+void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
+  const bool own = generator.empty();
+  need(own == discriminator.empty(), where,
+       fmt::format("model.{} is named without model.{}: give both networks, or none",
+                   own ? "discriminator" : "generator", own ? "generator" : "discriminator"));
+  need_own_networks(*this, where);
+  need(power > 0 && power <= 1, where, "model.power must be in (0, 1]");
+  double sum = 0;
+  for (const double weight : {loss_weights.generation, loss_weights.auxiliary, loss_weights.angle, loss_weights.ecal}) {
+    need(weight >= 0 && std::isfinite(weight), where, "model.loss_weights must be finite and not negative");
+    sum += weight;
+  }
+  need(sum > 0, where, "model.loss_weights are all 0: nothing would be learned");
+  need(job.data.scale > 0, where, "data.scale must be positive");
+  need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
+  need(job.train.accumulate == 1, where, "train.accumulate is not there for the 3dgan: lower train.batch");
+  need(job.checkpoint.best_by == "loss" || (job.validate.every_epochs == 1 && !job.data.test.empty()), where,
+       fmt::format(
+           "checkpoint.best_by = {} wants that figure of every epoch: set validate.every_epochs=1 and give data.test",
+           job.checkpoint.best_by));
+}
+
+void InclusiveClassifierSettings::check(const Job& job, const std::string& where) const {
+  need_targets(job, where);
+  need_fit(job, where);
+  need_no_shapes(job, where);
+  need_one_of(variant, {"gru", "lstm", "hlf", "particles", "transformer"}, where, "model.variant");
+  need(particles >= 1 && particles <= 65536, where, "model.particles must be 1 to 65536");
+  need_widths({units}, where, "model.units");
+  need_widths(dense_units, where, "model.dense_units");
+  need_widths(hlf_units, where, "model.hlf_units");
+  need_widths({transformer.width, transformer.heads, transformer.inner}, where, "model.transformer: each setting");
+  need(transformer.width % transformer.heads == 0, where,
+       fmt::format("model.transformer.width = {} cannot be shared by transformer.heads = {}", transformer.width,
+                   transformer.heads));
+  need_dropout(dropout, where);
+}
+
+void KerasSettings::check(const Job& job, const std::string& where) const {
+  need_targets(job, where);
+  need_fit(job, where);
+  need_file(*this, kKind, where);
+  need_no_shapes(job, where);
+}
+
+void TorchScriptSettings::check(const Job& job, const std::string& where) const {
+  need_targets(job, where);
+  need_fit(job, where);
+  need_file(*this, kKind, where);
+  for (const DataColumn& input : job.data.inputs) {
+    need(!input.name.empty() && !input.shape.empty(), where,
+         "model.kind = torchscript wants name and shape of each of data.inputs, e.g. {name: x, shape: [14]}");
+  }
+  need_cpu(job, where);
+}
+
+// A loop of its own has no targets.
+void CustomSettings::check(const Job& job, const std::string& where) const {
+  need_fit(job, where);
+  need_file(*this, kKind, where);
+  need_no_shapes(job, where);
+  need_cpu(job, where);
+}
+
+}  // namespace linac::spec

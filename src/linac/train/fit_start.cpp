@@ -1,0 +1,81 @@
+#include "linac/train/fit_start.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/error.h"
+#include "linac/keras/archive.h"
+#include "linac/models/inclusive_classifier/networks.h"
+#include "linac/train/input.h"
+
+namespace linac::train {
+namespace {
+
+models::SupervisedSettings settings_of(const spec::Fit& fit) {
+  return {.losses = fit.loss,
+          .loss_weights = fit.loss_weights,
+          .metrics = fit.metrics,
+          .weighted_metrics = fit.weighted_metrics,
+          .class_weights = fit.class_weight,
+          .label_smoothing = fit.label_smoothing,
+          .from_logits = fit.from_logits};
+}
+
+FitStart of_foreign(const spec::Job& job, models::ForeignModel model) {
+  FitStart start{.settings = settings_of(job.train.fit)};
+  start.parameters = model.parameters();
+  start.foreign = std::move(model);
+  if (start.settings.losses.empty())
+    throw user_error(fmt::format("[fit] a {} model wants train.fit.loss", job.model.kind()));
+  return start;
+}
+
+}  // namespace
+
+Network FitStart::network(const spec::Job& job) {
+  const optimizer::Settings& optimizer = job.train.optimizer;
+  Network fresh = trained::fresh_network("model", foreign ? foreign->graph() : graph, std::move(parameters), optimizer);
+  if (optimizer.restore)
+    trained::restore_optimizer(keras_file, optimizer, graph, order, std::move(optimizer_state), fresh);
+  return fresh;
+}
+
+models::Supervised FitStart::model(const spec::Job& job) {
+  return foreign ? models::Supervised(*foreign, std::move(settings))
+                 : models::Supervised(std::move(graph), std::move(settings), numerics_of(job));
+}
+
+FitStart inclusive_classifier_start(const spec::Job& job) {
+  FitStart start{.settings = settings_of(job.train.fit)};
+  start.graph = models::inclusive_classifier::network(job.model.as<spec::InclusiveClassifierSettings>());
+  start.parameters = graph::Parameters::of(start.graph);
+  graph::initialize(start.graph, job.train.seed, 0, start.parameters);
+  if (start.settings.losses.empty()) start.settings.losses = {"categorical_crossentropy"};
+  return start;
+}
+
+FitStart keras_start(const spec::Job& job, const trained::KerasFile* read) {
+  FitStart start{.settings = settings_of(job.train.fit)};
+  start.keras_file = job.model.as<spec::KerasSettings>().file;
+  trained::KerasFile own;
+  if (read == nullptr) own.model = keras::read_keras(start.keras_file);
+  const trained::KerasFile& file = read == nullptr ? own : *read;
+  start.parameters = graph::from_weight_values(file.model.graph, file.model.weights);
+  start.order = file.model.order;
+  start.graph = file.model.graph;
+  start.optimizer_state = file.optimizer;
+  return start;
+}
+
+FitStart torchscript_start(const spec::Job& job) {
+  std::vector<std::pair<std::string, graph::Shape>> inputs;
+  for (const spec::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
+  return of_foreign(job, models::ForeignModel::torchscript(job.model.as<spec::TorchScriptSettings>().file, inputs));
+}
+
+FitStart plugin_start(const spec::Job& job) {
+  const auto& settings = job.model.as<spec::CustomSettings>();
+  return of_foreign(
+      job, models::ForeignModel::plugin(models::open_plugin(settings.file, settings.options), job.train.seed));
+}
+
+}  // namespace linac::train
