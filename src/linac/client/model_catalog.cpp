@@ -11,6 +11,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/temporary_folder.h"
+#include "linac/storage/cache.h"
 #include "linac/storage/storage.h"
 
 namespace linac::client {
@@ -238,7 +239,11 @@ std::string ModelCatalog::model_file(const std::string& folder, const CatalogVer
 std::filesystem::path ModelCatalog::fetch(const CatalogVersion& version, const std::filesystem::path& folder) {
   const std::string checksum = version.tag("linac.checksum");
   std::string file = version.tag("linac.file");
-  const auto named = [&](const std::string& name) { return folder / std::filesystem::path(name).filename(); };
+  const auto named = [&](const std::string& name) {
+    const auto path = folder / std::filesystem::path(name).filename();
+    storage::use_cached(path);
+    return path;
+  };
   if (!file.empty() && !checksum.empty() && std::filesystem::exists(named(file)) &&
       checksum_of(named(file)) == checksum)
     return named(file);
@@ -254,11 +259,12 @@ std::filesystem::path ModelCatalog::fetch(const CatalogVersion& version, const s
                     "altered at the service: register the model again",
                     fixed_address(version.name, version.version), checksum));
   }
+  storage::make_room();
   return to;
 }
 
 std::string local_model(const std::string& text, std::string* fixed) {
-  if (!is_model_address(text)) return text;
+  if (!is_model_address(text)) return storage::local_copy(text);
   ServiceClient service(find_login(""));
   ModelCatalog catalog(service);
   const CatalogVersion version = catalog.find(parse_model_address(text));

@@ -13,6 +13,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/data/pack_file.h"
+#include "linac/storage/cache.h"
 #include "linac/storage/file_lock.h"
 
 namespace linac::data {
@@ -100,6 +101,7 @@ std::shared_ptr<const PackedTable> PackedTable::open(const std::filesystem::path
   const storage::Fingerprint state = storage::quick_fingerprint(path);
   const json key = pack_key(path, state, columns);
   const std::filesystem::path packed = packed_path_of(key);
+  storage::use_cached(packed);
   std::shared_ptr<PackedTable> table = map(packed, key, url);
   if (!table) {
     make_folder(packed.parent_path());
@@ -108,6 +110,7 @@ std::shared_ptr<const PackedTable> PackedTable::open(const std::filesystem::path
     if (!table) {
       pack_file(path, url, columns, key, packed);
       table = map(packed, key, url);
+      storage::make_room();
     }
   }
   if (!table) {

@@ -3,19 +3,20 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
+#include <vector>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
-#include "linac/net/http_client.h"
+#include "linac/storage/cache.h"
 #include "linac/storage/file_lock.h"
+#include "linac/storage/http_request.h"
 #include "linac/storage/storage.h"
 
 namespace linac::storage {
@@ -23,10 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kAttempts = 4;
-constexpr std::chrono::milliseconds kFirstBackoff{250};  // doubled after each failed attempt
-constexpr int kRedirectsMax = 8;
 constexpr size_t kNameLengthMax = 80;
+constexpr int64_t kRoom = int64_t{1} << 30;  // what is made on a full disk for a file whose size is not told
 
 /// What the server says about the content; what a cached copy is compared by.
 struct Validators {
@@ -46,6 +45,9 @@ struct Transfer {
   Validators seen;
   bool first_bytes = true;
   bool cached_is_current = false;
+  bool no_space = false;  // left on the disk
+  fs::path root;          // of the cache
+  int64_t cache_bytes_max = 0;
 };
 
 bool same_content(const Validators& a, const Validators& b) {
@@ -58,6 +60,15 @@ Validators validators_of(const net::HttpAnswer& answer) {
   const std::string length = answer.header("content-length");
   std::from_chars(length.data(), length.data() + length.size(), found.size);
   return found;
+}
+
+// The cache being too large for a while is no reason to fail.
+void room_for(const Transfer& transfer, int64_t bytes) {
+  try {
+    make_room(transfer.root, transfer.cache_bytes_max, bytes);
+  } catch (const Error& error) {
+    log::warn(fmt::format("[storage] {}: {}", transfer.root.string(), error.what()));
+  }
 }
 
 // False ends the transfer.
@@ -74,10 +85,14 @@ bool take(Transfer& transfer, const net::HttpAnswer& answer, std::string_view by
       std::rewind(transfer.part);
       if (::ftruncate(::fileno(transfer.part), 0) != 0) return false;
     }
+    const int64_t size = validators_of(answer).size;
+    if (answer.status == 200 && size > 0) room_for(transfer, size);
   }
   // The page that explains an error is not the file.
   if (answer.status != 200 && answer.status != 206) return true;
-  return std::fwrite(bytes.data(), 1, bytes.size(), transfer.part) == bytes.size();
+  const size_t written = std::fwrite(bytes.data(), 1, bytes.size(), transfer.part);
+  transfer.no_space = written != bytes.size() && errno == ENOSPC;
+  return written == bytes.size();
 }
 
 net::HttpAnswer request(net::HttpClient& http, const std::string& url, Transfer& transfer,
@@ -96,29 +111,6 @@ net::HttpAnswer request(net::HttpClient& http, const std::string& url, Transfer&
   if (answer.status != 0) transfer.seen = validators_of(answer);
   if (answer.status == 304 && transfer.cached) transfer.cached_is_current = true;
   return answer;
-}
-
-[[noreturn]] void fail_to_write(const std::string& url) {
-  throw environment_error(
-      fmt::format("[http] {}: cannot be written into the cache; check the space under {} or set "
-                  "LINAC_CACHE",
-                  url, cache_folder().string()));
-}
-
-[[noreturn]] void fail(const std::string& url, const net::HttpAnswer& answer) {
-  if (answer.problem == net::HttpProblem::kRefused) fail_to_write(url);
-  if (answer.problem != net::HttpProblem::kNone) {
-    throw environment_error(
-        fmt::format("[http] {}: {} (after {} attempts where that can help); check the address and "
-                    "the network",
-                    url, answer.what, kAttempts));
-  }
-  const std::string message = fmt::format("[http] {}: the server answers {}", net::without_secrets(url), answer.status);
-  if (answer.status == 401 || answer.status == 403)
-    throw data_error(message + " (access denied); use a URL that needs no login");
-  if (answer.status >= 400 && answer.status < 500)
-    throw data_error(message + " (no such file there); check the address");
-  throw environment_error(fmt::format("{} after {} attempts; try again later", message, kAttempts));
 }
 
 /// The last part of the URL's path, so that a human can read the cache folder.
@@ -148,8 +140,7 @@ std::optional<Validators> read_validators(const fs::path& file, const fs::path& 
 
 /// Downloads into `part` until it is whole. False: the cached copy is still current.
 bool transfer_with_retries(const std::string& url, std::FILE* part, Transfer& transfer) {
-  net::HttpClient http({.redirects_max = kRedirectsMax});
-  auto backoff = kFirstBackoff;
+  net::HttpClient http(http_settings());
   for (int attempt = 1;; ++attempt) {
     const std::string partial_etag = transfer.seen.etag;
     transfer.offset = partial_etag.starts_with('"') ? std::ftell(part) : 0;
@@ -163,32 +154,42 @@ bool transfer_with_retries(const std::string& url, std::FILE* part, Transfer& tr
     if (answered && (answer.status == 200 || answer.status == 206)) return true;
     // Nothing lies after our bytes, so they are not what the server has: from the start again.
     if (answer.status == 416) transfer.seen = {};
+    if (transfer.no_space && attempt < kHttpAttempts &&
+        free_bytes(transfer.root, transfer.seen.size > 0 ? transfer.seen.size : kRoom) > 0) {
+      transfer.no_space = false;
+      continue;
+    }
     if (transfer.cached && answer.problem == net::HttpProblem::kUnreachable) {
       log::warn(
           fmt::format("[http] {}: the server cannot be reached; the cached copy is used", net::without_secrets(url)));
       return false;
     }
-    if (attempt == kAttempts || !net::worth_another_try(answer)) fail(url, answer);
-    log::warn(fmt::format("[http] {}: {}; attempt {} of {} in {} ms", net::without_secrets(url),
-                          answered ? fmt::format("the server answers {}", answer.status) : answer.what, attempt + 1,
-                          kAttempts, backoff.count()));
-    std::this_thread::sleep_for(backoff);
-    backoff *= 2;
+    if (attempt == kHttpAttempts || !net::worth_another_try(answer)) fail_request(url, answer);
+    wait_for_attempt(url, answer, attempt);
   }
 }
 
 }  // namespace
 
-fs::path download(const std::string& url, const fs::path& folder) {
+fs::path download(const std::string& url, const fs::path& root) {
+  const fs::path folder = root / "http";
+  Transfer transfer;
+  transfer.root = root;
+  transfer.cache_bytes_max = cache_bytes_max();
   make_folder(folder);
   const fs::path file = folder / (content_hash(url).substr(0, 16) + "-" + readable_name(url));
   const fs::path sidecar = file.string() + ".json";
   const fs::path part_path = file.string() + ".part";
   const FileLock lock(file.string() + ".lock");
+  use_cached(file, root);
 
-  Transfer transfer;
   transfer.cached = read_validators(file, sidecar);
   std::unique_ptr<std::FILE, FileCloser> part(std::fopen(part_path.c_str(), "wb"));
+  if (!part && transfer.cached) {
+    log::warn(fmt::format("[http] {}: the cache cannot be written; the copy in it is used as it is",
+                          net::without_secrets(url)));
+    return file;
+  }
   if (!part) fail_to_write(url);
   const auto remove_part = [&](void*) {
     std::error_code error;
@@ -208,6 +209,7 @@ fs::path download(const std::string& url, const fs::path& folder) {
   write_file_atomically(sidecar, note.dump());
   fs::rename(part_path, file, error);
   if (error) fail_to_write(url);
+  make_room(root, transfer.cache_bytes_max);
   return file;
 }
 

@@ -1,15 +1,16 @@
 #pragma once
-// Downloads over http(s) into a folder that serves as a cache. Used through fetch(); on its own for tests.
+// Downloads over http(s) into a cache. Used through the store of http (stores.h); on its own for tests.
 
 #include <filesystem>
 #include <string>
 
 namespace linac::storage {
 
-/// The file in `folder` with the content of `url`. A copy from an earlier call is used again when the server confirms
-/// it (ETag, else date and size) or, with a warning, when the server cannot be reached. A transfer that breaks is tried
+/// The file in the folder "http" of the cache `root` with the content of `url`; it stays there while this process lives,
+/// and others go where the cache would become too large, or the disk is full (cache.h). A copy from an earlier call is used again when the server confirms
+/// it (ETag, else date and size) or, with a warning, when the server cannot be reached or the folder cannot be written. A transfer that breaks is tried
 /// again a bounded number of times, from where it stopped if the server has ETags. The file appears whole or not at
 /// all. Data error for 4xx answers, environment error for everything else. Thread-safe; processes take turns.
-std::filesystem::path download(const std::string& url, const std::filesystem::path& folder);
+std::filesystem::path download(const std::string& url, const std::filesystem::path& root);
 
 }  // namespace linac::storage

@@ -1,6 +1,6 @@
 #pragma once
-// From what a user names (a path, a glob, a URL) to local files. http(s) URLs are downloaded once into a cache and
-// checked against the server on every later use. All functions are thread-safe and safe against other processes that
+// From what a user names (a path, a glob, a URL) to local files; store.h has the schemes. http(s) URLs are downloaded
+// once into a cache of bounded size (cache.h) and checked against the server on every later use. All functions are thread-safe and safe against other processes that
 // use the same cache.
 
 #include <cstddef>
@@ -21,6 +21,9 @@ std::vector<std::string> expand_all(const std::vector<std::string>& urls);
 /// A readable local file with the content of `url`, which is one of expand()'s results: the path itself, or the cached
 /// copy of an http(s) URL. Data error when there is no such file, environment error when network or permissions fail.
 std::filesystem::path fetch(const std::string& url);
+
+/// For the file of a model: a plain path as it is, whether there or not, and fetch() for a URL.
+std::string local_copy(const std::string& name);
 
 struct Fingerprint {
   int64_t size = 0;

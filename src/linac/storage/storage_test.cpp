@@ -1,17 +1,12 @@
 #include "linac/storage/storage.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
-#include <mutex>
 #include <thread>
 
 #include "linac/base/atomic_file.h"
@@ -19,6 +14,7 @@
 #include "linac/base/temporary_folder.h"
 #include "linac/storage/file_lock.h"
 #include "linac/storage/http.h"
+#include "linac/storage/test_server.h"
 
 namespace linac::storage {
 namespace {
@@ -117,71 +113,8 @@ TEST_F(Storage, LockKeepsThreadsApart) {
   EXPECT_EQ(most, 1);
 }
 
-// Answers each request on the loopback interface with what `answer` returns, and then closes the connection.
-class Server {
- public:
-  using Answer = std::function<std::string(const std::string& request)>;
-
-  explicit Server(Answer answer) : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    EXPECT_EQ(::listen(listener_, 8), 0);
-    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~Server() { stop(); }
-
-  void stop() {
-    if (!thread_.joinable()) return;
-    ::shutdown(listener_, SHUT_RDWR);
-    thread_.join();
-    ::close(listener_);
-  }
-  std::string url(const std::string& name) const { return fmt::format("http://127.0.0.1:{}/{}", port_, name); }
-  std::vector<std::string> requests() const {
-    const std::scoped_lock lock(mutex_);
-    return requests_;
-  }
-
- private:
-  void serve() {
-    for (;;) {
-      const int connection = ::accept(listener_, nullptr, nullptr);
-      if (connection < 0) return;
-      std::string request;
-      char buffer[4096];
-      while (request.find("\r\n\r\n") == std::string::npos) {
-        const ssize_t size = ::recv(connection, buffer, sizeof buffer, 0);
-        if (size <= 0) break;
-        request.append(buffer, static_cast<size_t>(size));
-      }
-      {
-        const std::scoped_lock lock(mutex_);
-        requests_.push_back(request);
-      }
-      const std::string reply = answer_(request);
-      ::send(connection, reply.data(), reply.size(), MSG_NOSIGNAL);
-      ::shutdown(connection, SHUT_WR);
-      ::close(connection);
-    }
-  }
-
-  Answer answer_;
-  int listener_;
-  uint16_t port_ = 0;
-  mutable std::mutex mutex_;
-  std::vector<std::string> requests_;
-  std::thread thread_;
-};
-
-std::string ok(const std::string& body, const std::string& headers) {
-  return fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{}Connection: close\r\n\r\n{}", body.size(), headers,
-                     body);
-}
+using test::Server;
+using test::ok;
 
 class Http : public Storage {
  protected:
@@ -249,7 +182,7 @@ TEST_F(Http, AServerThatAlwaysBreaksIsGivenUp) {
   Server server([](const std::string&) { return ok("0123456789", "").substr(0, 60); });
   message_of(ErrorCode::kEnvironment, [&] { download(server.url("a"), folder_); });
   EXPECT_EQ(server.requests().size(), 4U);
-  for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_EQ(entry.path().extension(), ".lock");
+  for (const auto& entry : fs::directory_iterator(folder_ / "http")) EXPECT_EQ(entry.path().extension(), ".lock");
 }
 
 TEST_F(Http, ABusyServerIsAskedAgainAMissingFileIsNot) {

@@ -5,6 +5,7 @@
 #include "linac/base/error.h"
 #include "linac/keras/archive.h"
 #include "linac/models/inclusive_classifier/networks.h"
+#include "linac/storage/storage.h"
 #include "linac/train/input.h"
 
 namespace linac::train {
@@ -55,7 +56,7 @@ FitStart inclusive_classifier_start(const spec::Job& job) {
 
 FitStart keras_start(const spec::Job& job, const trained::KerasFile* read) {
   FitStart start{.settings = settings_of(job.train.fit)};
-  start.keras_file = job.model.as<spec::KerasSettings>().file;
+  start.keras_file = storage::local_copy(job.model.as<spec::KerasSettings>().file);
   trained::KerasFile own;
   if (read == nullptr) own.model = keras::read_keras(start.keras_file);
   const trained::KerasFile& file = read == nullptr ? own : *read;
@@ -69,7 +70,7 @@ FitStart keras_start(const spec::Job& job, const trained::KerasFile* read) {
 FitStart torchscript_start(const spec::Job& job) {
   std::vector<std::pair<std::string, graph::Shape>> inputs;
   for (const spec::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
-  return of_foreign(job, models::ForeignModel::torchscript(job.model.as<spec::TorchScriptSettings>().file, inputs));
+  return of_foreign(job, models::ForeignModel::torchscript(storage::local_copy(job.model.as<spec::TorchScriptSettings>().file), inputs));
 }
 
 FitStart plugin_start(const spec::Job& job) {

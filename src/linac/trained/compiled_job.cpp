@@ -9,6 +9,7 @@
 #include "linac/base/log.h"
 #include "linac/models/metrics.h"
 #include "linac/optimizer/table.h"
+#include "linac/storage/storage.h"
 
 namespace linac::trained {
 namespace {
@@ -109,7 +110,7 @@ CompiledJob with_compiled(spec::Job given) {
   if (!job.model.is<spec::KerasSettings>()) return whole;
   spec::Fit& fit = job.train.fit;
   if (!fit.loss.empty() && !job.train.optimizer.name.empty()) return whole;
-  const std::string& file = job.model.as<spec::KerasSettings>().file;
+  const std::string file = storage::local_copy(job.model.as<spec::KerasSettings>().file);
   const auto read = std::make_shared<KerasFile>(KerasFile{keras::read_keras(file)});
   whole.file = read;
   const keras::KerasModel& model = read->model;

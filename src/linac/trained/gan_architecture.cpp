@@ -9,6 +9,7 @@
 #include "linac/base/error.h"
 #include "linac/graph/weight_rules.h"
 #include "linac/keras/archive.h"
+#include "linac/storage/storage.h"
 
 namespace linac::trained {
 namespace {
@@ -24,7 +25,8 @@ struct Part {
 };
 
 // `argument`: what forward() of TorchScript takes; a Keras file says itself.
-Part read_part(const std::string& file, const std::string& argument, const graph::Shape& shape) {
+Part read_part(const std::string& name, const std::string& argument, const graph::Shape& shape) {
+  const std::string file = storage::local_copy(name);
   if (std::filesystem::path(file).extension() == ".pt") {
     const auto script = ForeignModel::torchscript(file, {{argument, shape}});
     return {script.graph(), script.parameters(), script};

@@ -8,6 +8,7 @@
 #include "linac/graph/prune.h"
 #include "linac/keras/archive.h"
 #include "linac/onnx/write_onnx.h"
+#include "linac/storage/storage.h"
 #include "linac/trained/checkpoint_files.h"
 #include "linac/trained/gan_architecture.h"
 #include "linac/trained/tensor_file.h"
@@ -84,7 +85,8 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
 
 }  // namespace
 
-RunModel load_run(const std::filesystem::path& run_or_checkpoint) {
+RunModel load_run(const std::filesystem::path& named) {
+  const std::filesystem::path run_or_checkpoint = storage::local_copy(named.string());
   if (!std::filesystem::exists(run_or_checkpoint)) {
     throw user_error(fmt::format("[model] {}: does not exist; give a run's folder, a checkpoint or a .keras file",
                                  run_or_checkpoint.string()));
@@ -112,7 +114,8 @@ RunModel load_run(const std::filesystem::path& run_or_checkpoint) {
   return model;
 }
 
-GeneratorModel load_generator(const std::filesystem::path& run_or_file) {
+GeneratorModel load_generator(const std::filesystem::path& named) {
+  const std::filesystem::path run_or_file = storage::local_copy(named.string());
   if (run_or_file.extension() == ".keras") return from_keras(run_or_file);
   RunModel run = load_run(run_or_file);
   return {run.architecture.generator, run.architecture.foreign_generator, std::move(run.generator), run.job,

@@ -20,8 +20,8 @@ struct GeneratorModel {
   std::string source;
 };
 
-/// A run's folder (its best checkpoint, else the newest), a checkpoint file, or a .keras file. User error if it is none
-/// of them.
+/// A run's folder (its best checkpoint, else the newest), a checkpoint file, or a .keras file; files also by URL. User
+/// error if it is none of them.
 GeneratorModel load_generator(const std::filesystem::path& run_or_file);
 
 /// What other programs read.

@@ -9,6 +9,7 @@
 #include "linac/base/error.h"
 #include "linac/keras/archive.h"
 #include "linac/spec/job.h"
+#include "linac/storage/storage.h"
 #include "linac/trained/tensor_file.h"
 
 namespace linac::trained {
@@ -63,7 +64,7 @@ TrainedModel plugin(const std::filesystem::path& file) {
 }  // namespace
 
 TrainedModel load_trained(const std::filesystem::path& model) {
-  const std::filesystem::path file = file_of(model);
+  const std::filesystem::path file = file_of(storage::local_copy(model.string()));
   if (file.extension() == ".pt") return torchscript(file);
   if (file.extension() == ".safetensors") return plugin(file);
   const keras::KerasModel keras = keras::read_keras(file);

@@ -19,7 +19,7 @@ struct TrainedModel {
 };
 
 /// A file that read_keras() takes, a TorchScript file or weights of a plug-in's model that linac trained, or the folder
-/// of a run that came to its end. User error if it is none of them.
+/// of a run that came to its end; files also by URL. User error if it is none of them.
 TrainedModel load_trained(const std::filesystem::path& model);
 
 /// Writes somebody else's code with its trained weights into the folder: TorchScript as model.pt, a plug-in's model as

@@ -1,0 +1,52 @@
+#include "linac/storage/http_request.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+#include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/storage/storage.h"
+
+namespace linac::storage {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstBackoff{250};  // doubled after each failed attempt
+constexpr int kRedirectsMax = 8;
+
+}  // namespace
+
+net::HttpSettings http_settings() { return {.redirects_max = kRedirectsMax}; }
+
+void wait_for_attempt(const std::string& url, const net::HttpAnswer& answer, int failed_attempts) {
+  const auto backoff = kFirstBackoff * (1 << (failed_attempts - 1));
+  const bool answered = answer.problem == net::HttpProblem::kNone;
+  log::warn(fmt::format("[http] {}: {}; attempt {} of {} in {} ms", net::without_secrets(url),
+                        answered ? fmt::format("the server answers {}", answer.status) : answer.what,
+                        failed_attempts + 1, kHttpAttempts, backoff.count()));
+  std::this_thread::sleep_for(backoff);
+}
+
+void fail_to_write(const std::string& url) {
+  throw environment_error(
+      fmt::format("[http] {}: cannot be written into the cache; check the space under {} or set LINAC_CACHE",
+                  net::without_secrets(url), cache_folder().string()));
+}
+
+void fail_request(const std::string& url, const net::HttpAnswer& answer) {
+  if (answer.problem == net::HttpProblem::kRefused) fail_to_write(url);
+  if (answer.problem != net::HttpProblem::kNone) {
+    throw environment_error(
+        fmt::format("[http] {}: {} (after {} attempts where that can help); check the address and the network",
+                    net::without_secrets(url), answer.what, kHttpAttempts));
+  }
+  const std::string message = fmt::format("[http] {}: the server answers {}", net::without_secrets(url), answer.status);
+  if (answer.status == 401 || answer.status == 403)
+    throw data_error(message + " (access denied); use a URL that needs no login");
+  if (answer.status >= 400 && answer.status < 500)
+    throw data_error(message + " (no such file there); check the address");
+  throw environment_error(fmt::format("{} after {} attempts; try again later", message, kHttpAttempts));
+}
+
+}  // namespace linac::storage

@@ -1,0 +1,58 @@
+#pragma once
+// Where files are, by the scheme of their address: one Store a scheme, in the table of store.cpp. A new scheme is a class
+// and a line there. Stores have no state of their own: all functions are thread-safe, and safe against other processes.
+// Errors: user errors for addresses that make no sense or that the scheme cannot serve, data errors for files that are
+// not there or not as they should be, environment errors for network, permissions and space.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linac::storage {
+
+/// A file that is read in pieces. Not thread-safe.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  virtual int64_t size() const = 0;
+  /// Fills `bytes` from `offset` on; they lie within the file.
+  virtual void read(int64_t offset, std::span<std::byte> bytes) = 0;
+};
+
+struct Listed {
+  std::string url;
+  int64_t size = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// The files that the pattern names, sorted; a name without wildcards stays as it is, whether there or not.
+  virtual std::vector<std::string> glob(const std::string& pattern) const = 0;
+  /// The files directly in a folder, sorted; its folders are left out.
+  virtual std::vector<Listed> list(const std::string& folder) const = 0;
+  virtual int64_t size(const std::string& url) const = 0;
+  virtual std::unique_ptr<Reader> open(const std::string& url) const = 0;
+  /// A readable file of this host with the content: the file itself, or a copy in the cache that stays there while this
+  /// process lives.
+  virtual std::filesystem::path local(const std::string& url) const = 0;
+  /// All or nothing: nobody sees a part, and what was there before stays if it fails. Makes the folders on the way.
+  virtual void write(const std::string& url, std::string_view content) const = 0;
+  /// What is not there is as good as removed.
+  virtual void remove(const std::string& url) const = 0;
+};
+
+/// "http" of "http://host/file", in small letters; nothing for a plain path.
+std::optional<std::string> scheme_of(std::string_view url);
+
+/// By the scheme; a plain path is of the file system. User error for a scheme that is not in the table.
+const Store& store_of(const std::string& url);
+
+}  // namespace linac::storage

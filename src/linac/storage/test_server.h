@@ -1,0 +1,85 @@
+#pragma once
+// For tests: a web server on the loopback interface that answers what a test wants.
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace linac::storage::test {
+
+// Answers each request on the loopback interface with what `answer` returns, and then closes the connection.
+class Server {
+ public:
+  using Answer = std::function<std::string(const std::string& request)>;
+
+  explicit Server(Answer answer) : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener_, 8), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Server() { stop(); }
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  std::string url(const std::string& name) const { return fmt::format("http://127.0.0.1:{}/{}", port_, name); }
+  std::vector<std::string> requests() const {
+    const std::scoped_lock lock(mutex_);
+    return requests_;
+  }
+
+ private:
+  void serve() {
+    for (;;) {
+      const int connection = ::accept(listener_, nullptr, nullptr);
+      if (connection < 0) return;
+      std::string request;
+      char buffer[4096];
+      while (request.find("\r\n\r\n") == std::string::npos) {
+        const ssize_t size = ::recv(connection, buffer, sizeof buffer, 0);
+        if (size <= 0) break;
+        request.append(buffer, static_cast<size_t>(size));
+      }
+      {
+        const std::scoped_lock lock(mutex_);
+        requests_.push_back(request);
+      }
+      const std::string reply = answer_(request);
+      ::send(connection, reply.data(), reply.size(), MSG_NOSIGNAL);
+      ::shutdown(connection, SHUT_WR);
+      ::close(connection);
+    }
+  }
+
+  Answer answer_;
+  int listener_;
+  uint16_t port_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<std::string> requests_;
+  std::thread thread_;
+};
+
+inline std::string ok(const std::string& body, const std::string& headers) {
+  return fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{}Connection: close\r\n\r\n{}", body.size(), headers,
+                     body);
+}
+
+}  // namespace linac::storage::test
