@@ -26,9 +26,9 @@ inline constexpr std::array kPhases{
                "Waiting for what other workers send, as far as computing does not hide it."},
     PhaseEntry{Phase::kInput, "input", false, "Waiting for the next batch."},
     PhaseEntry{Phase::kUpdate, "update", false, "The optimiser."},
-    PhaseEntry{Phase::kCheckpoint, "checkpoint", false, "Writing checkpoints, on the worker that keeps the books."},
+    PhaseEntry{Phase::kCheckpoint, "checkpoint", false, "Writing checkpoints, on the worker that writes the record."},
     PhaseEntry{Phase::kReport, "report", false,
-               "Books, TensorBoard and pictures, on the worker that keeps the books."}};
+               "The record, TensorBoard and pictures, on the worker that writes the record."}};
 
 /// In the order in which a training goes through them.
 inline constexpr std::array kPhasesInTime{Phase::kInput, Phase::kCompute,    Phase::kCommunication, Phase::kUpdate,

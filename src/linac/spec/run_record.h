@@ -348,7 +348,7 @@ struct RunSummary {
     v({"build_type", "", "of the program"}, &RunSummary::build_type);
     v({"libtorch", "", "version"}, &RunSummary::libtorch);
     v({"isa", "", "instruction set of the kernels"}, &RunSummary::isa);
-    v({"host", "", "of the worker that keeps the books"}, &RunSummary::host);
+    v({"host", "", "of the worker that writes the record"}, &RunSummary::host);
     v({"workers", "", "now"}, &RunSummary::workers);
     v({"replicas_side_by_side", "", "that this worker computes at a time"}, &RunSummary::replicas_side_by_side);
     v({"seed", "", "of the job"}, &RunSummary::seed);
