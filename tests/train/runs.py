@@ -11,8 +11,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
 
-# Small: few events pass min_sum, so that an epoch with its test losses takes seconds.
-SMALL = {
+# Networks with a tenth of the operations, for tests of what does not depend on their size.
+SMALL_NETWORKS = {"model.generator_channels": 2, "model.generator_filters": "[2, 2, 2, 2, 2, 2]", "model.discriminator_filters": "[2, 2, 2, 2]"}
+
+# Few events pass min_sum, so that an epoch with its test losses takes seconds.
+FEW_EVENTS = {
     "train.replicas": 4,
     "train.batch": 1,
     "train.epochs": 2,
@@ -20,6 +23,7 @@ SMALL = {
     "data.min_sum": 92,
     "checkpoint.every_steps": 1,
 }
+SMALL = FEW_EVENTS | SMALL_NETWORKS
 
 
 def arguments(out: pathlib.Path, settings: dict, *extra: str) -> list[str]:
