@@ -96,6 +96,9 @@ function(linac_in_batches target)
     set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP batch_${CMAKE_MATCH_1})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # is for headers; a batch looks like one
+  endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/batches.py ${sources})
 endfunction()
 

@@ -35,7 +35,7 @@ Error left(const std::string& why) {
 
 class Trainer {
  public:
-  Trainer(const spec::Job& job, comm::Group& group, const RunOptions& options,
+  Trainer(const spec::Job& job, comm::Group& group, const TrainingOptions& options,
           std::shared_ptr<const trained::KerasFile> read)
       : job_(job), group_(group), options_(options), read_(std::move(read)) {
     clock_.on_change([this](const char* phase) { group_.mark(phase); });
@@ -352,7 +352,7 @@ class Trainer {
 
   const spec::Job job_;
   comm::Group& group_;
-  const RunOptions options_;
+  const TrainingOptions options_;
   std::shared_ptr<const trained::KerasFile> read_;  // until the loop is made
   PhaseClock clock_;
   std::unique_ptr<Loop> loop_;
@@ -382,7 +382,7 @@ void check_job(const spec::Job& job, const trained::KerasFile* read) {
   steps_per_epoch(job, make_loop(job, *group, 1, clock, read)->train_events());
 }
 
-void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options,
+void run_training(const spec::Job& job, comm::Group& group, const TrainingOptions& options,
                   std::shared_ptr<const trained::KerasFile> read) {
   Trainer trainer(job, group, options, std::move(read));
   const auto fail = [&](const Error& error) {

@@ -15,7 +15,7 @@ namespace linac::train {
 
 enum class Start { kFresh, kResume };
 
-struct RunOptions {
+struct TrainingOptions {
   std::filesystem::path folder;  // of the run; only rank 0 looks at it
   Start start = Start::kFresh;
   int concurrency = 1;  // replicas side by side on this worker
@@ -29,7 +29,7 @@ void check_job(const spec::Job& job, const trained::KerasFile* read = nullptr);
 /// Runs the job to its end. Throws Error: kNumeric on collapse (after the last good checkpoint was kept), kPreempted
 /// when asked to stop (after a checkpoint), kPeerLost and kLostQuorum if the run cannot go on, kData, kEnvironment; the
 /// others have been told then. A worker's environment error ends its own part only. `read`: see make_loop().
-void run_training(const spec::Job& job, comm::Group& group, const RunOptions& options,
+void run_training(const spec::Job& job, comm::Group& group, const TrainingOptions& options,
                   std::shared_ptr<const trained::KerasFile> read = {});
 
 }  // namespace linac::train

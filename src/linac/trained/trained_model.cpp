@@ -41,7 +41,7 @@ TrainedModel torchscript(const std::filesystem::path& file) {
   std::vector<std::pair<std::string, graph::Shape>> inputs;
   for (const spec::DataColumn& input : job_in(notes, file).data.inputs) inputs.emplace_back(input.name, input.shape);
   const auto model = models::ForeignModel::torchscript(file, inputs);
-  return {std::make_unique<const models::Network>(model, model.parameters()), notes};
+  return {std::make_unique<const models::Predictor>(model, model.parameters()), notes};
 }
 
 TrainedModel plugin(const std::filesystem::path& file) {
@@ -58,7 +58,7 @@ TrainedModel plugin(const std::filesystem::path& file) {
       std::copy(values.begin(), values.end(), parameters.values(slot.name).begin());
     }
   }
-  return {std::make_unique<const models::Network>(model, std::move(parameters)), weights.meta};
+  return {std::make_unique<const models::Predictor>(model, std::move(parameters)), weights.meta};
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ TrainedModel load_trained(const std::filesystem::path& model) {
   if (file.extension() == ".pt") return torchscript(file);
   if (file.extension() == ".safetensors") return plugin(file);
   const keras::KerasModel keras = keras::read_keras(file);
-  return {std::make_unique<const models::Network>(keras), keras.extra};
+  return {std::make_unique<const models::Predictor>(keras), keras.extra};
 }
 
 std::filesystem::path save_trained(const models::ForeignModel& model, const Network& network,

@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/models/foreign_model.h"
-#include "linac/models/network.h"
+#include "linac/models/predictor.h"
 #include "linac/trained/network.h"
 
 namespace linac::trained {
 
 struct TrainedModel {
-  std::unique_ptr<const models::Network> network;
+  std::unique_ptr<const models::Predictor> network;
   /// {"job", "inputs", "targets", "classes"} where linac trained it (labelled_data.h), so that nobody has to say which
   /// columns it reads; null otherwise.
   nlohmann::json notes;

@@ -32,7 +32,7 @@ std::map<std::string, std::string> renamed(const std::vector<std::string>& field
 }
 
 /// What each input reads: as the model's own notes say, or the column of its name; --field comes first.
-std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const models::Network& network,
+std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const models::Predictor& network,
                                            const nlohmann::json& notes) {
   std::vector<data::ColumnRequest> columns;
   if (notes.is_object() && notes.contains("inputs")) columns = trained::columns_from_json(notes["inputs"]);
@@ -53,7 +53,7 @@ std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, co
   return columns;
 }
 
-data::ColumnRequest truth_of(const ModelEventsOptions& options, const models::Network& network,
+data::ColumnRequest truth_of(const ModelEventsOptions& options, const models::Predictor& network,
                              const nlohmann::json& notes) {
   std::vector<data::ColumnRequest> targets;
   if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "linac/data/event_table.h"
-#include "linac/models/network.h"
+#include "linac/models/predictor.h"
 
 namespace linac::cli {
 
@@ -31,7 +31,7 @@ class ModelEvents {
   /// data::EventTable::open.
   ModelEvents(const ModelEventsOptions& options, Truth truth);
 
-  const models::Network& network() const { return *network_; }
+  const models::Predictor& network() const { return *network_; }
   int64_t events() const { return table_->size(); }
   const std::string& target() const { return target_; }                 // the truth's column
   const std::string& weight() const { return weight_; }                 // the weights' column; empty: all count 1
@@ -48,7 +48,7 @@ class ModelEvents {
 
  private:
   ModelEventsOptions options_;
-  std::unique_ptr<const models::Network> network_;
+  std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
   std::string target_, weight_;
   std::vector<std::string> classes_;

@@ -34,7 +34,7 @@ json schema(const std::vector<graph::Node>& nodes) {
 }
 
 // Runs it: a file that loads is not yet a model that computes.
-void introspect(const models::Network& network, const fs::path& file) {
+void introspect(const models::Predictor& network, const fs::path& file) {
   std::vector<std::vector<float>> inputs;
   uint64_t stream = 0;
   for (const graph::Node& input : network.inputs()) {

@@ -34,14 +34,14 @@ double checked(double price, const std::string& what) {
       fmt::format("[report] {}: {} is no price; give EUR for an hour of a worker, 0 or more", what, price));
 }
 
-std::optional<report::Prices> prices_of(const ReportOptions& options) {
-  if (options.price) return report::Prices{.by_host = {}, .otherwise = checked(*options.price, "--price")};
+std::optional<report::HostPrices> prices_of(const ReportOptions& options) {
+  if (options.price) return report::HostPrices{.by_host = {}, .otherwise = checked(*options.price, "--price")};
   if (options.prices.empty()) return std::nullopt;
   const YAML::Node file = config::parse_text(read_file(options.prices), options.prices);
   if (!file.IsMap())
     throw user_error(fmt::format("[report] {}: wanted is a line `HOST: EUR an hour` for each host, or `default: EUR`",
                                  options.prices));
-  report::Prices prices;
+  report::HostPrices prices;
   for (const auto& entry : file) {
     const auto host = entry.first.as<std::string>("");
     const double price = checked(entry.second.IsScalar() ? entry.second.as<double>(NAN) : NAN,
@@ -66,7 +66,7 @@ void add_facts(const ReportOptions& options, report::RunReport& report) {
 // Of the run in `run`, into `folder`.
 void write_report_of(const ReportOptions& options, const std::filesystem::path& run,
                      const std::filesystem::path& folder, const std::string& place) {
-  const std::optional<report::Prices> prices = prices_of(options);
+  const std::optional<report::HostPrices> prices = prices_of(options);
   report::RunReport report = report::make_run_report(report::read_run_books(run), prices);
   add_facts(options, report);
   write_report(folder, report);

@@ -150,7 +150,7 @@ comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& opt
           .on_hang = end_hanging};
 }
 
-train::RunOptions run_options(const spec::Job& job, const TrainOptions& options, const std::filesystem::path& folder,
+train::TrainingOptions run_options(const spec::Job& job, const TrainOptions& options, const std::filesystem::path& folder,
                               int local_workers) {
   return {.folder = folder,
           .start = options.resume ? train::Start::kResume : train::Start::kFresh,

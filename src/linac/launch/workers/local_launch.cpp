@@ -20,7 +20,7 @@
 #include "linac/comm/view_ledger.h"
 #include "linac/launch/workers/child_process.h"
 #include "linac/launch/workers/line_relay.h"
-#include "linac/launch/workers/verdict.h"
+#include "linac/launch/workers/run_end.h"
 #include "linac/launch/workers/worker_error.h"
 
 namespace linac::launch {
@@ -112,7 +112,7 @@ class Supervisor {
     }
   }
 
-  Verdict run() {
+  RunEnd run() {
     for (int rank = 0; rank < launch_.workers; ++rank) start(rank);
     while (ends_.size() < workers_.size()) {
       wait_for_something();

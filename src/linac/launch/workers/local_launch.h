@@ -31,7 +31,7 @@ struct LocalLaunch {
   std::chrono::milliseconds stop_grace{120'000};
 };
 
-/// Runs the workers to their end and returns the exit status of the whole (see verdict.h), having printed the root
+/// Runs the workers to their end and returns the exit status of the whole (see run_end.h), having printed the root
 /// cause of a failure last on standard error. Each worker finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
 /// MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE and LINAC_ERROR_FD in its environment. Rank 0 has the
 /// terminal; what the others print appears line by line as "[rank 2] ..." on standard error. The first SIGINT, SIGTERM

@@ -76,7 +76,7 @@ void add_communication(RunReport& report) {
   if (exchange > 0) report.hidden_fraction = std::clamp(1 - exposed / exchange, 0.0, 1.0);
 }
 
-void add_cost(RunReport& report, const Prices& prices) {
+void add_cost(RunReport& report, const HostPrices& prices) {
   constexpr double kHour = 3600;
   std::set<std::string> unpriced;
   Cost cost;
@@ -152,7 +152,7 @@ TimeSplit& TimeSplit::operator+=(const TimeSplit& other) {
   return *this;
 }
 
-RunReport make_run_report(RunBooks books, const std::optional<Prices>& prices) {
+RunReport make_run_report(RunBooks books, const std::optional<HostPrices>& prices) {
   RunReport report;
   report.title = "Run " + books.name;
   report.books = std::move(books);

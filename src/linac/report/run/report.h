@@ -17,7 +17,7 @@
 namespace linac::report {
 
 /// EUR for an hour of a worker.
-struct Prices {
+struct HostPrices {
   std::map<std::string, double> by_host;
   std::optional<double> otherwise;
 };
@@ -107,7 +107,7 @@ struct RunReport {
 };
 
 /// The figures. User error where prices are given and a host has none.
-RunReport make_run_report(RunBooks books, const std::optional<Prices>& prices);
+RunReport make_run_report(RunBooks books, const std::optional<HostPrices>& prices);
 
 /// "gpu03 4711", with the host's name only where there are several.
 std::string worker_name(const RunReport& report, const WorkerKey& key);

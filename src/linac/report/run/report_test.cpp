@@ -17,7 +17,7 @@ TEST(RunReport, OneWorkerWithoutAName) {
   run.steps(1, 3);
   run.line({{"kind", "epoch"}, {"epoch", 0}, {"global_step", 3}, {"events_per_s", 3.0}});
   run.end(108, 3, "succeeded", {account("n1", 7, {{"compute", 5}, {"test", 1}, {"input", 1}, {"report", 0.5}})});
-  const RunReport report = run.report(Prices{.by_host = {}, .otherwise = 3600});
+  const RunReport report = run.report(HostPrices{.by_host = {}, .otherwise = 3600});
   EXPECT_DOUBLE_EQ(report.wall_s, 10);
   EXPECT_DOUBLE_EQ(report.time.efficiency(), 0.6);
   EXPECT_DOUBLE_EQ(report.time.waiting, 2.5);
@@ -73,11 +73,11 @@ TEST(RunReport, LostAndJoined) {
 TEST(RunReport, PricesByHost) {
   TestRun run;
   write_changing(run);
-  const RunReport report = run.report(Prices{.by_host = {{"n1", 3.6}}, .otherwise = 7.2});
+  const RunReport report = run.report(HostPrices{.by_host = {{"n1", 3.6}}, .otherwise = 7.2});
   EXPECT_DOUBLE_EQ(report.cost->total, 0.05 + 0.04 + 0.04);
   EXPECT_DOUBLE_EQ(report.cost->not_computing, 0.02 + 0.032 + 0.016);
   try {
-    run.report(Prices{.by_host = {{"n1", 3.6}}, .otherwise = {}});
+    run.report(HostPrices{.by_host = {{"n1", 3.6}}, .otherwise = {}});
     FAIL() << "two hosts have no price";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("n3"), std::string::npos);
@@ -87,7 +87,7 @@ TEST(RunReport, PricesByHost) {
 TEST(RunReport, AllFormsAgree) {
   TestRun run;
   write_changing(run);
-  const RunReport report = run.report(Prices{.by_host = {}, .otherwise = 3.6});
+  const RunReport report = run.report(HostPrices{.by_host = {}, .otherwise = 3.6});
   const Json json = to_json(report);
   EXPECT_DOUBLE_EQ(json["efficiency"].get<double>(), 46.0 / 90);
   double parts = 0;

@@ -1,4 +1,4 @@
-#include "linac/models/network.h"
+#include "linac/models/predictor.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -9,7 +9,7 @@
 
 namespace linac::models {
 
-struct Network::Parts {
+struct Predictor::Parts {
   Parts(const graph::Graph& graph, graph::Parameters values, Runnable runnable)
       : parameters(std::move(values)), network(std::move(runnable)) {
     for (const int input : graph.inputs) inputs.push_back(graph.nodes[static_cast<size_t>(input)]);
@@ -21,22 +21,22 @@ struct Network::Parts {
   Runnable network;
 };
 
-Network::Network(const keras::KerasModel& model)
+Predictor::Predictor(const keras::KerasModel& model)
     : parts_(std::make_unique<const Parts>(model.graph, graph::from_weight_values(model.graph, model.weights),
                                            Runnable(model.graph, {}))) {}
-Network::Network(const ForeignModel& model, graph::Parameters parameters)
+Predictor::Predictor(const ForeignModel& model, graph::Parameters parameters)
     : parts_(std::make_unique<const Parts>(model.graph(), std::move(parameters), Runnable(model))) {}
-Network::Network(Network&&) noexcept = default;
-Network::~Network() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+Predictor::~Predictor() = default;
 
-const std::vector<graph::Node>& Network::inputs() const {
+const std::vector<graph::Node>& Predictor::inputs() const {
   return parts_->inputs;
 }
-const std::vector<graph::Node>& Network::outputs() const {
+const std::vector<graph::Node>& Predictor::outputs() const {
   return parts_->outputs;
 }
 
-std::vector<std::vector<float>> Network::run(const std::vector<std::vector<float>>& values, int64_t events) const {
+std::vector<std::vector<float>> Predictor::run(const std::vector<std::vector<float>>& values, int64_t events) const {
   LINAC_CHECK(values.size() == inputs().size());
   const at::NoGradGuard no_gradient;
   std::vector<at::Tensor> tensors;

@@ -12,12 +12,12 @@
 
 namespace linac::models {
 
-class Network {
+class Predictor {
  public:
-  explicit Network(const keras::KerasModel& model);
-  Network(const ForeignModel& model, graph::Parameters parameters);
-  Network(Network&&) noexcept;
-  ~Network();
+  explicit Predictor(const keras::KerasModel& model);
+  Predictor(const ForeignModel& model, graph::Parameters parameters);
+  Predictor(Predictor&&) noexcept;
+  ~Predictor();
 
   /// The InputLayer nodes and the nodes of the outputs, in the model's order.
   const std::vector<graph::Node>& inputs() const;

@@ -1,4 +1,4 @@
-#include "linac/launch/workers/verdict.h"
+#include "linac/launch/workers/run_end.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,60 +16,60 @@ WorkerEnd ended_by_us(int rank, int signal) {
   return {.rank = rank, .signal = signal, .ended_by_launcher = true};
 }
 
-void expect_first(const Verdict& verdict, const std::string& start) {
-  EXPECT_TRUE(verdict.message.starts_with(start)) << verdict.message;
+void expect_first(const RunEnd& end, const std::string& start) {
+  EXPECT_TRUE(end.message.starts_with(start)) << end.message;
 }
 
-TEST(Verdict, AllWell) {
-  const auto verdict = judge({exited(1, 0), exited(0, 0)}, 0);
-  EXPECT_EQ(verdict.exit_code, 0);
-  EXPECT_TRUE(verdict.message.empty());
+TEST(RunEnd, AllWell) {
+  const auto end = judge({exited(1, 0), exited(0, 0)}, 0);
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_TRUE(end.message.empty());
 }
 
-TEST(Verdict, PreemptedWorkersArePreempted) {
+TEST(RunEnd, PreemptedWorkersArePreempted) {
   EXPECT_EQ(judge({exited(1, 75), exited(0, 75)}, SIGTERM).exit_code, 75);
   EXPECT_EQ(judge({exited(1, 75), exited(0, 75)}, 0).exit_code, 75);
   EXPECT_EQ(judge({exited(1, 0), exited(0, 75)}, 0).exit_code, 75);
 }
 
-TEST(Verdict, TheRootCauseComesBeforeLostPeers) {
-  const auto verdict = judge({exited(0, 6, "[comm] rank 0: lost"), exited(2, 3, "[hdf5] a.h5: damaged"), exited(3, 6),
+TEST(RunEnd, TheRootCauseComesBeforeLostPeers) {
+  const auto end = judge({exited(0, 6, "[comm] rank 0: lost"), exited(2, 3, "[hdf5] a.h5: damaged"), exited(3, 6),
                               ended_by_us(1, SIGTERM)},
                              0);
-  EXPECT_EQ(verdict.exit_code, 3);
+  EXPECT_EQ(end.exit_code, 3);
   EXPECT_EQ(
-      verdict.message,
+      end.message,
       "linac: rank 2 ended with exit code 3 (data error)\n"
       "  [hdf5] a.h5: damaged\n"
       "  then rank 0 ended with exit code 6 (worker lost), rank 1 was ended by the launcher, rank 3 ended with exit "
       "code 6 (worker lost)");
 }
 
-TEST(Verdict, TheFirstOfSeveralOwnFailuresCounts) {
+TEST(RunEnd, TheFirstOfSeveralOwnFailuresCounts) {
   EXPECT_EQ(judge({exited(2, 4), exited(0, 2), exited(1, 6)}, 0).exit_code, 4);
   EXPECT_EQ(judge({ended_by_us(0, SIGTERM), exited(1, 2)}, 0).exit_code, 2);
 }
 
-TEST(Verdict, DeathBySignal) {
+TEST(RunEnd, DeathBySignal) {
   auto dead = killed(1, SIGSEGV);
   dead.tail = {"step 7", "about to read\nit"};
-  const auto verdict = judge({dead, exited(0, 6)}, 0);
-  EXPECT_EQ(verdict.exit_code, 128 + SIGSEGV);
-  expect_first(verdict, "linac: rank 1 was killed by signal 11 (Segmentation fault), its last output:\n  step 7\n");
+  const auto end = judge({dead, exited(0, 6)}, 0);
+  EXPECT_EQ(end.exit_code, 128 + SIGSEGV);
+  expect_first(end, "linac: rank 1 was killed by signal 11 (Segmentation fault), its last output:\n  step 7\n");
   expect_first(judge({killed(0, SIGKILL)}, 0), "linac: rank 0 was killed by signal 9 (Killed: often the kernel");
 }
 
-TEST(Verdict, OnlyLostPeersBlameTheFirst) {
-  const auto verdict = judge({exited(1, 6, "timed out"), exited(0, 6)}, 0);
-  EXPECT_EQ(verdict.exit_code, 6);
-  expect_first(verdict, "linac: rank 1 ended with exit code 6 (worker lost)\n  timed out");
+TEST(RunEnd, OnlyLostPeersBlameTheFirst) {
+  const auto end = judge({exited(1, 6, "timed out"), exited(0, 6)}, 0);
+  EXPECT_EQ(end.exit_code, 6);
+  expect_first(end, "linac: rank 1 ended with exit code 6 (worker lost)\n  timed out");
 }
 
-TEST(Verdict, OneWorkerPreemptedAloneIsTheCauseOfTheOthersLoss) {
+TEST(RunEnd, OneWorkerPreemptedAloneIsTheCauseOfTheOthersLoss) {
   EXPECT_EQ(judge({exited(2, 75), exited(0, 6), exited(1, 6)}, 0).exit_code, 75);
 }
 
-TEST(Verdict, StoppedWithAndWithoutCheckpoint) {
+TEST(RunEnd, StoppedWithAndWithoutCheckpoint) {
   EXPECT_EQ(judge({exited(1, 6), exited(0, 75)}, SIGTERM).exit_code, 75);
   EXPECT_EQ(judge({killed(1, SIGTERM), killed(0, SIGTERM)}, SIGTERM).exit_code, 128 + SIGTERM);
   EXPECT_EQ(judge({killed(1, SIGINT), exited(0, 130)}, SIGINT).exit_code, 128 + SIGINT);
@@ -78,10 +78,10 @@ TEST(Verdict, StoppedWithAndWithoutCheckpoint) {
   expect_first(slow, "linac: rank 1 did not stop in time");
 }
 
-TEST(Verdict, AFailureWhileStoppingIsStillAFailure) {
-  const auto verdict = judge({exited(1, 6), exited(0, 4, "[checkpoint] no space")}, SIGTERM);
-  EXPECT_EQ(verdict.exit_code, 4);
-  expect_first(verdict, "linac: rank 0 ended with exit code 4 (environment error)\n  [checkpoint] no space");
+TEST(RunEnd, AFailureWhileStoppingIsStillAFailure) {
+  const auto end = judge({exited(1, 6), exited(0, 4, "[checkpoint] no space")}, SIGTERM);
+  EXPECT_EQ(end.exit_code, 4);
+  expect_first(end, "linac: rank 0 ended with exit code 4 (environment error)\n  [checkpoint] no space");
 }
 
 }  // namespace

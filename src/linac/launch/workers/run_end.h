@@ -24,7 +24,7 @@ struct WorkerEnd {
 /// "was killed by signal 9 (...)"
 std::string describe(const WorkerEnd& end);
 
-struct Verdict {
+struct RunEnd {
   int exit_code = 0;
   std::string message;  // several lines without a final newline; empty when there is nothing to say
 };
@@ -37,6 +37,6 @@ struct Verdict {
 ///   unless a worker failed for a reason of its own.
 /// - otherwise the status of the root cause: the first worker that failed by itself with anything but 6 (peer lost) and
 ///   75; failing that, the first with 75, then the first with 6. Death by signal n counts as 128 + n.
-Verdict judge(const std::vector<WorkerEnd>& all, int stop_signal);
+RunEnd judge(const std::vector<WorkerEnd>& all, int stop_signal);
 
 }  // namespace linac::launch

@@ -1,4 +1,4 @@
-#include "linac/launch/workers/verdict.h"
+#include "linac/launch/workers/run_end.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -46,14 +46,14 @@ const WorkerEnd* root_cause(const std::vector<WorkerEnd>& ends) {
   return first([](const WorkerEnd& e) { return e.status() == kPeerLost; });
 }
 
-Verdict blame(const WorkerEnd& cause, const std::vector<WorkerEnd>& ends) {
-  Verdict verdict{cause.status(), fmt::format("linac: rank {} {}", cause.rank, describe(cause))};
+RunEnd blame(const WorkerEnd& cause, const std::vector<WorkerEnd>& ends) {
+  RunEnd whole{cause.status(), fmt::format("linac: rank {} {}", cause.rank, describe(cause))};
   if (!cause.error.empty()) {
-    verdict.message += indented(cause.error);
+    whole.message += indented(cause.error);
   } else if (!cause.tail.empty()) {
-    verdict.message += ", its last output:";
+    whole.message += ", its last output:";
     const size_t shown = std::min(kShownTailLines, cause.tail.size());
-    for (size_t i = cause.tail.size() - shown; i < cause.tail.size(); ++i) verdict.message += indented(cause.tail[i]);
+    for (size_t i = cause.tail.size() - shown; i < cause.tail.size(); ++i) whole.message += indented(cause.tail[i]);
   }
   std::vector<const WorkerEnd*> others;
   for (const auto& end : ends) {
@@ -64,11 +64,11 @@ Verdict blame(const WorkerEnd& cause, const std::vector<WorkerEnd>& ends) {
   for (const auto* end : others) {
     line += fmt::format("{} rank {} {}", line.empty() ? "" : ",", end->rank, describe(*end));
   }
-  if (!line.empty()) verdict.message += "\n  then" + line;
-  return verdict;
+  if (!line.empty()) whole.message += "\n  then" + line;
+  return whole;
 }
 
-Verdict judge_stopped(const std::vector<WorkerEnd>& ends, int stop_signal) {
+RunEnd judge_stopped(const std::vector<WorkerEnd>& ends, int stop_signal) {
   const WorkerEnd* const own_failure = root_cause(ends);
   const auto stopped = [](const WorkerEnd& end) {
     return is_clean(end) || end.status() == kPeerLost || end.signal == SIGTERM || end.signal == SIGINT ||
@@ -104,7 +104,7 @@ std::string describe(const WorkerEnd& end) {
   return fmt::format("ended with exit code {} ({})", end.exit_code, meaning_of(end.exit_code));
 }
 
-Verdict judge(const std::vector<WorkerEnd>& all, int stop_signal) {
+RunEnd judge(const std::vector<WorkerEnd>& all, int stop_signal) {
   std::vector<WorkerEnd> ends = all;
   std::erase_if(ends, [](const WorkerEnd& end) { return end.forgiven; });
   if (ends.empty()) ends = all;
