@@ -8,7 +8,7 @@ DEMO_ARGS ?=
 .PHONY: help demo test test-long build install configure deps bench format sanitize fuzz clean
 
 help:
-	@echo "make demo     train the 3DGAN on the showers in data/ with 2 workers, and show where the results are"
+	@echo "make demo     train on from the generator in models/ with 2 workers, lose one on the way, and judge the showers"
 	@echo "make test     build and run the tests: every feature, in minutes"
 	@echo "make test-long  the soaks, faults and zoos of models that take longer"
 	@echo "make build    build/linac"
@@ -38,8 +38,7 @@ demo: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target linac
 	@ln -sfn $(PRESET)/bin/linac build/linac
 	@rm -rf $(DEMO_OUT)
-	build/linac check examples/demo.yaml $(DEMO_ARGS)
-	build/linac train examples/demo.yaml --out $(DEMO_OUT) $(DEMO_ARGS)
+	@examples/demo.py $(DEMO_OUT) $(DEMO_ARGS)
 
 test: build
 	@tests/peers/setup.sh

@@ -25,7 +25,7 @@ import runs  # noqa: E402
 UPDATES = 4
 MANY_REPLICAS, MANY_REPLICAS_STEPS = 4, 2  # long steps: fewer of them
 PHASES = ("input", "compute", "communication", "update")
-SETTINGS = {"job": "examples/demo.yaml", "train.epochs": 1000000, "data.test": "[]", "checkpoint.every_epochs": 0,
+SETTINGS = {"job": "examples/3dgan-from-nothing.yaml", "train.epochs": 1000000, "data.test": "[]", "checkpoint.every_epochs": 0,
             "checkpoint.every_minutes": 0, "checkpoint.best_by": "loss", "train.optimizer.lr": 1e-5, "distribution.balance": "false"}
 ENOUGH_EVENTS = 288  # of data/showers-train.h5; the file is read as often as a step needs it
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Weak scaling of a job on this machine, and what the model of src/linac/plan/scaling.h predicts for many hosts, by `linac bench scaling`.
 
-  bench/scaling.py [--job examples/demo.yaml] [--workers 1,2,4] [--rounds 3] [--steps 6]       writes bench/results/DATE-scaling.json and .md
+  bench/scaling.py [--job examples/3dgan-from-nothing.yaml] [--workers 1,2,4] [--rounds 3] [--steps 6]       writes bench/results/DATE-scaling.json and .md
 
 With four workers on two cores a step of the demo takes 5 s in each of the two cases, so three rounds take some six minutes."""
 
@@ -62,7 +62,7 @@ def markdown(result: dict) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--job", default="examples/demo.yaml")
+    parser.add_argument("--job", default="examples/3dgan-from-nothing.yaml")
     parser.add_argument("--workers", default="1,2,4")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6)

@@ -54,11 +54,11 @@ def last_checkpoint(run: pathlib.Path) -> bytes:
 def own_networks_from_files(folder: pathlib.Path) -> None:
     # So low a rate leaves the weights as they were drawn.
     short = settings(train__epochs=1, train__max_steps=1, train__replicas=1, train__batch=2, data__test="[]", train__lr=1e-30, data__min_sum=80)
-    linac("train", "examples/demo.yaml", "--workers", 1, "--out", folder / "own", *short)
+    linac("train", "examples/3dgan-from-nothing.yaml", "--workers", 1, "--out", folder / "own", *short)
     files = {part: folder / f"{part}.keras" for part in ("generator", "discriminator")}
     for part, file in files.items():
         linac("export", folder / "own", "--part", part, "--out", file)
-    linac("train", "examples/demo.yaml", "--workers", 1, "--out", folder / "files", *short, *settings(model__generator=files["generator"], model__discriminator=files["discriminator"]))
+    linac("train", "examples/3dgan-from-nothing.yaml", "--workers", 1, "--out", folder / "files", *short, *settings(model__generator=files["generator"], model__discriminator=files["discriminator"]))
     # Not "d_fake": its images come from the running statistics, which the first step has moved.
     own, files = ([[step[phase] for phase in ("d_real", "g")] for step in steps(folder / name)] for name in ("own", "files"))
     check(own == files != [], f"linac's own networks from Keras files: the same losses, bit by bit ({files[0][1]['total']:.6g})")

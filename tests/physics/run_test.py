@@ -32,7 +32,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         settings = ["train.epochs=1", "train.max_steps=1", "train.replicas=1", "train.batch=1", "data.test=[]"]
-        trained = linac("train", "examples/demo.yaml", "--workers", 1, "--out", root / "run", *[w for s in settings for w in ("--set", s)])
+        trained = linac("train", "examples/3dgan-from-nothing.yaml", "--workers", 1, "--out", root / "run", *[w for s in settings for w in ("--set", s)])
         check(trained.returncode == 0, f"a run of one step: status {trained.returncode}")
         made = linac("generate", "--model", root / "run", "--like", TEST, "--seed", 1, "--out", root / "generated.h5")
         check(made.returncode == 0, f"generate: status {made.returncode}")

@@ -78,6 +78,10 @@ def generator(linac: Verbs, service: Service, folder: pathlib.Path) -> None:
     linac("models", "fetch", "catalog://3dgan", "--out", folder / "fetched.keras")
     check((folder / "fetched.keras").read_bytes() == GENERATOR.read_bytes(), "what is fetched is what was registered")
 
+    linac("train", "examples/demo.yaml", "--workers", 1, "--out", folder / "on", *[word for setting in (
+        "model.from=catalog://3dgan@champion", "train.batch=1", "train.max_steps=1", "data.test=[]", "checkpoint.best_by=loss") for word in ("--set", setting)])
+    check("from: catalog://3dgan/1" in (folder / "on" / "job.yaml").read_text(), "a 3DGAN goes on from the catalog, and its job names the version")
+
     kept = next((service.folder / "artifacts" / "models" / "3dgan").glob("*/*.keras"))
     content = bytearray(kept.read_bytes())
     content[len(content) // 2] ^= 1
@@ -96,7 +100,7 @@ def mistakes(linac: Verbs, folder: pathlib.Path) -> None:
     check("models list" in linac("models", "show", "no", status=2), "what is no model is not registered")
     check("NAME@ALIAS" in linac("models", "fetch", "catalog://3dgan@", status=2), "a wrong address is answered with the forms there are")
     linac("predict", "--model", "catalog://3dgan/99", "--data", "data/topology-test.parquet", "--out", folder / "x.h5", status=2)
-    check("model.generator" in linac("check", "examples/demo.yaml", "--set", "model.from=catalog://3dgan", status=2), "the 3DGAN wants two networks")
+    check("catalog://3dgan" in linac("check", "examples/demo.yaml", "--set", "model.from=catalog://3dgan@none", status=2), "nobody goes on from a version that is not there")
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ SMALL = FEW_EVENTS | SMALL_NETWORKS
 
 def arguments(out: pathlib.Path, settings: dict, *extra: str) -> list[str]:
     """`settings` of the demo's job, or of another that its entry "job" names."""
-    command = [LINAC, "train", settings.get("job", "examples/demo.yaml"), "--out", str(out), *extra]
+    command = [LINAC, "train", settings.get("job", "examples/3dgan-from-nothing.yaml"), "--out", str(out), *extra]
     for key, value in settings.items():
         if key != "job":
             command += ["--set", f"{key}={value}"]

@@ -57,6 +57,7 @@ void validate_train(const Train& train, const std::string& where) {
   need(train.accumulate > 0, where, "train.accumulate must be at least 1");
   need(train.threads > 0, where, "train.threads must be at least 1");
   need(train.flip >= 0 && train.flip < 0.5, where, "train.flip must be in [0, 0.5)");
+  need(train.discriminator_first >= 0, where, "train.discriminator_first must not be negative");
   need_one_of(train.precision, {"fp32", "bf16"}, where, "train.precision");
   need_one_of(train.exchange, {"fp32", "bf16"}, where, "train.exchange");
   need_one_of(train.kernels, {"linac", "aten"}, where, "train.kernels");

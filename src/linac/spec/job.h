@@ -192,6 +192,7 @@ struct Train {
   std::string kernels = "linac";
   std::string device = "cpu";
   double flip = 0.05;
+  int64_t discriminator_first = 0;
   optimizer::Settings optimizer;
   Schedule schedule;
   EarlyStopping early_stopping;
@@ -218,6 +219,9 @@ struct Train {
     v("device", device,
       "what computes a replica: cpu, or cuda, an NVIDIA GPU (docs/kernels.md says how to build for it)");
     v("flip", flip, "3dgan: probability that a label of the discriminator's steps is flipped");
+    v("discriminator_first", discriminator_first,
+      "3dgan: in so many steps at the beginning the discriminator learns alone, so that a trained generator meets no "
+      "opponent that knows nothing");
     v("optimizer", optimizer, "");
     v("schedule", schedule, "");
     v("early_stopping", early_stopping, "");

@@ -78,10 +78,7 @@ void settle_model_keys(YAML::Node model, const std::string& where) {
   for (const std::string& key : keys) {
     bool own = key == "kind", as_by_default = false;
     std::vector<std::string> owners;
-    std::string way_out;
     each_model_kind([&](const auto& settings) {
-      if ((key == "file" || key == "from") && kind == settings.kKind && *settings.kInsteadOfFile != 0)
-        way_out = std::string("; ") + settings.kInsteadOfFile;
       if (!has_key(settings, key)) return;
       own = own || kind == settings.kKind;
       owners.emplace_back(settings.kKind);
@@ -89,7 +86,7 @@ void settle_model_keys(YAML::Node model, const std::string& where) {
     });
     if (own || owners.empty()) continue;  // a key of no kind is named when the job is read
     need(as_by_default, where,
-         fmt::format("model.{} is for model.kind = {}, not for {}{}", key, any_of(owners), kind, way_out));
+         fmt::format("model.{} is for model.kind = {}, not for {}", key, any_of(owners), kind));
     model.remove(key);
   }
 }

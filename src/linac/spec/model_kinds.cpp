@@ -63,6 +63,8 @@ void need_fit(const Job& job, const std::string& where) {
   need_columns(job, where);
   need(!job.train.optimizer.restore || job.model.optimizer_in_file(), where,
        "train.optimizer.restore is for model.kind = keras, whose file may hold an optimizer");
+  need(job.train.discriminator_first == 0, where,
+       fmt::format("train.discriminator_first is for model.kind = 3dgan, not for {}", job.model.kind()));
   need(job.train.batch % job.train.accumulate == 0, where,
        fmt::format("train.batch = {} cannot be cut into train.accumulate = {} equal slices", job.train.batch,
                    job.train.accumulate));

@@ -15,14 +15,12 @@ struct Job;
 struct ModelKind {
   /// The file may hold an optimiser, which is used where the job names none.
   static constexpr bool kOptimizerInFile = false;
-  /// The way out for who names model.file or model.from where the kind has neither.
-  static constexpr const char* kInsteadOfFile = "";
   /// The settings that name files.
   std::vector<std::string*> files() { return {}; }
 };
 
 /// Of kinds that train the model of a file. `from` is an address in a catalog, whose file becomes `file` (the verb
-/// brings it, app/cli/job_file.h).
+/// brings it, cli/compute/job_file.h); of a 3dgan it may name a file, or a run, too.
 struct ModelFile : ModelKind {
   std::string file, from;
 
@@ -49,9 +47,8 @@ struct GanLossWeights {
   }
 };
 
-struct ThreeDGanSettings : ModelKind {
+struct ThreeDGanSettings : ModelFile {
   static constexpr const char* kKind = "3dgan";
-  static constexpr const char* kInsteadOfFile = "give both networks as model.generator and model.discriminator";
   std::string generator, discriminator;
   int64_t latent = 256;
   double power = 0.85;
@@ -64,6 +61,10 @@ struct ThreeDGanSettings : ModelKind {
 
   template <class V>
   void fields(V& v) {
+    v("from", from,
+      "what the training goes on from: a run's folder, a checkpoint, a generator's .keras file, or a model of the "
+      "service's catalog, catalog://NAME@ALIAS (docs/training.md)");
+    v("file", file, "the file that this is");
     v("generator", generator, "a network of your own instead, Keras or TorchScript (docs/training.md)");
     v("discriminator", discriminator, "and its opponent; both or none");
     v("latent", latent, "length of the generator's input: energy, angle and latent - 2 random numbers");
@@ -76,7 +77,11 @@ struct ThreeDGanSettings : ModelKind {
     v("leaky_slope", leaky_slope, "own discriminator: slope of its leaky ReLUs below 0");
   }
   void check(const Job& job, const std::string& where) const;
-  std::vector<std::string*> files() { return {&generator, &discriminator}; }
+  std::vector<std::string*> files() {
+    std::vector<std::string*> named{&file, &generator, &discriminator};
+    if (from.find("://") == std::string::npos) named.push_back(&from);
+    return named;
+  }
 };
 
 struct TransformerBlock {

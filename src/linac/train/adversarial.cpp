@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "linac/base/error.h"
 #include "linac/models/threedgan/cost.h"
 #include "linac/plot/losses.h"
@@ -23,6 +25,8 @@ using models::threedgan::Phase;
 
 // The networks of the state.
 constexpr size_t kGenerator = 0, kDiscriminator = 1;
+
+constexpr const char* kGeneratorPrefix = "g/";
 
 Batch as_batch(const data::SampleBatch& samples) {
   return {samples.image, samples.energy, samples.angle, samples.ecal};
@@ -66,6 +70,7 @@ plot::ShowerMaps maps(const physics::Projections& mean) {
 AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock)
     : job_(job),
       model_(trained::architecture_of(job), numerics_of(job)),
+      start_(trained::start_of(job, model_.architecture())),
       train_(open_dataset(job, job.data.train)),
       test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
       clock_(clock),
@@ -123,11 +128,27 @@ TrainState AdversarialLoop::initial_state() const {
   const auto network = [&](const char* name, const graph::Graph& graph, graph::Parameters parameters) {
     return trained::fresh_network(name, graph, std::move(parameters), job_.train.optimizer);
   };
+  const uint64_t seed = job_.train.seed;
   TrainState state;
-  state.networks.push_back(network("generator", model_.generator(), model_.initial_generator(job_.train.seed)));
   state.networks.push_back(
-      network("discriminator", model_.discriminator(), model_.initial_discriminator(job_.train.seed)));
+      network("generator", model_.generator(), start_.generator ? *start_.generator : model_.initial_generator(seed)));
+  state.networks.push_back(network("discriminator", model_.discriminator(),
+                                   start_.discriminator ? *start_.discriminator : model_.initial_discriminator(seed)));
   return state;
+}
+
+int64_t AdversarialLoop::alone(int64_t epoch) const {
+  const int64_t steps = steps_per_epoch(job_, train_->size());
+  return std::clamp(job_.train.discriminator_first - epoch * steps, int64_t{0}, steps);
+}
+
+std::string AdversarialLoop::stage(int64_t epoch, int64_t step) const {
+  const int64_t first = job_.train.discriminator_first, done = epoch * steps_per_epoch(job_, train_->size()) + step;
+  return first > 0 && done <= first ? fmt::format("discriminator alone {}/{}", done, first) : "";
+}
+
+int64_t AdversarialLoop::steps_with(const std::string& loss, int64_t epoch, int64_t steps_per_epoch) const {
+  return loss.starts_with(kGeneratorPrefix) ? steps_per_epoch - alone(epoch) : steps_per_epoch;
 }
 
 void AdversarialLoop::seek(const TrainState& state) {
@@ -184,6 +205,7 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, bool s
       !update("d_fake/", discriminator, on_fakes, {})) {
     return result;
   }
+  if (state.step < alone(state.epoch)) return result;
 
   // Half of the next step's real showers while the generator's first gradients travel, half while the second do.
   std::optional<Ahead> next;
@@ -200,12 +222,14 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, bool s
                                    options(now.keys[i], ready));
     };
   };
-  if (!update("g/", generator, generator_update(Phase::kFirstGenerator), look_ahead(0, half))) return result;
+  if (!update(kGeneratorPrefix, generator, generator_update(Phase::kFirstGenerator), look_ahead(0, half)))
+    return result;
   const Measures first = result.losses;
-  if (!update("g/", generator, generator_update(Phase::kSecondGenerator), look_ahead(half, all - half))) return result;
+  if (!update(kGeneratorPrefix, generator, generator_update(Phase::kSecondGenerator), look_ahead(half, all - half)))
+    return result;
   for (const char* part : kLossNames) {
-    double& loss = result.losses[std::string("g/") + part];
-    loss = 0.5 * (loss + first.at(std::string("g/") + part));
+    double& loss = result.losses[std::string(kGeneratorPrefix) + part];
+    loss = 0.5 * (loss + first.at(std::string(kGeneratorPrefix) + part));
   }
   ahead_ = std::move(next);
   return result;
@@ -231,6 +255,8 @@ TestResult AdversarialLoop::test(const TrainState& state, Figures figures) {
   auto [result, projections] = evaluation.run(state.networks[kGenerator].parameters,
                                               state.networks[kDiscriminator].parameters, state.epoch, *test_, figures);
   projections_ = std::move(projections);
+  if (alone(state.epoch) == steps_per_epoch(job_, train_->size()))
+    std::erase_if(result.losses, [](const auto& loss) { return loss.first.starts_with(kGeneratorPrefix); });
   return result;
 }
 

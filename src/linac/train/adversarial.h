@@ -17,6 +17,7 @@
 #include "linac/train/evaluation.h"
 #include "linac/train/loop.h"
 #include "linac/train/replica_update.h"
+#include "linac/trained/gan_start.h"
 
 namespace linac::train {
 
@@ -31,14 +32,18 @@ class AdversarialLoop : public Loop {
   int64_t train_events() const override;
   int64_t test_events() const override;
   std::vector<std::string> describe_data() const override;
-  /// The weights are drawn from the job's seed.
+  /// The weights are drawn from the job's seed, unless the job goes on from others (trained/gan_start.h).
   TrainState initial_state() const override;
   void seek(const TrainState& state) override;
-  /// Losses "d_real/...", "d_fake/..." and "g/...", the last a mean of the two generator updates.
+  /// Losses "d_real/...", "d_fake/..." and "g/...", the last a mean of the two generator updates; none of it in the
+  /// steps of train.discriminator_first.
   StepResult step(TrainState& state, double learning_rate, bool stop_wanted) override;
   std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
-  /// See Evaluation.
+  /// See Evaluation. No loss of the generator before it learns: of an opponent that still knows little it would be the
+  /// best of all epochs.
   TestResult test(const TrainState& state, Figures figures) override;
+  std::string stage(int64_t epoch, int64_t step) const override;
+  int64_t steps_with(const std::string& loss, int64_t epoch, int64_t steps_per_epoch) const override;
   std::string loss_name() const override { return "g/total"; }
   std::string unit() const override { return "showers"; }
   std::vector<Column> columns() const override;
@@ -53,6 +58,8 @@ class AdversarialLoop : public Loop {
     std::vector<RngKey> keys;
   };
 
+  /// Steps of this epoch and all before it in which the discriminator learns alone.
+  int64_t alone(int64_t epoch) const;
   Ahead read_ahead(const TrainState& state, int steps);
   models::Contribution on_real(const TrainState& state, const Ahead& step, size_t i,
                                const graph::GradientReady& ready) const;
@@ -60,6 +67,7 @@ class AdversarialLoop : public Loop {
 
   const spec::Job& job_;
   const models::threedgan::ThreeDGan model_;
+  const trained::GanStart start_;
   const std::shared_ptr<const data::Dataset> train_, test_;
   PhaseClock& clock_;
   ReplicaUpdate update_;

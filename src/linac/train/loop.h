@@ -96,6 +96,13 @@ class Loop {
   virtual std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const = 0;
   /// Collective, with test data only.
   virtual TestResult test(const TrainState& state, Figures figures) = 0;
+  /// What sets this step apart, for people: "discriminator alone, 3/36". `step`: finished ones of the epoch. Empty:
+  /// nothing.
+  virtual std::string stage(int64_t /*epoch*/, int64_t /*step*/) const { return ""; }
+  /// In how many of an epoch's steps a loss is told.
+  virtual int64_t steps_with(const std::string& /*loss*/, int64_t /*epoch*/, int64_t steps_per_epoch) const {
+    return steps_per_epoch;
+  }
   /// What the books tell of the losses of a step, or of their means over steps.
   virtual Measures reported(Measures means) const { return means; }
 

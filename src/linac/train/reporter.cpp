@@ -115,8 +115,10 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
     events_.hparams(hyper_parameters(job), tags);
   }
   folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
-  log::info(fmt::format("{}: {} events, {} steps an epoch of {} replicas x {} events, on {} workers", job.name,
-                        loop.train_events(), steps_per_epoch, job.train.replicas, job.train.batch, workers));
+  const std::string stage = loop.stage(state.epoch, state.step);
+  log::info(fmt::format("{}: {} events, {} steps an epoch of {} replicas x {} events, on {} workers{}{}", job.name,
+                        loop.train_events(), steps_per_epoch, job.train.replicas, job.train.batch, workers,
+                        stage.empty() ? "" : "; ", stage));
 }
 
 nlohmann::json Reporter::provenance() const {
@@ -154,8 +156,7 @@ void Reporter::view(const comm::View& view, int64_t global_step, const std::stri
   for (int rank = 0; rank < view.size(); ++rank) {
     const comm::Member& member = view.members[static_cast<size_t>(rank)];
     const auto range = comm::replicas_of(view, rank, static_cast<int>(job_.train.replicas));
-    line.members.push_back(
-        {.rank = rank, .pid = member.pid, .replicas = range.end - range.begin, .host = member.host});
+    line.members.push_back({.rank = rank, .pid = member.pid, .replicas = range.end - range.begin, .host = member.host});
   }
   folder_.add_metrics(line);
   events_.scalar(spec::metric::kWorkers, global_step, static_cast<float>(view.size()));
@@ -172,10 +173,11 @@ void Reporter::step(const StepRecord& record) {
   for (const auto& [name, value] : record.losses)
     events_.scalar(spec::metric::of_step(name), record.global_step, static_cast<float>(value));
   events_.scalar(spec::metric::kLearningRate, record.global_step, static_cast<float>(record.rate));
-  progress_.update(
-      record.global_step,
-      fmt::format("epoch {}/{} step {}/{}  {}  {:.4g} {}/s", record.epoch + 1, job_.train.epochs, record.step,
-                  steps_per_epoch_, in_words(record.losses), events_per_second(record.global_step), loop_.unit()));
+  const std::string stage = loop_.stage(record.epoch, record.step);
+  progress_.update(record.global_step,
+                   fmt::format("epoch {}/{} step {}/{}  {}{}{}  {:.4g} {}/s", record.epoch + 1, job_.train.epochs,
+                               record.step, steps_per_epoch_, stage, stage.empty() ? "" : "  ", in_words(record.losses),
+                               events_per_second(record.global_step), loop_.unit()));
 }
 
 void Reporter::workers(const comm::Group& group, int64_t global_step) {

@@ -260,7 +260,8 @@ class Trainer {
   void end_epoch() {
     set_out();
     EpochRecord record{.epoch = state_.epoch, .train = state_.epoch_sums, .test = {}};
-    for (auto& [name, value] : record.train) value /= static_cast<double>(steps_per_epoch_);
+    for (auto& [name, value] : record.train)
+      value /= static_cast<double>(loop_->steps_with(name, state_.epoch, steps_per_epoch_));
     record.train = loop_->reported(std::move(record.train));
     std::optional<TestResult> tested;
     if (loop_->test_events() > 0) {

@@ -80,10 +80,14 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
   if (!job.model.is<spec::ThreeDGanSettings>()) job.model = {};
   job.model.as<spec::ThreeDGanSettings>().latent = keras.graph.nodes[static_cast<size_t>(keras.graph.inputs[0])].output[0];
   graph::Parameters parameters = graph::from_weight_values(keras.graph, keras.weights);
-  return {std::move(keras.graph), std::nullopt, std::move(parameters), job, path.string()};
+  return {std::move(keras.graph), std::nullopt, std::move(parameters), job, keras.extra.contains("job"), path.string()};
 }
 
 }  // namespace
+
+std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoint) {
+  return std::filesystem::is_directory(run_or_checkpoint) ? newest_checkpoint(run_or_checkpoint) : run_or_checkpoint;
+}
 
 RunModel load_run(const std::filesystem::path& named) {
   const std::filesystem::path run_or_checkpoint = storage::local_copy(named.string());
@@ -91,9 +95,8 @@ RunModel load_run(const std::filesystem::path& named) {
     throw user_error(fmt::format("[model] {}: does not exist; give a run's folder, a checkpoint or a .keras file",
                                  run_or_checkpoint.string()));
   }
-  const bool folder = std::filesystem::is_directory(run_or_checkpoint);
   RunModel model;
-  model.checkpoint = folder ? newest_checkpoint(run_or_checkpoint) : run_or_checkpoint;
+  model.checkpoint = checkpoint_of(run_or_checkpoint);
   const TensorFile file = decode_tensors(read_file(model.checkpoint), model.checkpoint.string());
   try {
     model.job = spec::parse_job(file.meta.at("run").at("job").get<std::string>(), model.checkpoint.string(), {});
@@ -118,7 +121,7 @@ GeneratorModel load_generator(const std::filesystem::path& named) {
   const std::filesystem::path run_or_file = storage::local_copy(named.string());
   if (run_or_file.extension() == ".keras") return from_keras(run_or_file);
   RunModel run = load_run(run_or_file);
-  return {run.architecture.generator, run.architecture.foreign_generator, std::move(run.generator), run.job,
+  return {run.architecture.generator, run.architecture.foreign_generator, std::move(run.generator), run.job, true,
           run.checkpoint.string()};
 }
 

@@ -16,7 +16,8 @@ struct GeneratorModel {
   graph::Graph graph;
   std::optional<models::ForeignModel> foreign;  // in place of the graph
   graph::Parameters parameters;
-  spec::Job job;  // of the run, as far as known: model.latent, model.power, data.scale
+  spec::Job job;          // of the run, as far as known: model.latent, model.power, data.scale
+  bool knows_job = true;  // else the file is not linac's, and the last two are guessed
   std::string source;
 };
 
@@ -53,5 +54,8 @@ struct RunModel {
   std::filesystem::path checkpoint;
 };
 RunModel load_run(const std::filesystem::path& run_or_checkpoint);
+
+/// Of a run's folder its best checkpoint, else the newest; user error if it holds none. A file is itself.
+std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoint);
 
 }  // namespace linac::trained

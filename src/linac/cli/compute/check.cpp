@@ -46,6 +46,7 @@ void run_check(const CheckOptions& options) {
   models::use_threads(job.train.threads);
   spec::Job lone = job;
   lone.train.replicas = lone.workers = 1;
+  lone.train.discriminator_first = 0;  // the step to try is that of both networks
   const auto group = comm::make_group({}, {});
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());

@@ -2,6 +2,7 @@
 
 #include "linac/client/model_catalog.h"
 #include "linac/spec/job.h"
+#include "linac/trained/gan_start.h"
 
 namespace linac::cli {
 
@@ -9,7 +10,7 @@ trained::CompiledJob whole_job(const std::string& file, const std::vector<std::s
   spec::Job job = spec::read_job(file, overrides);
   if (spec::ModelFile* model = job.model.file(); model != nullptr && !model->from.empty())
     model->file = client::local_model(model->from, &model->from);
-  return trained::with_compiled(std::move(job));
+  return trained::with_compiled(trained::with_start(std::move(job)));
 }
 
 }  // namespace linac::cli

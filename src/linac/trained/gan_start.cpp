@@ -1,0 +1,79 @@
+#include "linac/trained/gan_start.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "linac/base/error.h"
+#include "linac/trained/model_file.h"
+
+namespace linac::trained {
+namespace {
+
+// The values of the file's network as those of the job's: the same weights in the same order, whatever they are called.
+graph::Parameters fitted(const graph::Parameters& found, const graph::Graph& graph, const std::string& source) {
+  graph::Parameters parameters = graph::Parameters::of(graph);
+  const auto refuse = [&](const std::string& difference) {
+    throw user_error(
+        fmt::format("[3dgan] {}: its {} is of another architecture than the job's: {}; give the job the same "
+                    "model.latent, or, for networks of your own, the same model.generator and model.discriminator",
+                    source, graph.name, difference));
+  };
+  const auto compare = [&](const graph::Layout& theirs, const graph::Layout& ours) {
+    for (size_t i = 0; i < std::min(theirs.slots.size(), ours.slots.size()); ++i) {
+      if (theirs.slots[i].shape == ours.slots[i].shape) continue;
+      refuse(fmt::format("{} is {} and not {}", ours.slots[i].name, graph::to_string(theirs.slots[i].shape),
+                         graph::to_string(ours.slots[i].shape)));
+    }
+    if (theirs.slots.size() != ours.slots.size())
+      refuse(fmt::format("{} weights and not {}", theirs.slots.size(), ours.slots.size()));
+  };
+  compare(found.trainable_layout, parameters.trainable_layout);
+  compare(found.statistics_layout, parameters.statistics_layout);
+  parameters.trainable = found.trainable;
+  parameters.statistics = found.statistics;
+  return parameters;
+}
+
+void need_same_images(const spec::Job& then, const spec::Job& now, const std::string& source) {
+  const auto need_same = [&](const char* key, double before, double wanted) {
+    if (before == wanted) return;
+    throw user_error(
+        fmt::format("[3dgan] {}: was trained with {} = {:g}, and the job says {:g}: its images would have "
+                    "another meaning; set {}={:g}",
+                    source, key, before, wanted, key, before));
+  };
+  const auto power = [](const spec::Job& job) { return job.model.as<spec::ThreeDGanSettings>().power; };
+  need_same("model.power", power(then), power(now));
+  need_same("data.scale", then.data.scale, now.data.scale);
+}
+
+}  // namespace
+
+spec::Job with_start(spec::Job job) {
+  if (!job.model.is<spec::ThreeDGanSettings>()) return job;
+  auto& model = job.model.as<spec::ThreeDGanSettings>();
+  if (model.file.empty()) return job;
+  const std::string file = checkpoint_of(model.file).string();
+  if (model.from == model.file) model.from = file;
+  model.file = file;
+  return job;
+}
+
+GanStart start_of(const spec::Job& job, const models::threedgan::Architecture& architecture) {
+  const std::string& file = job.model.as<spec::ThreeDGanSettings>().file;
+  if (file.empty()) return {};
+  if (std::filesystem::path(file).extension() == ".keras") {
+    const GeneratorModel model = load_generator(file);
+    if (model.knows_job) need_same_images(model.job, job, file);
+    return {fitted(model.parameters, architecture.generator, file), std::nullopt};
+  }
+  const RunModel run = load_run(file);
+  need_same_images(run.job, job, file);
+  return {fitted(run.generator, architecture.generator, file),
+          fitted(run.discriminator, architecture.discriminator, file)};
+}
+
+}  // namespace linac::trained

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""A 3DGAN goes on from weights that are there (model.from): from a run's best checkpoint, from one checkpoint, from a generator's file.
+It starts with exactly these weights; in the steps of train.discriminator_first the generator stays as it is; and the run is bit-identical
+for one and two workers, and after kills and resumes, the first of them within these steps."""
+
+import json
+import pathlib
+import struct
+import tempfile
+
+import runs
+from runs import check
+
+GENERATOR = runs.ROOT / "models" / "3dgan-clic.keras"
+JOB = runs.SMALL | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 5, "train.optimizer.lr": 1e-5, "validate.every_epochs": 0}
+ALONE = JOB | {"train.discriminator_first": 3}
+
+
+def tensors(checkpoint: pathlib.Path, prefix: str) -> dict[str, bytes]:
+    """The bytes of a safetensors file's tensors whose names begin so."""
+    content = checkpoint.read_bytes()
+    size = struct.unpack("<Q", content[:8])[0]
+    return {name: content[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]]
+            for name, entry in json.loads(content[8:8 + size]).items() if name.startswith(prefix)}
+
+
+def at_step(out: pathlib.Path, step: int) -> pathlib.Path:
+    return out / "checkpoints" / f"step-{step:010}.safetensors"
+
+
+def same_end(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
+    check(runs.losses(reference) == runs.losses(other), f"{what}: every loss is the same")
+    a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
+    check(a.name == b.name and a.read_bytes() == b.read_bytes(), f"{what}: {a.name} is the same, byte for byte")
+
+
+def from_generator(root: pathlib.Path) -> pathlib.Path:
+    job = ALONE | {"model.from": GENERATOR, "checkpoint.keep": 9}
+    one = root / "one"
+    runs.run(one, job, "--workers", "1")
+    told = [("d_real" in line["loss"], "g" in line["loss"]) for line in runs.lines(one) if line["kind"] == "step"]
+    check(told == [(True, False)] * 3 + [(True, True)] * 2, "three steps without a loss of the generator, two with it")
+    means = next(line["train"]["g"]["total"] for line in runs.lines(one) if line["kind"] == "epoch")
+    losses = [line["loss"]["g"]["total"] for line in runs.lines(one) if line["kind"] == "step" and "g" in line["loss"]]
+    check(abs(means - sum(losses) / 2) < 1e-4 * abs(means), "the epoch's loss of the generator is the mean of these two")
+    first, third, fourth = (tensors(at_step(one, step), "generator/weights") for step in (1, 3, 4))
+    check(len(first) > 10 and first == third != fourth, "the generator changes from the fourth step on")
+    discriminator = [tensors(at_step(one, step), "discriminator/weights") for step in (1, 3)]
+    check(discriminator[0] != discriminator[1], "and the discriminator from the first on")
+
+    killed = root / "killed"
+    for steps in (2, 4):
+        process = runs.start(killed, job, "--workers", "2", *(["--resume"] if steps > 2 else []))
+        runs.wait_for_steps(killed, process, steps)
+        runs.kill_tree(process)
+    runs.run(killed, job, "--workers", "2", "--resume")
+    same_end(one, killed, "two workers, killed twice and resumed")
+    return one
+
+
+def from_run(root: pathlib.Path, first: pathlib.Path) -> None:
+    job = JOB | {"train.steps_per_epoch": 1, "train.discriminator_first": 1, "checkpoint.every_steps": 0}
+    begun, again = root / "begun", root / "again"
+    runs.run(begun, job | {"model.from": first}, "--workers", "1")
+    best = first / "checkpoints" / "best.safetensors"
+    check(f"from: {best}" in (begun / "job.yaml").read_text(), "the job of a run that goes on from a run names its best checkpoint")
+    check(tensors(at_step(begun, 1), "generator/weights") == tensors(best, "generator/weights"), "it starts with that generator")
+    runs.run(again, job | {"model.from": best}, "--workers", "2")
+    same_end(begun, again, "from the run's folder and from its checkpoint")
+    fresh = root / "fresh"
+    runs.run(fresh, job | {"model.from": first / "models" / "generator.keras"}, "--workers", "1")
+    check(tensors(at_step(fresh, 1), "generator/weights") == tensors(runs.newest_checkpoint(first), "generator/weights"),
+          "the generator's file has the last generator")
+    check(tensors(at_step(fresh, 1), "discriminator/weights") != tensors(at_step(begun, 1), "discriminator/weights"),
+          "and leaves the discriminator to the seed")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="linac-start-") as folder:
+        root = pathlib.Path(folder)
+        from_run(root, from_generator(root))
+
+
+if __name__ == "__main__":
+    main()
