@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include "linac/base/clock.h"
+#include "linac/catalog/users.h"
 
 namespace linac::service {
 
