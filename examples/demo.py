@@ -70,7 +70,8 @@ def lose_a_worker(training: subprocess.Popen, out: pathlib.Path) -> dict:
     steps, an_epoch = planned(out)
     if steps < STEPS_MIN:
         return {"why_not": f"a run of {steps} steps is too short for it"}
-    at = steps // 2 + (1 if steps // 2 % an_epoch in (0, an_epoch - 1) else 0)  # with a step before it and behind it
+    at = 3 * steps // 4
+    at += {0: 1, an_epoch - 1: 2}.get(at % an_epoch, 0)  # not at the border of an epoch
     wait_for(lambda: steps_done(out) >= at, training)
     members = views(out)[-1]["members"]
     victim = next((member["pid"] for member in members if member["rank"] == 1), 0)
