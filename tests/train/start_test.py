@@ -12,7 +12,7 @@ import runs
 from runs import check
 
 GENERATOR = runs.ROOT / "models" / "3dgan-clic.keras"
-JOB = runs.SMALL | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 5, "train.optimizer.lr": 1e-5, "validate.every_epochs": 0}
+JOB = runs.FEW_EVENTS | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 5, "train.optimizer.lr": 1e-5, "validate.every_epochs": 0}
 ALONE = JOB | {"train.discriminator_first": 3}
 
 

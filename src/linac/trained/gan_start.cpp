@@ -18,7 +18,7 @@ graph::Parameters fitted(const graph::Parameters& found, const graph::Graph& gra
   const auto refuse = [&](const std::string& difference) {
     throw user_error(
         fmt::format("[3dgan] {}: its {} is of another architecture than the job's: {}; give the job the same "
-                    "model.latent, or, for networks of your own, the same model.generator and model.discriminator",
+                    "model.latent, channels and filters, or the same model.generator and model.discriminator",
                     source, graph.name, difference));
   };
   const auto compare = [&](const graph::Layout& theirs, const graph::Layout& ours) {
