@@ -127,9 +127,9 @@ def main() -> None:
     subprocess.run(shown(LINAC, "validate", "--reference", TEST, "--sample", str(out), "--train", TRAIN, "--out", str(report)), check=True)
     print(f"""
 What to open
-  {report}/report.html      the generated showers against Geant4: figures, pictures
-  {report}/shower-2.png     a single shower of both, from three sides
-  {out}/images/                 the mean shower after each epoch, the losses""")
+  {report}/report.html     the generated showers against Geant4: figures, pictures
+  {report}/shower-3.png    a single shower, Geant4 above, generated below; shower-1 and -2 have less energy
+  {out}/images/                the mean shower after each epoch, the losses""")
 
 
 if __name__ == "__main__":
