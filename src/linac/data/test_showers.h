@@ -10,6 +10,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
+#include "linac/base/test_errors.h"
 #include "linac/data/dataset.h"
 #include "linac/hdf5/handle.h"
 
@@ -44,19 +45,6 @@ void write_hdf5(const std::string& path, const std::vector<RawColumn>& columns, 
 std::vector<RawColumn> columns_of(const ShowerBlock& block);
 /// Samples as records of the converted layout.
 void write_tfrecord(const std::string& path, const ShowerBlock& samples);
-
-/// What `f` throws; a failure if nothing or another code.
-template <class F>
-std::string message_of(ErrorCode code, F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

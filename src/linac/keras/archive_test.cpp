@@ -9,6 +9,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
+#include "linac/base/test_errors.h"
 #include "linac/keras/config.h"
 #include "linac/keras/layers.h"
 #include "linac/keras/weight_store.h"
@@ -82,20 +83,6 @@ std::vector<std::vector<float>> weights_of(const graph::Graph& graph, const grap
     first += node.weights.size();
   }
   return {};
-}
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUser) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
-void expect_in(const std::string& message, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
 }
 
 TEST_F(Archive, KeepsEveryLayer) {

@@ -8,6 +8,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
+#include "linac/base/test_errors.h"
 #include "linac/keras/compile.h"
 #include "linac/keras/keras2_config.h"
 #include "linac/keras/test_keras2_file.h"
@@ -17,20 +18,6 @@ namespace linac::keras {
 namespace {
 
 using nlohmann::json;
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUser) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
-void expect_in(const std::string& message, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
-}
 
 // A layer and its calls, in the words of Keras 2.
 json layer(const std::string& class_name, const std::string& name, json config, const json& calls) {

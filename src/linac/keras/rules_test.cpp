@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "linac/base/error.h"
+#include "linac/base/test_errors.h"
 #include "linac/graph/constraints.h"
 #include "linac/graph/parameters.h"
 
@@ -19,15 +20,6 @@ graph::Graph dense(const json& attributes) {
   json all{{"units", 2}};
   all.update(attributes);
   return b.finish({b.add("Dense", "dense", {b.input("x", {3})}, all)});
-}
-
-std::string message_of(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 /// The kernel (3, 2) after `rule` was enforced on it.

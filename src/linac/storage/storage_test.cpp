@@ -12,6 +12,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
+#include "linac/base/test_errors.h"
 #include "linac/storage/file_lock.h"
 #include "linac/storage/http.h"
 #include "linac/storage/test_server.h"
@@ -30,18 +31,6 @@ class Storage : public ::testing::Test {
   const TemporaryFolder test_folder_;
   const fs::path folder_ = test_folder_.path();
 };
-
-template <class F>
-std::string message_of(ErrorCode code, F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
 
 TEST_F(Storage, GlobsAreSortedAndMustMatch) {
   const std::string b = write("b.h5", ""), a = write("a.h5", "");
