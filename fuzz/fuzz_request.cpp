@@ -13,7 +13,7 @@
 #include "linac/base/utf8.h"
 #include "linac/execution/record/run_facts.h"
 #include "linac/execution/record/run_lines.h"
-#include "linac/http/percent.h"
+#include "linac/http/query.h"
 #include "linac/http/routes/json_fields.h"
 #include "linac/http/routes/router.h"
 

@@ -10,6 +10,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/percent.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/storage/cache.h"
 #include "linac/storage/storage.h"
@@ -154,7 +155,7 @@ CatalogVersion ModelCatalog::add(const NewModel& model) {
   const std::string checksum = checksum_of(model.file), file = model.file.filename().string();
   const std::string folder = fmt::format("models/{}/{}", plain(model.name), checksum);
   const auto place = [&](const std::string& name) {
-    return fmt::format("{}/{}", kArtifacts, net::percent_encoded(folder + "/" + name, true));
+    return fmt::format("{}/{}", kArtifacts, percent_encoded(folder + "/" + name, true));
   };
   service_.upload(place(file), model.file);
   const TemporaryFolder folder_of_notes;
@@ -251,7 +252,7 @@ std::filesystem::path ModelCatalog::fetch(const CatalogVersion& version, const s
   if (file.empty()) file = model_file(from, version);
   make_folder(folder);
   const auto to = named(file);
-  service_.download(fmt::format("{}/{}", kArtifacts, net::percent_encoded(from + "/" + file, true)), to);
+  service_.download(fmt::format("{}/{}", kArtifacts, percent_encoded(from + "/" + file, true)), to);
   if (!checksum.empty() && checksum_of(to) != checksum) {
     std::filesystem::remove(to);
     throw data_error(

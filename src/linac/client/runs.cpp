@@ -12,6 +12,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/percent.h"
 #include "linac/spec/run_states.h"
 
 namespace linac::client {
@@ -101,7 +102,7 @@ std::string print_log(ServiceClient& service, const std::string& run, int64_t fr
 }
 
 std::string file_address(const std::string& run, const std::string& path) {
-  return "/api/v1/runs/" + run + "/files/" + net::percent_encoded(path, true);
+  return "/api/v1/runs/" + run + "/files/" + percent_encoded(path, true);
 }
 
 bool ended(const std::string& state) {

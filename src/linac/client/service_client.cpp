@@ -8,6 +8,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/percent.h"
 #include "linac/base/version.h"
 
 namespace linac::client {
@@ -47,7 +48,7 @@ Answer ServiceClient::perform(const std::string& path, const Query& query, net::
   request.url = login_.server + path;
   for (size_t i = 0; i < query.size(); ++i)
     request.url +=
-        (i == 0 ? "?" : "&") + net::percent_encoded(query[i].first) + "=" + net::percent_encoded(query[i].second);
+        (i == 0 ? "?" : "&") + percent_encoded(query[i].first) + "=" + percent_encoded(query[i].second);
   if (!login_.token.empty()) request.headers.push_back("Authorization: Bearer " + login_.token);
   if (!type.empty()) request.headers.push_back("Content-Type: " + type);
   Answer answer = http_.perform(request);

@@ -190,18 +190,6 @@ std::string without_secrets(const std::string& url) {
   return text;
 }
 
-std::string percent_encoded(const std::string& text, bool keep_slashes) {
-  std::string result;
-  for (const char c : text) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain || (c == '/' && keep_slashes))
-      result += c;
-    else
-      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return result;
-}
-
 bool is_loopback(const std::string& url) {
   const size_t begin = url.find("://") + 3;
   const std::string host = url.substr(begin, url.find_first_of(url[begin] == '[' ? "]" : ":/", begin) - begin);

@@ -81,8 +81,6 @@ bool worth_another_try(const HttpAnswer& answer);
 
 /// The URL without what may be secret in it: the user's name and password, and the query of a signed address.
 std::string without_secrets(const std::string& url);
-/// `text` as part of a URL's path; slashes too, unless they are to part it.
-std::string percent_encoded(const std::string& text, bool keep_slashes = false);
 /// Whether the URL's host is this machine by its loopback address.
 bool is_loopback(const std::string& url);
 

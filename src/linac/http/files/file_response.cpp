@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "linac/base/error.h"
+#include "linac/base/percent.h"
 #include "linac/base/utf8.h"
-#include "linac/http/percent.h"
 
 namespace linac::http {
 namespace {

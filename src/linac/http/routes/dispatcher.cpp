@@ -7,7 +7,7 @@
 
 #include "linac/base/refusal.h"
 #include "linac/base/utf8.h"
-#include "linac/http/percent.h"
+#include "linac/http/query.h"
 #include "linac/http/routes/error_response.h"
 #include "linac/http/routes/json_fields.h"
 

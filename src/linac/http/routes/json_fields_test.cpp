@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/base/refusal.h"
-#include "linac/http/percent.h"
+#include "linac/http/query.h"
 
 namespace linac::http {
 namespace {

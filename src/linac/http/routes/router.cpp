@@ -3,7 +3,7 @@
 #include <set>
 
 #include "linac/base/error.h"
-#include "linac/http/percent.h"
+#include "linac/base/percent.h"
 
 namespace linac::http {
 namespace {

@@ -1,10 +1,8 @@
-#include "linac/http/percent.h"
-
-#include <algorithm>
+#include "linac/base/percent.h"
 
 #include "linac/base/utf8.h"
 
-namespace linac::http {
+namespace linac {
 namespace {
 
 int hexadecimal(char c) {
@@ -34,12 +32,12 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
   return decoded;
 }
 
-std::string percent_encoded(std::string_view text) {
+std::string percent_encoded(std::string_view text, bool keep_slashes) {
   constexpr const char* kDigits = "0123456789ABCDEF";
   std::string encoded;
   for (const char c : text) {
     const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                            c == '.' || c == '_' || c == '~';
+                            c == '.' || c == '_' || c == '~' || (c == '/' && keep_slashes);
     if (unreserved) {
       encoded.push_back(c);
     } else {
@@ -50,20 +48,4 @@ std::string percent_encoded(std::string_view text) {
   return encoded;
 }
 
-std::optional<Query> parse_query(std::string_view text) {
-  Query query;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('&'), text.size());
-    const std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (part.empty()) continue;
-    const size_t equals = std::min(part.find('='), part.size());
-    auto name = percent_decoded(part.substr(0, equals), true);
-    auto value = percent_decoded(part.substr(std::min(equals + 1, part.size())), true);
-    if (!name || !value || query.size() == kQueryParametersMax) return std::nullopt;
-    query.emplace_back(std::move(*name), std::move(*value));
-  }
-  return query;
-}
-
-}  // namespace linac::http
+}  // namespace linac

@@ -1,5 +1,5 @@
 #pragma once
-// Percent-encoding and queries of URLs. Thread-safe.
+// Queries of URLs. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -8,11 +8,6 @@
 #include <vector>
 
 namespace linac::http {
-
-/// Decodes %XX, and '+' as space if `plus_is_space`. Nothing for a broken escape, or if the result is no valid text.
-std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space);
-/// Everything but unreserved characters (RFC 3986) as %XX.
-std::string percent_encoded(std::string_view text);
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 /// Nothing if a part cannot be decoded or there are more than kQueryParametersMax.
