@@ -51,7 +51,7 @@ struct NewRun {
   std::string name, user;  // no name: one is made, like "calm-shower-417"
   RunState state = RunState::kRunning;
   int64_t started_ms = 0;  // 0: now, if it is running
-  Tags tags;
+  Tags tags{};
 };
 
 /// kNotFound if the experiment is not there, kState if it is deleted.

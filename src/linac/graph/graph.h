@@ -26,9 +26,9 @@ std::string to_string(const Shape& shape);  // "(51, 51, 25, 1)"
 /// What a weight is brought back to after each update (keras.constraints): values not below 0, or norms.
 struct Constraint {
   bool non_negative = false;
-  std::vector<int64_t> axes;  // over which norms are taken; empty: they are free
-  double min = 0, max = 0;    // of the norms
-  double rate = 1;            // how much of the way into these bounds one update goes
+  std::vector<int64_t> axes{};  // over which norms are taken; empty: they are free
+  double min = 0, max = 0;      // of the norms
+  double rate = 1;              // how much of the way into these bounds one update goes
 };
 
 /// A weight of a layer as Keras stores it: convolution kernels are (kx, ky, kz, in, out), dense ones (in, out).
