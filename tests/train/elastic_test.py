@@ -83,7 +83,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-elastic-") as folder:
         root = pathlib.Path(folder)
         endures(root, {**CLASSIFIER, "train.epochs": 10 + 5 * (options.kills + options.joins)}, options.kills, options.joins, dice)
-        endures(root, GAN, max(2, options.kills // 4), max(1, options.joins // 4), dice)
+        kills, joins = max(2, options.kills // 4), max(1, options.joins // 4)
+        endures(root, {**GAN, "train.epochs": 1 + (kills + joins) // 3}, kills, joins, dice)
 
 
 main()
