@@ -40,9 +40,10 @@ demo: configure
 	@rm -rf $(DEMO_OUT)
 	@examples/demo.py $(DEMO_OUT) $(DEMO_ARGS)
 
+# One test more at work than there are cores: many wait for most of their time.
 test: build
 	@tests/peers/setup.sh
-	@cd $(BUILD) && ctest --parallel $(JOBS) -LE '^long$$' --output-on-failure --no-tests=error
+	@cd $(BUILD) && ctest --parallel $$(($(JOBS) + 1)) -LE '^long$$' --output-on-failure --no-tests=error
 
 # LONG_BUDGET seconds and LONG_TURN, a text: a part of them, which the text chooses.
 LONG_BUDGET ?= inf
@@ -66,7 +67,7 @@ SANITIZED := base stacks net storage spec data graph keras kernels physics
 sanitize: deps
 	@cmake --preset $(SANITIZER) >/dev/null
 	@cmake --build build/$(SANITIZER) --parallel $(JOBS) --target $(SANITIZED:%=%_test)
-	@cd build/$(SANITIZER) && ctest --output-on-failure --no-tests=error -R '^($(subst $() ,|,$(SANITIZED)))$$'
+	@cd build/$(SANITIZER) && ctest --parallel $(JOBS) --output-on-failure --no-tests=error -R '^($(subst $() ,|,$(SANITIZED)))$$'
 
 FUZZ_SECONDS ?= 60
 fuzz: deps

@@ -1,5 +1,5 @@
 // Writes what one training step computes, and the exported networks with values to check them by, for the Python peers:
-//   dump_step FOLDER -> step.h5 (layout: test_reference.py), generator.keras, discriminator.keras, values.h5
+//   dump_step FOLDER [EVENTS] -> step.h5 (layout: test_reference.py), generator.keras, discriminator.keras, values.h5
 //   (test_keras_export.py)
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ using linac::models::threedgan::kLossParts;
 using linac::models::threedgan::Phase;
 using linac::models::threedgan::ThreeDGan;
 
-constexpr int64_t kEvents = 12;  // fills the lanes of linac's own convolutions well enough that they are taken
+constexpr int64_t kStepEvents = 4, kExportEvents = 8;
 constexpr uint64_t kSeed = 11;
 
 void write_layout(FloatFile& file, const std::string& prefix, const linac::graph::Layout& layout,
@@ -94,11 +94,13 @@ void disturb(linac::graph::Parameters& parameters, bool both_sides, uint32_t lan
 void dump_step(const std::string& path, const ThreeDGan& model, const linac::graph::Parameters& generator,
                const linac::graph::Parameters& discriminator, const linac::data::SampleBatch& samples) {
   const Batch batch{samples.image, samples.energy, samples.angle, samples.ecal};
-  const ThreeDGan::StepOptions options{.key = {.seed = kSeed}, .event_weight = 1.0 / kEvents, .flip = 0.3};
+  const ThreeDGan::StepOptions options{
+      .key = {.seed = kSeed}, .event_weight = 1.0 / static_cast<double>(samples.energy.size()), .flip = 0.3};
   FloatFile file(path);
   write_weights(file, "generator/weights/", generator);
   write_weights(file, "discriminator/weights/", discriminator);
-  const std::vector<int64_t> image_shape{kEvents, samples.shape.x, samples.shape.y, samples.shape.z};
+  const auto events = static_cast<int64_t>(samples.energy.size());
+  const std::vector<int64_t> image_shape{events, samples.shape.x, samples.shape.y, samples.shape.z};
   // Not showers: energy in every cell, for the same reason as the biases (disturb).
   const auto dense = [&](float lowest, uint32_t lane) {
     std::vector<float> images(batch.image.size());
@@ -121,16 +123,15 @@ void dump_step(const std::string& path, const ThreeDGan& model, const linac::gra
   ThreeDGan::record(&trace);
   const auto contribution = model.generator_step(generator, discriminator, batch, Phase::kFirstGenerator, options);
   ThreeDGan::record(nullptr);
-  const auto latent = static_cast<int64_t>(trace.latents.size()) / kEvents;
-  file.write("phases/g/latent", {kEvents, latent}, trace.latents);
+  const auto latent = static_cast<int64_t>(trace.latents.size()) / events;
+  file.write("phases/g/latent", {events, latent}, trace.latents);
   file.write("phases/g/out/image", image_shape, trace.image);
   write_phase(file, "phases/g/", model.discriminator(), generator, batch, trace, contribution);
 }
 
 void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, const linac::graph::Parameters& generator,
                  const linac::graph::Parameters& discriminator, const linac::data::SampleBatch& samples) {
-  constexpr int64_t n = 8;
-  const size_t cells = static_cast<size_t>(n * samples.shape.cells());
+  const auto n = static_cast<int64_t>(samples.energy.size());
   linac::spec::Job job;
   job.data.train = {"data/showers-train.h5"};
   const auto& architecture = model.architecture();
@@ -140,9 +141,7 @@ void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, co
                                    linac::trained::FileFormat::kOnnx);
   linac::trained::export_discriminator(job, architecture, discriminator, folder / "discriminator.onnx",
                                        linac::trained::FileFormat::kOnnx);
-  const auto first = [](const std::vector<float>& values) { return std::span(values).first(n); };
-  const Batch batch{std::span(samples.image).first(cells), first(samples.energy), first(samples.angle),
-                    first(samples.ecal)};
+  const Batch batch{samples.image, samples.energy, samples.angle, samples.ecal};
   const auto latents = model.sampler().latents(batch.energy, batch.angle, {.seed = 3, .stream = linac::Stream::kNoise});
   // Through the file and back, as `linac generate --model FILE.keras` does.
   const auto reread = linac::trained::load_generator(folder / "generator.keras");
@@ -159,20 +158,24 @@ void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, co
 }  // namespace
 
 int main(int argc, char** argv) {
-  LINAC_CHECK(argc == 2);
+  LINAC_CHECK(argc == 2 || argc == 3);
   const std::filesystem::path folder = argv[1];
   std::filesystem::create_directories(folder);
   linac::models::use_threads(1);
   const auto dataset = linac::data::Dataset::open({"data/showers-train.h5"}, {}, {});
-  std::vector<int64_t> events(kEvents);
-  std::iota(events.begin(), events.end(), 0);
-  linac::data::SampleBatch samples;
-  dataset->read(events, samples);
+  const auto first = [&](int64_t count) {
+    std::vector<int64_t> events(static_cast<size_t>(count));
+    std::iota(events.begin(), events.end(), 0);
+    linac::data::SampleBatch samples;
+    dataset->read(events, samples);
+    return samples;
+  };
   const ThreeDGan model(linac::spec::ThreeDGanSettings{});
   auto generator = model.initial_generator(kSeed), discriminator = model.initial_discriminator(kSeed);
   disturb(generator, false, 1000);  // the other side of a ReLU is dead
   disturb(discriminator, true, 2000);
-  dump_step((folder / "step.h5").string(), model, generator, discriminator, samples);
-  dump_export(folder, model, generator, discriminator, samples);
+  dump_step((folder / "step.h5").string(), model, generator, discriminator,
+            first(argc == 3 ? std::stoll(argv[2]) : kStepEvents));
+  dump_export(folder, model, generator, discriminator, first(kExportEvents));
   return 0;
 }

@@ -1,7 +1,9 @@
 """schemathesis throws what /openapi.json allows, and what it does not, at a service: never an internal error, never the end of it.
 
-openapi_test.py [EXAMPLES]: so many for each route (default 15)."""
+openapi_test.py [EXAMPLES] [--all]: so many for each route (default 15); on PostgreSQL, which is the stricter one, where it is
+installed, else on SQLite; --all: on both."""
 
+import argparse
 import collections
 import os
 import pathlib
@@ -24,13 +26,17 @@ def statuses(service: Service) -> dict[int, int]:
 
 
 def main() -> int:
-    examples = sys.argv[1] if len(sys.argv) > 1 else "15"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("examples", nargs="?", default="15")
+    parser.add_argument("--all", action="store_true")
+    options = parser.parse_args()
     failed = 0
     program = pathlib.Path(sys.executable).parent / "schemathesis"
-    for kind, database in databases():
+    at_hand = list(databases())
+    for kind, database in at_hand if options.all else at_hand[-1:]:
         with database, Service(database=database.url) as service:
             words = [str(program), "run", f"{service.url}/openapi.json", "--header", f"Authorization: Bearer {service.token}",
-                     "--checks", "not_a_server_error", "--max-examples", examples, "--phases", "examples,coverage,fuzzing",
+                     "--checks", "not_a_server_error", "--max-examples", options.examples, "--phases", "examples,coverage,fuzzing",
                      "--exclude-name", "watch_run", "--request-timeout", "10", "--seed", "1", "--no-color",
                      "--suppress-health-check", "all"]
             done = subprocess.run(words, env={**os.environ, "PYTHONUTF8": "1"}, capture_output=True, text=True, timeout=900,

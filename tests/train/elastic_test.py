@@ -84,7 +84,7 @@ def main() -> None:
         root = pathlib.Path(folder)
         endures(root, {**CLASSIFIER, "train.epochs": 10 + 5 * (options.kills + options.joins)}, options.kills, options.joins, dice)
         kills, joins = max(2, options.kills // 4), max(1, options.joins // 4)
-        endures(root, {**GAN, "train.epochs": 1 + (kills + joins) // 3}, kills, joins, dice)
+        endures(root, {**GAN, "train.epochs": (kills + joins) // 2}, kills, joins, dice)
 
 
 main()

@@ -3,7 +3,7 @@
 and equal to a run that was killed three times (kill -9 of the whole tree, at random moments) and resumed. A checkpoint holds weights,
 optimiser, position and books, and nothing of times or workers: so whole files are compared.
 
-  exact_test.py [--long]      --long: all of it with the networks of the 3DGAN, not only its first run and the one in bf16
+  exact_test.py [--long]      --long: all of it with the networks of the 3DGAN, not only the golden curve
 """
 
 import json
@@ -22,7 +22,8 @@ KERNEL_TOLERANCE = 0.01  # of linac's kernels against LibTorch's, over three ste
 # A low rate: at the usual one an untrained GAN magnifies the last bit to the first within six steps, and no former curve could
 # be compared with.
 FULL_JOB = runs.FEW_EVENTS | {"checkpoint.best_by": "fpd", "train.optimizer.lr": 1e-5}
-JOB = FULL_JOB if "--long" in sys.argv else FULL_JOB | runs.SMALL_NETWORKS
+NETWORKS = {} if "--long" in sys.argv else runs.SMALL_NETWORKS
+JOB = FULL_JOB | NETWORKS
 
 
 def same(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
@@ -79,7 +80,7 @@ def main() -> None:
         best = json.loads((one / "run.json").read_text())["best"]
         lowest = min(epochs, key=lambda line: line["physics"]["fpd"])
         check((best["by"], best["epoch"], best["value"]) == ("fpd", lowest["epoch"], lowest["physics"]["fpd"]), "the best epoch is the best by fpd")
-        if JOB == FULL_JOB:
+        if not NETWORKS:
             full_size = one
         else:
             runs.run(full_size := root / "golden", FULL_JOB | {"data.test": "[]", "checkpoint.best_by": "loss"}, "--workers", "2")
@@ -93,7 +94,7 @@ def main() -> None:
         same(one, root / "killed", "killed three times and resumed")
 
         # More than one block of events, kept as bfloat16.
-        full = {"train.replicas": 2, "train.batch": 18, "train.max_steps": 1, "data.test": "[]", "train.precision": "bf16"}
+        full = NETWORKS | {"train.replicas": 2, "train.batch": 18, "train.max_steps": 1, "data.test": "[]", "train.precision": "bf16"}
         runs.run(root / "full-1", full, "--workers", "1")
         runs.run(root / "full-2", full, "--workers", "2")
         same(root / "full-1", root / "full-2", "bf16, 1 and 2 workers")

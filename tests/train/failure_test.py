@@ -126,9 +126,9 @@ def lost_worker(root: pathlib.Path) -> None:
 
 def refused(root: pathlib.Path) -> None:
     out = root / "refused"
-    process = runs.start(out, {**CLASSIFIER, "train.epochs": 60}, "--workers", "2")
+    process = runs.start(out, {**CLASSIFIER, "train.epochs": 30}, "--workers", "2")
     runs.wait_for_steps(out, process, 20)
-    text = runs.run(root / "other", {**CLASSIFIER, "train.epochs": 60, "train.seed": 7}, "--join", str(out), status=2)
+    text = runs.run(root / "other", {**CLASSIFIER, "train.epochs": 30, "train.seed": 7}, "--join", str(out), status=2)
     check("has another job" in text, "a newcomer with another job is refused and told why")
     check(process.wait(timeout=120) == 0, "and the run goes on without it")
 
