@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <set>
+#include <sstream>
+
 #include "linac/base/error.h"
+#include "linac/graph/masks.h"
 
 namespace linac::graph {
 namespace {
@@ -48,6 +53,26 @@ TEST(Shapes, TooLargeIsRefusedBeforeItOverflows) {
   EXPECT_NE(refusal({9, 9, 9, 1}, "UpSampling3D", sizes).find("too large output"), std::string::npos);
   const nlohmann::json filters{{"filters", large}, {"kernel_size", large}, {"padding", "same"}};
   EXPECT_NE(refusal({9, 9, 9, 1}, "Conv3D", filters).find("too large weight"), std::string::npos);
+}
+
+// A class of which masks.cpp says nothing drops its masks, and a model with such a layer computes other numbers than
+// Keras's if Keras's has `supports_masking`. So who adds a layer looks there, and adds a line there or a name here.
+TEST(Layers, ThoseThatDropMasksAreKnown) {
+  std::istringstream known(
+      "AveragePooling1D AveragePooling2D AveragePooling3D Bidirectional Conv1D Conv1DTranspose Conv2D Conv2DTranspose "
+      "Conv3D Conv3DTranspose ConvolutionChain Cropping1D Cropping2D Cropping3D DepthwiseConv1D DepthwiseConv2D Dot "
+      "EinsumDense Embedding Flatten GRU GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D "
+      "GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D InputLayer LSTM MaxPooling1D MaxPooling2D MaxPooling3D "
+      "Permute RMSNormalization RepeatVector Reshape SeparableConv1D SeparableConv2D ShowerAngle ShowerSum SimpleRNN "
+      "StepMask UpSampling1D UpSampling2D UpSampling3D UpsampleConv3D ZeroPadding1D ZeroPadding2D ZeroPadding3D");
+  const std::set<std::string> dropping{std::istream_iterator<std::string>(known), {}};
+  for (const std::string& name : layer_names()) {
+    if (name.starts_with("ops.")) continue;  // operations of Keras know no masks
+    Node node;
+    node.op = name;
+    node.attributes = {{"layer", {{"attributes", nlohmann::json::object()}}}};
+    EXPECT_EQ(mask_rule(node) == MaskRule::kDrops, dropping.contains(name)) << name;
+  }
 }
 
 }  // namespace

@@ -273,9 +273,10 @@ void check_version(const Json& json, const std::string& where) {
   if (found == json.end() || !found->is_number()) return;
   const auto version = found->get<double>();
   if (version <= static_cast<double>(kRecordVersion)) return;
-  throw user_error(fmt::format("[record] {}: written by a newer linac (its record has version {}, this linac reads up to "
-                               "{}); use that linac, or a newer one",
-                               where, found->dump().substr(0, 20), kRecordVersion));
+  throw user_error(
+      fmt::format("[record] {}: written by a newer linac (its record has version {}, this linac reads up to "
+                  "{}); use that linac, or a newer one",
+                  where, found->dump().substr(0, 20), kRecordVersion));
 }
 
 std::string dumped(const Json& json, int indent) {
@@ -324,14 +325,20 @@ double time_of(const RunLine& line) {
 }
 
 bool stands_before(const RunLine& line, int64_t global_step, int64_t epoch) {
-  if (std::holds_alternative<ViewLine>(line) || std::holds_alternative<WorkersLine>(line) ||
-      std::holds_alternative<EndLine>(line))
-    return true;
-  if (const auto* step = std::get_if<StepLine>(&line)) return step->global_step <= global_step;
-  if (const auto* one = std::get_if<EpochLine>(&line)) return one->epoch < epoch;
-  if (const auto* one = std::get_if<RollbackLine>(&line)) return one->epoch < epoch;
-  const auto& other = std::get<OtherLine>(line);
-  return other.epoch >= 0 ? other.epoch < epoch : other.global_step <= global_step;
+  // A kind of line that is not here does not compile.
+  struct Stands {
+    int64_t global_step, epoch;
+    bool operator()(const ViewLine&) const { return true; }
+    bool operator()(const WorkersLine&) const { return true; }
+    bool operator()(const EndLine&) const { return true; }
+    bool operator()(const StepLine& one) const { return one.global_step <= global_step; }
+    bool operator()(const EpochLine& one) const { return one.epoch < epoch; }
+    bool operator()(const RollbackLine& one) const { return one.epoch < epoch; }
+    bool operator()(const OtherLine& one) const {
+      return one.epoch >= 0 ? one.epoch < epoch : one.global_step <= global_step;
+    }
+  };
+  return std::visit(Stands{global_step, epoch}, line);
 }
 
 ReadLine LineReader::read(std::string_view text) const {
