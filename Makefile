@@ -1,4 +1,4 @@
-# The front door. Each target sets up what it needs (Debian packages, pinned wheels in deps/prefix, a build in build/) and is incremental.
+# The usual tasks. Each target sets up what it needs (Debian packages, pinned wheels in deps/prefix, a build in build/) and is incremental.
 PRESET ?= release
 BUILD  := build/$(PRESET)
 JOBS   ?= $(shell nproc)

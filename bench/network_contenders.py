@@ -55,8 +55,8 @@ class Linac:
             with open(f"{out}.{rank}.log", "wb") as log:
                 workers.append(host.popen([*pinned(rank), *runs.arguments(out, settings)], cwd=ROOT, env=runs.environment(**variables),
                                           stdout=log, stderr=log))
-        books, begin = elastic.Books(out), None
-        while (done := books.steps()) <= self.steps:
+        record, begin = elastic.Record(out), None
+        while (done := record.steps()) <= self.steps:
             if begin is None and done >= 1:
                 begin = time.monotonic()
             if any(worker.poll() for worker in workers):
@@ -68,7 +68,7 @@ class Linac:
         return {"step_s": step_s, **self.parts(out, step_s)}
 
     def parts(self, out: pathlib.Path, step_s: float) -> dict:
-        """From what each worker has told of itself by the first such line of the books to the end; over all steps where there is none
+        """From what each worker has told of itself by the first such line of the record to the end; over all steps where there is none
         (a line is written at most every 10 s)."""
         told = [line["workers"] for line in runs.lines(out) if line["kind"] == "workers" and line["global_step"] <= self.steps]
         last = json.loads((out / "run.json").read_text())["time_by_worker"]

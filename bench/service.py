@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Metrics into the service, beside the MLflow server from PyPI in the same run, and the delay of live events; then large books.
+"""Metrics into the service, beside the MLflow server from PyPI in the same run, and the delay of live events; then a large catalog.
 
 service.py [--seconds 5] [--mlflow PYTHON] [--clients 1000] [--runs 20000] [--points 1e8] [--out FILE]
 
@@ -203,7 +203,7 @@ def points_of(keys: int, first: int, count: int) -> str:
     return "{" + ",".join(columns) + "}"
 
 
-def large_books(service: Service, runs: int, points: int, times: int = 200) -> dict:
+def large_catalog(service: Service, runs: int, points: int, times: int = 200) -> dict:
     """`runs` runs with five metrics and three parameters each, one curve of 10^6 points, `points` points in all; then the questions that
     pages ask, over one connection."""
     connection = Connection(service)
@@ -246,12 +246,12 @@ class Mlflow:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
         self.url, self.token = f"http://127.0.0.1:{port}", None
-        books = f"sqlite:///{self.folder.name}/x.db"
+        database = f"sqlite:///{self.folder.name}/x.db"
         # Beforehand: its workers would make the tables at the same time, and some of them fail.
-        subprocess.run([self.python, "-m", "mlflow", "db", "upgrade", books], check=True, capture_output=True)
+        subprocess.run([self.python, "-m", "mlflow", "db", "upgrade", database], check=True, capture_output=True)
         self.process = subprocess.Popen(
             [self.python, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "2", "--backend-store-uri",
-             books, "--artifacts-destination", f"{self.folder.name}/a"],
+             database, "--artifacts-destination", f"{self.folder.name}/a"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         for _ in range(600):
             try:
@@ -276,7 +276,7 @@ def main() -> int:
     arguments.add_argument("--seconds", type=float, default=5)
     arguments.add_argument("--mlflow")
     arguments.add_argument("--clients", type=int, default=1000)
-    arguments.add_argument("--runs", type=int, default=20000, help="of the large books; 0: leave them out")
+    arguments.add_argument("--runs", type=int, default=20000, help="of the large catalog; 0: leave it out")
     arguments.add_argument("--points", type=float, default=1e8)
     arguments.add_argument("--out")
     options = arguments.parse_args()
@@ -294,7 +294,7 @@ def main() -> int:
             print(kind, json.dumps(result[kind], indent=1), flush=True)
         if options.runs:
             with database, Service("--requests-per-second", "1000000", database=database.url) as service:
-                result[kind]["large"] = large_books(service, options.runs, int(options.points))
+                result[kind]["large"] = large_catalog(service, options.runs, int(options.points))
                 print(kind, json.dumps(result[kind]["large"], indent=1), flush=True)
     if options.mlflow:
         with Mlflow(options.mlflow) as server:

@@ -39,13 +39,13 @@ def seconds_per_step(net: hosts.Network, out: pathlib.Path, slow: bool, balance:
         settings = {**SETTINGS, "distribution.balance": str(balance).lower()}
         with open(f"{out}.{rank}.log", "wb") as log:
             workers.append(host.popen(runs.arguments(out, settings), cwd=ROOT, env=runs.environment(**variables), stdout=log, stderr=log))
-    books = elastic.Books(out)
+    record = elastic.Record(out)
     try:
-        elastic.wait_until(lambda: books.steps() >= 5, "the first steps")
+        elastic.wait_until(lambda: record.steps() >= 5, "the first steps")
         time.sleep(SETTLE_S)
-        first, begin = books.steps(), time.monotonic()
+        first, begin = record.steps(), time.monotonic()
         time.sleep(seconds)
-        last, end = books.steps(), time.monotonic()
+        last, end = record.steps(), time.monotonic()
         return (end - begin) / (last - first)
     finally:
         for worker in workers:

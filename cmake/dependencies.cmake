@@ -20,7 +20,7 @@ pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 
-# The books: their databases and the hashes of their tokens. Only the sources of the module `catalog` see these.
+# The catalog: its databases and the hashes of its tokens. Only the sources of the module `catalog` see these.
 add_library(linac_sqlite INTERFACE)
 target_link_libraries(linac_sqlite INTERFACE PkgConfig::SQLITE)
 add_library(linac_postgresql INTERFACE)

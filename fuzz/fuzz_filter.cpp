@@ -14,7 +14,7 @@ namespace {
 
 using namespace linac::catalog;
 
-Database& books() {
+Database& filled_database() {
   static const auto database = [] {
     auto made = open_database(":memory:");
     migrate(*made);
@@ -35,17 +35,17 @@ void search(uint8_t kind, const std::string& filter, const std::vector<std::stri
         runs.filter = filter;
         runs.order = order;
         runs.limit = kLimit;
-        search_runs(books(), runs);
+        search_runs(filled_database(), runs);
         break;
       }
       case 1:
-        search_experiments(books(), filter, order, View::kAll, kLimit, "");
+        search_experiments(filled_database(), filter, order, View::kAll, kLimit, "");
         break;
       case 2:
-        search_models(books(), filter, order, kLimit, "");
+        search_models(filled_database(), filter, order, kLimit, "");
         break;
       default:
-        search_versions(books(), filter, order, kLimit, "");
+        search_versions(filled_database(), filter, order, kLimit, "");
     }
   } catch (const linac::Refusal&) {  // any other exception is a finding
   }

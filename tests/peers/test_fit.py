@@ -222,7 +222,7 @@ def two_outputs() -> keras.Model:
 
 def every_output(folder: pathlib.Path, data: dict) -> None:
     """Losses and metrics of two outputs, with and without weights of the events, as Keras names and counts them; from a compiled file and
-    back into one; in any of the books; in steps of several replicas and on any number of workers."""
+    back into one; in any part of the record; in steps of several replicas and on any number of workers."""
     keras.utils.set_random_seed(8)
     model, x, y = two_outputs(), [data["features"], data["list"]], [data["one_hot"], data["values2"]]
     metrics = {"kind": ["accuracy"], "size": ["mean_squared_error", "mean_absolute_error"]}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs from submission to the books, by the real program: `linac serve` and its verbs, on SQLite and, for the main path, PostgreSQL.
+"""Jobs from submission to the catalog, by the real program: `linac serve` and its verbs, on SQLite and, for the main path, PostgreSQL.
 
 Small trainings on data/topology-*: seconds each. LINAC names the program.
 """
@@ -88,7 +88,7 @@ def serving(*options: str, **more):
         yield service, Client(service, config)
 
 
-def test_from_submission_to_the_books(database: str | None) -> None:
+def test_from_submission_to_the_catalog(database: str | None) -> None:
     with serving(database=database) as (service, client):
         output = client.run("submit", JOB, *SHORT, "--name", "first", "--follow")
         assert "SUCCEEDED" in output and "epoch 1/1" in output, output
@@ -240,7 +240,7 @@ def test_a_run_is_tracked_and_a_service_that_is_away_gets_it_later() -> None:
         assert late["fresh"] and late["state"] == "SUCCEEDED" and client.curve(late["run"]) == list(range(1, STEPS + 1))
 
 
-def test_a_backup_of_one_database_becomes_books_in_the_other() -> None:
+def test_a_backup_of_one_database_becomes_a_catalog_in_the_other() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         with serving() as (service, client):
@@ -290,7 +290,7 @@ def main() -> int:
     for name, test in tests:
         if chosen and not any(word in name for word in chosen):
             continue
-        cases = list(databases()) if name == "test_from_submission_to_the_books" else [("sqlite", None)]
+        cases = list(databases()) if name == "test_from_submission_to_the_catalog" else [("sqlite", None)]
         for kind, database in cases:
             begin = time.monotonic()
             try:

@@ -40,7 +40,7 @@ LEVELS = [
         "graph": "a model as a graph: layers, shapes, weights, passes",
         "report": "comparisons, scores and runs as page, JSON, text and pictures",
         "client": "the service as the verbs see it; models by their catalog address",
-        "execution": "the queue carried out: scheduler, attempts, submission, a run's record brought into the books",
+        "execution": "the queue carried out: scheduler, attempts, submission, a run's record brought into the catalog",
         "launch_workers": "local worker processes, and what their ends mean together",
     },
     {

@@ -15,7 +15,7 @@ from runs import check
 CLASSIFIER = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "checkpoint.keep": 2}
 GAN = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "train.optimizer.lr": 1e-5}
 
-class Books:
+class Record:
     """What a run's folder says of it."""
 
     def __init__(self, out: pathlib.Path):
@@ -31,7 +31,7 @@ class Books:
         return sum(line["kind"] == "step" for line in runs.lines_so_far(self.out))
 
 
-class Run(Books):
+class Run(Record):
     """A run under test, its workers by process id."""
 
     def __init__(self, out: pathlib.Path, settings: dict, workers: int, **variables: str):
@@ -72,9 +72,9 @@ def wait_until(condition, what: str, limit_s: float = 300) -> None:
 def same_end(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
     expected, found = runs.losses(reference), runs.losses(other)
     first = next((i for i, (a, b) in enumerate(zip(expected, found)) if a != b), min(len(expected), len(found)))
-    for name, books in (("expected", expected), ("found", found)):
+    for name, lines in (("expected", expected), ("found", found)):
         if expected != found:
-            print(f"{name} {len(books)} records, from {first}: {json.dumps(books[max(0, first - 1):first + 2])}")
+            print(f"{name} {len(lines)} records, from {first}: {json.dumps(lines[max(0, first - 1):first + 2])}")
     check(expected == found, f"{what}: every step and epoch once, with the same losses")
     a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
     check(a.name == b.name and a.read_bytes() == b.read_bytes(), f"{what}: {a.name} is the same, byte for byte")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Workers are lost and join, and the answer stays the same: the final weights are bit-identical to the undisturbed run's while workers
-are killed at random moments (the most senior one, which coordinates and writes the books, among them), halted, and added. No finished
-step is lost: the books hold every step once. How long a recovery takes is measured.
+are killed at random moments (the most senior one, which coordinates and writes the record, among them), halted, and added. No finished
+step is lost: the record holds every step once. How long a recovery takes is measured.
 
   elastic_test.py [--kills 6] [--joins 3] [--seed N]      the acceptance: --kills 20 --joins 10
 """

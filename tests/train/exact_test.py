@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The acceptance sentence: final weights and the loss of every step are bit-identical for 1, 2, 3 and 4 workers of a 4-replica job,
 and equal to a run that was killed three times (kill -9 of the whole tree, at random moments) and resumed. A checkpoint holds weights,
-optimiser, position and books, and nothing of times or workers: so whole files are compared.
+optimiser, position and history, and nothing of times or workers: so whole files are compared.
 
   exact_test.py [--long] [--write-golden]      --long: all of it with the networks of the 3DGAN, not only the golden curve's first
                                                epoch; --write-golden: the same, and the curve is taken from this run

@@ -23,11 +23,11 @@ def collapse(root: pathlib.Path) -> None:
     text = runs.run(root / "collapse", wild, "--workers", "2", status=5)
     check("the training collapsed" in text, "a collapsed run ends on all workers with exit status 5 and says so")
     end = runs.lines(root / "collapse")[-1]
-    check(end["kind"] == "end" and end["status"] == "failed" and len(end["workers"]) >= 1, "its books end with that, and with an account")
+    check(end["kind"] == "end" and end["status"] == "failed" and len(end["workers"]) >= 1, "its record ends with that, and with an account")
     text = runs.run(root / "rollback", {**wild, "train.collapse.action": "rollback", "train.collapse.lr_factor": "1e-21"}, "--workers", "2")
     check("back to epoch 1, step 0" in text, "rollback returns to the last good state and goes on")
     kinds = [line["kind"] for line in runs.lines(root / "rollback")]
-    check(kinds.count("rollback") == 1 and kinds.count("step") == 6, "the books hold the rollback and every step once")
+    check(kinds.count("rollback") == 1 and kinds.count("step") == 6, "the record holds the rollback and every step once")
 
 
 def signalled(root: pathlib.Path) -> None:
@@ -102,7 +102,7 @@ def reported(out: pathlib.Path) -> None:
     check({worker["pid"] for worker in report["workers"] if worker["lost"]} == lost and len(lost) == 1, "the report names the lost worker")
     check("its process has ended" in next(worker["lost"] for worker in report["workers"] if worker["lost"]), "and why it was lost")
     seconds = [change["s"] for change in report["changes"]]
-    check(seconds == [view["seconds"] for view in views[1:]] and report["recoveries"]["number"] == 1, "the changes are those of the books")
+    check(seconds == [view["seconds"] for view in views[1:]] and report["recoveries"]["number"] == 1, "the changes are those of the record")
     check(report["steps"] == {"done": 6, "twice": 0, "missing": 0, "redone_after_restarts": 0}, "every step is there once")
     computed = sum(account["phases"][phase]["wall_s"] for account in runs.lines(out)[-1]["workers"] for phase in ("compute", "test"))
     told = sum(worker["phases"][phase] for worker in report["workers"] if not worker["lost"] for phase in ("compute", "test"))

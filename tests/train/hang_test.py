@@ -63,7 +63,7 @@ def stuck(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None
     check(seconds > STALL_S / 2, f"a writer whose fsync never returns is gone after {seconds:.1f} s")
     case.needs(["rank 0 has made no progress for", "checkpoint", "fsync", "blocked in read"],
                "the log has the phase and the stack of the thread that waits for the disk")
-    check(case.run.end() == 0, "another worker keeps the books and the run ends well")
+    check(case.run.end() == 0, "another worker writes the record and the run ends well")
     elastic.same_end(calm, case.out, "stuck disk")
 
 
@@ -73,7 +73,7 @@ def full(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
     seconds = case.noticed(case.members[0], 30)
     check(True, f"a writer whose disk is full is gone after {seconds:.1f} s")
     case.needs(["it left: ", "No space left on device"], "the log says why it left")
-    check(case.run.end() == 0, "another worker keeps the books and the run ends well")
+    check(case.run.end() == 0, "another worker writes the record and the run ends well")
     elastic.same_end(calm, case.out, "full disk")
 
 

@@ -43,7 +43,7 @@ def main() -> None:
         net.shape(delay_ms=1)
         out = root / "parted"
         workers = start(net, out)
-        run = elastic.Books(out)
+        run = elastic.Record(out)
         elastic.wait_until(lambda: run.steps() >= 30, "the first steps")
         everybody = run.members()
         check(len(everybody) == 4, "four hosts train together")

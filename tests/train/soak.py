@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Random faults for as long as you like, run after run: workers killed, halted, cut off from the network and added, on four hosts that are
-network namespaces. Each run must end with the books and the bytes of an undisturbed one.
+network namespaces. Each run must end with the record and the bytes of an undisturbed one.
 
   soak.py --minutes 60 [--seed N] [--keep FOLDER]       root, for namespaces; writes bench/results/DATE-soak.json
 
@@ -38,7 +38,7 @@ PAUSE_S_MAX, CUT_S_MAX, HALT_S_MAX = 4.0, 8.0, 9.0
 GAVE_UP = (8, 6)
 
 
-class Run(elastic.Books):
+class Run(elastic.Record):
     """Workers on the hosts, started as a launcher of several machines would."""
 
     def __init__(self, net: hosts.Network, out: pathlib.Path, port: int):
@@ -127,7 +127,7 @@ def soak(net: hosts.Network, root: pathlib.Path, calm: pathlib.Path, number: int
     out = root / f"run-{number}"
     run = Run(net, out, 29700 + number % 100)
     inject = Injector(run, dice)
-    wanted = elastic.Books(calm).steps()
+    wanted = elastic.Record(calm).steps()
     elastic.wait_until(lambda: run.steps() >= 1 or run.over(), "the first step")
     while run.steps() < 0.97 * wanted and not run.over():
         time.sleep(dice.uniform(0, PAUSE_S_MAX))
@@ -171,7 +171,7 @@ def main() -> None:
             inject = soak(net, root, root / "calm", number, dice)
             faults += inject.count
             recoveries += inject.recoveries
-            steps += elastic.Books(root / "calm").steps()
+            steps += elastic.Record(root / "calm").steps()
         seconds = time.monotonic() - begin
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=runs.ROOT, capture_output=True, text=True).stdout.strip()
     result = {"command": "tests/train/soak.py " + " ".join(sys.argv[1:]), "date": datetime.date.today().isoformat(), "commit": commit, "seed": options.seed,

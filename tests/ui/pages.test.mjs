@@ -240,7 +240,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.context().close();
   });
 
-  const books = (run, lines) => service.send("PUT", `/api/2.0/mlflow-artifacts/artifacts/0/${run}/artifacts/metrics.jsonl`, Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
+  const record = (run, lines) => service.send("PUT", `/api/2.0/mlflow-artifacts/artifacts/0/${run}/artifacts/metrics.jsonl`, Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
   const member = (pid, rank) => ({ rank, host: "n<1>", pid, replicas: 1 });
   const account = (pid, phases) => ({ host: "n<1>", pid, phases: Object.fromEntries(Object.entries(phases).map(([name, wall_s]) => [name, { wall_s, cpu_s: wall_s }])) });
 
@@ -256,7 +256,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
       { kind: "end", time: begin + 80, global_step: 80, status: "interrupted", workers: [account(1, { compute: 60, communication: 8, input: 4, update: 4 }), account(3, { compute: 15 })] },
       view(500, 1, 80, [member(9, 0)]),
     ];
-    await books(run, lines);
+    await record(run, lines);
     await service.send("PUT", `/api/2.0/mlflow-artifacts/artifacts/0/${run}/artifacts/checkpoints/step-0000000030.safetensors`, Buffer.from("x"));
     const page = await visit(chromium, service);
     await go(page, `#/runs/${run}?tab=workers`);
@@ -278,7 +278,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.context().close();
   });
 
-  test("a hundred thousand lines of books leave the page awake", async () => {
+  test("a hundred thousand lines of a record leave the page awake", async () => {
     const [short, long] = await Promise.all(["short", "long"].map((name) => service.run({ name, status: "FINISHED" })));
     const lines = (count) => [
       { kind: "view", time: 1e9, view: 1, global_step: 0, seconds: 0, members: [0, 1, 2, 3].map((rank) => member(rank, rank)) },
@@ -286,8 +286,8 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
         i % 5 ? { kind: "step", epoch: 0, step: i, global_step: i, lr: 0.001, loss: { loss: 1 / (i + 1), d_real: { total: 1, angle: 2 } } } : { kind: "workers", time: 1e9 + i, global_step: i, workers: [0, 1, 2, 3].map((pid) => account(pid, { compute: 0.6 * i, test: 0, communication: 0.2 * i, input: 0.1 * i, update: 0.05 * i, checkpoint: 0, report: 0 })) },
       ),
     ];
-    await books(short, lines(100));
-    await books(long, lines(100_000));
+    await record(short, lines(100));
+    await record(long, lines(100_000));
     const page = await visit(chromium, service);
     const asleep = async (run) => {
       await page.evaluate(() => {

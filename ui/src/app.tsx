@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, whenLoggedOut } from "./api/client.ts";
-import { logout, whoAmI } from "./api/books.ts";
+import { logout, whoAmI } from "./api/tracking.ts";
 import type { Me } from "./api/types.ts";
 import { ComparePage } from "./pages/compare.tsx";
 import { LoginPage } from "./pages/login.tsx";

@@ -3,17 +3,17 @@
 
 import { readRunLine, statusSucceeded, type LineKind, type Phase, type ViewLine, type ViewMember, type WorkerAccount } from "./generated/run_record.ts";
 
-export const activities = ["compute", "communication", "input", "update", "books", "waiting", "unknown"] as const;
+export const activities = ["compute", "communication", "input", "update", "record", "waiting", "unknown"] as const;
 export type Activity = (typeof activities)[number];
 export type Seconds = Record<Activity, number>;
 
 // What a worker tells of itself; the rest of its time it waited.
-const activityOf: Record<Phase, Activity> = { compute: "compute", test: "compute", communication: "communication", input: "input", update: "update", checkpoint: "books", report: "books" };
+const activityOf: Record<Phase, Activity> = { compute: "compute", test: "compute", communication: "communication", input: "input", update: "update", checkpoint: "record", report: "record" };
 
 export interface Stretch {
   from: number; // seconds since the run began, pauses between its starts left out
   until: number;
-  seconds: Seconds; // shares rather: a worker tells of a step when it is done, a moment later than the books
+  seconds: Seconds; // shares rather: a worker tells of a step when it is done, a moment later than the record
 }
 
 export interface Worker {
@@ -71,14 +71,14 @@ interface Hand {
 
 interface Start {
   begin: number;
-  last: number; // the last moment that the books speak of
+  last: number; // the last moment that the record speaks of
   view: number;
   status: string; // how it ended; empty: it goes on or was killed
   hands: Map<string, Hand>;
   present: Set<string>;
 }
 
-const nothing = (): Seconds => ({ compute: 0, communication: 0, input: 0, update: 0, books: 0, waiting: 0, unknown: 0 });
+const nothing = (): Seconds => ({ compute: 0, communication: 0, input: 0, update: 0, record: 0, waiting: 0, unknown: 0 });
 const sum = (seconds: Seconds): number => activities.reduce((all, one) => all + seconds[one], 0);
 const keyOf = ({ host, pid }: { host: string; pid: number }): string => `${host} ${pid}`;
 

@@ -1,5 +1,5 @@
 #pragma once
-// A connection as the books themselves use it: Database, and transactions, statements that nobody waits for, and what
+// A connection as the catalog itself uses it: Database, and transactions, statements that nobody waits for, and what
 // the only writer may remember from one statement to the next. Every Database of this module is one. Not thread-safe.
 
 #include <memory>
@@ -15,9 +15,9 @@ namespace linac::catalog {
 class Connection : public Database {
  public:
   virtual void begin_write() = 0;
-  virtual void begin_read() = 0;  // one view of the books until commit() or rollback()
+  virtual void begin_read() = 0;  // one view of the catalog until commit() or rollback()
   /// Afterwards the changes are on the disk. If it throws, they are not, unless the connection was lost meanwhile: then
-  /// nobody knows (Books asks the next connection).
+  /// nobody knows (Catalog asks the next connection).
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;
   /// What came after SAVEPOINT `name` is undone, also a failure of the transaction.
@@ -43,10 +43,10 @@ class Connection : public Database {
     post(sql, std::span<const Value>(values));
   }
 
-  /// Takes the lock of the one service that may write these books and holds it as long as this connection lives; false
+  /// Takes the lock of the one service that may write this catalog and holds it as long as this connection lives; false
   /// if another has it.
   virtual bool lock_writing() = 0;
-  /// Waits for others that migrate the same books, until the end of the transaction.
+  /// Waits for others that migrate the same catalog, until the end of the transaction.
   virtual void lock_migration() = 0;
   /// Whether an answer to a commit can get lost on its way.
   virtual bool remote() const = 0;

@@ -16,10 +16,10 @@ constexpr std::array<const char*, 5> kTypeNames{"null", "an integer", "a number"
 template <class T>
 const T& get(const std::vector<Value>& values, size_t column, const char* wanted) {
   if (column >= values.size())
-    throw Error(ErrorCode::kInternal, fmt::format("[books] column {} of {} is read", column, values.size()));
+    throw Error(ErrorCode::kInternal, fmt::format("[catalog] column {} of {} is read", column, values.size()));
   if (const T* found = std::get_if<T>(&values[column])) return *found;
-  throw Error(ErrorCode::kInternal,
-              fmt::format("[books] column {} is {}, wanted is {}", column, kTypeNames[values[column].index()], wanted));
+  throw Error(ErrorCode::kInternal, fmt::format("[catalog] column {} is {}, wanted is {}", column,
+                                                kTypeNames[values[column].index()], wanted));
 }
 
 }  // namespace
@@ -43,9 +43,10 @@ double Row::number(size_t column) const {
 void check_text(std::string_view text) {
   const size_t at = find_no_text(text);
   if (at == std::string_view::npos) return;
-  throw Refusal(RefusalKind::kInvalid,
-                fmt::format("[books] byte {} of a text is 0x{:02x}, which is not UTF-8; send text, or bytes as base64",
-                            at, static_cast<unsigned char>(text[at])));
+  throw Refusal(
+      RefusalKind::kInvalid,
+      fmt::format("[catalog] byte {} of a text is 0x{:02x}, which is not UTF-8; send text, or bytes as base64", at,
+                  static_cast<unsigned char>(text[at])));
 }
 
 std::unique_ptr<Connection> open_connection(const std::string& url) {
@@ -54,7 +55,7 @@ std::unique_ptr<Connection> open_connection(const std::string& url) {
   if (is("sqlite:///")) return open_sqlite(url.substr(std::string_view("sqlite://").size()));
   if (url.empty() || url.find("://") != std::string::npos)
     throw user_error(
-        fmt::format("[books] '{}' names no database that is known; give sqlite:///absolute/path.db, a path, or "
+        fmt::format("[catalog] '{}' names no database that is known; give sqlite:///absolute/path.db, a path, or "
                     "postgresql://user@host:port/name",
                     url.substr(0, url.find("://"))));
   return open_sqlite(url);

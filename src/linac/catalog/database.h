@@ -1,7 +1,7 @@
 #pragma once
-// One connection to the books' database, SQLite or PostgreSQL, behind the small common part of SQL that both speak: $1,
-// $2, ... for parameters, BIGINT, DOUBLE PRECISION, TEXT, ON CONFLICT, RETURNING; bytes are BYTEA in PostgreSQL and
-// BLOB in SQLite (blob_type()). Not thread-safe: a connection belongs to one thread at a time. books.h hands
+// One connection to the catalog's database, SQLite or PostgreSQL, behind the small common part of SQL that both speak:
+// $1, $2, ... for parameters, BIGINT, DOUBLE PRECISION, TEXT, ON CONFLICT, RETURNING; bytes are BYTEA in PostgreSQL and
+// BLOB in SQLite (blob_type()). Not thread-safe: a connection belongs to one thread at a time. catalog.h hands
 // connections out.
 
 #include <cstddef>
@@ -68,7 +68,7 @@ std::unique_ptr<Database> open_database(const std::string& url);
 /// The version of the schema that this program writes.
 int schema_version();
 /// Brings the schema up to `version`, each version in a transaction of its own; returns the version
-/// before. User error if the books are newer than the program.
+/// before. User error if the catalog is newer than the program.
 int migrate(Database& database, int version = schema_version());
 
 }  // namespace linac::catalog

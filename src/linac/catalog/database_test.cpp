@@ -9,13 +9,13 @@
 #include "linac/catalog/metrics.h"
 #include "linac/catalog/runs.h"
 #include "linac/catalog/schema.h"
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 #include "linac/catalog/users.h"
 
 namespace linac::catalog {
 namespace {
 
-class DatabaseTest : public BooksTest {};
+class DatabaseTest : public CatalogTest {};
 LINAC_BOTH_DATABASES(DatabaseTest);
 
 TEST_P(DatabaseTest, ValuesComeBackAsTheyWere) {
@@ -99,7 +99,7 @@ TEST_P(DatabaseTest, MigratesFromNothingAndOnce) {
   EXPECT_EQ(second->query("SELECT COUNT(*) FROM experiments").front().integer(0), 1);
 }
 
-TEST_P(DatabaseTest, OldBooksKeepWhatTheyHad) {
+TEST_P(DatabaseTest, AnOldCatalogKeepsWhatItHad) {
   auto c = open_connection(url_);
   migrate(*c, 2);
   c->query(
@@ -122,7 +122,7 @@ TEST_P(DatabaseTest, OldBooksKeepWhatTheyHad) {
   EXPECT_EQ(user(*c, "kim").quota, Quota());
 }
 
-TEST_P(DatabaseTest, NewerBooksAreRefused) {
+TEST_P(DatabaseTest, ANewerCatalogIsRefused) {
   auto db = open_database(url_);
   migrate(*db);
   db->query("INSERT INTO schema_version (version) VALUES ($1)", int64_t{1000});

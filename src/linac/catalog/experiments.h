@@ -1,6 +1,6 @@
 #pragma once
 // Experiments: named groups of runs, as MLflow has them. Number 0, "Default", always exists. All functions work within
-// the transaction of the connection they are given (books.h).
+// the transaction of the connection they are given (catalog.h).
 
 #include <cstdint>
 #include <map>

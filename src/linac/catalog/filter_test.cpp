@@ -7,7 +7,7 @@
 
 #include "linac/catalog/metrics.h"
 #include "linac/catalog/runs.h"
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 
 namespace linac::catalog {
 namespace {

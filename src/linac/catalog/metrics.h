@@ -33,7 +33,7 @@ int64_t append_batch(Database& database, const std::string& run, const std::stri
 /// 0: nothing yet.
 int64_t acknowledged(Database& database, const std::string& run, const std::string& sender);
 
-/// How far the books have the folder of a run, in the words of whoever reads it; "": nothing yet. kNotFound for the
+/// How far the catalog has the folder of a run, in the words of whoever reads it; "": nothing yet. kNotFound for the
 /// run.
 std::string folder_place(Database& database, const std::string& run);
 void set_folder_place(Database& database, const std::string& run, const std::string& place);

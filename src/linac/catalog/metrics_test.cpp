@@ -10,7 +10,7 @@
 
 #include "linac/catalog/connection.h"
 #include "linac/catalog/runs.h"
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 
 namespace linac::catalog {
 namespace {

@@ -56,8 +56,8 @@ int migrate(Database& database, int version) {
       if (!before) before = now;
       if (now > version)
         throw user_error(
-            fmt::format("[books] have version {} of the schema, and this linac knows up to {} (a newer linac wrote "
-                        "them); use that one, or restore a backup",
+            fmt::format("[catalog] has version {} of the schema, and this linac knows up to {} (a newer linac wrote "
+                        "it); use that one, or restore a backup",
                         now, version));
       if (now < version) {
         c.script(for_database(texts[static_cast<size_t>(now)], std::string_view(c.blob_type()) == "BYTEA"));

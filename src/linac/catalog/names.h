@@ -1,5 +1,5 @@
 #pragma once
-// Names that the books make up. Thread-safe.
+// Names that the catalog makes up. Thread-safe.
 
 #include <string>
 

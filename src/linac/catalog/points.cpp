@@ -47,7 +47,7 @@ Bytes packed(std::span<const Point> points) {
 std::vector<Point> unpacked(std::span<const std::byte> bytes) {
   if (bytes.size() % kPointBytes != 0)
     throw data_error(
-        fmt::format("[books] a block of {} bytes holds no whole points ({} each); it is damaged: restore a backup",
+        fmt::format("[catalog] a block of {} bytes holds no whole points ({} each); it is damaged: restore a backup",
                     bytes.size(), kPointBytes));
   std::vector<Point> points(bytes.size() / kPointBytes);
   const std::byte* from = bytes.data();

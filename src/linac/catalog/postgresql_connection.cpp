@@ -49,10 +49,10 @@ class PostgresqlConnection final : public Connection {
     const std::array values{
         "linac", "10", "10", "5", "2", "20000", url.c_str(), "UTF8", static_cast<const char*>(nullptr)};
     handle_.reset(PQconnectdbParams(keywords.data(), values.data(), 1));
-    if (!handle_) throw environment_error("[books] PostgreSQL: no memory for a connection");
+    if (!handle_) throw environment_error("[catalog] PostgreSQL: no memory for a connection");
     if (PQstatus(handle_.get()) != CONNECTION_OK) {
       throw environment_error(
-          fmt::format("[books] {}: no connection ({}); is the server running, and are name and password right?",
+          fmt::format("[catalog] {}: no connection ({}); is the server running, and are name and password right?",
                       place(url), without_password(one_line(PQerrorMessage(handle_.get())))));
     }
     place_ = place(url);
@@ -98,7 +98,7 @@ class PostgresqlConnection final : public Connection {
     const Result result = receive("COMMIT");
     if (std::strcmp(PQcmdStatus(result.get()), "COMMIT") != 0) {
       failed_ = true;
-      throw Error(ErrorCode::kInternal, "[books] PostgreSQL undid a transaction in which a statement had failed");
+      throw Error(ErrorCode::kInternal, "[catalog] PostgreSQL undid a transaction in which a statement had failed");
     }
   }
   void rollback() noexcept override {
@@ -221,18 +221,18 @@ class PostgresqlConnection final : public Connection {
     if (lost_ || PQstatus(handle_.get()) != CONNECTION_OK || state.substr(0, 2) == "08" ||
         state.substr(0, 4) == "57P0") {
       lost_ = true;
-      throw environment_error(fmt::format("[books] {}: the connection was lost ({}); is the server running?", place_,
+      throw environment_error(fmt::format("[catalog] {}: the connection was lost ({}); is the server running?", place_,
                                           one_line(failure.message.c_str())));
     }
     if (state == "23505")
       throw Refusal(RefusalKind::kExists,
-                    fmt::format("[books] that exists already ({}); choose another name", failure.message));
+                    fmt::format("[catalog] that exists already ({}); choose another name", failure.message));
     // 53: resources, 25006: read-only, 28 and 42501: rights, 58: the system, 40: deadlock, 57014 and 55P03: time-outs
     if (state.substr(0, 2) == "53" || state.substr(0, 2) == "58" || state.substr(0, 2) == "40" || state == "25006" ||
         state == "42501" || state == "57014" || state == "55P03")
       throw environment_error(
-          fmt::format("[books] {}: {}; the server's administrator can help", place_, failure.message));
-    throw Error(ErrorCode::kInternal, fmt::format("[books] {}: {} (in: {})", place_, failure.message, sql));
+          fmt::format("[catalog] {}: {}; the server's administrator can help", place_, failure.message));
+    throw Error(ErrorCode::kInternal, fmt::format("[catalog] {}: {} (in: {})", place_, failure.message, sql));
   }
 
   std::unique_ptr<PGconn, Free> handle_;

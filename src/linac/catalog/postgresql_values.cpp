@@ -47,7 +47,7 @@ Value value_of(Oid type, const char* bytes, int length) {
     default:
       throw Error(
           ErrorCode::kInternal,
-          fmt::format("[books] a column of PostgreSQL's type {} is read; cast it to BIGINT, DOUBLE PRECISION or TEXT",
+          fmt::format("[catalog] a column of PostgreSQL's type {} is read; cast it to BIGINT, DOUBLE PRECISION or TEXT",
                       type));
   }
 }

@@ -30,7 +30,7 @@ class PostgresqlParameters {
   std::vector<uint64_t> words_;  // integers and doubles, turned round
 };
 
-/// All rows of a result in binary form. Internal error for a type that the books do not use.
+/// All rows of a result in binary form. Internal error for a type that the catalog does not use.
 std::vector<Row> rows_of(const PGresult* result);
 
 }  // namespace linac::catalog

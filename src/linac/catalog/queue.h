@@ -70,7 +70,7 @@ std::optional<Attempt> start_next(Database& database, const Resources& free, int
 /// and until it runs it counts for nothing in the shares of users.
 void attempt_waits(Database& database, const std::string& run, int64_t attempt, const std::string& reason);
 void attempt_running(Database& database, const std::string& run, int64_t attempt, const std::string& reason);
-/// Whether its end is written down; false for one that the books do not know.
+/// Whether its end is written down; false for one that the catalog does not know.
 bool attempt_has_ended(Database& database, const std::string& run, int64_t attempt);
 using spec::Outcome;
 /// What becomes of the job: succeeded, failed, refused (FAILED_PRECHECKS), cancelled, or recovering while attempts and

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "linac/base/clock.h"
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 #include "linac/catalog/users.h"
 
 namespace linac::catalog {

@@ -16,9 +16,10 @@ std::string places(size_t n) {
 }  // namespace
 
 void check_key(const std::string& what, const std::string& key) {
-  if (key.empty()) throw Refusal(RefusalKind::kInvalid, fmt::format("[books] a {} without a name; give it one", what));
+  if (key.empty())
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[catalog] a {} without a name; give it one", what));
   if (key.size() > kTagKeyMax)
-    throw Refusal(RefusalKind::kInvalid, fmt::format("[books] the name of {} '{}...' has {} bytes; {} are the most",
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[catalog] the name of {} '{}...' has {} bytes; {} are the most",
                                                      what, key.substr(0, 40), key.size(), kTagKeyMax));
 }
 
@@ -26,15 +27,16 @@ void check_tag(const std::string& what, const std::string& key, const std::strin
   check_key(what, key);
   if (value.size() > kTagValueMax)
     throw Refusal(RefusalKind::kInvalid,
-                  fmt::format("[books] {} '{}' has {} bytes; {} are the most, keep the rest as an artefact", what, key,
-                              value.size(), kTagValueMax));
+                  fmt::format("[catalog] {} '{}' has {} bytes; {} are the most, keep the rest as an artefact", what,
+                              key, value.size(), kTagValueMax));
 }
 
 void check_name(const std::string& what, const std::string& name) {
-  if (name.empty()) throw Refusal(RefusalKind::kInvalid, fmt::format("[books] the {} has no name; give it one", what));
+  if (name.empty())
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[catalog] the {} has no name; give it one", what));
   if (name.size() > kNameMax)
-    throw Refusal(RefusalKind::kInvalid,
-                  fmt::format("[books] the name of the {} has {} bytes; {} are the most", what, name.size(), kNameMax));
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[catalog] the name of the {} has {} bytes; {} are the most", what,
+                                                     name.size(), kNameMax));
 }
 
 int64_t run_number(Database& database, const std::string& id, bool writable) {

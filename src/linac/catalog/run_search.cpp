@@ -24,17 +24,17 @@ constexpr const char* kArtifactUri =
     "r.experiment)";
 
 const std::array kAttributes{Attribute{"run_id", "r.id"},
-                                 Attribute{"run_name", "r.name"},
-                                 Attribute{"name", "r.name"},
-                                 Attribute{"status", kStatus},
-                                 Attribute{"state", "r.state"},
-                                 Attribute{"user_id", "r.user_name"},
-                                 Attribute{"user", "r.user_name"},
-                                 Attribute{"experiment_id", "CAST(r.experiment AS TEXT)"},
-                                 Attribute{"artifact_uri", kArtifactUri},
-                                 Attribute{"start_time", "r.started_ms", Type::kTime},
-                                 Attribute{"created", "r.order_ms", Type::kInteger},
-                                 Attribute{"end_time", "r.ended_ms", Type::kTime}};
+                             Attribute{"run_name", "r.name"},
+                             Attribute{"name", "r.name"},
+                             Attribute{"status", kStatus},
+                             Attribute{"state", "r.state"},
+                             Attribute{"user_id", "r.user_name"},
+                             Attribute{"user", "r.user_name"},
+                             Attribute{"experiment_id", "CAST(r.experiment AS TEXT)"},
+                             Attribute{"artifact_uri", kArtifactUri},
+                             Attribute{"start_time", "r.started_ms", Type::kTime},
+                             Attribute{"created", "r.order_ms", Type::kInteger},
+                             Attribute{"end_time", "r.ended_ms", Type::kTime}};
 const Searchable kRuns{
     .what = "runs",
     .attributes = kAttributes,

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "linac/catalog/metrics.h"
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 
 namespace linac::catalog {
 namespace {

@@ -136,7 +136,7 @@ CREATE TABLE run_models (
   PRIMARY KEY (run, model, output)) {by_key};
 )";
 
-// How far the books have a run's folder (a tag before), how runs began, and what a user may have at most.
+// How far the catalog has a run's folder (a tag before), how runs began, and what a user may have at most.
 constexpr std::string_view kThird = R"(
 CREATE TABLE folder_places (run BIGINT NOT NULL PRIMARY KEY REFERENCES runs(number), place {text} NOT NULL) {by_key};
 INSERT INTO folder_places (run, place) SELECT run, value FROM run_tags WHERE key = 'linac.cursor';

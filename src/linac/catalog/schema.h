@@ -1,5 +1,6 @@
 #pragma once
-// The versions of the books' schema. A version that was ever released is never changed: what comes later is appended.
+// The versions of the catalog's schema. A version that was ever released is never changed: what comes later is
+// appended.
 
 #include <span>
 #include <string_view>

@@ -31,7 +31,7 @@ class SqliteConnection final : public Connection {
       const std::string reason = handle_ ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
       sqlite3_close_v2(handle_);
       throw environment_error(fmt::format(
-          "[books] {}: cannot be opened ({}); does its folder exist, and may it be written?", path, reason));
+          "[catalog] {}: cannot be opened ({}); does its folder exist, and may it be written?", path, reason));
     }
     sqlite3_extended_result_codes(handle_, 1);
     sqlite3_busy_timeout(handle_, kBusyMs);
@@ -63,7 +63,7 @@ class SqliteConnection final : public Connection {
     for (size_t i = 0; i < statement.numbers.size(); ++i) {
       const auto number = static_cast<size_t>(statement.numbers[i]);
       if (number == 0 || number > parameters.size())
-        throw Error(ErrorCode::kInternal, fmt::format("[books] no value for a parameter of: {}", sql));
+        throw Error(ErrorCode::kInternal, fmt::format("[catalog] no value for a parameter of: {}", sql));
       bind(s, static_cast<int>(i) + 1, parameters[number - 1]);
     }
     if (!sqlite3_stmt_readonly(s)) wrote_ = true;
@@ -100,7 +100,7 @@ class SqliteConnection final : public Connection {
   bool lock_writing() override {
     Descriptor file(::open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!file)
-      throw environment_error(fmt::format("[books] {}.lock: cannot be opened ({}); the folder has to be writable",
+      throw environment_error(fmt::format("[catalog] {}.lock: cannot be opened ({}); the folder has to be writable",
                                           path_, std::strerror(errno)));
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
     lock_ = std::move(file);
@@ -186,27 +186,28 @@ class SqliteConnection final : public Connection {
     failed_ = true;
     const std::string reason = sqlite3_errmsg(handle_);
     if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_ROWID)
-      throw Refusal(RefusalKind::kExists, fmt::format("[books] that exists already ({}); choose another name", reason));
+      throw Refusal(RefusalKind::kExists,
+                    fmt::format("[catalog] that exists already ({}); choose another name", reason));
     switch (code & 0xFF) {
       case SQLITE_ERROR:
       case SQLITE_CONSTRAINT:
       case SQLITE_MISMATCH:
       case SQLITE_MISUSE:
       case SQLITE_RANGE:
-        throw Error(ErrorCode::kInternal, fmt::format("[books] {}: {} (in: {})", path_, reason, sql));
+        throw Error(ErrorCode::kInternal, fmt::format("[catalog] {}: {} (in: {})", path_, reason, sql));
       case SQLITE_BUSY:
       case SQLITE_LOCKED:
         throw environment_error(
-            fmt::format("[books] {}: is being written by another program for more than {} s ({}); end that "
+            fmt::format("[catalog] {}: is being written by another program for more than {} s ({}); end that "
                         "program",
                         path_, kBusyMs / 1000, reason));
       case SQLITE_NOTADB:
       case SQLITE_CORRUPT:
         throw environment_error(
-            fmt::format("[books] {}: is damaged or no database ({}); restore it from a backup", path_, reason));
+            fmt::format("[catalog] {}: is damaged or no database ({}); restore it from a backup", path_, reason));
       default:
         throw environment_error(
-            fmt::format("[books] {}: cannot be read or written ({}); is the disk full or read-only?", path_, reason));
+            fmt::format("[catalog] {}: cannot be read or written ({}); is the disk full or read-only?", path_, reason));
     }
   }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "linac/base/clock.h"
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 
 namespace linac::catalog {
 namespace {

@@ -96,7 +96,8 @@ Ingested FolderIngest::poll() {
   const std::filesystem::path summary = folder_ / spec::kSummaryFile;
   const auto run = spec::read_summary(text_or_none(summary), summary.string());
   const std::string name = run ? run->name : "";
-  json begin = {{"key", storage::content_hash(line)}, {"experiment", experiment_}, {"started_ms", start_ms(line, folder_)}};
+  json begin = {
+      {"key", storage::content_hash(line)}, {"experiment", experiment_}, {"started_ms", start_ms(line, folder_)}};
   begin["name"] = name.empty() ? std::filesystem::absolute(folder_).lexically_normal().filename().string() : name;
   const json begun = service_.post("/api/v1/ingest", begin);
   Ingested ingested;
@@ -104,10 +105,9 @@ Ingested FolderIngest::poll() {
   ingested.name = begun.at("name");
   ingested.fresh = begun.at("fresh");
   send_lines(ingested);
-  const json facts =
-      service_.post("/api/v1/runs/" + ingested.run + "/facts", {{"job", text_or_none(folder_ / "job.yaml")},
-                                                                {"run", text_or_none(summary)},
-                                                                {"ended_ms", changed_ms(summary)}});
+  const json facts = service_.post(
+      "/api/v1/runs/" + ingested.run + "/facts",
+      {{"job", text_or_none(folder_ / "job.yaml")}, {"run", text_or_none(summary)}, {"ended_ms", changed_ms(summary)}});
   ingested.state = facts.at("state");
   return ingested;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Brings the folder of a run into the books of a service, over HTTP: once, or again and again while the run goes on.
+// Brings the folder of a run into the catalog of a service, over HTTP: once, or again and again while the run goes on.
 // The service knows what it has, so nothing is remembered here, and a broken transfer is simply repeated.
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class FolderIngest {
       : service_(service), folder_(std::move(folder)), experiment_(std::move(experiment)) {}
 
   /// Sends what the folder has: all of it at the first call, what is new at later ones. User error for a folder without
-  /// a line in metrics.jsonl or of a newer linac; those of ServiceClient, after which the next call sends all of it again.
+  /// a line in metrics.jsonl or of a newer linac; those of ServiceClient, after which the next call sends all of it
+  /// again.
   Ingested poll();
 
  private:

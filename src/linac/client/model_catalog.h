@@ -81,8 +81,8 @@ class ModelCatalog {
   ServiceClient& service_;
 };
 
-/// `text` itself, or, for an address of the catalog or a URL, the model's file in the cache of this user. `fixed`, if given,
-/// becomes the address that never means another version.
+/// `text` itself, or, for an address of the catalog or a URL, the model's file in the cache of this user. `fixed`, if
+/// given, becomes the address that never means another version.
 std::string local_model(const std::string& text, std::string* fixed = nullptr);
 
 }  // namespace linac::client

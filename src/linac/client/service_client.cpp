@@ -47,8 +47,7 @@ Answer ServiceClient::perform(const std::string& path, const Query& query, net::
                               const std::string& type) {
   request.url = login_.server + path;
   for (size_t i = 0; i < query.size(); ++i)
-    request.url +=
-        (i == 0 ? "?" : "&") + percent_encoded(query[i].first) + "=" + percent_encoded(query[i].second);
+    request.url += (i == 0 ? "?" : "&") + percent_encoded(query[i].first) + "=" + percent_encoded(query[i].second);
   if (!login_.token.empty()) request.headers.push_back("Authorization: Bearer " + login_.token);
   if (!type.empty()) request.headers.push_back("Content-Type: " + type);
   Answer answer = http_.perform(request);

@@ -1,7 +1,7 @@
 #pragma once
-// Keeps a run that goes on in the books of a service, from beside the training: `linac train --track`. The run's folder
-// is what is sent, so a service that is away, or a process that is killed, loses nothing: the rest is sent when it is
-// back, by `linac ingest FOLDER`, or when the run resumes.
+// Keeps a run that goes on in the catalog of a service, from beside the training: `linac train --track`. The run's
+// folder is what is sent, so a service that is away, or a process that is killed, loses nothing: the rest is sent when
+// it is back, by `linac ingest FOLDER`, or when the run resumes.
 
 #include <condition_variable>
 #include <filesystem>

@@ -68,7 +68,7 @@ class Group {
   virtual bool leaving() const { return false; }
   /// What this worker is at, for those who wonder why it takes so long. Thread-safe.
   virtual void mark(const char* /*what*/, int /*number*/ = -1) {}
-  /// What a replica of a step takes on this worker, in seconds of wall time, and what the books should know of it.
+  /// What a replica of a step takes on this worker, in seconds of wall time, and what the record should know of it.
   virtual void tell(double pace_s, std::string account);
   /// Rank 0: what the members told last, by rank; empty accounts where nothing was heard.
   virtual std::vector<Activity> activities() const;
@@ -182,16 +182,16 @@ struct GroupSettings {
   int replicas = 0;      // to deal to the members by their pace; 0: evenly
   bool open = false;     // others may join later, also a lone process
   std::string listen{};  // numeric address to be reached at, in place of the one that the rendezvous implies
-  std::vector<std::string> doors{};  // of a run to join, in place of a rendezvous: "RUN@HOST:PORT"
-  std::filesystem::path folder{};    // the run's, where the views are written down if there is one
+  std::vector<std::string> join_addresses{};  // of a run to join, "RUN@HOST:PORT", in place of a rendezvous
+  std::filesystem::path folder{};             // the run's, where the views are written down if there is one
   /// Called when this worker hangs, on another thread; ends the process.
   std::function<void(const Error&)> on_hang{};
 };
 
 /// Joins the group that `rendezvous` describes, and returns once all ranks have; or makes one that will join the run at
-/// `doors` in the first next_view(), and is empty until then. A size of 1 needs no network unless it is open. Otherwise
-/// TCP, on the loopback interface when the master is there. Error(kPeerLost) names the ranks that did not join;
-/// environment error when the address cannot be used.
+/// `join_addresses` in the first next_view(), and is empty until then. A size of 1 needs no network unless it is open.
+/// Otherwise TCP, on the loopback interface when the master is there. Error(kPeerLost) names the ranks that did not
+/// join; environment error when the address cannot be used.
 std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings);
 
 }  // namespace linac::comm

@@ -44,17 +44,17 @@ MembershipNode::Settings node_settings(const GroupSettings& settings, const std:
 }
 
 // "RUN@10.0.0.3:41233" -> the run's secret and the address.
-std::pair<std::string, std::string> split_door(const std::string& door) {
-  const size_t at = door.find('@');
+std::pair<std::string, std::string> split_join_address(const std::string& address) {
+  const size_t at = address.find('@');
   if (at == std::string::npos)
-    throw user_error(fmt::format("[comm] '{}' is no address of a run; expected RUN@HOST:PORT", door));
-  return {door.substr(0, at), door.substr(at + 1)};
+    throw user_error(fmt::format("[comm] '{}' is no address of a run; expected RUN@HOST:PORT", address));
+  return {address.substr(0, at), address.substr(at + 1)};
 }
 
 std::unique_ptr<Group> join_run(const GroupSettings& settings) {
-  const std::string run = split_door(settings.doors.front()).first;
+  const std::string run = split_join_address(settings.join_addresses.front()).first;
   std::vector<std::string> addresses;
-  for (const std::string& door : settings.doors) addresses.push_back(split_door(door).second);
+  for (const std::string& address : settings.join_addresses) addresses.push_back(split_join_address(address).second);
   const std::string first = addresses.front(), host = first.substr(0, first.rfind(':'));
   auto node = std::make_unique<MembershipNode>(
       node_settings(settings, is_loopback(host) ? "127.0.0.1" : local_address_towards(host, 1), run));
@@ -83,7 +83,7 @@ std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& se
 
 std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings) {
   LINAC_CHECK(rendezvous.rank >= 0 && rendezvous.rank < rendezvous.world_size && settings.join_timeout.count() > 0);
-  if (!settings.doors.empty()) return join_run(settings);
+  if (!settings.join_addresses.empty()) return join_run(settings);
   if (rendezvous.world_size == 1) {
     if (settings.open) return found_alone(rendezvous, settings);
     return std::make_unique<LoneGroup>();

@@ -33,7 +33,7 @@ void Membership::found(const View& first, int64_t now) {
 }
 
 void Membership::join(const std::vector<std::string>& addresses, int64_t now) {
-  doors_.insert(addresses.begin(), addresses.end());
+  contacts_.insert(addresses.begin(), addresses.end());
   phase_ = Phase::kJoining;
   phase_began_ = now;
 }
@@ -192,8 +192,9 @@ void Membership::hear(const Message& message, int64_t now) {
 void Membership::on_refused(const std::string& address, int64_t now) {
   if (phase_ == Phase::kEnded) return;
   if (phase_ == Phase::kJoining) {
-    closed_doors_.insert(address);
-    const bool all = std::includes(closed_doors_.begin(), closed_doors_.end(), doors_.begin(), doors_.end());
+    refused_contacts_.insert(address);
+    const bool all =
+        std::includes(refused_contacts_.begin(), refused_contacts_.end(), contacts_.begin(), contacts_.end());
     if (all && !all_closed_since_) all_closed_since_ = now;
     return;
   }
@@ -205,11 +206,11 @@ void Membership::on_refused(const std::string& address, int64_t now) {
 
 // --- newcomers ------------------------------------------------------------------------------------------------------
 
-void Membership::become_newcomer(std::set<std::string> doors, int64_t now) {
+void Membership::become_newcomer(std::set<std::string> contacts, int64_t now) {
   events_.push_back({MembershipEvent::Kind::kExcluded, "the run went on without this worker; joining it again"});
-  doors_ = std::move(doors);
-  for (const Member& member : others()) doors_.insert(member.address);
-  doors_.erase(self_.address);
+  contacts_ = std::move(contacts);
+  for (const Member& member : others()) contacts_.insert(member.address);
+  contacts_.erase(self_.address);
   self_.key = draw_key_();
   moment_ = {};
   installed_ = {};
@@ -243,7 +244,7 @@ void Membership::as_newcomer(const Message& message, int64_t now) {
     case Type::kCall:
       return renounce(message.from_address);
     case Type::kTryThere:
-      if (doors_.insert(message.address).second) send(message.address, request_to_join(self_));
+      if (contacts_.insert(message.address).second) send(message.address, request_to_join(self_));
       return;
     case Type::kEnd:
       return end(message.failure);
@@ -276,12 +277,12 @@ void Membership::tick_joining(int64_t now) {
   if (nobody_left || now - phase_began_ > settings_.quorum_ms) {
     return depart({static_cast<int>(ErrorCode::kPeerLost),
                    fmt::format("[comm] no run at {} let this worker in within {} s{}",
-                               fmt::join(doors_.begin(), doors_.end(), ", "), (now - phase_began_) / 1000,
+                               fmt::join(contacts_.begin(), contacts_.end(), ", "), (now - phase_began_) / 1000,
                                nobody_left ? ": nobody listens there any more" : "")});
   }
   if (now - last_attempt_ < settings_.retry_ms) return;
   last_attempt_ = now;
-  for (const std::string& door : doors_) send(door, request_to_join(self_));
+  for (const std::string& contact : contacts_) send(contact, request_to_join(self_));
 }
 
 // --- messages -------------------------------------------------------------------------------------------------------
@@ -292,7 +293,7 @@ void Membership::on_message(const Message& message, int64_t now) {
   if (message.report.accepted) seen_number_ = std::max(seen_number_, message.report.accepted->number);
   switch (phase_) {
     case Phase::kJoining:
-      closed_doors_.clear();
+      refused_contacts_.clear();
       all_closed_since_.reset();
       return as_newcomer(message, now);
     case Phase::kRunning:

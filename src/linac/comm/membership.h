@@ -148,7 +148,7 @@ class Membership {
   void lose(const Member& member, Standing standing, const std::string& why, int64_t now);
   void install(const View& view, int64_t now);
   void end(const Failure& failure);
-  void become_newcomer(std::set<std::string> doors, int64_t now);
+  void become_newcomer(std::set<std::string> contacts, int64_t now);
   void renounce(const std::string& address);
   void hear(const Message& message, int64_t now);
   bool put_straight(const Message& message);
@@ -182,8 +182,8 @@ class Membership {
   std::optional<View> proposed_;  // by this process; once dropped it is never installed
   std::map<uint64_t, Peer> peers_;
   std::map<uint64_t, std::pair<Member, int64_t>> newcomers_;  // with the time they were last heard
-  std::set<std::string> doors_;                               // a newcomer's addresses to knock at
-  std::set<std::string> closed_doors_;                        // of them, where nobody listened when last tried
+  std::set<std::string> contacts_;                            // addresses that a newcomer asks to be let in
+  std::set<std::string> refused_contacts_;                    // of them, where nobody listened when last tried
   std::optional<int64_t> all_closed_since_;
   Moment moment_;
   Activity activity_;

@@ -15,7 +15,7 @@ struct Activity {
   int64_t since_ms = 0;   // how long, when it was told
   bool waiting = false;   // for another process
   double pace_s = 0;      // what a replica of a step takes here; 0: not known
-  std::string account{};  // what its training says of its times; for the books
+  std::string account{};  // what its training says of its times; for the record
 };
 
 /// Why a process, or the run, ends. `code` is an exit status (base/error.h); 0: the run is complete.

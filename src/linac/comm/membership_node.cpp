@@ -92,8 +92,8 @@ void MembershipNode::found(const View& first, Ledger ledger) {
   start([&](Membership& membership) { membership.found(first, 0); }, std::move(ledger));
 }
 
-void MembershipNode::join(const std::vector<std::string>& doors, Ledger ledger) {
-  start([&](Membership& membership) { membership.join(doors, 0); }, std::move(ledger));
+void MembershipNode::join(const std::vector<std::string>& contacts, Ledger ledger) {
+  start([&](Membership& membership) { membership.join(contacts, 0); }, std::move(ledger));
 }
 
 void MembershipNode::wake() {

@@ -50,7 +50,7 @@ class MembershipNode {
   const Member& self() const { return self_; }
   /// One of both, once. The ledger may be empty.
   void found(const View& first, Ledger ledger);
-  void join(const std::vector<std::string>& doors, Ledger ledger);
+  void join(const std::vector<std::string>& contacts, Ledger ledger);
 
   /// Waits until a view later than `number` is installed and gives it with this process's rank; nothing if the run is
   /// complete. Throws the Error that ended the run or this process's part in it.
@@ -69,7 +69,7 @@ class MembershipNode {
 
   /// What the training is at.
   void mark(const char* what, int number, bool waiting);
-  /// What a replica of a step takes here, and what the books should know of this worker's times.
+  /// What a replica of a step takes here, and what the record should know of this worker's times.
   void tell(double pace_s, std::string account);
   /// The latest that was heard of the members of the view given last, by rank.
   std::vector<Activity> activities();

@@ -36,7 +36,7 @@ struct Process {
   std::unique_ptr<Membership> membership;  // null: ended
   int64_t halted_until = 0;
   int64_t ready_at = 0;  // the step's computation is done
-  int64_t view = 0;      // of the books below
+  int64_t view = 0;      // that the members below belong to
   Moment moment{};
   uint64_t value = 0;
   bool has_state = false, announced = false;
@@ -318,11 +318,11 @@ class Simulation {
 
   void join(Process& process) {
     start(process);
-    std::vector<std::string> doors;
+    std::vector<std::string> contacts;
     for (const Process& other : processes_) {
-      if (other.address != process.address) doors.push_back(other.address);
+      if (other.address != process.address) contacts.push_back(other.address);
     }
-    process.membership->join(doors, now_);
+    process.membership->join(contacts, now_);
     say(process.address + " wants to join");
     ++joins;
   }

@@ -181,9 +181,9 @@ void Membership::install_if_accepted(int64_t now) {
   }
   const View view = ledger_ ? ledger_(installed_.number, *proposed_) : *proposed_;
   if (view.rank_of(self_.key) < 0) {
-    std::set<std::string> doors;
-    for (const Member& member : view.members) doors.insert(member.address);
-    return become_newcomer(doors, now);
+    std::set<std::string> contacts;
+    for (const Member& member : view.members) contacts.insert(member.address);
+    return become_newcomer(contacts, now);
   }
   for (const Member& member : view.members) {
     if (member.key != self_.key) send(member.address, with_view(Message::Type::kInstall, view));

@@ -150,7 +150,8 @@ GroupSettings settings_of(const std::string& role) {
   if (role == "until_stuck") settings.stall_timeout = kStuckTimeout;
   if (role == "endure") settings.stall_timeout = 1500ms;
   if (const char* const folder = std::getenv("LINAC_TEST_FOLDER")) settings.folder = folder;
-  if (std::getenv("LINAC_TEST_JOIN") != nullptr) settings.doors = ViewLedger::doors(settings.folder / "views");
+  if (std::getenv("LINAC_TEST_JOIN") != nullptr)
+    settings.join_addresses = ViewLedger::join_addresses(settings.folder / "views");
   settings.on_hang = [](const Error& error) {
     std::ofstream(std::getenv("LINAC_TEST_OUT"), std::ios::app) << error.what() << std::endl;
     _exit(static_cast<int>(error.code()));

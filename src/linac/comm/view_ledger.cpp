@@ -43,18 +43,18 @@ View ViewLedger::note(int64_t number, const View& next) const {
   return read_view(path);
 }
 
-std::vector<std::string> ViewLedger::doors(const fs::path& folder) {
+std::vector<std::string> ViewLedger::join_addresses(const fs::path& folder) {
   fs::path newest;
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(folder, missing)) {
     if (entry.path().extension() != ".json" || entry.path().filename().string().starts_with(".")) continue;
     if (newest.empty() || entry.last_write_time() >= fs::last_write_time(newest)) newest = entry.path();
   }
-  std::vector<std::string> doors;
-  if (newest.empty()) return doors;
+  std::vector<std::string> addresses;
+  if (newest.empty()) return addresses;
   const std::string name = newest.filename().string(), run = name.substr(0, name.find("-after-"));
-  for (const Member& member : read_view(newest).members) doors.push_back(run + "@" + member.address);
-  return doors;
+  for (const Member& member : read_view(newest).members) addresses.push_back(run + "@" + member.address);
+  return addresses;
 }
 
 }  // namespace linac::comm

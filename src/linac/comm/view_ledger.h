@@ -20,9 +20,9 @@ class ViewLedger {
   /// be used.
   View note(int64_t number, const View& next) const;
 
-  /// The doors ("RUN@10.0.0.3:41233") of the members of the latest view that was noted in `folder`; none if there is
-  /// none.
-  static std::vector<std::string> doors(const std::filesystem::path& folder);
+  /// The join addresses ("RUN@10.0.0.3:41233") of the members of the latest view that was noted in `folder`; none if
+  /// there is none.
+  static std::vector<std::string> join_addresses(const std::filesystem::path& folder);
 
  private:
   std::filesystem::path folder_;

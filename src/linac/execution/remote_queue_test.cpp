@@ -69,8 +69,8 @@ class RemoteQueue : public testing::Test {
   std::string submit(const catalog::Wishes& wishes = {}) {
     catalog::NewRun run;
     run.user = "alice";
-    const std::string id =
-        books_.write([&](catalog::Database& books) { return catalog::submit(books, run, "a job", wishes, ""); });
+    const std::string id = catalog_.write(
+        [&](catalog::Database& database) { return catalog::submit(database, run, "a job", wishes, ""); });
     scheduler_->wake();
     return id;
   }
@@ -104,9 +104,9 @@ class RemoteQueue : public testing::Test {
 
   TemporaryFolder folder_;
   std::atomic<int64_t> clock_ms_ = int64_t{1'700'000'000} * 1000, points_total_ = 0;
-  catalog::Books books_{"sqlite://" + (folder_ / "books.db").string(), 2};
+  catalog::Catalog catalog_{"sqlite://" + (folder_ / "catalog.db").string(), 2};
   KeptNews news_;
-  Site site_{folder_ / "data", folder_ / "data" / "artifacts", books_, news_, points_total_};
+  Site site_{folder_ / "data", folder_ / "data" / "artifacts", catalog_, news_, points_total_};
   Cluster cluster_;
   std::unique_ptr<Scheduler> scheduler_;
 };
@@ -142,7 +142,7 @@ TEST_F(RemoteQueue, WaitsForHoursAndSaysWhyThenRunsOnAHost) {
   EXPECT_EQ(news_.log(), log(id));
   EXPECT_TRUE(news_.told("queued: Resources"));
   const auto memory =
-      books_.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "system/memory_mb"); });
+      catalog_.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "system/memory_mb"); });
   ASSERT_FALSE(memory.empty());
   EXPECT_EQ(memory[0].value, 512);
   EXPECT_EQ(cluster_.job(label)->submissions, 1);
@@ -171,7 +171,7 @@ TEST_F(RemoteQueue, IsCancelledWhileItIsQueuedAndWhileItRuns) {
   cluster_.start(running + "-1", "node07", clock_ms_);
   ASSERT_TRUE(reaches(running, RunState::kRunning));
   for (const std::string& id : {waiting, running})
-    books_.write([&](catalog::Database& books) { catalog::cancel(books, id, "not needed"); });
+    catalog_.write([&](catalog::Database& database) { catalog::cancel(database, id, "not needed"); });
   for (const std::string& id : {waiting, running}) {
     ASSERT_TRUE(reaches(id, RunState::kCancelled)) << run(id).reason;
     EXPECT_EQ(run(id).reason, "not needed");
@@ -238,9 +238,9 @@ TEST_F(RemoteQueue, ARestartHandsOverWhatWasOnlyWrittenDown) {
   scheduler_.reset();
   catalog::NewRun run;
   run.user = "alice";
-  const std::string id = books_.write([&](catalog::Database& books) {
-    const std::string made = catalog::submit(books, run, "a job", {}, "");
-    EXPECT_TRUE(catalog::start_next(books, {128, 1 << 20, 8}, 1));
+  const std::string id = catalog_.write([&](catalog::Database& database) {
+    const std::string made = catalog::submit(database, run, "a job", {}, "");
+    EXPECT_TRUE(catalog::start_next(database, {128, 1 << 20, 8}, 1));
     return made;
   });
   start();

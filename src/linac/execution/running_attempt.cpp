@@ -89,7 +89,7 @@ void RunningAttempt::prepare_folders(const std::string& account) const {
 // Hands it to the launcher; why that cannot be, or "".
 std::string RunningAttempt::begin() {
   const std::string account =
-      site_.books.read_as([&](catalog::Database& books) { return settings_.account(books, job_.user); });
+      site_.catalog.read_as([&](catalog::Database& database) { return settings_.account(database, job_.user); });
   if (const std::string why = launcher_.why_not_as(account); !why.empty())
     return fmt::format("jobs of '{}' cannot run here: {}; an admin declares the account", job_.user, why);
   try {
@@ -122,7 +122,7 @@ void RunningAttempt::tell_waiting() {
   std::string words = status_.reason;
   if (status_.state == launch::AttemptState::kQueued) words = words.empty() ? "queued" : "queued: " + words;
   if (told_running_ || words.empty() || words == told_waiting_) return;
-  site_.books.write([&](catalog::Database& books) { catalog::attempt_waits(books, job_.run, number_, words); });
+  site_.catalog.write([&](catalog::Database& database) { catalog::attempt_waits(database, job_.run, number_, words); });
   told_waiting_ = words;
   publish_state(site_.news, job_.run, catalog::RunState::kStarting, words);
 }
@@ -131,7 +131,8 @@ void RunningAttempt::tell_running() {
   if (told_running_) return;
   std::string words = fmt::format("attempt {}", number_);
   for (size_t i = 0; i < status_.hosts.size(); ++i) words += (i == 0 ? " on " : ", ") + status_.hosts[i];
-  site_.books.write([&](catalog::Database& books) { catalog::attempt_running(books, job_.run, number_, words); });
+  site_.catalog.write(
+      [&](catalog::Database& database) { catalog::attempt_running(database, job_.run, number_, words); });
   told_running_ = true;
   publish_state(site_.news, job_.run, catalog::RunState::kRunning, words);
 }
@@ -167,7 +168,7 @@ void RunningAttempt::follow() {
     auto points = sampler_.sample(launcher_.use(key_), now, step, time_ms);
     if (points.empty()) return;
     if (settings_.prices.known()) points.push_back({"system/cost", {step, time_ms, cost(seconds())}});
-    site_.books.write([&](catalog::Database& books) { catalog::append_points(books, job_.run, points); });
+    site_.catalog.write([&](catalog::Database& database) { catalog::append_points(database, job_.run, points); });
     site_.news.publish_points(job_.run, points);
     refusals_ = 0;
   } catch (const Refusal& refusal) {
@@ -184,8 +185,8 @@ void RunningAttempt::stop_if_due() {
     else if (job_.wishes.cost_max > 0 && cost(seconds()) >= job_.wishes.cost_max)
       cause_ = StopCause::kCostUsedUp;
     else if (steady_clock::now() - wishes_read_ > kWishesEvery) {
-      site_.books.read([&](catalog::Database& books) {
-        if (catalog::queued_job(books, job_.run).cancel_wished) cause_ = StopCause::kCancelled;
+      site_.catalog.read([&](catalog::Database& database) {
+        if (catalog::queued_job(database, job_.run).cancel_wished) cause_ = StopCause::kCancelled;
       });
       wishes_read_ = steady_clock::now();
     }
@@ -194,7 +195,8 @@ void RunningAttempt::stop_if_due() {
 }
 
 bool RunningAttempt::began() const {
-  return site_.books.read_as([&](catalog::Database& books) { return !cursor_of(books, job_.run).steps.empty(); });
+  return site_.catalog.read_as(
+      [&](catalog::Database& database) { return !cursor_of(database, job_.run).steps.empty(); });
 }
 
 std::string RunningAttempt::told_reason() const {
@@ -206,7 +208,8 @@ std::string RunningAttempt::told_reason() const {
     const bool of_this = status_.started_ms != 0 && ::fstat(file.get(), &about) == 0 &&
                          about.st_mtim.tv_sec * 1000 + kClocksDiffer_ms >= status_.started_ms;
     const RunFacts facts = facts_of(piece_of(file, 0, kFactFileBytesMax));
-    if (of_this && facts.status == spec::to_string(spec::RunStatus::kFailed) && !facts.error.empty()) return facts.error;
+    if (of_this && facts.status == spec::to_string(spec::RunStatus::kFailed) && !facts.error.empty())
+      return facts.error;
   } catch (const Error&) {  // it ended before there was one
   }
   const Descriptor log(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -228,8 +231,8 @@ AttemptEnd RunningAttempt::ended() {
     end.seconds = std::max(end.seconds, static_cast<double>(job_.wishes.seconds_max) - job_.seconds_used);
   if (settings_.prices.known()) {
     const std::string cost_text = fmt::format("{:.4f} {}", cost(end.seconds), settings_.prices.currency);
-    site_.books.write([&](catalog::Database& books) {
-      catalog::set_run_tags(books, job_.run, {{"linac.cost", cost_text}});
+    site_.catalog.write([&](catalog::Database& database) {
+      catalog::set_run_tags(database, job_.run, {{"linac.cost", cost_text}});
     });
   }
   return end;

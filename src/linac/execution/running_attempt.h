@@ -1,6 +1,6 @@
 #pragma once
-// One attempt of a job, from the moment the books name it to its end: its files, where its launcher has it, and what it
-// tells meanwhile. Made for a new attempt and for one that is adopted after a restart alike. One thread.
+// One attempt of a job, from the moment the catalog names it to its end: its files, where its launcher has it, and what
+// it tells meanwhile. Made for a new attempt and for one that is adopted after a restart alike. One thread.
 
 #include <chrono>
 #include <functional>
@@ -43,10 +43,10 @@ class RunningAttempt {
   RunningAttempt(Site& site, launch::Launcher& launcher, const AttemptSettings& settings, catalog::QueuedJob job,
                  int64_t number);
 
-  /// Looks after it: tells the books what is new, stops it where its limits or a cancellation ask for it. Its end,
+  /// Looks after it: tells the catalog what is new, stops it where its limits or a cancellation ask for it. Its end,
   /// once.
   std::optional<AttemptEnd> poll();
-  /// When its end is in the books.
+  /// When its end is in the catalog.
   void release();
 
   const catalog::QueuedJob& job() const { return job_; }

@@ -65,7 +65,7 @@ void Scheduler::add(catalog::QueuedJob job, int64_t number) {
 }
 
 void Scheduler::take_up() {
-  const auto jobs = site_.books.read_as([](catalog::Database& books) { return catalog::queue(books); });
+  const auto jobs = site_.catalog.read_as([](catalog::Database& database) { return catalog::queue(database); });
   for (const catalog::QueuedJob& job : jobs) {
     if (job.state != catalog::RunState::kStarting && job.state != catalog::RunState::kRunning) continue;
     const bool known = std::any_of(running_.begin(), running_.end(), [&](const auto& attempt) {
@@ -81,12 +81,12 @@ void Scheduler::take_up() {
 void Scheduler::cancel_orphans() {
   for (const std::string& label : launcher_->labels()) {
     const auto attempt = attempt_of(label);
-    // What the books do not know may be another service's.
-    const bool orphan = attempt && site_.books.read_as([&](catalog::Database& books) {
-      return catalog::attempt_has_ended(books, attempt->first, attempt->second);
+    // What the catalog does not know may be another service's.
+    const bool orphan = attempt && site_.catalog.read_as([&](catalog::Database& database) {
+      return catalog::attempt_has_ended(database, attempt->first, attempt->second);
     });
     if (!orphan) continue;
-    log::warn(fmt::format("[queue] {}: attempt {} has ended in the books and is still there; it is cancelled",
+    log::warn(fmt::format("[queue] {}: attempt {} has ended in the catalog and is still there; it is cancelled",
                           attempt->first, attempt->second));
     launcher_->cancel({label, {}});
   }
@@ -94,8 +94,8 @@ void Scheduler::cancel_orphans() {
 
 void Scheduler::finish(RunningAttempt& attempt, const AttemptEnd& end) {
   const catalog::QueuedJob& job = attempt.job();
-  const auto state = site_.books.write([&](catalog::Database& books) {
-    return catalog::attempt_ended(books, job.run, attempt.number(), end.verdict.outcome, end.seconds,
+  const auto state = site_.catalog.write([&](catalog::Database& database) {
+    return catalog::attempt_ended(database, job.run, attempt.number(), end.verdict.outcome, end.seconds,
                                   end.verdict.reason);
   });
   const std::string reason = site_.run(job.run).reason;
@@ -110,7 +110,7 @@ bool Scheduler::look_after(RunningAttempt& attempt) {
     if (end) finish(attempt, *end);
     return end.has_value();
   } catch (const std::exception& error) {
-    // The books cannot be reached, most likely. Whatever it was, it is tried again, and the others need not wait for
+    // The catalog cannot be reached, most likely. Whatever it was, it is tried again, and the others need not wait for
     // it.
     if (steady_clock::now() - complained_ > kComplainEvery) {
       complained_ = steady_clock::now();
@@ -128,7 +128,8 @@ void Scheduler::start_what_fits() {
   for (;;) {
     const catalog::Resources free = resources_of(launcher_->capacity().free);
     if (free.cores == 0) return;
-    auto next = site_.books.write([&](catalog::Database& books) { return catalog::start_next(books, free, now_ms()); });
+    auto next =
+        site_.catalog.write([&](catalog::Database& database) { return catalog::start_next(database, free, now_ms()); });
     if (!next) return;
     publish_state(site_.news, next->job.run, catalog::RunState::kStarting, fmt::format("attempt {}", next->number));
     add(std::move(next->job), next->number);
@@ -156,7 +157,7 @@ void Scheduler::run() {
         look_after_all();
       }
     } catch (const std::exception& error) {
-      // An attempt may have begun in the books of which this thread has not heard.
+      // An attempt may have begun in the catalog of which this thread has not heard.
       failed = true;
       log::error(fmt::format("[queue] {}", error.what()));
       wake();

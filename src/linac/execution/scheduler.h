@@ -1,7 +1,7 @@
 #pragma once
 // Carries out the queue: a thread that hands to a launcher what may start and fits, looks after what waits there and
-// runs, and writes down how it ended. Everything it knows is in the books and with the launcher, so a service that was
-// killed goes on where it was: its attempts run on meanwhile, are adopted, and none is started twice. Destroying it
+// runs, and writes down how it ended. Everything it knows is in the catalog and with the launcher, so a service that
+// was killed goes on where it was: its attempts run on meanwhile, are adopted, and none is started twice. Destroying it
 // leaves them running. Thread-safe.
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace linac::execution {
 
 class Scheduler {
  public:
-  /// Takes up at once what the books say is under way.
+  /// Takes up at once what the catalog says is under way.
   Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> launcher);
   ~Scheduler();
 
@@ -37,7 +37,7 @@ class Scheduler {
   void start_what_fits();
   void add(catalog::QueuedJob job, int64_t number);
   void finish(RunningAttempt& attempt, const AttemptEnd& end);
-  /// Attempts that have ended in the books, and are still there for the launcher: handed over, say, while the answer
+  /// Attempts that have ended in the catalog, and are still there for the launcher: handed over, say, while the answer
   /// was lost.
   void cancel_orphans();
 

@@ -51,13 +51,13 @@ class SchedulerTest : public testing::Test {
   std::string submit(const std::string& script, const catalog::Wishes& wishes = {}) {
     catalog::NewRun run;
     run.user = "alice";
-    const std::string id =
-        site_.books.write([&](catalog::Database& books) { return catalog::submit(books, run, script, wishes, ""); });
+    const std::string id = site_.catalog.write(
+        [&](catalog::Database& database) { return catalog::submit(database, run, script, wishes, ""); });
     scheduler_->wake();
     return id;
   }
   catalog::Run run(const std::string& id) {
-    return site_.books.read_as([&](catalog::Database& books) { return catalog::run(books, id); });
+    return site_.catalog.read_as([&](catalog::Database& database) { return catalog::run(database, id); });
   }
   bool reaches(const std::string& id, RunState state) {
     const auto deadline = std::chrono::steady_clock::now() + 30s;
@@ -77,7 +77,7 @@ class SchedulerTest : public testing::Test {
   std::vector<RunState> states(const std::string& id) {
     std::vector<RunState> states;
     for (const auto& change :
-         site_.books.read_as([&](catalog::Database& books) { return catalog::transitions(books, id); }))
+         site_.catalog.read_as([&](catalog::Database& database) { return catalog::transitions(database, id); }))
       states.push_back(change.to);
     return states;
   }
@@ -87,14 +87,14 @@ class SchedulerTest : public testing::Test {
   std::string account_ = launch::own_account();
   launch::Slots slots_ = launch::Slots({0}, 1000, {});
   Prices prices_;
-  catalog::Books books_{"sqlite://" + (folder_ / "books.db").string(), 2};
+  catalog::Catalog catalog_{"sqlite://" + (folder_ / "catalog.db").string(), 2};
   NoNews news_;
   std::atomic<int64_t> points_total_ = 0;
-  Site site_{folder_ / "data", folder_ / "data" / "artifacts", books_, news_, points_total_};
+  Site site_{folder_ / "data", folder_ / "data" / "artifacts", catalog_, news_, points_total_};
   std::unique_ptr<Scheduler> scheduler_;
 };
 
-TEST_F(SchedulerTest, RunsAJobAndBringsWhatItTellsIntoTheBooks) {
+TEST_F(SchedulerTest, RunsAJobAndBringsWhatItTellsIntoTheCatalog) {
   const std::string id = submit(R"(
 cd $1
 echo 'train: {seed: 7}' > job.yaml
@@ -107,7 +107,8 @@ for i in 1 2 3; do echo '{"kind":"step","global_step":'$i',"lr":0.1,"loss":{"los
   EXPECT_EQ(done.tags.at("linac.version"), "9.9");
   ASSERT_EQ(done.inputs.size(), 1u);
   EXPECT_EQ(done.inputs[0].digest, "ab");
-  const auto curve = site_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
+  const auto curve =
+      site_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
   ASSERT_EQ(curve.size(), 3u);
   EXPECT_EQ(curve[2].value, 3.5);
   EXPECT_EQ(states(id).back(), RunState::kSucceeded);
@@ -144,7 +145,7 @@ TEST_F(SchedulerTest, JobsSeeTheirOwnGpusAndWaitForThem) {
   EXPECT_EQ(read_file(folder_ / "both"), "0,1\n");
 }
 
-TEST_F(SchedulerTest, WhatCostsTooMuchIsStoppedAndTheCostIsInTheBooks) {
+TEST_F(SchedulerTest, WhatCostsTooMuchIsStoppedAndTheCostIsInTheCatalog) {
   scheduler_.reset();
   prices_.core = 3600;  // a second, a unit
   start();
@@ -177,7 +178,7 @@ TEST_F(SchedulerTest, StopsWhatIsCancelled) {
   const std::string id =
       submit("trap 'echo saved > " + path("saved") + "; exit 75' TERM; touch " + path("up") + "; sleep 60 & wait");
   ASSERT_TRUE(appears(path("up")));
-  site_.books.write([&](catalog::Database& books) { catalog::cancel(books, id, "not needed"); });
+  site_.catalog.write([&](catalog::Database& database) { catalog::cancel(database, id, "not needed"); });
   scheduler_->wake();
   ASSERT_TRUE(reaches(id, RunState::kCancelled)) << run(id).reason;
   EXPECT_EQ(run(id).reason, "not needed");
@@ -202,7 +203,8 @@ TEST_F(SchedulerTest, FindsWhatRunsAfterARestart) {
   start();
   ASSERT_TRUE(reaches(id, RunState::kSucceeded)) << run(id).reason;
   EXPECT_EQ(read_file(path("runs")), "x\n");
-  const auto curve = site_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
+  const auto curve =
+      site_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
   EXPECT_EQ(curve.size(), 1u);
 }
 
@@ -219,9 +221,9 @@ TEST_F(SchedulerTest, StartsAnAttemptThatWasOnlyWrittenDown) {
   scheduler_.reset();
   catalog::NewRun run;
   run.user = "alice";
-  const std::string id = site_.books.write([&](catalog::Database& books) {
-    const std::string made = catalog::submit(books, run, "echo x >> " + path("runs"), {}, "");
-    EXPECT_TRUE(catalog::start_next(books, {1, 1000, 0}, 1));
+  const std::string id = site_.catalog.write([&](catalog::Database& database) {
+    const std::string made = catalog::submit(database, run, "echo x >> " + path("runs"), {}, "");
+    EXPECT_TRUE(catalog::start_next(database, {1, 1000, 0}, 1));
     return made;
   });
   start();
@@ -259,7 +261,8 @@ if [ $(wc -l < )" + path("n") + R"() = 1 ]; then (line 1; line 2; line 3) > metr
 (line 1; line 2; line 3; line 4) > new; mv new metrics.jsonl
 )");
   ASSERT_TRUE(reaches(id, RunState::kSucceeded)) << run(id).reason;
-  const auto curve = site_.books.read_as([&](catalog::Database& books) { return catalog::curve(books, id, "loss"); });
+  const auto curve =
+      site_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
   ASSERT_EQ(curve.size(), 4u);
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(curve[static_cast<size_t>(i)].step, i + 1);
 }

@@ -1,12 +1,12 @@
 #pragma once
-// Where runs are carried out: the folders, the books, and who is told. Outlives all that is given it. Thread-safe, as
+// Where runs are carried out: the folders, the catalog, and who is told. Outlives all that is given it. Thread-safe, as
 // its parts are.
 
 #include <atomic>
 #include <filesystem>
 #include <string>
 
-#include "linac/catalog/books.h"
+#include "linac/catalog/catalog.h"
 #include "linac/catalog/runs.h"
 #include "linac/execution/news.h"
 
@@ -15,12 +15,12 @@ namespace linac::execution {
 struct Site {
   const std::filesystem::path data;       // of the service
   const std::filesystem::path artifacts;  // one folder an experiment, in it one a run
-  catalog::Books& books;
+  catalog::Catalog& catalog;
   News& news;
   std::atomic<int64_t>& points_total;  // points of metrics taken
 
   catalog::Run run(const std::string& id) {
-    return books.read_as([&](catalog::Database& database) { return catalog::run(database, id); });
+    return catalog.read_as([&](catalog::Database& database) { return catalog::run(database, id); });
   }
 };
 

@@ -30,9 +30,9 @@ struct ForeignWeight {
   bool trainable = true;
 };
 
-/// Input layers and one node that holds all weights, called "module": for describing and for books, not for Executable.
-/// Weights of another type than float (BatchNorm's count of batches) are left out. User error, naming `name`, if a
-/// weight is not on the CPU.
+/// Input layers and one node that holds all weights, called "module": for describing and for bookkeeping, not for
+/// Executable. Weights of another type than float (BatchNorm's count of batches) are left out. User error, naming
+/// `name`, if a weight is not on the CPU.
 graph::Graph foreign_graph(const std::string& name, const std::vector<ForeignInput>& inputs,
                            const std::vector<ForeignWeight>& weights);
 /// The values of the weights, for the graph made of them.

@@ -15,7 +15,8 @@
 
 namespace linac::optimizer {
 
-/// One update of all weights, element by element. `slots` in the order of Kind::slots; those that are not kept are null.
+/// One update of all weights, element by element. `slots` in the order of Kind::slots; those that are not kept are
+/// null.
 struct Update {
   const Settings& settings;
   std::span<float> weights;
@@ -34,10 +35,10 @@ struct Kind {
   void (*update)(const Update& update);
   /// What the slots start from.
   double (*slots_start)(const Settings& settings) = nullptr;  // none: 0
-  /// In Keras's files: the first two slots of a weight follow one another, and a third comes after those of all weights;
-  /// otherwise each slot of all weights comes after the other.
+  /// In Keras's files: the first two slots of a weight follow one another, and a third comes after those of all
+  /// weights; otherwise each slot of all weights comes after the other.
   bool keras_pairs = true;
-  bool keras_needs_decay = false;                                            // weight_decay is never null
+  bool keras_needs_decay = false;                                                // weight_decay is never null
   double (*keras_product)(const Settings& settings, int64_t updates) = nullptr;  // its variable "product"
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 // A model, or a whole training, of your own in C++ on LibTorch: compiled into a shared object that a job names as
 // `model: {kind: custom, file: libmine.so}`. linac keeps what it is for: replicas and workers, sums in a fixed order,
-// optimisers, schedules, checkpoints, books. This header is all there is to include; linac links nothing into the
-// object. docs/custom-models.md tells the whole story, examples/custom_model/ has one of each.
+// optimisers, schedules, checkpoints, the run's record. This header is all there is to include; linac links nothing
+// into the object. docs/custom-models.md tells the whole story, examples/custom_model/ has one of each.
 //
 // The rules, for both kinds:
 //  - Weights are the registered parameters of torch::nn::Modules, batch statistics their registered buffers, both of
@@ -106,7 +106,7 @@ struct Batch {
 
 /// One update of one network. A step is a list of them.
 struct Update {
-  std::string name;                 // "critic": what is passed to losses(); in the books "critic/..."
+  std::string name;                 // "critic": what is passed to losses(); in the record "critic/..."
   std::string network;              // whose weights change
   std::vector<std::string> losses;  // what losses() returns; the first is what is minimised
 };

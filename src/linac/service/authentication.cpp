@@ -6,7 +6,7 @@
 
 #include "linac/base/clock.h"
 #include "linac/base/refusal.h"
-#include "linac/service/books_access.h"
+#include "linac/service/catalog_access.h"
 #include "linac/service/secrets.h"
 
 namespace linac::service {
@@ -88,7 +88,7 @@ Task<Authentication::Known> Authentication::by_token(const std::string& secret, 
   std::optional<catalog::KeptToken> kept;
   bool right = false;
   co_await aside(context_, [&] {
-    context_.books.read([&](catalog::Database& books) { kept = catalog::kept_token(books, secret); });
+    context_.catalog.read([&](catalog::Database& database) { kept = catalog::kept_token(database, secret); });
     right = kept && catalog::right_secret(kept->hash, secret);
   });
   const int64_t now = now_ms();
@@ -104,8 +104,9 @@ Task<Authentication::Known> Authentication::by_token(const std::string& secret, 
   known.expires_ms = kept->token.expires_ms;
   known.until_ms = now + kRememberedMs;
   if (known.expires_ms != 0) known.until_ms = std::min(known.until_ms, known.expires_ms);
-  context_.books.write([id = kept->token.id, now](catalog::Database& books) { catalog::token_used(books, id, now); },
-                       [](std::exception_ptr) {});  // nobody waits for it, or misses it
+  context_.catalog.write(
+      [id = kept->token.id, now](catalog::Database& database) { catalog::token_used(database, id, now); },
+      [](std::exception_ptr) {});  // nobody waits for it, or misses it
   const std::lock_guard lock(mutex_);
   if (known_.size() >= kRememberedMax) known_.clear();
   if (forgotten == forgotten_) known_[hash] = known;

@@ -15,7 +15,7 @@
 #include "linac/base/error.h"
 #include "linac/base/progress.h"
 #include "linac/base/version.h"
-#include "linac/catalog/copy_books.h"
+#include "linac/catalog/copy_catalog.h"
 #include "linac/catalog/database.h"
 #include "linac/execution/record/run_places.h"
 #include "linac/service/data_folder.h"
@@ -93,9 +93,9 @@ BackupSummary copy_files(const fs::path& from, const fs::path& to) {
   return copied;
 }
 
-catalog::RowCounts copy_books(const std::string& from, const std::string& to) {
-  Progress progress("books", 0);
-  const auto rows = catalog::copy_books(
+catalog::RowCounts copy_catalog(const std::string& from, const std::string& to) {
+  Progress progress("catalog", 0);
+  const auto rows = catalog::copy_catalog(
       from, to, [&](int64_t done, int64_t of) { progress.update(done, fmt::format("of {} rows", of)); });
   int64_t all = 0;
   for (const auto& [table, count] : rows) all += count;
@@ -117,13 +117,13 @@ json read_summary(const fs::path& from) {
   return summary;
 }
 
-// The URL of the backup's books; those of an older linac are brought up to date in a copy below `data`.
+// The URL of the backup's catalog; that of an older linac is brought up to date in a copy below `data`.
 std::string up_to_date(const fs::path& from, const json& told, const fs::path& data) {
-  std::string url = books_url(from, "");
+  std::string url = catalog_url(from, "");
   if (told.value("schema", 0) == catalog::schema_version()) return url;
   make_folder(data / kOlder);
-  fs::copy_file(from / "books.db", data / kOlder / "books.db");
-  url = books_url(data / kOlder, "");
+  fs::copy_file(from / kDatabaseFile, data / kOlder / kDatabaseFile);
+  url = catalog_url(data / kOlder, "");
   catalog::migrate(*catalog::open_database(url));
   return url;
 }
@@ -136,13 +136,13 @@ bool has_something(const fs::path& folder) {
 
 BackupSummary back_up(const fs::path& data, const std::string& database, const fs::path& to) {
   if (fs::exists(to)) throw user_error(fmt::format("[backup] {}: exists already; give another name", to.string()));
-  if (database.empty() && !fs::exists(data / "books.db"))
-    throw user_error(fmt::format("[backup] {}: no books there; give the --data of `linac serve`", data.string()));
+  if (database.empty() && !fs::exists(data / kDatabaseFile))
+    throw user_error(fmt::format("[backup] {}: no catalog there; give the --data of `linac serve`", data.string()));
   const fs::path part = to.string() + ".part";
   fs::remove_all(part);  // of one that was broken off
   make_folder(part);
   ::chmod(part.c_str(), 0700);  // tokens' hashes are in it
-  const auto rows = copy_books(books_url(data, database), books_url(part, ""));
+  const auto rows = copy_catalog(catalog_url(data, database), catalog_url(part, ""));
   BackupSummary summary = copy_files(data, part / kData);
   add_rows(summary, rows);
   write_file_atomically(part / kSummary, json{{"linac", kVersion},
@@ -164,7 +164,7 @@ BackupSummary restore(const fs::path& from, const fs::path& data, const std::str
     throw user_error(fmt::format("[backup] {}: linac {} made it, which is newer than this one; use that one",
                                  from.string(), told.value("linac", "")));
   make_folder(data);
-  const auto rows = copy_books(up_to_date(from, told, data), books_url(data, database));
+  const auto rows = copy_catalog(up_to_date(from, told, data), catalog_url(data, database));
   fs::remove_all(data / kOlder);
   BackupSummary summary = copy_files(from / kData, data);
   add_rows(summary, rows);

@@ -7,7 +7,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
-#include "linac/catalog/books.h"
+#include "linac/catalog/catalog.h"
 #include "linac/catalog/metrics.h"
 #include "linac/catalog/runs.h"
 #include "linac/service/data_folder.h"
@@ -27,8 +27,8 @@ class BackupTest : public testing::Test {
     fs::last_write_time(data_ / "runs/r/attempt-1/supervisor.json",
                         fs::file_time_type::clock::now() - std::chrono::hours(5));
     fs::create_symlink("/etc/hostname", data_ / "artifacts/0/r/artifacts/link");
-    catalog::Books books(books_url(data_, ""));
-    run_ = books.write([](catalog::Database& db) {
+    catalog::Catalog catalog(catalog_url(data_, ""));
+    run_ = catalog.write([](catalog::Database& db) {
       const std::string id = catalog::create_run(db, {.name = "one", .user = "kim"}).id;
       catalog::append_points(db, id, std::vector<catalog::KeyedPoint>{{"loss", {1, 1, 0.5}}});
       return id;
@@ -60,13 +60,13 @@ TEST_F(BackupTest, WhatIsRestoredIsWhatWasThere) {
   EXPECT_FALSE(fs::exists(other_ / "artifacts/0/r/artifacts/link"));
   const char* file = "runs/r/attempt-1/supervisor.json";
   EXPECT_EQ(fs::last_write_time(data_ / file), fs::last_write_time(other_ / file));
-  catalog::Books books(books_url(other_, ""));
-  EXPECT_EQ(books.read_as([&](catalog::Database& db) { return catalog::curve(db, run_, "loss"); }).size(), 1u);
+  catalog::Catalog catalog(catalog_url(other_, ""));
+  EXPECT_EQ(catalog.read_as([&](catalog::Database& db) { return catalog::curve(db, run_, "loss"); }).size(), 1u);
 }
 
-TEST_F(BackupTest, AServiceMayUseTheBooksMeanwhile) {
-  catalog::Books books(books_url(data_, ""));
-  books.write([](catalog::Database& db) { catalog::create_run(db, {.name = "two", .user = "kim"}); });
+TEST_F(BackupTest, AServiceMayUseTheCatalogMeanwhile) {
+  catalog::Catalog catalog(catalog_url(data_, ""));
+  catalog.write([](catalog::Database& db) { catalog::create_run(db, {.name = "two", .user = "kim"}); });
   EXPECT_EQ(back_up(data_, "", backup_).runs, 2);
 }
 

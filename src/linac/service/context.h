@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "linac/catalog/books.h"
+#include "linac/catalog/catalog.h"
 #include "linac/execution/site.h"
 #include "linac/http/traffic.h"
 #include "linac/service/data_folder.h"
@@ -17,17 +17,17 @@ namespace linac::service {
 
 struct Context {
   Context(const std::string& database_url, std::filesystem::path data_folder, int readers)
-      : data(std::move(data_folder)), books(database_url, readers), readers(static_cast<size_t>(readers)) {}
+      : data(std::move(data_folder)), catalog(database_url, readers), readers(static_cast<size_t>(readers)) {}
 
   const std::filesystem::path data;  // `--data`
   const std::filesystem::path artifacts = data / kArtifactsFolder;
   const std::filesystem::path uploads = data / kUploadsFolder;
-  catalog::Books books;
-  boost::asio::thread_pool readers;  // threads for what blocks: reads of the books, files, password hashes
+  catalog::Catalog catalog;
+  boost::asio::thread_pool readers;  // threads for what blocks: reads of the catalog, files, password hashes
   Hub hub;
   http::Traffic traffic;
   std::atomic<int64_t> points_total = 0, failed_logins_total = 0;
-  execution::Site site{data, artifacts, books, hub, points_total};
+  execution::Site site{data, artifacts, catalog, hub, points_total};
 };
 
 }  // namespace linac::service

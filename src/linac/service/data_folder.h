@@ -8,10 +8,13 @@ namespace linac::service {
 
 inline constexpr const char* kArtifactsFolder = "artifacts";  // one folder an experiment, in it one a run
 inline constexpr const char* kUploadsFolder = "uploads";      // bodies as they arrive
+/// The catalog as SQLite, here and in a backup. The name is from the first version, in which the catalog was called the
+/// books; it stays, so that the folders and backups that there are can be read.
+inline constexpr const char* kDatabaseFile = "books.db";
 
-/// The books' URL: `database`, or SQLite's in `data` if that is empty.
-inline std::string books_url(const std::filesystem::path& data, const std::string& database) {
-  return database.empty() ? "sqlite://" + (std::filesystem::absolute(data) / "books.db").string() : database;
+/// The catalog's URL: `database`, or SQLite's in `data` if that is empty.
+inline std::string catalog_url(const std::filesystem::path& data, const std::string& database) {
+  return database.empty() ? "sqlite://" + (std::filesystem::absolute(data) / kDatabaseFile).string() : database;
 }
 
 }  // namespace linac::service

@@ -12,14 +12,14 @@ using nlohmann::json;
 Handler reads(Context& context, std::function<json(catalog::Database&, Request&)> work) {
   return [&context, work = std::move(work)](Request& request) -> Task<Response> {
     Response response =
-        co_await reading(context, [&](catalog::Database& books) { return Response::json(work(books, request)); });
+        co_await reading(context, [&](catalog::Database& database) { return Response::json(work(database, request)); });
     co_return response;
   };
 }
 
 Handler writes(Context& context, std::function<json(catalog::Database&, Request&)> work) {
   return [&context, work = std::move(work)](Request& request) -> Task<Response> {
-    const json answer = co_await writing(context, [&](catalog::Database& books) { return work(books, request); });
+    const json answer = co_await writing(context, [&](catalog::Database& database) { return work(database, request); });
     co_return Response::json(answer);
   };
 }
@@ -36,9 +36,9 @@ Handler answers(std::function<Response(Request&)> work) {
   return [work = std::move(work)](Request& request) -> Task<Response> { co_return work(request); };
 }
 
-void put_into_audit(catalog::Database& books, const Request& request, const std::string& action,
+void put_into_audit(catalog::Database& database, const Request& request, const std::string& action,
                     const std::string& object) {
-  catalog::audit(books, {now_ms(), request.caller.user, action, object, request.caller.from});
+  catalog::audit(database, {now_ms(), request.caller.user, action, object, request.caller.from});
 }
 
 }  // namespace linac::service

@@ -5,21 +5,21 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "linac/service/books_access.h"
+#include "linac/service/catalog_access.h"
 
 namespace linac::service {
 
-/// Answers with the JSON that `work` makes of the books, on a thread of the readers' pool.
+/// Answers with the JSON that `work` makes of the catalog, on a thread of the readers' pool.
 Handler reads(Context& context, std::function<nlohmann::json(catalog::Database&, Request&)> work);
 /// The same after a change: `work` runs on the writing thread, and more than once if it has to be tried again.
 Handler writes(Context& context, std::function<nlohmann::json(catalog::Database&, Request&)> work);
-/// Without the books, on a thread of the pool: files, hashes.
+/// Without the catalog, on a thread of the pool: files, hashes.
 Handler works_aside(Context& context, std::function<Response(Request&)> work);
 /// At once.
 Handler answers(std::function<Response(Request&)> work);
 
 /// Puts it into the audit log, within the same transaction.
-void put_into_audit(catalog::Database& books, const Request& request, const std::string& action,
+void put_into_audit(catalog::Database& database, const Request& request, const std::string& action,
                     const std::string& object);
 
 }  // namespace linac::service

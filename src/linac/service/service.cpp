@@ -68,11 +68,11 @@ std::filesystem::path prepared(const std::filesystem::path& data) {
   return folder;
 }
 
-std::string first_admin(catalog::Books& books) {
-  if (books.read_as([](catalog::Database& database) { return !catalog::users(database).empty(); })) return "";
+std::string first_admin(catalog::Catalog& catalog) {
+  if (catalog.read_as([](catalog::Database& database) { return !catalog::users(database).empty(); })) return "";
   std::string hash;
   const catalog::NewToken made = catalog::make_token(kAdmin, catalog::Role::kAdmin, 0, "made at the first start", hash);
-  books.write([&](catalog::Database& database) {
+  catalog.write([&](catalog::Database& database) {
     catalog::User admin;
     admin.name = kAdmin;
     admin.role = catalog::Role::kAdmin;
@@ -96,9 +96,9 @@ class Service::Implementation {
  public:
   Implementation(const ServiceOptions& options, const http::Address& address)
       : folder_(prepared(options.data)),
-        context_(books_url(folder_, options.database), folder_, kReaders),
+        context_(catalog_url(folder_, options.database), folder_, kReaders),
         authentication_(context_, options.authentication),
-        first_token_(options.authentication ? first_admin(context_.books) : ""),
+        first_token_(options.authentication ? first_admin(context_.catalog) : ""),
         scheduler_(context_.site, attempts(options), launch::local_launcher(slots(options))),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
@@ -130,8 +130,8 @@ class Service::Implementation {
     settings.command = [program = launch::this_program()](const std::string& job, const std::string& outputs) {
       return std::vector<std::string>{program, "train", job, "--out", outputs, "--resume"};
     };
-    settings.account = [required = options.authentication](catalog::Database& books, const std::string& user) {
-      return required ? catalog::user(books, user).account : launch::own_account();
+    settings.account = [required = options.authentication](catalog::Database& database, const std::string& user) {
+      return required ? catalog::user(database, user).account : launch::own_account();
     };
     if (!options.prices.empty()) settings.prices = execution::Prices::of_text(options.prices);
     return settings;
@@ -185,7 +185,7 @@ const std::string& Service::first_token() const {
 void serve(const ServiceOptions& options) {
   catch_stop_signals();
   std::signal(SIGPIPE, SIG_IGN);
-  ::umask(077);  // books, tokens' hashes and other people's runs
+  ::umask(077);  // the catalog, tokens' hashes and other people's runs
   const Service service(options);
   fmt::print("linac serves {}\n", service.url());
   if (!service.first_token().empty())

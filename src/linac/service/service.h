@@ -1,5 +1,5 @@
 #pragma once
-// `linac serve`: the books over HTTP.
+// `linac serve`: the catalog over HTTP.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +10,7 @@
 namespace linac::service {
 
 struct ServiceOptions {
-  std::filesystem::path data = "linac-data";       // books (SQLite), artefacts, uploads
+  std::filesystem::path data = "linac-data";       // catalog (SQLite), artefacts, uploads
   std::string database;                            // "postgresql://..."; empty: SQLite in `data`
   std::string listen = "127.0.0.1:5000";           // port 0: a free one
   std::filesystem::path tls_certificate, tls_key;  // PEM

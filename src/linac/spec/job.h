@@ -260,7 +260,8 @@ struct Checkpoint {
       "what the best checkpoint is best in: loss (3dgan: the generator's; on the test data where there are), another "
       "measure of the training, e.g. auc, or a figure of validate, e.g. fpd");
     v("best_mode", best_mode,
-      "whether less or more of best_by is better: min, max, or auto: as linac knows the measure; one of a plug-in's own "
+      "whether less or more of best_by is better: min, max, or auto: as linac knows the measure; one of a plug-in's "
+      "own "
       "wants min or max");
   }
 };

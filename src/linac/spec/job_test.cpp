@@ -72,8 +72,8 @@ TEST(JobModel, AJobOfAnOlderRunListsTheSettingsOfAllKinds) {
       "particles: 801, latent: 128, power: 8.5e-1}\ndata: {train: [a.h5]}\n";
   const Job job = parse_job(resolved, "job.yaml", {});
   EXPECT_EQ(job.model.as<ThreeDGanSettings>().latent, 128);
-  const Job classifier = parse_job(resolved, "job.yaml",
-                                   {"model.kind=inclusive_classifier", "model.latent=256", "data.targets=[{column: y}]"});
+  const Job classifier = parse_job(
+      resolved, "job.yaml", {"model.kind=inclusive_classifier", "model.latent=256", "data.targets=[{column: y}]"});
   EXPECT_TRUE(classifier.model.is<InclusiveClassifierSettings>());
   EXPECT_NE(message(resolved, {"model.kind=inclusive_classifier", "data.targets=[{column: y}]"})
                 .find("model.latent is for model.kind = 3dgan"),

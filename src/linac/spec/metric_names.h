@@ -1,6 +1,6 @@
 #pragma once
-// How the numbers of a run's record are called as metrics: the tags of TensorBoard, the keys of the catalog's curves and
-// of the pages are the same words. Thread-safe functions.
+// How the numbers of a run's record are called as metrics: the tags of TensorBoard, the keys of the catalog's curves
+// and of the pages are the same words. Thread-safe functions.
 
 #include <array>
 #include <optional>
@@ -12,9 +12,9 @@ namespace linac::spec::metric {
 
 inline constexpr const char* kLearningRate = "learning_rate";
 inline constexpr const char* kEpochSeconds = "epoch_seconds";
-inline constexpr const char* kWorkers = "workers";     // how many train
+inline constexpr const char* kWorkers = "workers";      // how many train
 inline constexpr const char* kCpuSeconds = "time/cpu";  // of all workers
-inline constexpr const char* kRateEnd = "_per_s";      // "showers_per_s"
+inline constexpr const char* kRateEnd = "_per_s";       // "showers_per_s"
 // Fronts of names.
 inline constexpr const char* kLoss = "loss/";
 inline constexpr const char* kParts = "parts/";

@@ -85,8 +85,7 @@ void settle_model_keys(YAML::Node model, const std::string& where) {
       if (!own) as_by_default = as_by_default || is_default(settings, key, model[key], where);
     });
     if (own || owners.empty()) continue;  // a key of no kind is named when the job is read
-    need(as_by_default, where,
-         fmt::format("model.{} is for model.kind = {}, not for {}", key, any_of(owners), kind));
+    need(as_by_default, where, fmt::format("model.{} is for model.kind = {}, not for {}", key, any_of(owners), kind));
     model.remove(key);
   }
 }

@@ -15,7 +15,8 @@
 namespace linac::spec {
 
 /// The table of kinds; the first is that of a job that names none.
-using AnyModel = std::variant<ThreeDGanSettings, InclusiveClassifierSettings, KerasSettings, TorchScriptSettings, CustomSettings>;
+using AnyModel =
+    std::variant<ThreeDGanSettings, InclusiveClassifierSettings, KerasSettings, TorchScriptSettings, CustomSettings>;
 
 /// Calls visit(settings as they are by default) for each kind, in the order of the table.
 template <class Visit>

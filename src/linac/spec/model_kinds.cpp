@@ -87,9 +87,10 @@ void need_own_networks(const ThreeDGanSettings& model, const std::string& where)
                            model.generator_filters == built_in.generator_filters &&
                            model.discriminator_filters == built_in.discriminator_filters &&
                            model.dropout == built_in.dropout && model.leaky_slope == built_in.leaky_slope;
-  need(model.generator.empty() || as_built_in, where,
-       "model.generator_channels, generator_filters, discriminator_filters, dropout and leaky_slope are for linac's own "
-       "networks; files of networks have theirs");
+  need(
+      model.generator.empty() || as_built_in, where,
+      "model.generator_channels, generator_filters, discriminator_filters, dropout and leaky_slope are for linac's own "
+      "networks; files of networks have theirs");
 }
 
 }  // namespace

@@ -20,8 +20,7 @@ struct PhaseEntry {
 };
 inline constexpr std::array kPhases{
     PhaseEntry{Phase::kCompute, "compute", true, "Forward and backward passes of the worker's replicas."},
-    PhaseEntry{Phase::kTest, "test", true,
-               "The test at the end of an epoch, the exchange of its results included."},
+    PhaseEntry{Phase::kTest, "test", true, "The test at the end of an epoch, the exchange of its results included."},
     PhaseEntry{Phase::kCommunication, "communication", false,
                "Waiting for what other workers send, as far as computing does not hide it."},
     PhaseEntry{Phase::kInput, "input", false, "Waiting for the next batch."},

@@ -23,6 +23,8 @@ struct AnyMember {
   void operator()(const MemberText&, T S::*) {}
 };
 template <class T>
-concept HasMembers = requires(AnyMember v) { T::fields(v); };
+concept HasMembers = requires(AnyMember v) {
+  T::fields(v);
+};
 
 }  // namespace linac::spec

@@ -74,8 +74,7 @@ struct TypeOf<std::vector<T>> {
     const TypeText one = TypeOf<T>::text();
     const std::string each = fmt::format(fmt::runtime(one.read), "one");
     return {"list of " + one.words + (HasMembers<T> ? "" : "s"), one.type + "[]",
-            HasMembers<T> ? fmt::format("list({{}}).map(read{})", one.type)
-                          : fmt::format("words({{}})")};
+            HasMembers<T> ? fmt::format("list({{}}).map(read{})", one.type) : fmt::format("words({{}})")};
   }
 };
 template <class T>
@@ -122,7 +121,8 @@ std::string record_tables() {
     text += fmt::format("| `{}` | {} | {} |\n", phase.name, phase.computes ? "yes" : "no", phase.meaning);
   text += "\n## Names of metrics\n| name | what |\n|---|---|\n";
   for (const metric::NameEntry& name : metric::kNames) text += fmt::format("| `{}` | {} |\n", name.name, name.what);
-  text += "\n## States of a run\n| state | ended | for MLflow | exit status of who waits | what |\n|---|---|---|---|---|\n";
+  text +=
+      "\n## States of a run\n| state | ended | for MLflow | exit status of who waits | what |\n|---|---|---|---|---|\n";
   for (const RunStateEntry& state : kRunStates)
     text += fmt::format("| `{}` | {} | `{}` | {} | {} |\n", state.word, state.ended ? "yes" : "no", state.mlflow,
                         state.ended ? std::to_string(state.exit_status) : "", state.meaning);
@@ -146,8 +146,9 @@ struct TypeRows {
     const std::string read = fmt::format(fmt::runtime(type.read), HasMembers<T> ? "object(" + value + ")" : value);
     const std::string comment = member.meaning[0] == '\0' ? "" : fmt::format("; {}", member.meaning);
     const std::string unit = member.unit[0] == '\0' ? "" : fmt::format(" [{}]", member.unit);
-    members += fmt::format("  {}: {}{};{}{}\n", member.name, type.type, kIsOptional<T> ? " | undefined" : "",
-                           comment.empty() && unit.empty() ? "" : " //", unit + (comment.empty() ? "" : comment.substr(1)));
+    members +=
+        fmt::format("  {}: {}{};{}{}\n", member.name, type.type, kIsOptional<T> ? " | undefined" : "",
+                    comment.empty() && unit.empty() ? "" : " //", unit + (comment.empty() ? "" : comment.substr(1)));
     reads += fmt::format("  {}: {},\n", member.name,
                          kIsOptional<T> ? fmt::format("{} === undefined ? undefined : {}", value, read) : read);
   }
@@ -159,8 +160,8 @@ std::string typescript(const std::string& name, const std::string& kind) {
   Struct::fields(rows);
   const std::string kind_member = kind.empty() ? "" : fmt::format("  kind: \"{}\";\n", kind);
   const std::string kind_value = kind.empty() ? "" : fmt::format("  kind: \"{}\",\n", kind);
-  return fmt::format("export interface {0} {{\n{1}{2}}}\n\nconst read{0} = (json: Json): {0} => ({{\n{3}{4}}});\n\n", name,
-                     kind_member, rows.members, kind_value, rows.reads);
+  return fmt::format("export interface {0} {{\n{1}{2}}}\n\nconst read{0} = (json: Json): {0} => ({{\n{3}{4}}});\n\n",
+                     name, kind_member, rows.members, kind_value, rows.reads);
 }
 
 template <class... Lines>
@@ -210,7 +211,8 @@ std::string record_typescript() {
   text += fmt::format("export const endedStates: readonly State[] = [{}];\n\n", quoted_list(ended_states));
   text += fmt::format("export const statusSucceeded = \"{}\";\n\n", to_string(RunStatus::kSucceeded));
   text += fmt::format(
-      "export const metricNames = {{ learningRate: \"{}\", epochSeconds: \"{}\", workers: \"{}\", rateEnd: \"{}\" }} as "
+      "export const metricNames = {{ learningRate: \"{}\", epochSeconds: \"{}\", workers: \"{}\", rateEnd: \"{}\" }} "
+      "as "
       "const;\nexport const metricFronts = {{ parts: \"{}\", time: \"{}\", system: \"{}\" }} as const;\n\n",
       metric::kLearningRate, metric::kEpochSeconds, metric::kWorkers, metric::kRateEnd, metric::kParts, metric::kTime,
       metric::kSystem);
@@ -234,8 +236,10 @@ std::string record_typescript() {
       "  } catch {\n"
       "    return null; // cut off by a kill\n"
       "  }\n"
-      "  if (Number(json[\"record\"]) > recordVersion) throw new Error(`The run was written by a newer linac (its record "
-      "has version ${text(json[\"record\"])}, these pages read up to ${recordVersion}): look at it with that version.`);\n"
+      "  if (Number(json[\"record\"]) > recordVersion) throw new Error(`The run was written by a newer linac (its "
+      "record "
+      "has version ${text(json[\"record\"])}, these pages read up to ${recordVersion}): look at it with that "
+      "version.`);\n"
       "  const kind = text(json[\"kind\"]);\n"
       "  return Object.hasOwn(readers, kind) ? readers[kind]!(json) : null;\n"
       "}\n";

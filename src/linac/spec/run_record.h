@@ -72,7 +72,8 @@ struct EpochLine {
   }
 };
 
-/// The training has collapsed and went back to an earlier state. The steps after it bear numbers that were there before.
+/// The training has collapsed and went back to an earlier state. The steps after it bear numbers that were there
+/// before.
 struct RollbackLine {
   static constexpr const char* kKind = "rollback";
   int64_t epoch = -1, global_step = -1, rollbacks = 0;
@@ -159,8 +160,7 @@ struct WorkerAccount {
     v({"exchange_s", "s", "in which messages of a sum were under way, hidden by computing or not", Need::kNeeded},
       &WorkerAccount::exchange_s);
     v({"rank", "", "in the view", Need::kSpare, "told during training"}, &WorkerAccount::rank);
-    v({"pace_s", "s", "wall time of a replica of a step, smoothed; 0: not known", Need::kSpare,
-       "told during training"},
+    v({"pace_s", "s", "wall time of a replica of a step, smoothed; 0: not known", Need::kSpare, "told during training"},
       &WorkerAccount::pace_s);
   }
 };

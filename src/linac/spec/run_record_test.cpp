@@ -110,9 +110,9 @@ TEST(RunRecord, WhatIsNotKnownIsPassedOver) {
   const ReadLine step = read(R"({"kind":"step","global_step":5,"colour":"red","lr":{}})");
   EXPECT_EQ(step.state, LineState::kWhole);
   EXPECT_FALSE(std::get<StepLine>(step.line).lr);
-  const ReadLine workers = read(
-      R"({"kind":"workers","time":1,"global_step":1,"workers":[{"host":"a","pid":1,"cpu_s":1,"sent_bytes":0,)"
-      R"("sent_messages":0,"exchange_s":0,"phases":{"sleep":{"wall_s":1},"compute":{"wall_s":2}}}]})");
+  const ReadLine workers =
+      read(R"({"kind":"workers","time":1,"global_step":1,"workers":[{"host":"a","pid":1,"cpu_s":1,"sent_bytes":0,)"
+           R"("sent_messages":0,"exchange_s":0,"phases":{"sleep":{"wall_s":1},"compute":{"wall_s":2}}}]})");
   EXPECT_EQ(workers.state, LineState::kWhole);
   EXPECT_EQ(std::get<WorkersLine>(workers.line).workers.at(0).phases.size(), 1u);
 }
@@ -179,7 +179,8 @@ TEST(RunRecord, SummaryComesBack) {
   summary.host = HostFacts{"h", 4};
   summary.workers = 2;
   summary.seed = UINT64_MAX;
-  summary.data = {{"train", {DataFile{"/d/a.h5", "hdf5", "abc", 5, 100, 4}, DataFile{"b", "parquet", "d", 1, 1, {}}}}, {"test", {}}};
+  summary.data = {{"train", {DataFile{"/d/a.h5", "hdf5", "abc", 5, 100, 4}, DataFile{"b", "parquet", "d", 1, 1, {}}}},
+                  {"test", {}}};
   summary.best = BestEpoch{0, "loss", kNan};
   summary.epochs = {EpochPace{0, 1.5, {"showers", 4}}};
   summary.error = RunError{"data error", "[data] bad", 3};
@@ -195,7 +196,8 @@ TEST(RunRecord, SummaryComesBack) {
   EXPECT_EQ(to_text(*back), text);
   EXPECT_FALSE(read_summary("[]", "run.json"));
   EXPECT_FALSE(read_summary("", "run.json"));
-  const auto old = read_summary(R"({"name":"a","data":{"train":[{"url":1},7],"test":7},"host":3,"best":[]})", "run.json");
+  const auto old =
+      read_summary(R"({"name":"a","data":{"train":[{"url":1},7],"test":7},"host":3,"best":[]})", "run.json");
   ASSERT_TRUE(old);
   EXPECT_FALSE(old->record || old->error || old->time_by_worker);
   EXPECT_EQ(old->data.at("train").size(), 1u);

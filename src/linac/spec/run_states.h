@@ -41,10 +41,9 @@ inline constexpr std::array kRunStates{
     RunStateEntry{RunState::kFailedPrechecks, "FAILED_PRECHECKS", true, "FAILED", 2,
                   "its job or data was refused before the first step"},
     RunStateEntry{RunState::kCancelled, "CANCELLED", true, "KILLED", 75, "somebody stopped it"},
-    RunStateEntry{RunState::kLost, "LOST", true, "FAILED", 6,
-                  "its processes were lost, and no attempt was left"}};
+    RunStateEntry{RunState::kLost, "LOST", true, "FAILED", 6, "its processes were lost, and no attempt was left"}};
 
-const char* to_string(RunState state);                         // "PENDING"
+const char* to_string(RunState state);                           // "PENDING"
 std::optional<RunState> run_state_named(std::string_view word);  // none for a word that is no state
 /// Whether nothing comes after it, but a resume.
 bool ended(RunState state);

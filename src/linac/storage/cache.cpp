@@ -39,7 +39,8 @@ fs::path turn_of(const fs::path& root) {
   return root / "room.lock";
 }
 
-// One a process and cache: the paths that the process uses, a line each. It stays open and locked until the process ends.
+// One a process and cache: the paths that the process uses, a line each. It stays open and locked until the process
+// ends.
 class Uses {
  public:
   explicit Uses(const fs::path& root) {

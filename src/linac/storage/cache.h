@@ -1,7 +1,7 @@
 #pragma once
 // Keeps the cache folder within a size. What was used longest ago goes first; what a living process of this host uses
-// stays. Several processes share a folder: who makes room holds a lock, and whoever uses a file has said so in a file of
-// its own, which it holds locked while it lives. A folder that cannot be written bounds nothing and is no error.
+// stays. Several processes share a folder: who makes room holds a lock, and whoever uses a file has said so in a file
+// of its own, which it holds locked while it lives. A folder that cannot be written bounds nothing and is no error.
 
 #include <cstdint>
 #include <filesystem>

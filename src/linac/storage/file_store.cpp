@@ -84,7 +84,9 @@ fs::path existing_file(const fs::path& path) {
 class FileReader : public Reader {
  public:
   explicit FileReader(const fs::path& path)
-      : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), size_(static_cast<int64_t>(fs::file_size(path))) {
+      : path_(path),
+        file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+        size_(static_cast<int64_t>(fs::file_size(path))) {
     if (file_.get() < 0) fail();
   }
   int64_t size() const override { return size_; }
@@ -145,8 +147,8 @@ class FileStore : public Store {
       throw data_error(fmt::format("[storage] {}: no such folder; check the path", path.string()));
     }
     if (error) {
-      throw environment_error(fmt::format("[storage] {}: cannot be listed ({}); check its permissions", path.string(),
-                                          error.message()));
+      throw environment_error(
+          fmt::format("[storage] {}: cannot be listed ({}); check its permissions", path.string(), error.message()));
     }
     std::sort(files.begin(), files.end(), [](const Listed& a, const Listed& b) { return a.url < b.url; });
     return files;
@@ -169,8 +171,8 @@ class FileStore : public Store {
   void remove(const std::string& url) const override {
     const fs::path path = path_of(url);
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return;
-    throw environment_error(
-        fmt::format("[storage] {}: cannot be removed ({}); check its permissions", path.string(), std::strerror(errno)));
+    throw environment_error(fmt::format("[storage] {}: cannot be removed ({}); check its permissions", path.string(),
+                                        std::strerror(errno)));
   }
 };
 

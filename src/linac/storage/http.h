@@ -6,11 +6,12 @@
 
 namespace linac::storage {
 
-/// The file in the folder "http" of the cache `root` with the content of `url`; it stays there while this process lives,
-/// and others go where the cache would become too large, or the disk is full (cache.h). A copy from an earlier call is used again when the server confirms
-/// it (ETag, else date and size) or, with a warning, when the server cannot be reached or the folder cannot be written. A transfer that breaks is tried
-/// again a bounded number of times, from where it stopped if the server has ETags. The file appears whole or not at
-/// all. Data error for 4xx answers, environment error for everything else. Thread-safe; processes take turns.
+/// The file in the folder "http" of the cache `root` with the content of `url`; it stays there while this process
+/// lives, and others go where the cache would become too large, or the disk is full (cache.h). A copy from an earlier
+/// call is used again when the server confirms it (ETag, else date and size) or, with a warning, when the server cannot
+/// be reached or the folder cannot be written. A transfer that breaks is tried again a bounded number of times, from
+/// where it stopped if the server has ETags. The file appears whole or not at all. Data error for 4xx answers,
+/// environment error for everything else. Thread-safe; processes take turns.
 std::filesystem::path download(const std::string& url, const std::filesystem::path& root);
 
 }  // namespace linac::storage

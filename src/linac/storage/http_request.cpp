@@ -17,7 +17,9 @@ constexpr int kRedirectsMax = 8;
 
 }  // namespace
 
-net::HttpSettings http_settings() { return {.redirects_max = kRedirectsMax}; }
+net::HttpSettings http_settings() {
+  return {.redirects_max = kRedirectsMax};
+}
 
 void wait_for_attempt(const std::string& url, const net::HttpAnswer& answer, int failed_attempts) {
   const auto backoff = kFirstBackoff * (1 << (failed_attempts - 1));

@@ -42,8 +42,8 @@ Answer ask(const std::string& url, int64_t offset, std::span<std::byte> bytes) {
     const bool answered = answer.problem == net::HttpProblem::kNone;
     if (answered && answer.status == (bytes.empty() ? 200 : 206)) return found;
     if (!bytes.empty() && answer.status == 200) {
-      throw data_error(fmt::format("[http] {}: the server sends no parts of files; work with a copy",
-                                   net::without_secrets(url)));
+      throw data_error(
+          fmt::format("[http] {}: the server sends no parts of files; work with a copy", net::without_secrets(url)));
     }
     if (attempt == kHttpAttempts || !net::worth_another_try(answer)) fail_request(url, answer);
     wait_for_attempt(url, answer, attempt);
@@ -53,7 +53,8 @@ Answer ask(const std::string& url, int64_t offset, std::span<std::byte> bytes) {
 class HttpReader : public Reader {
  public:
   explicit HttpReader(const std::string& url) : url_(url), size_(ask(url, 0, {}).size) {
-    if (size_ < 0) throw data_error(fmt::format("[http] {}: the server does not say the file's size", net::without_secrets(url)));
+    if (size_ < 0)
+      throw data_error(fmt::format("[http] {}: the server does not say the file's size", net::without_secrets(url)));
   }
   int64_t size() const override { return size_; }
   void read(int64_t offset, std::span<std::byte> bytes) override {
@@ -72,7 +73,8 @@ class HttpStore : public Store {
  public:
   std::vector<std::string> glob(const std::string& pattern) const override { return {pattern}; }
   std::vector<Listed> list(const std::string& folder) const override {
-    throw user_error(fmt::format("[http] {}: http has no listings; name the files one by one", net::without_secrets(folder)));
+    throw user_error(
+        fmt::format("[http] {}: http has no listings; name the files one by one", net::without_secrets(folder)));
   }
   int64_t size(const std::string& url) const override { return open(url)->size(); }
   std::unique_ptr<Reader> open(const std::string& url) const override { return std::make_unique<HttpReader>(url); }
@@ -82,7 +84,8 @@ class HttpStore : public Store {
 
  private:
   [[noreturn]] static void refuse_change(const std::string& url) {
-    throw user_error(fmt::format("[http] {}: what http(s) serves is only read; give a path to write to", net::without_secrets(url)));
+    throw user_error(
+        fmt::format("[http] {}: what http(s) serves is only read; give a path to write to", net::without_secrets(url)));
   }
 };
 

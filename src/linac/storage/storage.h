@@ -1,7 +1,7 @@
 #pragma once
 // From what a user names (a path, a glob, a URL) to local files; store.h has the schemes. http(s) URLs are downloaded
-// once into a cache of bounded size (cache.h) and checked against the server on every later use. All functions are thread-safe and safe against other processes that
-// use the same cache.
+// once into a cache of bounded size (cache.h) and checked against the server on every later use. All functions are
+// thread-safe and safe against other processes that use the same cache.
 
 #include <cstddef>
 #include <cstdint>

@@ -102,8 +102,8 @@ TEST_F(Storage, LockKeepsThreadsApart) {
   EXPECT_EQ(most, 1);
 }
 
-using test::Server;
 using test::ok;
+using test::Server;
 
 class Http : public Storage {
  protected:

@@ -1,8 +1,8 @@
 #pragma once
-// Where files are, by the scheme of their address: one Store a scheme, in the table of store.cpp. A new scheme is a class
-// and a line there. Stores have no state of their own: all functions are thread-safe, and safe against other processes.
-// Errors: user errors for addresses that make no sense or that the scheme cannot serve, data errors for files that are
-// not there or not as they should be, environment errors for network, permissions and space.
+// Where files are, by the scheme of their address: one Store a scheme, in the table of store.cpp. A new scheme is a
+// class and a line there. Stores have no state of their own: all functions are thread-safe, and safe against other
+// processes. Errors: user errors for addresses that make no sense or that the scheme cannot serve, data errors for
+// files that are not there or not as they should be, environment errors for network, permissions and space.
 
 #include <cstddef>
 #include <cstdint>

@@ -8,10 +8,10 @@
 #include "linac/models/threedgan/cost.h"
 #include "linac/plot/losses.h"
 #include "linac/plot/projections.h"
-#include "linac/train/books.h"
 #include "linac/train/input.h"
 #include "linac/train/monitor.h"
 #include "linac/train/quick_figures.h"
+#include "linac/train/record.h"
 #include "linac/trained/gan_architecture.h"
 #include "linac/trained/model_file.h"
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "linac/train/books.h"
 #include "linac/train/monitor.h"
+#include "linac/train/record.h"
 #include "linac/trained/labelled_data.h"
 #include "linac/trained/trained_model.h"
 

@@ -4,10 +4,10 @@
 
 #include "linac/base/error.h"
 #include "linac/keras/archive.h"
-#include "linac/train/books.h"
 #include "linac/train/fit_evaluation.h"
 #include "linac/train/input.h"
 #include "linac/train/monitor.h"
+#include "linac/train/record.h"
 #include "linac/trained/compiled_job.h"
 #include "linac/trained/labelled_data.h"
 #include "linac/trained/trained_model.h"

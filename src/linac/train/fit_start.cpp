@@ -70,13 +70,14 @@ FitStart keras_start(const spec::Job& job, const trained::KerasFile* read) {
 FitStart torchscript_start(const spec::Job& job) {
   std::vector<std::pair<std::string, graph::Shape>> inputs;
   for (const spec::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
-  return of_foreign(job, models::ForeignModel::torchscript(storage::local_copy(job.model.as<spec::TorchScriptSettings>().file), inputs));
+  return of_foreign(job, models::ForeignModel::torchscript(
+                             storage::local_copy(job.model.as<spec::TorchScriptSettings>().file), inputs));
 }
 
 FitStart plugin_start(const spec::Job& job) {
   const auto& settings = job.model.as<spec::CustomSettings>();
-  return of_foreign(
-      job, models::ForeignModel::plugin(models::open_plugin(settings.file, settings.options), job.train.seed));
+  return of_foreign(job,
+                    models::ForeignModel::plugin(models::open_plugin(settings.file, settings.options), job.train.seed));
 }
 
 }  // namespace linac::train

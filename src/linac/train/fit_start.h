@@ -18,10 +18,10 @@ namespace linac::train {
 struct FitStart {
   graph::Graph graph = {};
   graph::Parameters parameters = {};
-  models::SupervisedSettings settings = {};           // what the job and the kind say
-  std::optional<models::ForeignModel> foreign = {};   // in place of a graph
-  std::string keras_file = {};                        // that the graph is of, for its optimiser
-  std::vector<int> order = {};                        // of the layers in that file
+  models::SupervisedSettings settings = {};                    // what the job and the kind say
+  std::optional<models::ForeignModel> foreign = {};            // in place of a graph
+  std::string keras_file = {};                                 // that the graph is of, for its optimiser
+  std::vector<int> order = {};                                 // of the layers in that file
   std::vector<keras::OptimizerVariable> optimizer_state = {};  // of that file, if it was read with it
 
   /// What the state holds at first. The parameters leave.

@@ -8,8 +8,10 @@
 namespace linac::train {
 
 data::Preprocessing preprocessing(const spec::Job& job) {
-  return {
-      .scale = job.data.scale, .threshold = job.data.threshold, .min_sum = job.data.min_sum, .power = job.model.as<spec::ThreeDGanSettings>().power};
+  return {.scale = job.data.scale,
+          .threshold = job.data.threshold,
+          .min_sum = job.data.min_sum,
+          .power = job.model.as<spec::ThreeDGanSettings>().power};
 }
 
 std::shared_ptr<const data::Dataset> open_dataset(const spec::Job& job, const std::vector<std::string>& urls) {

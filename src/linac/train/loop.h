@@ -103,7 +103,7 @@ class Loop {
   virtual int64_t steps_with(const std::string& /*loss*/, int64_t /*epoch*/, int64_t steps_per_epoch) const {
     return steps_per_epoch;
   }
-  /// What the books tell of the losses of a step, or of their means over steps.
+  /// What the record tells of the losses of a step, or of their means over steps.
   virtual Measures reported(Measures means) const { return means; }
 
   /// What "loss" stands for where a job names it: a measure, the lower the better.

@@ -21,9 +21,15 @@ LoopPointer fit(const Given& given, FitStart start) {
   return std::make_unique<FitLoop>(given.job, given.group, given.concurrency, given.clock, std::move(start));
 }
 
-LoopPointer inclusive_classifier(const Given& given) { return fit(given, inclusive_classifier_start(given.job)); }
-LoopPointer keras(const Given& given) { return fit(given, keras_start(given.job, given.read)); }
-LoopPointer torchscript(const Given& given) { return fit(given, torchscript_start(given.job)); }
+LoopPointer inclusive_classifier(const Given& given) {
+  return fit(given, inclusive_classifier_start(given.job));
+}
+LoopPointer keras(const Given& given) {
+  return fit(given, keras_start(given.job, given.read));
+}
+LoopPointer torchscript(const Given& given) {
+  return fit(given, torchscript_start(given.job));
+}
 
 LoopPointer adversarial(const Given& given) {
   return std::make_unique<AdversarialLoop>(given.job, given.group, given.concurrency, given.clock);
@@ -43,10 +49,8 @@ struct TrainedKind {
   LoopPointer (*make)(const Given& given);
 };
 constexpr TrainedKind kTrainedKinds[] = {
-    {spec::ThreeDGanSettings::kKind, adversarial},
-    {spec::InclusiveClassifierSettings::kKind, inclusive_classifier},
-    {spec::KerasSettings::kKind, keras},
-    {spec::TorchScriptSettings::kKind, torchscript},
+    {spec::ThreeDGanSettings::kKind, adversarial}, {spec::InclusiveClassifierSettings::kKind, inclusive_classifier},
+    {spec::KerasSettings::kKind, keras},           {spec::TorchScriptSettings::kKind, torchscript},
     {spec::CustomSettings::kKind, custom},
 };
 static_assert(std::size(kTrainedKinds) == std::variant_size_v<spec::AnyModel>);

@@ -71,8 +71,8 @@ void need_known_monitors(const spec::Job& job, const std::vector<std::string>& k
 void need_directions(const spec::Job& job, const std::string& loss_name) {
   for (const auto& [key, name, mode_key, mode] : monitors(job)) {
     if (known_direction(name, mode, loss_name)) continue;
-    throw user_error(fmt::format("[job] {} = {}: whether less or more of it is better is not known; set {} to min or max",
-                                 key, name, mode_key));
+    throw user_error(fmt::format(
+        "[job] {} = {}: whether less or more of it is better is not known; set {} to min or max", key, name, mode_key));
   }
 }
 

@@ -24,7 +24,7 @@ namespace linac::train {
 /// A worker's account of itself: host, process, seconds by phase, what it has sent.
 spec::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic);
 
-/// What the books say of a step, behind which a training stands.
+/// What the record says of a step, behind which a training stands.
 struct StepRecord {
   int64_t epoch = 0, step = 0, global_step = 0;
   Measures losses;
@@ -36,7 +36,7 @@ struct StepRecord {
 
 class Reporter {
  public:
-  /// `state` is where the run starts (a resume continues the books there). Borrows job, folder and loop.
+  /// `state` is where the run starts (a resume continues the record there). Borrows job, folder and loop.
   Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
            int concurrency, const TrainState& state);
 
@@ -49,10 +49,10 @@ class Reporter {
   /// After each epoch, of which `state` stands at the end.
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
-  /// Ends the books well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
+  /// Ends the record well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.
   void finish(const TrainState& state, const TrainState& final, const std::vector<spec::WorkerAccount>& workers);
-  /// Ends them for a run that fails. `clock`: this worker's; of the others it is known what they told last.
+  /// Ends it for a run that fails. `clock`: this worker's; of the others it is known what they told last.
   void failed(const TrainState& state, const PhaseClock& clock, const comm::Group& group, const Error& error);
 
   /// What a checkpoint remembers of its run: enough to generate from it alone.

@@ -33,7 +33,7 @@ class RunFolder {
   struct Written {
     int64_t step = -1, epoch = -1;
   };
-  /// Before the books go on from a state: drops the lines of steps and epochs that lie behind it, and says what is
+  /// Before the record goes on from a state: drops the lines of steps and epochs that lie behind it, and says what is
   /// left. User error if a newer linac wrote them.
   Written cut_metrics(int64_t global_step, int64_t epoch);
   void write_run_json(const spec::RunSummary& summary);

@@ -86,8 +86,8 @@ void decode(std::string_view bytes, const std::string& where, TrainState& state)
     state.best_value = meta.at("best").at("value");
     state.best_epoch = meta.at("best").at("epoch");
   } catch (const nlohmann::json::exception& error) {
-    throw data_error(fmt::format("[checkpoint] {}: its books cannot be read ({}); was it written by another version?",
-                                 where, error.what()));
+    throw data_error(fmt::format(
+        "[checkpoint] {}: its metadata cannot be read ({}); was it written by another version?", where, error.what()));
   }
 }
 

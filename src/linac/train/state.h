@@ -1,5 +1,5 @@
 #pragma once
-// Everything a training run is at a moment: its networks with their optimisers, the position in the data and the books
+// Everything a training run is at a moment: its networks with their optimisers, the position in the data and the sums
 // of the epoch. Random numbers need no entry: they follow from seed, rollbacks and position. encode() -> bytes ->
 // decode() is the identity, bit by bit.
 

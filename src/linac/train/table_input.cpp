@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "linac/train/books.h"
 #include "linac/train/input.h"
+#include "linac/train/record.h"
 
 namespace linac::train {
 namespace {

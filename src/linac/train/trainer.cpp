@@ -51,7 +51,7 @@ class Trainer {
       try {
         enter_view();
         train();
-        close_books();
+        close_record();
         return;
       } catch (const Error& error) {
         if (error.code() != ErrorCode::kPeerLost) throw;
@@ -96,7 +96,7 @@ class Trainer {
     const bool behind =
         view.members[static_cast<size_t>(group_.rank())].moment != view.members[static_cast<size_t>(source)].moment;
     if (!writer() || behind) reporter_.reset();
-    if (writer() && !reporter_) take_over_books(founding);
+    if (writer() && !reporter_) take_over_record(founding);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     took_part_ = true;
     loop_->seek(state_);
@@ -123,9 +123,9 @@ class Trainer {
       if (good_.empty()) good_ = bytes;
       broadcast_bytes(group_, good_, source);
     }
-    std::string books = last_step_ ? last_step_->encoded() : "";
-    broadcast_bytes(group_, books, source);
-    last_step_ = books.empty() ? std::nullopt : std::optional(StepRecord::decoded(books));
+    std::string last = last_step_ ? last_step_->encoded() : "";
+    broadcast_bytes(group_, last, source);
+    last_step_ = last.empty() ? std::nullopt : std::optional(StepRecord::decoded(last));
   }
 
   // Rank 0, before the first step: where a resumed run goes on.
@@ -149,9 +149,9 @@ class Trainer {
     store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
   }
 
-  // The first writer, or the next one after it was lost: the books go on where the state stands. What the last one did
-  // not come to write of its last step, this one knows.
-  void take_over_books(bool founding) {
+  // The first writer, or the next one after it was lost: the record goes on where the state stands. What the last one
+  // did not come to write of its last step, this one knows.
+  void take_over_record(bool founding) {
     open_folder();
     const RunFolder::Written written = folder_->cut_metrics(state_.global_step, state_.epoch);
     reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_);
@@ -177,9 +177,9 @@ class Trainer {
     }
   }
 
-  void close_books() {
+  void close_record() {
     const auto times = group_time();
-    if (writer() && !std::exchange(books_closed_, true)) {
+    if (writer() && !std::exchange(record_closed_, true)) {
       // A run cut short by max_steps ends between two checkpoints.
       if (saved_step_ != state_.global_step) save();
       reporter_->finish(state_, final_state(), times);
@@ -276,8 +276,7 @@ class Trainer {
     ++state_.epoch;
     state_.step = 0;
     const double value = monitored(record, job_.checkpoint.best_by, loop_->loss_name());
-    const spec::Better direction =
-        direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_->loss_name());
+    const spec::Better direction = direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_->loss_name());
     const bool best = std::isfinite(value) && (state_.best_epoch < 0 || better(direction, value, state_.best_value));
     if (best) {
       state_.best_value = value;
@@ -371,7 +370,7 @@ class Trainer {
   std::string left_because_;  // the last view
   double pace_s_ = 0;         // wall seconds of computing a replica of a step
   bool under_way_ = false, stop_requested_ = false, next_view_wanted_ = false, took_part_ = false,
-       books_closed_ = false;
+       record_closed_ = false;
 };
 
 }  // namespace

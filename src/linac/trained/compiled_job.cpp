@@ -29,7 +29,8 @@ void visit_optional_settings(Settings& settings, const Visit& visit) {
       "[keras] {}: was compiled with {}; say what to use instead: train.optimizer.name and its settings", file, what));
 }
 
-optimizer::Settings compiled(const keras::CompiledOptimizer& from, const optimizer::Settings& job, const std::string& file) {
+optimizer::Settings compiled(const keras::CompiledOptimizer& from, const optimizer::Settings& job,
+                             const std::string& file) {
   if (optimizer::find(from.name) == nullptr) refuse(file, fmt::format("the optimizer {}", from.name));
   optimizer::Settings settings;
   settings.name = from.name;
@@ -117,8 +118,7 @@ CompiledJob with_compiled(spec::Job given) {
   if (fit.loss.empty()) {
     fit.loss = keras::compiled_losses(model.compile, model.graph);
     if (fit.loss.empty()) {
-      throw user_error(
-          fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", file));
+      throw user_error(fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", file));
     }
     if (fit.loss_weights.empty()) fit.loss_weights = keras::compiled_loss_weights(model.compile, model.graph);
     if (fit.metrics.empty() && fit.weighted_metrics.empty()) {

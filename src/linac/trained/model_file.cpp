@@ -78,7 +78,8 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
   if (!generator)
     throw user_error(fmt::format("[model] {}: not a generator (one vector in, one image out)", path.string()));
   if (!job.model.is<spec::ThreeDGanSettings>()) job.model = {};
-  job.model.as<spec::ThreeDGanSettings>().latent = keras.graph.nodes[static_cast<size_t>(keras.graph.inputs[0])].output[0];
+  job.model.as<spec::ThreeDGanSettings>().latent =
+      keras.graph.nodes[static_cast<size_t>(keras.graph.inputs[0])].output[0];
   graph::Parameters parameters = graph::from_weight_values(keras.graph, keras.weights);
   return {std::move(keras.graph), std::nullopt, std::move(parameters), job, keras.extra.contains("job"), path.string()};
 }

@@ -2,7 +2,7 @@
 // others are asked for again every few seconds: the caller sees no difference but the delay.
 
 import type { Point } from "../curves/curve.ts";
-import { pointsOfEvent } from "./books.ts";
+import { pointsOfEvent } from "./tracking.ts";
 
 export interface News {
   points?: (points: Map<string, Point[]>) => void;

@@ -1,4 +1,4 @@
-// What the pages know of the service's records. The API's own words are translated in books.ts and nowhere else.
+// What the pages know of the service's records. The API's own words are translated in tracking.ts and nowhere else.
 
 import { endedStates, type State } from "../generated/run_record.ts";
 

@@ -1,7 +1,7 @@
 // One metric of several runs: loads the curves when the chart comes into view, and lets them grow while the runs go on.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { curves as loadCurves } from "../api/books.ts";
+import { curves as loadCurves } from "../api/tracking.ts";
 import type { Run } from "../api/types.ts";
 import { number } from "../format.ts";
 import { Failure } from "../parts/basics.tsx";

@@ -1,7 +1,7 @@
 // Several runs side by side: curves over each other, and a table of what differs.
 
 import { useMemo, useState } from "preact/hooks";
-import { runDetail } from "../api/books.ts";
+import { runDetail } from "../api/tracking.ts";
 import type { RunDetail } from "../api/types.ts";
 import { CurvesView } from "../curves/view.tsx";
 import { number } from "../format.ts";

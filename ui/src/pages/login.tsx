@@ -1,7 +1,7 @@
 // A token becomes a session of this browser. The token itself is not kept.
 
 import { useState } from "preact/hooks";
-import { login } from "../api/books.ts";
+import { login } from "../api/tracking.ts";
 import type { Me } from "../api/types.ts";
 import { useAction } from "../parts/action.tsx";
 

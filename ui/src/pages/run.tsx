@@ -1,8 +1,8 @@
 // One run: what it is, its curves, log, files and report.
 
 import { useEffect, useMemo } from "preact/hooks";
-import { runDetail } from "../api/books.ts";
 import { cancelRun, jobText, resumeRun } from "../api/jobs.ts";
+import { runDetail } from "../api/tracking.ts";
 import { ended, type Me, type RunDetail } from "../api/types.ts";
 import { CurvesView } from "../curves/view.tsx";
 import { duration } from "../format.ts";

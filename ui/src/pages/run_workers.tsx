@@ -20,7 +20,7 @@ const words: Record<Activity, string> = {
   communication: "communication, as far as it is not hidden",
   input: "waiting for input",
   update: "update by the optimiser",
-  books: "checkpoints and books",
+  record: "checkpoints and record",
   waiting: "in no phase: start, changes of the workers",
   unknown: "not known: after the last account",
 };
@@ -40,7 +40,7 @@ function useTimeline(run: RunDetail) {
   const [error, setError] = useState<Error>();
   const over = ended(run.state);
   const attempts = run.transitions.length;
-  // A run that resumes drops lines of its books: each change of its state reads them anew.
+  // A run that resumes drops lines of its record: each change of its state reads them anew.
   useEffect(() => {
     const abort = new AbortController();
     const { signal } = abort;

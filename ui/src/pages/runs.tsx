@@ -1,7 +1,7 @@
 // The runs table: search, sort, tick, compare.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { experiments as loadExperiments } from "../api/books.ts";
+import { experiments as loadExperiments } from "../api/tracking.ts";
 import type { Run } from "../api/types.ts";
 import { faultOf, filterOf } from "../filter.ts";
 import { duration, number } from "../format.ts";

@@ -1,7 +1,7 @@
 // The runs that a search found, page by page, kept fresh while the page is looked at.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { runs as loadRuns } from "../api/books.ts";
+import { runs as loadRuns } from "../api/tracking.ts";
 import type { Run } from "../api/types.ts";
 
 const firstPage = 200;

@@ -47,7 +47,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-/** A text of the books; a number that was written with all its digits is shown as short as it can be. */
+/** A text of the catalog; a number that was written with all its digits is shown as short as it can be. */
 export function Value({ text }: { text: string }) {
   const short = shortest(text);
   return short === text ? <>{text}</> : <span title={text}>{short}</span>;

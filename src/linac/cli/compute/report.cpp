@@ -58,7 +58,7 @@ std::optional<report::HostPrices> prices_of(const ReportOptions& options) {
 void add_facts(const ReportOptions& options, report::RunReport& report) {
   report.facts = {{"made", fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion)},
                   {"folder", options.run}};
-  for (const auto& [what, text] : report.books.facts) report.facts.emplace_back("run: " + what, text);
+  for (const auto& [what, text] : report.record.facts) report.facts.emplace_back("run: " + what, text);
   if (options.price) report.facts.emplace_back("price", fmt::format("{:g} EUR a worker and hour", *options.price));
   if (!options.prices.empty()) report.facts.emplace_back("prices", options.prices);
 }
@@ -67,7 +67,7 @@ void add_facts(const ReportOptions& options, report::RunReport& report) {
 void write_report_of(const ReportOptions& options, const std::filesystem::path& run,
                      const std::filesystem::path& folder, const std::string& place) {
   const std::optional<report::HostPrices> prices = prices_of(options);
-  report::RunReport report = report::make_run_report(report::read_run_books(run), prices);
+  report::RunReport report = report::make_run_report(report::read_run_record(run), prices);
   add_facts(options, report);
   write_report(folder, report);
   if (options.json) {

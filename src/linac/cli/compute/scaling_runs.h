@@ -21,7 +21,7 @@ struct ScalingRun {
 
 /// What N workers did, together or each for itself.
 struct ScalingTimes {
-  double replica_steps_per_s = 0;       // of all
+  double replica_steps_per_s = 0;  // of all
   std::vector<spec::WorkerAccount> workers;
 };
 

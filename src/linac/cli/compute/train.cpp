@@ -145,13 +145,13 @@ comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& opt
           .replicas = job.distribution.balance ? static_cast<int>(job.train.replicas) : 0,
           .open = !options.listen.empty(),
           .listen = options.listen,
-          .doors = {},
+          .join_addresses = {},
           .folder = folder,
           .on_hang = end_hanging};
 }
 
-train::TrainingOptions run_options(const spec::Job& job, const TrainOptions& options, const std::filesystem::path& folder,
-                              int local_workers) {
+train::TrainingOptions run_options(const spec::Job& job, const TrainOptions& options,
+                                   const std::filesystem::path& folder, int local_workers) {
   return {.folder = folder,
           .start = options.resume ? train::Start::kResume : train::Start::kFresh,
           .concurrency = replicas_side_by_side(job, local_workers),
@@ -180,8 +180,9 @@ void join_run(const TrainOptions& options) {
   const bool by_folder = std::filesystem::is_directory(options.join);
   const std::filesystem::path folder = by_folder ? std::filesystem::path(options.join) : folder_of(options, job);
   comm::GroupSettings settings = group_settings(job, options, folder);
-  settings.doors = by_folder ? comm::ViewLedger::doors(train::RunFolder(folder).views()) : std::vector{options.join};
-  if (settings.doors.empty()) {
+  settings.join_addresses =
+      by_folder ? comm::ViewLedger::join_addresses(train::RunFolder(folder).views()) : std::vector{options.join};
+  if (settings.join_addresses.empty()) {
     throw user_error(
         fmt::format("[train] {}: no run with several workers goes on there (no views/); start one with "
                     "--workers, or --listen to let others join a single one",
@@ -281,7 +282,7 @@ void add_train_verb(CLI::App& app) {
       ->type_size(1)
       ->allow_extra_args(false);
   auto* track = verb->add_flag("--track", options->track,
-                               "keep the run in the books of a service while it goes on, as `linac ingest` does");
+                               "keep the run in the catalog of a service while it goes on, as `linac ingest` does");
   verb->add_option("--server", options->server,
                    "address of that service (default: LINAC_SERVER, else that of the last login)")
       ->needs(track);

@@ -37,7 +37,7 @@ void add_cancel_verb(CLI::App& app) {
   auto options = std::make_shared<ChangeOptions>();
   auto* verb = app.add_subcommand("cancel", "Takes runs out of the queue; those that run write a checkpoint and stop");
   verb->add_option("runs", options->runs, "ids or names")->required();
-  verb->add_option("--reason", options->reason, "kept in the books");
+  verb->add_option("--reason", options->reason, "kept in the catalog");
   add_service_options(*verb, options->service);
   verb->footer("Example: linac cancel topology --reason \"wrong data\"");
   verb->callback([options] { change(*options, "cancel"); });

@@ -52,7 +52,7 @@ void run_ingest(const IngestOptions& options) {
 void add_ingest_verb(CLI::App& app) {
   auto options = std::make_shared<IngestOptions>();
   auto* verb = app.add_subcommand(
-      "ingest", "Brings a run that was made without the service into its books; repeated, only what is new");
+      "ingest", "Brings a run that was made without the service into its catalog; repeated, only what is new");
   verb->add_option("folder", options->folder, "the run's folder")->required()->check(CLI::ExistingDirectory);
   verb->add_option("--experiment", options->experiment, "put it there; made if there is none");
   verb->add_flag("-f,--follow", options->follow, "again every few seconds, until the run has ended");

@@ -9,7 +9,7 @@
 namespace linac::cli {
 namespace {
 
-constexpr const char *kDataHelp = "folder of the books and the artefacts",
+constexpr const char *kDataHelp = "folder of the catalog and the artefacts",
                      *kDatabaseHelp = "postgresql://USER:PASSWORD@HOST:PORT/NAME (default: SQLite in the folder)";
 
 struct CopyOptions {
@@ -62,7 +62,7 @@ void add_serve_verb(CLI::App& app) {
       "k.pem\n"
       "  MLFLOW_TRACKING_URI=http://127.0.0.1:5000 MLFLOW_TRACKING_TOKEN=linac_... python train.py");
   add_copy_verb(
-      *verb, "backup", "Copies the books and all files into a folder; the service may go on meanwhile", "--to",
+      *verb, "backup", "Copies the catalog and all files into a folder; the service may go on meanwhile", "--to",
       "the folder to make",
       "Examples:\n"
       "  linac serve backup --data ~/linac-data --to /backups/monday\n"

@@ -1,8 +1,8 @@
 #pragma once
-// The lines that a training writes into metrics.jsonl (spec/run_record.h), as points of metrics. The file is read
-// while it grows, from the start again after a restart, and loses lines when a run resumes from a checkpoint; each of
-// its steps still becomes points once. For that a cursor is kept with the points, in one transaction: how far the books
-// have steps and epochs, apart for each rollback, after which other steps bear the same numbers. Bytes of strangers:
+// The lines that a training writes into metrics.jsonl (spec/run_record.h), as points of metrics. The file is read while
+// it grows, from the start again after a restart, and loses lines when a run resumes from a checkpoint; each of its
+// steps still becomes points once. For that a cursor is kept with the points, in one transaction: how far the catalog
+// has steps and epochs, apart for each rollback, after which other steps bear the same numbers. Bytes of strangers:
 // what is no such line is passed over. Thread-safe functions.
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct RunMoment {
 };
 
 struct RunCursor {
-  std::map<int64_t, int64_t> steps, epochs;  // the highest that the books have, by number of rollbacks
+  std::map<int64_t, int64_t> steps, epochs;  // the highest that the catalog has, by number of rollbacks
   double told = 0;                           // time of the last account of the workers
   // Where the next line is expected, and what the lines before it say.
   int64_t offset = 0, rollbacks = 0;
@@ -36,7 +36,7 @@ struct RunCursor {
 
 struct ReadLines {
   RunCursor before, after;
-  std::vector<catalog::KeyedPoint> points;  // what the books lack
+  std::vector<catalog::KeyedPoint> points;  // what the catalog lacks
   int64_t damaged = 0;                      // lines that are none
 };
 /// `text`: whole lines, those of the file from byte `offset` on; offset 0 begins the file anew. `until_ms`: when the

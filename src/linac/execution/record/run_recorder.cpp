@@ -39,28 +39,28 @@ std::string read_at(const Descriptor& file, int64_t offset, size_t bytes_max) {
 
 }  // namespace
 
-RunCursor cursor_of(catalog::Database& books, const std::string& run) {
-  return RunCursor::decoded(catalog::folder_place(books, run));
+RunCursor cursor_of(catalog::Database& database, const std::string& run) {
+  return RunCursor::decoded(catalog::folder_place(database, run));
 }
 
-void add_lines(catalog::Database& books, const std::string& run, const ReadLines& read) {
-  if (!(cursor_of(books, run) == read.before)) {
+void add_lines(catalog::Database& database, const std::string& run, const ReadLines& read) {
+  if (!(cursor_of(database, run) == read.before)) {
     throw Refusal(RefusalKind::kState,
-                  "[ingest] somebody else brings this run into the books at the same time; try again");
+                  "[ingest] somebody else brings this run into the catalog at the same time; try again");
   }
-  if (!read.points.empty()) catalog::append_points(books, run, read.points);
-  catalog::set_folder_place(books, run, read.after.encoded());
+  if (!read.points.empty()) catalog::append_points(database, run, read.points);
+  catalog::set_folder_place(database, run, read.after.encoded());
 }
 
-void add_facts(catalog::Database& books, const std::string& run, const std::string& job_yaml,
+void add_facts(catalog::Database& database, const std::string& run, const std::string& job_yaml,
                const std::string& run_json) {
-  const catalog::Run known = catalog::run(books, run);
+  const catalog::Run known = catalog::run(database, run);
   catalog::Tags parameters = parameters_of(job_yaml);
   std::erase_if(parameters, [&](const auto& parameter) { return known.parameters.contains(parameter.first); });
-  if (!parameters.empty()) catalog::set_parameters(books, run, parameters);
+  if (!parameters.empty()) catalog::set_parameters(database, run, parameters);
   const RunFacts facts = facts_of(run_json);
-  if (!facts.tags.empty()) catalog::set_run_tags(books, run, facts.tags);
-  if (!facts.inputs.empty()) catalog::add_inputs(books, run, facts.inputs);
+  if (!facts.tags.empty()) catalog::set_run_tags(database, run, facts.tags);
+  if (!facts.inputs.empty()) catalog::add_inputs(database, run, facts.inputs);
 }
 
 bool RunFollower::read_lines() {
@@ -68,7 +68,7 @@ bool RunFollower::read_lines() {
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return false;
   RunCursor cursor;
-  site_.books.read([&](catalog::Database& books) { cursor = cursor_of(books, run_); });
+  site_.catalog.read([&](catalog::Database& database) { cursor = cursor_of(database, run_); });
   // A run that resumes puts another file in its place; after a restart of the service it is not known whether it did.
   const bool same = about.st_ino == inode_ && about.st_size >= cursor.offset;
   const int64_t offset = same ? cursor.offset : 0;
@@ -78,7 +78,7 @@ bool RunFollower::read_lines() {
   if (lines.empty()) return false;
   const bool last = bytes.size() < kChunkBytesMax;
   const ReadLines read = read_run_lines(cursor, offset, lines, last ? now_ms() : 0);
-  site_.books.write([&](catalog::Database& books) { add_lines(books, run_, read); });
+  site_.catalog.write([&](catalog::Database& database) { add_lines(database, run_, read); });
   inode_ = about.st_ino;
   if (!read.points.empty()) {
     site_.news.publish_points(run_, read.points);
@@ -95,7 +95,7 @@ void RunFollower::read_facts() {
   };
   std::string job = text("job.yaml"), run_json = text(spec::kSummaryFile);
   if (job == job_ && run_json == run_json_) return;
-  site_.books.write([&](catalog::Database& books) { add_facts(books, run_, job, run_json); });
+  site_.catalog.write([&](catalog::Database& database) { add_facts(database, run_, job, run_json); });
   job_ = std::move(job);
   run_json_ = std::move(run_json);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Brings what a run's folder says into the books: of a run of this service while it goes on (RunFollower), of one that
-// was made elsewhere as `linac ingest` sends it. The functions work within the transaction that they are given.
+// Brings what a run's folder says into the catalog: of a run of this service while it goes on (RunFollower), of one
+// that was made elsewhere as `linac ingest` sends it. The functions work within the transaction that they are given.
 
 #include <chrono>
 #include <filesystem>
@@ -14,11 +14,11 @@
 
 namespace linac::execution {
 
-RunCursor cursor_of(catalog::Database& books, const std::string& run);
-/// Adds what `read` has, if the books' cursor is still the one from which it was read; kState else.
-void add_lines(catalog::Database& books, const std::string& run, const ReadLines& read);
+RunCursor cursor_of(catalog::Database& database, const std::string& run);
+/// Adds what `read` has, if the catalog's cursor is still the one from which it was read; kState else.
+void add_lines(catalog::Database& database, const std::string& run, const ReadLines& read);
 /// Parameters that the run has not got yet, tags and inputs. Empty texts: not there.
-void add_facts(catalog::Database& books, const std::string& run, const std::string& job_yaml,
+void add_facts(catalog::Database& database, const std::string& run, const std::string& job_yaml,
                const std::string& run_json);
 
 /// Follows one folder. One thread.
@@ -27,8 +27,8 @@ class RunFollower {
   RunFollower(Site& site, std::string run, std::filesystem::path folder)
       : site_(site), run_(std::move(run)), folder_(std::move(folder)) {}
 
-  /// Reads at most kChunkBytesMax of what is new and writes it into the books; true if there may be more at once.
-  /// Environment error if the books cannot be written: nothing is lost then, the next call begins there again.
+  /// Reads at most kChunkBytesMax of what is new and writes it into the catalog; true if there may be more at once.
+  /// Environment error if the catalog cannot be written: nothing is lost then, the next call begins there again.
   bool poll();
   /// Everything that is there, facts included.
   void finish();

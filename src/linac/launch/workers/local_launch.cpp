@@ -153,7 +153,7 @@ class Supervisor {
                      });
     const bool others = std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.running; });
     return own && others && phase_ == Phase::kRunning && !launch_.views.empty() &&
-           !comm::ViewLedger::doors(launch_.views).empty();
+           !comm::ViewLedger::join_addresses(launch_.views).empty();
   }
 
   void go_on_without(WorkerEnd& end) {

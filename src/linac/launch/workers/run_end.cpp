@@ -87,8 +87,9 @@ RunEnd judge_stopped(const std::vector<WorkerEnd>& ends, int stop_signal) {
               fmt::format("linac: rank {} did not stop in time and was killed; the last checkpoint stands", end.rank)};
     }
   }
-  return {spec::kSignalBase + stop_signal, fmt::format("linac: stopped by signal {} ({}) before a new checkpoint was written",
-                                         stop_signal, strsignal(stop_signal))};
+  return {spec::kSignalBase + stop_signal,
+          fmt::format("linac: stopped by signal {} ({}) before a new checkpoint was written", stop_signal,
+                      strsignal(stop_signal))};
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ TEST(RunEnd, PreemptedWorkersArePreempted) {
 
 TEST(RunEnd, TheRootCauseComesBeforeLostPeers) {
   const auto end = judge({exited(0, 6, "[comm] rank 0: lost"), exited(2, 3, "[hdf5] a.h5: damaged"), exited(3, 6),
-                              ended_by_us(1, SIGTERM)},
-                             0);
+                          ended_by_us(1, SIGTERM)},
+                         0);
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_EQ(
       end.message,

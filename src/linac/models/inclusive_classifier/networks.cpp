@@ -33,7 +33,8 @@ int transformer(graph::Builder& b, const InclusiveClassifierSettings& settings, 
   };
   x = b.add("Masking", "masking", {x}, {{"mask_value", 0.0}});
   x = dense(b, "embedding", x, width, "relu");
-  const int attended = b.add("MultiHeadAttention", "attention", {x, x}, {{"num_heads", heads}, {"key_dim", width / heads}});
+  const int attended =
+      b.add("MultiHeadAttention", "attention", {x, x}, {{"num_heads", heads}, {"key_dim", width / heads}});
   x = joined("1", x, attended);
   x = joined("2", x, dense(b, "inner_2", dense(b, "inner_1", x, inner, "relu"), width, "linear"));
   x = b.add("GlobalAveragePooling1D", "mean", {x});

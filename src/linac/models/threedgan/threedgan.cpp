@@ -224,9 +224,8 @@ std::vector<float> ThreeDGan::test_losses(const graph::Parameters& discriminator
                                           std::span<const float> images, float label, double event_weight) const {
   const auto outputs = networks_->judged(discriminator, images);
   const at::Tensor labels = at::full({static_cast<int64_t>(batch.size()), 1}, label);
-  return values_of(
-      losses(outputs, {labels, column(batch.energy), column(batch.angle), column(batch.ecal)},
-             networks_->architecture.loss_weights, event_weight));
+  return values_of(losses(outputs, {labels, column(batch.energy), column(batch.angle), column(batch.ecal)},
+                          networks_->architecture.loss_weights, event_weight));
 }
 
 std::vector<std::vector<float>> ThreeDGan::heads(const graph::Parameters& discriminator,

@@ -63,11 +63,11 @@ std::string bar_of(const std::vector<TimePart>& parts, double seconds) {
   return element("div", "class=\"timebar\" aria-hidden=\"true\"", pieces);
 }
 
-std::string status_text(const RunBooks& books) {
-  std::string text = books.status.empty() ? "no run.json" : books.status;
-  text += fmt::format(" · {} steps, {} epoch{}", books.steps, books.epochs, books.epochs == 1 ? "" : "s");
-  if (books.steps > 0 && books.events_per_step > 0)
-    text += fmt::format(", {} {}", books.steps * books.events_per_step, books.unit);
+std::string status_text(const RunRecord& record) {
+  std::string text = record.status.empty() ? "no run.json" : record.status;
+  text += fmt::format(" · {} steps, {} epoch{}", record.steps, record.epochs, record.epochs == 1 ? "" : "s");
+  if (record.steps > 0 && record.events_per_step > 0)
+    text += fmt::format(", {} {}", record.steps * record.events_per_step, record.unit);
   return text;
 }
 
@@ -83,8 +83,8 @@ std::string headline(const RunReport& report) {
                      escape(fmt::format("{}, of which {} not for computing", euros(report.cost->total),
                                         euros(report.cost->not_computing))));
   }
-  lines += element("p", "class=\"quiet\"", escape(status_text(report.books)));
-  if (!report.books.error.empty()) lines += element("p", "class=\"quiet\"", escape(report.books.error));
+  lines += element("p", "class=\"quiet\"", escape(status_text(report.record)));
+  if (!report.record.error.empty()) lines += element("p", "class=\"quiet\"", escape(report.record.error));
   return element("section", "class=\"verdict neutral\"", lines);
 }
 
@@ -112,10 +112,10 @@ std::string parts_table(const RunReport& report) {
 
 std::string worker_row(const RunReport& report, const RunWorker& worker) {
   const bool lost = worker.departure == Departure::kLost;
-  const double origin = report.books.starts[worker.start].begin();
+  const double origin = report.record.starts[worker.start].begin();
   std::string when =
       fmt::format("{} to {}", seconds_text(worker.entered() - origin), seconds_text(worker.left() - origin));
-  if (report.books.starts.size() > 1) when = fmt::format("start {}, {}", worker.start + 1, when);
+  if (report.record.starts.size() > 1) when = fmt::format("start {}, {}", worker.start + 1, when);
   std::string slowness = std::isfinite(worker.slowness) ? fmt::format("{:.2f} ×", worker.slowness) : "–";
   if (worker.slow()) slowness.insert(0, "✗ ");
   std::string cells =
@@ -145,9 +145,9 @@ std::string changes_table(const RunReport& report) {
     std::string reasons;
     for (const std::string& reason : change.reasons)
       if (reasons.find(reason) == std::string::npos) reasons += (reasons.empty() ? "" : "; ") + reason;
-    const double after = change.time - report.books.starts[change.start].begin();
+    const double after = change.time - report.record.starts[change.start].begin();
     rows += row(in_words(report, change), reasons,
-                cell("after", (report.books.starts.size() > 1 ? fmt::format("start {}, ", change.start + 1) : "") +
+                cell("after", (report.record.starts.size() > 1 ? fmt::format("start {}, ", change.start + 1) : "") +
                                   seconds_text(after)) +
                     cell("step", fmt::format("{}", change.global_step)) +
                     cell("without training", seconds_text(change.seconds)) +
@@ -157,10 +157,10 @@ std::string changes_table(const RunReport& report) {
 }
 
 std::string starts_table(const RunReport& report) {
-  if (report.books.starts.size() < 2) return {};
+  if (report.record.starts.size() < 2) return {};
   std::string rows;
-  for (size_t i = 0; i < report.books.starts.size(); ++i) {
-    const RunStart& start = report.books.starts[i];
+  for (size_t i = 0; i < report.record.starts.size(); ++i) {
+    const RunStart& start = report.record.starts[i];
     rows += row(fmt::format("start {}", i + 1), utc(start.begin()),
                 cell("ended", start.ended ? start.status : "killed, or goes on") +
                     cell("time", seconds_text(start.end() - start.begin())) +
@@ -179,24 +179,24 @@ std::string pauses_text(const Pauses& pauses) {
 }
 
 std::vector<std::pair<std::string, std::string>> figures(const RunReport& report) {
-  const RunBooks& books = report.books;
+  const RunRecord& record = report.record;
   std::vector<std::pair<std::string, std::string>> list{
       {"recoveries from losses, without training", pauses_text(report.losses)},
       {"all changes, without training", pauses_text(report.all_changes)},
       {"steps lost by changes of the workers",
-       books.steps_twice + books.steps_missing == 0
-           ? "0: each step is in the books once"
-           : fmt::format("{} twice, {} missing", books.steps_twice, books.steps_missing)}};
-  if (books.starts.size() > 1)
+       record.steps_twice + record.steps_missing == 0
+           ? "0: each step is in the record once"
+           : fmt::format("{} twice, {} missing", record.steps_twice, record.steps_missing)}};
+  if (record.starts.size() > 1)
     list.emplace_back("steps done again after restarts", fmt::format("{}", report.steps_redone));
-  if (books.rollbacks > 0) list.emplace_back("rollbacks", fmt::format("{}", books.rollbacks));
+  if (record.rollbacks > 0) list.emplace_back("rollbacks", fmt::format("{}", record.rollbacks));
   list.emplace_back("sent, a step and worker", bytes_text(report.sent_per_step));
   list.emplace_back("hidden communication", percent(report.hidden_fraction));
   if (const auto& cost = report.cost) {
     list.emplace_back("cost", euros(cost->total));
     list.emplace_back("of which not computing", euros(cost->not_computing));
     if (cost->per_epoch) list.emplace_back("cost of an epoch", euros(*cost->per_epoch));
-    if (cost->per_1000_events) list.emplace_back("cost of 1000 " + books.unit, euros(*cost->per_1000_events));
+    if (cost->per_1000_events) list.emplace_back("cost of 1000 " + record.unit, euros(*cost->per_1000_events));
   }
   return list;
 }

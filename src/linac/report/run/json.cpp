@@ -67,7 +67,7 @@ Json to_json(const Pauses& pauses) {
 
 Json starts_of(const RunReport& report) {
   Json list = Json::array();
-  for (const RunStart& start : report.books.starts) {
+  for (const RunStart& start : report.record.starts) {
     list.push_back({{"begin", start.begin()},
                     {"end", known(start.ended)},
                     {"status", start.ended ? Json(start.status) : Json(nullptr)},
@@ -103,12 +103,12 @@ Json cost_of(const RunReport& report) {
 }  // namespace
 
 Json to_json(const RunReport& report) {
-  const RunBooks& books = report.books;
+  const RunRecord& record = report.record;
   Json workers = Json::array(), facts = Json::object();
   for (const RunWorker& worker : report.workers) workers.push_back(to_json(worker));
   for (const auto& [name, value] : report.facts) facts[name] = value;
-  return {{"name", books.name},
-          {"status", books.status.empty() ? Json(nullptr) : Json(books.status)},
+  return {{"name", record.name},
+          {"status", record.status.empty() ? Json(nullptr) : Json(record.status)},
           {"wall_s", report.wall_s},
           {"worker_s", report.time.seconds},
           {"efficiency", number(report.time.efficiency())},
@@ -122,9 +122,9 @@ Json to_json(const RunReport& report) {
           {"pauses", to_json(report.all_changes)},
           {"recoveries", to_json(report.losses)},
           {"steps",
-           {{"done", books.steps},
-            {"twice", books.steps_twice},
-            {"missing", books.steps_missing},
+           {{"done", record.steps},
+            {"twice", record.steps_twice},
+            {"missing", record.steps_missing},
             {"redone_after_restarts", report.steps_redone}}},
           {"communication",
            {{"sent_bytes_per_step_and_worker", number(report.sent_per_step)},

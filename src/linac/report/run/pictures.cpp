@@ -95,8 +95,8 @@ NamedPicture time_picture(const RunReport& report) {
 // The times of all starts one after another.
 class Clock {
  public:
-  explicit Clock(const RunBooks& books) {
-    for (const RunStart& start : books.starts) {
+  explicit Clock(const RunRecord& record) {
+    for (const RunStart& start : record.starts) {
       begins_.push_back(start.begin());
       offsets_.push_back(length_);
       length_ += std::max(0.0, start.end() - start.begin());
@@ -134,7 +134,7 @@ NamedPicture views_picture(const RunReport& report) {
   Sheet sheet(report);
   draw_head(sheet, report, "who was there when");
   sheet.figure.text({18, 40}, "numbers and shades: replicas carried · ✗ lost", {.size = 8.5, .colour = plot::kSoftInk});
-  const Clock clock(report.books);
+  const Clock clock(report.record);
   const auto x = [&](double run_time) { return sheet.area.x + run_time / clock.length() * sheet.area.width; };
   int most = 1;
   for (const RunWorker& worker : report.workers)
@@ -155,7 +155,7 @@ NamedPicture views_picture(const RunReport& report) {
       draw_loss(sheet.figure, {x(clock.of(worker.start, worker.left())) + 5, sheet.middle(i)}, kWide - 8,
                 worker.reason);
   }
-  for (size_t i = 1; i < report.books.starts.size(); ++i) {
+  for (size_t i = 1; i < report.record.starts.size(); ++i) {
     const double at = x(clock.offset(i));
     sheet.figure.line({at, sheet.area.y - 6}, {at, sheet.area.bottom()}, {.colour = plot::kInk, .dash = 3});
     sheet.figure.text({at + 3, sheet.area.y - 8}, fmt::format("start {}", i + 1), {.size = 7.5});

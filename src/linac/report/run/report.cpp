@@ -26,7 +26,7 @@ Pauses pauses_of(const std::vector<RunChange>& changes, bool losses_only) {
 }
 
 // What the change to view `next` was.
-RunChange change_of(const RunBooks& books, size_t start, const RunView& last, const RunView& next) {
+RunChange change_of(const RunRecord& record, size_t start, const RunView& last, const RunView& next) {
   const auto holds = [](const RunView& view, const WorkerKey& key) {
     return std::any_of(view.members.begin(), view.members.end(), [&](const auto& m) { return m.worker == key; });
   };
@@ -41,7 +41,7 @@ RunChange change_of(const RunBooks& books, size_t start, const RunView& last, co
   for (const RunMember& member : last.members) {
     if (holds(next, member.worker)) continue;
     change.lost.push_back(member.worker);
-    change.reasons.push_back(reason_of(books, member.worker, next.why));
+    change.reasons.push_back(reason_of(record, member.worker, next.why));
   }
   for (const RunMember& member : next.members)
     if (!holds(last, member.worker)) change.joined.push_back(member.worker);
@@ -49,17 +49,17 @@ RunChange change_of(const RunBooks& books, size_t start, const RunView& last, co
 }
 
 void add_starts(RunReport& report) {
-  const RunBooks& books = report.books;
-  for (size_t i = 0; i < books.starts.size(); ++i) {
-    const RunStart& start = books.starts[i];
+  const RunRecord& record = report.record;
+  for (size_t i = 0; i < record.starts.size(); ++i) {
+    const RunStart& start = record.starts[i];
     report.wall_s += std::max(0.0, start.end() - start.begin());
     report.starting_s += start.views.front().seconds * static_cast<double>(start.views.front().members.size());
     for (size_t v = 1; v < start.views.size(); ++v) {
-      report.changes.push_back(change_of(books, i, start.views[v - 1], start.views[v]));
+      report.changes.push_back(change_of(record, i, start.views[v - 1], start.views[v]));
       report.changing_s += start.views[v].seconds * static_cast<double>(start.views[v].members.size());
     }
-    if (i > 0) report.steps_redone += std::max<int64_t>(0, books.starts[i - 1].last_step - start.views[0].global_step);
-    for (RunWorker& worker : workers_of(books, i)) report.workers.push_back(std::move(worker));
+    if (i > 0) report.steps_redone += std::max<int64_t>(0, record.starts[i - 1].last_step - start.views[0].global_step);
+    for (RunWorker& worker : workers_of(record, i)) report.workers.push_back(std::move(worker));
   }
 }
 
@@ -90,24 +90,24 @@ void add_cost(RunReport& report, const HostPrices& prices) {
   if (!unpriced.empty())
     throw user_error(
         fmt::format("[report] no price for host {}; add it to --prices, or a `default`", fmt::join(unpriced, ", ")));
-  const RunBooks& books = report.books;
-  if (books.epochs > 0) cost.per_epoch = cost.total / static_cast<double>(books.epochs);
-  const auto events = static_cast<double>(books.steps * books.events_per_step);
+  const RunRecord& record = report.record;
+  if (record.epochs > 0) cost.per_epoch = cost.total / static_cast<double>(record.epochs);
+  const auto events = static_cast<double>(record.steps * record.events_per_step);
   if (events > 0) cost.per_1000_events = cost.total / events * 1000;
   report.cost = cost;
 }
 
 void add_remarks(RunReport& report) {
-  const RunBooks& books = report.books;
+  const RunRecord& record = report.record;
   const auto say = [&](std::string text) { report.remarks.push_back(std::move(text)); };
-  if (books.starts.empty()) {
-    say("The books hold nothing about workers: the run had not begun its first step, or was made by an earlier "
+  if (record.starts.empty()) {
+    say("The record holds nothing about workers: the run had not begun its first step, or was made by an earlier "
         "version of linac.");
-  } else if (!books.starts.back().ended) {
-    say("The run goes on, or was killed: the figures reach up to the last account in its books.");
+  } else if (!record.starts.back().ended) {
+    say("The run goes on, or was killed: the figures reach up to the last account in its record.");
   }
-  for (size_t i = 0; i + 1 < books.starts.size(); ++i)
-    if (!books.starts[i].ended)
+  for (size_t i = 0; i + 1 < record.starts.size(); ++i)
+    if (!record.starts[i].ended)
       say(fmt::format("Start {} was killed: what happened after its last account is not in the figures.", i + 1));
   if (report.time.unknown > 0.01 * report.time.seconds)
     say(
@@ -118,13 +118,14 @@ void add_remarks(RunReport& report) {
     if (worker.slow())
       say(fmt::format("Worker {} was slow: {:.2f} times the median pace.", worker_name(report, worker.key),
                       worker.slowness));
-  if (books.steps_twice + books.steps_missing > 0)
-    say(fmt::format("The books are wrong: {} steps are in them twice, {} are missing.", books.steps_twice,
-                    books.steps_missing));
-  if (books.damaged_lines > 0)
-    say(fmt::format("{} damaged line{} of metrics.jsonl or run.json could not be read.", books.damaged_lines,
-                    books.damaged_lines == 1 ? "" : "s"));
-  if (books.last_line_cut) say("The last line of metrics.jsonl is cut off, as a kill or a run that goes on leaves it.");
+  if (record.steps_twice + record.steps_missing > 0)
+    say(fmt::format("The record is wrong: {} steps are in it twice, {} are missing.", record.steps_twice,
+                    record.steps_missing));
+  if (record.damaged_lines > 0)
+    say(fmt::format("{} damaged line{} of metrics.jsonl or run.json could not be read.", record.damaged_lines,
+                    record.damaged_lines == 1 ? "" : "s"));
+  if (record.last_line_cut)
+    say("The last line of metrics.jsonl is cut off, as a kill or a run that goes on leaves it.");
 }
 
 }  // namespace
@@ -152,10 +153,10 @@ TimeSplit& TimeSplit::operator+=(const TimeSplit& other) {
   return *this;
 }
 
-RunReport make_run_report(RunBooks books, const std::optional<HostPrices>& prices) {
+RunReport make_run_report(RunRecord record, const std::optional<HostPrices>& prices) {
   RunReport report;
-  report.title = "Run " + books.name;
-  report.books = std::move(books);
+  report.title = "Run " + record.name;
+  report.record = std::move(record);
   add_starts(report);
   for (const RunWorker& worker : report.workers) report.time += worker.time;
   report.all_changes = pauses_of(report.changes, false);

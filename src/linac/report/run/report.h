@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "linac/report/page/named_picture.h"
-#include "linac/report/run/books.h"
+#include "linac/report/run/record.h"
 
 namespace linac::report {
 
@@ -54,7 +54,7 @@ struct RunWorker {
   Departure departure = Departure::kStayed;
   std::string reason;  // of its loss
   TimeSplit time;
-  bool accounted = false;  // the books hold an account of it
+  bool accounted = false;  // the record holds an account of it
   int64_t steps = 0;       // that it took part in, up to its last account
   int64_t sent_bytes = 0;
   double exchange_s = 0;
@@ -91,7 +91,7 @@ struct Cost {
 
 struct RunReport {
   std::string title;
-  RunBooks books;
+  RunRecord record;
   double wall_s = 0;                      // of all starts, without the time between them
   TimeSplit time;                         // of all workers
   double starting_s = 0, changing_s = 0;  // worker seconds before the first views of starts, and between views
@@ -107,7 +107,7 @@ struct RunReport {
 };
 
 /// The figures. User error where prices are given and a host has none.
-RunReport make_run_report(RunBooks books, const std::optional<HostPrices>& prices);
+RunReport make_run_report(RunRecord record, const std::optional<HostPrices>& prices);
 
 /// "gpu03 4711", with the host's name only where there are several.
 std::string worker_name(const RunReport& report, const WorkerKey& key);

@@ -47,7 +47,7 @@ TEST(RunReport, LostAndJoined) {
   EXPECT_DOUBLE_EQ(report.time.unknown, 10) << "of the lost one, after its account";
   EXPECT_DOUBLE_EQ(report.time.efficiency_max(), 56.0 / 90);
   EXPECT_EQ(lost.departure, Departure::kLost);
-  EXPECT_EQ(lost.reason, "its process has ended") << "the log knows more than the books";
+  EXPECT_EQ(lost.reason, "its process has ended") << "the log knows more than the record";
   EXPECT_EQ(joined.departure, Departure::kStayed);
   EXPECT_DOUBLE_EQ(joined.entered(), 1030);
   EXPECT_EQ(std::vector<int64_t>({first.steps, lost.steps, joined.steps}), std::vector<int64_t>({50, 10, 20}));
@@ -66,8 +66,8 @@ TEST(RunReport, LostAndJoined) {
   EXPECT_DOUBLE_EQ(report.all_changes.longest, 1);
   EXPECT_EQ(report.losses.number, 1);
   EXPECT_DOUBLE_EQ(report.changing_s, 1 * 1 + 2 * 0.5);
-  EXPECT_EQ(report.books.steps, 50);
-  EXPECT_EQ(report.books.steps_twice + report.books.steps_missing, 0);
+  EXPECT_EQ(report.record.steps, 50);
+  EXPECT_EQ(report.record.steps_twice + report.record.steps_missing, 0);
 }
 
 TEST(RunReport, PricesByHost) {

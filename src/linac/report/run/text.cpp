@@ -31,7 +31,7 @@ std::string workers_table(const RunReport& report) {
 
 std::string to_text(const RunReport& report) {
   if (report.workers.empty()) return {};
-  std::string text = fmt::format("  {}: {}\n  {} of the workers' time was computing\n\n", report.books.name,
+  std::string text = fmt::format("  {}: {}\n  {} of the workers' time was computing\n\n", report.record.name,
                                  summary(report), percent(report.time.efficiency()));
   TextRows parts;
   for (const TimePart& part : parts_of(report.time))
@@ -52,7 +52,7 @@ std::string to_text(const RunReport& report) {
                         euros(report.cost->not_computing));
     if (report.cost->per_epoch) text += fmt::format("; {} an epoch", euros(*report.cost->per_epoch));
     if (report.cost->per_1000_events)
-      text += fmt::format("; {} for 1000 {}", euros(*report.cost->per_1000_events), report.books.unit);
+      text += fmt::format("; {} for 1000 {}", euros(*report.cost->per_1000_events), report.record.unit);
     text += "\n";
   }
   return text;

@@ -89,7 +89,7 @@ std::string in_words(const RunReport& report, const RunChange& change) {
 
 std::string summary(const RunReport& report) {
   size_t least = SIZE_MAX, most = 0, lost = 0, joined = 0;
-  for (const RunStart& start : report.books.starts) {
+  for (const RunStart& start : report.record.starts) {
     for (const RunView& view : start.views) {
       least = std::min(least, view.members.size());
       most = std::max(most, view.members.size());
@@ -105,7 +105,7 @@ std::string summary(const RunReport& report) {
                                     : fmt::format("{} to {} workers", least, most));
   if (lost > 0) text += fmt::format(", {} lost", lost);
   if (joined > 0) text += fmt::format(", {} joined", joined);
-  if (report.books.starts.size() > 1) text += fmt::format(", started {} times", report.books.starts.size());
+  if (report.record.starts.size() > 1) text += fmt::format(", started {} times", report.record.starts.size());
   return text;
 }
 

@@ -17,8 +17,8 @@ RunWorker& worker_of(std::vector<RunWorker>& workers, const WorkerKey& key, size
 }
 
 // A change belongs to the workers that were there before: who is lost leaves when it begins, who joins comes then.
-void add_spans(const RunBooks& books, size_t index, std::vector<RunWorker>& workers) {
-  const RunStart& start = books.starts[index];
+void add_spans(const RunRecord& record, size_t index, std::vector<RunWorker>& workers) {
+  const RunStart& start = record.starts[index];
   for (size_t v = 0; v < start.views.size(); ++v) {
     const RunView& view = start.views[v];
     const double begin = view.begin();
@@ -32,7 +32,7 @@ void add_spans(const RunBooks& books, size_t index, std::vector<RunWorker>& work
     if (std::any_of(last.begin(), last.end(), [&](const auto& m) { return m.worker == worker.key; })) continue;
     worker.departure = Departure::kLost;
     for (size_t v = 1; v < start.views.size(); ++v)
-      if (start.views[v].begin() <= worker.left()) worker.reason = reason_of(books, worker.key, start.views[v].why);
+      if (start.views[v].begin() <= worker.left()) worker.reason = reason_of(record, worker.key, start.views[v].why);
   }
 }
 
@@ -99,17 +99,17 @@ void close(RunWorker& worker) {
 
 }  // namespace
 
-std::vector<RunWorker> workers_of(const RunBooks& books, size_t start) {
+std::vector<RunWorker> workers_of(const RunRecord& record, size_t start) {
   std::vector<RunWorker> workers;
-  add_spans(books, start, workers);
-  add_accounts(books.starts[start], workers);
+  add_spans(record, start, workers);
+  add_accounts(record.starts[start], workers);
   for (RunWorker& worker : workers) close(worker);
   return workers;
 }
 
-std::string reason_of(const RunBooks& books, const WorkerKey& worker, const std::string& why) {
-  const auto found = books.losses.find(worker);
-  return found != books.losses.end() ? found->second : why;
+std::string reason_of(const RunRecord& record, const WorkerKey& worker, const std::string& why) {
+  const auto found = record.losses.find(worker);
+  return found != record.losses.end() ? found->second : why;
 }
 
 double median_of(std::vector<double> values) {

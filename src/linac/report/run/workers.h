@@ -9,10 +9,10 @@
 namespace linac::report {
 
 /// By entry. Slowness is judged within each moment of the accounts.
-std::vector<RunWorker> workers_of(const RunBooks& books, size_t start);
+std::vector<RunWorker> workers_of(const RunRecord& record, size_t start);
 
 /// Why a worker was lost: what the log says of it, or why the next view began.
-std::string reason_of(const RunBooks& books, const WorkerKey& worker, const std::string& why);
+std::string reason_of(const RunRecord& record, const WorkerKey& worker, const std::string& why);
 
 /// The mean of the two in the middle for an even number; 0 of none.
 double median_of(std::vector<double> values);

@@ -30,7 +30,7 @@ Handler list_of_run(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     const std::string id = mlflow::run_id(request);
     const std::string root =
-        co_await reading(context, [&](catalog::Database& books) { return catalog::run(books, id).artifact_uri; });
+        co_await reading(context, [&](catalog::Database& database) { return catalog::run(database, id).artifact_uri; });
     json answer;
     co_await aside(context, [&] { answer = listed_artifacts(context.artifacts, root, request.text("path")); });
     co_return Response::json(answer);

@@ -21,23 +21,23 @@ int64_t id_of(const Request& request) {
   return mlflow::experiment_id(request.text("experiment_id"));
 }
 
-json created(Database& books, Request& request) {
-  const int64_t id = catalog::create_experiment(books, request.text("name"), request.text("artifact_location"),
+json created(Database& database, Request& request) {
+  const int64_t id = catalog::create_experiment(database, request.text("name"), request.text("artifact_location"),
                                                 mlflow::tags(request.list("tags"), kTagBytesMax));
   return {{"experiment_id", std::to_string(id)}};
 }
 
-json by_name(Database& books, Request& request) {
+json by_name(Database& database, Request& request) {
   const std::string name = request.text("experiment_name");
-  const auto experiment = catalog::experiment_by_name(books, name);
+  const auto experiment = catalog::experiment_by_name(database, name);
   if (!experiment)
     throw Refusal(RefusalKind::kNotFound, "[experiments] Could not find experiment with name '" + name + "'");
   return {{"experiment", mlflow::experiment_json(*experiment)}};
 }
 
-json searched(Database& books, Request& request) {
+json searched(Database& database, Request& request) {
   const auto page = catalog::search_experiments(
-      books, request.text("filter"), request.texts("order_by"), mlflow::view(request, "view_type"),
+      database, request.text("filter"), request.texts("order_by"), mlflow::view(request, "view_type"),
       mlflow::page_size(request, kExperimentsDefault, kExperimentsMax), request.text("page_token"));
   json experiments = json::array();
   for (const auto& experiment : page.items) experiments.push_back(mlflow::experiment_json(experiment));
@@ -66,8 +66,8 @@ std::vector<Route> mlflow_experiment_routes(Context& context) {
             writes(context, created)),
       route(kGet, "experiments/get", "get_experiment", "An experiment by its id", Access::kViewer, {kId},
             reads(context,
-                  [](Database& books, Request& request) -> json {
-                    return {{"experiment", mlflow::experiment_json(catalog::experiment(books, id_of(request)))}};
+                  [](Database& database, Request& request) -> json {
+                    return {{"experiment", mlflow::experiment_json(catalog::experiment(database, id_of(request)))}};
                   })),
       route(kGet, "experiments/get-by-name", "get_experiment_by_name", "An experiment by its name", Access::kViewer,
             {{"experiment_name", FieldType::kText, true, "its name"}}, reads(context, by_name)),
@@ -77,35 +77,35 @@ std::vector<Route> mlflow_experiment_routes(Context& context) {
             reads(context, searched)),
       route(kPost, "experiments/delete", "delete_experiment", "Marks an experiment as deleted", Access::kMember, {kId},
             writes(context,
-                   [](Database& books, Request& request) -> json {
-                     catalog::set_experiment_deleted(books, id_of(request), true);
+                   [](Database& database, Request& request) -> json {
+                     catalog::set_experiment_deleted(database, id_of(request), true);
                      return json::object();
                    })),
       route(kPost, "experiments/restore", "restore_experiment", "Takes that back", Access::kMember, {kId},
             writes(context,
-                   [](Database& books, Request& request) -> json {
-                     catalog::set_experiment_deleted(books, id_of(request), false);
+                   [](Database& database, Request& request) -> json {
+                     catalog::set_experiment_deleted(database, id_of(request), false);
                      return json::object();
                    })),
       route(kPost, "experiments/update", "update_experiment", "Another name for an experiment", Access::kMember,
             {kId, {"new_name", FieldType::kText, true, "not taken yet"}},
             writes(context,
-                   [](Database& books, Request& request) -> json {
-                     catalog::rename_experiment(books, id_of(request), request.text("new_name"));
+                   [](Database& database, Request& request) -> json {
+                     catalog::rename_experiment(database, id_of(request), request.text("new_name"));
                      return json::object();
                    })),
       route(kPost, "experiments/set-experiment-tag", "set_experiment_tag", "Sets a tag of an experiment",
             Access::kMember, {kId, key, {"value", FieldType::kText, true, "of the tag"}},
             writes(context,
-                   [](Database& books, Request& request) -> json {
-                     catalog::set_experiment_tag(books, id_of(request), request.text("key"), request.text("value"));
+                   [](Database& database, Request& request) -> json {
+                     catalog::set_experiment_tag(database, id_of(request), request.text("key"), request.text("value"));
                      return json::object();
                    })),
       route(kPost, "experiments/delete-experiment-tag", "delete_experiment_tag", "Removes a tag of an experiment",
             Access::kMember, {kId, key},
             writes(context,
-                   [](Database& books, Request& request) -> json {
-                     catalog::delete_experiment_tag(books, id_of(request), request.text("key"));
+                   [](Database& database, Request& request) -> json {
+                     catalog::delete_experiment_tag(database, id_of(request), request.text("key"));
                      return json::object();
                    })),
   };

@@ -37,26 +37,26 @@ json distinct(const std::string& key, const std::vector<catalog::Point>& points,
   return metrics;
 }
 
-json history(Database& books, Request& request) {
+json history(Database& database, Request& request) {
   const std::string run = mlflow::run_id(request), key = request.text("metric_key");
-  catalog::run(books, run);
+  catalog::run(database, run);
   const int64_t offset = offset_of(request.text("page_token"));
   const bool paged =
       request.has("max_results");  // without it the whole curve comes, as MLflow's clients before 2.9 expect
   const int64_t limit = paged ? mlflow::page_size(request, kPointsMax, kPointsMax) : INT64_MAX;
-  const auto points = catalog::curve(books, run, key, offset, limit);
+  const auto points = catalog::curve(database, run, key, offset, limit);
   std::optional<catalog::Point> before;
   if (offset > 0)
-    for (const catalog::Point& point : catalog::curve(books, run, key, offset - 1, 1)) before = point;
+    for (const catalog::Point& point : catalog::curve(database, run, key, offset - 1, 1)) before = point;
   json answer = {{"metrics", distinct(key, points, before)}};
   const auto count = static_cast<int64_t>(points.size());
-  if (paged && count == limit && !catalog::curve(books, run, key, offset + count, 1).empty())
+  if (paged && count == limit && !catalog::curve(database, run, key, offset + count, 1).empty())
     answer["next_page_token"] = std::to_string(offset + count);
   return answer;
 }
 
 /// MLflow's own page draws from this: at most so many points of each run, spread over the steps.
-json bulk_interval(Database& books, Request& request) {
+json bulk_interval(Database& database, Request& request) {
   constexpr int64_t kMost = 2500;
   const auto runs = request.texts("run_ids");
   const std::string key = request.text("metric_key");
@@ -68,7 +68,7 @@ json bulk_interval(Database& books, Request& request) {
   if (from > to) throw Refusal(RefusalKind::kInvalid, "[request] 'end_step' is before 'start_step'");
   json metrics = json::array();
   for (const std::string& run : runs) {
-    for (const auto& stretch : catalog::thinned(books, run, key, most, from, to)) {
+    for (const auto& stretch : catalog::thinned(database, run, key, most, from, to)) {
       json metric = mlflow::metric_json(key, {stretch.last_step, stretch.time_ms, stretch.last});
       metric["run_id"] = run;
       metrics.push_back(std::move(metric));

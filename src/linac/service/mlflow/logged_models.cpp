@@ -50,34 +50,34 @@ json answer_of(const catalog::LoggedModel& model) {
   return {{"model", model_json(model)}};
 }
 
-json created(Database& books, Request& request) {
+json created(Database& database, Request& request) {
   return answer_of(
-      catalog::create_logged_model(books, {.experiment = mlflow::experiment_id(request.text("experiment_id")),
-                                           .name = request.text("name"),
-                                           .type = request.text("model_type"),
-                                           .run = request.text("source_run_id"),
-                                           .parameters = mlflow::parameters(request.list("params")),
-                                           .tags = mlflow::tags(request.list("tags"), mlflow::kTagBytesMax)}));
+      catalog::create_logged_model(database, {.experiment = mlflow::experiment_id(request.text("experiment_id")),
+                                              .name = request.text("name"),
+                                              .type = request.text("model_type"),
+                                              .run = request.text("source_run_id"),
+                                              .parameters = mlflow::parameters(request.list("params")),
+                                              .tags = mlflow::tags(request.list("tags"), mlflow::kTagBytesMax)}));
 }
 
-json finalized(Database& books, Request& request) {
+json finalized(Database& database, Request& request) {
   const std::string status = request.text("status");
   if (status != "LOGGED_MODEL_READY" && status != "LOGGED_MODEL_UPLOAD_FAILED" && status != "LOGGED_MODEL_PENDING")
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[models] '{}' is no status (wanted: LOGGED_MODEL_READY, LOGGED_MODEL_PENDING or "
                               "LOGGED_MODEL_UPLOAD_FAILED)",
                               printable(status)));
-  catalog::set_logged_model_status(books, id_of(request), status);
-  return answer_of(catalog::logged_model(books, id_of(request)));
+  catalog::set_logged_model_status(database, id_of(request), status);
+  return answer_of(catalog::logged_model(database, id_of(request)));
 }
 
-json searched(Database& books, Request& request) {
+json searched(Database& database, Request& request) {
   std::vector<int64_t> experiments;
   for (const auto& id : request.texts("experiment_ids")) experiments.push_back(mlflow::experiment_id(id));
   std::vector<std::string> order;
   for (const json& by : request.list("order_by"))
     order.push_back(http::text_of(by, "field_name") + (http::flag_of(by, "ascending", true) ? " ASC" : " DESC"));
-  const auto page = catalog::search_logged_models(books, experiments, request.text("filter"), order,
+  const auto page = catalog::search_logged_models(database, experiments, request.text("filter"), order,
                                                   mlflow::page_size(request, 100, 1000), request.text("page_token"));
   json models = json::array();
   for (const auto& model : page.items) models.push_back(model_json(model));
@@ -88,8 +88,9 @@ json searched(Database& books, Request& request) {
 
 Handler listed(Context& context) {
   return [&context](Request& request) -> Task<Response> {
-    const std::string root = co_await reading(
-        context, [&](Database& books) { return catalog::logged_model(books, id_of(request), true).artifact_uri; });
+    const std::string root = co_await reading(context, [&](Database& database) {
+      return catalog::logged_model(database, id_of(request), true).artifact_uri;
+    });
     json answer;
     co_await aside(
         context, [&] { answer = listed_artifacts(context.artifacts, root, request.text("artifact_directory_path")); });
@@ -105,8 +106,8 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
   const FieldRule parameters{"params", FieldType::kObjects, false, "{key, value}"};
   const FieldRule tags{"tags", FieldType::kObjects, false, "{key, value}"};
   const auto change = [&](auto work) {
-    return writes(context, [work](Database& books, Request& request) -> json {
-      work(books, request);
+    return writes(context, [work](Database& database, Request& request) -> json {
+      work(database, request);
       return json::object();
     });
   };
@@ -130,30 +131,32 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
       route(kGet, "logged-models/{model_id}", "get_logged_model", "A logged model", Access::kViewer,
             {{"allow_deleted", FieldType::kBoolean, false, "also one that was deleted"}},
             reads(context,
-                  [](Database& books, Request& request) {
-                    return answer_of(catalog::logged_model(books, id_of(request), request.flag("allow_deleted")));
+                  [](Database& database, Request& request) {
+                    return answer_of(catalog::logged_model(database, id_of(request), request.flag("allow_deleted")));
                   })),
       route(kPatch, "logged-models/{model_id}", "finalize_logged_model",
             "Says that its files are complete, or never will be", Access::kMember,
             {{"status", FieldType::kText, true, "LOGGED_MODEL_READY or LOGGED_MODEL_UPLOAD_FAILED"}},
             writes(context, finalized)),
-      route(
-          kDelete, "logged-models/{model_id}", "delete_logged_model", "Marks it as deleted", Access::kMember, {},
-          change([](Database& books, Request& request) { catalog::set_logged_model_deleted(books, id_of(request)); })),
+      route(kDelete, "logged-models/{model_id}", "delete_logged_model", "Marks it as deleted", Access::kMember, {},
+            change([](Database& database, Request& request) {
+              catalog::set_logged_model_deleted(database, id_of(request));
+            })),
       route(kPatch, "logged-models/{model_id}/tags", "set_logged_model_tags", "Sets tags", Access::kMember, {tags},
             writes(context,
-                   [](Database& books, Request& request) {
-                     catalog::set_logged_model_tags(books, id_of(request),
+                   [](Database& database, Request& request) {
+                     catalog::set_logged_model_tags(database, id_of(request),
                                                     mlflow::tags(request.list("tags"), mlflow::kTagBytesMax));
-                     return answer_of(catalog::logged_model(books, id_of(request)));
+                     return answer_of(catalog::logged_model(database, id_of(request)));
                    })),
       route(kDelete, "logged-models/{model_id}/tags/{key}", "delete_logged_model_tag", "Removes a tag", Access::kMember,
-            {}, change([](Database& books, Request& request) {
-              catalog::delete_logged_model_tag(books, id_of(request), request.variable("key"));
+            {}, change([](Database& database, Request& request) {
+              catalog::delete_logged_model_tag(database, id_of(request), request.variable("key"));
             })),
       route(kPost, "logged-models/{model_id}/params", "add_logged_model_parameters", "Parameters, which never change",
-            Access::kMember, {parameters}, change([](Database& books, Request& request) {
-              catalog::add_logged_model_parameters(books, id_of(request), mlflow::parameters(request.list("params")));
+            Access::kMember, {parameters}, change([](Database& database, Request& request) {
+              catalog::add_logged_model_parameters(database, id_of(request),
+                                                   mlflow::parameters(request.list("params")));
             })),
       route(kGet, "logged-models/{model_id}/artifacts/directories", "list_logged_model_artifacts", "Its files",
             Access::kViewer,

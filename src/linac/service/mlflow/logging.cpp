@@ -24,13 +24,13 @@ const FieldRule kRunFormer{"run_uuid", FieldType::kText, false, "former name of 
 const FieldRule kKey{"key", FieldType::kText, true, "its name"};
 const FieldRule kValue{"value", FieldType::kText, true, "its value"};
 
-void set_tags(Database& books, const std::string& run, const catalog::Tags& tags) {
+void set_tags(Database& database, const std::string& run, const catalog::Tags& tags) {
   if (tags.empty()) return;
-  catalog::set_run_tags(books, run, tags);
+  catalog::set_run_tags(database, run, tags);
   if (const auto name = tags.find(kNameTag); name != tags.end() && !name->second.empty()) {
     catalog::RunChange change;
     change.name = name->second;
-    catalog::update_run(books, run, change);
+    catalog::update_run(database, run, change);
   }
 }
 
@@ -56,12 +56,13 @@ Task<Response> log_points(Context& context, std::string run, const json& list, c
                           catalog::Tags tags) {
   const std::vector<KeyedPoint> points = mlflow::points(list);
   const std::vector<catalog::LoggedMetric> models = of_models(run, list);
-  co_await writing(context, [&](Database& books) {
-    if (!parameters.empty()) catalog::set_parameters(books, run, parameters);
-    set_tags(books, run, tags);
-    if (!points.empty()) catalog::append_points(books, run, points, catalog::Repeated::kOnce);
-    if (!models.empty()) catalog::add_logged_metrics(books, models);
-    if (points.empty() && parameters.empty() && tags.empty()) catalog::run(books, run);  // whether there is such a run
+  co_await writing(context, [&](Database& database) {
+    if (!parameters.empty()) catalog::set_parameters(database, run, parameters);
+    set_tags(database, run, tags);
+    if (!points.empty()) catalog::append_points(database, run, points, catalog::Repeated::kOnce);
+    if (!models.empty()) catalog::add_logged_metrics(database, models);
+    if (points.empty() && parameters.empty() && tags.empty())
+      catalog::run(database, run);  // whether there is such a run
   });
   context.points_total += static_cast<int64_t>(points.size());
   context.hub.publish_points(run, points);
@@ -93,19 +94,19 @@ Handler log_batch(Context& context) {
   };
 }
 
-json log_parameter(Database& books, Request& request) {
+json log_parameter(Database& database, Request& request) {
   const json list = json::array({*request.input});
-  catalog::set_parameters(books, mlflow::run_id(request), mlflow::tags(list, mlflow::kParameterBytesMax));
+  catalog::set_parameters(database, mlflow::run_id(request), mlflow::tags(list, mlflow::kParameterBytesMax));
   return json::object();
 }
 
-json set_tag(Database& books, Request& request) {
+json set_tag(Database& database, Request& request) {
   const json list = json::array({*request.input});
-  set_tags(books, mlflow::run_id(request), mlflow::tags(list, mlflow::kTagBytesMax));
+  set_tags(database, mlflow::run_id(request), mlflow::tags(list, mlflow::kTagBytesMax));
   return json::object();
 }
 
-json log_inputs(Database& books, Request& request) {
+json log_inputs(Database& database, Request& request) {
   std::vector<catalog::DataSet> inputs;
   for (const json& input : request.list("datasets")) {
     const auto found = input.find("dataset");
@@ -118,31 +119,31 @@ json log_inputs(Database& books, Request& request) {
                       tags == input.end() ? catalog::Tags() : mlflow::tags(*tags, 500)});
   }
   const std::string run = request.text("run_id");
-  if (inputs.empty()) catalog::run(books, run);
-  catalog::add_inputs(books, run, inputs);
+  if (inputs.empty()) catalog::run(database, run);
+  catalog::add_inputs(database, run, inputs);
   for (const json& model : request.list("models"))
-    catalog::link_model(books, run, {http::text_of(model, "model_id"), false, 0});
+    catalog::link_model(database, run, {http::text_of(model, "model_id"), false, 0});
   return json::object();
 }
 
-json log_outputs(Database& books, Request& request) {
+json log_outputs(Database& database, Request& request) {
   const std::string run = request.text("run_id");
-  catalog::run(books, run);
+  catalog::run(database, run);
   for (const json& model : request.list("models"))
-    catalog::link_model(books, run, {http::text_of(model, "model_id"), true, http::integer_of(model, "step", 0)});
+    catalog::link_model(database, run, {http::text_of(model, "model_id"), true, http::integer_of(model, "step", 0)});
   return json::object();
 }
 
 /// The tag in which MLflow collects what models a run logged (mlflow.log-model.history).
-json log_model(Database& books, Request& request) {
+json log_model(Database& database, Request& request) {
   constexpr const char* kHistory = "mlflow.log-model.history";
   const std::string id = request.text("run_id");
-  const catalog::Run run = catalog::run(books, id);
+  const catalog::Run run = catalog::run(database, id);
   const auto former = run.tags.find(kHistory);
   json history = former == run.tags.end() ? json::array() : json::parse(former->second, nullptr, false);
   if (!history.is_array()) history = json::array();
   history.push_back(*http::parse_object(request.text("model_json")));
-  catalog::set_run_tags(books, id, {{kHistory, history.dump(-1, ' ', false, json::error_handler_t::replace)}});
+  catalog::set_run_tags(database, id, {{kHistory, history.dump(-1, ' ', false, json::error_handler_t::replace)}});
   return json::object();
 }
 
@@ -175,8 +176,8 @@ std::vector<Route> mlflow_logging_routes(Context& context) {
             {kRunOptional, kRunFormer, kKey, kValue}, writes(context, set_tag)),
       route(kPost, "runs/delete-tag", "delete_tag", "Removes a tag of a run", Access::kMember, {kRun, kKey},
             writes(context,
-                   [](Database& books, Request& request) -> json {
-                     catalog::delete_run_tag(books, request.text("run_id"), request.text("key"));
+                   [](Database& database, Request& request) -> json {
+                     catalog::delete_run_tag(database, request.text("run_id"), request.text("key"));
                      return json::object();
                    })),
       route(kPost, "runs/log-inputs", "log_inputs", "Data sets and models that a run used", Access::kMember,

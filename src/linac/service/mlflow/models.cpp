@@ -29,8 +29,8 @@ int64_t number_of(const Request& request) {
   return request.integer("version");
 }
 
-json searched(Database& books, Request& request) {
-  const auto page = catalog::search_models(books, mlflow::model_filter(request), request.texts("order_by"),
+json searched(Database& database, Request& request) {
+  const auto page = catalog::search_models(database, mlflow::model_filter(request), request.texts("order_by"),
                                            mlflow::page_size(request, 100, 1000), request.text("page_token"));
   json models = json::array();
   for (const auto& model : page.items) models.push_back(mlflow::model_json(model));
@@ -39,10 +39,10 @@ json searched(Database& books, Request& request) {
   return answer;
 }
 
-json latest(Database& books, Request& request) {
+json latest(Database& database, Request& request) {
   const auto stages = request.texts("stages");
   json versions = json::array();
-  for (const auto& version : catalog::model(books, name_of(request)).latest)
+  for (const auto& version : catalog::model(database, name_of(request)).latest)
     if (stages.empty() || std::find(stages.begin(), stages.end(), version.stage) != stages.end())
       versions.push_back(mlflow::version_json(version));
   return {{"model_versions", std::move(versions)}};
@@ -61,8 +61,8 @@ std::vector<Route> mlflow_model_routes(Context& context) {
                                          {"page_token", FieldType::kText, false, "of the page before"}};
   const std::vector<FieldRule> of_stages = {kName, {"stages", FieldType::kTexts, false, "none: all"}};
   const auto change = [&](auto work) {
-    return writes(context, [work](Database& books, Request& request) -> json {
-      work(books, request);
+    return writes(context, [work](Database& database, Request& request) -> json {
+      work(database, request);
       return json::object();
     });
   };
@@ -70,31 +70,31 @@ std::vector<Route> mlflow_model_routes(Context& context) {
       route(kPost, "registered-models/create", "create_registered_model", "A new name for models", Access::kMember,
             {kName, {"tags", FieldType::kObjects, false, "{key, value}"}, description},
             writes(context,
-                   [](Database& books, Request& request) {
-                     return answer_of(catalog::create_model(books, name_of(request), request.text("description"),
+                   [](Database& database, Request& request) {
+                     return answer_of(catalog::create_model(database, name_of(request), request.text("description"),
                                                             mlflow::tags(request.list("tags"), kTagBytesMax)));
                    })),
       route(kPost, "registered-models/rename", "rename_registered_model", "Another name", Access::kMember,
             {kName, {"new_name", FieldType::kText, true, "not taken yet"}},
             writes(context,
-                   [](Database& books, Request& request) {
-                     catalog::rename_model(books, name_of(request), request.text("new_name"));
-                     return answer_of(catalog::model(books, request.text("new_name")));
+                   [](Database& database, Request& request) {
+                     catalog::rename_model(database, name_of(request), request.text("new_name"));
+                     return answer_of(catalog::model(database, request.text("new_name")));
                    })),
       route(kPatch, "registered-models/update", "update_registered_model", "Another description", Access::kMember,
             {kName, description},
             writes(context,
-                   [](Database& books, Request& request) {
-                     catalog::describe_model(books, name_of(request), request.text("description"));
-                     return answer_of(catalog::model(books, name_of(request)));
+                   [](Database& database, Request& request) {
+                     catalog::describe_model(database, name_of(request), request.text("description"));
+                     return answer_of(catalog::model(database, name_of(request)));
                    })),
       route(kDelete, "registered-models/delete", "delete_registered_model", "Forgets a name and its versions",
             Access::kMember, {kName},
-            change([](Database& books, Request& request) { catalog::delete_model(books, name_of(request)); })),
+            change([](Database& database, Request& request) { catalog::delete_model(database, name_of(request)); })),
       route(kGet, "registered-models/get", "get_registered_model", "A name with its latest versions", Access::kViewer,
             {kName},
-            reads(context, [](Database& books,
-                              Request& request) { return answer_of(catalog::model(books, name_of(request))); })),
+            reads(context, [](Database& database,
+                              Request& request) { return answer_of(catalog::model(database, name_of(request))); })),
       route(kGet, "registered-models/search", "search_registered_models", "Names that a filter finds", Access::kViewer,
             search, reads(context, searched)),
       route(kPost, "registered-models/get-latest-versions", "get_latest_versions", "The latest version of each stage",
@@ -103,27 +103,27 @@ std::vector<Route> mlflow_model_routes(Context& context) {
             of_stages, reads(context, latest)),
       route(kPost, "registered-models/set-tag", "set_registered_model_tag", "Sets a tag", Access::kMember,
             {kName, kKey, {"value", FieldType::kText, true, "of the tag"}},
-            change([](Database& books, Request& request) {
-              catalog::set_model_tag(books, name_of(request), request.text("key"), request.text("value"));
+            change([](Database& database, Request& request) {
+              catalog::set_model_tag(database, name_of(request), request.text("key"), request.text("value"));
             })),
       route(kDelete, "registered-models/delete-tag", "delete_registered_model_tag", "Removes a tag", Access::kMember,
-            {kName, kKey}, change([](Database& books, Request& request) {
-              catalog::delete_model_tag(books, name_of(request), request.text("key"));
+            {kName, kKey}, change([](Database& database, Request& request) {
+              catalog::delete_model_tag(database, name_of(request), request.text("key"));
             })),
       route(kPost, "registered-models/alias", "set_alias", "Lets an alias mean a version", Access::kMember,
             {kName, alias, {"version", FieldType::kInteger, true, "its number"}},
-            change([](Database& books, Request& request) {
-              catalog::set_alias(books, name_of(request), request.text("alias"), number_of(request));
+            change([](Database& database, Request& request) {
+              catalog::set_alias(database, name_of(request), request.text("alias"), number_of(request));
             })),
       route(kDelete, "registered-models/alias", "delete_alias", "Removes an alias", Access::kMember, {kName, alias},
-            change([](Database& books, Request& request) {
-              catalog::delete_alias(books, name_of(request), request.text("alias"));
+            change([](Database& database, Request& request) {
+              catalog::delete_alias(database, name_of(request), request.text("alias"));
             })),
       route(kGet, "registered-models/alias", "get_version_by_alias", "The version that an alias means", Access::kViewer,
             {kName, alias},
             reads(context,
-                  [](Database& books, Request& request) -> json {
-                    return {{"model_version", mlflow::version_json(catalog::version_by_alias(books, name_of(request),
+                  [](Database& database, Request& request) -> json {
+                    return {{"model_version", mlflow::version_json(catalog::version_by_alias(database, name_of(request),
                                                                                              request.text("alias")))}};
                   })),
   };

@@ -24,10 +24,10 @@ const FieldRule kRun{"run_id", FieldType::kText, true, "the run"};
 const FieldRule kRunOptional{"run_id", FieldType::kText, false, "the run"};
 const FieldRule kRunFormer{"run_uuid", FieldType::kText, false, "former name of run_id"};
 
-json whole(Database& books, const catalog::Run& run) {
+json whole(Database& database, const catalog::Run& run) {
   json result = mlflow::run_json(run);
   json inputs = json::array(), outputs = json::array();
-  for (const auto& link : catalog::run_models(books, run.id)) {
+  for (const auto& link : catalog::run_models(database, run.id)) {
     if (link.output) {
       outputs.push_back({{"model_id", link.model}, {"step", link.step}});
     } else {
@@ -39,7 +39,7 @@ json whole(Database& books, const catalog::Run& run) {
   return result;
 }
 
-json created(Database& books, Request& request) {
+json created(Database& database, Request& request) {
   catalog::NewRun run;
   run.experiment = mlflow::experiment_id(request.text("experiment_id", "0"));
   run.name = request.text("run_name");
@@ -52,25 +52,25 @@ json created(Database& books, Request& request) {
                   fmt::format("[runs] 'run_name' is '{}', the tag {} is '{}'; give the same name or one of both",
                               run.name, kNameTag, tagged));
   if (run.name.empty()) run.name = tagged;
-  const catalog::Run made = catalog::create_run(books, run);
-  if (made.name != tagged) catalog::set_run_tags(books, made.id, {{kNameTag, made.name}});
-  return {{"run", mlflow::run_json(catalog::run(books, made.id))}};
+  const catalog::Run made = catalog::create_run(database, run);
+  if (made.name != tagged) catalog::set_run_tags(database, made.id, {{kNameTag, made.name}});
+  return {{"run", mlflow::run_json(catalog::run(database, made.id))}};
 }
 
-json updated(Database& books, Request& request) {
+json updated(Database& database, Request& request) {
   const std::string id = mlflow::run_id(request);
   catalog::RunChange change;
   if (!request.text("run_name").empty()) change.name = request.text("run_name");
   if (request.has("status")) change.state = mlflow::state(request.text("status"));
   if (request.has("end_time")) change.ended_ms = request.integer("end_time");
-  catalog::update_run(books, id, change);
-  if (change.name) catalog::set_run_tags(books, id, {{kNameTag, *change.name}});
-  return {{"run_info", mlflow::run_info_json(catalog::run(books, id))}};
+  catalog::update_run(database, id, change);
+  if (change.name) catalog::set_run_tags(database, id, {{kNameTag, *change.name}});
+  return {{"run_info", mlflow::run_info_json(catalog::run(database, id))}};
 }
 
 Handler update_handler(Context& context) {
   return [&context](Request& request) -> Task<Response> {
-    const json answer = co_await writing(context, [&](Database& books) { return updated(books, request); });
+    const json answer = co_await writing(context, [&](Database& database) { return updated(database, request); });
     if (request.has("status")) {
       const catalog::RunState state = mlflow::state(request.text("status"));
       execution::publish_state(context.hub, mlflow::run_id(request), state, "");
@@ -79,7 +79,7 @@ Handler update_handler(Context& context) {
   };
 }
 
-json searched(Database& books, Request& request) {
+json searched(Database& database, Request& request) {
   const auto experiments = request.texts("experiment_ids");
   if (experiments.empty()) return {{"runs", json::array()}};  // as MLflow: none named, none found
   catalog::RunSearch search;
@@ -89,16 +89,16 @@ json searched(Database& books, Request& request) {
   search.view = mlflow::view(request, "run_view_type");
   search.limit = mlflow::page_size(request, kRunsDefault, kRunsMax);
   search.token = request.text("page_token");
-  const auto page = catalog::search_runs(books, search);
+  const auto page = catalog::search_runs(database, search);
   json runs = json::array();
-  for (const auto& run : page.items) runs.push_back(whole(books, run));
+  for (const auto& run : page.items) runs.push_back(whole(database, run));
   json answer = {{"runs", std::move(runs)}};
   if (!page.next.empty()) answer["next_page_token"] = page.next;
   return answer;
 }
 
-json set_deleted(Database& books, const Request& request, bool deleted) {
-  catalog::set_run_deleted(books, request.text("run_id"), deleted);
+json set_deleted(Database& database, const Request& request, bool deleted) {
+  catalog::set_run_deleted(database, request.text("run_id"), deleted);
   return json::object();
 }
 
@@ -124,8 +124,8 @@ std::vector<Route> mlflow_run_routes(Context& context) {
       route(kGet, "runs/get", "get_run", "A run with its parameters, tags, inputs and last metrics", Access::kViewer,
             {kRunOptional, kRunFormer},
             reads(context,
-                  [](Database& books, Request& request) -> json {
-                    return {{"run", whole(books, catalog::run(books, mlflow::run_id(request)))}};
+                  [](Database& database, Request& request) -> json {
+                    return {{"run", whole(database, catalog::run(database, mlflow::run_id(request)))}};
                   })),
       route(kPost, "runs/update", "update_run", "Changes a run's status, end or name", Access::kMember,
             {kRunOptional,
@@ -143,9 +143,10 @@ std::vector<Route> mlflow_run_routes(Context& context) {
              {"page_token", FieldType::kText, false, "of the page before"}},
             reads(context, searched)),
       route(kPost, "runs/delete", "delete_run", "Marks a run as deleted", Access::kMember, {kRun},
-            writes(context, [](Database& books, Request& request) { return set_deleted(books, request, true); })),
-      route(kPost, "runs/restore", "restore_run", "Takes that back", Access::kMember, {kRun},
-            writes(context, [](Database& books, Request& request) { return set_deleted(books, request, false); })),
+            writes(context, [](Database& database, Request& request) { return set_deleted(database, request, true); })),
+      route(
+          kPost, "runs/restore", "restore_run", "Takes that back", Access::kMember, {kRun},
+          writes(context, [](Database& database, Request& request) { return set_deleted(database, request, false); })),
   };
 }
 

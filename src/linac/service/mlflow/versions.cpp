@@ -42,7 +42,7 @@ void check_source(const std::string& source) {
                   printable(source)));
 }
 
-json created(Database& books, Request& request) {
+json created(Database& database, Request& request) {
   catalog::NewVersion version{.source = request.text("source"),
                               .run = request.text("run_id"),
                               .description = request.text("description"),
@@ -52,30 +52,30 @@ json created(Database& books, Request& request) {
   std::string model = request.text("model_id");
   if (model.empty() && version.source.starts_with("models:/m-")) model = version.source.substr(8);
   if (!model.empty()) {
-    if (version.run.empty()) version.run = catalog::logged_model(books, model, true).run;
+    if (version.run.empty()) version.run = catalog::logged_model(database, model, true).run;
     version.tags[mlflow::kModelIdTag] = model;
   }
   if (request.has("run_link")) version.tags[mlflow::kRunLinkTag] = request.text("run_link");
-  return answer_of(catalog::create_version(books, request.text("name"), version));
+  return answer_of(catalog::create_version(database, request.text("name"), version));
 }
 
 /// Where the files lie: "models:/m-..." is a logged model, "models:/name/3" another version.
-std::string resolved(Database& books, std::string source) {
+std::string resolved(Database& database, std::string source) {
   for (int i = 0; i < kReferencesMax && source.starts_with("models:/"); ++i) {
     const std::string name = source.substr(8);
     const size_t slash = name.rfind('/');
     int64_t number = 0;
-    if (slash == std::string::npos) return catalog::logged_model(books, name, true).artifact_uri;
+    if (slash == std::string::npos) return catalog::logged_model(database, name, true).artifact_uri;
     std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
-    source = catalog::version(books, name.substr(0, slash), number).source;
+    source = catalog::version(database, name.substr(0, slash), number).source;
   }
   return source;
 }
 
-json searched(Database& books, Request& request) {
+json searched(Database& database, Request& request) {
   // MLflow lets a page have 200,000 versions; here the token leads on after 10,000.
   const int64_t limit = std::min<int64_t>(mlflow::page_size(request, kPageMax, 200000), kPageMax);
-  const auto page = catalog::search_versions(books, mlflow::model_filter(request), request.texts("order_by"), limit,
+  const auto page = catalog::search_versions(database, mlflow::model_filter(request), request.texts("order_by"), limit,
                                              request.text("page_token"));
   json versions = json::array();
   for (const auto& version : page.items) versions.push_back(mlflow::version_json(version));
@@ -90,8 +90,8 @@ std::vector<Route> mlflow_version_routes(Context& context) {
   using enum Method;
   using mlflow::route;
   const auto change = [&](auto work) {
-    return writes(context, [work](Database& books, Request& request) -> json {
-      work(books, request);
+    return writes(context, [work](Database& database, Request& request) -> json {
+      work(database, request);
       return json::object();
     });
   };
@@ -108,10 +108,10 @@ std::vector<Route> mlflow_version_routes(Context& context) {
       route(kPatch, "model-versions/update", "update_model_version", "Another description", Access::kMember,
             {kName, kVersion, {"description", FieldType::kText, false, "in Markdown"}},
             writes(context,
-                   [](Database& books, Request& request) {
-                     catalog::describe_version(books, request.text("name"), request.integer("version"),
+                   [](Database& database, Request& request) {
+                     catalog::describe_version(database, request.text("name"), request.integer("version"),
                                                request.text("description"));
-                     return answer_of(catalog::version(books, request.text("name"), request.integer("version")));
+                     return answer_of(catalog::version(database, request.text("name"), request.integer("version")));
                    })),
       route(kPost, "model-versions/transition-stage", "transition_model_version", "Puts a version into a stage",
             Access::kMember,
@@ -120,19 +120,19 @@ std::vector<Route> mlflow_version_routes(Context& context) {
              {"stage", FieldType::kText, true, "None, Staging, Production or Archived"},
              {"archive_existing_versions", FieldType::kBoolean, false, "those that were in the stage go to Archived"}},
             writes(context,
-                   [](Database& books, Request& request) {
-                     return answer_of(catalog::transition_version(books, request.text("name"),
+                   [](Database& database, Request& request) {
+                     return answer_of(catalog::transition_version(database, request.text("name"),
                                                                   request.integer("version"), request.text("stage"),
                                                                   request.flag("archive_existing_versions")));
                    })),
       route(kDelete, "model-versions/delete", "delete_model_version", "Forgets a version", Access::kMember,
-            {kName, kVersion}, change([](Database& books, Request& request) {
-              catalog::delete_version(books, request.text("name"), request.integer("version"));
+            {kName, kVersion}, change([](Database& database, Request& request) {
+              catalog::delete_version(database, request.text("name"), request.integer("version"));
             })),
       route(kGet, "model-versions/get", "get_model_version", "A version", Access::kViewer, {kName, kVersion},
             reads(context,
-                  [](Database& books, Request& request) {
-                    return answer_of(catalog::version(books, request.text("name"), request.integer("version")));
+                  [](Database& database, Request& request) {
+                    return answer_of(catalog::version(database, request.text("name"), request.integer("version")));
                   })),
       route(kGet, "model-versions/search", "search_model_versions", "Versions that a filter finds", Access::kViewer,
             {{"filter", FieldType::kText, false, "e.g. name = 'calo' AND tags.physics = 'passed'"},
@@ -143,19 +143,20 @@ std::vector<Route> mlflow_version_routes(Context& context) {
       route(kGet, "model-versions/get-download-uri", "get_download_uri", "Where a version's files lie", Access::kViewer,
             {kName, kVersion},
             reads(context,
-                  [](Database& books, Request& request) -> json {
-                    const auto version = catalog::version(books, request.text("name"), request.integer("version"));
-                    return {{"artifact_uri", resolved(books, version.source)}};
+                  [](Database& database, Request& request) -> json {
+                    const auto version = catalog::version(database, request.text("name"), request.integer("version"));
+                    return {{"artifact_uri", resolved(database, version.source)}};
                   })),
       route(kPost, "model-versions/set-tag", "set_model_version_tag", "Sets a tag", Access::kMember,
             {kName, kVersion, kKey, {"value", FieldType::kText, true, "of the tag"}},
-            change([](Database& books, Request& request) {
-              catalog::set_version_tag(books, request.text("name"), request.integer("version"), request.text("key"),
+            change([](Database& database, Request& request) {
+              catalog::set_version_tag(database, request.text("name"), request.integer("version"), request.text("key"),
                                        request.text("value"));
             })),
       route(kDelete, "model-versions/delete-tag", "delete_model_version_tag", "Removes a tag", Access::kMember,
-            {kName, kVersion, kKey}, change([](Database& books, Request& request) {
-              catalog::delete_version_tag(books, request.text("name"), request.integer("version"), request.text("key"));
+            {kName, kVersion, kKey}, change([](Database& database, Request& request) {
+              catalog::delete_version_tag(database, request.text("name"), request.integer("version"),
+                                          request.text("key"));
             })),
   };
 }

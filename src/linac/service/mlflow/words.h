@@ -1,5 +1,5 @@
 #pragma once
-// The books in the words of MLflow's REST API, and back: protobuf messages as JSON (mlflow/protos/service.proto,
+// The catalog in the words of MLflow's REST API, and back: protobuf messages as JSON (mlflow/protos/service.proto,
 // model_registry.proto).
 
 #include <cstdint>

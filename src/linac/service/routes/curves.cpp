@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kStretchesDefault = 500, kStretchesMax = 5000;
 constexpr size_t kCurvesMax = 500, kPointsMax = 20000;
 
-json curves(Database& books, const Request& request, const std::vector<std::string>& runs,
+json curves(Database& database, const Request& request, const std::vector<std::string>& runs,
             const std::vector<std::string>& keys) {
   const int64_t stretches = request.integer("stretches", kStretchesDefault);
   const int64_t from = request.integer("from", INT64_MIN), to = request.integer("to", INT64_MAX);
@@ -36,7 +36,7 @@ json curves(Database& books, const Request& request, const std::vector<std::stri
   for (const std::string& run : runs) {
     for (const std::string& key : keys) {
       json parts = json::array();
-      for (const auto& stretch : catalog::thinned(books, run, key, stretches, from, to))
+      for (const auto& stretch : catalog::thinned(database, run, key, stretches, from, to))
         parts.push_back(native_stretch(stretch));
       list.push_back({{"run", run}, {"key", key}, {"stretches", std::move(parts)}});
     }
@@ -44,13 +44,13 @@ json curves(Database& books, const Request& request, const std::vector<std::stri
   return {{"fields", kStretchFields}, {"curves", std::move(list)}};
 }
 
-json curves_of_run(Database& books, Request& request) {
+json curves_of_run(Database& database, Request& request) {
   const std::string& id = request.variable("id");
   std::vector<std::string> keys = request.texts("key");
-  const catalog::Run run = catalog::run(books, id);
+  const catalog::Run run = catalog::run(database, id);
   if (keys.empty())
     for (const auto& metric : run.metrics) keys.push_back(metric.key);
-  return curves(books, request, {id}, keys);
+  return curves(database, request, {id}, keys);
 }
 
 /// {"key": [[step, time_ms, value], ...], ...} in the order in which it is written.
@@ -84,9 +84,9 @@ Handler append(Context& context) {
       throw Refusal(RefusalKind::kInvalid,
                     fmt::format("[points] 'sender' is empty or longer than {} bytes", catalog::kKeyMax));
     bool fresh = false;
-    const int64_t last = co_await writing(context, [&](Database& books) {
-      fresh = catalog::acknowledged(books, run, sender) < sequence;
-      return catalog::append_batch(books, run, sender, sequence, points);
+    const int64_t last = co_await writing(context, [&](Database& database) {
+      fresh = catalog::acknowledged(database, run, sender) < sequence;
+      return catalog::append_batch(database, run, sender, sequence, points);
     });
     if (fresh) {
       context.points_total += static_cast<int64_t>(points.size());
@@ -121,8 +121,8 @@ std::vector<Route> curve_routes(Context& context) {
   several.summary = "The same for several runs";
   several.body = BodyKind::kJson;
   several.fields = with({{"runs", FieldType::kTexts, true, "ids"}, {"keys", FieldType::kTexts, true, "metrics"}});
-  several.handler = reads(context, [](Database& books, Request& request) {
-    return curves(books, request, request.texts("runs"), request.texts("keys"));
+  several.handler = reads(context, [](Database& database, Request& request) {
+    return curves(database, request, request.texts("runs"), request.texts("keys"));
   });
 
   Route post;
@@ -141,11 +141,11 @@ std::vector<Route> curve_routes(Context& context) {
   Route told;
   told.pattern = "/api/v1/runs/{id}/acknowledged";
   told.name = "get_acknowledged";
-  told.summary = "The last batch of a sender that is in the books, 0 for none";
+  told.summary = "The last batch of a sender that is in the catalog, 0 for none";
   told.fields = {{"sender", FieldType::kText, true, "as in the batches"}};
-  told.handler = reads(context, [](Database& books, Request& request) -> json {
-    catalog::run(books, request.variable("id"));
-    return {{"acknowledged", catalog::acknowledged(books, request.variable("id"), request.text("sender"))}};
+  told.handler = reads(context, [](Database& database, Request& request) -> json {
+    catalog::run(database, request.variable("id"));
+    return {{"acknowledged", catalog::acknowledged(database, request.variable("id"), request.text("sender"))}};
   });
   return {std::move(one), std::move(several), std::move(post), std::move(told)};
 }

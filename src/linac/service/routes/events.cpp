@@ -11,7 +11,7 @@ namespace {
 Handler watch(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     const std::string id = request.variable("id");
-    co_await reading(context, [&](catalog::Database& books) { return catalog::run(books, id).id; });
+    co_await reading(context, [&](catalog::Database& database) { return catalog::run(database, id).id; });
     int64_t after = request.integer("after");
     const std::string& last = request.header("last-event-id");
     std::from_chars(last.data(), last.data() + last.size(), after);

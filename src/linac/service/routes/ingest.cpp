@@ -27,7 +27,7 @@ bool harmless_key(const std::string& key) {
 }
 
 // Names a run by what its folder alone has; the same folder is the same run, for the same user.
-json begin(Database& books, Request& request) {
+json begin(Database& database, Request& request) {
   const std::string key = request.text("key");
   if (!harmless_key(key))
     throw Refusal(RefusalKind::kInvalid,
@@ -35,7 +35,7 @@ json begin(Database& books, Request& request) {
   catalog::RunSearch search;
   search.filter = fmt::format("tags.`{}` = '{}'", kKeyTag, key);
   search.view = catalog::View::kAll;
-  for (const catalog::Run& run : catalog::search_runs(books, search).items) {
+  for (const catalog::Run& run : catalog::search_runs(database, search).items) {
     if (run.user != request.caller.user) continue;
     if (run.deleted) {
       throw Refusal(RefusalKind::kState,
@@ -46,8 +46,8 @@ json begin(Database& books, Request& request) {
   catalog::NewRun run;
   const std::string experiment = request.text("experiment");
   if (!experiment.empty()) {
-    const auto found = catalog::experiment_by_name(books, experiment);
-    run.experiment = found ? found->id : catalog::create_experiment(books, experiment, "", {});
+    const auto found = catalog::experiment_by_name(database, experiment);
+    run.experiment = found ? found->id : catalog::create_experiment(database, experiment, "", {});
   }
   run.name = request.text("name");
   run.user = request.caller.user;
@@ -56,12 +56,12 @@ json begin(Database& books, Request& request) {
               {"mlflow.user", run.user},
               {"mlflow.source.type", "LOCAL"},
               {"mlflow.source.name", "linac train"}};
-  const catalog::Run made = catalog::create_run(books, run);
+  const catalog::Run made = catalog::create_run(database, run);
   return {{"id", made.id}, {"name", made.name}, {"fresh", true}};
 }
 
-catalog::Run ingested(Database& books, const Request& request) {
-  const catalog::Run run = catalog::run(books, request.variable("id"));
+catalog::Run ingested(Database& database, const Request& request) {
+  const catalog::Run run = catalog::run(database, request.variable("id"));
   need_owner(request, run);
   if (!run.tags.contains(kKeyTag))
     throw Refusal(RefusalKind::kState, fmt::format("[ingest] {} was not begun by POST /api/v1/ingest", run.id));
@@ -74,13 +74,13 @@ Handler lines_handler(Context& context) {
     const std::string_view lines = execution::whole_lines(request.body);
     execution::ReadLines read;
     co_await aside(context, [&] {
-      const execution::RunCursor cursor = context.books.read_as([&](Database& books) {
-        const catalog::Run run = ingested(books, request);
-        return execution::cursor_of(books, run.id);
+      const execution::RunCursor cursor = context.catalog.read_as([&](Database& database) {
+        const catalog::Run run = ingested(database, request);
+        return execution::cursor_of(database, run.id);
       });
       read = execution::read_run_lines(cursor, request.integer("offset"), lines, request.integer("until_ms"));
     });
-    co_await writing(context, [&](Database& books) { execution::add_lines(books, id, read); });
+    co_await writing(context, [&](Database& database) { execution::add_lines(database, id, read); });
     if (!read.points.empty()) {
       context.hub.publish_points(id, read.points);
       context.points_total += static_cast<int64_t>(read.points.size());
@@ -90,10 +90,10 @@ Handler lines_handler(Context& context) {
   };
 }
 
-json add_run_facts(Database& books, Request& request) {
-  const catalog::Run run = ingested(books, request);
+json add_run_facts(Database& database, Request& request) {
+  const catalog::Run run = ingested(database, request);
   const std::string run_json = request.text("run");
-  execution::add_facts(books, run.id, request.text("job"), run_json);
+  execution::add_facts(database, run.id, request.text("job"), run_json);
   const execution::RunFacts facts = execution::facts_of(run_json);
   const catalog::RunState state = spec::state_of(facts.status);
   if (state != run.state) {
@@ -102,7 +102,7 @@ json add_run_facts(Database& books, Request& request) {
     change.reason = facts.error;
     if (const int64_t ended_ms = request.integer("ended_ms"); catalog::ended(state) && ended_ms > 0)
       change.ended_ms = ended_ms;
-    catalog::update_run(books, run.id, change);
+    catalog::update_run(database, run.id, change);
   }
   return {{"id", run.id}, {"state", catalog::to_string(state)}};
 }
@@ -125,7 +125,7 @@ std::vector<Route> ingest_routes(Context& context) {
       {Method::kPost,
        "/api/v1/runs/{id}/lines",
        "ingest_lines",
-       "Whole lines of its metrics.jsonl, in order; what the books have already is passed over",
+       "Whole lines of its metrics.jsonl, in order; what the catalog has already is passed over",
        Access::kMember,
        BodyKind::kBytes,
        {{"offset", FieldType::kInteger, true, "of the first byte in the file; 0 begins again"},

@@ -38,10 +38,10 @@ const std::vector<FieldRule> kSubmission = {
     {"key", FieldType::kText, false, "makes a repeated request harmless"},
     {"check_only", FieldType::kBoolean, false, "queue nothing"}};
 
-int64_t experiment_of(Database& books, const std::string& name) {
+int64_t experiment_of(Database& database, const std::string& name) {
   if (name.empty()) return 0;
-  const auto found = catalog::experiment_by_name(books, name);
-  return found ? found->id : catalog::create_experiment(books, name, "", {});
+  const auto found = catalog::experiment_by_name(database, name);
+  return found ? found->id : catalog::create_experiment(database, name, "", {});
 }
 
 execution::SubmissionRequest submission_of(const Request& request) {
@@ -79,9 +79,9 @@ execution::SubmissionRequest submission_of(const Request& request) {
 }
 
 // Written down, so that whoever submitted finds out later too.
-std::string add_refused(Database& books, const execution::PreparedJob& job) {
-  const std::string id = catalog::create_run(books, job.run).id;
-  catalog::update_run(books, id, {{}, catalog::RunState::kFailedPrechecks, job.problem, {}});
+std::string add_refused(Database& database, const execution::PreparedJob& job) {
+  const std::string id = catalog::create_run(database, job.run).id;
+  catalog::update_run(database, id, {{}, catalog::RunState::kFailedPrechecks, job.problem, {}});
   return id;
 }
 
@@ -90,9 +90,9 @@ struct Submitted {
   std::string problem;  // the first
 };
 
-Submitted submit_all(Database& books, const Request& request, std::vector<execution::PreparedJob> jobs) {
+Submitted submit_all(Database& database, const Request& request, std::vector<execution::PreparedJob> jobs) {
   Submitted submitted;
-  const int64_t experiment = experiment_of(books, request.text("experiment"));
+  const int64_t experiment = experiment_of(database, request.text("experiment"));
   for (const execution::PreparedJob& job : jobs)
     if (submitted.problem.empty()) submitted.problem = job.problem;
   const std::string key = request.text("key");
@@ -101,12 +101,12 @@ Submitted submit_all(Database& books, const Request& request, std::vector<execut
     job.run.experiment = experiment;
     std::string id;
     if (submitted.problem.empty())
-      id = catalog::submit(books, job.run, job.job, job.wishes, key.empty() ? "" : fmt::format("{}/{}", key, i));
+      id = catalog::submit(database, job.run, job.job, job.wishes, key.empty() ? "" : fmt::format("{}/{}", key, i));
     else if (!job.problem.empty())
-      id = add_refused(books, job);
+      id = add_refused(database, job);
     else
       continue;
-    const catalog::Run run = catalog::run(books, id);
+    const catalog::Run run = catalog::run(database, id);
     submitted.runs.push_back(
         {{"id", id}, {"name", run.name}, {"state", catalog::to_string(run.state)}, {"reason", run.reason}});
   }
@@ -130,9 +130,8 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
   return [&context, &scheduler](Request& request) -> Task<Response> {
     const execution::SubmissionRequest submission = submission_of(request);
     std::vector<execution::PreparedJob> jobs;
-    co_await aside(context, [&] {
-      jobs = execution::prepare(submission, scheduler.all(), scheduler.attempts().prices.known());
-    });
+    co_await aside(
+        context, [&] { jobs = execution::prepare(submission, scheduler.all(), scheduler.attempts().prices.known()); });
     if (request.flag("check_only")) {
       Submitted checked;
       for (const execution::PreparedJob& job : jobs)
@@ -140,7 +139,7 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
       co_return answer(checked);
     }
     const Submitted submitted =
-        co_await writing(context, [&](Database& books) { return submit_all(books, request, jobs); });
+        co_await writing(context, [&](Database& database) { return submit_all(database, request, jobs); });
     if (submitted.problem.empty()) scheduler.wake();
     co_return answer(submitted);
   };
@@ -168,11 +167,11 @@ json job_json(const catalog::QueuedJob& job) {
 }
 
 Handler queue_handler(Context& context, execution::Scheduler& scheduler) {
-  return reads(context, [&scheduler](Database& books, Request& request) -> json {
+  return reads(context, [&scheduler](Database& database, Request& request) -> json {
     constexpr int64_t kShownMax = 1000;
     const int64_t limit = std::clamp<int64_t>(request.integer("limit", kShownMax), 1, kShownMax);
     json jobs = json::array();
-    const auto queue = catalog::queue(books);
+    const auto queue = catalog::queue(database);
     for (const catalog::QueuedJob& job : queue)
       if (static_cast<int64_t>(jobs.size()) < limit) jobs.push_back(job_json(job));
     const launch::Demand& all = scheduler.all();
@@ -187,10 +186,10 @@ Handler changes(Context& context, execution::Scheduler& scheduler,
                 std::function<void(Database&, const Request&, const std::string&)> change) {
   return [&context, &scheduler, change = std::move(change)](Request& request) -> Task<Response> {
     const std::string id = request.variable("id");
-    const catalog::Run run = co_await writing(context, [&](Database& books) {
-      need_owner(request, catalog::run(books, id));
-      change(books, request, id);
-      return catalog::run(books, id);
+    const catalog::Run run = co_await writing(context, [&](Database& database) {
+      need_owner(request, catalog::run(database, id));
+      change(database, request, id);
+      return catalog::run(database, id);
     });
     scheduler.wake();
     execution::publish_state(context.hub, id, run.state, run.reason);
@@ -226,8 +225,8 @@ std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler)
        BodyKind::kNone,
        {},
        reads(context,
-             [](Database& books, Request& request) -> json {
-               const catalog::QueuedJob job = catalog::queued_job(books, request.variable("id"));
+             [](Database& database, Request& request) -> json {
+               const catalog::QueuedJob job = catalog::queued_job(database, request.variable("id"));
                json answer = job_json(job);
                answer["job"] = job.job;
                return answer;
@@ -240,9 +239,9 @@ std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler)
        BodyKind::kJson,
        {{"reason", FieldType::kText, false, "why"}},
        changes(context, scheduler,
-               [](Database& books, const Request& request, const std::string& id) {
+               [](Database& database, const Request& request, const std::string& id) {
                  const std::string why = request.text("reason");
-                 catalog::cancel(books, id,
+                 catalog::cancel(database, id,
                                  fmt::format("cancelled by {}{}", request.caller.user, why.empty() ? "" : ": " + why));
                })},
       {Method::kPost,
@@ -253,7 +252,7 @@ std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler)
        BodyKind::kJson,
        {},
        changes(context, scheduler,
-               [](Database& books, const Request&, const std::string& id) { catalog::resume(books, id); })},
+               [](Database& database, const Request&, const std::string& id) { catalog::resume(database, id); })},
   };
 }
 

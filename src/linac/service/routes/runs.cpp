@@ -41,7 +41,7 @@ json page_json(const char* name, const catalog::Page<Item>& page, const Words& w
   return {{name, std::move(items)}, {"next", page.next}};
 }
 
-json runs(Database& books, Request& request) {
+json runs(Database& database, Request& request) {
   catalog::RunSearch search;
   for (const std::string& id : request.texts("experiment")) {
     char* end = nullptr;
@@ -55,31 +55,31 @@ json runs(Database& books, Request& request) {
   search.view = view_of(request);
   search.limit = limit_of(request);
   search.token = request.text("page_token");
-  return page_json("runs", catalog::search_runs(books, search), native_run);
+  return page_json("runs", catalog::search_runs(database, search), native_run);
 }
 
-json run(Database& books, Request& request) {
-  const catalog::Run found = catalog::run(books, request.variable("id"));
+json run(Database& database, Request& request) {
+  const catalog::Run found = catalog::run(database, request.variable("id"));
   json answer = native_run(found);
   answer["inputs"] = native_inputs(found);
-  answer["transitions"] = native_transitions(catalog::transitions(books, found.id));
+  answer["transitions"] = native_transitions(catalog::transitions(database, found.id));
   return answer;
 }
 
-json experiments(Database& books, Request& request) {
-  const auto page = catalog::search_experiments(books, request.text("filter"), request.texts("order_by"),
+json experiments(Database& database, Request& request) {
+  const auto page = catalog::search_experiments(database, request.text("filter"), request.texts("order_by"),
                                                 view_of(request), limit_of(request), request.text("page_token"));
   return page_json("experiments", page, native_experiment);
 }
 
-json models(Database& books, Request& request) {
-  const auto page = catalog::search_models(books, request.text("filter"), request.texts("order_by"), limit_of(request),
-                                           request.text("page_token"));
+json models(Database& database, Request& request) {
+  const auto page = catalog::search_models(database, request.text("filter"), request.texts("order_by"),
+                                           limit_of(request), request.text("page_token"));
   return page_json("models", page, native_model);
 }
 
-json versions(Database& books, Request& request) {
-  const auto page = catalog::search_versions(books, request.text("filter"), request.texts("order_by"),
+json versions(Database& database, Request& request) {
+  const auto page = catalog::search_versions(database, request.text("filter"), request.texts("order_by"),
                                              limit_of(request), request.text("page_token"));
   return page_json("versions", page, native_version);
 }

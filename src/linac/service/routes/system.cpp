@@ -17,7 +17,7 @@ constexpr const char* kMlflowVersion = "3.17.2";
 
 Handler ready(Context& context) {
   return [&context](Request&) -> Task<Response> {
-    co_await reading(context, [](Database& books) { return books.query("SELECT 1").size(); });
+    co_await reading(context, [](Database& database) { return database.query("SELECT 1").size(); });
     if (context.traffic.stopping) co_return Response::text("stopping\n", "text/plain; charset=utf-8", 503);
     co_return Response::text("ready\n");
   };
@@ -33,10 +33,10 @@ Handler metrics(Context& context) {
         "# HELP linac_watchers Clients that watch runs.\n# TYPE linac_watchers gauge\nlinac_watchers {}\n"
         "# HELP linac_runs Runs by state.\n# TYPE linac_runs gauge\n",
         context.hub.subscribers());
-    const std::string states = co_await reading(context, [](Database& books) {
+    const std::string states = co_await reading(context, [](Database& database) {
       std::string lines;
       for (const auto& row :
-           books.query("SELECT state, COUNT(*) FROM runs WHERE deleted = 0 GROUP BY state ORDER BY state"))
+           database.query("SELECT state, COUNT(*) FROM runs WHERE deleted = 0 GROUP BY state ORDER BY state"))
         lines += fmt::format("linac_runs{{state=\"{}\"}} {}\n", row.text(0), row.integer(1));
       return lines;
     });
@@ -64,7 +64,7 @@ std::vector<Route> system_routes(Context& context) {
   return {
       get("/healthz", "healthz", "Whether the process answers", Access::kOpen, kText,
           answers([](Request&) { return Response::text("ok\n"); })),
-      get("/readyz", "readyz", "Whether the books can be read", Access::kOpen, kText, ready(context)),
+      get("/readyz", "readyz", "Whether the catalog can be read", Access::kOpen, kText, ready(context)),
       get("/metrics", "metrics", "Counts for Prometheus", Access::kViewer, kText, metrics(context)),
   };
 }

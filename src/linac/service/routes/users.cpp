@@ -43,26 +43,26 @@ void read_quota(const Request& request, catalog::Quota& quota) {
   quota.core_hours_max = request.number("core_hours_max", quota.core_hours_max);
 }
 
-json listed(Database& books, Request&) {
+json listed(Database& database, Request&) {
   json users = json::array();
-  for (const auto& user : catalog::users(books)) users.push_back(user_json(user));
+  for (const auto& user : catalog::users(database)) users.push_back(user_json(user));
   return {{"users", std::move(users)}};
 }
 
-json created(Database& books, Request& request) {
+json created(Database& database, Request& request) {
   catalog::User user;
   user.name = request.text("name");
   user.role = catalog::role(request.text("role", "member"));
   user.account = request.text("account");
   read_quota(request, user.quota);
-  catalog::create_user(books, user);
-  put_into_audit(books, request, "user.create", user.name);
-  return user_json(catalog::user(books, user.name));
+  catalog::create_user(database, user);
+  put_into_audit(database, request, "user.create", user.name);
+  return user_json(catalog::user(database, user.name));
 }
 
-/// So that the books are never without somebody who may change them.
-void keep_an_admin(Database& books) {
-  for (const auto& user : catalog::users(books))
+/// So that the catalog is never without somebody who may change it.
+void keep_an_admin(Database& database) {
+  for (const auto& user : catalog::users(database))
     if (user.role == catalog::Role::kAdmin && !user.disabled) return;
   throw Refusal(RefusalKind::kState, "[users] this is the last admin; make another one first");
 }
@@ -70,15 +70,15 @@ void keep_an_admin(Database& books) {
 Handler change(Context& context, Authentication& authentication) {
   return [&context, &authentication](Request& request) -> Task<Response> {
     const std::string name = request.variable("name");
-    const json answer = co_await writing(context, [&](Database& books) {
-      catalog::User user = catalog::user(books, name);
+    const json answer = co_await writing(context, [&](Database& database) {
+      catalog::User user = catalog::user(database, name);
       if (request.has("role")) user.role = catalog::role(request.text("role"));
       if (request.has("account")) user.account = request.text("account");
       if (request.has("disabled")) user.disabled = request.flag("disabled");
       read_quota(request, user.quota);
-      catalog::change_user(books, user);
-      keep_an_admin(books);
-      put_into_audit(books, request, "user.change", name);
+      catalog::change_user(database, user);
+      keep_an_admin(database);
+      put_into_audit(database, request, "user.change", name);
       return user_json(user);
     });
     authentication.forget(name);
@@ -91,11 +91,12 @@ void check_own_or_admin(const Request& request, const std::string& user) {
     throw Refusal(RefusalKind::kDenied, "[tokens] these are another user's; an admin may do that");
 }
 
-json tokens_of(Database& books, Request& request) {
+json tokens_of(Database& database, Request& request) {
   const std::string& name = request.variable("name");
   check_own_or_admin(request, name);
   json tokens = json::array();
-  for (const auto& token : catalog::tokens(books, catalog::user(books, name).name)) tokens.push_back(token_json(token));
+  for (const auto& token : catalog::tokens(database, catalog::user(database, name).name))
+    tokens.push_back(token_json(token));
   return {{"tokens", std::move(tokens)}};
 }
 
@@ -114,10 +115,10 @@ Handler make_token(Context& context) {
     std::string hash;
     co_await aside(context,
                    [&] { made = catalog::make_token(name, scope, days * kDayMs, request.text("note"), hash); });
-    co_await writing(context, [&](Database& books) {
-      catalog::user(books, name);
-      catalog::add_token(books, made.token, hash);
-      put_into_audit(books, request, "token.create", made.token.id);
+    co_await writing(context, [&](Database& database) {
+      catalog::user(database, name);
+      catalog::add_token(database, made.token, hash);
+      put_into_audit(database, request, "token.create", made.token.id);
     });
     json answer = token_json(made.token);
     answer["secret"] = made.secret;
@@ -129,23 +130,23 @@ Handler revoke(Context& context, Authentication& authentication) {
   return [&context, &authentication](Request& request) -> Task<Response> {
     const std::string name = request.variable("name"), id = request.variable("id");
     check_own_or_admin(request, name);
-    co_await writing(context, [&](Database& books) {
+    co_await writing(context, [&](Database& database) {
       bool his = false;
-      for (const auto& token : catalog::tokens(books, name)) his = his || token.id == id;
+      for (const auto& token : catalog::tokens(database, name)) his = his || token.id == id;
       if (!his) throw Refusal(RefusalKind::kNotFound, fmt::format("[tokens] {} has no token '{}'", name, id));
-      catalog::revoke_token(books, id);
-      put_into_audit(books, request, "token.revoke", id);
+      catalog::revoke_token(database, id);
+      put_into_audit(database, request, "token.revoke", id);
     });
     authentication.forget(name);
     co_return Response::json(json::object());
   };
 }
 
-json audit_log(Database& books, Request& request) {
+json audit_log(Database& database, Request& request) {
   const int64_t limit = request.integer("limit", 100);
   if (limit < 1 || limit > 10000) throw Refusal(RefusalKind::kInvalid, "[request] 'limit' is not within 1 to 10000");
   json entries = json::array();
-  for (const auto& entry : catalog::audited(books, limit))
+  for (const auto& entry : catalog::audited(database, limit))
     entries.push_back({{"time_ms", entry.time_ms},
                        {"user", entry.user},
                        {"action", entry.action},

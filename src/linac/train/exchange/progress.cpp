@@ -13,7 +13,7 @@ constexpr std::chrono::milliseconds kNowAndThen{20};
 }  // namespace
 
 ReplicaProgress::ReplicaProgress(const graph::Layout& gradient, const std::vector<Bucket>& buckets, size_t replicas,
-                   size_t side_tasks)
+                                 size_t side_tasks)
     : buckets_(buckets), done_(replicas, false), side_tasks_(side_tasks) {
   std::vector<size_t> floats(buckets.size(), 0);
   for (const graph::Slot& slot : gradient.slots) {
@@ -75,7 +75,7 @@ bool ReplicaProgress::complete(size_t bucket) const {
 }
 
 bool ReplicaProgress::wait_for(size_t bucket, const std::function<void(size_t)>& further,
-                        const std::function<void()>& now_and_then) {
+                               const std::function<void()>& now_and_then) {
   std::unique_lock lock(mutex_);
   bool news = true;
   while (!failed_ && !complete(bucket)) {

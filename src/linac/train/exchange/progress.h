@@ -18,7 +18,8 @@ namespace linac::train {
 class ReplicaProgress {
  public:
   /// Both must outlive it. `side_tasks`: so many are done besides, and count as computing.
-  ReplicaProgress(const graph::Layout& gradient, const std::vector<Bucket>& buckets, size_t replicas, size_t side_tasks = 0);
+  ReplicaProgress(const graph::Layout& gradient, const std::vector<Bucket>& buckets, size_t replicas,
+                  size_t side_tasks = 0);
 
   /// Some of a replica's gradient stands in its message. Throws if the update has been broken off.
   void told(size_t replica, int64_t offset, size_t count);

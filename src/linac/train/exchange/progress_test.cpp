@@ -70,7 +70,8 @@ TEST(ReplicaProgress, WhoTellsNothingIsReadyAtTheEnd) {
   ReplicaProgress progress(layout, buckets, 1);
   progress.finished(0);
   for (size_t i = 0; i < buckets.size(); ++i) EXPECT_TRUE(progress.wait_for(i, nothing, rest));
-  EXPECT_TRUE(ReplicaProgress(layout, buckets, 0).wait_for(0, nothing, rest)) << "a worker without replicas waits for nothing";
+  EXPECT_TRUE(ReplicaProgress(layout, buckets, 0).wait_for(0, nothing, rest))
+      << "a worker without replicas waits for nothing";
 }
 
 TEST(ReplicaProgress, AFailedReplicaEndsTheWaitAndABrokenOffUpdateTheReplicas) {

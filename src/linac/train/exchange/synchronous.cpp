@@ -27,8 +27,8 @@ double SynchronousExchange::bytes(const spec::Job& job, const Bucket& bucket, bo
   return static_cast<double>(bucket.size * (is_rounded(job, last) ? sizeof(uint16_t) : sizeof(float)));
 }
 
-void SynchronousExchange::sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages, ReplicaProgress& progress,
-                              Message& total) {
+void SynchronousExchange::sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages,
+                              ReplicaProgress& progress, Message& total) {
   // Said only where there is news: a replica that hangs is noticed by the silence.
   const auto further = [&](size_t index) { group_.mark("compute, replica", owned_[index]); };
   const auto now_and_then = [&] {

@@ -33,9 +33,10 @@ class SynchronousExchange {
   /// Of a bucket, the last one or not, on its way.
   static double bytes(const spec::Job& job, const Bucket& bucket, bool last);
 
-  /// Collective. `total` becomes the sum over all replicas; a bucket travels as soon as all replicas of this worker have
-  /// it. Returns early if a replica has failed. Error(kPeerLost) if the view is being left.
-  void sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages, ReplicaProgress& progress, Message& total);
+  /// Collective. `total` becomes the sum over all replicas; a bucket travels as soon as all replicas of this worker
+  /// have it. Returns early if a replica has failed. Error(kPeerLost) if the view is being left.
+  void sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages, ReplicaProgress& progress,
+           Message& total);
   /// Collective. The same for buffers that are there, one a replica; they are overwritten.
   void sum(std::vector<AlignedFloats>& buffers, std::span<float> total);
 

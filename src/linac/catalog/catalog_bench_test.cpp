@@ -1,18 +1,18 @@
-#include "linac/catalog/books_bench.h"
+#include "linac/catalog/catalog_bench.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 
 namespace linac::catalog {
 namespace {
 
-class BooksBenchTest : public BooksTest {};
-LINAC_BOTH_DATABASES(BooksBenchTest);
+class CatalogBenchTest : public CatalogTest {};
+LINAC_BOTH_DATABASES(CatalogBenchTest);
 
-TEST_P(BooksBenchTest, MeasuresAll) {
-  BooksBenchOptions options;
+TEST_P(CatalogBenchTest, MeasuresAll) {
+  CatalogBenchOptions options;
   options.url = url_;
   options.writers = 4;
   options.seconds = 0.1;
@@ -20,7 +20,7 @@ TEST_P(BooksBenchTest, MeasuresAll) {
   options.curve_points = 5000;
   options.repeats = 3;
   size_t told = 0;
-  const auto figures = measure_books(options, [&](const BooksBenchFigure& figure) {
+  const auto figures = measure_catalog(options, [&](const CatalogBenchFigure& figure) {
     ++told;
     EXPECT_GT(figure.value, 0) << figure.name;
   });
@@ -29,10 +29,10 @@ TEST_P(BooksBenchTest, MeasuresAll) {
 }
 
 /// The figures themselves, by hand: catalog_test --gtest_filter='*Figures*' --gtest_also_run_disabled_tests
-TEST_P(BooksBenchTest, DISABLED_Figures) {
-  BooksBenchOptions options;
+TEST_P(CatalogBenchTest, DISABLED_Figures) {
+  CatalogBenchOptions options;
   options.url = url_;
-  measure_books(options, [](const BooksBenchFigure& f) {
+  measure_catalog(options, [](const CatalogBenchFigure& f) {
     fmt::print("{:<44} {:>10.1f} {:<4}{}\n", f.name, f.value, f.unit,
                f.p99 > 0 ? fmt::format("  p99 {:.1f}", f.p99) : "");
     std::fflush(stdout);

@@ -1,4 +1,4 @@
-#include "linac/catalog/copy_books.h"
+#include "linac/catalog/copy_catalog.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -90,11 +90,11 @@ void check_version(Connection& database) {
   try {
     version = database.query("SELECT MAX(version) FROM schema_version").front().integer(0);
   } catch (const Error&) {
-    throw user_error("[books] the database holds no books of linac");
+    throw user_error("[catalog] the database holds no catalog of linac");
   }
   if (version != schema_version())
     throw user_error(
-        fmt::format("[books] have version {} of the schema, this linac {}; `linac serve` of the newer one brings them "
+        fmt::format("[catalog] has version {} of the schema, this linac {}; `linac serve` of the newer one brings it "
                     "up to date",
                     version, schema_version()));
 }
@@ -108,10 +108,10 @@ std::unique_ptr<Connection> read_at_one_moment(const std::string& url) {
 
 void check_empty(Connection& database) {
   if (!database.lock_writing())
-    throw user_error("[books] the database to write into is in use by a service; end it first");
+    throw user_error("[catalog] the database to write into is in use by a service; end it first");
   for (const char* table : {"runs", "users", "models", "experiment_tags"})
     if (database.first(fmt::format("SELECT 1 FROM {} LIMIT 1", table)))
-      throw user_error("[books] the database to write into has books already; give an empty one");
+      throw user_error("[catalog] the database to write into has a catalog already; give an empty one");
 }
 
 void copy_table(Connection& from, Connection& to, const Table& table, const std::function<void()>& copied) {
@@ -137,8 +137,8 @@ RowCounts count_rows(const std::string& url) {
   return counted(*read_at_one_moment(url));
 }
 
-RowCounts copy_books(const std::string& from_url, const std::string& to_url,
-                     const std::function<void(int64_t done, int64_t of)>& tell) {
+RowCounts copy_catalog(const std::string& from_url, const std::string& to_url,
+                       const std::function<void(int64_t done, int64_t of)>& tell) {
   const auto from = read_at_one_moment(from_url);
   const RowCounts counts = counted(*from);
   const auto to = open_connection(to_url);

@@ -1,6 +1,6 @@
 #pragma once
-// How fast the books are: points written durably by many at once, the first page of a large table of runs, a long curve
-// thinned. Fills the books that it is given, which should be empty ones.
+// How fast the catalog is: points written durably by many at once, the first page of a large table of runs, a long
+// curve thinned. Fills the catalog that it is given, which should be an empty one.
 
 #include <functional>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace linac::catalog {
 
-struct BooksBenchOptions {
+struct CatalogBenchOptions {
   std::string url;
   int writers = 32;
   int batch_points = 100;
@@ -19,14 +19,14 @@ struct BooksBenchOptions {
   int repeats = 100;  // of each question
 };
 
-struct BooksBenchFigure {
+struct CatalogBenchFigure {
   std::string name;           // "points a second in batches"
   double value = 0, p99 = 0;  // p99: of times, 0 for rates
   std::string unit;
 };
 
-/// Measures one after the other and tells each figure as it is there. Errors of Books.
-std::vector<BooksBenchFigure> measure_books(const BooksBenchOptions& options,
-                                            const std::function<void(const BooksBenchFigure&)>& tell);
+/// Measures one after the other and tells each figure as it is there. Errors of Catalog.
+std::vector<CatalogBenchFigure> measure_catalog(const CatalogBenchOptions& options,
+                                                const std::function<void(const CatalogBenchFigure&)>& tell);
 
 }  // namespace linac::catalog

@@ -1,4 +1,4 @@
-#include "linac/catalog/books_bench.h"
+#include "linac/catalog/catalog_bench.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "linac/catalog/books.h"
+#include "linac/catalog/catalog.h"
 #include "linac/catalog/metrics.h"
 #include "linac/catalog/runs.h"
 
@@ -31,10 +31,10 @@ double memory_peak_mb() {
 
 class Bench {
  public:
-  Bench(const BooksBenchOptions& options, const std::function<void(const BooksBenchFigure&)>& tell)
-      : options_(options), tell_(tell), books_(options.url) {}
+  Bench(const CatalogBenchOptions& options, const std::function<void(const CatalogBenchFigure&)>& tell)
+      : options_(options), tell_(tell), catalog_(options.url) {}
 
-  std::vector<BooksBenchFigure> all() {
+  std::vector<CatalogBenchFigure> all() {
     const double batches = requests_per_second(options_.batch_points);
     add({"points a second in batches", batches * options_.batch_points, 0, "1/s"});
     add({"single points a second", requests_per_second(1), 0, "1/s"});
@@ -52,7 +52,7 @@ class Bench {
   }
 
  private:
-  void add(BooksBenchFigure figure) {
+  void add(CatalogBenchFigure figure) {
     tell_(figure);
     figures_.push_back(std::move(figure));
   }
@@ -65,12 +65,12 @@ class Bench {
     const auto begin = Clock::now();
     for (int w = 0; w < options_.writers; ++w) {
       writers.emplace_back([&] {
-        const std::string id = books_.write([](Database& d) { return create_run(d, NewRun()).id; });
+        const std::string id = catalog_.write([](Database& d) { return create_run(d, NewRun()).id; });
         std::vector<KeyedPoint> points;
         for (int i = 0; i < points_of_request; ++i) points.push_back({fmt::format("m{}", i % 10), {}});
         for (int64_t step = 0; step == 0 || !stop; ++step) {
           for (auto& p : points) p.point = {step, 1700000000000 + step, 1.0 / static_cast<double>(step + 1)};
-          books_.write([&](Database& d) { append_points(d, id, points); });
+          catalog_.write([&](Database& d) { append_points(d, id, points); });
           ++done;
         }
       });
@@ -84,7 +84,7 @@ class Bench {
   void fill_runs() {
     constexpr int kTogether = 200;
     for (int first = 0; first < options_.runs; first += kTogether) {
-      books_.write([&](Database& d) {
+      catalog_.write([&](Database& d) {
         for (int i = first; i < std::min(first + kTogether, options_.runs); ++i) {
           NewRun run;
           run.started_ms = 1700000000000 + i;
@@ -104,12 +104,12 @@ class Bench {
 
   void fill_curve() {
     constexpr int64_t kTogether = 1000;
-    curve_ = books_.write([](Database& d) { return create_run(d, NewRun()).id; });
+    curve_ = catalog_.write([](Database& d) { return create_run(d, NewRun()).id; });
     for (int64_t first = 0; first < options_.curve_points; first += kTogether) {
       std::vector<KeyedPoint> points;
       for (int64_t i = first; i < std::min(first + kTogether, options_.curve_points); ++i)
         points.push_back({"loss", {i, 1700000000000 + i, 1.0 / static_cast<double>(i + 1)}});
-      books_.write([&](Database& d) { append_points(d, curve_, points); });
+      catalog_.write([&](Database& d) { append_points(d, curve_, points); });
     }
   }
 
@@ -118,7 +118,7 @@ class Bench {
     std::vector<double> times;
     for (int i = 0; i < options_.repeats; ++i) {
       const auto begin = Clock::now();
-      books_.read(question);
+      catalog_.read(question);
       times.push_back(seconds_since(begin) * 1000);
     }
     std::sort(times.begin(), times.end());
@@ -133,17 +133,17 @@ class Bench {
          [&](Database& d) { thinned(d, curve_, "loss", 1000); });
   }
 
-  const BooksBenchOptions& options_;
-  const std::function<void(const BooksBenchFigure&)>& tell_;
-  Books books_;
+  const CatalogBenchOptions& options_;
+  const std::function<void(const CatalogBenchFigure&)>& tell_;
+  Catalog catalog_;
   std::string curve_;
-  std::vector<BooksBenchFigure> figures_;
+  std::vector<CatalogBenchFigure> figures_;
 };
 
 }  // namespace
 
-std::vector<BooksBenchFigure> measure_books(const BooksBenchOptions& options,
-                                            const std::function<void(const BooksBenchFigure&)>& tell) {
+std::vector<CatalogBenchFigure> measure_catalog(const CatalogBenchOptions& options,
+                                                const std::function<void(const CatalogBenchFigure&)>& tell) {
   return Bench(options, tell).all();
 }
 

@@ -1,9 +1,9 @@
 #pragma once
-// The books for coroutines: reads on a small pool of threads, writes acknowledged by the writing thread. The coroutine
-// goes on on the thread of its connection.
+// The catalog for coroutines: reads on a small pool of threads, writes acknowledged by the writing thread. The
+// coroutine goes on on the thread of its connection.
 //
-//   const Run run = co_await reading(context, [&](Database& books) { return catalog::run(books, id); });
-//   co_await writing(context, [&](Database& books) { catalog::set_run_tags(books, id, tags); });
+//   const Run run = co_await reading(context, [&](Database& database) { return catalog::run(database, id); });
+//   co_await writing(context, [&](Database& database) { catalog::set_run_tags(database, id, tags); });
 //
 // `work` may use what the coroutine holds, which waits meanwhile. Both throw what `work` throws. A writing `work` may
 // be carried out more than once: it sets what it captures, never adds to it.
@@ -21,13 +21,14 @@ namespace linac::service {
 /// Runs `work` on a thread of the pool `context.readers`; for whatever blocks.
 Task<void> aside(Context& context, std::function<void()> work);
 /// Returns after the commit.
-Task<void> write_books(Context& context, catalog::Books::Work work);
+Task<void> write_catalog(Context& context, catalog::Catalog::Work work);
 
 template <class F>
 Task<std::invoke_result_t<F, catalog::Database&>> reading(Context& context, F work) {
   using R = std::invoke_result_t<F, catalog::Database&>;
   std::optional<R> result;
-  co_await aside(context, [&] { context.books.read([&](catalog::Database& books) { result.emplace(work(books)); }); });
+  co_await aside(context,
+                 [&] { context.catalog.read([&](catalog::Database& database) { result.emplace(work(database)); }); });
   co_return std::move(*result);
 }
 
@@ -35,10 +36,10 @@ template <class F>
 Task<std::invoke_result_t<F, catalog::Database&>> writing(Context& context, F work) {
   using R = std::invoke_result_t<F, catalog::Database&>;
   if constexpr (std::is_void_v<R>) {
-    co_await write_books(context, [&](catalog::Database& books) { work(books); });
+    co_await write_catalog(context, [&](catalog::Database& database) { work(database); });
   } else {
     std::optional<R> result;
-    co_await write_books(context, [&](catalog::Database& books) { result.emplace(work(books)); });
+    co_await write_catalog(context, [&](catalog::Database& database) { result.emplace(work(database)); });
     co_return std::move(*result);
   }
 }

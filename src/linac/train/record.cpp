@@ -1,4 +1,4 @@
-#include "linac/train/books.h"
+#include "linac/train/record.h"
 
 #include <limits>
 

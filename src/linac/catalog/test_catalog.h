@@ -1,5 +1,5 @@
 #pragma once
-// For tests only: every test of the books runs on SQLite and on a PostgreSQL server that the test program starts for
+// For tests only: every test of the catalog runs on SQLite and on a PostgreSQL server that the test program starts for
 // itself, once.
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "linac/base/refusal.h"
 #include "linac/base/temporary_folder.h"
-#include "linac/catalog/books.h"
+#include "linac/catalog/catalog.h"
 
 namespace linac::catalog {
 
@@ -38,7 +38,7 @@ class PostgresqlServer {
 };
 
 /// The parameter is "sqlite" or "postgresql"; each test has an empty database.
-class BooksTest : public testing::TestWithParam<const char*> {
+class CatalogTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override;
   bool postgresql() const { return std::string(GetParam()) == "postgresql"; }
@@ -53,7 +53,7 @@ class BooksTest : public testing::TestWithParam<const char*> {
   INSTANTIATE_TEST_SUITE_P(Both, Suite, testing::Values("sqlite", "postgresql"), [](const auto& i) { return i.param; })
 
 /// A migrated database with one connection, within a transaction that is never committed.
-class RecordsTest : public BooksTest {
+class RecordsTest : public CatalogTest {
  protected:
   void SetUp() override;
   void TearDown() override;

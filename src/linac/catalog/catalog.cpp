@@ -1,4 +1,4 @@
-#include "linac/catalog/books.h"
+#include "linac/catalog/catalog.h"
 
 #include <fmt/format.h>
 
@@ -28,8 +28,8 @@ constexpr seconds kLostMax{60}, kLostReadMax{15};  // trying to reach the databa
 constexpr milliseconds kRetry{100};
 
 struct Item {
-  Books::Work work;
-  Books::Done done;
+  Catalog::Work work;
+  Catalog::Done done;
   std::exception_ptr error;
 };
 
@@ -46,7 +46,7 @@ std::unique_ptr<Connection> open_writer(const std::string& url) {
   while (!c->lock_writing()) {
     if (Clock::now() > deadline)
       throw environment_error(
-          "[books] another linac service has these books open; end it, or use other books (--data, --db)");
+          "[catalog] another linac service has this catalog open; end it, or use another catalog (--data, --db)");
     std::this_thread::sleep_for(kRetry);
   }
   c->memory = std::make_unique<WriterMemory>();
@@ -55,7 +55,7 @@ std::unique_ptr<Connection> open_writer(const std::string& url) {
 
 }  // namespace
 
-class Books::Implementation {
+class Catalog::Implementation {
  public:
   Implementation(const std::string& url, int readers) : url_(url), owner_(random_hex(16)) {
     writer_ = open_writer(url);
@@ -87,7 +87,7 @@ class Books::Implementation {
     }
     done(std::make_exception_ptr(
         Refusal(RefusalKind::kLimit,
-                fmt::format("[books] {} changes wait to be written; try again in a second", kWaitingMax))));
+                fmt::format("[catalog] {} changes wait to be written; try again in a second", kWaitingMax))));
   }
 
   void read(const Work& work) {
@@ -163,7 +163,7 @@ class Books::Implementation {
       try {
         item.done(item.error);
       } catch (const std::exception& e) {
-        log::error(fmt::format("[books] who was told about a write threw: {}", e.what()));
+        log::error(fmt::format("[catalog] who was told about a write threw: {}", e.what()));
       }
     }
     return n;
@@ -184,13 +184,13 @@ class Books::Implementation {
         }
         if (taken_)
           throw environment_error(
-              "[books] another linac service has written these books meanwhile; start this one again");
+              "[catalog] another linac service has written into this catalog meanwhile; start this one again");
         const auto n = try_group(items, false);
         return n ? *n : *try_group(items, true);
       } catch (const Lost& lost) {
         writer_.reset();
         if (!lost.committing) committing_ = 0;
-        if (!deadline) log::warn("[books] the connection to the database was lost; opening it again");
+        if (!deadline) log::warn("[catalog] the connection to the database was lost; opening it again");
         wait_or_throw(deadline, lost.reason);
       } catch (const Error&) {
         if (writer_) throw;
@@ -274,12 +274,13 @@ class Books::Implementation {
   std::thread thread_;
 };
 
-Books::Books(const std::string& url, int readers) : implementation_(std::make_unique<Implementation>(url, readers)) {}
-Books::~Books() = default;
-void Books::write(Work work, Done done) {
+Catalog::Catalog(const std::string& url, int readers)
+    : implementation_(std::make_unique<Implementation>(url, readers)) {}
+Catalog::~Catalog() = default;
+void Catalog::write(Work work, Done done) {
   implementation_->write(std::move(work), std::move(done));
 }
-void Books::read(const Work& work) {
+void Catalog::read(const Work& work) {
   implementation_->read(work);
 }
 

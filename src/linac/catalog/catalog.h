@@ -1,5 +1,5 @@
 #pragma once
-// The books: everything that the service remembers. Writes go through one thread, which carries out all that wait in
+// The catalog: everything that the service remembers. Writes go through one thread, which carries out all that wait in
 // one transaction, each within a savepoint, and acknowledges them after the commit: what was acknowledged is on the
 // disk, and 1,000 small requests cost one fsync. Reads run beside it on connections of their own and see committed
 // state. Thread-safe.
@@ -15,11 +15,11 @@
 
 namespace linac::catalog {
 
-class Books {
+class Catalog {
  public:
   /// Opens and migrates. `readers`: connections for reads. Errors of open_database() and migrate().
-  explicit Books(const std::string& url, int readers = 4);
-  ~Books();  // carries out what waits
+  explicit Catalog(const std::string& url, int readers = 4);
+  ~Catalog();  // carries out what waits
 
   using Work = std::function<void(Database&)>;
   using Done = std::function<void(std::exception_ptr)>;

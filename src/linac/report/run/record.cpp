@@ -1,4 +1,4 @@
-#include "linac/report/run/books.h"
+#include "linac/report/run/record.h"
 
 #include <fmt/format.h>
 
@@ -50,7 +50,7 @@ std::vector<RunAccount> accounts_of(const std::vector<spec::WorkerAccount>& work
 // Puts the lines of metrics.jsonl together.
 class Reader {
  public:
-  explicit Reader(RunBooks& books) : books_(books) {}
+  explicit Reader(RunRecord& record) : record_(record) {}
 
   // False for a line that says nothing that could be.
   bool line(const spec::RunLine& line) {
@@ -60,13 +60,13 @@ class Reader {
     } else if (const auto* step = std::get_if<spec::StepLine>(&line)) {
       steps_.push_back(step->global_step);
     } else if (const auto* epoch = std::get_if<spec::EpochLine>(&line)) {
-      ++books_.epochs;
-      if (!epoch->rate.unit.empty()) books_.unit = epoch->rate.unit;
+      ++record_.epochs;
+      if (!epoch->rate.unit.empty()) record_.unit = epoch->rate.unit;
     } else if (std::holds_alternative<spec::RollbackLine>(line)) {
-      ++books_.rollbacks;
+      ++record_.rollbacks;
     }
-    if (books_.starts.empty()) return true;
-    RunStart& start = books_.starts.back();
+    if (record_.starts.empty()) return true;
+    RunStart& start = record_.starts.back();
     if (const auto* one = std::get_if<spec::WorkersLine>(&line))
       start.accounts.push_back(accounts_of(one->workers, one->time, one->global_step));
     if (const auto* end = std::get_if<spec::EndLine>(&line)) {
@@ -80,39 +80,39 @@ class Reader {
 
   void finish() {
     std::sort(steps_.begin(), steps_.end());
-    books_.steps = static_cast<int64_t>(std::unique(steps_.begin(), steps_.end()) - steps_.begin());
-    books_.steps_twice = static_cast<int64_t>(steps_.size()) - books_.steps;
-    if (books_.steps > 0) books_.steps_missing = steps_[static_cast<size_t>(books_.steps) - 1] - books_.steps;
+    record_.steps = static_cast<int64_t>(std::unique(steps_.begin(), steps_.end()) - steps_.begin());
+    record_.steps_twice = static_cast<int64_t>(steps_.size()) - record_.steps;
+    if (record_.steps > 0) record_.steps_missing = steps_[static_cast<size_t>(record_.steps) - 1] - record_.steps;
   }
 
  private:
   // The views of a start are numbered upwards. One may follow an "end": of a writer that failed and was replaced.
   void add(RunView view) {
-    const bool goes_on = !books_.starts.empty() && view.number > books_.starts.back().views.back().number &&
-                         books_.starts.back().status != spec::to_string(spec::RunStatus::kSucceeded);
-    if (!goes_on) books_.starts.emplace_back();
-    RunStart& start = books_.starts.back();
+    const bool goes_on = !record_.starts.empty() && view.number > record_.starts.back().views.back().number &&
+                         record_.starts.back().status != spec::to_string(spec::RunStatus::kSucceeded);
+    if (!goes_on) record_.starts.emplace_back();
+    RunStart& start = record_.starts.back();
     start.ended.reset();
     start.status.clear();
     start.views.push_back(std::move(view));
   }
 
-  RunBooks& books_;
+  RunRecord& record_;
   std::vector<int64_t> steps_;
 };
 
-void read_metrics(const std::filesystem::path& path, RunBooks& books) {
+void read_metrics(const std::filesystem::path& path, RunRecord& record) {
   std::ifstream file(path, std::ios::binary);
   const spec::LineReader lines(path.string(), spec::Wanted::kNoStepMeasures);
-  Reader reader(books);
+  Reader reader(record);
   std::string text;
   while (std::getline(file, text)) {
     const auto [state, line] = lines.read(text);
     if (state == spec::LineState::kWhole && reader.line(line)) continue;
     if (file.eof()) {
-      books.last_line_cut = true;
+      record.last_line_cut = true;
     } else {
-      ++books.damaged_lines;
+      ++record.damaged_lines;
     }
   }
   reader.finish();
@@ -125,32 +125,32 @@ std::optional<double> unix_time(const std::string& utc) {
   return static_cast<double>(timegm(&time));
 }
 
-void read_run_json(const std::filesystem::path& path, RunBooks& books) {
+void read_run_json(const std::filesystem::path& path, RunRecord& record) {
   const auto run = std::filesystem::exists(path) ? spec::read_summary(read_file(path), path.string()) : std::nullopt;
   if (!run) return;
-  books.name = run->name;
-  books.status = run->status;
-  books.error = run->error ? run->error->message : "";
+  record.name = run->name;
+  record.status = run->status;
+  record.error = run->error ? run->error->message : "";
   for (const auto& [key, value] :
        {std::pair("linac", run->linac), std::pair("libtorch", run->libtorch), std::pair("isa", run->isa)})
-    if (!value.empty()) books.facts.emplace_back(key, value);
-  // The books of a run whose last line is lost: its last account is here too.
-  if (books.starts.empty() || books.starts.back().ended) return;
-  if (books.status == spec::to_string(spec::RunStatus::kRunning)) return;
+    if (!value.empty()) record.facts.emplace_back(key, value);
+  // The record of a run whose last line is lost: its last account is here too.
+  if (record.starts.empty() || record.starts.back().ended) return;
+  if (record.status == spec::to_string(spec::RunStatus::kRunning)) return;
   const auto updated = unix_time(run->updated);
-  RunStart& start = books.starts.back();
+  RunStart& start = record.starts.back();
   if (!updated || *updated < start.views.back().time) return;
   start.ended = std::max(*updated, start.end());
-  start.status = books.status;
+  start.status = record.status;
   start.accounts.push_back(accounts_of(run->time_by_worker.value_or(std::vector<spec::WorkerAccount>()), *updated,
                                        std::max<int64_t>(0, run->global_step)));
 }
 
-void read_job(const std::filesystem::path& path, RunBooks& books) {
+void read_job(const std::filesystem::path& path, RunRecord& record) {
   if (!std::filesystem::exists(path)) return;
   const YAML::Node train = config::parse_text(read_file(path), path.string())["train"];
   if (!train.IsMap()) return;
-  books.events_per_step = train["batch"].as<int64_t>(0) * train["replicas"].as<int64_t>(0);
+  record.events_per_step = train["batch"].as<int64_t>(0) * train["replicas"].as<int64_t>(0);
 }
 
 // A worker that trains alone has no group to know its name from.
@@ -163,15 +163,15 @@ void name_lone_worker(RunStart& start) {
   }
 }
 
-// The books say which step a change came after, the log says what happened.
-void read_losses(const std::filesystem::path& path, RunBooks& books) {
+// The record says which step a change came after, the log says what happened.
+void read_losses(const std::filesystem::path& path, RunRecord& record) {
   static const std::regex kLost(R"(lost rank \d+ \((.*), process (\d{1,18})\): (.*))");
   std::ifstream file(path, std::ios::binary);
   std::string line;
   std::smatch found;
   while (std::getline(file, line)) {
     if (line.find("lost rank ") == std::string::npos || line.size() > 1000) continue;
-    if (std::regex_search(line, found, kLost)) books.losses.try_emplace({found[1], std::stoll(found[2])}, found[3]);
+    if (std::regex_search(line, found, kLost)) record.losses.try_emplace({found[1], std::stoll(found[2])}, found[3]);
   }
 }
 
@@ -185,24 +185,24 @@ double RunStart::end() const {
   return last;
 }
 
-RunBooks read_run_books(const std::filesystem::path& folder) {
+RunRecord read_run_record(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder))
     throw user_error(fmt::format("[report] {}: no such folder; give the folder of a run, the --out of linac train",
                                  folder.string()));
   if (!std::filesystem::exists(folder / spec::kMetricsFile))
     throw user_error(
-        fmt::format("[report] {}: no run has kept books here (no metrics.jsonl); give the folder of a "
+        fmt::format("[report] {}: no run has left a record here (no metrics.jsonl); give the folder of a "
                     "run that has begun its training",
                     folder.string()));
-  RunBooks books;
-  books.folder = folder;
-  read_metrics(folder / spec::kMetricsFile, books);
-  read_run_json(folder / spec::kSummaryFile, books);
-  for (RunStart& start : books.starts) name_lone_worker(start);
-  read_job(folder / "job.yaml", books);
-  read_losses(folder / "log.txt", books);
-  if (books.name.empty()) books.name = std::filesystem::absolute(folder).filename().string();
-  return books;
+  RunRecord record;
+  record.folder = folder;
+  read_metrics(folder / spec::kMetricsFile, record);
+  read_run_json(folder / spec::kSummaryFile, record);
+  for (RunStart& start : record.starts) name_lone_worker(start);
+  read_job(folder / "job.yaml", record);
+  read_losses(folder / "log.txt", record);
+  if (record.name.empty()) record.name = std::filesystem::absolute(folder).filename().string();
+  return record;
 }
 
 }  // namespace linac::report

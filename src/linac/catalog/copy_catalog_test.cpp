@@ -1,4 +1,4 @@
-#include "linac/catalog/copy_books.h"
+#include "linac/catalog/copy_catalog.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "linac/catalog/models.h"
 #include "linac/catalog/queue.h"
 #include "linac/catalog/schema.h"
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 #include "linac/catalog/users.h"
 
 namespace linac::catalog {
@@ -25,12 +25,12 @@ std::vector<std::vector<Value>> content(const std::string& url, std::string_view
   return all;
 }
 
-class CopyTest : public BooksTest {
+class CopyTest : public CatalogTest {
  protected:
   /// Something in most tables: text beyond ASCII, NaN, bytes, nothing.
   void fill(const std::string& url) {
-    Books books(url);
-    books.write([](Database& db) {
+    Catalog catalog(url);
+    catalog.write([](Database& db) {
       User kim;
       kim.name = "kim";
       kim.quota.core_hours_max = 2.5;
@@ -70,13 +70,13 @@ class CopyTest : public BooksTest {
 };
 LINAC_BOTH_DATABASES(CopyTest);
 
-TEST_P(CopyTest, EverythingArrivesInEitherDatabaseAndTheBooksGoOnThere) {
+TEST_P(CopyTest, EverythingArrivesInEitherDatabaseAndTheCatalogGoesOnThere) {
   fill(url_);
   for (const bool postgresql : {false, true}) {
     if (postgresql && !PostgresqlServer::available()) continue;
     const std::string to = fresh(postgresql);
     int64_t told = 0, told_of = 0;
-    const RowCounts counts = copy_books(url_, to, [&](int64_t done, int64_t of) {
+    const RowCounts counts = copy_catalog(url_, to, [&](int64_t done, int64_t of) {
       told = done;
       told_of = of;
     });
@@ -86,14 +86,14 @@ TEST_P(CopyTest, EverythingArrivesInEitherDatabaseAndTheBooksGoOnThere) {
     EXPECT_EQ(count_rows(to), counts);
     for (const std::string_view table : tables()) EXPECT_EQ(content(url_, table), content(to, table)) << table;
 
-    Books books(to);
-    const std::string added = books.write([](Database& db) {
+    Catalog catalog(to);
+    const std::string added = catalog.write([](Database& db) {
       NewRun run;
       run.user = "kim";
       return create_run(db, run).id;  // a number of its own
     });
-    EXPECT_EQ(books.read_as([&](Database& db) { return search_runs(db, {}).items.size(); }), 4u);
-    EXPECT_EQ(books.read_as([&](Database& db) { return queue(db).size(); }), 2u);
+    EXPECT_EQ(catalog.read_as([&](Database& db) { return search_runs(db, {}).items.size(); }), 4u);
+    EXPECT_EQ(catalog.read_as([&](Database& db) { return queue(db).size(); }), 2u);
     EXPECT_NE(added, "");
   }
 }
@@ -101,7 +101,7 @@ TEST_P(CopyTest, EverythingArrivesInEitherDatabaseAndTheBooksGoOnThere) {
 TEST_P(CopyTest, NothingIsOverwrittenAndNothingElseIsTaken) {
   fill(url_);
   const std::string to = fresh(postgresql());
-  copy_books(url_, to, [](int64_t, int64_t) {});
+  copy_catalog(url_, to, [](int64_t, int64_t) {});
   const auto code = [](const auto& action) {
     try {
       action();
@@ -111,12 +111,12 @@ TEST_P(CopyTest, NothingIsOverwrittenAndNothingElseIsTaken) {
     return ErrorCode::kInternal;
   };
   const auto copy = [](const std::string& from, const std::string& into) {
-    copy_books(from, into, [](int64_t, int64_t) {});
+    copy_catalog(from, into, [](int64_t, int64_t) {});
   };
   EXPECT_EQ(code([&] { copy(url_, to); }), ErrorCode::kUser);
   EXPECT_EQ(code([&] { copy(fresh(postgresql()), fresh(false)); }), ErrorCode::kUser);
   const std::string used = fresh(postgresql());
-  const Books books(used);
+  const Catalog catalog(used);
   EXPECT_EQ(code([&] { copy(url_, used); }), ErrorCode::kUser);
   const std::string newer = fresh(postgresql());
   copy(url_, newer);

@@ -1,4 +1,4 @@
-#include "linac/catalog/test_books.h"
+#include "linac/catalog/test_catalog.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -114,19 +114,19 @@ void PostgresqlServer::kill() {
 }
 
 std::string PostgresqlServer::make_database() {
-  const std::string at = "?host=" + folder_.path().string(), name = fmt::format("books{}", ++databases_);
+  const std::string at = "?host=" + folder_.path().string(), name = fmt::format("catalog{}", ++databases_);
   open_connection("postgresql://linac@/postgres" + at)->script("CREATE DATABASE " + name);
   return "postgresql://linac@/" + name + at;
 }
 
-PostgresqlServer& BooksTest::server() {
+PostgresqlServer& CatalogTest::server() {
   static PostgresqlServer one;
   return one;
 }
 
-void BooksTest::SetUp() {
+void CatalogTest::SetUp() {
   if (!postgresql()) {
-    url_ = (folder_ / "books.db").string();
+    url_ = (folder_ / "catalog.db").string();
     return;
   }
   if (!PostgresqlServer::available()) GTEST_SKIP() << "no PostgreSQL server is installed here";
@@ -134,7 +134,7 @@ void BooksTest::SetUp() {
 }
 
 void RecordsTest::SetUp() {
-  BooksTest::SetUp();
+  CatalogTest::SetUp();
   if (IsSkipped()) return;
   database_ = open_database(url_);
   migrate(*database_);

@@ -37,7 +37,7 @@ struct RunView {
   double begin() const { return time - seconds; }
 };
 
-/// What a worker had done when the books heard of it, since its process began.
+/// What a worker had done when it was written into the record, since its process began.
 struct RunAccount {
   double time = 0;
   int64_t global_step = 0;
@@ -52,16 +52,16 @@ struct RunAccount {
 struct RunStart {
   std::vector<RunView> views;                     // at least one
   std::vector<std::vector<RunAccount>> accounts;  // those of one moment together, by time
-  std::optional<double> ended;                    // unix seconds, if the books were closed
+  std::optional<double> ended;                    // unix seconds, if the record was closed
   std::string status;                             // "succeeded", "interrupted", "failed"; empty while not ended
   int64_t last_step = 0;                          // the highest that any line names
 
   double begin() const { return views.front().begin(); }
-  /// The end, or the last moment that the books speak of.
+  /// The end, or the last moment that the record speaks of.
   double end() const;
 };
 
-struct RunBooks {
+struct RunRecord {
   std::filesystem::path folder;
   std::string name, status, error;                         // as in run.json
   std::vector<std::pair<std::string, std::string>> facts;  // of run.json
@@ -76,6 +76,6 @@ struct RunBooks {
 };
 
 /// User error if there is no folder, no run in it, or one that a newer linac has written.
-RunBooks read_run_books(const std::filesystem::path& folder);
+RunRecord read_run_record(const std::filesystem::path& folder);
 
 }  // namespace linac::report

@@ -1,5 +1,5 @@
 #pragma once
-// What the loops write into the books alike. Thread-safe.
+// What the loops write into the record alike. Thread-safe.
 
 #include <nlohmann/json.hpp>
 #include <string>

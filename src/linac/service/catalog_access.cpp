@@ -1,4 +1,4 @@
-#include "linac/service/books_access.h"
+#include "linac/service/catalog_access.h"
 
 #include <boost/asio/post.hpp>
 
@@ -20,8 +20,8 @@ Task<void> aside(Context& context, std::function<void()> work) {
   });
 }
 
-Task<void> write_books(Context& context, catalog::Books::Work work) {
-  co_await http::awaited([&](http::Finish finish) { context.books.write(std::move(work), std::move(finish)); });
+Task<void> write_catalog(Context& context, catalog::Catalog::Work work) {
+  co_await http::awaited([&](http::Finish finish) { context.catalog.write(std::move(work), std::move(finish)); });
 }
 
 }  // namespace linac::service

@@ -1,4 +1,4 @@
-#include "linac/report/run/books.h"
+#include "linac/report/run/record.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace linac::report {
 namespace {
 
-TEST(RunBooks, StartedAgain) {
+TEST(RunRecord, StartedAgain) {
   TestRun run;
   run.view(100, 1, 0, 2, {member("n1", 1, 4), member("n1", 2, 4)});
   run.view(102, 2, 5, 0.5, {member("n1", 1, 8)}, "lost");
@@ -19,32 +19,32 @@ TEST(RunBooks, StartedAgain) {
   run.steps(16, 30);
   run.end(510, 30, "interrupted", {account("n1", 1, {{"compute", 9}})});
   const RunReport report = run.report();
-  ASSERT_EQ(report.books.starts.size(), 2U);
-  EXPECT_FALSE(report.books.starts[0].ended);
+  ASSERT_EQ(report.record.starts.size(), 2U);
+  EXPECT_FALSE(report.record.starts[0].ended);
   EXPECT_DOUBLE_EQ(report.wall_s, 12 + 11) << "without the time between";
   EXPECT_EQ(report.workers.size(), 3U);
   EXPECT_EQ(report.steps_redone, 5);
   EXPECT_EQ(report.changes.size(), 1U) << "a start is no change";
   EXPECT_DOUBLE_EQ(report.starting_s, 2 * 2 + 1);
-  EXPECT_EQ(report.books.steps, 30);
+  EXPECT_EQ(report.record.steps, 30);
   EXPECT_FALSE(report.cost);
   EXPECT_TRUE(to_json(report)["starts"][0]["end"].is_null());
 }
 
-TEST(RunBooks, AWriterThatFailsIsNotTheEnd) {
+TEST(RunRecord, AWriterThatFailsIsNotTheEnd) {
   TestRun run;
   run.view(100, 1, 0, 0, {member("n1", 1, 1), member("n2", 2, 1)});
   run.end(104, 4, "failed", {account("n1", 1, {{"compute", 3}})});
   run.view(105, 2, 4, 0.5, {member("n2", 2, 2)}, "rank 0: no space left");
   run.workers(110, 8, {account("n2", 2, {{"compute", 5}})});
   const RunReport report = run.report();
-  ASSERT_EQ(report.books.starts.size(), 1U);
-  EXPECT_FALSE(report.books.starts[0].ended) << "it goes on";
+  ASSERT_EQ(report.record.starts.size(), 1U);
+  EXPECT_FALSE(report.record.starts[0].ended) << "it goes on";
   EXPECT_EQ(report.workers[0].reason, "rank 0: no space left");
   EXPECT_DOUBLE_EQ(report.workers[0].left(), 104.5);
 }
 
-TEST(RunBooks, ComesBackAfterAHalt) {
+TEST(RunRecord, ComesBackAfterAHalt) {
   TestRun run;
   run.view(100, 1, 0, 0, {member("n1", 1, 1), member("n2", 2, 1)});
   run.view(110, 2, 10, 1, {member("n1", 1, 2)}, "silent");
@@ -59,7 +59,7 @@ TEST(RunBooks, ComesBackAfterAHalt) {
   EXPECT_EQ(report.losses.number, 1);
 }
 
-TEST(RunBooks, RunJsonKnowsTheEndToo) {
+TEST(RunRecord, RunJsonKnowsTheEndToo) {
   TestRun run;
   run.view(1795345000, 1, 0, 0, {member("n1", 1, 4)});
   const Json json{{"name", "<demo>"},
@@ -74,7 +74,7 @@ TEST(RunBooks, RunJsonKnowsTheEndToo) {
   EXPECT_EQ(to_html(report, {}).find("<demo>"), std::string::npos);
 }
 
-TEST(RunBooks, DamagedLinesAreCounted) {
+TEST(RunRecord, DamagedLinesAreCounted) {
   TestRun run;
   run.view(100, 1, 0, 0, {member("n1", 1, 4)});
   run.add("metrics.jsonl", "{\"kind\": \"step\", \"glo\xff\n");
@@ -87,20 +87,20 @@ TEST(RunBooks, DamagedLinesAreCounted) {
   run.workers(104, 5, {account("n1", 1, {{"compute", 3}, {"a new phase", 0.5}})});
   run.add("metrics.jsonl", "{\"kind\": \"step\", \"global_st");
   const RunReport report = run.report();
-  EXPECT_EQ(report.books.damaged_lines, 3);
-  EXPECT_TRUE(report.books.last_line_cut);
-  EXPECT_EQ(report.books.steps_twice, 1);
-  EXPECT_EQ(report.books.steps_missing, 2);
+  EXPECT_EQ(report.record.damaged_lines, 3);
+  EXPECT_TRUE(report.record.last_line_cut);
+  EXPECT_EQ(report.record.steps_twice, 1);
+  EXPECT_EQ(report.record.steps_missing, 2);
   EXPECT_DOUBLE_EQ(report.time.efficiency(), 0.75);
   EXPECT_DOUBLE_EQ(report.time.waiting, 1) << "what it does not know by name";
   EXPECT_EQ(report.remarks.size(), 4U) << "goes on, wrong, damaged, cut";
 }
 
-TEST(RunBooks, ErrorsSayWhatToDo) {
+TEST(RunRecord, ErrorsSayWhatToDo) {
   TestRun run;
   for (const auto& path : {run.root.path(), run.root / "none"}) {
     try {
-      read_run_books(path);
+      read_run_record(path);
       FAIL() << path;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kUser);
