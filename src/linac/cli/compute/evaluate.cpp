@@ -14,10 +14,9 @@
 
 #include "linac/base/error.h"
 #include "linac/base/version.h"
-#include "linac/cli/compute/model_events.h"
+#include "linac/cli/compute/evaluate_arrays.h"
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/data/event_arrays.h"
 #include "linac/report/scores/report.h"
 
 namespace linac::cli {
@@ -26,129 +25,12 @@ namespace {
 constexpr int64_t kFewEvents = 30;  // of a class: its scores scatter widely, and so do their uncertainties
 
 struct EvaluateOptions {
-  ModelEventsOptions model;
-  std::string predictions, field, targets, weights, compare, out, task = "classification";
-  std::vector<std::string> classes, names;
+  ArraySources sources;
+  std::string out, task = "classification";
+  std::vector<std::string> classes;
   scores::BootstrapOptions bootstrap;
   bool json = false;
 };
-
-/// [events][width] with a name for messages.
-struct Array {
-  std::vector<float> values;
-  size_t width = 1;
-  std::string name;
-  scores::Table table() const { return {.values = values, .width = width, .name = name}; }
-};
-
-/// What there is to judge, wherever it comes from.
-struct Arrays {
-  Array targets;
-  Array weights;              // no values: all events count 1
-  std::vector<Array> models;  // one or two
-  std::vector<std::string> names;
-  std::vector<std::string> classes;  // as the model names them; may be empty
-};
-
-/// "FILE" or "FILE:DATA_SET".
-struct Source {
-  std::string file, data_set;
-};
-
-Source split(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos || std::filesystem::exists(text)) return {text, ""};
-  return {text.substr(0, colon), text.substr(colon + 1)};
-}
-
-/// The data set of that name; without one the file's only one.
-Array read(const Source& source, const std::string& option) {
-  std::string name = source.data_set;
-  if (name.empty()) {
-    const std::vector<std::string> names = data::array_names(source.file);
-    if (names.size() != 1) {
-      throw user_error(fmt::format("[evaluate] {} has {} data sets ({}); say which one: --{} {}:NAME", source.file,
-                                   names.size(), fmt::join(names, ", "), option, source.file));
-    }
-    name = names.front();
-  }
-  const data::EventArrays arrays(source.file, {name});
-  const std::vector<int64_t> shape = arrays.shape(0);
-  const int64_t events = arrays.events();
-  if (shape.size() > 1 || (shape.size() == 1 && shape[0] < 1)) {
-    throw data_error(fmt::format("[evaluate] {}: '{}' has events of shape ({}); wanted are one number or one list",
-                                 source.file, name, fmt::join(shape, ", ")));
-  }
-  return {.values = arrays.read(0, 0, events),
-          .width = shape.empty() ? 1 : static_cast<size_t>(shape[0]),
-          .name = fmt::format("{}:{}", source.file, name)};
-}
-
-/// The model's first output for labelled events, and their truth.
-Arrays compute_arrays(const EvaluateOptions& options) {
-  ModelEventsOptions of_model = options.model;
-  of_model.target = options.targets;
-  of_model.weight = options.weights;
-  const ModelEvents model(of_model, Truth::kWanted);
-  const graph::Node& output = model.network().outputs()[0];
-  if (output.output.size() > 1) {
-    throw user_error(fmt::format("[evaluate] output '{}' is of shape {}; wanted are one number or one list",
-                                 output.name, graph::to_string(output.output)));
-  }
-  Arrays arrays{
-      .targets = {.values = {},
-                  .width = 1,
-                  .name = fmt::format("{}:{}", fmt::join(of_model.data, ", "), model.target())},
-      .weights = {.values = {},
-                  .width = 1,
-                  .name = fmt::format("{}:{}", fmt::join(of_model.data, ", "), model.weight())},
-      .models = {{.values = {}, .width = static_cast<size_t>(graph::elements(output.output)), .name = of_model.model}},
-      .names = options.names,
-      .classes = model.classes()};
-  model.run([&](int64_t, const std::vector<std::vector<float>>& outputs, const ModelEvents::Known& known) {
-    arrays.models[0].values.insert(arrays.models[0].values.end(), outputs[0].begin(), outputs[0].end());
-    arrays.targets.values.insert(arrays.targets.values.end(), known.truth.begin(), known.truth.end());
-    arrays.weights.values.insert(arrays.weights.values.end(), known.weights.begin(), known.weights.end());
-  });
-  arrays.targets.width = arrays.targets.values.size() / static_cast<size_t>(model.events());
-  return arrays;
-}
-
-Arrays read_predictions(const EvaluateOptions& options) {
-  Arrays arrays{.targets = read(split(options.targets), "targets"),
-                .weights = {},
-                .models = {},
-                .names = options.names,
-                .classes = {}};
-  if (!options.weights.empty() && options.weights != "none") arrays.weights = read(split(options.weights), "weights");
-  Source first = split(options.predictions);
-  if (!options.field.empty()) first.data_set = options.field;
-  arrays.models.push_back(read(first, "predictions"));
-  return arrays;
-}
-
-Arrays read_arrays(const EvaluateOptions& options) {
-  if (options.model.model.empty() == options.predictions.empty())
-    throw user_error("[evaluate] give either --predictions FILE, or --model FILE and --data FILES");
-  if (!options.model.model.empty() && options.model.data.empty())
-    throw user_error("[evaluate] --model wants the labelled events: --data FILES");
-  if (options.model.model.empty() && options.targets.empty())
-    throw user_error("[evaluate] --predictions wants the truth: --targets FILE:DATA_SET");
-  Arrays arrays = options.model.model.empty() ? read_predictions(options) : compute_arrays(options);
-  std::vector<std::string> files{options.model.model.empty() ? split(options.predictions).file : options.model.model};
-  if (!options.compare.empty()) {
-    const Source second = split(options.compare);
-    files.push_back(second.file);
-    arrays.models.push_back(read(second, "compare"));
-  }
-  if (arrays.names.empty())
-    for (const std::string& file : files) arrays.names.push_back(std::filesystem::path(file).stem().string());
-  if (arrays.names.size() != arrays.models.size()) {
-    throw user_error(fmt::format("[evaluate] --names has {} names, but there are {} sets of predictions",
-                                 arrays.names.size(), arrays.models.size()));
-  }
-  return arrays;
-}
 
 void judge_classes(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
   const size_t columns = arrays.models[0].width;
@@ -212,6 +94,7 @@ report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& ar
   report::ScoreReport report;
   report.models = arrays.names;
   report.title = fmt::format("{} on {}", fmt::join(arrays.names, " beside "), arrays.targets.name);
+  report.remarks = arrays.remarks;
   report.events = static_cast<int64_t>(arrays.targets.table().events());
   report.replicas = options.bootstrap.replicas;
   if (options.task == "classification") {
@@ -231,8 +114,8 @@ report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& ar
 void run_evaluate(EvaluateOptions options) {
   if (options.bootstrap.threads == 0)
     options.bootstrap.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const Arrays arrays = read_arrays(options);
-  if (options.classes.empty()) options.classes = arrays.classes;
+  const Arrays arrays = read_arrays(options.sources);
+  if (options.classes.empty() && options.task == "classification") options.classes = arrays.classes;
   options.bootstrap.event_weights = weights_of(arrays);
   const report::ScoreReport report = make_report(options, arrays);
   if (!options.out.empty()) write_report(options.out, report);
@@ -253,22 +136,25 @@ void add_evaluate_verb(CLI::App& app) {
   auto options = std::make_shared<EvaluateOptions>();
   options->bootstrap.threads = 0;
   auto* verb = app.add_subcommand("evaluate", "Scores of a model's predictions on labelled events: table, report");
-  verb->add_option("--predictions", options->predictions,
+  verb->add_option("--predictions", options->sources.predictions,
                    "HDF5 file of `linac predict`, or FILE:DATA_SET: probabilities [events, classes], or [events, 1] of "
                    "the second of two classes");
-  verb->add_option("--model", options->model.model,
+  verb->add_option("--model", options->sources.model.model,
                    "in place of predictions: a .keras file or a run's folder, to compute them");
-  verb->add_option("--data", options->model.data,
+  verb->add_option("--data", options->sources.model.data,
                    "of the model: files, globs or URLs of labelled events (HDF5, Parquet, TFRecord)");
-  verb->add_option("--input", options->model.fields,
+  verb->add_option("--input", options->sources.model.fields,
                    "of the model: INPUT=COLUMN, where the names differ (may be repeated)")
       ->type_size(1)
       ->allow_extra_args(false);
-  verb->add_option("--field", options->field, "data set of the predictions, where the file has several");
-  verb->add_option("--targets", options->targets,
+  verb->add_option(
+      "--field", options->sources.field,
+      "data set of the predictions, where the file has several; with --model the output to judge (default: the "
+      "first)");
+  verb->add_option("--targets", options->sources.targets,
                    "FILE:DATA_SET with the truth: one-hot [events, classes] or class numbers [events]; with --model a "
-                   "column of the data (default: what the model was trained on)");
-  verb->add_option("--weights", options->weights,
+                   "column of the data (default: what the output was trained on)");
+  verb->add_option("--weights", options->sources.weights,
                    "what each event counts, below zero too: FILE:DATA_SET [events]; with --model a column of the data "
                    "(default: data.event_weight of its training; none: all the same)");
   verb->add_option("--task", options->task, "what the model does")
@@ -276,8 +162,9 @@ void add_evaluate_verb(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--classes", options->classes, "names of the classes (or outputs), with commas between")
       ->delimiter(',');
-  verb->add_option("--compare", options->compare, "FILE or FILE:DATA_SET: another model's predictions of the events");
-  verb->add_option("--names", options->names, "what to call the models, with commas between")->delimiter(',');
+  verb->add_option("--compare", options->sources.compare,
+                   "FILE or FILE:DATA_SET: another model's predictions of the events");
+  verb->add_option("--names", options->sources.names, "what to call the models, with commas between")->delimiter(',');
   verb->add_option("--out", options->out, "folder for report.html, report.json and the pictures");
   verb->add_option("--bootstraps", options->bootstrap.replicas, "replicas behind the uncertainties; 0: none")
       ->check(CLI::Range(0, 10000))
@@ -289,6 +176,7 @@ void add_evaluate_verb(CLI::App& app) {
   verb->footer(
       "Examples:\n"
       "  linac evaluate --model runs/topology --data 'test/*.parquet' --out report\n"
+      "  linac evaluate --model runs/calo --field energy --task regression --data 'test/*.parquet'\n"
       "  linac evaluate --predictions scores.h5 --targets events.h5:encoded_label --classes QCD,ttbar,W+jets\n"
       "  linac evaluate --predictions linac.h5 --compare keras.h5:label --names linac,Keras \\\n"
       "      --targets events.h5:encoded_label --out report\n"

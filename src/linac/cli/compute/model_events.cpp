@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "linac/base/error.h"
+#include "linac/base/nearest.h"
 #include "linac/base/progress.h"
 #include "linac/base/thread_pool.h"
 #include "linac/client/model_catalog.h"
@@ -19,24 +20,30 @@
 namespace linac::cli {
 namespace {
 
+/// "; did you mean b? (it has: a, b)"
+std::string those_there(const std::string& word, const std::vector<std::string>& names) {
+  const auto near = nearest(word, names);
+  return fmt::format("{} (it has: {})", near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(names, ", "));
+}
+
 /// "input=column", as a map.
-std::map<std::string, std::string> renamed(const std::vector<std::string>& fields) {
+std::map<std::string, std::string> renamed(const ModelEventsOptions& options) {
   std::map<std::string, std::string> columns;
-  for (const std::string& field : fields) {
+  for (const std::string& field : options.fields) {
     const size_t equals = field.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw user_error(fmt::format("[model] --field {}: wanted is INPUT=COLUMN", field));
+      throw user_error(fmt::format("[model] {} {}: wanted is INPUT=COLUMN", options.fields_option, field));
     columns[field.substr(0, equals)] = field.substr(equals + 1);
   }
   return columns;
 }
 
-/// What each input reads: as the model's own notes say, or the column of its name; --field comes first.
+/// What each input reads: as the model's own notes say, or the column of its name; the user's word comes first.
 std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const models::Predictor& network,
                                            const nlohmann::json& notes) {
   std::vector<data::ColumnRequest> columns;
   if (notes.is_object() && notes.contains("inputs")) columns = trained::columns_from_json(notes["inputs"]);
-  std::map<std::string, std::string> fields = renamed(options.fields);
+  std::map<std::string, std::string> fields = renamed(options);
   std::vector<std::string> names;
   columns.resize(network.inputs().size());
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -47,22 +54,31 @@ std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, co
     if (const auto field = fields.extract(input.name); !field.empty()) columns[i].column = field.mapped();
   }
   if (!fields.empty()) {
-    throw user_error(fmt::format("[model] --field {}: the model has no such input (it has: {})", fields.begin()->first,
-                                 fmt::join(names, ", ")));
+    throw user_error(fmt::format("[model] {} {}: the model has no such input{}", options.fields_option,
+                                 fields.begin()->first, those_there(fields.begin()->first, names)));
   }
   return columns;
 }
 
-data::ColumnRequest truth_of(const ModelEventsOptions& options, const models::Predictor& network,
+data::ColumnRequest truth_of(const ModelEventsOptions& options, const graph::Node& output, size_t number,
                              const nlohmann::json& notes) {
   std::vector<data::ColumnRequest> targets;
   if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);
-  data::ColumnRequest truth{.column = "", .shape = network.outputs()[0].output, .offset = {}, .factor = {}};
-  if (!targets.empty()) truth = targets[0];
+  data::ColumnRequest truth{.column = "", .shape = output.output, .offset = {}, .factor = {}};
+  if (number < targets.size()) truth = targets[number];
   if (!options.target.empty()) truth.column = options.target;
   if (truth.column.empty())
-    throw user_error("[evaluate] the model does not say what it was trained on: give --targets COLUMN");
+    throw user_error(fmt::format(
+        "[evaluate] the model does not say what its output '{}' was trained on: give --targets COLUMN", output.name));
   return truth;
+}
+
+size_t output_of(const std::string& wanted, const std::vector<std::string>& names) {
+  if (wanted.empty()) return 0;
+  const auto found = std::find(names.begin(), names.end(), wanted);
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  throw user_error(
+      fmt::format("[evaluate] --field {}: the model has no such output{}", wanted, those_there(wanted, names)));
 }
 
 }  // namespace
@@ -72,7 +88,8 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   network_ = std::move(model.network);
   std::vector<data::ColumnRequest> columns = inputs_of(options, *network_, model.notes);
   if (truth == Truth::kWanted) {
-    columns.push_back(truth_of(options, *network_, model.notes));
+    output_ = output_of(options.output, outputs());
+    columns.push_back(truth_of(options, network_->outputs()[output_], output_, model.notes));
     target_ = columns.back().column;
     weight_ = options.weight;
     if (weight_.empty() && model.notes.is_object()) weight_ = model.notes.value("event_weight", std::string());
@@ -81,6 +98,12 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
     if (model.notes.is_object()) classes_ = model.notes.value("classes", std::vector<std::string>{});
   }
   table_ = data::EventTable::open(options.data, columns);
+}
+
+std::vector<std::string> ModelEvents::outputs() const {
+  std::vector<std::string> names;
+  for (const graph::Node& output : network_->outputs()) names.push_back(output.name);
+  return names;
 }
 
 void ModelEvents::run(const Sink& sink) const {

@@ -13,11 +13,13 @@
 namespace linac::cli {
 
 struct ModelEventsOptions {
-  std::string model;                // what trained::load_trained takes
-  std::vector<std::string> data;    // paths, globs, URLs
-  std::vector<std::string> fields;  // "input=column", where the names differ
-  std::string target;               // the column of the truth; empty: what the model was trained on
-  std::string weight;               // the column of what each event counts; empty: as in the training; "none"
+  std::string model;                      // what trained::load_trained takes
+  std::vector<std::string> data;          // paths, globs, URLs
+  std::vector<std::string> fields;        // "input=column", where the names differ
+  std::string fields_option = "--field";  // what the verb calls them
+  std::string output;                     // whose truth is wanted; empty: the first
+  std::string target;                     // the column of the truth; empty: what the output was trained on
+  std::string weight;                     // the column of what each event counts; empty: as in the training; "none"
   int64_t batch = 256;
   int threads = 0;  // batches side by side; 0: as many as there are processors
 };
@@ -27,12 +29,14 @@ enum class Truth { kNone, kWanted };
 class ModelEvents {
  public:
   /// A model that linac trained knows its columns and their scaling (its linac.json); another one reads the columns
-  /// that its inputs are called. User error for a field that the model has no input for; data errors as
-  /// data::EventTable::open.
+  /// that its inputs are called. User error for a field that the model has no input for, or an output that it does not
+  /// have; data errors as data::EventTable::open.
   ModelEvents(const ModelEventsOptions& options, Truth truth);
 
   const models::Predictor& network() const { return *network_; }
   int64_t events() const { return table_->size(); }
+  std::vector<std::string> outputs() const;                             // their names
+  size_t output() const { return output_; }                             // that of the truth
   const std::string& target() const { return target_; }                 // the truth's column
   const std::string& weight() const { return weight_; }                 // the weights' column; empty: all count 1
   const std::vector<std::string>& classes() const { return classes_; }  // as the model's job named them; may be empty
@@ -50,6 +54,7 @@ class ModelEvents {
   ModelEventsOptions options_;
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
+  size_t output_ = 0;
   std::string target_, weight_;
   std::vector<std::string> classes_;
 };

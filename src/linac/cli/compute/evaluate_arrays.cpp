@@ -1,0 +1,133 @@
+#include "linac/cli/compute/evaluate_arrays.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "linac/base/error.h"
+#include "linac/data/event_arrays.h"
+
+namespace linac::cli {
+namespace {
+
+/// "FILE" or "FILE:DATA_SET".
+struct Source {
+  std::string file, data_set;
+};
+
+Source split(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || std::filesystem::exists(text)) return {text, ""};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+/// The data set of that name; without one the file's only one.
+Array read(const Source& source, const std::string& option) {
+  std::string name = source.data_set;
+  if (name.empty()) {
+    const std::vector<std::string> names = data::array_names(source.file);
+    if (names.size() != 1) {
+      throw user_error(fmt::format("[evaluate] {} has {} data sets ({}); say which one: --{} {}:NAME", source.file,
+                                   names.size(), fmt::join(names, ", "), option, source.file));
+    }
+    name = names.front();
+  }
+  const data::EventArrays arrays(source.file, {name});
+  const std::vector<int64_t> shape = arrays.shape(0);
+  const int64_t events = arrays.events();
+  if (shape.size() > 1 || (shape.size() == 1 && shape[0] < 1)) {
+    throw data_error(fmt::format("[evaluate] {}: '{}' has events of shape ({}); wanted are one number or one list",
+                                 source.file, name, fmt::join(shape, ", ")));
+  }
+  return {.values = arrays.read(0, 0, events),
+          .width = shape.empty() ? 1 : static_cast<size_t>(shape[0]),
+          .name = fmt::format("{}:{}", source.file, name)};
+}
+
+/// One output of a model for labelled events, and their truth.
+Arrays compute_arrays(const ArraySources& options) {
+  ModelEventsOptions of_model = options.model;
+  of_model.fields_option = "--input";
+  of_model.output = options.field;
+  of_model.target = options.targets;
+  of_model.weight = options.weights;
+  const ModelEvents model(of_model, Truth::kWanted);
+  const std::vector<graph::Node>& outputs = model.network().outputs();
+  const size_t chosen = model.output();
+  const graph::Node& output = outputs[chosen];
+  if (output.output.size() > 1) {
+    throw user_error(fmt::format("[evaluate] output '{}' is of shape {}; wanted are one number or one list{}",
+                                 output.name, graph::to_string(output.output),
+                                 outputs.size() > 1 ? "; choose another one with --field" : ""));
+  }
+  const auto width = static_cast<size_t>(graph::elements(output.output));
+  const std::string data = fmt::format("{}", fmt::join(of_model.data, ", "));
+  Arrays arrays{.targets = {.values = {}, .width = 1, .name = fmt::format("{}:{}", data, model.target())},
+                .weights = {.values = {}, .width = 1, .name = fmt::format("{}:{}", data, model.weight())},
+                .models = {{.values = {}, .width = width, .name = of_model.model}},
+                .names = options.names,
+                .classes = model.classes(),
+                .remarks = {}};
+  if (outputs.size() > 1) {
+    arrays.models[0].name += ":" + output.name;
+    // The training's names are those of one of its outputs.
+    if (arrays.classes.size() != std::max<size_t>(2, width)) arrays.classes.clear();
+    if (options.field.empty()) {
+      arrays.remarks.push_back(fmt::format("of the outputs {} this is {}; --field names another",
+                                           fmt::join(model.outputs(), ", "), output.name));
+    }
+  }
+  model.run([&](int64_t, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
+    const auto append = [](std::vector<float>& all, const auto& more) {
+      all.insert(all.end(), more.begin(), more.end());
+    };
+    append(arrays.models[0].values, values[chosen]);
+    append(arrays.targets.values, known.truth);
+    append(arrays.weights.values, known.weights);
+  });
+  arrays.targets.width = arrays.targets.values.size() / static_cast<size_t>(model.events());
+  return arrays;
+}
+
+Arrays read_predictions(const ArraySources& options) {
+  Arrays arrays{.targets = read(split(options.targets), "targets"),
+                .weights = {},
+                .models = {},
+                .names = options.names,
+                .classes = {},
+                .remarks = {}};
+  if (!options.weights.empty() && options.weights != "none") arrays.weights = read(split(options.weights), "weights");
+  Source first = split(options.predictions);
+  if (!options.field.empty()) first.data_set = options.field;
+  arrays.models.push_back(read(first, "predictions"));
+  return arrays;
+}
+
+}  // namespace
+
+Arrays read_arrays(const ArraySources& options) {
+  if (options.model.model.empty() == options.predictions.empty())
+    throw user_error("[evaluate] give either --predictions FILE, or --model FILE and --data FILES");
+  if (!options.model.model.empty() && options.model.data.empty())
+    throw user_error("[evaluate] --model wants the labelled events: --data FILES");
+  if (options.model.model.empty() && options.targets.empty())
+    throw user_error("[evaluate] --predictions wants the truth: --targets FILE:DATA_SET");
+  Arrays arrays = options.model.model.empty() ? read_predictions(options) : compute_arrays(options);
+  std::vector<std::string> files{options.model.model.empty() ? split(options.predictions).file : options.model.model};
+  if (!options.compare.empty()) {
+    const Source second = split(options.compare);
+    files.push_back(second.file);
+    arrays.models.push_back(read(second, "compare"));
+  }
+  if (arrays.names.empty())
+    for (const std::string& file : files) arrays.names.push_back(std::filesystem::path(file).stem().string());
+  if (arrays.names.size() != arrays.models.size()) {
+    throw user_error(fmt::format("[evaluate] --names has {} names, but there are {} sets of predictions",
+                                 arrays.names.size(), arrays.models.size()));
+  }
+  return arrays;
+}
+
+}  // namespace linac::cli
