@@ -9,6 +9,7 @@ MAKE_SCRIPT is the program that writes TorchScript modules. --long: files of all
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -135,6 +136,23 @@ def train(job: pathlib.Path, out: pathlib.Path, *arguments: str, status: int = 0
     return done.stdout + done.stderr
 
 
+def follow(text: str, count: int) -> list[dict]:
+    """Runs the commands that the end of a training prints behind `evaluate`, as printed: their reports."""
+    commands = [line.split("evaluate", 1)[1].strip() for line in text.splitlines() if line.strip().startswith("evaluate  ")]
+    check(len(commands) == count, f"printed: {commands}")
+    reports = []
+    for command in commands:
+        words = shlex.split(command)
+        done = subprocess.run(command.replace("linac", shlex.quote(LINAC), 1), shell=True, capture_output=True, text=True)
+        check(done.returncode == 0, f"{command}: exit status {done.returncode} {done.stderr.strip()[-200:]}")
+        reports.append(json.loads((pathlib.Path(words[words.index("--out") + 1]) / "report.json").read_text()))
+    return reports
+
+
+def value_of(report: dict, name: str) -> float:
+    return next(score["value"] for score in report["models"][0]["scores"] if score["name"] == name)
+
+
 def epochs(out: pathlib.Path) -> list[dict]:
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     return [line for line in lines if line["kind"] == "epoch"]
@@ -233,7 +251,14 @@ def every_output(folder: pathlib.Path, data: dict) -> None:
     model.save(path)
     targets = [{"name": "size", "column": "values2"}, {"name": "kind", "column": "one_hot"}]
     data_settings = {"data.targets": targets, "data.event_weight": "weight", "data.test": [str(folder / "events.h5")]}
-    train(job_of(folder, path, "", {**data_settings, "train.early_stopping.monitor": "size_weighted_mean_absolute_error"}), out)
+    names = {"data.classes": ["QCD", "top", "W"]}  # of the output kind; no word on size
+    text = train(job_of(folder, path, "", {**data_settings, **names, "train.early_stopping.monitor": "size_weighted_mean_absolute_error"}), out)
+    kind, size = follow(text, 2)
+    last = epochs(out)[-1]["test"]
+    check(abs(value_of(kind, "accuracy") - last["kind_weighted_accuracy"]) < 1e-5 and kind["parts"] == names["data.classes"],
+          f"the command for kind: accuracy {value_of(kind, 'accuracy'):.6f} of {kind['parts']}")
+    mae = np.mean([score["value"] for score in size["models"][0]["scores"] if score["name"] == "mae"])
+    check(abs(mae - last["size_weighted_mean_absolute_error"]) < 1e-5, f"the command for size: mean absolute error {mae:.6f}")
     weights = [data["weight"], data["weight"]]
     history = model.fit(x, y, batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0, sample_weight=weights,
                         validation_data=(x, y, weights)).history
@@ -280,6 +305,13 @@ def every_output(folder: pathlib.Path, data: dict) -> None:
                               capture_output=True, text=True)
         found = [score["value"] for score in json.loads(done.stdout)["models"][0]["scores"] if score["name"] == "auc_macro"]
         check(abs(found[0] - expected) < 1e-5, f"linac evaluate {' '.join(arguments)}: {found[0]:.6f}")
+    for arguments, status, words in ((["--field", "size", "--task", "regression", "--json"], 0, "outputs:size"),
+                                     (["--field", "kind", "--json"], 0, "outputs:kind"),
+                                     ([], 0, "--field names another"), (["--field", "kinds"], 2, "did you mean kind? (it has: kind, size)"),
+                                     (["--input", "lists=list"], 2, "--input lists: the model has no such input; did you mean list?")):
+        done = subprocess.run([LINAC, "evaluate", "--model", folder / "outputs", "--data", folder / "events.h5", "--bootstraps", "0", *arguments],
+                              capture_output=True, text=True)
+        check(done.returncode == status and words in done.stdout + done.stderr, f"evaluate {' '.join(arguments)}: {done.stderr.strip()[-200:]}")
     for what, settings, words in (
         ("unknown-metric", {"train.fit.metrics": ["kind_acuracy"]}, "did you mean kind_accuracy"),
         ("not-of-numbers", {"train.fit.loss": ["sparse_categorical_crossentropy", "huber"], "train.fit.metrics": ["mse"],
@@ -288,6 +320,28 @@ def every_output(folder: pathlib.Path, data: dict) -> None:
     ):
         text = train(job_of(folder, path, "", {**data_settings, **named, **settings}), folder / what, status=2)
         check(words in text, f"{what}: {text.strip().splitlines()[-1][:200]}")
+
+
+def every_metric(folder: pathlib.Path) -> None:
+    """A model trained with all metrics there are: Keras loads it, with those that it has by the same name."""
+    keras.utils.set_random_seed(8)
+    path, out = folder / "metrics.keras", folder / "metrics"
+    classifier("softmax", 3).save(path)
+    settings = {"train.fit.loss": "categorical_crossentropy", "train.epochs": 1, "data.test": [str(folder / "events.h5")]}
+    text = train(job_of(folder, path, "one_hot", {**settings, "train.fit.metrics": ["none"]}), out, status=2)
+    names = text.split("(known: ")[1].split(")")[0].split(", ")
+    text = train(job_of(folder, path, "one_hot", {**settings, "train.fit.metrics": names}), out)
+    check(set(epochs(out)[0]["test"]) == {"loss", *names}, f"all metrics: {names}")
+    said = next(line for line in text.splitlines() if "is compiled without" in line)
+    home = keras.models.load_model(out / "models" / "model.keras")
+    data = h5py.File(folder / "events.h5")
+    found = home.evaluate([data["features"][:], data["list"][:]], data["one_hot"][:], batch_size=EVENTS, verbose=0, return_dict=True)
+    ours = epochs(out)[0]["test"]
+    # Of an output behind a softmax, Keras takes what is before it for logits of a sigmoid in this one.
+    worst = max((abs(found[name] - ours[name]) / max(1, abs(ours[name])), name) for name in found if name != "binary_crossentropy")
+    check(set(found) | {name for name in names if name in said} == set(ours) and worst[0] < TOLERANCE,
+          f"Keras loads it, and finds the same {sorted(found)} within {worst[0]:.1e} ({worst[1]}): {said}")
+    check(text.count("is compiled without") == 1 and "huber" in said and "auc" in said, "what Keras does not have is said once")
 
 
 def weighted_steps(folder: pathlib.Path, data: dict) -> None:
@@ -431,7 +485,7 @@ def exact(folder: pathlib.Path) -> None:
     files = []
     for workers in (1, 2, 3):
         out = folder / f"workers-{workers}"
-        train(job, out, "--workers", str(workers))
+        text = train(job, out, "--workers", str(workers))
         files.append(sorted((out / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes())
     check(files[0] == files[1] == files[2], "1, 2 and 3 workers: the same checkpoint, byte for byte")
     out = folder / "resumed"
@@ -440,6 +494,7 @@ def exact(folder: pathlib.Path) -> None:
     check(sorted((out / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes() == files[0], "stopped after 7 steps and resumed: the same")
     last = epochs(folder / "workers-1")[-1]["test"]
     check(set(last) == {"loss", "accuracy", "auc"} and 0.5 < last["auc"] <= 1, f"test measures: {last}")
+    check(abs(value_of(follow(text, 1)[0], "auc_macro") - last["auc"]) < 1e-5, "the printed command finds the same AUC")
     model = keras.models.load_model(folder / "workers-1" / "models" / "model.keras")
     check(model.loss == "categorical_crossentropy", "the loss goes home with the model")
 
@@ -548,6 +603,7 @@ def main() -> None:
     beside_keras(folder, data, "event_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, ["accuracy"],
                  {"data.event_weight": "weight"}, sample_weight=weights)
     every_output(folder, data)
+    every_metric(folder)
     weighted_steps(folder, data)
     exact(folder)
     exact_inside(folder)

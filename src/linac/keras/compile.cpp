@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "linac/base/error.h"
-#include "linac/optimizer/table.h"
 
 namespace linac::keras {
 namespace {
@@ -30,13 +29,15 @@ std::string snake_case(const std::string& name) {
 }
 
 /// Of a loss, a metric or an optimiser: a text, an object of a class, or a function
-/// ({"class_name": "function", "config": its name}). Empty if it has none.
+/// ({"class_name": "function", "config": its name}); of a metric that Keras made of a function ("accuracy" in .h5 files
+/// of Keras 2), the function's. Empty if it has none.
 std::string name_of(const json& thing) {
   if (thing.is_string()) return thing.get<std::string>();
   if (!thing.is_object() || !thing.contains("class_name") || !thing["class_name"].is_string()) return "";
   const json config = thing.value("config", json());
   if (config.is_string()) return config.get<std::string>();
   const auto class_name = thing["class_name"].get<std::string>();
+  if (class_name == "MeanMetricWrapper" && config.is_object()) return name_of(config.value("fn", json()));
   const std::string registered = "Custom>";  // Keras 2.11 to 2.15 say so of their own optimizers
   return snake_case(class_name.starts_with(registered) ? class_name.substr(registered.size()) : class_name);
 }
@@ -167,20 +168,19 @@ std::optional<CompiledOptimizer> compiled_optimizer(const json& compile_config) 
 }
 
 json compile_config(const Compilation& compilation, const graph::Graph& graph) {
-  const optimizer::Kind* const optimizer = optimizer::find(compilation.optimizer.name);
-  LINAC_CHECK(optimizer != nullptr);
   const auto by_output = [&](const auto& values) {
     if (values.size() == 1) return json(values[0]);
     json named = json::object();
     for (size_t i = 0; i < values.size(); ++i) named[output_name(graph, graph.outputs[i])] = values[i];
     return named;
   };
-  json config{{"optimizer",
-               {{"module", "keras.optimizers"},
-                {"class_name", optimizer->keras_class},
-                {"config", compilation.optimizer.config},
-                {"registered_name", nullptr}}},
-              {"loss", by_output(compilation.losses)}};
+  json config{{"loss", by_output(compilation.losses)}};
+  if (const auto& optimizer = compilation.optimizer) {
+    config["optimizer"] = {{"module", "keras.optimizers"},
+                           {"class_name", optimizer->keras_class},
+                           {"config", optimizer->config},
+                           {"registered_name", nullptr}};
+  }
   if (compilation.loss_weights.size() > 1) config["loss_weights"] = by_output(compilation.loss_weights);
   if (!compilation.metrics.empty()) config["metrics"] = by_output(compilation.metrics);
   if (!compilation.weighted_metrics.empty()) config["weighted_metrics"] = by_output(compilation.weighted_metrics);

@@ -34,15 +34,18 @@ struct CompiledOptimizer {
 /// Nothing if the model was not compiled. User error for an optimiser without a name.
 std::optional<CompiledOptimizer> compiled_optimizer(const nlohmann::json& compile_config);
 
+struct WrittenOptimizer {
+  std::string keras_class;  // "AdamW"
+  nlohmann::json config;
+};
 /// What a written model is to be compiled with. Empty lists are left out.
 struct Compilation {
   std::vector<std::string> losses;   // one an output
   std::vector<double> loss_weights;  // one an output
   MetricNames metrics, weighted_metrics;
-  CompiledOptimizer optimizer{"adam", nlohmann::json::object()};
+  std::optional<WrittenOptimizer> optimizer;  // nothing: Keras compiles with its default
 };
-/// The compile_config for Keras to compile the model with when it is loaded. The optimiser must be in the table
-/// (optimizer/table.h).
+/// The compile_config for Keras to compile the model with when it is loaded.
 nlohmann::json compile_config(const Compilation& compilation, const graph::Graph& graph);
 
 }  // namespace linac::keras

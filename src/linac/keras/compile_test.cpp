@@ -49,13 +49,38 @@ TEST(CompileConfig, OfKeras2IsReadAsItWasMeant) {
   EXPECT_TRUE(modern_compile_config(nullptr, graph).is_null());
 }
 
+TEST(CompiledMetrics, OfAFunctionHaveItsName) {
+  // "accuracy" and "mse", as .h5 files of Keras 2 have them of two outputs.
+  const char* const written = R"([[{"class_name": "MeanMetricWrapper", "config":
+      {"name": "a_accuracy", "dtype": "float32", "fn": "categorical_accuracy"}}], [{"class_name": "MeanMetricWrapper",
+      "config": {"name": "b_mse", "dtype": "float32", "fn": "mean_squared_error"}}]])";
+  EXPECT_EQ(metrics(written, {"a", "b"}), (MetricNames{{"categorical_accuracy"}, {"mean_squared_error"}}));
+  EXPECT_EQ(metrics(R"([{"class_name": "MeanMetricWrapper", "config": {"name": "own"}}])", {"a"}), MetricNames{{}})
+      << "a function without a name is left out";
+}
+
 TEST(CompileConfig, TellsTheMetricsOfEachOutput) {
   const graph::Graph graph = with_outputs({"a", "b"});
   const MetricNames names{{"accuracy"}, {}}, weighted{{}, {"mean_squared_error"}};
-  const json config = compile_config(
-      {.losses = {"huber", "huber"}, .loss_weights = {}, .metrics = names, .weighted_metrics = weighted}, graph);
+  const json config = compile_config({.losses = {"huber", "huber"},
+                                      .loss_weights = {},
+                                      .metrics = names,
+                                      .weighted_metrics = weighted,
+                                      .optimizer = std::nullopt},
+                                     graph);
   EXPECT_EQ(compiled_metrics(config, "metrics", graph), names);
   EXPECT_EQ(compiled_metrics(config, "weighted_metrics", graph), weighted);
+}
+
+TEST(CompileConfig, WithoutAnOptimizerThatKerasHasLeavesItToKeras) {
+  const graph::Graph graph = with_outputs({"a"});
+  Compilation compilation{
+      .losses = {"huber"}, .loss_weights = {}, .metrics = {}, .weighted_metrics = {}, .optimizer = std::nullopt};
+  EXPECT_FALSE(compile_config(compilation, graph).contains("optimizer"));
+  compilation.optimizer = WrittenOptimizer{"AdamW", {{"learning_rate", 0.5}}};
+  const auto read = compiled_optimizer(compile_config(compilation, graph));
+  EXPECT_EQ(read->name, "adamw");
+  EXPECT_EQ(read->config["learning_rate"], 0.5);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct Update {
 
 struct Kind {
   const char* name;                            // in a job: "adamw"
-  const char* keras_class;                     // "AdamW"
+  const char* keras_class = nullptr;           // "AdamW"; null: Keras has none, and written models name no optimizer
   std::vector<std::string_view> own_settings;  // beside the rate, weight_decay and clipping, which all take
   /// What is kept for each weight, by name, in the order of a checkpoint.
   std::vector<std::string> (*slots)(const Settings& settings);

@@ -1,29 +1,32 @@
 #include "linac/spec/metrics.h"
 
+#include <algorithm>
+
 namespace linac::spec {
 
 const std::vector<Metric>& metrics() {
   using enum Better;
   using enum Metric::Of;
+  using enum Metric::InKeras;
   static const std::vector<Metric> table{
-      {"accuracy", kHigher, kFit},
+      {"accuracy", kHigher, kFit, kYes},
       {"top_k_accuracy", kHigher, kFit},
       {"auc", kHigher, kFit},
-      {"binary_crossentropy", kLower, kFit},
+      {"binary_crossentropy", kLower, kFit, kYes},
       {"binary_focal_crossentropy", kLower, kFit},
-      {"categorical_crossentropy", kLower, kFit},
+      {"categorical_crossentropy", kLower, kFit, kYes},
       {"categorical_focal_crossentropy", kLower, kFit},
-      {"cosine_similarity", kHigher, kFit},
-      {"hinge", kLower, kFit},
+      {"cosine_similarity", kHigher, kFit, kYes},
+      {"hinge", kLower, kFit, kYes},
       {"huber", kLower, kFit},
-      {"kl_divergence", kLower, kFit},
+      {"kl_divergence", kLower, kFit, kYes},
       {"log_cosh", kLower, kFit},
-      {"mean_absolute_error", kLower, kFit},
-      {"mean_absolute_percentage_error", kLower, kFit},
-      {"mean_squared_error", kLower, kFit},
-      {"mean_squared_logarithmic_error", kLower, kFit},
-      {"poisson", kLower, kFit},
-      {"squared_hinge", kLower, kFit},
+      {"mean_absolute_error", kLower, kFit, kYes},
+      {"mean_absolute_percentage_error", kLower, kFit, kYes},
+      {"mean_squared_error", kLower, kFit, kYes},
+      {"mean_squared_logarithmic_error", kLower, kFit, kYes},
+      {"poisson", kLower, kFit, kYes},
+      {"squared_hinge", kLower, kFit, kYes},
       {"loss", kLower, kRun},
       {"total", kLower, kRun},
       {"r2", kHigher, kRun},
@@ -48,6 +51,12 @@ std::vector<std::string> fit_metrics() {
   for (const Metric& metric : metrics())
     if (metric.of == Metric::Of::kFit) names.emplace_back(metric.name);
   return names;
+}
+
+bool keras_has_metric(std::string_view name) {
+  const auto is_it = [&](const Metric& metric) { return metric.name == name; };
+  const auto found = std::find_if(metrics().begin(), metrics().end(), is_it);
+  return found != metrics().end() && found->in_keras == Metric::InKeras::kYes;
 }
 
 std::optional<Better> better_of(std::string_view measure) {

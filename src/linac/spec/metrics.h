@@ -18,11 +18,16 @@ struct Metric {
     kRun,      // other numbers of a training
     kPhysics,  // families of figures, "ks" of "ks.response" (physics/comparison.h)
   } of;
+  /// Whether Keras's compile() takes the name for a metric and computes alike. Others are left out of written models,
+  /// which Keras would refuse to load.
+  enum class InKeras { kNo, kYes } in_keras = InKeras::kNo;
 };
 const std::vector<Metric>& metrics();
 
 /// Those of train.fit.metrics.
 std::vector<std::string> fit_metrics();
+/// Whether a written model may name it for Keras; not if it is not in the table.
+bool keras_has_metric(std::string_view name);
 
 /// What is better of a measure as a run reports it: "auc", "OUTPUT_weighted_auc", "g/total", "ks.response". Nothing for
 /// one that is not in the table.

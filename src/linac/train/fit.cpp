@@ -1,9 +1,13 @@
 #include "linac/train/fit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/base/shell_word.h"
 #include "linac/keras/archive.h"
+#include "linac/spec/metrics.h"
 #include "linac/train/fit_evaluation.h"
 #include "linac/train/input.h"
 #include "linac/train/monitor.h"
@@ -30,6 +34,29 @@ void add(models::Contribution& sum, const models::Contribution& part, float shar
   add_to(sum.statistics, part.statistics, share);
   add_to(sum.losses, part.losses, 1);
   sum.finite = sum.finite && part.finite;
+}
+
+// The outputs that `linac evaluate` can judge. Hinge and the like tell no probabilities; several numbers behind a
+// sigmoid each have their own.
+std::vector<std::string> evaluate_commands(const spec::Job& job, const models::Supervised& model,
+                                           const std::filesystem::path& file, const std::filesystem::path& run) {
+  std::string data;
+  for (const std::string& test : job.data.test) data += " " + shell_word(test);
+  const std::vector<int>& outputs = model.graph().outputs;
+  std::vector<std::string> commands;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const graph::Node& output = model.graph().nodes[static_cast<size_t>(outputs[i])];
+    const std::string& loss = model.losses()[i];
+    const bool classes = loss.starts_with("categorical_") || loss.starts_with("sparse_categorical_") ||
+                         (loss.starts_with("binary_") && graph::elements(output.output) == 1);
+    if (output.output.size() > 1 || (classes && job.train.fit.from_logits)) continue;
+    const bool several = outputs.size() > 1;
+    const auto out = several ? run / "evaluation" / output.name : run / "evaluation";
+    commands.push_back(fmt::format("linac evaluate --model {}{}{} --data{} --out {}", shell_word(file.string()),
+                                   several ? " --field " + shell_word(output.name) : "",
+                                   classes ? "" : " --task regression", data, shell_word(out.string())));
+  }
+  return commands;
 }
 
 }  // namespace
@@ -160,18 +187,27 @@ std::vector<DrawnPicture> FitLoop::draw(const TrainState& state, const RunFolder
   return {draw_measures(columns(), state.history, job_.name, folder)};
 }
 
-// With the metrics that Keras knows by the same name and computes alike.
+// Without what Keras does not have: it would refuse to load the file.
 keras::Compilation FitLoop::compilation() const {
   keras::Compilation compilation{.losses = model_.losses(),
                                  .loss_weights = job_.train.fit.loss_weights,
                                  .metrics = {},
                                  .weighted_metrics = {},
                                  .optimizer = trained::keras_optimizer(job_.train.optimizer)};
+  std::vector<std::string> left_out;
+  if (!compilation.optimizer) left_out.push_back(job_.train.optimizer.name);
   for (const models::Metric& metric : model_.metrics()) {
-    if (metric.name == "auc" || metric.name == "top_k_accuracy") continue;
+    if (!spec::keras_has_metric(metric.name)) {
+      left_out.push_back(metric.measure);
+      continue;
+    }
     auto& of_outputs = metric.weighted ? compilation.weighted_metrics : compilation.metrics;
     of_outputs.resize(model_.graph().outputs.size());
     of_outputs[metric.output].push_back(metric.name);
+  }
+  if (!left_out.empty()) {
+    log::info(fmt::format("model.keras is compiled without {}: Keras does not have it, or computes something else",
+                          fmt::join(left_out, ", ")));
   }
   return compilation;
 }
@@ -179,10 +215,14 @@ keras::Compilation FitLoop::compilation() const {
 std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann::json& notes,
                                           const std::filesystem::path& folder) const {
   const graph::Graph& graph = model_.graph();
+  const keras::Compilation compiled = compilation();
+  keras::Training training{.compile = keras::compile_config(compiled, graph), .optimizer = {}};
+  if (compiled.optimizer) {
+    training.optimizer =
+        trained::keras_optimizer_variables(job_.train.optimizer, graph, keras::written_order(graph), network);
+  }
   keras::write_keras(graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
-                     {.compile = keras::compile_config(compilation(), graph),
-                      .optimizer = trained::keras_optimizer_variables(job_.train.optimizer, graph,
-                                                                      keras::written_order(graph), network)});
+                     training);
   return folder / "model.keras";
 }
 
@@ -200,8 +240,8 @@ std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFo
   std::vector<std::string> lines{fmt::format("model        {}", path.string())};
   if (input_.test_events() > 0) {
     lines.push_back(fmt::format("pictures     {}", (folder.images() / "losses.png").string()));
-    lines.push_back(fmt::format("evaluate     linac evaluate --model {} --data {} --out {}", path.string(),
-                                job_.data.test.front(), (folder.root() / "evaluation").string()));
+    for (const std::string& command : evaluate_commands(job_, model_, path, folder.root()))
+      lines.push_back(fmt::format("evaluate     {}", command));
   }
   return lines;
 }

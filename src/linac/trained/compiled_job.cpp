@@ -143,15 +143,17 @@ CompiledJob with_compiled(spec::Job given) {
   return whole;
 }
 
-keras::CompiledOptimizer keras_optimizer(optimizer::Settings settings) {
+std::optional<keras::WrittenOptimizer> keras_optimizer(optimizer::Settings settings) {
+  const optimizer::Kind* const kind = optimizer::find(settings.name);
+  if (kind->keras_class == nullptr) return std::nullopt;
   json config{{"name", settings.name}, {"learning_rate", settings.lr}};
   optimizer::visit_own_settings(settings, [&](const char* key, const auto& value) { config[key] = value; });
   visit_optional_settings(settings, [&](const char* key, double value) {
     // AdamW takes no null for its decay.
-    const bool needed = optimizer::find(settings.name)->keras_needs_decay && std::string(key) == "weight_decay";
+    const bool needed = kind->keras_needs_decay && std::string(key) == "weight_decay";
     config[key] = value != 0 || needed ? json(value) : json();
   });
-  return {settings.name, config};
+  return keras::WrittenOptimizer{kind->keras_class, config};
 }
 
 std::vector<keras::OptimizerVariable> keras_optimizer_variables(const optimizer::Settings& settings,

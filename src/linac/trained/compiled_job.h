@@ -3,6 +3,7 @@
 // with (model.compile), and the optimiser's state. Thread-safe functions.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,8 @@ struct CompiledJob {
 /// have, with the setting that would say it instead.
 CompiledJob with_compiled(spec::Job job);
 
-/// The optimiser as Keras's class and config.
-keras::CompiledOptimizer keras_optimizer(optimizer::Settings settings);
+/// The optimiser as Keras's class and config; nothing if Keras has none like it.
+std::optional<keras::WrittenOptimizer> keras_optimizer(optimizer::Settings settings);
 
 /// The state of the network's optimiser as Keras keeps it. `order`: the layers' order in the file (keras/archive.h).
 std::vector<keras::OptimizerVariable> keras_optimizer_variables(const optimizer::Settings& settings,
