@@ -195,7 +195,7 @@ MODELS = {
 REFUSED = {
     "function": (lambda: functional([(6,)], lambda x: L.Dense(2)(x * 2.0)), "TFOpLambda"),
     "slicing": (lambda: functional([(6,)], lambda x: L.Dense(2)(x[:, 2:])), "SlicingOpLambda"),
-    "lambda": (lambda: sequential((6,), L.Lambda(lambda x: x + 1)), "Lambda"),
+    "lambda": (lambda: sequential((6,), L.Lambda(lambda x: x + 1)), "(Lambda): this layer class is not supported; it is Python code"),
     "time_major": (lambda: sequential((7, 4), L.GRU(5, time_major=True)), "time_major"),
     "regularizer": (lambda: sequential((7, 4), L.TimeDistributed(L.Dense(4, activity_regularizer="l2"))), "inside another layer"),
     # It can be computed, but Keras 3 has no such function.

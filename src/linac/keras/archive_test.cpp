@@ -342,7 +342,7 @@ TEST(KerasConfig, RefusesWhatItDoesNotHave) {
   const auto message = [](const std::vector<json>& layers) {
     return message_of([&] { read_keras_config(model_text(layers)); });
   };
-  expect_in(message({layer("Conv4D", {}, "last", "x")}), {"'last'", "Conv4D", "did you mean Conv"});
+  expect_in(message({layer("Conv4D", {}, "last", "x")}), {"'last'", "Conv4D", "the nearest there is: Conv"});
   expect_in(message({layer("Flatten", {}, "last", "nowhere")}), {"'last'", "'nowhere'", "not there"});
   expect_in(message({layer("Flatten", {}, "last", "last")}), {"'last'", "cycle"});
   expect_in(message({layer("Flatten", {}, "a", "last"), layer("Flatten", {}, "last", "a")}), {"cycle"});

@@ -1,15 +1,14 @@
 #include "linac/keras/layers.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 
 #include "linac/base/error.h"
-#include "linac/base/nearest.h"
 #include "linac/graph/layers.h"
 #include "linac/graph/weight_rules.h"
+#include "linac/keras/refused_layers.h"
 #include "linac/keras/rules.h"
 
 namespace linac::keras {
@@ -97,7 +96,8 @@ json read_inner_layer(const std::string& outer, const json& value, int depth) {
   if (depth >= kInnerLayersMax) refuse(outer, "layer", "holds layers in layers too deep");
   const auto class_name = value.at("class_name").get<std::string>();
   const graph::LayerKind* const kind = graph::find_layer_kind(class_name);
-  if (kind == nullptr || kind->own) refuse(outer, class_name, "the layer inside is not supported");
+  if (kind == nullptr || kind->own)
+    refuse(outer, class_name, fmt::format("the layer inside is not supported; {}", advice_on_layer(class_name)));
   const graph::Node inner = read_layer(*kind, class_name, value.at("config"), depth + 1);
   if (activity_penalty(inner))
     refuse(inner.name, class_name, "a regularizer of activities inside another layer is not supported; put it on that");
@@ -176,10 +176,8 @@ graph::Node read_keras_layer(const std::string& class_name, const json& config) 
   const graph::LayerKind* const kind = graph::find_layer_kind(class_name);
   if (kind != nullptr && !kind->own && !class_name.starts_with(kOperation))
     return read_layer(*kind, class_name, config, 0);
-  const auto near = nearest(class_name, keras_class_names());
   refuse(config.at("name").get<std::string>(), class_name,
-         fmt::format("this layer class is not supported{}; replace the layer (known: {})",
-                     near ? ", did you mean " + *near + "?" : "", fmt::join(keras_class_names(), ", ")));
+         fmt::format("this layer class is not supported; {}", advice_on_layer(class_name)));
 }
 
 graph::Node read_keras_operation(const std::string& class_name, const json& config) {

@@ -11,6 +11,7 @@
 #include "linac/storage/storage.h"
 #include "linac/trained/checkpoint_files.h"
 #include "linac/trained/gan_architecture.h"
+#include "linac/trained/run_models.h"
 #include "linac/trained/tensor_file.h"
 
 namespace linac::trained {
@@ -61,10 +62,26 @@ void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& 
   }
 }
 
-void need_graph(const std::optional<models::ForeignModel>& foreign, const std::string& file) {
+void need_graph(const std::optional<models::ForeignModel>& foreign, const std::string& file, const char* where) {
   if (!foreign) return;
-  throw user_error(fmt::format(
-      "[export] {} is TorchScript: a run leaves it as models/generator.pt; torch.onnx.export makes ONNX of it", file));
+  throw user_error(
+      fmt::format("[export] {} is TorchScript, of which linac writes neither Keras nor ONNX; {}", file, where));
+}
+
+// Of a run the model that it has left.
+std::filesystem::path keras_file(const std::filesystem::path& model) {
+  if (std::filesystem::is_directory(model)) {
+    if (const auto file = model_of_run(model)) return keras_file(*file);
+    throw user_error(fmt::format("[export] {}: no trained model; {}", model.string(), advice_on_run(model)));
+  }
+  if (model.extension() == ".pt") {
+    throw user_error(fmt::format("[export] {} is TorchScript: torch.onnx.export makes ONNX of it", model.string()));
+  }
+  if (model.extension() == ".safetensors") {
+    throw user_error(
+        fmt::format("[export] {}: weights without a graph; the code that made them can export them", model.string()));
+  }
+  return model;
 }
 
 GeneratorModel from_keras(const std::filesystem::path& path) {
@@ -105,10 +122,11 @@ RunModel load_run(const std::filesystem::path& named) {
     throw data_error(fmt::format("[model] {}: does not name its job ({})", model.checkpoint.string(), error.what()));
   }
   if (!model.job.model.is<spec::ThreeDGanSettings>()) {
-    throw user_error(fmt::format(
-        "[model] {}: a run of model.kind = {}, not of a generator; its trained model is in its folder models: `linac "
-        "predict --model RUN`, `linac export --model RUN/models/model.keras`",
-        run_or_checkpoint.string(), model.job.model.kind()));
+    const bool folder = std::filesystem::is_directory(run_or_checkpoint);
+    throw user_error(
+        fmt::format("[model] {}: a run of model.kind = {}, not of a generator; {}", run_or_checkpoint.string(),
+                    model.job.model.kind(),
+                    advice_on_run(folder ? run_or_checkpoint : run_or_checkpoint.parent_path().parent_path())));
   }
   model.architecture = architecture_of(model.job);
   model.generator = graph::Parameters::of(model.architecture.generator);
@@ -135,7 +153,8 @@ FileFormat format_of(const std::filesystem::path& path) {
 
 void export_generator(const spec::Job& job, const threedgan::Architecture& architecture,
                       const graph::Parameters& parameters, const std::filesystem::path& path, FileFormat format) {
-  need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator);
+  need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator,
+             "the run leaves it trained as models/generator.pt: torch.onnx.export makes ONNX of it");
   write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
                 extra(job, architecture), path, format);
 }
@@ -150,14 +169,16 @@ void save_generator(const spec::Job& job, const threedgan::Architecture& archite
 
 void export_discriminator(const spec::Job& job, const threedgan::Architecture& architecture,
                           const graph::Parameters& parameters, const std::filesystem::path& path, FileFormat format) {
-  need_graph(architecture.foreign_discriminator, job.model.as<spec::ThreeDGanSettings>().discriminator);
+  need_graph(architecture.foreign_discriminator, job.model.as<spec::ThreeDGanSettings>().discriminator,
+             "its trained weights are in the run's checkpoints (safetensors)");
   const graph::Graph& whole = architecture.discriminator;
   // The other two heads are formulas on the image; Keras and ONNX have no layer for them.
   const graph::Graph learned = graph::prune(whole, {whole.outputs.at(0), whole.outputs.at(1)});
   write_network(learned, graph::to_weight_values(learned, parameters), extra(job, architecture), path, format);
 }
 
-void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format) {
+void export_keras_model(const std::filesystem::path& named, const std::filesystem::path& path, FileFormat format) {
+  const std::filesystem::path model = keras_file(named);
   const keras::KerasModel keras = keras::read_keras(model);
   write_network(keras.graph, keras.weights, keras.extra, path, format);
 }

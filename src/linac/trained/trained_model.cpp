@@ -10,6 +10,7 @@
 #include "linac/keras/archive.h"
 #include "linac/spec/job.h"
 #include "linac/storage/storage.h"
+#include "linac/trained/run_models.h"
 #include "linac/trained/tensor_file.h"
 
 namespace linac::trained {
@@ -17,12 +18,8 @@ namespace {
 
 std::filesystem::path file_of(const std::filesystem::path& model) {
   if (!std::filesystem::is_directory(model)) return model;
-  for (const char* name : {"model.keras", "model.pt", "model.safetensors", "generator.keras"}) {
-    if (std::filesystem::exists(model / "models" / name)) return model / "models" / name;
-  }
-  throw user_error(fmt::format(
-      "[model] {}: no trained model in its folder models; give a .keras file, or a run that came to its end",
-      model.string()));
+  if (const auto file = model_of_run(model)) return *file;
+  throw user_error(fmt::format("[model] {}: no trained model; {}", model.string(), advice_on_run(model)));
 }
 
 /// The name that the code itself gives to a weight: without the node that holds it here.

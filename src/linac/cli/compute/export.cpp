@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -22,9 +23,10 @@ trained::FileFormat format_of(const ExportOptions& options) {
 
 void run_export(const ExportOptions& options) {
   const trained::FileFormat format = format_of(options);
-  if (!options.model.empty()) {
-    trained::export_keras_model(client::local_model(options.model), options.out, format);
-    log::info(fmt::format("{}: {}", options.out, options.model));
+  const bool is_keras = std::filesystem::path(options.run).extension() == ".keras";
+  if (const std::string& model = is_keras ? options.run : options.model; !model.empty()) {
+    trained::export_keras_model(client::local_model(model), options.out, format);
+    log::info(fmt::format("{}: {}", options.out, model));
     return;
   }
   const trained::RunModel run = trained::load_run(options.run);
@@ -42,9 +44,10 @@ void add_export_verb(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   auto* verb = app.add_subcommand("export", "Writes a trained network for other programs, for Keras or as ONNX");
   auto* source = verb->add_option_group("source");
-  source->add_option("run", options->run, "folder of a run (its best checkpoint, else the newest) or a checkpoint");
+  source->add_option("run", options->run,
+                     "folder of a run (its best checkpoint, else the newest), a checkpoint or a .keras file");
   source->add_option("--model", options->model,
-                     "a .keras file of any model, or catalog://NAME@ALIAS, instead of a run");
+                     "a .keras file of any model, a run that left one, or catalog://NAME@ALIAS: as it is there");
   source->require_option(1);
   verb->add_option("--out", options->out, "file to write, e.g. generator.keras or generator.onnx")->required();
   verb->add_option("--format", options->format,

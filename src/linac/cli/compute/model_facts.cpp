@@ -11,6 +11,7 @@
 #include "linac/base/error.h"
 #include "linac/base/version.h"
 #include "linac/spec/run_record.h"
+#include "linac/trained/run_models.h"
 #include "linac/trained/trained_model.h"
 
 namespace linac::cli {
@@ -56,10 +57,8 @@ void introspect(const models::Predictor& network, const fs::path& file) {
 }
 
 fs::path file_of_run(const fs::path& run) {
-  for (const char* name : {"model.keras", "generator.keras", "model.pt", "generator.pt", "model.safetensors"})
-    if (fs::exists(run / "models" / name)) return run / "models" / name;
-  throw user_error(fmt::format("[models] {}: no model in {} (a run leaves one when it has come to its end)",
-                               run.string(), (run / "models").string()));
+  if (const auto file = trained::model_of_run(run)) return *file;
+  throw user_error(fmt::format("[models] {}: no trained model; {}", run.string(), trained::advice_on_run(run)));
 }
 
 // The last epoch's line; nothing if there is none.

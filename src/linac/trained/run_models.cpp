@@ -1,0 +1,48 @@
+#include "linac/trained/run_models.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "linac/base/shell_word.h"
+
+namespace linac::trained {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::optional<fs::path> model_of_run(const fs::path& run) {
+  for (const char* name : {"model.keras", "model.pt", "model.safetensors", "generator.keras", "generator.pt"})
+    if (fs::exists(run / "models" / name)) return run / "models" / name;
+  return std::nullopt;
+}
+
+std::string advice_on_run(const fs::path& run) {
+  if (const auto model = model_of_run(run)) {
+    const bool generates = model->stem() == "generator", keras = model->extension() == ".keras";
+    return fmt::format("its trained model is {}: `linac {} --model {}`{}", model->string(),
+                       generates ? "generate" : "predict", shell_word(run.string()),
+                       keras ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");
+  }
+  if (const auto names = names_in(run / "models"); !names.empty())
+    return fmt::format("its folder models has {}: weights for the code that made them", fmt::join(names, ", "));
+  if (fs::exists(run / "job.yaml")) {
+    return fmt::format("it has left no model yet; go on with it: `linac train {} --out {} --resume`",
+                       shell_word((run / "job.yaml").string()), shell_word(run.string()));
+  }
+  return "it is no run; give the folder of a run that came to its end, or a .keras file";
+}
+
+}  // namespace linac::trained

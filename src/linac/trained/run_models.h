@@ -1,0 +1,17 @@
+#pragma once
+// The trained models that a run leaves in its folder `models` when it comes to its end. Thread-safe functions.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace linac::trained {
+
+/// The file of the model that load_trained() takes; nothing if the run has left none.
+std::optional<std::filesystem::path> model_of_run(const std::filesystem::path& run);
+
+/// For a message about a folder that was given for another: "its trained model is ...", with the commands that take it,
+/// or that it has none, with what to do.
+std::string advice_on_run(const std::filesystem::path& run);
+
+}  // namespace linac::trained

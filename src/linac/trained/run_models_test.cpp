@@ -1,0 +1,31 @@
+#include "linac/trained/run_models.h"
+
+#include <gtest/gtest.h>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/temporary_folder.h"
+
+namespace linac::trained {
+namespace {
+
+TEST(RunModels, AdviceNamesOnlyWhatIsThere) {
+  const TemporaryFolder folder;
+  const std::filesystem::path run = folder / "run", models = run / "models";
+  std::filesystem::create_directories(models);
+  const auto says = [&](const std::string& text) { return advice_on_run(run).find(text) != std::string::npos; };
+  EXPECT_TRUE(says("it is no run"));
+  write_file_atomically(run / "job.yaml", "");
+  EXPECT_TRUE(says("linac train " + (run / "job.yaml").string() + " --out " + run.string() + " --resume"));
+  write_file_atomically(models / "critic.safetensors", "");
+  EXPECT_TRUE(says("critic.safetensors")) << "of a training loop of its own";
+  EXPECT_FALSE(model_of_run(run));
+  write_file_atomically(models / "model.pt", "");
+  EXPECT_EQ(model_of_run(run), models / "model.pt");
+  EXPECT_TRUE(says("linac predict --model " + run.string()));
+  EXPECT_FALSE(says("linac export")) << "it writes Keras's models only";
+  write_file_atomically(models / "model.keras", "");
+  EXPECT_TRUE(says("linac export --model " + (models / "model.keras").string()));
+}
+
+}  // namespace
+}  // namespace linac::trained
