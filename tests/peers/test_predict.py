@@ -3,6 +3,7 @@
 LINAC names the program. Exit status 1 where they differ or a bad call is not refused as it should be.
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -69,6 +70,16 @@ def main():
             good = worst <= LIMIT and np.ptp(values) > 0.01
             print(f"{'ok  ' if good else 'FAIL'} {name}: largest difference {worst:.1e} (limit {LIMIT:g})")
             ok = ok and good
+        about = dict(scores.attrs)
+    rows = json.loads(about.get("events", "[]"))
+    again = linac("predict", "--model", file, "--data", data, data, "--field", "hlf=features", "--out", folder / "twice.h5")
+    with h5py.File(folder / "twice.h5") as twice:
+        of_two = json.loads(twice.attrs["events"])
+    good = (about["model"] == str(file) and len(about["model_fingerprint"]) == 32 and about["linac"] in linac("version").stdout
+            and [(row["file"], row["first_row"], row["events"]) for row in rows] == [(str(data), 0, EVENTS)]
+            and [row["first_row"] for row in of_two] == [0, EVENTS] and again.returncode == 0)
+    print(f"{'ok  ' if good else 'FAIL'} the file says what it is of: {about}")
+    ok = ok and good
     call = ("predict", "--model", file, "--data", data, "--out", folder / "none.h5")
     ok = refused(3, "no data set 'hlf' (found: features", *call) and ok
     ok = refused(3, "holds 300 events", *call, "--field", "hlf=short") and ok

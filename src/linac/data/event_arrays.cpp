@@ -155,6 +155,11 @@ class EventArraysWriter::File {
     if (!in_place_) ::unlink(part_.c_str());
   }
 
+  void set_attribute(const std::string& name, const std::string& text) {
+    const hdf5::Lock lock;
+    need(hdf5::write_text(file_.get(), name, text), "attribute " + name + " cannot be written");
+  }
+
   void write(size_t i, int64_t first, std::span<const float> values) {
     const Array& to = arrays_.at(i);
     const int64_t count = static_cast<int64_t>(values.size()) / to.event_size();
@@ -191,6 +196,10 @@ EventArraysWriter::EventArraysWriter(const std::filesystem::path& path, const st
     : file_(std::make_unique<File>(path, arrays, events)) {}
 
 EventArraysWriter::~EventArraysWriter() = default;
+
+void EventArraysWriter::set_attribute(const std::string& name, const std::string& text) {
+  file_->set_attribute(name, text);
+}
 
 void EventArraysWriter::write(size_t i, int64_t first, std::span<const float> values) {
   file_->write(i, first, values);

@@ -127,14 +127,7 @@ class ShowerFileWriter::File {
   }
 
   void write_attribute(const std::string& name, const std::string& text) const {
-    const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-    H5Tset_size(type.get(), H5T_VARIABLE);
-    H5Tset_cset(type.get(), H5T_CSET_UTF8);
-    const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-    const Handle attribute(H5Acreate2(file_.get(), name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
-                           H5Aclose);
-    const char* value = text.c_str();
-    need(attribute && H5Awrite(attribute.get(), type.get(), &value) >= 0, "attribute " + name + " cannot be written");
+    need(hdf5::write_text(file_.get(), name, text), "attribute " + name + " cannot be written");
   }
 
   std::filesystem::path path_, part_;

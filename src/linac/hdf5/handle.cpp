@@ -56,6 +56,16 @@ std::string last_error() {
   return reason;
 }
 
+bool write_text(hid_t object, const std::string& name, const std::string& text) {
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.get(), H5T_VARIABLE);
+  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle attribute(H5Acreate2(object, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  const char* value = text.c_str();
+  return attribute && H5Awrite(attribute.get(), type.get(), &value) >= 0;
+}
+
 std::vector<std::string> dataset_names(hid_t file) {
   std::vector<std::string> names;
   H5Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_name, &names);

@@ -53,6 +53,9 @@ Handle memory_access();
 /// The innermost reason HDF5 gives for the last failure on this thread, e.g. "truncated file: eof = 96, ...".
 std::string last_error();
 
+/// A text as an attribute of a file, group or data set. False if it cannot be written.
+bool write_text(hid_t object, const std::string& name, const std::string& text);
+
 /// Names of the data sets in the file's root.
 std::vector<std::string> dataset_names(hid_t file);
 /// The same with their shapes: "ECAL [100, 51, 51, 25]".

@@ -15,6 +15,7 @@
 #include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
 #include "linac/trained/labelled_data.h"
+#include "linac/trained/run_models.h"
 #include "linac/trained/trained_model.h"
 
 namespace linac::cli {
@@ -84,7 +85,9 @@ size_t output_of(const std::string& wanted, const std::vector<std::string>& name
 }  // namespace
 
 ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : options_(options) {
-  trained::TrainedModel model = trained::load_trained(client::local_model(options.model));
+  file_ = client::local_model(options.model);
+  trained::TrainedModel model = trained::load_trained(file_);
+  if (std::filesystem::is_directory(file_)) file_ = trained::model_of_run(file_).value();
   network_ = std::move(model.network);
   std::vector<data::ColumnRequest> columns = inputs_of(options, *network_, model.notes);
   if (truth == Truth::kWanted) {

@@ -1,6 +1,7 @@
 #pragma once
 // A trained model and the events it is to judge: what `predict` and `evaluate` share.
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -35,6 +36,8 @@ class ModelEvents {
 
   const models::Predictor& network() const { return *network_; }
   int64_t events() const { return table_->size(); }
+  const std::vector<data::TableFile>& files() const { return table_->files(); }
+  const std::filesystem::path& file() const { return file_; }           // of the model, on this machine
   std::vector<std::string> outputs() const;                             // their names
   size_t output() const { return output_; }                             // that of the truth
   const std::string& target() const { return target_; }                 // the truth's column
@@ -52,6 +55,7 @@ class ModelEvents {
 
  private:
   ModelEventsOptions options_;
+  std::filesystem::path file_;
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
   size_t output_ = 0;

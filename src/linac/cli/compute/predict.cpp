@@ -1,17 +1,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "linac/base/log.h"
+#include "linac/base/version.h"
 #include "linac/cli/compute/model_events.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/event_arrays.h"
+#include "linac/storage/storage.h"
 
 namespace linac::cli {
 namespace {
+
+// What the numbers are of: the model, and the events, which are rows in the order of these files.
+std::map<std::string, std::string> provenance(const ModelEvents& model, const ModelEventsOptions& options) {
+  nlohmann::json events = nlohmann::json::array();
+  int64_t first = 0;
+  for (const data::TableFile& file : model.files()) {
+    events.push_back(
+        {{"file", file.url}, {"first_row", first}, {"events", file.events}, {"fingerprint", file.fingerprint}});
+    first += file.events;
+  }
+  std::map<std::string, std::string> known{{"source", fmt::format("linac predict --model {}", options.model)},
+                                           {"linac", kVersion},
+                                           {"events", events.dump()}};
+  if (std::filesystem::is_regular_file(model.file())) {  // and not model.json+weights.h5
+    known["model"] = model.file().string();
+    known["model_fingerprint"] = storage::fingerprint(model.file()).content;
+  }
+  return known;
+}
 
 void run_predict(const ModelEventsOptions& options, const std::string& out) {
   const ModelEvents model(options, Truth::kNone);
@@ -24,6 +48,7 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
     if (same == outputs.end()) outputs.push_back({output.name, output.output});
   }
   data::EventArraysWriter writer(out, outputs, model.events());
+  for (const auto& [name, text] : provenance(model, options)) writer.set_attribute(name, text);
   model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {
     for (size_t output = 0; output < values.size(); ++output) writer.write(places[output], first, values[output]);
   });
