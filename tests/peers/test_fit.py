@@ -244,8 +244,8 @@ def every_output(folder: pathlib.Path, data: dict) -> None:
     back into one; in any part of the record; in steps of several replicas and on any number of workers."""
     keras.utils.set_random_seed(8)
     model, x, y = two_outputs(), [data["features"], data["list"]], [data["one_hot"], data["values2"]]
-    metrics = {"kind": ["accuracy"], "size": ["mean_squared_error", "mean_absolute_error"]}
-    weighted = {"kind": ["accuracy"], "size": ["mean_absolute_error"]}
+    metrics = {"kind": ["accuracy", "recall", keras.metrics.F1Score("micro", 0.5)], "size": ["mean_squared_error", "mean_absolute_error"]}
+    weighted = {"kind": ["accuracy", "recall", "precision"], "size": ["mean_absolute_error"]}
     model.compile(optimizer=keras.optimizers.Adam(0.02), loss={"kind": "categorical_crossentropy", "size": "huber"}, loss_weights={"kind": 1.0, "size": 0.5},
                   metrics=metrics, weighted_metrics=weighted)
     path, out = folder / "outputs.keras", folder / "outputs"
@@ -350,12 +350,14 @@ def weighted_steps(folder: pathlib.Path, data: dict) -> None:
     keras.utils.set_random_seed(9)
     model, path, out = classifier("softmax", 3), folder / "weighted.keras", folder / "weighted"
     model.save(path)
-    train(job_of(folder, path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "train.fit.weighted_metrics": ["accuracy"], "train.epochs": 1,
+    train(job_of(folder, path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "train.fit.weighted_metrics": ["accuracy", "recall"], "train.epochs": 1,
                                            "train.batch": 4, "data.event_weight": "weight", "train.optimizer.name": "sgd", "train.optimizer.lr": 1e-12}), out)
-    right = model.predict([data["features"], data["list"]], verbose=0).argmax(1) == data["index"]
-    expected = (right * data["weight"]).sum() / data["weight"].sum()
-    found = epochs(out)[0]["train"]["accuracy"]
-    check(abs(found - expected) < 1e-5, f"weighted accuracy of an epoch of 12 steps: {found:.6f}, of all events at once {expected:.6f}")
+    scores = model.predict([data["features"], data["list"]], verbose=0)
+    found_of = scores[np.arange(EVENTS), data["index"]] > 0.5  # the true class is among those above the threshold
+    for name, right in (("accuracy", scores.argmax(1) == data["index"]), ("recall", found_of)):
+        expected = (right * data["weight"]).sum() / data["weight"].sum()
+        found = epochs(out)[0]["train"][name]
+        check(0 < found and abs(found - expected) < 1e-5, f"weighted {name} of an epoch of 12 steps: {found:.6f}, of all events at once {expected:.6f}")
 
 
 def restrained(folder: pathlib.Path, data: dict) -> None:
@@ -435,7 +437,7 @@ def compiled_otherwise(folder: pathlib.Path) -> None:
 
     def refused(what: str, optimizer: keras.optimizers.Optimizer, words: str) -> None:
         model = winding()
-        model.compile(optimizer=optimizer, loss="categorical_crossentropy", metrics=["accuracy", keras.metrics.Recall()])
+        model.compile(optimizer=optimizer, loss="categorical_crossentropy", metrics=["accuracy", keras.metrics.Recall(thresholds=0.3)])
         model.save(path)
         check(words in train(job_of(folder, path, "one_hot", {}), folder / "refused", status=2), f"{what}: {words}")
 
@@ -443,11 +445,11 @@ def compiled_otherwise(folder: pathlib.Path) -> None:
     refused("an average of weights", keras.optimizers.Adam(use_ema=True), "use_ema = true")
     refused("an optimizer that is not there", keras.optimizers.Ftrl(), "the optimizer ftrl")
     model = winding()
-    model.compile(optimizer=keras.optimizers.Adam(0.5), loss="categorical_crossentropy", metrics=["accuracy", keras.metrics.Recall()])
+    model.compile(optimizer=keras.optimizers.Adam(0.5), loss="categorical_crossentropy", metrics=["accuracy", keras.metrics.Recall(thresholds=0.3)])
     model.save(path)  # never trained: no state
     text = train(job_of(folder, path, "one_hot", {"train.optimizer.lr": 0.25, "train.epochs": 1}), folder / "rate")
     job = (folder / "rate" / "job.yaml").read_text()
-    check("recall" in text and "lr: 0.25" in job and "name: adam" in job, "the job's rate counts; a metric that is not there is named")
+    check("recall (thresholds = 0.3)" in text and "lr: 0.25" in job and "name: adam" in job, "the job's rate counts; a metric that is not there is named")
 
 
 def dropping() -> keras.Model:
@@ -602,6 +604,7 @@ def main() -> None:
     names = ("momentum", "amsgrad", "lion")
     if "--long" in sys.argv:
         names += ("rmsprop_centered", "adamw", "adamax", "nadam", "adagrad", "adadelta")
+    beside_keras(folder, data, "ratios", "binary_crossentropy", "sigmoid", 1, "binary", adam, ["precision", "recall"])
     for name in names:
         compiled(folder, data, name)
     compiled_otherwise(folder)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "linac/base/error.h"
@@ -55,11 +56,50 @@ std::string loss_name(const json& loss) {
   return name;
 }
 
+// Metrics of Keras that have settings, each with the only ones that linac computes; null: any default of Keras's.
+const std::map<std::string, json>& metric_settings() {
+  static const std::map<std::string, json> settings{
+      {"precision", {{"thresholds", nullptr}, {"top_k", nullptr}, {"class_id", nullptr}}},
+      {"recall", {{"thresholds", nullptr}, {"top_k", nullptr}, {"class_id", nullptr}}},
+      {"f1_score", {{"average", "micro"}, {"threshold", 0.5}}}};
+  return settings;
+}
+
+std::string metric_name(const json& metric) {
+  std::string name = name_of(metric);
+  const auto known = metric_settings().find(name);
+  if (known == metric_settings().end()) return name;
+  json config = metric.is_object() ? metric.value("config", json()) : json();
+  if (!config.is_object()) config = json::object();
+  for (const auto& [key, value] : known->second.items()) {
+    const json found = config.value(key, json());
+    const bool half = key == "thresholds" && found == 0.5;
+    if (found != value && !half) return fmt::format("{} ({} = {})", name, key, found.dump());
+  }
+  return name;
+}
+
+json written_metric(const std::string& name) {
+  if (name != "f1_score") return name;  // Keras's default of it is a list by classes
+  json config = metric_settings().at(name);
+  config["name"] = name;
+  return {{"module", "keras.metrics"}, {"class_name", "F1Score"}, {"config", config}, {"registered_name", nullptr}};
+}
+
+json written_metrics(const MetricNames& of_outputs) {
+  json all = json::array();
+  for (const std::vector<std::string>& names : of_outputs) {
+    json& written = all.emplace_back(json::array());
+    for (const std::string& name : names) written.push_back(written_metric(name));
+  }
+  return all;
+}
+
 // Of one metric or a list of them.
 void add_names(const json& metrics, std::vector<std::string>& names) {
   if (metrics.is_array()) {
     for (const auto& metric : metrics) add_names(metric, names);
-  } else if (std::string name = name_of(metrics); !name.empty()) {
+  } else if (std::string name = metric_name(metrics); !name.empty()) {
     names.push_back(std::move(name));
   }
 }
@@ -182,8 +222,9 @@ json compile_config(const Compilation& compilation, const graph::Graph& graph) {
                            {"registered_name", nullptr}};
   }
   if (compilation.loss_weights.size() > 1) config["loss_weights"] = by_output(compilation.loss_weights);
-  if (!compilation.metrics.empty()) config["metrics"] = by_output(compilation.metrics);
-  if (!compilation.weighted_metrics.empty()) config["weighted_metrics"] = by_output(compilation.weighted_metrics);
+  if (!compilation.metrics.empty()) config["metrics"] = by_output(written_metrics(compilation.metrics));
+  if (!compilation.weighted_metrics.empty())
+    config["weighted_metrics"] = by_output(written_metrics(compilation.weighted_metrics));
   return config;
 }
 

@@ -59,9 +59,18 @@ TEST(CompiledMetrics, OfAFunctionHaveItsName) {
       << "a function without a name is left out";
 }
 
+TEST(CompiledMetrics, WithSettingsThatLinacDoesNotComputeAreNotTakenForTheirName) {
+  EXPECT_EQ(metrics(R"([{"class_name": "Precision", "config": {"thresholds": null, "top_k": null}}])", {"a"}),
+            MetricNames{{"precision"}});
+  EXPECT_EQ(metrics(R"([{"class_name": "Recall", "config": {"thresholds": 0.5}}])", {"a"}), MetricNames{{"recall"}});
+  EXPECT_EQ(metrics(R"([{"class_name": "Recall", "config": {"thresholds": 0.3}}])", {"a"}),
+            MetricNames{{"recall (thresholds = 0.3)"}});
+  EXPECT_EQ(metrics(R"(["f1_score"])", {"a"}), MetricNames{{"f1_score (average = null)"}}) << "a list by classes";
+}
+
 TEST(CompileConfig, TellsTheMetricsOfEachOutput) {
   const graph::Graph graph = with_outputs({"a", "b"});
-  const MetricNames names{{"accuracy"}, {}}, weighted{{}, {"mean_squared_error"}};
+  const MetricNames names{{"accuracy", "f1_score", "recall"}, {}}, weighted{{}, {"mean_squared_error"}};
   const json config = compile_config({.losses = {"huber", "huber"},
                                       .loss_weights = {},
                                       .metrics = names,

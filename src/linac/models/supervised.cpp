@@ -94,8 +94,9 @@ struct Supervised::Parts {
   std::vector<graph::Shape> target_shapes;
   std::vector<std::string> measures{"loss"};
   std::vector<Metric> metrics;
-  std::vector<bool> weight_sums;  // by output: whether a weighted metric is to be divided by it
-  bool penalized = false;         // some weight adds to the loss
+  std::vector<bool> weight_sums;      // by output: whether a weighted metric is to be divided by it
+  std::vector<std::string> divisors;  // the last of `measures`: what metrics are divided by
+  bool penalized = false;             // some weight adds to the loss
 
   Parts(graph::Graph made, SupervisedSettings wanted, const Numerics& numerics)
       : graph(std::move(made)),
@@ -124,13 +125,21 @@ struct Supervised::Parts {
     for (const Metric& metric : metrics) {
       if (metric.name == "auc") continue;
       measures.push_back(metric.measure);
-      if (metric.weighted) weight_sums[metric.output] = true;
+      if (metric.weighted && !nn::is_ratio(metric.name)) weight_sums[metric.output] = true;
     }
+    for (const Metric& metric : metrics)
+      if (nn::is_ratio(metric.name)) divisors.push_back(divisor_of(metric));
     for (size_t i = 0; i < weight_sums.size(); ++i)
-      if (weight_sums[i]) measures.push_back(weight_of(i));
+      if (weight_sums[i]) divisors.push_back(weight_of(i));
+    measures.insert(measures.end(), divisors.begin(), divisors.end());
   }
 
   std::string weight_of(size_t output) const { return "weight/" + output_of(graph, output).name; }
+  /// Empty: it is a mean over the events.
+  std::string divisor_of(const Metric& metric) const {
+    if (nn::is_ratio(metric.name)) return "count/" + metric.measure;
+    return metric.weighted ? weight_of(metric.output) : "";
+  }
 
   static at::Tensor view(std::span<const float> values, int64_t events, const graph::Shape& shape) {
     LINAC_CHECK(static_cast<int64_t>(values.size()) == events * graph::elements(shape));
@@ -225,13 +234,19 @@ struct Supervised::Parts {
     const at::Tensor penalty = activity_penalty(outputs, event_weight);
     all[0] = penalty.defined() ? total + penalty : total;
     const at::NoGradGuard no_gradient;
+    std::vector<at::Tensor> counts;
     for (const Metric& metric : metrics) {
       if (metric.name == "auc") continue;
       const size_t i = metric.output;
-      const at::Tensor events =
+      const nn::EventMetric events =
           nn::metric_of_events(metric.name, outputs[i], targets[i], nn::is_sparse(settings.losses[i]));
-      all.push_back(event_weight * (metric.weighted ? weighted(events, i) : events).sum());
+      const auto share = [&](const at::Tensor& values) {
+        return event_weight * (metric.weighted ? weighted(values, i) : values).sum();
+      };
+      all.push_back(share(events.values));
+      if (events.counts.defined()) counts.push_back(share(events.counts));
     }
+    all.insert(all.end(), counts.begin(), counts.end());
     for (size_t i = 0; i < graph.outputs.size(); ++i)
       if (weight_sums[i])
         all.push_back(event_weight * weighted(at::ones({batch.events}, outputs[i].options()), i).sum());
@@ -269,17 +284,16 @@ const std::vector<std::string>& Supervised::losses() const {
 
 void Supervised::divide_by_weights(std::map<std::string, double>& measures) const {
   for (const Metric& metric : parts_->metrics) {
-    const auto value = measures.find(metric.measure), weight = measures.find(parts_->weight_of(metric.output));
-    if (!metric.weighted || value == measures.end() || weight == measures.end()) continue;
-    value->second = weight->second == 0 ? 0 : value->second / weight->second;
+    const auto value = measures.find(metric.measure), divisor = measures.find(parts_->divisor_of(metric));
+    if (value == measures.end() || divisor == measures.end()) continue;
+    value->second = divisor->second == 0 ? 0 : value->second / divisor->second;
   }
-  for (size_t i = 0; i < parts_->weight_sums.size(); ++i) measures.erase(parts_->weight_of(i));
+  for (const std::string& divisor : parts_->divisors) measures.erase(divisor);
 }
 
 std::vector<std::string> Supervised::reported() const {
   std::vector<std::string> names = parts_->measures;
-  names.resize(names.size() -
-               static_cast<size_t>(std::count(parts_->weight_sums.begin(), parts_->weight_sums.end(), true)));
+  names.resize(names.size() - parts_->divisors.size());
   return names;
 }
 

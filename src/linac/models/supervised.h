@@ -53,13 +53,14 @@ class Supervised {
   const std::vector<graph::Shape>& target_shapes() const;
 
   /// Order of Contribution::losses and Tested::measures, which are added up: "loss", "OUTPUT_loss" of each output if
-  /// there are several, then the metrics ("auc" apart, which is none of single events), then "weight/OUTPUT", the sums
-  /// of weights that weighted metrics are divided by.
+  /// there are several, then the metrics ("auc" apart, which is none of single events), then what metrics are
+  /// divided by: "weight/OUTPUT", the sums of weights, of the weighted ones, and "count/METRIC" of ratios
+  /// (nn::is_ratio).
   const std::vector<std::string>& measures() const;
-  /// Of sums or means of measures() what there is to report: weighted metrics are divided by the weights, which go.
-  /// 0 where the weights add up to 0, as in Keras.
+  /// Of sums or means of measures() what there is to report: weighted metrics and ratios are divided by those sums,
+  /// which go. 0 where they add up to 0, as in Keras.
   void divide_by_weights(std::map<std::string, double>& measures) const;
-  /// measures() without the sums of weights.
+  /// measures() without what is divided by.
   std::vector<std::string> reported() const;
   const std::vector<std::string>& losses() const;  // one an output, by their full names
   const std::vector<Metric>& metrics() const;

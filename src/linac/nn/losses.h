@@ -28,10 +28,21 @@ bool is_sparse(const std::string& loss);
 at::Tensor loss_of_events(const std::string& loss, const at::Tensor& prediction, const at::Tensor& target,
                           const LossOptions& options);
 
-/// The metric of each event, (N): "accuracy" (by the class with the largest value, or above one half where there is one
+/// A metric event by event, (N). Over all events it is the sum of `values`, or of `values` over that of `counts` where
+/// there are such.
+struct EventMetric {
+  at::Tensor values;
+  at::Tensor counts;  // undefined: each event counts 1
+};
+
+/// Whether it has counts: "precision", "recall" and "f1_score", of all values of an output together, a value above one
+/// half being positive, as Keras's Precision, Recall and F1Score(average="micro", threshold=0.5).
+bool is_ratio(const std::string& metric);
+
+/// A ratio, "accuracy" (by the class with the largest value, or above one half where there is one
 /// value), "top_k_accuracy" (k = 5), or a loss that is a metric too.
-at::Tensor metric_of_events(const std::string& metric, const at::Tensor& prediction, const at::Tensor& target,
-                            bool sparse);
+EventMetric metric_of_events(const std::string& metric, const at::Tensor& prediction, const at::Tensor& target,
+                             bool sparse);
 
 /// The class of each event, (N) of int64: the index of the largest target, the index itself (sparse), or whether the
 /// only value is above one half.

@@ -168,9 +168,8 @@ struct Fit {
       "hinge, ...); empty: what the model was compiled with");
     v("loss_weights", loss_weights, "of each output; empty: 1");
     v("metrics", metrics,
-      "accuracy, top_k_accuracy, auc, mean_squared_error, mean_absolute_error, ...: of each output, or, "
-      "OUTPUT_accuracy, of one "
-      "of several");
+      "accuracy, top_k_accuracy, auc, precision, recall, f1_score, mean_squared_error, mean_absolute_error, ...: of "
+      "each output, or, OUTPUT_accuracy, of one of several");
     v("weighted_metrics", weighted_metrics, "the same, each event counting as data.event_weight and class_weight say");
     v("class_weight", class_weight, "how much an event of each class counts in the first output's loss; empty: 1");
     v("label_smoothing", label_smoothing, "of the cross-entropies");

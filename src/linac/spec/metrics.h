@@ -18,8 +18,8 @@ struct Metric {
     kRun,      // other numbers of a training
     kPhysics,  // families of figures, "ks" of "ks.response" (physics/comparison.h)
   } of;
-  /// Whether Keras's compile() takes the name for a metric and computes alike. Others are left out of written models,
-  /// which Keras would refuse to load.
+  /// Whether Keras's compile() has a metric that computes alike (keras/compile.h writes it). Others are left out of
+  /// written models, which Keras would refuse to load.
   enum class InKeras { kNo, kYes } in_keras = InKeras::kNo;
 };
 const std::vector<Metric>& metrics();

@@ -206,7 +206,7 @@ keras::Compilation FitLoop::compilation() const {
     of_outputs[metric.output].push_back(metric.name);
   }
   if (!left_out.empty()) {
-    log::info(fmt::format("model.keras is compiled without {}: Keras does not have it, or computes something else",
+    log::info(fmt::format("model.keras is compiled without what Keras does not have, or computes otherwise: {}",
                           fmt::join(left_out, ", ")));
   }
   return compilation;
