@@ -17,6 +17,15 @@ from runs import check
 EXAMPLES = runs.ROOT / "examples" / "custom_model"
 
 
+def stands_alone(prefix: pathlib.Path, plugins: pathlib.Path) -> None:
+    """Nothing that runs is looked for in the tree of the sources, nor in the build's."""
+    for program in (prefix / "bin" / "linac", prefix / "bin" / "linac-compute", plugins / "deep_sets.so"):
+        loaded = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        check(str(runs.ROOT) not in loaded and "not found" not in loaded, f"{program.name} stands alone\n{loaded if str(runs.ROOT) in loaded else ''}".strip())
+    torch = [line for line in loaded.splitlines() if "libtorch_cpu" in line]
+    check(len(torch) == 1 and str(prefix / "lib") in torch[0], f"a plug-in is linked with the installed LibTorch: {torch}")
+
+
 def build(folder: pathlib.Path, cmake_build: str) -> pathlib.Path:
     """Returns the folder of the plug-ins; the installed program is folder/prefix/bin/linac."""
     prefix, plugins = folder / "prefix", folder / "plugins"
@@ -25,8 +34,9 @@ def build(folder: pathlib.Path, cmake_build: str) -> pathlib.Path:
                     ["cmake", "--build", plugins]):
         done = subprocess.run(command, capture_output=True, text=True)
         check(done.returncode == 0, f"{' '.join(map(str, command[:2]))}\n{done.stdout[-3000:] + done.stderr[-3000:] if done.returncode else ''}".strip())
-    headers = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*.h"))
+    headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*.h"))
     check(headers == ["include/linac/plugin/plugin.h"], f"one header is installed: {headers}")
+    stands_alone(prefix, plugins)
     return plugins
 
 
