@@ -14,7 +14,7 @@ import runs
 from runs import check
 
 STALL_S = 3
-CLASSIFIER = {**elastic.CLASSIFIER, "train.epochs": 24, "distribution.restarts": 0, "distribution.stall_timeout_s": STALL_S}
+CLASSIFIER = {**elastic.CLASSIFIER, "train.epochs": 12, "distribution.restarts": 0, "distribution.stall_timeout_s": STALL_S}
 
 
 class Case:

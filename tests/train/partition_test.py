@@ -17,7 +17,7 @@ from runs import check
 sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
 import hosts  # noqa: E402
 
-SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 80, "distribution.stall_timeout_s": 3}
+SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.stall_timeout_s": 3}
 PORT = 29500
 
 
