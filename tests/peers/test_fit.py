@@ -583,6 +583,33 @@ def endings(folder: pathlib.Path) -> None:
         check(words in text, f"{what}: {text.strip().splitlines()[-1][:160]}")
 
 
+def unfit(folder: pathlib.Path, data: dict) -> None:
+    """What a loss has no meaning for is refused before a step, by check and by train, with the file, the event and the value."""
+    path, binary, events = folder / "plain.keras", folder / "binary.keras", folder / "unfit.h5"
+    classifier("sigmoid", 1).save(binary)
+    index, levels = data["index"].copy(), data["binary"].copy()
+    index[17], levels[5] = 3, 5
+    with h5py.File(events, "w") as file:
+        for name, values in {**data, "index": index, "levels": levels, "nothing": np.zeros(EVENTS, "f4")}.items():
+            file[name] = values
+    sparse = {"train.fit.loss": "sparse_categorical_crossentropy"}
+    for what, model, target, settings, words in (
+        ("class-3", path, "index", sparse, "unfit.h5: event 17: column 'index' holds 3, and sparse_categorical_crossentropy of 3 classes takes"),
+        ("five", binary, "levels", {"train.fit.loss": "binary_crossentropy"}, "event 5: column 'levels' holds 5, and binary_crossentropy takes"),
+        ("values", path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "data.test": [str(events)], "data.targets": [{"column": "values"}],
+                                           "data.train": [str(folder / "events.h5")]}, "column 'values' holds"),
+        ("no-weight", path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "data.event_weight": "nothing"}, "add up to 0, so no event counts"),
+    ):
+        job = job_of(folder, model, target, {"data.train": [str(events)], **settings})
+        for verb in ("check", "train"):
+            arguments = [LINAC, verb, str(job)] + (["--out", str(folder / what)] if verb == "train" else [])
+            done = subprocess.run(arguments, capture_output=True, text=True)
+            check(done.returncode == 3 and words in done.stderr, f"{what}, {verb}: {done.returncode}, {done.stderr.strip()[-200:]}")
+    job = job_of(folder, path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "train.batch": EVENTS // 2 - 9})
+    said = subprocess.run([LINAC, "check", str(job)], capture_output=True, text=True).stdout
+    check(f"(18 of the {EVENTS} events are left over, others in each epoch)" in said, "check says what a batch leaves over")
+
+
 def main() -> None:
     folder = pathlib.Path(sys.argv[1])
     shutil.rmtree(folder, ignore_errors=True)
@@ -622,6 +649,7 @@ def main() -> None:
     scripted(folder, data, sys.argv[2])
     slices(folder)
     endings(folder)
+    unfit(folder, data)
     if failures:
         sys.exit(f"{len(failures)} checks failed: {failures}")
 

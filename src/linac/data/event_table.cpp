@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "linac/base/error.h"
+#include "linac/base/log.h"
 #include "linac/data/packed_table.h"
 #include "linac/data/table_reader.h"
 #include "linac/storage/storage.h"
@@ -73,27 +74,18 @@ void copy_scaled(const Fill& fill, const float* from, size_t count, float* to) {
   }
 }
 
-/// Whether the lists of a column have different lengths in the file.
-bool lengths_differ(const PackedTable& table, size_t column) {
-  for (int64_t event = 1; event < table.events(); ++event) {
-    if (table.rows(event)[column] != table.rows(0)[column]) return true;
-  }
-  return false;
-}
-
-/// Numbers are numbers in every event; a list of features or an image has its length. Only lists of rows, and lists of
-/// numbers whose lengths differ, are padded and cut.
+/// Numbers are numbers in every event; a list of features or an image has its length. Only lists of rows are padded and
+/// cut: a number that is missing or too many in a list of features would move the others to where they do not belong.
 void check_lengths(const PackedTable& table, const std::vector<WantedColumn>& columns) {
   for (size_t i = 0; i < columns.size(); ++i) {
     const WantedColumn& column = columns[i];
     const StoredColumn& stored = table.columns()[i];
     if (stored.is_number && !column.is_number()) refuse_column(table.file().url, column, stored.words);
-    const bool is_list = !column.is_number() && column.shape.size() == 1;
-    if (zero_rows_pad(column) || (is_list && lengths_differ(table, i))) continue;
+    if (zero_rows_pad(column)) continue;
     const auto wanted = static_cast<uint32_t>(column.is_number() ? 1 : column.shape[0]);
     for (int64_t event = 0; event < table.events(); ++event) {
       const uint32_t rows = table.rows(event)[i];
-      if (rows != wanted) refuse_column(table.file().url, column, fmt::format("a list of {} values", rows), event);
+      if (rows != wanted) refuse_column(table.file().url, column, list_of(rows * column.row_size()), event);
     }
   }
 }
@@ -116,6 +108,13 @@ struct EventTable::Parts {
     files.push_back(table->file());
     ends.push_back((ends.empty() ? 0 : ends.back()) + table->events());
     tables.push_back(table);
+  }
+
+  /// Column i of an event, without what pads.
+  std::span<const float> stored(const PackedTable& table, int64_t event, size_t i) const {
+    size_t first = 0;
+    for (size_t k = 0; k < i; ++k) first += table.rows(event)[k] * fills[k].row_size;
+    return table.values(event).subspan(first, table.rows(event)[i] * fills[i].row_size);
   }
 
   /// One event into the given slot of each column. `zeroed`: the column is all 0 before.
@@ -179,6 +178,27 @@ int64_t EventTable::events_cut(size_t i) const {
   return parts_->cut.at(i);
 }
 
+ColumnFacts EventTable::facts(size_t i) const {
+  ColumnFacts facts;
+  for (const auto& table : parts_->tables) facts.add(table->facts(i));
+  return facts;
+}
+
+void EventTable::need(size_t i, const ValueRange& range, const std::string& wanted_by) const {
+  for (const auto& table : parts_->tables) {
+    if (range.has_all(table->facts(i))) continue;
+    for (int64_t event = 0; event < table->events(); ++event) {
+      const std::span<const float> values = parts_->stored(*table, event, i);
+      const auto bad = std::find_if_not(values.begin(), values.end(), [&](float value) { return range.has(value); });
+      if (bad == values.end()) continue;
+      throw data_error(
+          fmt::format("[data] {}: event {}: column '{}' holds {}, and {} takes {}; mend the file, or name "
+                      "another column",
+                      table->file().url, event, parts_->requests[i].column, *bad, wanted_by, range.describe()));
+    }
+  }
+}
+
 void EventTable::read(std::span<const int64_t> events, TableBatch& out) const {
   const Parts& parts = *parts_;
   out.events = static_cast<int64_t>(events.size());
@@ -198,6 +218,16 @@ void EventTable::read(std::span<const int64_t> events, TableBatch& out) const {
     if (!checked[file]) table.check_unchanged();
     checked[file] = true;
     parts.read(table, event - (parts.ends[file] - table.events()), slot, zeroed, out);
+  }
+}
+
+void warn_of_cuts(const EventTable& table) {
+  for (size_t i = 0; i < table.columns().size(); ++i) {
+    const ColumnRequest& request = table.columns()[i];
+    if (table.events_cut(i) == 0) continue;
+    log::warn(fmt::format("[data] {}{}: {} of {} events have more than {} rows in column '{}' and lose the last ones",
+                          table.files().front().url, table.files().size() > 1 ? " and others" : "", table.events_cut(i),
+                          table.size(), request.shape[0], request.column));
   }
 }
 

@@ -1,17 +1,19 @@
 #pragma once
 // A set of event files as one table of named columns, in the order of the files: what any supervised model trains on.
 // HDF5 (arrays [events, ...]), Parquet (numbers and lists of numbers, also lists of lists) and TFRecord
-// (tf.train.Example) say the same thing here. Lists may have another length in every event: they are padded with zero
-// rows, or cut, to the length that is asked for. In lists of rows (shapes of two axes), rows of zeros at the end of the
-// stored list are padding too: this is how formats without lists of several lengths store them. Immutable after open();
-// every member function is thread-safe. Each file is unpacked once into the cache folder (packed_table.h) and read from
-// there, so a set may be larger than the memory.
+// (tf.train.Example) say the same thing here. Lists of rows (shapes of two axes) may have another length in every
+// event: they are padded with zero rows, or cut, to the length that is asked for. Rows of zeros at the end of the
+// stored list are padding too: this is how formats without lists of several lengths store them. All other columns have
+// their size in every event. Immutable after open(); every member function is thread-safe. Each file is unpacked once
+// into the cache folder (packed_table.h) and read from there, so a set may be larger than the memory.
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "linac/data/column_facts.h"
 
 namespace linac::data {
 
@@ -56,6 +58,11 @@ class EventTable {
   const std::vector<ColumnRequest>& columns() const;
   /// Events whose list in column i was longer than its shape and is cut.
   int64_t events_cut(size_t i) const;
+  /// Of column i's values as they are stored.
+  ColumnFacts facts(size_t i) const;
+  /// Data error naming file, event and value where column i holds what is not in the range. `wanted_by`: who wants it
+  /// so. It reads events only to name the first that does not fit.
+  void need(size_t i, const ValueRange& range, const std::string& wanted_by) const;
 
   /// events[0], events[1], ... (each in [0, size())) into `out`, in that order; an event may come twice. The memory of
   /// `out` is used again. Data error when a file has changed since open().
@@ -66,5 +73,8 @@ class EventTable {
   explicit EventTable(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;
 };
+
+/// Logs a warning for each column of which events_cut() counts any.
+void warn_of_cuts(const EventTable& table);
 
 }  // namespace linac::data

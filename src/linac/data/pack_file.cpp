@@ -18,6 +18,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/progress.h"
+#include "linac/data/column_facts.h"
 #include "linac/data/file_format.h"
 #include "linac/data/packed_table.h"
 
@@ -27,7 +28,7 @@ namespace {
 using nlohmann::json;
 
 // Raise when what is stored changes its meaning.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 // Smaller files are packed in less than a second, and larger ones take long enough for a bar.
 constexpr int64_t kBytesWorthSaying = 4'000'000;
 constexpr int64_t kBytesWorthABar = 200'000'000;
@@ -86,7 +87,7 @@ uint32_t rows_without_padding(std::span<const float> values, uint32_t rows, size
 class Packer {
  public:
   Packer(const std::filesystem::path& packed, const std::string& url, const std::vector<WantedColumn>& columns)
-      : url_(url), columns_(columns), out_(packed) {}
+      : url_(url), columns_(columns), out_(packed), facts_(columns.size()) {}
 
   int64_t events() const { return static_cast<int64_t>(ends_.size()); }
 
@@ -105,6 +106,8 @@ class Packer {
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + record_.size());
     }
   }
+
+  const std::vector<ColumnFacts>& facts() const { return facts_; }
 
   void finish(const std::string& notes) {
     PackTrailer trailer{.values = ends_.empty() ? 0 : ends_.back(),
@@ -137,7 +140,9 @@ class Packer {
     const auto row_size = static_cast<size_t>(wanted.row_size());
     if (zero_rows_pad(wanted)) rows = rows_without_padding(values, rows, row_size);
     rows_.push_back(rows);
-    record_.insert(record_.end(), values.begin(), values.begin() + static_cast<int64_t>(rows * row_size));
+    values = values.first(rows * row_size);
+    facts_[column].add(values);
+    record_.insert(record_.end(), values.begin(), values.end());
   }
 
   [[noreturn]] void refuse(const WantedColumn& wanted, std::span<const float> values) const {
@@ -154,11 +159,13 @@ class Packer {
   std::vector<float> record_;
   std::vector<uint64_t> ends_, hashes_;
   std::vector<uint32_t> rows_;
+  std::vector<ColumnFacts> facts_;
 };
 
-json describe(const std::vector<StoredColumn>& columns) {
+json describe(const std::vector<StoredColumn>& columns, const std::vector<ColumnFacts>& facts) {
   json out = json::array();
-  for (const StoredColumn& column : columns) out.push_back({{"stored", column.words}, {"number", column.is_number}});
+  for (size_t i = 0; i < columns.size(); ++i)
+    out.push_back({{"stored", columns[i].words}, {"number", columns[i].is_number}, {"facts", to_json(facts[i])}});
   return out;
 }
 
@@ -204,7 +211,7 @@ void pack_file(const std::filesystem::path& path, const std::string& url, const 
   packer.finish(json{{"key", key},
                      {"format", to_string(format_of(path, url))},
                      {"fingerprint", after.content},
-                     {"columns", describe(reader->columns())}}
+                     {"columns", describe(reader->columns(), packer.facts())}}
                     .dump());
 }
 

@@ -82,7 +82,10 @@ bool PackedTable::map_index(const json& key) {
   file_.events = static_cast<int64_t>(trailer->events);
   file_.bytes = key.at("size");
   file_.fingerprint = said.at("fingerprint");
-  for (const json& column : said.at("columns")) stored_.push_back({column.at("stored"), column.at("number")});
+  for (const json& column : said.at("columns")) {
+    stored_.push_back({column.at("stored"), column.at("number")});
+    facts_.push_back(facts_from_json(column.at("facts")));
+  }
   return true;
 }
 

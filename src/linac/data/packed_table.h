@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/data/column_facts.h"
 #include "linac/data/event_table.h"
 #include "linac/data/table_reader.h"
 #include "linac/storage/storage.h"
@@ -36,6 +37,8 @@ class PackedTable {
 
   const TableFile& file() const { return file_; }
   const std::vector<StoredColumn>& columns() const { return stored_; }
+  /// Of column i's values as they are stored, without what pads.
+  const ColumnFacts& facts(size_t i) const { return facts_[i]; }
   int64_t events() const { return file_.events; }
 
   /// Rows of the event's columns.
@@ -60,6 +63,7 @@ class PackedTable {
   storage::Fingerprint state_;
   TableFile file_;
   std::vector<StoredColumn> stored_;
+  std::vector<ColumnFacts> facts_;
   std::span<const std::byte> mapped_;
   std::span<const float> values_;
   std::span<const uint64_t> ends_;    // of each event, in values_

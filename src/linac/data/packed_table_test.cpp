@@ -84,6 +84,57 @@ TEST_F(PackedTableTest, AShapeThatDoesNotFitIsRefused) {
   EXPECT_TRUE(contains(refusal("b.h5", {{"x", {2, 3, 2}, {}, {}}}), "[2, 2, 3]"));
 }
 
+TEST_F(PackedTableTest, AListOfFeaturesHasItsLengthInEveryEvent) {
+  auto value = std::make_shared<arrow::FloatBuilder>();
+  arrow::ListBuilder lists(arrow::default_memory_pool(), value);
+  for (const int length : {2, 2, 3, 2, 1}) {
+    ASSERT_TRUE(lists.Append().ok());
+    for (int i = 0; i < length; ++i) ASSERT_TRUE(value->Append(static_cast<float>(i)).ok());
+  }
+  write_parquet(path("a.parquet"), "x", lists.Finish().ValueOrDie());
+  EXPECT_TRUE(contains(refusal("a.parquet", {{"x", {2}, {}, {}}}),
+                       "event 2: column 'x' is stored as a list of 3 values, wanted is [2] an event"));
+  EXPECT_TRUE(contains(refusal("a.parquet", {{"x", {3}, {}, {}}}),
+                       "event 0: column 'x' is stored as a list of 2 values, wanted is [3] an event"));
+  // A sequence of single values has a second axis, and any length.
+  EXPECT_EQ(EventTable::open({path("a.parquet")}, {{"x", {2, 1}, {}, {}}})->events_cut(0), 1);
+}
+
+TEST_F(PackedTableTest, FactsAreThoseOfAllValues) {
+  write_hdf5(path("a.h5"), {{"x", {2, 2}, {3, -1, 7, 0}}, {"y", {2}, {0.5, 1}}});
+  write_hdf5(path("b.h5"), {{"x", {3, 2}, {1, 1, 1, -5, 2, 2}}, {"y", {3}, {0, 1, 1}}});
+  for (int pass = 0; pass < 2; ++pass) {  // packed, then found packed
+    const auto table = EventTable::open({path("a.h5"), path("b.h5")}, {{"x", {2}, {}, {}}, {"y", {}, {}, {}}});
+    const ColumnFacts x = table->facts(0), y = table->facts(1);
+    EXPECT_EQ(x.values, 10);
+    EXPECT_EQ(x.min, -5);
+    EXPECT_EQ(x.max, 7);
+    EXPECT_EQ(x.sum, 11);
+    EXPECT_TRUE(x.whole);
+    EXPECT_EQ(y.min, 0);
+    EXPECT_EQ(y.max, 1);
+    EXPECT_FALSE(y.whole);
+  }
+}
+
+TEST_F(PackedTableTest, ValuesOutOfTheirRangeNameFileEventAndValue) {
+  write_hdf5(path("a.h5"), {{"x", {2}, {1, 1}}, {"label", {2}, {2, 0}}});
+  write_hdf5(path("b.h5"), {{"x", {3}, {1, 1, 1}}, {"label", {3}, {0, 3, -1}}});
+  const auto table = EventTable::open({path("a.h5"), path("b.h5")}, {{"x", {}, {}, {}}, {"label", {}, {}, {}}});
+  table->need(1, {-1, 3, true}, "anything");
+  try {
+    table->need(1, {0, 2, true}, "a loss of 3 classes");
+    FAIL() << "3 is no class of 0, 1, 2";
+  } catch (const Error& error) {
+    EXPECT_TRUE(contains(error.what(),
+                         "b.h5: event 1: column 'label' holds 3, and a loss of 3 classes takes whole "
+                         "numbers from 0 to 2"));
+  }
+  const ValueRange probability{0, 1, false}, index{0, 2, true};
+  EXPECT_TRUE(probability.has(1.000001F) && probability.has(0.5F) && !probability.has(1.01F));
+  EXPECT_FALSE(index.has(0.5F));
+}
+
 TEST_F(PackedTableTest, ValuesThatAreNotFiniteNameTheirEvent) {
   TestEvents events = make_events(30);
   events.features[23][2] = NAN;

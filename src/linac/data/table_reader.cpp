@@ -57,15 +57,19 @@ std::unique_ptr<TableReader> open_table_reader(const std::filesystem::path& path
 
 void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored, int64_t event) {
   const std::string place = event < 0 ? "" : fmt::format("event {}: ", event);
-  throw data_error(
-      fmt::format("[data] {}: {}column '{}' is stored as {}, wanted is {} an event; set the column's shape", name,
-                  place, wanted.name, stored, wanted.describe()));
+  throw data_error(fmt::format("[data] {}: {}column '{}' is stored as {}, wanted is {} an event; {}", name, place,
+                               wanted.name, stored, wanted.describe(),
+                               event < 0 ? "set the column's shape" : "every event needs this size: mend the file"));
+}
+
+std::string list_of(int64_t values) {
+  return fmt::format("a list of {} value{}", values, values == 1 ? "" : "s");
 }
 
 uint32_t rows_of_list(const std::string& name, const WantedColumn& wanted, uint64_t values, int64_t event) {
   const auto row = static_cast<uint64_t>(wanted.row_size());
   if (values % row != 0 || values / row > std::numeric_limits<uint32_t>::max())
-    refuse_column(name, wanted, fmt::format("a list of {} values", values), event);
+    refuse_column(name, wanted, list_of(static_cast<int64_t>(values)), event);
   return static_cast<uint32_t>(values / row);
 }
 

@@ -61,6 +61,9 @@ std::unique_ptr<TableReader> open_tfrecord_table(const std::filesystem::path& pa
 [[noreturn]] void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored,
                                 int64_t event = -1);
 
+/// "a list of 5 values", for refuse_column().
+std::string list_of(int64_t values);
+
 /// Rows in `values` values of a plain list; data error when the last one would not be whole.
 uint32_t rows_of_list(const std::string& name, const WantedColumn& wanted, uint64_t values, int64_t event);
 

@@ -32,7 +32,9 @@ CustomLoop::CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Libra
       training_(std::move(library), job.train.seed),
       input_(job, columns_read()),
       clock_(clock),
-      update_(job, group, concurrency, clock) {}
+      update_(job, group, concurrency, clock) {
+  if (group.rank() == 0) input_.warn_of_cuts();
+}
 
 std::vector<data::ColumnRequest> CustomLoop::columns_read() const {
   need_known_monitors(job_, measures(), "a plug-in names others in measures(), which want data.test");

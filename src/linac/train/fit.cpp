@@ -8,6 +8,7 @@
 #include "linac/base/shell_word.h"
 #include "linac/keras/archive.h"
 #include "linac/spec/metrics.h"
+#include "linac/spec/target_values.h"
 #include "linac/train/fit_evaluation.h"
 #include "linac/train/input.h"
 #include "linac/train/monitor.h"
@@ -68,7 +69,11 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
       model_(start.model(job)),
       input_(job, columns_read()),
       clock_(clock),
-      update_(job, group, concurrency, clock) {}
+      update_(job, group, concurrency, clock) {
+  if (group.rank() == 0) input_.warn_of_cuts();
+  need_fitting_values(input_.train());
+  if (input_.test_events() > 0) need_fitting_values(input_.test());
+}
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
   need_known_measures();  // before files are opened
@@ -81,6 +86,27 @@ void FitLoop::need_known_measures() const {
     for (const models::Metric& auc : model_.aucs()) known.push_back(auc.measure);
   need_known_monitors(job_, known, "add others to train.fit.metrics; auc wants data.test");
   need_directions(job_, loss_name());
+}
+
+// The columns of columns_read(): inputs, targets, weights.
+void FitLoop::need_fitting_values(const data::EventTable& table) const {
+  const graph::Graph& graph = model_.graph();
+  size_t column = graph.inputs.size();
+  for (size_t i = 0; i < graph.outputs.size(); ++i, ++column) {
+    const data::ColumnRequest& request = table.columns()[column];
+    if (!request.offset.empty() || !request.factor.empty()) continue;  // what is stored has other values
+    const std::string& loss = model_.losses()[i];
+    const int64_t classes = graph.nodes[static_cast<size_t>(graph.outputs[i])].output.back();
+    const spec::TargetValues values = spec::target_values(loss, classes);
+    table.need(column, {values.min, values.max, values.whole},
+               values.whole ? fmt::format("{} of {} classes", loss, classes) : loss);
+  }
+  if (column < table.columns().size() && table.facts(column).sum <= 0) {
+    throw data_error(
+        fmt::format("[data] {}: the event weights in column '{}' add up to {}, so no event counts; mend "
+                    "them, or name another column in data.event_weight",
+                    table.files().front().url, job_.data.event_weight, table.facts(column).sum));
+  }
 }
 
 std::vector<const graph::Graph*> FitLoop::graphs() const {

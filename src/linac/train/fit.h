@@ -20,6 +20,8 @@ namespace linac::train {
 
 class FitLoop : public Loop {
  public:
+  /// Opens the job's files. Data error where a target lies outside of what its loss is defined for, or no event has a
+  /// weight.
   FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, FitStart start);
 
   std::vector<const graph::Graph*> graphs() const override;
@@ -50,6 +52,7 @@ class FitLoop : public Loop {
   models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,
                                     const graph::GradientReady& ready) const;
   void need_known_measures() const;
+  void need_fitting_values(const data::EventTable& table) const;
   keras::Compilation compilation() const;
   std::filesystem::path save_keras(const Network& network, const nlohmann::json& notes,
                                    const std::filesystem::path& folder) const;

@@ -31,6 +31,15 @@ int64_t steps_per_epoch(const spec::Job& job, int64_t events) {
   return job.train.steps_per_epoch > 0 ? std::min(whole, job.train.steps_per_epoch) : whole;
 }
 
+std::string epoch_in_words(const spec::Job& job, int64_t events) {
+  const int64_t steps = steps_per_epoch(job, events);
+  const int64_t left_over = events - steps * job.train.batch * job.train.replicas;
+  return fmt::format(
+      "{} steps an epoch of {} replicas x {} events{}", steps, job.train.replicas, job.train.batch,
+      left_over == 0 ? ""
+                     : fmt::format(" ({} of the {} events are left over, others in each epoch)", left_over, events));
+}
+
 data::BatchStreamOptions stream_options(const spec::Job& job, const TrainState& state, int64_t events,
                                         const std::vector<int>& owned) {
   // After a rollback another order of events, too, leads away from the collapse.

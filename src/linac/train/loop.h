@@ -128,4 +128,7 @@ std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, int co
 /// there is none.
 int64_t steps_per_epoch(const spec::Job& job, int64_t events);
 
+/// "7 steps an epoch of 2 replicas x 350 events (100 of the 5000 events are left over, others in each epoch)".
+std::string epoch_in_words(const spec::Job& job, int64_t events);
+
 }  // namespace linac::train

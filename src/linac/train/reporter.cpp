@@ -116,8 +116,8 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
   }
   folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   const std::string stage = loop.stage(state.epoch, state.step);
-  log::info(fmt::format("{}: {} events, {} steps an epoch of {} replicas x {} events, on {} workers{}{}", job.name,
-                        loop.train_events(), steps_per_epoch, job.train.replicas, job.train.batch, workers,
+  log::info(fmt::format("{}: {} events, {}, on {} worker{}{}{}", job.name, loop.train_events(),
+                        epoch_in_words(job, loop.train_events()), workers, workers == 1 ? "" : "s",
                         stage.empty() ? "" : "; ", stage));
 }
 

@@ -34,14 +34,13 @@ std::vector<std::string> TableInput::describe() const {
     for (const data::TableFile& file : table->files()) {
       lines.push_back(fmt::format("{:<6} {}: {}, {} events", role, file.url, file.format, file.events));
     }
-    for (size_t i = 0; i < table->columns().size(); ++i) {
-      if (const int64_t cut = table->events_cut(i); cut > 0) {
-        lines.push_back(fmt::format("{:<6} column {}: {} events have more rows than {} and lose the last ones", role,
-                                    table->columns()[i].column, cut, table->columns()[i].shape[0]));
-      }
-    }
   }
   return lines;
+}
+
+void TableInput::warn_of_cuts() const {
+  data::warn_of_cuts(*train_);
+  if (test_) data::warn_of_cuts(*test_);
 }
 
 void TableInput::seek(const TrainState& state, const std::vector<int>& owned) {

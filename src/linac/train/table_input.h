@@ -22,11 +22,14 @@ class TableInput {
 
   int64_t train_events() const { return train_->size(); }
   int64_t test_events() const { return test_ ? test_->size() : 0; }
+  const data::EventTable& train() const { return *train_; }
   const data::EventTable& test() const { return *test_; }
 
   /// See Loop::data() and Loop::describe_data().
   nlohmann::json json() const;
   std::vector<std::string> describe() const;
+  /// Warns of lists that are longer than the model's input. For one worker of all.
+  void warn_of_cuts() const;
 
   /// The stream goes on at the state's position; `owned`: the worker's replicas.
   void seek(const TrainState& state, const std::vector<int>& owned);

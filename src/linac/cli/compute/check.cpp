@@ -62,8 +62,7 @@ void run_check(const CheckOptions& options) {
   if (options.explain) fmt::print("graphs, before and after the passes\n{}\n", loop->explain());
   fmt::print("data\n");
   for (const std::string& line : loop->describe_data()) fmt::print("  {}\n", line);
-  fmt::print("  {} steps an epoch of {} replicas x {} events\n\none step of one replica\n",
-             train::steps_per_epoch(job, loop->train_events()), job.train.replicas, job.train.batch);
+  fmt::print("  {}\n\none step of one replica\n", train::epoch_in_words(job, loop->train_events()));
 
   const double before = peak_gib();
   double seconds = 0;

@@ -101,6 +101,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
     if (model.notes.is_object()) classes_ = model.notes.value("classes", std::vector<std::string>{});
   }
   table_ = data::EventTable::open(options.data, columns);
+  data::warn_of_cuts(*table_);
 }
 
 std::vector<std::string> ModelEvents::outputs() const {
