@@ -27,6 +27,13 @@ struct Array {
   }
 };
 
+Handle opened(const std::filesystem::path& path) {
+  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!file)
+    throw data_error(fmt::format("[hdf5] {}: cannot be opened as HDF5 ({})", path.string(), hdf5::last_error()));
+  return file;
+}
+
 enum class Way { kRead, kWrite };
 
 /// Moves the events [first, first + count); false if HDF5 fails.
@@ -51,8 +58,7 @@ class EventArrays::File {
   File(const std::filesystem::path& path, const std::vector<std::string>& names, const std::string& way_out)
       : path_(path.string()) {
     const hdf5::Lock lock;
-    file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-    if (!file_) fail(fmt::format("cannot be opened as HDF5 ({})", hdf5::last_error()));
+    file_ = opened(path);
     for (const std::string& name : names) open(name, way_out);
   }
 
@@ -102,10 +108,12 @@ class EventArrays::File {
 
 std::vector<std::string> array_names(const std::filesystem::path& path) {
   const hdf5::Lock lock;
-  const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!file)
-    throw data_error(fmt::format("[hdf5] {}: cannot be opened as HDF5 ({})", path.string(), hdf5::last_error()));
-  return hdf5::dataset_names(file.get());
+  return hdf5::dataset_names(opened(path).get());
+}
+
+std::vector<std::string> described_arrays(const std::filesystem::path& path) {
+  const hdf5::Lock lock;
+  return hdf5::describe_datasets(opened(path).get());
 }
 
 EventArrays::EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names,

@@ -13,6 +13,9 @@ namespace linac::data {
 /// Names of the data sets in the file's root. Data error when it cannot be opened.
 std::vector<std::string> array_names(const std::filesystem::path& path);
 
+/// The same with their shapes: "features [500, 14]".
+std::vector<std::string> described_arrays(const std::filesystem::path& path);
+
 class EventArrays {
  public:
   /// Opens the data sets called `names`. Data error naming the file and those it has if one is missing, holds no

@@ -71,8 +71,10 @@ class Hdf5Showers : public ShowerFile {
     for (const Column* column : {&energy_, &angle_}) {
       const bool flat = column->shape.size() == 1 || (column->shape.size() == 2 && column->shape[1] == 1);
       if (!flat) {
-        throw data_error(fmt::format("[hdf5] {}: '{}' has the shape {}, wanted is one number an event; set data.fields",
-                                     name_, column->field, hdf5::to_string(column->shape)));
+        throw data_error(
+            fmt::format("[hdf5] {}: '{}' has the shape {}, wanted is one number an event; name another with "
+                        "data.fields or --field-...",
+                        name_, column->field, hdf5::to_string(column->shape)));
       }
       if (column->shape[0] != image_.shape[0]) {
         throw data_error(fmt::format(
@@ -90,6 +92,10 @@ class Hdf5Showers : public ShowerFile {
     file_.close();
   }
 
+  static std::string way_out(const char* role) {
+    return fmt::format("set data.fields.{} in the job, or give --field-{}", role, role);
+  }
+
   Column open_column(const std::string& field, const char* role) {
     Column column{field, {}, {}};
     const std::vector<std::string> found = hdf5::describe_datasets(file_.get());
@@ -97,17 +103,17 @@ class Hdf5Showers : public ShowerFile {
       column.dataset = Handle(H5Dopen2(file_.get(), field.c_str(), access_properties(field).get()), H5Dclose);
     }
     if (!column.dataset) {
-      throw data_error(fmt::format("[hdf5] {}: no data set '{}' (found: {}); set data.fields.{}", name_, field,
-                                   found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", ")), role));
+      throw data_error(fmt::format("[hdf5] {}: no data set '{}' (found: {}); {}", name_, field,
+                                   found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", ")), way_out(role)));
     }
     const Handle type(H5Dget_type(column.dataset.get()), H5Tclose);
     const H5T_class_t kind = H5Tget_class(type.get());
     if (kind != H5T_FLOAT && kind != H5T_INTEGER) {
-      throw data_error(fmt::format("[hdf5] {}: '{}' does not hold numbers; set data.fields.{}", name_, field, role));
+      throw data_error(fmt::format("[hdf5] {}: '{}' does not hold numbers; {}", name_, field, way_out(role)));
     }
     column.shape = hdf5::shape_of(column.dataset.get());
     if (column.shape.empty()) {
-      throw data_error(fmt::format("[hdf5] {}: '{}' holds no list of events; set data.fields.{}", name_, field, role));
+      throw data_error(fmt::format("[hdf5] {}: '{}' holds no list of events; {}", name_, field, way_out(role)));
     }
     return column;
   }

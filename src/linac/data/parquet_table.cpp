@@ -33,6 +33,13 @@ class ParquetTable : public TableReader {
     guarded([&] { open(path); });
   }
 
+  std::vector<std::string> fields() const {
+    std::vector<std::string> names;
+    for (const auto& field : file_->manifest().schema_fields)
+      names.push_back(field.field->name() + " " + describe_type(*field.field->type()));
+    return names;
+  }
+
   int64_t events() const override { return events_; }
   const std::vector<StoredColumn>& columns() const override { return stored_; }
 
@@ -108,18 +115,16 @@ class ParquetTable : public TableReader {
 
   /// The number of the column's field; how it is stored goes to stored_.
   int find(const WantedColumn& column) {
-    const auto& fields = file_->manifest().schema_fields;
-    std::vector<std::string> names;
-    for (size_t i = 0; i < fields.size(); ++i) {
-      const arrow::DataType& type = *fields[i].field->type();
+    const auto& schema = file_->manifest().schema_fields;
+    for (size_t i = 0; i < schema.size(); ++i) {
+      if (schema[i].field->name() != column.name) continue;
+      const arrow::DataType& type = *schema[i].field->type();
       const std::string words = describe_type(type);
-      names.push_back(fields[i].field->name() + " " + words);
-      if (fields[i].field->name() != column.name) continue;
       if (!holds_numbers(type)) fail(fmt::format("column '{}' is {}, not numbers", column.name, words));
       stored_.push_back({words, type.num_fields() == 0});
       return static_cast<int>(i);
     }
-    fail(fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(names, ", ")));
+    fail(fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(fields(), ", ")));
   }
 
   std::string name_;
@@ -132,6 +137,11 @@ class ParquetTable : public TableReader {
 };
 
 }  // namespace
+
+TableContents parquet_contents(const std::filesystem::path& path, const std::string& name) {
+  const ParquetTable table(path, name, {});
+  return {.format = {}, .events = table.events(), .columns = table.fields()};
+}
 
 std::unique_ptr<TableReader> open_parquet_table(const std::filesystem::path& path, const std::string& name,
                                                 const std::vector<WantedColumn>& columns) {

@@ -62,6 +62,15 @@ void refuse_column(const std::string& name, const WantedColumn& wanted, const st
                                event < 0 ? "set the column's shape" : "every event needs this size: mend the file"));
 }
 
+TableContents contents_of_table(const std::filesystem::path& path, const std::string& name) {
+  const FileFormat format = format_of(path, name);
+  TableContents contents = format == FileFormat::kHdf5      ? hdf5_contents(path)
+                           : format == FileFormat::kParquet ? parquet_contents(path, name)
+                                                            : tfrecord_contents(path, name);
+  contents.format = to_string(format);
+  return contents;
+}
+
 std::string list_of(int64_t values) {
   return fmt::format("a list of {} value{}", values, values == 1 ? "" : "s");
 }

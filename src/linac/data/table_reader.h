@@ -57,6 +57,21 @@ std::unique_ptr<TableReader> open_parquet_table(const std::filesystem::path& pat
 std::unique_ptr<TableReader> open_tfrecord_table(const std::filesystem::path& path, const std::string& name,
                                                  const std::vector<WantedColumn>& columns);
 
+/// What a file holds, for people: "particles list<list<float>>", "features [500, 14]", "label (a list of 1 integers)".
+struct TableContents {
+  std::string format;
+  int64_t events = 0;
+  std::vector<std::string> columns;
+};
+
+/// By the file's schema; a TFRecord file has none, so its first record speaks for all. Data error for a file that
+/// cannot be read.
+TableContents contents_of_table(const std::filesystem::path& path, const std::string& name);
+
+TableContents hdf5_contents(const std::filesystem::path& path);
+TableContents parquet_contents(const std::filesystem::path& path, const std::string& name);
+TableContents tfrecord_contents(const std::filesystem::path& path, const std::string& name);
+
 /// Throws the data error for a column whose stored form does not fit the wanted one; `event` < 0: in the whole file.
 [[noreturn]] void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored,
                                 int64_t event = -1);

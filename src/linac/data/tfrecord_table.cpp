@@ -29,6 +29,9 @@ class TfrecordTable : public TableReader {
     }
   }
 
+  /// Of the first record.
+  std::vector<std::string> features() { return described(parse(0)); }
+
   int64_t events() const override { return static_cast<int64_t>(offsets_.size()); }
   const std::vector<StoredColumn>& columns() const override { return stored_; }
 
@@ -47,6 +50,12 @@ class TfrecordTable : public TableReader {
     if (!feature.integers.empty()) return fmt::format("a list of {} integers", feature.integers.size());
     if (!feature.bytes.empty()) return fmt::format("a list of {} byte strings", feature.bytes.size());
     return fmt::format("a list of {} floats", feature.floats.size());
+  }
+
+  static std::vector<std::string> described(const Example& example) {
+    std::vector<std::string> names;
+    for (const auto& [name, feature] : example) names.push_back(fmt::format("{} ({})", name, describe(feature)));
+    return names;
   }
 
   [[noreturn]] void fail(size_t record, const std::string& what) const {
@@ -68,8 +77,7 @@ class TfrecordTable : public TableReader {
       if (!found->second.bytes.empty()) fail(record, fmt::format("'{}' holds byte strings, not numbers", column.name));
       return found->second;
     }
-    std::vector<std::string> names;
-    for (const auto& [name, feature] : example) names.push_back(fmt::format("{} ({})", name, describe(feature)));
+    const std::vector<std::string> names = described(example);
     fail(record, fmt::format("no column '{}' (found: {}); name one of these", column.name,
                              names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "))));
   }
@@ -93,6 +101,11 @@ class TfrecordTable : public TableReader {
 };
 
 }  // namespace
+
+TableContents tfrecord_contents(const std::filesystem::path& path, const std::string& name) {
+  TfrecordTable table(path, name, {});
+  return {.format = {}, .events = table.events(), .columns = table.features()};
+}
 
 std::unique_ptr<TableReader> open_tfrecord_table(const std::filesystem::path& path, const std::string& name,
                                                  const std::vector<WantedColumn>& columns) {

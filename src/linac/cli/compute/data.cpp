@@ -15,6 +15,8 @@
 #include "linac/data/convert.h"
 #include "linac/data/dataset.h"
 #include "linac/data/event_table.h"
+#include "linac/data/table_reader.h"
+#include "linac/storage/storage.h"
 
 namespace linac::cli {
 namespace {
@@ -98,7 +100,33 @@ void print_table(const data::Dataset& set) {
   }
 }
 
+/// Of files that hold no showers.
+void print_contents(const std::vector<std::pair<std::string, data::TableContents>>& files, bool as_json) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [url, contents] : files) {
+    list.push_back(
+        {{"url", url}, {"format", contents.format}, {"events", contents.events}, {"columns", contents.columns}});
+    if (as_json) continue;
+    fmt::print("{}: {}, {} events\n", url, contents.format, contents.events);
+    for (const std::string& column : contents.columns) fmt::print("  {}\n", column);
+  }
+  if (as_json) fmt::print("{}\n", nlohmann::ordered_json{{"files", list}}.dump(2));
+}
+
+/// Whether a column has one of the names that files of showers have.
+bool holds_showers(const data::TableContents& contents, const data::Fields& fields) {
+  const std::string image = (contents.format == "hdf5" ? fields.image : "X") + " ";
+  return std::any_of(contents.columns.begin(), contents.columns.end(),
+                     [&](const std::string& column) { return column.starts_with(image); });
+}
+
 void run_info(const DataOptions& options) {
+  std::vector<std::pair<std::string, data::TableContents>> files;
+  for (const std::string& url : storage::expand_all(options.files))
+    files.emplace_back(url, data::contents_of_table(storage::fetch(url), url));
+  const bool showers = std::any_of(files.begin(), files.end(),
+                                   [&](const auto& file) { return holds_showers(file.second, options.fields); });
+  if (!showers) return print_contents(files, options.json);
   const auto set = data::Dataset::open(options.files, options.fields, options.preprocessing);
   options.json ? print_json(*set) : print_table(*set);
 }
@@ -188,11 +216,13 @@ void add_data_verb(CLI::App& app) {
   verb->footer("Example: linac data info 'data/*.h5'");
 
   auto options = std::make_shared<DataOptions>();
-  auto* info = verb->add_subcommand("info", "Checks every event and says what the files hold");
-  info->add_option("files", options->files, "HDF5 or TFRecord files: paths, globs, http(s) URLs")->required();
+  auto* info = verb->add_subcommand(
+      "info", "Says what files hold: of showers every event is checked, of tables the columns are listed");
+  info->add_option("files", options->files, "HDF5, Parquet or TFRecord files: paths, globs, http(s) URLs")->required();
   info->add_flag("--json", options->json, "as JSON");
   add_common_options(*info, *options);
-  info->footer("Example: linac data info data/showers-train.h5 --json");
+  info->footer(
+      "Examples:\n  linac data info data/showers-train.h5 --json\n  linac data info data/topology-train.parquet");
   info->callback([options] { run_info(*options); });
 
   auto* convert = verb->add_subcommand("convert",
