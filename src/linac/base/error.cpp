@@ -23,6 +23,8 @@ const char* to_string(ErrorCode code) {
       return "gate failed";
     case ErrorCode::kHang:
       return "worker hung";
+    case ErrorCode::kUndecided:
+      return "not enough to judge";
     case ErrorCode::kLostQuorum:
       return "too few workers";
     case ErrorCode::kPreempted:

@@ -19,6 +19,7 @@ enum class ErrorCode : int {
   kGate = 7,         // a comparison's figures are beyond the gate's limits
   kHang = 8,         // this worker made no progress for longer than the job allows
   kLostQuorum = 9,   // too few workers were left or reachable
+  kUndecided = 10,   // too few showers to say whether a comparison keeps the gate's limits
   kPreempted = 75,   // stopped by SIGTERM/SIGINT after a checkpoint: `--resume` goes on (EX_TEMPFAIL of sysexits.h)
 };
 

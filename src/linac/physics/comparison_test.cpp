@@ -238,9 +238,40 @@ TEST_F(GateTest, BinsOnlyWhenAskedAndNaNNeverPasses) {
   EXPECT_FALSE(judge(gate("limits: [{figure: fpd, max: 1}]"), figures_)[0].passed());
 }
 
+TEST_F(GateTest, ALargeFloorAllowsNoMoreThanTheCap) {
+  const std::string text = "limits: [{figure: response.width, floor: 4, cap: 0.2}]";
+  const auto judged = [&](const Figure& figure) { return judge(gate(text), {figure})[0]; };
+  // 64 showers: the floor is 0.3, and four floors are 1.2. A width that is wrong by 113 % has to fail.
+  const Verdict wrong = judged({.name = "response.width", .value = 1.13, .uncertainty = 0.3, .floor = 0.3});
+  EXPECT_EQ(wrong.allowed, 0.2);
+  EXPECT_EQ(wrong.judgement(), Judgement::kFailed);
+  // Within the cap by more than the uncertainty, or not to be told.
+  EXPECT_EQ(judged({.name = "response.width", .value = 0.05, .uncertainty = 0.1, .floor = 0.3}).judgement(),
+            Judgement::kPassed);
+  EXPECT_EQ(judged({.name = "response.width", .value = 0.15, .uncertainty = 0.1, .floor = 0.3}).judgement(),
+            Judgement::kUndecided);
+  EXPECT_EQ(judged({.name = "response.width", .value = 0.3, .uncertainty = 0.15, .floor = 0.3}).judgement(),
+            Judgement::kUndecided);
+  // With a small floor the cap says nothing.
+  EXPECT_EQ(judged({.name = "response.width", .value = 0.05, .uncertainty = 0.02, .floor = 0.02}).judgement(),
+            Judgement::kPassed);
+  EXPECT_EQ(judged({.name = "response.width", .value = 0.15, .uncertainty = 0.02, .floor = 0.02}).judgement(),
+            Judgement::kFailed);
+}
+
+TEST_F(GateTest, AnUncertaintyLargerThanTheLimitDecidesNothing) {
+  const Gate absolute = gate("limits: [{figure: linearity, max: 0.01}]");
+  EXPECT_EQ(judge(absolute, {{.name = "linearity", .value = 0.001, .uncertainty = 0.02}})[0].judgement(),
+            Judgement::kUndecided);
+  const auto verdicts = judge(absolute, {{.name = "linearity", .value = 0.001, .uncertainty = 0.02},
+                                         {.name = "linearity", .value = 0.05, .uncertainty = 0.02}});
+  EXPECT_EQ(verdicts[0].judgement(), Judgement::kFailed) << "what failed comes first";
+}
+
 TEST_F(GateTest, NamesWhatIsWrong) {
   EXPECT_NE(refusal("limits: []").find("no limits"), std::string::npos);
   EXPECT_NE(refusal("limits: [{figure: fpd}]").find("neither max nor floor"), std::string::npos);
+  EXPECT_NE(refusal("limits: [{figure: fpd, max: 1, cap: 0.5}]").find("a cap of 0.5"), std::string::npos);
   EXPECT_NE(refusal("limits: [{figur: fpd, max: 1}]").find("figure"), std::string::npos);
   EXPECT_THROW(read_gate(folder_ / "none.yaml"), Error);
   try {

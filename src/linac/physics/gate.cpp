@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "linac/base/atomic_file.h"
@@ -39,6 +40,10 @@ Gate read_gate(const std::filesystem::path& path) {
       throw user_error(
           fmt::format("[gate] {}: the limit of '{}' has neither max nor floor above 0", where, limit.figure));
     }
+    if (limit.cap < 0 || (limit.cap > 0 && !(limit.cap > limit.max))) {
+      throw user_error(fmt::format("[gate] {}: the limit of '{}' has a cap of {}; give one above its max, {}", where,
+                                   limit.figure, limit.cap, limit.max));
+    }
   }
   return gate;
 }
@@ -53,6 +58,18 @@ void need_known_figures(const Gate& gate, const std::vector<std::string>& known)
   }
 }
 
+const char* to_string(Judgement judgement) {
+  static constexpr std::array kWords{"passed", "undecided", "failed"};
+  return kWords.at(static_cast<size_t>(judgement));
+}
+
+Judgement Verdict::judgement() const {
+  if (!std::isfinite(figure.value) || figure.value - figure.uncertainty > allowed) return Judgement::kFailed;
+  const double noise = noisy ? figure.uncertainty : 0;
+  const bool within = figure.value + noise <= allowed && figure.uncertainty <= allowed;
+  return within ? Judgement::kPassed : Judgement::kUndecided;
+}
+
 std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures) {
   std::vector<std::string> known;
   for (const Figure& figure : figures) known.push_back(figure.name);
@@ -62,10 +79,12 @@ std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures)
     const auto limit = std::find_if(gate.limits.begin(), gate.limits.end(),
                                     [&](const Limit& candidate) { return names(candidate, figure); });
     if (limit == gate.limits.end()) continue;
-    verdicts.push_back({figure, std::max(limit->max, limit->floor * figure.floor)});
+    const double generous = std::max(limit->max, limit->floor * figure.floor);
+    const bool noisy = limit->cap > 0 && generous > limit->cap;
+    verdicts.push_back({figure, noisy ? limit->cap : generous, noisy});
   }
   std::stable_sort(verdicts.begin(), verdicts.end(), [](const Verdict& a, const Verdict& b) {
-    if (a.passed() != b.passed()) return b.passed();
+    if (a.judgement() != b.judgement()) return a.judgement() > b.judgement();
     return a.excess() > b.excess();
   });
   return verdicts;

@@ -37,6 +37,7 @@ inline constexpr std::array kExitCodes{
               "this worker made no progress for `distribution.stall_timeout_s`; the others go on"},
     ExitEntry{int(ErrorCode::kLostQuorum), ExitClass::kLost,
               "too few workers were left or reachable; `--resume` goes on"},
+    ExitEntry{int(ErrorCode::kUndecided), ExitClass::kFailed, "too few showers for a gate to judge"},
     ExitEntry{int(ErrorCode::kPreempted), ExitClass::kInterrupted,
               "stopped by SIGTERM, SIGINT or SIGUSR1 after a checkpoint: `--resume` goes on"}};
 

@@ -22,7 +22,7 @@
 namespace linac::cli {
 namespace {
 
-constexpr size_t kFailuresShown = 12;
+constexpr size_t kVerdictsShown = 12;
 
 struct ValidateOptions {
   std::vector<std::string> reference, training;
@@ -59,6 +59,7 @@ report::ShowerReport make_report(const ValidateOptions& options, const validate:
   if (!options.gate.empty()) {
     report.gated = true;
     report.gate_name = options.gate;
+    report.gate_showers = gate.showers;
     report.verdicts = physics::judge(gate, found.figures);
   }
   report.facts.emplace_back("made",
@@ -87,21 +88,29 @@ void print_figures(const validate::Validation& found) {
   }
 }
 
-// The gate's word is the process's: failing figures, worst first, in an error of its own.
+// The gate's word is the process's: what failed or cannot be judged, worst first, in an error of its own.
 void pronounce(const report::ShowerReport& report, bool quietly) {
   if (!report.gated) return;
-  const auto failed = static_cast<size_t>(std::count_if(report.verdicts.begin(), report.verdicts.end(),
-                                                        [](const auto& verdict) { return !verdict.passed(); }));
-  if (report.passed()) {
+  const physics::Judgement judgement = report.judgement();
+  if (judgement == physics::Judgement::kPassed) {
     if (!quietly) fmt::print("gate {} passed: {} figures\n", report.gate_name, report.verdicts.size());
     return;
   }
-  std::string text =
-      fmt::format("[gate] {} of {} figures are beyond {}:", failed, report.verdicts.size(), report.gate_name);
-  for (size_t i = 0; i < std::min(failed, kFailuresShown); ++i)
+  const auto shown =
+      static_cast<size_t>(std::count_if(report.verdicts.begin(), report.verdicts.end(),
+                                        [&](const auto& verdict) { return verdict.judgement() == judgement; }));
+  const bool failed = judgement == physics::Judgement::kFailed;
+  std::string text = fmt::format("[gate] {} of {} figures are {} {}", shown, report.verdicts.size(),
+                                 failed ? "beyond" : "too uncertain to compare with", report.gate_name);
+  if (shown == 0) text = fmt::format("[gate] not enough to judge by {}", report.gate_name);
+  if (report.has_too_few_showers() && !failed) {
+    text += fmt::format("; there are {} and {} showers and it wants {} on either side: give more",
+                        report.reference->events(), report.sample->events(), report.gate_showers);
+  }
+  for (size_t i = 0; i < std::min(shown, kVerdictsShown); ++i)
     text += fmt::format("\n{}", describe(report.verdicts[i], *report.reference));
-  if (failed > kFailuresShown) text += fmt::format("\n  ... and {} more (report.html)", failed - kFailuresShown);
-  throw Error(ErrorCode::kGate, text);
+  if (shown > kVerdictsShown) text += fmt::format("\n  ... and {} more (report.html)", shown - kVerdictsShown);
+  throw Error(failed ? ErrorCode::kGate : ErrorCode::kUndecided, text);
 }
 
 void run_validate(ValidateOptions options) {
@@ -145,7 +154,9 @@ void add_validate_verb(CLI::App& app) {
       ->required();
   verb->add_option("--train", options->training, "what the model was trained on, to look for memorised showers");
   verb->add_option("--out", options->out, "folder for report.html, report.json and the pictures")->required();
-  verb->add_option("--gate", options->gate, "limits that must hold, a YAML file; a failed gate exits with status 7");
+  verb->add_option("--gate", options->gate,
+                   "limits that must hold, a YAML file; a failed gate exits with status 7, one that cannot judge for "
+                   "want of showers with 10");
   verb->add_option("--threshold", options->validation.hit_threshold_gev, "cells with more count as hit, GeV");
   verb->add_option("--energy-bins", options->validation.energy_bins, "bins of the primary energy")
       ->check(CLI::Range(1, 100));

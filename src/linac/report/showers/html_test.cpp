@@ -82,6 +82,33 @@ TEST(ToHtml, APassingSampleNamesTheClosestFigure) {
   EXPECT_TRUE(contains(page, "All " + count + " figures within their limits. Closest: "));
 }
 
+TEST(ToHtml, TooFewShowersAreNotEnoughToJudge) {
+  Case made({.lane = 0}, {.lane = 1});
+  made.judge({.limits = {{.figure = "*", .max = 1e6, .bins = true}}});
+  made.report.gate_showers = 61;  // there are 60
+  EXPECT_EQ(made.report.judgement(), physics::Judgement::kUndecided);
+  EXPECT_TRUE(to_json(made.report)["passed"].is_null());
+  EXPECT_EQ(to_json(made.report)["verdict"], "undecided");
+  const std::string page = page_of(made);
+  EXPECT_EQ(nesting_fault(page), "");
+  EXPECT_TRUE(contains(page, ">NOT ENOUGH TO JUDGE<"));
+  EXPECT_TRUE(contains(page, "The gate judges 61 showers or more on either side."));
+  EXPECT_FALSE(contains(page, ">PASSED<"));
+  made.report.gate_showers = 60;
+  EXPECT_TRUE(made.report.passed());
+}
+
+TEST(ToHtml, WhatIsSmallerThanItsUncertaintyDoesNotStandOut) {
+  Case made({.lane = 0}, {.lane = 1, .scale = 3});
+  for (physics::Figure& figure : made.report.figures) {
+    if (figure.name == "kpd") figure.value = 100, figure.uncertainty = 200, figure.floor = 0.001;
+  }
+  const std::string page = page_of(made);
+  const size_t first = page.find("stands out most");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_FALSE(contains(page.substr(page.rfind("<p", first), first - page.rfind("<p", first)), "kpd"));
+}
+
 TEST(ToHtml, ShowsEveryFigure) {
   Case made({.lane = 0}, {.lane = 1});
   made.judge({.limits = {{.figure = "*", .floor = 3, .bins = true}}});

@@ -23,6 +23,12 @@ Json bin_of(const physics::Sample& sample, const physics::Bin& bin) {
   return json;
 }
 
+/// true, false or, where it is undecided, null.
+Json whether_passed(physics::Judgement judgement) {
+  if (judgement == physics::Judgement::kUndecided) return nullptr;
+  return judgement == physics::Judgement::kPassed;
+}
+
 Json figure_of(const ShowerReport& report, const Ledger& ledger, const physics::Figure& figure) {
   const physics::Verdict* verdict = ledger.verdict(figure);
   return {{"name", figure.name},
@@ -33,7 +39,8 @@ Json figure_of(const ShowerReport& report, const Ledger& ledger, const physics::
           {"floor", number(figure.floor)},
           {"floor_deviation", number(figure.floor_deviation)},
           {"limit", verdict ? number(verdict->allowed) : Json(nullptr)},
-          {"passed", verdict ? Json(verdict->passed()) : Json(nullptr)}};
+          {"passed", verdict ? whether_passed(verdict->judgement()) : Json(nullptr)},
+          {"verdict", verdict ? Json(to_string(verdict->judgement())) : Json(nullptr)}};
 }
 
 Json sample_of(const std::string& name, const physics::Sample& sample) {
@@ -47,7 +54,8 @@ nlohmann::ordered_json to_json(const ShowerReport& report) {
   Json facts = Json::object(), figures = Json::array();
   for (const auto& [name, value] : report.facts) facts[name] = value;
   for (const physics::Figure& figure : report.figures) figures.push_back(figure_of(report, ledger, figure));
-  return {{"passed", report.gated ? Json(report.passed()) : Json(nullptr)},
+  return {{"passed", report.gated ? whether_passed(report.judgement()) : Json(nullptr)},
+          {"verdict", report.gated ? Json(to_string(report.judgement())) : Json(nullptr)},
           {"gate", report.gated ? Json(report.gate_name) : Json(nullptr)},
           {"reference", sample_of(report.reference_name, *report.reference)},
           {"sample", sample_of(report.sample_name, *report.sample)},

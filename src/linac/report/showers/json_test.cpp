@@ -23,7 +23,7 @@ TEST(ToJson, FollowsItsSchema) {
   made.report.remarks = {"few showers"};
   made.judge({.limits = {{.figure = "fpd", .max = 1e9}, {.figure = "ks.response", .max = 1e-9}}});
   const Json json = to_json(made.report);
-  EXPECT_EQ(keys(json), (Keys{"passed", "gate", "reference", "sample", "facts", "remarks", "figures"}));
+  EXPECT_EQ(keys(json), (Keys{"passed", "verdict", "gate", "reference", "sample", "facts", "remarks", "figures"}));
   EXPECT_EQ(json["passed"], false);
   EXPECT_EQ(json["gate"], "gate.yaml");
   EXPECT_EQ(json["reference"], (Json{{"name", "Geant4"}, {"events", 60}}));
@@ -35,7 +35,7 @@ TEST(ToJson, FollowsItsSchema) {
   for (size_t i = 0; i < made.report.figures.size(); ++i) {
     const Json& figure = json["figures"][i];
     EXPECT_EQ(keys(figure),
-              (Keys{"name", "title", "bin", "value", "uncertainty", "floor", "floor_deviation", "limit", "passed"}));
+              (Keys{"name", "title", "bin", "value", "uncertainty", "floor", "floor_deviation", "limit", "passed", "verdict"}));
     EXPECT_EQ(figure["name"], made.report.figures[i].name);
     EXPECT_EQ(figure["value"], made.report.figures[i].value);
     EXPECT_EQ(figure["limit"].is_null(), figure["passed"].is_null());

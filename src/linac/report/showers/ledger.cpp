@@ -42,7 +42,16 @@ const physics::Verdict* Ledger::verdict(const physics::Figure& figure) const {
 
 Outcome Ledger::outcome(const physics::Figure& figure) const {
   const physics::Verdict* found = verdict(figure);
-  return found == nullptr ? Outcome::kNone : found->passed() ? Outcome::kPassed : Outcome::kFailed;
+  if (found == nullptr) return Outcome::kNone;
+  switch (found->judgement()) {
+    case physics::Judgement::kPassed:
+      return Outcome::kPassed;
+    case physics::Judgement::kUndecided:
+      return Outcome::kUndecided;
+    case physics::Judgement::kFailed:
+      break;
+  }
+  return Outcome::kFailed;
 }
 
 int Ledger::failed_bins(const std::string& name) const {

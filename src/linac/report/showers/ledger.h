@@ -12,7 +12,7 @@
 namespace linac::report {
 
 /// How a figure relates to its limit; kNone without one.
-enum class Outcome { kNone, kPassed, kFailed };
+enum class Outcome { kNone, kPassed, kUndecided, kFailed };
 
 class Ledger {
  public:

@@ -20,9 +20,10 @@ constexpr std::array<const char*, 4> kDistanceHeads{
 // "✓ 0.41 of limit", "✗ 3.2 × limit".
 std::string verdict_text(const physics::Verdict& verdict) {
   const bool known = verdict.allowed > 0 && std::isfinite(verdict.figure.value);
-  if (verdict.passed())
+  if (verdict.judgement() == physics::Judgement::kPassed)
     return element("span", "class=\"ok\"",
                    known ? fmt::format("✓ {} of limit", share_of_limit(verdict.excess())) : "✓ passed");
+  if (verdict.judgement() == physics::Judgement::kUndecided) return element("span", "", "? too uncertain");
   return element("span", "class=\"bad\"",
                  known ? fmt::format("✗ {} × limit", share_of_limit(verdict.excess())) : "✗ failed");
 }
@@ -132,7 +133,9 @@ std::string distance_table(const ShowerReport& report, const Ledger& ledger) {
               "value and value / floor, shaded from " + element("span", "class=\"h1\"", "1.5") +
                   element("span", "class=\"h2\"", "2") + element("span", "class=\"h3\"", "3") +
                   element("span", "class=\"h4\"", "5") + element("span", "class=\"h5\"", "10 floors") +
-                  (report.gated && !report.passed() ? " ✗ over its limit, ✗2 over it in two bins" : ""));
+                  (report.gated && report.judgement() == physics::Judgement::kFailed
+                       ? " ✗ over its limit, ✗2 over it in two bins"
+                       : ""));
   return element("h2", "", "Observable by observable") +
          element("table", "class=\"distances\"", table_heads(names) + element("tbody", "", rows)) + key;
 }

@@ -42,7 +42,7 @@ std::string failures(const ShowerReport& report) {
   std::string items;
   size_t failed = 0;
   for (const physics::Verdict& verdict : report.verdicts) {
-    if (verdict.passed()) continue;
+    if (verdict.judgement() != physics::Judgement::kFailed) continue;
     if (++failed <= kNamed) items += failure(report, verdict);
   }
   const std::string rest = failed > kNamed ? fmt::format("and {} more, marked ✗ below", failed - kNamed) : "";
@@ -50,6 +50,23 @@ std::string failures(const ShowerReport& report) {
                  fmt::format("{} of {} figures {} outside {} limit{}.", failed, report.verdicts.size(),
                              failed == 1 ? "is" : "are", failed == 1 ? "its" : "their", failed == 1 ? "" : "s")) +
          element("ul", "", items + (rest.empty() ? "" : element("li", "class=\"quiet\"", rest)));
+}
+
+std::string too_uncertain(const ShowerReport& report) {
+  std::string lines;
+  if (report.has_too_few_showers()) {
+    lines += element("p", "", fmt::format("The gate judges {} showers or more on either side.", report.gate_showers));
+  }
+  const auto undecided =
+      static_cast<size_t>(std::count_if(report.verdicts.begin(), report.verdicts.end(), [](const auto& verdict) {
+        return verdict.judgement() == physics::Judgement::kUndecided;
+      }));
+  if (undecided == 0) return lines;
+  return lines + element("p", "",
+                         fmt::format("{} of {} figures {} too uncertain to compare with {} limit{}, marked ? below. "
+                                     "More showers decide.",
+                                     undecided, report.verdicts.size(), undecided == 1 ? "is" : "are",
+                                     undecided == 1 ? "its" : "their", undecided == 1 ? "" : "s"));
 }
 
 std::string closest(const ShowerReport& report) {
@@ -64,7 +81,7 @@ std::string closest(const ShowerReport& report) {
 std::string largest(const ShowerReport& report) {
   const physics::Figure* worst = nullptr;
   for (const physics::Figure& figure : report.figures) {
-    if (!(figure.bin == physics::Bin{})) continue;
+    if (!(figure.bin == physics::Bin{}) || figure.value < figure.uncertainty) continue;
     if (worst == nullptr || in_floors(figure) > in_floors(*worst)) worst = &figure;
   }
   if (worst == nullptr || !(in_floors(*worst) > 0)) return {};
@@ -86,10 +103,13 @@ std::string judged_by(const ShowerReport& report) {
 
 std::string verdict_part(const ShowerReport& report, const Ledger&) {
   std::string word = "No gate", kind = "neutral", lines = largest(report);
-  if (report.gated && report.passed()) {
+  if (report.gated && report.judgement() == physics::Judgement::kPassed) {
     word = "PASSED";
     kind = "passed";
     lines = closest(report);
+  } else if (report.gated && report.judgement() == physics::Judgement::kUndecided) {
+    word = "NOT ENOUGH TO JUDGE";
+    lines = too_uncertain(report);
   } else if (report.gated) {
     word = "FAILED";
     kind = "failed";

@@ -8,9 +8,16 @@
 
 namespace linac::report {
 
-bool ShowerReport::passed() const {
-  if (!gated) return true;
-  return !verdicts.empty() && std::all_of(verdicts.begin(), verdicts.end(), [](const auto& v) { return v.passed(); });
+bool ShowerReport::has_too_few_showers() const {
+  return gated && std::min(reference->events(), sample->events()) < gate_showers;
+}
+
+physics::Judgement ShowerReport::judgement() const {
+  using physics::Judgement;
+  if (!gated) return Judgement::kPassed;
+  if (verdicts.empty()) return Judgement::kFailed;
+  const Judgement worst = verdicts.front().judgement();
+  return has_too_few_showers() ? std::max(worst, Judgement::kUndecided) : worst;
 }
 
 std::vector<NamedPicture> draw(const ShowerReport& report) {

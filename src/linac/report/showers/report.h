@@ -23,12 +23,16 @@ struct ShowerReport {
   std::vector<physics::Figure> figures;
   bool gated = false;                                      // whether there was a gate
   std::string gate_name;                                   // its file
+  int64_t gate_showers = 0;                                // fewer in either sample and nothing passes
   std::vector<physics::Verdict> verdicts;                  // worst first
   std::vector<std::pair<std::string, std::string>> facts;  // files, dates, versions, seconds a shower, ...
   std::vector<std::string> remarks;                        // what a reader must know: collapse, few events, ...
 
-  /// Whether no verdict failed. A gate that judged nothing has not passed.
-  bool passed() const;
+  /// The worst of the verdicts, and at best undecided with too few showers. A gate that judged nothing has failed;
+  /// without a gate everything passes.
+  physics::Judgement judgement() const;
+  bool passed() const { return judgement() == physics::Judgement::kPassed; }
+  bool has_too_few_showers() const;
 };
 
 /// What the samples can show, in the order of the page: nothing without events in both, no single showers where the
@@ -39,11 +43,12 @@ std::vector<NamedPicture> draw(const ShowerReport& report);
 /// facts. It needs no script, and every text in it is escaped.
 std::string to_html(const ShowerReport& report, const std::vector<NamedPicture>& pictures);
 
-/// Schema: {"passed": bool|null, "gate": string|null, "reference": {"name", "events"}, "sample": {"name", "events"},
-/// "facts": {...}, "remarks": [...], "figures": [{"name", "title",
+/// Schema: {"passed": bool|null, "verdict": "passed"|"undecided"|"failed"|null, "gate": string|null, "reference":
+/// {"name", "events"}, "sample": {"name", "events"}, "facts": {...}, "remarks": [...], "figures": [{"name", "title",
 /// "bin": null|{"energy_gev": [low, high], "angle_rad": [low, high]}, "value", "uncertainty", "floor",
-/// "floor_deviation", "limit": null|number, "passed": null|bool}]}.
-/// "passed" and "gate" are null without a gate; a bin names only the sides that it has. NaN and infinity are null.
+/// "floor_deviation", "limit": null|number, "passed": null|bool, "verdict": null|string}]}.
+/// "passed", "verdict" and "gate" are null without a gate, "passed" also where the verdict is undecided; a bin names
+/// only the sides that it has. NaN and infinity are null.
 nlohmann::ordered_json to_json(const ShowerReport& report);
 
 }  // namespace linac::report
