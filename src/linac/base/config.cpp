@@ -13,6 +13,7 @@ namespace {
 
 std::string place(const std::string& where, const YAML::Node& node) {
   const YAML::Mark mark = node.Mark();
+  if (where.starts_with("--set ")) return where;  // has one line
   return mark.is_null() ? where : fmt::format("{}:{}", where, mark.line + 1);
 }
 
@@ -24,13 +25,20 @@ std::string number_text(double value) {
   return fmt::format("{}", value);
 }
 
+UnknownKey::UnknownKey(std::string the_place, std::string the_key, std::vector<std::string> all,
+                       const std::string& hint)
+    : Error(ErrorCode::kUser, fmt::format("[yaml] {}: unknown key '{}'{} (known here: {})", the_place, the_key, hint,
+                                          fmt::join(all, ", "))),
+      place(std::move(the_place)),
+      key(std::move(the_key)),
+      known(std::move(all)) {}
+
 void unknown_key(const std::string& where, const YAML::Node& key, const std::string& prefix,
                  const std::vector<std::string>& known) {
   const auto name = key.as<std::string>("?");
   const auto near = nearest(name, known);
-  throw user_error(fmt::format("[yaml] {}: unknown key '{}{}'{} (known here: {})", place(where, key), prefix, name,
-                               near ? fmt::format("; did you mean '{}{}'?", prefix, *near) : "",
-                               fmt::join(known, ", ")));
+  throw UnknownKey(place(where, key), prefix + name, known,
+                   near ? fmt::format("; did you mean '{}{}'?", prefix, *near) : "");
 }
 
 void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key, const std::string& wanted) {

@@ -11,16 +11,27 @@
 #include <type_traits>
 #include <vector>
 
+#include "linac/base/error.h"
+
 namespace linac::config {
 
 /// One documented setting, for `--help` and the documentation.
 struct Setting {
-  std::string key;  // "train.optimizer.lr"
-  std::string value;
+  std::string key;    // "train.optimizer.lr"; "train.schedule.drops[].epoch" within a list
+  std::string type;   // "number"
+  std::string value;  // the default
   std::string help;
 };
 
-/// Throws a user error: "[yaml] demo.yaml:7: unknown key 'train.epoch'; did you mean 'epochs'? (known: ...)".
+/// The user error of a key that the struct does not have; who knows the whole struct may add to `hint`.
+class UnknownKey : public Error {
+ public:
+  UnknownKey(std::string place, std::string key, std::vector<std::string> known, const std::string& hint);
+  const std::string place, key;  // "demo.yaml:7", "train.epoch"
+  const std::vector<std::string> known;
+};
+
+/// Throws UnknownKey: "[yaml] demo.yaml:7: unknown key 'train.epoch'; did you mean 'train.epochs'? (known here: ...)".
 [[noreturn]] void unknown_key(const std::string& where, const YAML::Node& key, const std::string& prefix,
                               const std::vector<std::string>& known);
 [[noreturn]] void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key,
@@ -71,6 +82,23 @@ const char* wanted_form() {
     return "a map of settings";
   else
     return "a text";
+}
+
+/// The same as a word of the reference.
+template <class T>
+std::string type_name() {
+  if constexpr (IsVector<T>::value)
+    return HasFields<typename T::value_type> ? "list of maps" : "list of " + type_name<typename T::value_type>() + "s";
+  else if constexpr (IsMap<T>::value)
+    return "map";
+  else if constexpr (std::is_same_v<T, bool>)
+    return "true or false";
+  else if constexpr (std::is_integral_v<T>)
+    return "integer";
+  else if constexpr (std::is_floating_point_v<T>)
+    return "number";
+  else
+    return "text";
 }
 
 }  // namespace detail
@@ -172,7 +200,14 @@ struct Describer {
     } else {
       YAML::Emitter emitter;
       emitter << YAML::Flow << Writer::write_value(value);
-      settings.push_back({prefix + name, emitter.c_str(), help});
+      settings.push_back({prefix + name, type_name<T>(), emitter.c_str(), help});
+      if constexpr (IsVector<T>::value) {
+        if constexpr (HasFields<typename T::value_type>) {
+          typename T::value_type one;
+          Describer inner{settings, prefix + name + "[]."};
+          one.fields(inner);
+        }
+      }
     }
   }
 };

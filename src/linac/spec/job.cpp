@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/optimizer/table.h"
 #include "linac/spec/checks.h"
+#include "linac/spec/keras_words.h"
 
 namespace linac::spec {
 namespace {
@@ -122,17 +124,80 @@ void leave_optimizer_to_file(const YAML::Node& root, optimizer::Settings& optimi
   if (!has_rate) optimizer.lr = 0;
 }
 
+// The error of a key that is known elsewhere in the job, or that Keras knows, with where it belongs.
+[[noreturn]] void explain(const config::UnknownKey& error) {
+  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  const std::string name = last(error.key);
+  if (const std::string hint = keras_setting(name); !hint.empty())
+    throw config::UnknownKey(error.place, error.key, error.known, fmt::format("; Keras's {} is {}", name, hint));
+  const bool has_near = std::string_view(error.what()).find("did you mean") != std::string_view::npos;
+  std::string elsewhere;  // a setting, or a map of them
+  for (const JobSetting& setting : job_settings()) {
+    const size_t at = ("." + setting.key + ".").find("." + name + ".");
+    if (elsewhere.empty() && at != std::string::npos) elsewhere = setting.key.substr(0, at + name.size());
+  }
+  if (has_near || elsewhere.empty()) throw config::UnknownKey(error);
+  throw config::UnknownKey(error.place, error.key, error.known, fmt::format("; did you mean '{}'?", elsewhere));
+}
+
+void read_settings(YAML::Node root, Job& job, const std::string& where) {
+  expand_shorthand(root, where);
+  if (root["model"].IsDefined()) settle_model_keys(root["model"], where);
+  try {
+    config::read(root, job, where);
+  } catch (const config::UnknownKey& error) {
+    explain(error);
+  }
+}
+
+// Each override alone, so that an error names it and not a line of the file.
+void check_overrides(const std::vector<std::string>& overrides, const YAML::Node& whole) {
+  const YAML::Node model = whole["model"];
+  const bool has_kind = model && model.IsMap() && model["kind"] && model["kind"].IsScalar();
+  const std::string kind = has_kind ? model["kind"].Scalar() : Model{}.kind();
+  const std::vector<std::string> kinds = model_kinds();
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return;  // named when the whole is read
+  for (const std::string& assignment : overrides) {
+    YAML::Node lone(YAML::NodeType::Map);
+    lone["model"]["kind"] = kind;
+    config::apply_override(lone, assignment);
+    Job job;
+    read_settings(lone, job, "--set " + assignment);
+  }
+}
+
 }  // namespace
 
-Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides) {
+std::vector<JobSetting> job_settings() {
+  std::vector<JobSetting> settings;
+  const auto add_models = [&] {
+    each_model_kind([&](const auto& own) {
+      for (config::Setting& setting : config::describe(own)) {
+        setting.key = "model." + setting.key;
+        settings.push_back({{setting}, own.kKind});
+      }
+    });
+  };
+  for (const config::Setting& setting : config::describe(Job{})) {
+    const bool of_model = setting.key.starts_with("model.");
+    if (!of_model || setting.key == "model.kind") settings.push_back({{setting}, ""});
+    if (setting.key == "model.kind") add_models();
+  }
+  return settings;
+}
+
+Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides,
+              const PathPlaces* places) {
   YAML::Node root = config::parse_text(text, where);
   if (!root.IsMap())
     throw user_error(fmt::format("[job] {}: not a job file (a map with name, model, data, train)", where));
+  const auto missing = places != nullptr ? place_paths(root, *places, where) : std::map<std::string, MissingPath>{};
   for (const std::string& assignment : overrides) config::apply_override(root, assignment);
-  expand_shorthand(root, where);
-  if (root["model"].IsDefined()) settle_model_keys(root["model"], where);
+  check_overrides(overrides, root);
   Job job;
-  config::read(root, job, where);
+  read_settings(root, job, where);
+  for (const std::string* file : files_of(job))
+    if (const auto found = missing.find(*file); found != missing.end()) throw MissingPath(found->second);
   if (job.model.optimizer_in_file()) leave_optimizer_to_file(root, job.train.optimizer);
   validate(job, where);
   return job;
@@ -145,7 +210,8 @@ Job read_job(const std::string& path, const std::vector<std::string>& overrides)
   } catch (const Error& error) {
     throw user_error(fmt::format("[job] {}: cannot be read; give the path of a job file ({})", path, error.what()));
   }
-  return parse_job(text, path, overrides);
+  const PathPlaces places{std::filesystem::path(path).parent_path(), {}};
+  return parse_job(text, path, overrides, &places);
 }
 
 std::string to_yaml(const Job& job) {

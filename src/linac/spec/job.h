@@ -8,6 +8,7 @@
 
 #include "linac/base/config.h"
 #include "linac/optimizer/settings.h"
+#include "linac/spec/job_paths.h"
 #include "linac/spec/model.h"
 
 namespace linac::spec {
@@ -204,7 +205,7 @@ struct Train {
     v("max_steps", max_steps, "stop after so many steps in all; 0: no limit");
     v("steps_per_epoch", steps_per_epoch,
       "shortens an epoch; 0: all events (what is left of a global batch is skipped)");
-    v("replicas", replicas, "logical replicas: part of the mathematics, unlike workers");
+    v("replicas", replicas, "logical replicas; they change the result, unlike workers");
     v("batch", batch, "events a replica and step");
     v("accumulate", accumulate,
       "a replica computes its batch in so many slices, one after the other, to need less memory; not for the 3dgan");
@@ -306,10 +307,19 @@ struct Job {
 };
 
 /// Reads a job file, applies the overrides ("train.epochs=5") and validates. A shorthand is accepted: `train.lr` for
-/// `train.optimizer.lr`. Throws a user error naming file, line and key.
+/// `train.optimizer.lr`. Relative paths of the file are looked for beside it and in the working folder (job_paths.h).
+/// Throws a user error naming file, line and key.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides);
-/// The same from text; `where` names it in errors.
-Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides);
+/// The same from text; `where` names it in errors. Without `places` its paths stay as they are.
+Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides,
+              const PathPlaces* places = nullptr);
+
+/// All settings with their types, defaults and help, in the order of the file; those of a kind of model under
+/// "model.", with its name (empty: all kinds have it).
+struct JobSetting : config::Setting {
+  std::string kind;
+};
+std::vector<JobSetting> job_settings();
 
 /// All settings filled in, as YAML that read_job takes back.
 std::string to_yaml(const Job& job);

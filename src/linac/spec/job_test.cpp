@@ -39,6 +39,29 @@ TEST(Job, NamesTheNearestKeyAndTheLine) {
   EXPECT_NE(message(kSmall, {"train.optimizer.name=adm"}).find("did you mean adam?"), std::string::npos);
 }
 
+TEST(Job, AnErrorOfAnOverrideNamesTheOverride) {
+  const std::string message_of_value = message(kSmall, {"train.lr=abc"});
+  EXPECT_NE(message_of_value.find("--set train.lr=abc: "), std::string::npos) << message_of_value;
+  EXPECT_EQ(message_of_value.find("job.yaml"), std::string::npos) << message_of_value;
+  EXPECT_NE(message(kSmall, {"model.variant=lstm"}).find("--set model.variant=lstm"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.epoch=3"}).find("did you mean 'train.epochs'?"), std::string::npos);
+}
+
+TEST(Job, SaysWhereAKeyBelongs) {
+  EXPECT_NE(message("data: {train: [a.h5]}\nepochs: 3\n")
+                .find("job.yaml:2: unknown key 'epochs'; did you mean "
+                      "'train.epochs'?"),
+            std::string::npos);
+  EXPECT_NE(message("data: {train: [a.h5]}\noptimizer: {lr: 3}\n").find("did you mean 'train.optimizer'?"),
+            std::string::npos);
+  EXPECT_NE(message("data: {train: [a.h5], inputs: [{colum: x}]}\n").find("did you mean 'data.inputs[0].column'?"),
+            std::string::npos);
+  EXPECT_NE(message("data: {train: [a.h5]}\ntrain: {learning_rate: 1}\n").find("train.optimizer.lr"),
+            std::string::npos);
+  EXPECT_NE(message("data: {train: [a.h5]}\ntrain: {batch_size: 1}\n").find("set train.batch"), std::string::npos);
+  EXPECT_NE(message("data: {train: [a.h5], validation_data: [b.h5]}\n").find("data.test"), std::string::npos);
+}
+
 TEST(Job, RefusesWhatCannotBe) {
   EXPECT_NE(message("data: {train: []}").find("data.train names no file"), std::string::npos);
   EXPECT_NE(message(kSmall, {"workers=3"}).find("more than train.replicas"), std::string::npos);

@@ -16,6 +16,7 @@ void add_resume_verb(CLI::App& app);
 void add_artifacts_verb(CLI::App& app);
 void add_ingest_verb(CLI::App& app);
 void add_login_verb(CLI::App& app);
+void add_help_verb(CLI::App& app);
 void add_supervise_verb(CLI::App& app);
 
 /// All of them, in the order of their help.

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "linac/base/error.h"
+#include "linac/base/nearest.h"
+#include "linac/cli/control/verbs.h"
+#include "linac/spec/job.h"
+
+namespace linac::cli {
+namespace {
+
+struct HelpOptions {
+  std::string topic, part;
+};
+
+bool is_within(const std::string& key, const std::string& part) {
+  return part.empty() || key == part || key.starts_with(part + ".") || key.starts_with(part + "[].");
+}
+
+[[noreturn]] void no_such_part(const std::string& part, const std::vector<spec::JobSetting>& settings) {
+  std::vector<std::string> known;
+  for (const spec::JobSetting& setting : settings) {
+    known.push_back(setting.key);
+    for (size_t dot = setting.key.find('.'); dot != std::string::npos; dot = setting.key.find('.', dot + 1))
+      known.push_back(setting.key.substr(0, dot));
+  }
+  const auto near = nearest(part, known);
+  throw user_error(fmt::format("[help] a job has no setting '{}'; {}", part,
+                               near ? fmt::format("did you mean {}?", *near) : "linac help job lists all"));
+}
+
+void print_settings(const std::string& part) {
+  const std::vector<spec::JobSetting> settings = spec::job_settings();
+  bool found = false;
+  for (const spec::JobSetting& setting : settings) {
+    if (!is_within(setting.key, part)) continue;
+    found = true;
+    fmt::print("{}  {}, {}{}\n", setting.key, setting.type,
+               setting.value == "\"\"" ? "empty by default" : "default " + setting.value,
+               setting.kind.empty() ? "" : fmt::format("  [{}]", setting.kind));
+    if (!setting.help.empty()) fmt::print("    {}\n", setting.help);
+  }
+  if (!found) no_such_part(part, settings);
+}
+
+}  // namespace
+
+void add_help_verb(CLI::App& app) {
+  auto options = std::make_shared<HelpOptions>();
+  auto* verb = app.add_subcommand("help", "Shows the settings of a job file, each with type, default and meaning");
+  verb->add_option("topic", options->topic, "job")->required()->check(CLI::IsMember({"job"}));
+  verb->add_option("part", options->part, "a setting, or a part of the job, e.g. train.optimizer (default: all)");
+  verb->footer(
+      "Examples:\n"
+      "  linac help job\n"
+      "  linac help job train.optimizer\n"
+      "In brackets: the kind of model that has the setting.");
+  verb->callback([options] { print_settings(options->part); });
+}
+
+}  // namespace linac::cli

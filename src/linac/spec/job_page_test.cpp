@@ -1,0 +1,64 @@
+// docs/settings.md says what the job's struct says. After a change of the settings:
+//     LINAC_WRITE_PAGES=1 build/dev/bin/spec_test --gtest_filter='JobPage.*'
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "linac/base/atomic_file.h"
+#include "linac/spec/job.h"
+
+namespace linac::spec {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
+  return result;
+}
+
+// "train.optimizer" of "train.optimizer.lr"; the kind belongs to all of the model.
+std::string part_of(const JobSetting& setting) {
+  if (!setting.kind.empty()) return "model of kind " + setting.kind;
+  const size_t dot = setting.key.find('.');
+  if (dot == std::string::npos) return "job";
+  const size_t list = setting.key.find("[]");
+  const size_t end = list == std::string::npos ? setting.key.rfind('.') : setting.key.rfind('.', list);
+  return setting.key.substr(0, end);
+}
+
+std::string page() {
+  std::string text =
+      "# The settings of a job\n\n"
+      "Each setting of a [job file](job-file.md), with its type and default. `linac help job` shows the\n"
+      "same, `linac help job train.optimizer` a part of it. A default that is not shown is empty. Settings\n"
+      "of a list of maps have `[]` in their name.\n";
+  std::string part;
+  for (const JobSetting& setting : job_settings()) {
+    if (part_of(setting) != part) {
+      part = part_of(setting);
+      text += fmt::format("\n## {}\n| setting | type | default | what |\n|---|---|---|---|\n", part);
+    }
+    const bool empty = setting.value.empty() || setting.value == "\"\"";
+    text += fmt::format("| `{}` | {} | {} | {} |\n", setting.key, setting.type,
+                        empty ? "" : "`" + escaped(setting.value) + "`", escaped(setting.help));
+  }
+  return text;
+}
+
+TEST(JobPage, IsUpToDate) {
+  const std::filesystem::path path = std::filesystem::path(LINAC_SOURCE_DIR) / "docs/settings.md";
+  if (std::getenv("LINAC_WRITE_PAGES") != nullptr) write_file_atomically(path, page());
+  ASSERT_TRUE(std::filesystem::exists(path)) << path;
+  EXPECT_TRUE(read_file(path) == page())
+      << path << " is not what the code says; LINAC_WRITE_PAGES=1 spec_test --gtest_filter='JobPage.*' writes it";
+}
+
+TEST(JobPage, EverySettingHasAHelpText) {
+  for (const JobSetting& setting : job_settings()) EXPECT_FALSE(setting.help.empty()) << setting.key;
+}
+
+}  // namespace
+}  // namespace linac::spec
