@@ -28,7 +28,7 @@ def blocks(path: pathlib.Path):
 
 def run_block(path: pathlib.Path, block, tmp: str) -> list[str]:
     number, command = block[0]
-    command = command[2:].replace("{tmp}", tmp)
+    command = command[2:].replace("{tmp}", tmp).replace("{linac}", LINAC)
     command = command[4:] if command.startswith("sh: ") else command.replace("linac", LINAC, 1)
     done = subprocess.run(command, shell=True, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     wanted_status, problems = 0, []

@@ -22,11 +22,14 @@ def collapse(root: pathlib.Path) -> None:
     wild = {**TINY, "train.optimizer.lr": "1e18"}
     text = runs.run(root / "collapse", wild, "--workers", "2", status=5)
     check("the training collapsed" in text, "a collapsed run ends on all workers with exit status 5 and says so")
+    check("there is no checkpoint yet" in text and "try train.collapse.action=rollback" in text, "collapsed in the first step: no checkpoint is promised")
     end = runs.lines(root / "collapse")[-1]
     check(end["kind"] == "end" and end["status"] == "failed" and len(end["workers"]) >= 1, "its record ends with that, and with an account")
     text = runs.run(root / "rollback", {**wild, "train.collapse.action": "rollback", "train.collapse.lr_factor": "1e-21"}, "--workers", "2")
     check("back to epoch 1, step 0" in text, "rollback returns to the last good state and goes on")
     kinds = [line["kind"] for line in runs.lines(root / "rollback")]
+    text = runs.run(root / "again", {**wild, "train.collapse.action": "rollback", "train.collapse.lr_factor": "1"}, "--workers", "2", status=5)
+    check("collapsed again after 1 rollback:" in text and "action=rollback" not in text, "after a rollback it is not advised once more")
     check(kinds.count("rollback") == 1 and kinds.count("step") == 6, "the record holds the rollback and every step once")
 
 

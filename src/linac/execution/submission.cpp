@@ -60,15 +60,6 @@ void make_absolute(std::string& path, const std::string& directory) {
   path = (std::filesystem::path(directory) / path).lexically_normal().string();
 }
 
-/// All that names a file.
-std::vector<std::string*> files_of(spec::Job& job) {
-  std::vector<std::string*> files = job.model.files();
-  files.push_back(&job.data.scaling);
-  for (auto* list : {&job.data.train, &job.data.test})
-    for (std::string& file : *list) files.push_back(&file);
-  return files;
-}
-
 std::string why_not_readable(const std::string& pattern) {
   try {
     for (const std::string& file : storage::expand(pattern)) {
@@ -89,7 +80,7 @@ std::string why_not_readable(const std::string& pattern) {
 class FileCheck {
  public:
   std::string problem(spec::Job& job) {
-    for (const std::string* file : files_of(job)) {
+    for (const std::string* file : spec::files_of(job)) {
       if (file->empty() || file->starts_with('~')) continue;
       const auto [found, fresh] = known_.try_emplace(*file);
       if (fresh) found->second = why_not_readable(*file);
@@ -118,8 +109,13 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-spec::Job parsed(const SubmissionRequest& request, const std::vector<std::string>& overrides) {
+spec::Job parsed(const SubmissionRequest& request, const std::vector<std::string>& overrides, std::string& problem) {
   try {
+    const spec::PathPlaces places{request.folder, request.directory};
+    const bool placed = request.folder.starts_with('/') && request.directory.starts_with('/');
+    return spec::parse_job(request.job, request.file, overrides, placed ? &places : nullptr);
+  } catch (const spec::MissingPath& missing) {
+    problem = missing.what();
     return spec::parse_job(request.job, request.file, overrides);
   } catch (const YAML::Exception& error) {
     throw Refusal(RefusalKind::kInvalid,
@@ -131,9 +127,9 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
                         const std::vector<std::string>& own, FileCheck& check) {
   std::vector<std::string> overrides = request.overrides;
   overrides.insert(overrides.end(), own.begin(), own.end());
-  spec::Job job = parsed(request, overrides);
-  for (std::string* file : files_of(job)) make_absolute(*file, request.directory);
   PreparedJob prepared;
+  spec::Job job = parsed(request, overrides, prepared.problem);
+  for (std::string* file : spec::files_of(job)) make_absolute(*file, request.directory);
   prepared.run.experiment = request.experiment;
   prepared.run.name = request.name.empty() ? job.name : request.name;
   prepared.run.user = request.user;
@@ -144,7 +140,7 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
   prepared.wishes = request.wishes;
   prepared.wishes.resources = resources_for(job, request.wishes.resources, all);
   prepared.job = spec::to_yaml(job);
-  prepared.problem = check.problem(job);
+  if (prepared.problem.empty()) prepared.problem = check.problem(job);
   return prepared;
 }
 

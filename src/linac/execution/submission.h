@@ -15,7 +15,8 @@ namespace linac::execution {
 struct SubmissionRequest {
   std::string job;               // text of the job file
   std::string file = "the job";  // where that text is from, for messages
-  std::string directory;         // relative paths of the job are below it; empty: they are refused
+  std::string folder;            // where that file is: its relative paths are looked for there first
+  std::string directory;         // ... and then here, as are those of the overrides; empty: they are refused
   std::vector<std::string> overrides;
   std::vector<std::vector<std::string>> array;  // further overrides of each member; empty: one job without
   std::string name;                             // empty: the job's

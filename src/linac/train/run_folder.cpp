@@ -23,7 +23,8 @@ void RunFolder::create(const spec::Job& job) {
 
 spec::Job RunFolder::job() const {
   if (!holds_run()) throw user_error(fmt::format("[run] {}: not the folder of a run (no job.yaml)", root_.string()));
-  return spec::read_job((root_ / "job.yaml").string(), {});
+  const std::string path = (root_ / "job.yaml").string();
+  return spec::parse_job(read_file(path), path, {});  // resolved: its paths are no longer relative to the file
 }
 
 void RunFolder::add_metrics(const spec::RunLine& line) {

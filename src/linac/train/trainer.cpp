@@ -183,6 +183,7 @@ class Trainer {
       // A run cut short by max_steps ends between two checkpoints.
       if (saved_step_ != state_.global_step) save();
       reporter_->finish(state_, final_state(), times);
+      tell_of_early_stop();
     }
     group_.barrier();  // should the writer be lost before, another one is needed
     group_.finish();
@@ -308,11 +309,34 @@ class Trainer {
     return last;
   }
 
+  void tell_of_early_stop() const {
+    const spec::EarlyStopping& settings = job_.train.early_stopping;
+    if (!stopped_early(settings, state_.history, loop_->loss_name())) return;
+    const bool restored = settings.restore_best && state_.best_epoch >= 0;
+    log::info(
+        fmt::format("stopped early after epoch {}: {} was no better in {} {}; the weights handed over are those of "
+                    "epoch {}{}",
+                    state_.epoch, settings.monitor, settings.patience, settings.patience == 1 ? "epoch" : "epochs",
+                    restored ? state_.best_epoch + 1 : state_.epoch,
+                    restored ? fmt::format(", the best in {}", job_.checkpoint.best_by) : ", the last"));
+  }
+
   bool keeps_good() const { return job_.train.collapse.action == "rollback"; }
 
   // Every worker keeps the state a rollback returns to, at moments that do not depend on clocks.
   void keep_good() {
     if (keeps_good()) good_ = encode(state_, {});
+  }
+
+  bool checkpoint_of_before() const {
+    const std::filesystem::path folder = RunFolder(options_.folder).checkpoints();
+    std::error_code error;
+    return std::filesystem::is_directory(folder, error) && !std::filesystem::is_empty(folder, error);
+  }
+
+  static std::string after_rollbacks(int rollbacks) {
+    return rollbacks == 0 ? ""
+                          : fmt::format(" again after {} {}", rollbacks, rollbacks == 1 ? "rollback" : "rollbacks");
   }
 
   void collapse(const StepResult& result) {
@@ -321,11 +345,14 @@ class Trainer {
     const std::string where = fmt::format("epoch {}, step {}, {}", state_.epoch + 1, state_.step + 1, result.where);
     const bool again = job_.train.collapse.action == "rollback" && state_.rollbacks < job_.train.collapse.rollbacks;
     if (!again) {
-      throw Error(ErrorCode::kNumeric,
-                  fmt::format("[train] the training collapsed: {} ({}); the checkpoints hold the state before. Lower "
-                              "train.optimizer.lr, set "
-                              "train.optimizer.global_clipnorm, or try train.collapse.action=rollback",
-                              what, where));
+      const bool kept = checkpoint_of_before();
+      throw Error(
+          ErrorCode::kNumeric,
+          fmt::format("[train] the training collapsed{}: {} ({}); {}. Lower train.optimizer.lr{} set "
+                      "train.optimizer.global_clipnorm{}",
+                      after_rollbacks(state_.rollbacks), what, where,
+                      kept ? "the checkpoints hold the state before" : "there is no checkpoint yet",
+                      keeps_good() ? " or" : ",", keeps_good() ? "" : ", or try train.collapse.action=rollback"));
     }
     const int rollbacks = state_.rollbacks + 1;
     decode(good_, "state kept for a rollback", state_);

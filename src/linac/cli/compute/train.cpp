@@ -92,7 +92,16 @@ std::string numerics_of(spec::Job job) {
   return spec::to_yaml(job);
 }
 
-void need_same_numerics(const spec::Job& now, const spec::Job& then, const std::string& folder) {
+// The same file has another relative path where the run is resumed from another folder.
+void forget_folders(spec::Job& then, spec::Job now) {
+  const std::vector<std::string*> old_files = spec::files_of(then), new_files = spec::files_of(now);
+  if (old_files.size() != new_files.size()) return;
+  for (size_t i = 0; i < old_files.size(); ++i)
+    if (spec::may_be_one_file(*old_files[i], *new_files[i])) *old_files[i] = *new_files[i];
+}
+
+void need_same_numerics(const spec::Job& now, spec::Job then, const std::string& folder) {
+  forget_folders(then, now);
   std::istringstream new_lines(numerics_of(now)), old_lines(numerics_of(then));
   std::string new_line, old_line;
   while (std::getline(new_lines, new_line) && std::getline(old_lines, old_line)) {
@@ -100,10 +109,15 @@ void need_same_numerics(const spec::Job& now, const spec::Job& then, const std::
     const auto trim = [](const std::string& line) {
       return line.substr(std::min(line.size(), line.find_first_not_of(' ')));
     };
+    const bool rate = trim(old_line).starts_with("lr: ");
     throw user_error(fmt::format(
         "[train] --resume: the run in {} was made with '{}', the job now says '{}'; resume with the same job, or "
-        "start a new run with another --out",
-        folder, trim(old_line), trim(new_line)));
+        "start a new run with another --out{}",
+        folder, trim(old_line), trim(new_line),
+        rate ? " (a rate that changes on the way is part of the job from its beginning: train.schedule.drops, decay or "
+               "plateau; a 3dgan takes the weights of this run into a new one with model.from, a Keras model with "
+               "model.file)"
+             : ""));
   }
 }
 

@@ -65,6 +65,7 @@ json body_of(const SubmitOptions& options, client::ServiceClient& service) {
       options.directory.empty() ? std::filesystem::path(".") : std::filesystem::path(options.directory);
   return {{"job", read_file(options.job)},
           {"file", options.job},
+          {"folder", std::filesystem::absolute(options.job).lexically_normal().parent_path().string()},
           {"directory", std::filesystem::absolute(directory).lexically_normal().string()},
           {"set", options.overrides},
           {"array", array},
@@ -144,7 +145,9 @@ void add_submit_verb(CLI::App& app) {
   verb->add_option("--time", options->time, "after so long (e.g. 90s, 30m, 12h) it writes a checkpoint and stops");
   verb->add_option("--cost", options->cost, "the same by what it costs, where the service knows a price");
   verb->add_option("--attempts", options->attempts, "so often it is started when it is lost or preempted (default: 5)");
-  verb->add_option("--directory", options->directory, "relative paths of the job are below it (default: this folder)");
+  verb->add_option(
+      "--directory", options->directory,
+      "relative paths that are not beside the job file, and those of --set, are below it (default: this folder)");
   verb->add_option("--key", options->key, "a second submission with the same key gives the run of the first");
   verb->add_flag("--check", options->check, "only say whether it would be queued");
   verb->add_flag("-f,--follow", options->follow, "show its log, and end as it ends");

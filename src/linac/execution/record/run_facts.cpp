@@ -53,7 +53,8 @@ void add_files(const std::vector<spec::DataFile>& files, const std::string& role
     set.name = file_name(set.source);
     set.digest = cleaned(file.fingerprint, kValueBytesMax);
     if (set.name.empty() || set.digest.empty()) continue;
-    set.source_type = set.source.find("://") == std::string::npos ? "local" : "http";
+    const size_t scheme_end = set.source.find("://");
+    set.source_type = scheme_end == std::string::npos ? "local" : set.source.substr(0, scheme_end);
     json profile = json::object();
     if (file.bytes >= 0) profile["bytes"] = file.bytes;
     if (file.events >= 0) profile["events"] = file.events;

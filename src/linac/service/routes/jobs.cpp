@@ -22,7 +22,9 @@ constexpr int64_t kPriorityMax = 1000;
 const std::vector<FieldRule> kSubmission = {
     {"job", FieldType::kText, true, "the job file's text"},
     {"file", FieldType::kText, false, "where that text is from, for messages"},
-    {"directory", FieldType::kText, false, "on the service's host; relative paths of the job are below it"},
+    {"folder", FieldType::kText, false,
+     "of the job file, on the service's host; its relative paths are looked for there"},
+    {"directory", FieldType::kText, false, "on the service's host; and then there, as are those of set"},
     {"set", FieldType::kTexts, false, "overrides, e.g. train.epochs=5"},
     {"array", FieldType::kObjects, false, "one job for each, with the further overrides {\"set\": [...]}"},
     {"name", FieldType::kText, false, "of the run; else the job's"},
@@ -48,6 +50,7 @@ execution::SubmissionRequest submission_of(const Request& request) {
   execution::SubmissionRequest submission;
   submission.job = request.text("job");
   submission.file = request.text("file", submission.file);
+  submission.folder = request.text("folder");
   submission.directory = request.text("directory");
   submission.overrides = request.texts("set");
   for (const json& member : request.list("array")) {

@@ -1,0 +1,34 @@
+#include "linac/execution/submission.h"
+
+#include <gtest/gtest.h>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/temporary_folder.h"
+
+namespace linac::execution {
+namespace {
+
+TEST(Submission, FindsFilesBesideTheJobAndInTheDirectory) {
+  const TemporaryFolder root;
+  for (const char* const file : {"jobs/a.h5", "work/b.h5"}) {
+    std::filesystem::create_directories((root / file).parent_path());
+    write_file_atomically(root / file, "x");
+  }
+  SubmissionRequest request;
+  request.job = "data: {train: [a.h5, b.h5]}\n";
+  request.folder = (root / "jobs").string();
+  request.directory = (root / "work").string();
+  request.overrides = {"data.test=b.h5"};
+  const launch::Demand all{.cores = 8, .memory_mb = 1000, .gpus = 0};
+  PreparedJob prepared = prepare(request, all, false).front();
+  EXPECT_EQ(prepared.problem, "");
+  const auto has = [&](const char* file) { return prepared.job.find((root / file).string()) != std::string::npos; };
+  EXPECT_TRUE(has("jobs/a.h5") && has("work/b.h5")) << prepared.job;
+
+  request.job = "data: {train: [c.h5]}\n";
+  prepared = prepare(request, all, false).front();
+  EXPECT_NE(prepared.problem.find("neither beside the job file"), std::string::npos) << prepared.problem;
+}
+
+}  // namespace
+}  // namespace linac::execution
