@@ -77,7 +77,7 @@ NamedPicture score_distribution_picture(const ScoreReport& report) {
     const double top = kTop + static_cast<double>(i / columns) * kPanelHeight;
     draw_panel(figure, {left, top, width - kLeft - kGap, kPanelHeight - 48}, report, panels[i]);
   }
-  std::string note = "each histogram's area is 1";
+  std::string note = "height: share of the true class's events in a bin";
   if (report.compares()) note += fmt::format(" · whole lines: {}, dashed: {}", report.models[0], report.models[1]);
   if (panels.size() < report.shown_classes().size()) note += fmt::format(" · the first {} classes", panels.size());
   figure.text({kMargin, kTop + static_cast<double>(rows) * kPanelHeight + kBelow / 2 - 4}, note,

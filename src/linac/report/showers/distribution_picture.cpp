@@ -155,8 +155,8 @@ NamedPicture distribution_picture(const ShowerReport& report) {
     draw_panel(figure, {left, top, width, kPanelHeight}, report, ledger, kPanels[i]);
   }
   figure.text({kMargin, kTop + kRows * kPanelHeight + kBelow / 2},
-              fmt::format("{} · each histogram's area is 1 · all cells; hits are cells above {:g} GeV · ‹ › shares "
-                          "beyond the axis",
+              fmt::format("{} · height: share of all showers in a bin, ‹ › beyond the axis · all cells; hits are cells "
+                          "above {:g} GeV",
                           counts(report), report.hit_threshold_gev),
               {.size = 8, .colour = plot::kSoftInk});
   return {"distributions", "distributions",
