@@ -597,7 +597,7 @@ def unfit(folder: pathlib.Path, data: dict) -> None:
         ("class-3", path, "index", sparse, "unfit.h5: event 17: column 'index' holds 3, and sparse_categorical_crossentropy of 3 classes takes"),
         ("five", binary, "levels", {"train.fit.loss": "binary_crossentropy"}, "event 5: column 'levels' holds 5, and binary_crossentropy takes"),
         ("values", path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "data.test": [str(events)], "data.targets": [{"column": "values"}],
-                                           "data.train": [str(folder / "events.h5")]}, "column 'values' holds"),
+                                "data.train": [str(folder / "events.h5")]}, "column 'values' holds"),
         ("no-weight", path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "data.event_weight": "nothing"}, "add up to 0, so no event counts"),
     ):
         job = job_of(folder, model, target, {"data.train": [str(events)], **settings})

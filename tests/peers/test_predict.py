@@ -80,6 +80,12 @@ def main():
             and [row["first_row"] for row in of_two] == [0, EVENTS] and again.returncode == 0)
     print(f"{'ok  ' if good else 'FAIL'} the file says what it is of: {about}")
     ok = ok and good
+    with h5py.File(folder / "named.h5", "w") as named:
+        named["a_name"], named["x"] = ["QCD", "top"], np.zeros((2, 3), "f4")
+    info = linac("data", "info", folder / "named.h5")
+    good = info.returncode == 0 and "hdf5, 2 events" in info.stdout and "x [2, 3]" in info.stdout
+    print(f"{'ok  ' if good else 'FAIL'} data info lists columns of any type: {info.stdout.split()} {info.stderr.strip()}")
+    ok = ok and good
     call = ("predict", "--model", file, "--data", data, "--out", folder / "none.h5")
     ok = refused(3, "no data set 'hlf' (found: features", *call) and ok
     ok = refused(3, "holds 300 events", *call, "--field", "hlf=short") and ok

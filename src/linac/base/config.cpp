@@ -25,13 +25,13 @@ std::string number_text(double value) {
   return fmt::format("{}", value);
 }
 
-UnknownKey::UnknownKey(std::string the_place, std::string the_key, std::vector<std::string> all,
-                       const std::string& hint)
-    : Error(ErrorCode::kUser, fmt::format("[yaml] {}: unknown key '{}'{} (known here: {})", the_place, the_key, hint,
-                                          fmt::join(all, ", "))),
+UnknownKey::UnknownKey(std::string the_place, std::string the_key, std::vector<std::string> all, std::string the_hint)
+    : Error(ErrorCode::kUser, fmt::format("[yaml] {}: unknown key '{}'{} (known here: {})", the_place, the_key,
+                                          the_hint, fmt::join(all, ", "))),
       place(std::move(the_place)),
       key(std::move(the_key)),
-      known(std::move(all)) {}
+      known(std::move(all)),
+      hint(std::move(the_hint)) {}
 
 void unknown_key(const std::string& where, const YAML::Node& key, const std::string& prefix,
                  const std::vector<std::string>& known) {

@@ -23,12 +23,13 @@ struct Setting {
   std::string help;
 };
 
-/// The user error of a key that the struct does not have; who knows the whole struct may add to `hint`.
+/// The user error of a key that the struct does not have; who knows the whole struct may throw it on with another hint.
 class UnknownKey : public Error {
  public:
-  UnknownKey(std::string place, std::string key, std::vector<std::string> known, const std::string& hint);
+  UnknownKey(std::string place, std::string key, std::vector<std::string> known, std::string hint);
   const std::string place, key;  // "demo.yaml:7", "train.epoch"
   const std::vector<std::string> known;
+  const std::string hint;  // "; did you mean 'train.epochs'?", or empty
 };
 
 /// Throws UnknownKey: "[yaml] demo.yaml:7: unknown key 'train.epoch'; did you mean 'train.epochs'? (known here: ...)".

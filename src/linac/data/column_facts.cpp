@@ -1,18 +1,10 @@
 #include "linac/data/column_facts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace linac::data {
-namespace {
-
-constexpr double kRounding = 1e-5;  // of probabilities that float32 normalised
-
-}  // namespace
-
 void ColumnFacts::add(std::span<const float> more) {
   if (more.empty()) return;
   ColumnFacts facts{.values = static_cast<int64_t>(more.size()), .min = more[0], .max = more[0]};
@@ -46,18 +38,8 @@ ColumnFacts facts_from_json(const nlohmann::json& json) {
           .sum = json.at("sum")};
 }
 
-bool ValueRange::has(float value) const {
-  return value >= min - kRounding && value <= max + kRounding && (!whole || std::floor(value) == value);
-}
-
-bool ValueRange::has_all(const ColumnFacts& facts) const {
-  return facts.values == 0 || (has(facts.min) && has(facts.max) && (!whole || facts.whole));
-}
-
-std::string ValueRange::describe() const {
-  const std::string_view numbers = whole ? "whole numbers" : "numbers";
-  return std::isinf(max) ? fmt::format("{} from {} on", numbers, min)
-                         : fmt::format("{} from {} to {}", numbers, min, max);
+bool has_all(const ValueRange& range, const ColumnFacts& facts) {
+  return facts.values == 0 || (range.has(facts.min) && range.has(facts.max) && (!range.whole || facts.whole));
 }
 
 }  // namespace linac::data

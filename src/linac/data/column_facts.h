@@ -1,11 +1,12 @@
 #pragma once
-// What the values of a column are like, and what they must be. Facts are gathered while a file is packed and kept with
-// it, so looking at them costs no pass over the events. Values; not thread-safe while they are gathered.
+// What the values of a column are like. Facts are gathered while a file is packed and kept with it, so looking at them
+// costs no pass over the events. Values; not thread-safe while they are gathered.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
-#include <string>
+
+#include "linac/base/value_range.h"
 
 namespace linac::data {
 
@@ -22,14 +23,7 @@ struct ColumnFacts {
 nlohmann::json to_json(const ColumnFacts& facts);
 ColumnFacts facts_from_json(const nlohmann::json& json);
 
-/// The values that a column may have, give or take a rounding.
-struct ValueRange {
-  double min = 0, max = 0;  // both may be had; infinite where there is no limit
-  bool whole = false;       // no fractions
-
-  bool has(float value) const;
-  bool has_all(const ColumnFacts& facts) const;
-  std::string describe() const;  // "whole numbers from 0 to 2", "numbers from 0 to 1", "numbers from 0 on"
-};
+/// Whether none of the values lies outside.
+bool has_all(const ValueRange& range, const ColumnFacts& facts);
 
 }  // namespace linac::data

@@ -111,9 +111,18 @@ std::vector<std::string> array_names(const std::filesystem::path& path) {
   return hdf5::dataset_names(opened(path).get());
 }
 
-std::vector<std::string> described_arrays(const std::filesystem::path& path) {
+DescribedArrays described_arrays(const std::filesystem::path& path) {
   const hdf5::Lock lock;
-  return hdf5::describe_datasets(opened(path).get());
+  const Handle file = opened(path);
+  DescribedArrays arrays{.events = 0, .words = hdf5::describe_datasets(file.get())};
+  for (const std::string& name : hdf5::dataset_names(file.get())) {
+    const Handle set(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), H5Dclose);
+    const std::vector<hsize_t> shape = set ? hdf5::shape_of(set.get()) : std::vector<hsize_t>{};
+    if (shape.empty()) continue;
+    arrays.events = static_cast<int64_t>(shape.front());
+    break;
+  }
+  return arrays;
 }
 
 EventArrays::EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names,

@@ -186,7 +186,7 @@ ColumnFacts EventTable::facts(size_t i) const {
 
 void EventTable::need(size_t i, const ValueRange& range, const std::string& wanted_by) const {
   for (const auto& table : parts_->tables) {
-    if (range.has_all(table->facts(i))) continue;
+    if (has_all(range, table->facts(i))) continue;
     for (int64_t event = 0; event < table->events(); ++event) {
       const std::span<const float> values = parts_->stored(*table, event, i);
       const auto bad = std::find_if_not(values.begin(), values.end(), [&](float value) { return range.has(value); });

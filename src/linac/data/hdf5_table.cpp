@@ -67,10 +67,8 @@ class Hdf5Table : public TableReader {
 }  // namespace
 
 TableContents hdf5_contents(const std::filesystem::path& path) {
-  TableContents contents{.format = {}, .events = 0, .columns = described_arrays(path)};
-  const std::vector<std::string> names = array_names(path);
-  if (!names.empty()) contents.events = EventArrays(path, {names.front()}, "name another file").events();
-  return contents;
+  const DescribedArrays arrays = described_arrays(path);
+  return {.format = {}, .events = arrays.events, .columns = arrays.words};
 }
 
 std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, const std::string& name,

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
 #include "linac/data/file_format.h"
 
 namespace linac::data {
@@ -72,7 +73,7 @@ TableContents contents_of_table(const std::filesystem::path& path, const std::st
 }
 
 std::string list_of(int64_t values) {
-  return fmt::format("a list of {} value{}", values, values == 1 ? "" : "s");
+  return "a list of " + plural(values, "value");
 }
 
 uint32_t rows_of_list(const std::string& name, const WantedColumn& wanted, uint64_t values, int64_t event) {

@@ -51,7 +51,7 @@ bool is_url(const std::string& path) {
 }
 
 void make_absolute(std::string& path, const std::string& directory) {
-  if (path.empty() || is_url(path) || path.starts_with('/') || path.starts_with('~')) return;
+  if (!spec::is_relative_path(path)) return;
   if (directory.empty() || !directory.starts_with('/')) {
     throw Refusal(
         RefusalKind::kInvalid,

@@ -130,13 +130,12 @@ void leave_optimizer_to_file(const YAML::Node& root, optimizer::Settings& optimi
   const std::string name = last(error.key);
   if (const std::string hint = keras_setting(name); !hint.empty())
     throw config::UnknownKey(error.place, error.key, error.known, fmt::format("; Keras's {} is {}", name, hint));
-  const bool has_near = std::string_view(error.what()).find("did you mean") != std::string_view::npos;
   std::string elsewhere;  // a setting, or a map of them
   for (const JobSetting& setting : job_settings()) {
     const size_t at = ("." + setting.key + ".").find("." + name + ".");
     if (elsewhere.empty() && at != std::string::npos) elsewhere = setting.key.substr(0, at + name.size());
   }
-  if (has_near || elsewhere.empty()) throw config::UnknownKey(error);
+  if (!error.hint.empty() || elsewhere.empty()) throw config::UnknownKey(error);
   throw config::UnknownKey(error.place, error.key, error.known, fmt::format("; did you mean '{}'?", elsewhere));
 }
 

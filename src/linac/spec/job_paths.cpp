@@ -39,10 +39,6 @@ std::vector<std::string> model_file_keys(const std::string& kind) {
   return keys;
 }
 
-bool is_relative(const std::string& path) {
-  return !path.empty() && path.find("://") == std::string::npos && path[0] != '/' && path[0] != '~';
-}
-
 // A file, a folder, or a pattern that matches something.
 bool leads_somewhere(const fs::path& path) {
   std::error_code error;
@@ -69,7 +65,7 @@ struct Placer {
       for (size_t i = 0; i < node.size(); ++i) place(node[i], key, code);
       return;
     }
-    if (!node.IsScalar() || !is_relative(node.Scalar())) return;
+    if (!node.IsScalar() || !is_relative_path(node.Scalar())) return;
     const std::string path = node.Scalar();
     const fs::path beside = (places.job_folder / path).lexically_normal();
     if (leads_somewhere(beside)) {
@@ -113,10 +109,14 @@ std::map<std::string, MissingPath> place_paths(const YAML::Node& root, const Pat
   return placer.missing;
 }
 
+bool is_relative_path(const std::string& path) {
+  return !path.empty() && path.find("://") == std::string::npos && path[0] != '/' && path[0] != '~';
+}
+
 bool may_be_one_file(const std::string& one, const std::string& other) {
   if (one == other) return true;
   const auto ends_in = [](const std::string& path, fs::path end) {
-    if (end.is_absolute() || !is_relative(end.string())) return false;
+    if (!is_relative_path(end.string())) return false;
     end = end.lexically_normal();
     std::string tail;
     for (const fs::path& part : end)

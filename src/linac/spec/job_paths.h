@@ -36,6 +36,9 @@ std::vector<std::string*> files_of(Job& job);
 std::map<std::string, MissingPath> place_paths(const YAML::Node& root, const PathPlaces& places,
                                                const std::string& where);
 
+/// Not empty, no address with a scheme, and neither below / nor below a home.
+bool is_relative_path(const std::string& path);
+
 /// Whether two paths of a job, resolved in two folders, may be those of one file: they are equal, or one is relative
 /// and the other ends in it.
 bool may_be_one_file(const std::string& one, const std::string& other);

@@ -13,7 +13,7 @@ constexpr std::array kOfProbabilities{"binary_crossentropy", "binary_focal_cross
 
 }  // namespace
 
-TargetValues target_values(const std::string& loss, int64_t classes) {
+ValueRange target_values(const std::string& loss, int64_t classes) {
   if (loss == "sparse_categorical_crossentropy") return {0, static_cast<double>(classes - 1), true};
   if (std::find(kOfProbabilities.begin(), kOfProbabilities.end(), loss) != kOfProbabilities.end()) return {0, 1, false};
   if (loss == "hinge" || loss == "squared_hinge") return {-1, 1, false};

@@ -8,11 +8,11 @@ namespace linac::spec {
 namespace {
 
 TEST(TargetValues, AreThoseThatTheLossIsDefinedFor) {
-  const TargetValues classes = target_values("sparse_categorical_crossentropy", 5);
+  const ValueRange classes = target_values("sparse_categorical_crossentropy", 5);
   EXPECT_EQ(classes.min, 0);
   EXPECT_EQ(classes.max, 4);
   EXPECT_TRUE(classes.whole);
-  const TargetValues binary = target_values("binary_crossentropy", 1);
+  const ValueRange binary = target_values("binary_crossentropy", 1);
   EXPECT_EQ(binary.min, 0);
   EXPECT_EQ(binary.max, 1);
   EXPECT_FALSE(binary.whole);

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "linac/base/plural.h"
 #include "linac/base/thread_facts.h"
 #include "linac/stacks/frame_names.h"
 #include "linac/stacks/thread_backtraces.h"
@@ -133,7 +134,7 @@ bool run_within(milliseconds limit, std::function<void()> work) {
 std::string title(pid_t process, size_t threads) {
   std::string name = proc_text(fmt::format("/proc/{}/comm", process));
   while (!name.empty() && name.back() == '\n') name.pop_back();
-  return fmt::format("process {} ({}), {} thread{}{}:\n", process, name, threads, threads == 1 ? "" : "s",
+  return fmt::format("process {} ({}), {}{}:\n", process, name, plural(static_cast<int64_t>(threads), "thread"),
                      threads > kThreadsMax ? fmt::format(", of which the first {}", kThreadsMax) : "");
 }
 

@@ -97,15 +97,15 @@ void FitLoop::need_fitting_values(const data::EventTable& table) const {
     if (!request.offset.empty() || !request.factor.empty()) continue;  // what is stored has other values
     const std::string& loss = model_.losses()[i];
     const int64_t classes = graph.nodes[static_cast<size_t>(graph.outputs[i])].output.back();
-    const spec::TargetValues values = spec::target_values(loss, classes);
-    table.need(column, {values.min, values.max, values.whole},
-               values.whole ? fmt::format("{} of {} classes", loss, classes) : loss);
+    const ValueRange values = spec::target_values(loss, classes);
+    table.need(column, values, values.whole ? fmt::format("{} of {} classes", loss, classes) : loss);
   }
-  if (column < table.columns().size() && table.facts(column).sum <= 0) {
+  if (column == table.columns().size()) return;
+  if (const double sum = table.facts(column).sum; sum <= 0) {
     throw data_error(
         fmt::format("[data] {}: the event weights in column '{}' add up to {}, so no event counts; mend "
                     "them, or name another column in data.event_weight",
-                    table.files().front().url, job_.data.event_weight, table.facts(column).sum));
+                    table.files().front().url, job_.data.event_weight, sum));
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "linac/base/host.h"
 #include "linac/base/log.h"
+#include "linac/base/plural.h"
 #include "linac/base/version.h"
 #include "linac/kernels/isa.h"
 #include "linac/models/torch_threads.h"
@@ -116,9 +117,9 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
   }
   folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   const std::string stage = loop.stage(state.epoch, state.step);
-  log::info(fmt::format("{}: {} events, {}, on {} worker{}{}{}", job.name, loop.train_events(),
-                        epoch_in_words(job, loop.train_events()), workers, workers == 1 ? "" : "s",
-                        stage.empty() ? "" : "; ", stage));
+  log::info(fmt::format("{}: {} events, {}, on {}{}{}", job.name, loop.train_events(),
+                        epoch_in_words(job, loop.train_events()), plural(workers, "worker"), stage.empty() ? "" : "; ",
+                        stage));
 }
 
 nlohmann::json Reporter::provenance() const {

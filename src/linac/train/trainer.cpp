@@ -9,6 +9,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/plural.h"
 #include "linac/base/signals.h"
 #include "linac/comm/group.h"
 #include "linac/train/agreement.h"
@@ -18,6 +19,7 @@
 #include "linac/train/monitor.h"
 #include "linac/train/reporter.h"
 #include "linac/train/schedule.h"
+#include "linac/trained/checkpoint_files.h"
 
 namespace linac::train {
 namespace {
@@ -314,9 +316,9 @@ class Trainer {
     if (!stopped_early(settings, state_.history, loop_->loss_name())) return;
     const bool restored = settings.restore_best && state_.best_epoch >= 0;
     log::info(
-        fmt::format("stopped early after epoch {}: {} was no better in {} {}; the weights handed over are those of "
+        fmt::format("stopped early after epoch {}: {} was no better in {}; the weights handed over are those of "
                     "epoch {}{}",
-                    state_.epoch, settings.monitor, settings.patience, settings.patience == 1 ? "epoch" : "epochs",
+                    state_.epoch, settings.monitor, plural(settings.patience, "epoch"),
                     restored ? state_.best_epoch + 1 : state_.epoch,
                     restored ? fmt::format(", the best in {}", job_.checkpoint.best_by) : ", the last"));
   }
@@ -331,12 +333,11 @@ class Trainer {
   bool checkpoint_of_before() const {
     const std::filesystem::path folder = RunFolder(options_.folder).checkpoints();
     std::error_code error;
-    return std::filesystem::is_directory(folder, error) && !std::filesystem::is_empty(folder, error);
+    return std::filesystem::is_directory(folder, error) && !trained::list_checkpoints(folder).empty();
   }
 
   static std::string after_rollbacks(int rollbacks) {
-    return rollbacks == 0 ? ""
-                          : fmt::format(" again after {} {}", rollbacks, rollbacks == 1 ? "rollback" : "rollbacks");
+    return rollbacks == 0 ? "" : " again after " + plural(rollbacks, "rollback");
   }
 
   void collapse(const StepResult& result) {

@@ -122,13 +122,13 @@ bool holds_showers(const data::TableContents& contents, const data::Fields& fiel
 
 void run_info(const DataOptions& options) {
   std::vector<std::pair<std::string, data::TableContents>> files;
-  for (const std::string& url : storage::expand_all(options.files))
+  for (const std::string& url : storage::expand_all(options.files)) {
     files.emplace_back(url, data::contents_of_table(storage::fetch(url), url));
-  const bool showers = std::any_of(files.begin(), files.end(),
-                                   [&](const auto& file) { return holds_showers(file.second, options.fields); });
-  if (!showers) return print_contents(files, options.json);
-  const auto set = data::Dataset::open(options.files, options.fields, options.preprocessing);
-  options.json ? print_json(*set) : print_table(*set);
+    if (!holds_showers(files.back().second, options.fields)) continue;
+    const auto set = data::Dataset::open(options.files, options.fields, options.preprocessing);
+    return options.json ? print_json(*set) : print_table(*set);
+  }
+  print_contents(files, options.json);
 }
 
 void run_convert(const DataOptions& options) {

@@ -96,9 +96,7 @@ void pronounce(const report::ShowerReport& report, bool quietly) {
     if (!quietly) fmt::print("gate {} passed: {} figures\n", report.gate_name, report.verdicts.size());
     return;
   }
-  const auto shown =
-      static_cast<size_t>(std::count_if(report.verdicts.begin(), report.verdicts.end(),
-                                        [&](const auto& verdict) { return verdict.judgement() == judgement; }));
+  const size_t shown = report.count(judgement);
   const bool failed = judgement == physics::Judgement::kFailed;
   std::string text = fmt::format("[gate] {} of {} figures are {} {}", shown, report.verdicts.size(),
                                  failed ? "beyond" : "too uncertain to compare with", report.gate_name);

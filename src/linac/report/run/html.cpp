@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "linac/base/plural.h"
 #include "linac/report/page/frame.h"
 #include "linac/report/page/html.h"
 #include "linac/report/run/words.h"
@@ -65,7 +66,7 @@ std::string bar_of(const std::vector<TimePart>& parts, double seconds) {
 
 std::string status_text(const RunRecord& record) {
   std::string text = record.status.empty() ? "no run.json" : record.status;
-  text += fmt::format(" · {} steps, {} epoch{}", record.steps, record.epochs, record.epochs == 1 ? "" : "s");
+  text += fmt::format(" · {} steps, {}", record.steps, plural(record.epochs, "epoch"));
   if (record.steps > 0 && record.events_per_step > 0)
     text += fmt::format(", {} {}", record.steps * record.events_per_step, record.unit);
   return text;

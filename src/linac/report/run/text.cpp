@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linac/base/plural.h"
 #include "linac/base/text_table.h"
 #include "linac/report/run/words.h"
 
@@ -40,8 +41,9 @@ std::string to_text(const RunReport& report) {
   text += lined_up(parts, 2) + "\n" + workers_table(report);
   const Pauses& pauses = report.all_changes;
   if (pauses.number > 0) {
-    text += fmt::format("  {} change{} of the workers: {} without training, {} at most\n", pauses.number,
-                        pauses.number == 1 ? "" : "s", seconds_text(pauses.sum), seconds_text(pauses.longest));
+    text += fmt::format("  {} of the workers: {} without training, {} at most\n",
+                        plural(static_cast<int64_t>(pauses.number), "change"), seconds_text(pauses.sum),
+                        seconds_text(pauses.longest));
   }
   if (std::isfinite(report.sent_per_step)) {
     text += fmt::format("  a worker sends {} a step; {} of the communication is hidden\n",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linac/base/plural.h"
 #include "linac/base/progress.h"
 
 namespace linac::report {
@@ -100,9 +101,9 @@ std::string summary(const RunReport& report) {
     joined += change.joined.size();
   }
   if (most == 0) return {};
-  std::string text = seconds_text(report.wall_s) + " on " +
-                     (least == most ? fmt::format("{} worker{}", most, most == 1 ? "" : "s")
-                                    : fmt::format("{} to {} workers", least, most));
+  std::string text =
+      seconds_text(report.wall_s) + " on " +
+      (least == most ? plural(static_cast<int64_t>(most), "worker") : fmt::format("{} to {} workers", least, most));
   if (lost > 0) text += fmt::format(", {} lost", lost);
   if (joined > 0) text += fmt::format(", {} joined", joined);
   if (report.record.starts.size() > 1) text += fmt::format(", started {} times", report.record.starts.size());

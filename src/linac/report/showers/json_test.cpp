@@ -34,8 +34,8 @@ TEST(ToJson, FollowsItsSchema) {
   int passed = 0, failed = 0;
   for (size_t i = 0; i < made.report.figures.size(); ++i) {
     const Json& figure = json["figures"][i];
-    EXPECT_EQ(keys(figure),
-              (Keys{"name", "title", "bin", "value", "uncertainty", "floor", "floor_deviation", "limit", "passed", "verdict"}));
+    EXPECT_EQ(keys(figure), (Keys{"name", "title", "bin", "value", "uncertainty", "floor", "floor_deviation", "limit",
+                                  "passed", "verdict"}));
     EXPECT_EQ(figure["name"], made.report.figures[i].name);
     EXPECT_EQ(figure["value"], made.report.figures[i].value);
     EXPECT_EQ(figure["limit"].is_null(), figure["passed"].is_null());

@@ -40,25 +40,16 @@ const physics::Verdict* Ledger::verdict(const physics::Figure& figure) const {
   return found == verdicts_.end() ? nullptr : found->second;
 }
 
-Outcome Ledger::outcome(const physics::Figure& figure) const {
+bool Ledger::failed(const physics::Figure& figure) const {
   const physics::Verdict* found = verdict(figure);
-  if (found == nullptr) return Outcome::kNone;
-  switch (found->judgement()) {
-    case physics::Judgement::kPassed:
-      return Outcome::kPassed;
-    case physics::Judgement::kUndecided:
-      return Outcome::kUndecided;
-    case physics::Judgement::kFailed:
-      break;
-  }
-  return Outcome::kFailed;
+  return found != nullptr && found->judgement() == physics::Judgement::kFailed;
 }
 
 int Ledger::failed_bins(const std::string& name) const {
   const auto found = in_bins_.find(name);
   if (found == in_bins_.end()) return 0;
   return static_cast<int>(std::count_if(found->second.begin(), found->second.end(),
-                                        [this](const auto* figure) { return outcome(*figure) == Outcome::kFailed; }));
+                                        [this](const auto* figure) { return failed(*figure); }));
 }
 
 double Ledger::badness(const physics::Figure& figure) const {

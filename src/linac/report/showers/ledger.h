@@ -11,9 +11,6 @@
 
 namespace linac::report {
 
-/// How a figure relates to its limit; kNone without one.
-enum class Outcome { kNone, kPassed, kUndecided, kFailed };
-
 class Ledger {
  public:
   explicit Ledger(const ShowerReport& report);
@@ -25,7 +22,8 @@ class Ledger {
   const physics::Figure* worst_bin(const std::string& name) const;
   /// nullptr without a limit.
   const physics::Verdict* verdict(const physics::Figure& figure) const;
-  Outcome outcome(const physics::Figure& figure) const;
+  /// Whether it is beyond a limit.
+  bool failed(const physics::Figure& figure) const;
   /// How many of the figures of this name in bins failed.
   int failed_bins(const std::string& name) const;
 

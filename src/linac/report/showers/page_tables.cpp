@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "linac/base/plural.h"
 #include "linac/report/page/frame.h"
 #include "linac/report/page/html.h"
 #include "linac/report/page/numbers.h"
@@ -48,7 +49,7 @@ std::string verdict_cells(const ShowerReport& report, const Ledger& ledger, cons
 std::string worst_bin_text(const ShowerReport& report, const Ledger& ledger, const std::string& name) {
   const physics::Figure* worst = ledger.worst_bin(name);
   if (worst == nullptr) return "–";
-  const bool failed = ledger.outcome(*worst) == Outcome::kFailed;
+  const bool failed = ledger.failed(*worst);
   return fmt::format("{} {}",
                      element("span", failed ? "class=\"bad\"" : "", (failed ? "✗ " : "") + short_number(worst->value)),
                      element("small", "", escape(physics::bin_title(*report.reference, worst->bin))));
@@ -76,13 +77,13 @@ int shade(const physics::Figure& figure) {
 std::string distance_cell(const Ledger& ledger, const std::string& distance, const std::string& observable) {
   const physics::Figure* figure = ledger.overall(distance + "." + observable);
   if (figure == nullptr) return element("td", "", "–");
-  const bool failed = ledger.outcome(*figure) == Outcome::kFailed;
+  const bool failed = ledger.failed(*figure);
   const int bins = ledger.failed_bins(figure->name);
   std::string hint = fmt::format("{} (floor {})", with_uncertainty(figure->value, figure->uncertainty),
                                  with_uncertainty(figure->floor, figure->floor_deviation));
   if (const physics::Verdict* verdict = ledger.verdict(*figure))
     hint += fmt::format("; limit {}", short_number(verdict->allowed));
-  if (bins > 0) hint += fmt::format("; over its limit in {} bin{}", bins, bins == 1 ? "" : "s");
+  if (bins > 0) hint += "; over its limit in " + plural(bins, "bin");
   std::string content =
       element("span", failed ? "class=\"bad\"" : "", (failed ? "✗ " : "") + short_number(figure->value));
   content += element("small", "",

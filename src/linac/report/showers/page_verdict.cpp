@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linac/base/plural.h"
 #include "linac/report/page/frame.h"
 #include "linac/report/page/html.h"
 #include "linac/report/page/numbers.h"
@@ -12,10 +13,6 @@ namespace linac::report {
 namespace {
 
 constexpr size_t kNamed = 5;  // figures that the first lines name
-
-std::string plural(size_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 // "separation power, width in x, energy 10-40 GeV (separation.x.width)".
 std::string full_name(const ShowerReport& report, const physics::Figure& figure) {
@@ -39,12 +36,9 @@ std::string failure(const ShowerReport& report, const physics::Verdict& verdict)
 }
 
 std::string failures(const ShowerReport& report) {
+  const size_t failed = report.count(physics::Judgement::kFailed);  // they come first
   std::string items;
-  size_t failed = 0;
-  for (const physics::Verdict& verdict : report.verdicts) {
-    if (verdict.judgement() != physics::Judgement::kFailed) continue;
-    if (++failed <= kNamed) items += failure(report, verdict);
-  }
+  for (size_t i = 0; i < std::min(failed, kNamed); ++i) items += failure(report, report.verdicts[i]);
   const std::string rest = failed > kNamed ? fmt::format("and {} more, marked ✗ below", failed - kNamed) : "";
   return element("p", "",
                  fmt::format("{} of {} figures {} outside {} limit{}.", failed, report.verdicts.size(),
@@ -57,10 +51,7 @@ std::string too_uncertain(const ShowerReport& report) {
   if (report.has_too_few_showers()) {
     lines += element("p", "", fmt::format("The gate judges {} showers or more on either side.", report.gate_showers));
   }
-  const auto undecided =
-      static_cast<size_t>(std::count_if(report.verdicts.begin(), report.verdicts.end(), [](const auto& verdict) {
-        return verdict.judgement() == physics::Judgement::kUndecided;
-      }));
+  const size_t undecided = report.count(physics::Judgement::kUndecided);
   if (undecided == 0) return lines;
   return lines + element("p", "",
                          fmt::format("{} of {} figures {} too uncertain to compare with {} limit{}, marked ? below. "
@@ -73,8 +64,8 @@ std::string closest(const ShowerReport& report) {
   const physics::Verdict& verdict = report.verdicts.front();
   return element("p", "",
                  fmt::format("All {} within their limits. Closest: {} at {} of its limit.",
-                             plural(report.verdicts.size(), "figure"), full_name(report, verdict.figure),
-                             share_of_limit(verdict.excess())));
+                             plural(static_cast<int64_t>(report.verdicts.size()), "figure"),
+                             full_name(report, verdict.figure), share_of_limit(verdict.excess())));
 }
 
 // Without a gate: what stands out most over all events.
@@ -93,9 +84,8 @@ std::string largest(const ShowerReport& report) {
 std::string judged_by(const ShowerReport& report) {
   return element(
       "p", "class=\"quiet\"",
-      fmt::format("{} ({}) against {} ({}){}", escape(report.sample_name),
-                  plural(static_cast<size_t>(report.sample->events()), "shower"), escape(report.reference_name),
-                  plural(static_cast<size_t>(report.reference->events()), "shower"),
+      fmt::format("{} ({}) against {} ({}){}", escape(report.sample_name), plural(report.sample->events(), "shower"),
+                  escape(report.reference_name), plural(report.reference->events(), "shower"),
                   report.gated ? ", judged by " + element("code", "", escape(report.gate_name)) : ""));
 }
 

@@ -12,6 +12,12 @@ bool ShowerReport::has_too_few_showers() const {
   return gated && std::min(reference->events(), sample->events()) < gate_showers;
 }
 
+size_t ShowerReport::count(physics::Judgement judgement) const {
+  return static_cast<size_t>(std::count_if(verdicts.begin(), verdicts.end(), [&](const physics::Verdict& verdict) {
+    return verdict.judgement() == judgement;
+  }));
+}
+
 physics::Judgement ShowerReport::judgement() const {
   using physics::Judgement;
   if (!gated) return Judgement::kPassed;

@@ -33,6 +33,7 @@ struct ShowerReport {
   physics::Judgement judgement() const;
   bool passed() const { return judgement() == physics::Judgement::kPassed; }
   bool has_too_few_showers() const;
+  size_t count(physics::Judgement judgement) const;  // of the verdicts
 };
 
 /// What the samples can show, in the order of the page: nothing without events in both, no single showers where the
