@@ -4,7 +4,8 @@ events does not matter, so the losses of every epoch and the final weights must 
 any number of workers, slices of a batch, early stopping, going on after an end.
 
 usage: test_fit.py FOLDER MAKE_SCRIPT [--long]
-MAKE_SCRIPT is the program that writes TorchScript modules. --long: more epochs, and files of all optimizers are gone on with."""
+MAKE_SCRIPT is the program that writes TorchScript modules. --long: more epochs, a recurrent layer in every model, and files of all
+optimizers are gone on with."""
 
 import json
 import os
@@ -29,7 +30,8 @@ tf.config.run_functions_eagerly(True)  # a few steps of a small model: tracing i
 L = keras.layers
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
-EVENTS, EPOCHS = 96, 6 if "--long" in sys.argv else 4
+LONG = "--long" in sys.argv
+EVENTS, EPOCHS = 96, 6 if LONG else 4
 TOLERANCE = 2e-4  # of a loss and of a weight, relative to the largest value
 
 OPTIMIZERS = {
@@ -99,9 +101,14 @@ def make_data(folder: pathlib.Path) -> dict:
     return data
 
 
-def classifier(activation: str, units: int, dropout: float = 0.0, compiled: dict | None = None):
+def mean_of_steps(particles, units: int):
+    """In place of a recurrent layer, of which Keras computes every step apart: that takes most of this test's time."""
+    return L.GlobalAveragePooling1D()(L.Dense(units)(L.Masking()(particles)))
+
+
+def classifier(activation: str, units: int, dropout: float = 0.0, compiled: dict | None = None, recurrent: bool = True):
     features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
-    read = L.GRU(5, name="gru")(L.Masking()(particles))
+    read = L.GRU(5, name="gru")(L.Masking()(particles)) if recurrent else mean_of_steps(particles, 5)
     x = L.Dense(8, activation="tanh")(L.Concatenate()([features, L.Dropout(dropout)(read)]))
     model = keras.Model([features, particles], L.Dense(units, activation=activation, name="out")(x))
     if compiled:
@@ -175,7 +182,7 @@ def far(a, b) -> float:
 def beside_keras(folder: pathlib.Path, data: dict, what: str, loss, activation: str, units: int, target: str, optimizer: tuple,
                  metrics: list, settings: dict | None = None, class_weight: dict | None = None, sample_weight=None) -> None:
     keras.utils.set_random_seed(1)
-    model = classifier(activation, units)
+    model = classifier(activation, units, recurrent=LONG or what == "adam")
     path = folder / "start.keras"
     model.save(path)
     name = loss if isinstance(loss, str) else loss.name
@@ -195,13 +202,14 @@ def beside_keras(folder: pathlib.Path, data: dict, what: str, loss, activation: 
           f"{what}: {', '.join(measures)} of {EPOCHS} epochs within {worst:.1e}, weights within {weights:.1e}")
 
 
-def winding() -> keras.Model:
+def winding(recurrent: bool = True) -> keras.Model:
     """A model in the model, batch normalisation, also behind a mask, and layers that the file lists in another order than they are computed in."""
     features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
     late = L.Dense(6, activation="tanh", name="late")
     inner_input = keras.Input((6,))
     inner = keras.Model(inner_input, L.Dense(6, activation="tanh")(L.BatchNormalization()(inner_input)), name="inner")
-    read = L.Bidirectional(L.GRU(3), name="both")(L.BatchNormalization(name="of_particles")(L.Masking()(particles)))
+    normed = L.BatchNormalization(name="of_particles")(L.Masking()(particles))
+    read = L.Bidirectional(L.GRU(3), name="both")(normed) if recurrent else L.GlobalAveragePooling1D()(normed)
     # No bias ahead of a batch normalisation: its gradient is zero but for rounding, of which Lion takes the sign.
     short, long = L.Dense(6, name="short")(read), inner(inner(L.Dense(6, use_bias=False, name="long")(features)))
     return keras.Model([features, particles], L.Dense(3, activation="softmax", name="out")(L.Add()([late(long), short])))
@@ -210,7 +218,7 @@ def winding() -> keras.Model:
 def compiled(folder: pathlib.Path, data: dict, name: str) -> None:
     """Keras trains, linac goes on, Keras goes on: as if Keras had done it all. The job names no loss and no optimizer."""
     keras.utils.set_random_seed(4)
-    model, x, y = winding(), [data["features"], data["list"]], data["one_hot"]
+    model, x, y = winding(LONG or name == "amsgrad"), [data["features"], data["list"]], data["one_hot"]
     model.compile(optimizer=OPTIMIZERS[name][1](), loss="categorical_crossentropy", metrics=["accuracy"])
 
     def fit(some: keras.Model, count: int) -> list:
@@ -630,7 +638,7 @@ def main() -> None:
     beside_keras(folder, data, "class_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, [],
                  {"train.fit.class_weight": [1.0, 2.5, 0.5]}, {0: 1.0, 1: 2.5, 2: 0.5})
     names = ("momentum", "amsgrad", "lion")
-    if "--long" in sys.argv:
+    if LONG:
         names += ("rmsprop_centered", "adamw", "adamax", "nadam", "adagrad", "adadelta")
     beside_keras(folder, data, "ratios", "binary_crossentropy", "sigmoid", 1, "binary", adam, ["precision", "recall"])
     for name in names:

@@ -12,7 +12,7 @@ import runs
 from runs import check
 
 GENERATOR = runs.ROOT / "models" / "3dgan-clic.keras"
-JOB = runs.FEW_EVENTS | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 4, "train.optimizer.lr": 1e-5, "validate.every_epochs": 0}
+JOB = runs.FEW_EVENTS | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 3, "train.optimizer.lr": 1e-5, "data.test": "[]"}
 ALONE = JOB | {"train.discriminator_first": 2}
 
 
@@ -39,17 +39,17 @@ def from_generator(root: pathlib.Path) -> pathlib.Path:
     one = root / "one"
     runs.run(one, job, "--workers", "1")
     told = [("d_real" in line["loss"], "g" in line["loss"]) for line in runs.lines(one) if line["kind"] == "step"]
-    check(told == [(True, False)] * 2 + [(True, True)] * 2, "two steps without a loss of the generator, two with it")
+    check(told == [(True, False)] * 2 + [(True, True)], "two steps without a loss of the generator, one with it")
     means = next(line["train"]["g"]["total"] for line in runs.lines(one) if line["kind"] == "epoch")
     losses = [line["loss"]["g"]["total"] for line in runs.lines(one) if line["kind"] == "step" and "g" in line["loss"]]
-    check(abs(means - sum(losses) / 2) < 1e-4 * abs(means), "the epoch's loss of the generator is the mean of these two")
+    check(abs(means - losses[0]) < 1e-4 * abs(means), "the epoch's loss of the generator is the mean of the steps that have one")
     first, second, third = (tensors(at_step(one, step), "generator/weights") for step in (1, 2, 3))
     check(len(first) > 10 and first == second != third, "the generator changes from the third step on")
     discriminator = [tensors(at_step(one, step), "discriminator/weights") for step in (1, 2)]
     check(discriminator[0] != discriminator[1], "and the discriminator from the first on")
 
     killed = root / "killed"
-    for steps in (1, 3):
+    for steps in (1, 2):
         process = runs.start(killed, job, "--workers", "2", *(["--resume"] if steps > 1 else []))
         runs.wait_for_steps(killed, process, steps)
         runs.kill_tree(process)
