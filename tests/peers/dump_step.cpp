@@ -135,11 +135,11 @@ void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, co
   linac::spec::Job job;
   job.data.train = {"data/showers-train.h5"};
   const auto& architecture = model.architecture();
-  linac::trained::export_generator(job, architecture, generator, folder / "generator.keras");
-  linac::trained::export_discriminator(job, architecture, discriminator, folder / "discriminator.keras");
-  linac::trained::export_generator(job, architecture, generator, folder / "generator.onnx",
+  linac::trained::export_generator(job, std::nullopt, architecture, generator, folder / "generator.keras");
+  linac::trained::export_discriminator(job, std::nullopt, architecture, discriminator, folder / "discriminator.keras");
+  linac::trained::export_generator(job, std::nullopt, architecture, generator, folder / "generator.onnx",
                                    linac::trained::FileFormat::kOnnx);
-  linac::trained::export_discriminator(job, architecture, discriminator, folder / "discriminator.onnx",
+  linac::trained::export_discriminator(job, std::nullopt, architecture, discriminator, folder / "discriminator.onnx",
                                        linac::trained::FileFormat::kOnnx);
   const Batch batch{samples.image, samples.energy, samples.angle, samples.ecal};
   const auto latents = model.sampler().latents(batch.energy, batch.angle, {.seed = 3, .stream = linac::Stream::kNoise});

@@ -1,5 +1,5 @@
 """A trained run is judged: validate generates from it what generate writes, and its figures are the same either way. A
-generator of one step fails a gate."""
+generator of one step fails a gate, and knows the energies of its training."""
 
 import json
 import os
@@ -36,6 +36,11 @@ def main():
         check(trained.returncode == 0, f"a run of one step: status {trained.returncode}")
         made = linac("generate", "--model", root / "run", "--like", TEST, "--seed", 1, "--out", root / "generated.h5")
         check(made.returncode == 0, f"generate: status {made.returncode}")
+        linac("export", root / "run", "--out", root / "exported.keras")
+        for model in (root / "run", root / "run" / "models" / "generator.keras", root / "exported.keras"):
+            far = linac("generate", "--model", model, "--energy", 500, "--theta", 1.57, "-n", 1, "--seed", 1, "--out", root / "far.h5")
+            refused = far.returncode == 2 and "was trained on 10.17-99.72 GeV" in far.stderr and not (root / "far.h5").exists()
+            check(refused, f"{model.name} refuses energies far from those of its training: {far.stderr[-200:]}")
         gate = root / "gate.yaml"
         gate.write_text("limits: [{figure: fpd, floor: 5}]")
         for name, sample, more, status in (("run", root / "run", [], 0), ("file", root / "generated.h5", ["--gate", gate], 7)):

@@ -98,6 +98,23 @@ Axis axis_around(const std::vector<double>& values, Scale scale, std::string lab
   return {.low = low, .high = high + 0.06 * (high - low), .scale = scale, .label = std::move(label)};
 }
 
+Axis axis_close_to(const std::vector<double>& values, std::string label) {
+  constexpr double kMargin = 0.08, kNarrowest = 1e-3;  // of the span; of the values' size
+  Axis axis = axis_around(values, Scale::kLinear, std::move(label));
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  if (low > high) return axis;
+  const double size = std::max(std::abs(low), std::abs(high)), least = size > 0 ? kNarrowest * size : 1;
+  const double margin = std::max(kMargin * (high - low), least);
+  axis.low = low >= 0 ? std::max(0.0, low - margin) : low - margin;
+  axis.high = high + margin;
+  return axis;
+}
+
 Point place(const Rect& area, const Axis& x, const Axis& y, Point point) {
   // Far below the area rather than at infinity, which no path takes.
   const double up = std::clamp(y.fraction(point.y), -10.0, 10.0);

@@ -34,6 +34,9 @@ std::vector<Tick> ticks(const Axis& axis, int wanted);
 /// ten's 1, 2 and 5. Values that are not finite (or not positive on a logarithmic axis) do not count.
 Axis axis_around(const std::vector<double>& values, Scale scale, std::string label);
 
+/// A linear axis close around the values that are finite, from 0 only if they come near it.
+Axis axis_close_to(const std::vector<double>& values, std::string label);
+
 /// A power of ten as text: "10⁻³".
 std::string power_of_ten(int exponent);
 

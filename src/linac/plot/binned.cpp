@@ -84,8 +84,8 @@ void draw_band(Figure& figure, const BinnedArea& where, const Binned& binned, Co
   const Clip clip(figure, where.area);
   std::vector<double> low(binned.values.size()), high(low.size());
   for (size_t i = 0; i < low.size(); ++i) {
-    low[i] = binned.values[i] - binned.errors[i];
-    high[i] = binned.values[i] + binned.errors[i];
+    low[i] = binned.values[i] - binned.down(i);
+    high[i] = binned.values[i] + binned.up(i);
   }
   for (const Run& run : runs(high)) {
     std::vector<Point> points = outline(where, high, run), below = outline(where, low, run);
@@ -102,8 +102,8 @@ void draw_points(Figure& figure, const BinnedArea& where, const Binned& binned, 
     const double value = binned.values[i];
     if (!std::isfinite(value)) continue;
     const double x = (left_of(where, i) + left_of(where, i + 1)) / 2 + shift;
-    if (!binned.errors.empty() && std::isfinite(binned.errors[i])) {
-      figure.line({x, height_of(where, value - binned.errors[i])}, {x, height_of(where, value + binned.errors[i])},
+    if (!binned.errors.empty() && std::isfinite(binned.up(i))) {
+      figure.line({x, height_of(where, value - binned.down(i))}, {x, height_of(where, value + binned.up(i))},
                   {.colour = colour, .width = 1.3});
     }
     figure.disc({x, height_of(where, value)}, 3.2, kPaper);

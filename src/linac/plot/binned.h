@@ -13,6 +13,10 @@ namespace linac::plot {
 /// Values of bins, and their standard deviations: none, or one a value. What is not finite leaves a gap.
 struct Binned {
   std::vector<double> values, errors;
+  std::vector<double> below = {};  // errors to that side, where they are others
+
+  double up(size_t bin) const { return errors.empty() ? 0 : errors[bin]; }
+  double down(size_t bin) const { return below.empty() ? up(bin) : below[bin]; }
 };
 
 /// Where a figure of bins is drawn; bin i lies between edges[i] and edges[i + 1].

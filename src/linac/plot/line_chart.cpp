@@ -10,7 +10,7 @@ namespace {
 constexpr double kLeft = 46, kRight = 8, kTop = 22, kBottom = 32;
 constexpr size_t kDotsUpTo = 24;
 constexpr double kDash = 4;
-constexpr double kFillOpacity = 0.22;
+constexpr double kFillOpacity = 0.22, kBandOpacity = 0.2;
 
 bool is_steps(SeriesStyle style) {
   return style == SeriesStyle::kSteps || style == SeriesStyle::kFilledSteps;
@@ -37,6 +37,18 @@ std::vector<std::vector<Point>> runs(const Rect& area, const LineChart& chart, c
     }
   }
   return result;
+}
+
+void draw_band(Figure& figure, const Rect& area, const LineChart& chart, const Series& series) {
+  std::vector<Point> outline, below;
+  for (const Interval& one : series.band) {
+    if (!std::isfinite(one.x) || std::isnan(one.low) || std::isnan(one.high)) continue;
+    const double above = std::isfinite(one.high) ? one.high : chart.y.high;
+    outline.push_back(place(area, chart.x, chart.y, {one.x, above}));
+    below.push_back(place(area, chart.x, chart.y, {one.x, std::isfinite(one.low) ? one.low : chart.y.high}));
+  }
+  outline.insert(outline.end(), below.rbegin(), below.rend());
+  if (!outline.empty()) figure.polygon(outline, series.colour, kBandOpacity);
 }
 
 void draw_series(Figure& figure, const Rect& area, const LineChart& chart, const Series& series) {
@@ -93,6 +105,7 @@ void draw_line_chart(Figure& figure, const Rect& outer, const LineChart& chart, 
   // A point on the rim keeps its whole dot.
   constexpr double kRim = 4;
   figure.clip({area.x - kRim, area.y - kRim, area.width + 2 * kRim, area.height + kRim});
+  for (const Series& series : chart.series) draw_band(figure, area, chart, series);
   for (const Series& series : chart.series) draw_series(figure, area, chart, series);
   figure.unclip();
   if (legend == Legend::kBesideTitle) draw_legend(figure, {area.right(), outer.y + kTop / 2 - 1}, chart.series);

@@ -16,11 +16,16 @@ enum class SeriesStyle {
   kFilledSteps,  // and the area below
 };
 
+struct Interval {
+  double x = 0, low = 0, high = 0;  // left out where `low` is no number; `high` may be infinite
+};
+
 struct Series {
   std::string label;
   Colour colour = kInk;
   SeriesStyle style = SeriesStyle::kLine;
-  std::vector<Point> points;  // by x; one that is not finite leaves a gap
+  std::vector<Point> points;        // by x; one that is not finite leaves a gap
+  std::vector<Interval> band = {};  // what the curve is known to; drawn below all curves
 };
 
 struct LineChart {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWidth = 980, kRowHeight = 354, kTop = 46, kMargin = 14;
 constexpr size_t kChartsInRow = 2;
-constexpr double kLogFromRatio = 30;
+constexpr double kLogFromRatio = 3;
 constexpr std::array<Colour, 4> kColours{
     {{0.17, 0.39, 0.68}, {0.89, 0.34, 0.20}, {0.16, 0.56, 0.42}, {0.55, 0.34, 0.62}}};
 
@@ -36,12 +36,13 @@ LineChart chart_of(const LossChart& chart, std::vector<Series> series) {
     }
   }
   const bool wide = low > 0 && high / low > kLogFromRatio;
+  const std::string& label = chart.axis.empty() ? chart.title : chart.axis;
   return {.title = chart.title,
           .x = {.low = epochs > 1 ? 1 : 0.5,
                 .high = epochs > 1 ? epochs : 1.5,
                 .label = "epoch",
                 .tick_values = TickValues::kWhole},
-          .y = axis_around(values, wide ? Scale::kLog : Scale::kLinear, chart.axis),
+          .y = wide ? axis_around(values, Scale::kLog, label) : axis_close_to(values, label),
           .series = std::move(series)};
 }
 

@@ -17,12 +17,12 @@ struct LossLine {
 
 struct LossChart {
   std::string title;          // "generator", "accuracy"
-  std::string axis = "loss";  // what its values are; may be empty
+  std::string axis = "loss";  // what its values are; empty: what the title says
   std::vector<LossLine> lines;
 };
 
-/// The charts side by side, two in a row; whole lines in training, dashed in tests. Logarithmic where the values span
-/// more than a power of ten and a half.
+/// The charts side by side, two in a row; whole lines in training, dashed in tests. Logarithmic where the largest
+/// value is more than three times the smallest, else close around the values: what changes is to be seen.
 Picture draw_losses(const std::string& title, const std::vector<LossChart>& charts);
 
 /// The same, written to a file too (environment error if that fails).

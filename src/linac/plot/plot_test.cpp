@@ -47,18 +47,17 @@ class Pixels {
     const unsigned char* row = cairo_image_surface_get_data(surface_) + y * cairo_image_surface_get_stride(surface_);
     return reinterpret_cast<const uint32_t*>(row)[x] & 0xFFFFFF;
   }
-  // How many have this colour, but for rounding.
-  int64_t count(uint32_t rgb) const {
-    const auto close = [&](uint32_t pixel, int shift) {
+  // Whether it has this colour, but for rounding.
+  bool is(int x, int y, uint32_t rgb) const {
+    const auto close = [&, pixel = at(x, y)](int shift) {
       return std::abs(static_cast<int>(pixel >> shift & 0xFF) - static_cast<int>(rgb >> shift & 0xFF)) <= 1;
     };
+    return close(16) && close(8) && close(0);
+  }
+  int64_t count(uint32_t rgb) const {
     int64_t found = 0;
-    for (int y = 0; y < height(); ++y) {
-      for (int x = 0; x < width(); ++x) {
-        const uint32_t pixel = at(x, y);
-        found += close(pixel, 16) && close(pixel, 8) && close(pixel, 0) ? 1 : 0;
-      }
-    }
+    for (int y = 0; y < height(); ++y)
+      for (int x = 0; x < width(); ++x) found += is(x, y, rgb) ? 1 : 0;
     return found;
   }
 
@@ -269,6 +268,20 @@ TEST(MapSheet, SharesOneColourScale) {
   EXPECT_GT(sheet(strong, strong), sheet(strong, weak) * 19 / 10);
 }
 
+TEST(AxisCloseTo, LeavesOutWhatNothingReaches) {
+  const Axis flat = axis_close_to({100, 102, std::nan("")}, "loss");
+  EXPECT_GT(flat.low, 99);
+  EXPECT_LT(flat.low, 100);
+  EXPECT_GT(flat.high, 102);
+  EXPECT_LT(flat.high, 103);
+  EXPECT_EQ(axis_close_to({0.01, 1}, "").low, 0) << "no room for a value below 0 where there is none";
+  EXPECT_LT(axis_close_to({-1, 1}, "").low, -1);
+  for (const std::vector<double>& values : {std::vector<double>{}, {7}, {0}}) {
+    const Axis axis = axis_close_to(values, "");
+    EXPECT_LT(axis.low, axis.high);
+  }
+}
+
 TEST(Projections, SameInputSameBytes) {
   const Shower a(0.1), b(0.2);
   EXPECT_EQ(draw_projections(a.maps(), b.maps(), kCaption).png, draw_projections(a.maps(), b.maps(), kCaption).png);
@@ -294,6 +307,29 @@ TEST(Losses, WritesWhatItReturns) {
   EXPECT_TRUE(picture.png.starts_with("\x89PNG"));
   const Pixels pixels(picture);
   EXPECT_GT(pixels.count(0x2B63AD), 100) << "the discriminator's curve on real showers";
+}
+
+// The loss goes from 102 to 100: it takes most of the height, not a fiftieth of it.
+TEST(Losses, AFlatCurveShowsItsChange) {
+  const Pixels pixels(draw_losses("run", {{.title = "loss", .lines = {{"", {102, 101.6, 101, 100.3, 100}, {}}}}}));
+  int top = pixels.height(), bottom = 0;
+  for (int y = 100; y < pixels.height(); ++y) {  // below title and legend
+    for (int x = 0; x < pixels.width(); ++x) {
+      if (!pixels.is(x, y, 0x2B63AD)) continue;
+      top = std::min(top, y);
+      bottom = std::max(bottom, y);
+    }
+  }
+  EXPECT_GT(bottom - top, pixels.height() / 2);
+}
+
+TEST(LineChart, ABandSurroundsItsCurve) {
+  Figure figure(300, 200);
+  Series curve{.label = "c", .colour = {1, 0, 0}, .points = {{0, 0.5}, {1, 0.5}}};
+  curve.band = {{0, 0.2, 0.8}, {0.5, std::nan(""), std::nan("")}, {1, 0.2, std::numeric_limits<double>::infinity()}};
+  draw_line_chart(figure, {0, 0, 300, 200}, {.title = "", .x = {}, .y = {}, .series = {curve}}, Legend::kNone);
+  const Pixels pixels(figure.picture());
+  EXPECT_GT(pixels.count(0xFFCCCC), 30'000) << "a fifth of red, above and below the curve";
 }
 
 TEST(Losses, NothingYet) {

@@ -18,10 +18,6 @@ constexpr double kWellKnown = 1.0 / 3;  // relative error of ratios that decide 
 constexpr double kWorthShowing = 1e-4;  // of the reference's highest value, for the same
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-double error_of(const Binned& binned, size_t bin) {
-  return binned.errors.empty() ? 0 : binned.errors[bin];
-}
-
 // Ratios beyond the axis: which way they are.
 void draw_rim_marks(Figure& figure, const BinnedArea& where, std::span<const double> ratios) {
   constexpr double kHalf = 3, kTall = 5;
@@ -82,7 +78,8 @@ Binned ratio_of(const Binned& sample, const Binned& reference) {
   for (size_t i = 0; i < sample.values.size(); ++i) {
     const double below = reference.values[i] > 0 ? reference.values[i] : kNan;
     ratio.values.push_back(sample.values[i] / below);
-    ratio.errors.push_back(error_of(sample, i) / below);
+    ratio.errors.push_back(sample.up(i) / below);
+    ratio.below.push_back(sample.down(i) / below);
   }
   return ratio;
 }
@@ -94,8 +91,7 @@ Axis ratio_axis(const Binned& ratio, const Binned& reference, std::string label)
   for (size_t i = 0; i < ratio.values.size(); ++i) {
     if (!std::isfinite(ratio.values[i])) continue;
     all.push_back(ratio.values[i]);
-    if (reference.values[i] > kWorthShowing * highest &&
-        error_of(ratio, i) < kWellKnown * std::max(ratio.values[i], 0.1)) {
+    if (reference.values[i] > kWorthShowing * highest && ratio.up(i) < kWellKnown * std::max(ratio.values[i], 0.1)) {
       known.push_back(ratio.values[i]);
     }
   }
@@ -136,6 +132,22 @@ void draw_pair_legend(Figure& figure, Point right, const std::string& reference,
   }
 }
 
+void draw_ratio_panels(Figure& figure, const RatioAreas& areas, const RatioChart& chart) {
+  const auto& [area, panel] = areas;
+  draw_y_axis(figure, area, chart.y, Grid::kHorizontal);
+  figure.line({area.x, area.bottom()}, {area.right(), area.bottom()}, {.colour = kAxisGrey, .width = 0.8});
+  draw_curves(figure, {area, chart.x, chart.y, chart.edges}, chart);
+
+  const std::string label =
+      chart.ratio_label.empty() ? chart.sample_name + " / " + chart.reference_name : chart.ratio_label;
+  const Axis ratio = ratio_axis(ratio_of(chart.sample, chart.reference), chart.reference,
+                                figure.elided(label, panel.height + kPanelGap, {.size = 8.5}));
+  draw_y_axis(figure, panel, ratio, Grid::kHorizontal);
+  draw_x_axis(figure, panel, chart.x);
+  draw_ratio(figure, {panel, chart.x, ratio, chart.edges}, chart);
+  draw_marks(figure, area, panel, chart);
+}
+
 void draw_ratio_chart(Figure& figure, const Rect& outer, const RatioChart& chart) {
   const double width = outer.width - kLeft - kRight;
   const Rect panel{outer.x + kLeft, outer.bottom() - kNoteHeight - kBelow - kPanelHeight, width, kPanelHeight};
@@ -144,15 +156,7 @@ void draw_ratio_chart(Figure& figure, const Rect& outer, const RatioChart& chart
   figure.text({area.x, outer.y + 12}, chart.title, title);
   draw_pair_legend(figure, {area.right(), outer.y + 12}, chart.reference_name, chart.sample_name, chart.style,
                    width - figure.text_width(chart.title, title) - 16);
-  draw_y_axis(figure, area, chart.y, Grid::kHorizontal);
-  figure.line({area.x, area.bottom()}, {area.right(), area.bottom()}, {.colour = kAxisGrey, .width = 0.8});
-  draw_curves(figure, {area, chart.x, chart.y, chart.edges}, chart);
-
-  const Axis ratio = ratio_axis(ratio_of(chart.sample, chart.reference), chart.reference, "ratio");
-  draw_y_axis(figure, panel, ratio, Grid::kHorizontal);
-  draw_x_axis(figure, panel, chart.x);
-  draw_ratio(figure, {panel, chart.x, ratio, chart.edges}, chart);
-  draw_marks(figure, area, panel, chart);
+  draw_ratio_panels(figure, {area, panel}, chart);
   figure.text({area.x, outer.bottom() - kNoteHeight / 2}, chart.note, {.size = 8, .colour = kSoftInk});
 }
 

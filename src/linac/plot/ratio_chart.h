@@ -29,6 +29,7 @@ struct RatioChart {
   Binned reference, sample;
   BinStyle style = BinStyle::kSteps;
   std::vector<Mark> marks;
+  std::string ratio_label = {};  // empty: the names, "sample / reference"
 };
 
 /// sample / reference with the sample's errors; NaN where the reference is not above 0. Of the reference
@@ -40,7 +41,16 @@ Binned ratio_of(const Binned& sample, const Binned& reference);
 /// up to three decades, where most exceed 2.
 Axis ratio_axis(const Binned& ratio, const Binned& reference, std::string label);
 
-/// Everything stays inside `outer`. Ratios beyond their axis become small triangles at its rim.
+/// Where its two parts go; axes need about 50 to the left and 32 below.
+struct RatioAreas {
+  Rect curves, ratio;
+};
+
+/// Both parts with their axes, without title, names and note. Ratios beyond their axis become small triangles at its
+/// rim.
+void draw_ratio_panels(Figure& figure, const RatioAreas& areas, const RatioChart& chart);
+
+/// The whole chart, inside `outer`.
 void draw_ratio_chart(Figure& figure, const Rect& outer, const RatioChart& chart);
 
 /// The names with their colours in one line that ends at `right`, as draw_ratio_chart() has them; elided beyond

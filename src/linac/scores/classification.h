@@ -10,6 +10,7 @@
 #include "linac/scores/estimate.h"
 #include "linac/scores/labels.h"
 #include "linac/scores/roc.h"
+#include "linac/scores/roc_band.h"
 
 namespace linac::scores {
 
@@ -18,6 +19,7 @@ constexpr size_t kScoreBins = 50;  // of the distributions over [0, 1]
 /// One class against all others.
 struct ClassDetail {
   Roc roc;  // its points thinned
+  RocBand band;
   double delong_error = 0;
   std::vector<ReliabilityBin> reliability;
   /// [true class][bin]: what events count, by the probability of this class, in equal bins over [0, 1].
@@ -32,6 +34,7 @@ struct Classification {
   std::vector<Score> scores;
   std::vector<ClassDetail> classes;
   std::vector<double> confusion;  // [truth][decision]: what events count
+  std::vector<double> effective;  // of each true class, effective_events()
 };
 
 /// The models in the order of `predictions`; with two of them the first one's scores minus the second one's, and for

@@ -102,6 +102,16 @@ nlohmann::json AdversarialLoop::data() const {
   return data;
 }
 
+trained::TrainedRange AdversarialLoop::range() const {
+  return {.energy_gev = train_->energies_gev(), .theta_rad = train_->angles()};
+}
+
+nlohmann::json AdversarialLoop::notes() const {
+  nlohmann::json notes = nlohmann::json::object();
+  trained::add_range(range(), notes);
+  return notes;
+}
+
 int64_t AdversarialLoop::train_events() const {
   return train_->size();
 }
@@ -284,7 +294,7 @@ std::vector<DrawnPicture> AdversarialLoop::draw(const TrainState& state, const R
 }
 
 std::vector<std::string> AdversarialLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
-  trained::save_generator(job_, model_.architecture(), state.networks[kGenerator].parameters, folder.models());
+  trained::save_generator(job_, range(), model_.architecture(), state.networks[kGenerator].parameters, folder.models());
   std::vector<std::string> lines;
   if (test_ && !state.history.empty()) {
     lines.push_back(fmt::format("pictures     {}",

@@ -18,6 +18,7 @@
 #include "linac/train/loop.h"
 #include "linac/train/replica_update.h"
 #include "linac/trained/gan_start.h"
+#include "linac/trained/trained_range.h"
 
 namespace linac::train {
 
@@ -29,6 +30,7 @@ class AdversarialLoop : public Loop {
   std::string explain() const override;
   std::string cost() const override;
   nlohmann::json data() const override;
+  nlohmann::json notes() const override;
   int64_t train_events() const override;
   int64_t test_events() const override;
   std::vector<std::string> describe_data() const override;
@@ -58,6 +60,7 @@ class AdversarialLoop : public Loop {
     std::vector<RngKey> keys;
   };
 
+  trained::TrainedRange range() const;
   /// Steps of this epoch and all before it in which the discriminator learns alone.
   int64_t alone(int64_t epoch) const;
   Ahead read_ahead(const TrainState& state, int steps);

@@ -80,6 +80,8 @@ class Loop {
 
   /// {"train": [file, ...], "test": [...]}: url, format, events, bytes, fingerprint of each.
   virtual nlohmann::json data() const = 0;
+  /// What a checkpoint is to say of the training beside its job; an object, the same on every worker.
+  virtual nlohmann::json notes() const { return nlohmann::json::object(); }
   virtual int64_t train_events() const = 0;
   virtual int64_t test_events() const = 0;  // 0: no test data
   /// A line a file, with what can be said of its content. Data error if one opens but cannot be read.

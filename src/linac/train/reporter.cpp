@@ -127,7 +127,9 @@ nlohmann::json Reporter::provenance() const {
   spec::Job job = job_;
   job.workers = 1;
   job.distribution = {};
-  return {{"job", spec::to_yaml(job)}, {"linac", kVersion}, {"libtorch", models::torch_version()}};
+  nlohmann::json provenance = loop_.notes();
+  provenance.update({{"job", spec::to_yaml(job)}, {"linac", kVersion}, {"libtorch", models::torch_version()}});
+  return provenance;
 }
 
 double Reporter::events_per_second(int64_t global_step) const {

@@ -19,12 +19,15 @@ namespace {
 
 namespace threedgan = models::threedgan;
 
-nlohmann::json extra(const spec::Job& job, const threedgan::Architecture& architecture) {
-  return {{"job", spec::to_yaml(job)},
-          {"power", job.model.as<spec::ThreeDGanSettings>().power},
-          {"scale", job.data.scale},
-          {"latent", architecture.latent()},
-          {"energy_unit_gev", data::Preprocessing{}.energy_unit_gev}};
+nlohmann::json extra(const spec::Job& job, const std::optional<TrainedRange>& range,
+                     const threedgan::Architecture& architecture) {
+  nlohmann::json notes{{"job", spec::to_yaml(job)},
+                       {"power", job.model.as<spec::ThreeDGanSettings>().power},
+                       {"scale", job.data.scale},
+                       {"latent", architecture.latent()},
+                       {"energy_unit_gev", data::Preprocessing{}.energy_unit_gev}};
+  add_range(range, notes);
+  return notes;
 }
 
 onnx::Metadata metadata_of(const nlohmann::json& extra) {
@@ -98,7 +101,13 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
   job.model.as<spec::ThreeDGanSettings>().latent =
       keras.graph.nodes[static_cast<size_t>(keras.graph.inputs[0])].output[0];
   graph::Parameters parameters = graph::from_weight_values(keras.graph, keras.weights);
-  return {std::move(keras.graph), std::nullopt, std::move(parameters), job, keras.extra.contains("job"), path.string()};
+  return {std::move(keras.graph),
+          std::nullopt,
+          std::move(parameters),
+          job,
+          keras.extra.contains("job"),
+          path.string(),
+          range_in(keras.extra, path.string())};
 }
 
 }  // namespace
@@ -121,6 +130,7 @@ RunModel load_run(const std::filesystem::path& named) {
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[model] {}: does not name its job ({})", model.checkpoint.string(), error.what()));
   }
+  model.range = range_in(file.meta.at("run"), model.checkpoint.string());
   if (!model.job.model.is<spec::ThreeDGanSettings>()) {
     const bool folder = std::filesystem::is_directory(run_or_checkpoint);
     throw user_error(
@@ -140,8 +150,13 @@ GeneratorModel load_generator(const std::filesystem::path& named) {
   const std::filesystem::path run_or_file = storage::local_copy(named.string());
   if (run_or_file.extension() == ".keras") return from_keras(run_or_file);
   RunModel run = load_run(run_or_file);
-  return {run.architecture.generator, run.architecture.foreign_generator, std::move(run.generator), run.job, true,
-          run.checkpoint.string()};
+  return {run.architecture.generator,
+          run.architecture.foreign_generator,
+          std::move(run.generator),
+          run.job,
+          true,
+          run.checkpoint.string(),
+          run.range};
 }
 
 FileFormat format_of(const std::filesystem::path& path) {
@@ -151,30 +166,33 @@ FileFormat format_of(const std::filesystem::path& path) {
       fmt::format("[model] {}: ends in neither .keras nor .onnx; rename it or give --format", path.string()));
 }
 
-void export_generator(const spec::Job& job, const threedgan::Architecture& architecture,
-                      const graph::Parameters& parameters, const std::filesystem::path& path, FileFormat format) {
+void export_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
+                      const threedgan::Architecture& architecture, const graph::Parameters& parameters,
+                      const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator,
              "the run leaves it trained as models/generator.pt: torch.onnx.export makes ONNX of it");
   write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
-                extra(job, architecture), path, format);
+                extra(job, range, architecture), path, format);
 }
 
-void save_generator(const spec::Job& job, const threedgan::Architecture& architecture,
-                    const graph::Parameters& parameters, const std::filesystem::path& folder) {
+void save_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
+                    const threedgan::Architecture& architecture, const graph::Parameters& parameters,
+                    const std::filesystem::path& folder) {
   if (architecture.foreign_generator)
-    architecture.foreign_generator->save(parameters, folder / "generator", extra(job, architecture).dump(2));
+    architecture.foreign_generator->save(parameters, folder / "generator", extra(job, range, architecture).dump(2));
   else
-    export_generator(job, architecture, parameters, folder / "generator.keras");
+    export_generator(job, range, architecture, parameters, folder / "generator.keras");
 }
 
-void export_discriminator(const spec::Job& job, const threedgan::Architecture& architecture,
-                          const graph::Parameters& parameters, const std::filesystem::path& path, FileFormat format) {
+void export_discriminator(const spec::Job& job, const std::optional<TrainedRange>& range,
+                          const threedgan::Architecture& architecture, const graph::Parameters& parameters,
+                          const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_discriminator, job.model.as<spec::ThreeDGanSettings>().discriminator,
              "its trained weights are in the run's checkpoints (safetensors)");
   const graph::Graph& whole = architecture.discriminator;
   // The other two heads are formulas on the image; Keras and ONNX have no layer for them.
   const graph::Graph learned = graph::prune(whole, {whole.outputs.at(0), whole.outputs.at(1)});
-  write_network(learned, graph::to_weight_values(learned, parameters), extra(job, architecture), path, format);
+  write_network(learned, graph::to_weight_values(learned, parameters), extra(job, range, architecture), path, format);
 }
 
 void export_keras_model(const std::filesystem::path& named, const std::filesystem::path& path, FileFormat format) {

@@ -26,6 +26,8 @@ class ShowerGenerator {
 
   EventShape shape() const;
   const std::string& source() const { return model_.source; }
+  /// Nothing where the model does not know.
+  const std::optional<TrainedRange>& range() const { return model_.range; }
 
   /// Images [n][x][y][z] in GeV of showers kChunk * chunk, ... with these primaries (n <= kChunk of both).
   std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,

@@ -41,6 +41,14 @@ class GeneratedShowers : public ShowerSource {
     return facts;
   }
 
+  std::vector<std::string> remarks() const override {
+    if (!generator_.range()) return {};
+    const std::string beyond = trained::beyond(*generator_.range(), primaries_.energy_gev, primaries_.theta);
+    if (beyond.empty()) return {};
+    return {fmt::format("extrapolated: {} was trained on {}; {} lie outside", generator_.source(),
+                        trained::to_string(*generator_.range()), beyond)};
+  }
+
   void each(const Use& use) const override {
     ThreadPool pool(threads_, [] { models::use_threads(1); });
     seconds_ = 0;

@@ -26,6 +26,8 @@ class ShowerSource {
   virtual Range angles() const = 0;
   /// What identifies the source, for the report: pairs of a word and a text.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+  /// What a reader of the report must know of them.
+  virtual std::vector<std::string> remarks() const { return {}; }
   /// Each shower once, in a fixed order.
   virtual void each(const Use& use) const = 0;
 };

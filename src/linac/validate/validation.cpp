@@ -207,6 +207,7 @@ Validation validate(const ShowerSource& reference, const ShowerSource& sample, c
   if (options.classifiers) add_classifiers(theirs, ours, options, result.figures);
   result.seconds_classifiers = seconds_since(begin);
   for (const ShowerSource* source : {&reference, &sample}) {
+    for (std::string& remark : source->remarks()) result.remarks.push_back(std::move(remark));
     if (source->events() < kFewEvents)
       result.remarks.push_back(
           fmt::format("{} holds {} showers only: floors and uncertainties are wide", source->name(), source->events()));

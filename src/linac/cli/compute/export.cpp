@@ -31,9 +31,9 @@ void run_export(const ExportOptions& options) {
   }
   const trained::RunModel run = trained::load_run(options.run);
   if (options.part == "generator") {
-    trained::export_generator(run.job, run.architecture, run.generator, options.out, format);
+    trained::export_generator(run.job, run.range, run.architecture, run.generator, options.out, format);
   } else {
-    trained::export_discriminator(run.job, run.architecture, run.discriminator, options.out, format);
+    trained::export_discriminator(run.job, run.range, run.architecture, run.discriminator, options.out, format);
   }
   log::info(fmt::format("{}: {} of {}", options.out, options.part, run.checkpoint.string()));
 }

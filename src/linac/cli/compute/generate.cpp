@@ -5,8 +5,10 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/thread_pool.h"
 #include "linac/cli/compute/primaries.h"
@@ -22,19 +24,41 @@ namespace {
 struct GenerateOptions {
   std::string model, out;
   PrimaryOptions primaries;
+  bool extrapolate = false;
 };
+
+using Attributes = std::vector<std::pair<std::string, std::string>>;
+
+// What the file says of the primaries beside those of the training. User error where they lie outside, unless that is
+// wanted.
+Attributes need_trained(const trained::ShowerGenerator& generator, const Primaries& primaries, bool extrapolate) {
+  if (!generator.range()) {
+    log::warn(fmt::format("{} does not know the energies and angles that it was trained on", generator.source()));
+    return {{"trained_on", "not known"}};
+  }
+  const std::string range = trained::to_string(*generator.range());
+  const std::string beyond = trained::beyond(*generator.range(), primaries.energy_gev, primaries.theta);
+  if (beyond.empty()) return {{"trained_on", range}};
+  if (!extrapolate) {
+    throw user_error(
+        fmt::format("[generate] {}: was trained on {}, and {} lie outside; ask for primaries inside, or "
+                    "add --extrapolate for showers that nobody has compared with Monte Carlo",
+                    generator.source(), range, beyond));
+  }
+  log::warn(fmt::format("extrapolated: {} lie outside of {}", beyond, range));
+  return {{"trained_on", range}, {"extrapolated", beyond}};
+}
 
 void run_generate(const GenerateOptions& options) {
   const trained::ShowerGenerator generator(client::local_model(options.model));
   const Primaries primaries = primaries_of(options.primaries, "generate");
+  Attributes attributes = need_trained(generator, primaries, options.extrapolate);
   log::info(fmt::format("{} showers by {}", primaries.size(), generator.source()));
 
   const uint64_t seed = options.primaries.seed;
+  attributes.emplace_back("source", fmt::format("linac generate --model {} --seed {}", generator.source(), seed));
   const Production production{
-      .label = "generating",
-      .out = options.out,
-      .shape = generator.shape(),
-      .attributes = {{"source", fmt::format("linac generate --model {} --seed {}", generator.source(), seed)}}};
+      .label = "generating", .out = options.out, .shape = generator.shape(), .attributes = std::move(attributes)};
   static_assert(kShowersAtOnce == trained::ShowerGenerator::kChunk);
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())), [] { models::use_threads(1); });
   produce(production, primaries, pool, [&](int64_t first, int64_t count, int) {
@@ -53,6 +77,8 @@ void add_generate_verb(CLI::App& app) {
   verb->add_option("--model", options->model, "folder of a run, a checkpoint, a .keras file or catalog://NAME@ALIAS")
       ->required();
   add_primary_options(*verb, options->primaries);
+  verb->add_flag("--extrapolate", options->extrapolate,
+                 "also at energies and angles beyond those that the model was trained on; the file says so");
   verb->add_option("--out", options->out, "HDF5 file to write: ECAL in GeV, energy, theta, ...")->required();
   verb->footer(
       "Examples:\n"

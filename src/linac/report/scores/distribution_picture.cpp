@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "linac/base/binomial.h"
 #include "linac/plot/binned.h"
 #include "linac/plot/categories.h"
 #include "linac/report/scores/pictures.h"
@@ -15,10 +17,19 @@ constexpr double kMargin = 18, kLeft = 44, kGap = 10, kTop = 50, kPanelHeight = 
 constexpr size_t kColumnsMax = 3, kPanelsMax = 12;
 constexpr double kLegendBetween = 16, kLegendLine = 16;
 
-std::vector<double> shares(std::vector<double> counts) {
+// Shares of a true class's events, which add up to 1.
+plot::Binned shares(std::vector<double> counts, double effective) {
   const double events = std::accumulate(counts.begin(), counts.end(), 0.0);
-  for (double& count : counts) count /= events;
-  return counts;
+  plot::Binned binned;
+  for (const double count : counts) {
+    const double share = count / events;
+    const Range interval = share_interval(share, effective);
+    binned.values.push_back(share);
+    // Of an empty bin nothing, which a logarithmic axis shows as a wall.
+    binned.errors.push_back(share > 0 ? interval.high - share : std::numeric_limits<double>::quiet_NaN());
+    binned.below.push_back(share - interval.low);
+  }
+  return binned;
 }
 
 plot::Axis share_axis(const ScoreReport& report) {
@@ -35,13 +46,15 @@ void draw_panel(plot::Figure& figure, const plot::Rect& area, const ScoreReport&
   const plot::BinnedArea where{area, x, share_axis(report), edges};
   plot::draw_frame(figure, area, where.x, where.y, plot::Grid::kHorizontal);
   for (size_t model = report.models.size(); model-- > 0;) {
-    const auto& of_class = classifier(report).models[model].classes[label].distributions;
+    const scores::Classification& found = classifier(report).models[model];
+    const auto& of_class = found.classes[label].distributions;
     for (size_t truth = 0; truth < of_class.size(); ++truth) {
       if (report.support[truth] == 0) continue;
       const plot::Colour colour = plot::category_colour(truth);
-      const std::vector<double> values = shares(of_class[truth]);
-      if (model == 0 && truth == label) plot::draw_filled(figure, where, values, colour);
-      plot::draw_steps(figure, where, values,
+      const plot::Binned binned = shares(of_class[truth], found.effective[truth]);
+      if (model == 0 && truth == label) plot::draw_filled(figure, where, binned.values, colour);
+      if (model == 0) plot::draw_band(figure, where, binned, colour);
+      plot::draw_steps(figure, where, binned.values,
                        {.colour = colour, .width = model == 0 ? 1.4 : 1.2, .dash = model == 0 ? 0.0 : 3.0});
     }
   }
@@ -77,7 +90,7 @@ NamedPicture score_distribution_picture(const ScoreReport& report) {
     const double top = kTop + static_cast<double>(i / columns) * kPanelHeight;
     draw_panel(figure, {left, top, width - kLeft - kGap, kPanelHeight - 48}, report, panels[i]);
   }
-  std::string note = "height: share of the true class's events in a bin";
+  std::string note = "shares of the events of a true class, which add up to 1 · bands: one standard deviation";
   if (report.compares()) note += fmt::format(" · whole lines: {}, dashed: {}", report.models[0], report.models[1]);
   if (panels.size() < report.shown_classes().size()) note += fmt::format(" · the first {} classes", panels.size());
   figure.text({kMargin, kTop + static_cast<double>(rows) * kPanelHeight + kBelow / 2 - 4}, note,

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
+#include "linac/base/binomial.h"
 #include "linac/plot/axis.h"
 #include "linac/plot/binned.h"
 #include "linac/plot/categories.h"
@@ -14,12 +12,6 @@ namespace {
 
 constexpr double kLeft = 56, kRight = 16, kTop = 30, kPanel = 58, kBetween = 14, kBelow = 36;
 
-// Of a share of few events; not 0 where all or none of them belong to the class.
-double binomial_error(const scores::ReliabilityBin& bin) {
-  const double share = (std::clamp(bin.observed, 0.0, 1.0) * bin.effective + 1) / (bin.effective + 2);
-  return std::sqrt(share * (1 - share) / bin.effective);
-}
-
 void draw_curve(plot::Figure& figure, const plot::BinnedArea& where, const std::vector<scores::ReliabilityBin>& bins,
                 plot::Colour colour) {
   std::vector<plot::Point> line;
@@ -29,10 +21,9 @@ void draw_curve(plot::Figure& figure, const plot::BinnedArea& where, const std::
   figure.clip({where.area.x - 4, where.area.y - 4, where.area.width + 8, where.area.height + 8});
   for (const scores::ReliabilityBin& bin : bins) {
     if (!(bin.events > 0)) continue;
-    const double error = binomial_error(bin);
+    const Range interval = share_interval(bin.observed, bin.effective);
     const auto at = [&](double y) { return plot::place(where.area, where.x, where.y, {bin.predicted, y}); };
-    figure.line(at(std::max(0.0, bin.observed - error)), at(std::min(1.0, bin.observed + error)),
-                {.colour = colour, .width = 1.2});
+    figure.line(at(interval.low), at(interval.high), {.colour = colour, .width = 1.2});
     figure.disc(at(bin.observed), 3, plot::kPaper);
     figure.disc(at(bin.observed), 2.3, colour);
   }
@@ -79,11 +70,11 @@ NamedPicture picture_of(const ScoreReport& report, size_t model) {
   }
   constexpr size_t kLinesMax = 4;  // more would hide the curves
   plot::draw_key(figure, area, plot::Corner::kTopLeft, key, kLinesMax);
-  return {
-      model == 0 ? "reliability" : "reliability-other", "reliability" + of,
-      "Of the events that get a probability for a class, the share that belongs to it, with binomial errors; on the "
-      "dashed line probabilities are frequencies. Numbers: calibration error. Below: events in each bin.",
-      figure.picture()};
+  return {model == 0 ? "reliability" : "reliability-other", "reliability" + of,
+          "Of the events that get a probability for a class, the share that belongs to it, with binomial intervals "
+          "(one standard deviation); on the "
+          "dashed line probabilities are frequencies. Numbers: calibration error. Below: events in each bin.",
+          figure.picture()};
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ std::string to_html(const ScoreReport& report, const std::vector<NamedPicture>& 
 /// Schema: {"task": "classification"|"regression", "events", "parts": [names], "support": [events], "replicas",
 /// "facts", "remarks", "models": [{"name", "scores": [SCORE], ...}]} with SCORE {"name",
 /// "part": null|name, "value", "error", "low", "high"}. A classifier has also "confusion": [truth][decision] and
-/// "classes": [{"name", "auc_delong_error", "roc": {"fpr", "tpr", "threshold"}, "reliability": {"events", "predicted",
+/// "classes": [{"name", "auc_delong_error", "roc": {"fpr", "tpr", "threshold"}, "roc_band": {"fpr", "tpr_low",
+/// "tpr_high"}, "reliability": {"events", "predicted",
 /// "observed"}, "distributions": [true class][bin]}]; a regression "residuals": [{"name", "low", "high", "counts",
 /// "below", "above"}]. With two models "difference": [SCORE], for classifiers also "auc_difference_delong_errors". NaN
 /// and infinity are null.

@@ -81,6 +81,10 @@ TEST(ScoreReport, JsonFollowsItsSchema) {
   EXPECT_TRUE(model["classes"][0]["roc"]["threshold"][0].is_null()) << "infinite";
   EXPECT_EQ(model["classes"][0]["roc"]["tpr"].back(), 1);
   EXPECT_EQ(model["classes"][1]["distributions"].size(), 3U);
+  const Json& band = model["classes"][1]["roc_band"];
+  ASSERT_EQ(band["fpr"].size(), band["tpr_low"].size());
+  for (size_t i = 0; i < band["fpr"].size(); ++i) EXPECT_LE(band["tpr_low"][i], band["tpr_high"][i]) << i;
+  EXPECT_LT(band["tpr_low"][30], band["tpr_high"][30]);
   EXPECT_EQ(json["difference"].size(), model["scores"].size());
   EXPECT_EQ(json["auc_difference_delong_errors"], Json::array({0, 0, 0})) << "both are the same";
   EXPECT_EQ(Json::parse(json.dump()), json);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "linac/base/binomial.h"
 #include "linac/plot/binned.h"
 #include "linac/plot/line_chart.h"
 #include "linac/plot/ratio_chart.h"
@@ -25,15 +26,20 @@ std::vector<double> edges_of(const scores::Residuals& residuals) {
 void draw_panel(plot::Figure& figure, const plot::Rect& area, const ScoreReport& report, size_t output) {
   const auto& models = std::get<scores::RegressionJudgement>(report.judgement).models;
   const std::vector<double> edges = edges_of(models[0].residuals[output]);
-  std::vector<std::vector<double>> shares;
+  std::vector<plot::Binned> shares;
   double highest = 0;
   for (const scores::Regression& model : models) {
     const scores::Residuals& residuals = model.residuals[output];
     const double inside = std::accumulate(residuals.counts.begin(), residuals.counts.end(), 0.0);
-    shares.emplace_back();
-    for (const double count : residuals.counts)
-      shares.back().push_back(count / (inside + residuals.below + residuals.above));
-    highest = std::max(highest, *std::max_element(shares.back().begin(), shares.back().end()));
+    plot::Binned& binned = shares.emplace_back();
+    for (const double count : residuals.counts) {
+      const double share = count / (inside + residuals.below + residuals.above);
+      const Range interval = share_interval(share, static_cast<double>(report.events));
+      binned.values.push_back(share);
+      binned.errors.push_back(interval.high - share);
+      binned.below.push_back(share - interval.low);
+      highest = std::max(highest, interval.high);
+    }
   }
   const plot::BinnedArea where{area,
                                {.low = edges.front(), .high = edges.back(), .label = "prediction − truth"},
@@ -51,9 +57,12 @@ void draw_panel(plot::Figure& figure, const plot::Rect& area, const ScoreReport&
     const double zero = plot::place(area, where.x, where.y, {0, 0}).x;
     figure.line({zero, area.y}, {zero, area.bottom()}, {.colour = plot::kSoftInk, .width = 0.8, .dash = 3});
   }
-  plot::draw_filled(figure, where, shares[0], plot::kSampleColour);
-  plot::draw_steps(figure, where, shares[0], {.colour = plot::kSampleColour, .width = 1.4});
-  if (report.compares()) plot::draw_steps(figure, where, shares[1], {.colour = plot::kReferenceColour, .width = 1.4});
+  plot::draw_filled(figure, where, shares[0].values, plot::kSampleColour);
+  for (size_t model = 0; model < shares.size(); ++model)
+    plot::draw_band(figure, where, shares[model], model == 0 ? plot::kSampleColour : plot::kReferenceColour);
+  plot::draw_steps(figure, where, shares[0].values, {.colour = plot::kSampleColour, .width = 1.4});
+  if (report.compares())
+    plot::draw_steps(figure, where, shares[1].values, {.colour = plot::kReferenceColour, .width = 1.4});
 }
 
 }  // namespace
@@ -80,7 +89,8 @@ NamedPicture residual_picture(const ScoreReport& report) {
     const double top = kTop + static_cast<double>(i / columns) * kPanelHeight + kTitles;
     draw_panel(figure, {left, top, width - kLeft - kGap, kPanelHeight - kTitles - 44}, report, i);
   }
-  return {"residuals", "residuals", "Prediction minus truth; the axis holds the central 99 % of the events.",
+  return {"residuals", "residuals",
+          "Prediction minus truth; the axis holds the central 99 % of the events. Bands: one standard deviation.",
           figure.picture()};
 }
 

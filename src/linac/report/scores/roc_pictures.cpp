@@ -14,28 +14,44 @@ namespace {
 constexpr double kNote = 18, kMargin = 6;
 constexpr plot::Stroke kNoLine{.width = 0};
 
-using MakePoint = plot::Point (*)(const scores::RocPoint&);
+// One way to draw a curve: its points, and where it is known to what.
+struct Drawing {
+  plot::Point (*point)(const scores::RocPoint&);
+  std::vector<scores::Estimate> scores::RocBand::*band;
+  const std::vector<double>& (*places)();
+};
 
-plot::Point efficiencies(const scores::RocPoint& point) {
-  return {point.fpr, point.tpr};
-}
+constexpr Drawing kEfficiencies{[](const scores::RocPoint& point) -> plot::Point {
+                                  return {point.fpr, point.tpr};
+                                },
+                                &scores::RocBand::tpr, scores::band_fprs};
+// Infinite at first: there the curve begins where background passes.
+constexpr Drawing kRejection{[](const scores::RocPoint& point) -> plot::Point {
+                               return {point.tpr, 1 / point.fpr};
+                             },
+                             &scores::RocBand::rejection, scores::band_tprs};
 
-plot::Point rejection(const scores::RocPoint& point) {
-  return {point.tpr, 1 / point.fpr};  // infinite at first: there the curve begins where background passes
+std::vector<plot::Interval> band_of(const scores::RocBand& band, const Drawing& drawing) {
+  std::vector<plot::Interval> intervals;
+  const std::vector<scores::Estimate>& estimates = band.*drawing.band;
+  for (size_t i = 0; i < estimates.size(); ++i)
+    intervals.push_back({drawing.places()[i], estimates[i].low, estimates[i].high});
+  return intervals;
 }
 
 plot::SeriesStyle style_of(size_t model) {
   return model == 0 ? plot::SeriesStyle::kLine : plot::SeriesStyle::kDashed;
 }
 
-std::vector<plot::Series> curves(const ScoreReport& report, MakePoint make) {
+std::vector<plot::Series> curves(const ScoreReport& report, const Drawing& drawing) {
   std::vector<plot::Series> series;
   for (size_t model = report.models.size(); model-- > 0;) {  // the first one on top
     for (const size_t label : report.shown_classes()) {
       plot::Series curve{
           .label = report.parts[label], .colour = plot::category_colour(label), .style = style_of(model), .points = {}};
-      for (const auto& point : classifier(report).models[model].classes[label].roc.points)
-        curve.points.push_back(make(point));
+      const scores::ClassDetail& found = classifier(report).models[model].classes[label];
+      for (const auto& point : found.roc.points) curve.points.push_back(drawing.point(point));
+      curve.band = band_of(found.band, drawing);
       series.push_back(std::move(curve));
     }
   }
@@ -87,7 +103,7 @@ NamedPicture roc_picture(const ScoreReport& report) {
                         .x = {.low = 0, .high = 1, .label = "background efficiency"},
                         .y = {.low = 0, .high = 1, .label = "signal efficiency"},
                         .series = {chance(false)}};
-  for (plot::Series& series : curves(report, efficiencies)) chart.series.push_back(std::move(series));
+  for (plot::Series& series : curves(report, kEfficiencies)) chart.series.push_back(std::move(series));
   plot::draw_line_chart(figure, outer, chart, plot::Legend::kNone);
   plot::draw_key(figure, {outer.x + 46, outer.y + 22, outer.width - 54, outer.height - 54}, plot::Corner::kBottomRight,
                  auc_key(report), 16);
@@ -98,7 +114,7 @@ NamedPicture roc_picture(const ScoreReport& report) {
   return {
       "roc", "ROC curves",
       "Each class against all others: the share of the class (signal) that passes a threshold over the share of the "
-      "others (background) that does. Dashed grey: chance.",
+      "others (background) that does. Bands: the central 68 % of the bootstrap replicas. Dashed grey: chance.",
       figure.picture()};
 }
 
@@ -108,7 +124,7 @@ NamedPicture rejection_picture(const ScoreReport& report) {
                         .y = {},
                         .series = {chance(true)}};
   double highest = 10;
-  for (plot::Series& series : curves(report, rejection)) {
+  for (plot::Series& series : curves(report, kRejection)) {
     for (const plot::Point& point : series.points)
       if (std::isfinite(point.y)) highest = std::max(highest, point.y);
     chart.series.push_back(std::move(series));
@@ -124,7 +140,7 @@ NamedPicture rejection_picture(const ScoreReport& report) {
                  class_key(report));
   return {"rejection", "background rejection",
           "How many background events are rejected for one that passes, over the signal efficiency, on a logarithmic "
-          "axis. The left ends rest on few background events.",
+          "axis. Bands: the central 68 % of the bootstrap replicas; the left ends rest on few background events.",
           figure.picture()};
 }
 

@@ -6,6 +6,7 @@
 
 #include "linac/plot/ratio_chart.h"
 #include "linac/report/page/numbers.h"
+#include "linac/report/showers/histogram.h"
 #include "linac/report/showers/ledger.h"
 #include "linac/report/showers/measured.h"
 #include "linac/report/showers/pictures.h"
@@ -13,7 +14,7 @@
 namespace linac::report {
 namespace {
 
-// Small multiples, four in a row.
+// Small multiples, four in a row, each over its ratio.
 struct Panel {
   physics::Observable observable;
   const char* title;
@@ -38,8 +39,10 @@ constexpr std::array<Panel, 16> kPanels{{
     {physics::kRadius90, "R90", false},
 }};
 constexpr size_t kColumns = 4, kRows = kPanels.size() / kColumns;
-constexpr double kTop = 44, kPanelHeight = 168, kBelow = 24, kMargin = 18, kGap = 22;
+constexpr double kTop = 44, kPanelHeight = 246, kBelow = 24, kMargin = 14, kGap = 10;
+constexpr double kHead = 30, kAxis = 44, kXAxis = 42, kRatio = 48, kBetween = 9;  // of a panel
 constexpr double kBins = 30, kTail = 0.005;
+constexpr double kWorthSaying = 0.02;  // of the showers beyond the axis
 
 struct Range {
   double low = 0, high = 1;
@@ -76,29 +79,8 @@ std::vector<double> edges_for(const ShowerReport& report, const Panel& panel) {
   return edges;
 }
 
-// Shares of all events; `below` and `above` lie beyond the edges (or are no numbers: below).
-struct Shares {
-  std::vector<double> bins;
-  double below = 0, above = 0;
-};
-
-Shares shares_of(std::span<const float> values, const std::vector<double>& edges) {
-  Shares shares{.bins = std::vector<double>(edges.size() - 1)};
-  const double one = values.empty() ? 0 : 1.0 / static_cast<double>(values.size());
-  for (const float value : values) {
-    if (!(value >= edges.front())) {
-      shares.below += one;
-    } else if (value >= edges.back()) {
-      shares.above += one;
-    } else {
-      shares.bins[static_cast<size_t>(std::upper_bound(edges.begin(), edges.end(), value) - edges.begin()) - 1] += one;
-    }
-  }
-  return shares;
-}
-
-void draw_outside(plot::Figure& figure, const plot::Rect& area, const Shares& shares, plot::Colour colour, double y) {
-  constexpr double kWorthSaying = 0.02;
+void draw_outside(plot::Figure& figure, const plot::Rect& area, const Histogram& shares, plot::Colour colour,
+                  double y) {
   const plot::TextStyle style{.size = 7.5, .colour = colour};
   if (shares.below > kWorthSaying) figure.text({area.x + 3, y}, fmt::format("‹ {:.0f} %", 100 * shares.below), style);
   plot::TextStyle right = style;
@@ -114,28 +96,43 @@ std::string ks_text(const Ledger& ledger, const Panel& panel) {
   return figure->floor > 0 ? fmt::format("{} = {:.1f} × floor", text, figure->value / figure->floor) : text;
 }
 
+std::string x_label(const Panel& panel) {
+  const std::string unit = physics::observable_table()[panel.observable].unit, title = panel.title;
+  return title.find(unit) != std::string::npos ? title : title + ", " + unit;
+}
+
+plot::RatioChart chart_of(const ShowerReport& report, const Panel& panel, std::vector<double> edges,
+                          const Histogram& reference, const Histogram& sample) {
+  double highest = 0;
+  for (const auto* histogram : {&reference, &sample})
+    for (size_t bin = 0; bin + 1 < edges.size(); ++bin)
+      highest = std::max(highest, histogram->bins.values[bin] + histogram->bins.up(bin));
+  return {.title = panel.title,
+          .note = {},
+          .x = {.low = edges.front(),
+                .high = edges.back(),
+                .label = x_label(panel),
+                .tick_values = panel.whole ? plot::TickValues::kWhole : plot::TickValues::kAny},
+          .y = {.low = 0, .high = highest > 0 ? 1.05 * highest : 1, .label = "share of showers"},
+          .edges = std::move(edges),
+          .reference_name = report.reference_name,
+          .sample_name = report.sample_name,
+          .reference = reference.bins,
+          .sample = sample.bins,
+          .marks = {},
+          .ratio_label = "ratio"};
+}
+
 void draw_panel(plot::Figure& figure, const plot::Rect& outer, const ShowerReport& report, const Ledger& ledger,
                 const Panel& panel) {
-  const plot::Rect area{outer.x, outer.y + 30, outer.width, outer.height - 30 - 36};
-  const std::vector<double> edges = edges_for(report, panel);
-  const Shares reference = shares_of(report.reference->values(panel.observable), edges);
-  const Shares sample = shares_of(report.sample->values(panel.observable), edges);
-  double highest = 0;
-  for (const auto* shares : {&reference, &sample})
-    for (const double share : shares->bins) highest = std::max(highest, share);
-  const plot::BinnedArea where{area,
-                               {.low = edges.front(),
-                                .high = edges.back(),
-                                .label = physics::observable_table()[panel.observable].unit,
-                                .tick_values = panel.whole ? plot::TickValues::kWhole : plot::TickValues::kAny},
-                               {.low = 0, .high = highest > 0 ? 1.12 * highest : 1},
-                               edges};
+  const plot::Rect ratio{outer.x + kAxis, outer.bottom() - kXAxis - kRatio, outer.width - kAxis, kRatio};
+  const plot::Rect area{ratio.x, outer.y + kHead, ratio.width, ratio.y - kBetween - outer.y - kHead};
+  std::vector<double> edges = edges_for(report, panel);
+  const Histogram reference = histogram_of(report.reference->values(panel.observable), edges);
+  const Histogram sample = histogram_of(report.sample->values(panel.observable), edges);
   figure.text({area.x, outer.y + 8}, panel.title, {.size = 9.5, .weight = plot::Weight::kBold});
   figure.text({area.x, outer.y + 21}, ks_text(ledger, panel), {.size = 8, .colour = plot::kSoftInk});
-  plot::draw_filled(figure, where, reference.bins, plot::kReferenceColour);
-  plot::draw_steps(figure, where, reference.bins, {.colour = plot::kReferenceColour, .width = 1});
-  plot::draw_steps(figure, where, sample.bins, {.colour = plot::kSampleColour, .width = 1.5});
-  plot::draw_x_axis(figure, area, where.x);
+  plot::draw_ratio_panels(figure, {area, ratio}, chart_of(report, panel, std::move(edges), reference, sample));
   draw_outside(figure, area, reference, plot::kReferenceColour, area.y + 6);
   draw_outside(figure, area, sample, plot::kSampleColour, area.y + 17);
 }
@@ -155,13 +152,15 @@ NamedPicture distribution_picture(const ShowerReport& report) {
     draw_panel(figure, {left, top, width, kPanelHeight}, report, ledger, kPanels[i]);
   }
   figure.text({kMargin, kTop + kRows * kPanelHeight + kBelow / 2},
-              fmt::format("{} · height: share of all showers in a bin, ‹ › beyond the axis · all cells; hits are cells "
-                          "above {:g} GeV",
-                          counts(report), report.hit_threshold_gev),
+              fmt::format("{} · shares of all showers; ‹ ›: beyond the axis, from {:.0f} % on · bands: one standard "
+                          "deviation · all cells; hits: cells above {:g} GeV",
+                          counts(report), 100 * kWorthSaying, report.hit_threshold_gev),
               {.size = 8, .colour = plot::kSoftInk});
-  return {"distributions", "distributions",
-          "Histograms of the observables over all showers, with the Kolmogorov-Smirnov distance of each.",
-          figure.picture()};
+  return {
+      "distributions", "distributions",
+      "Histograms of the observables over all showers, below them their ratio, with the Kolmogorov-Smirnov distance "
+      "of each.",
+      figure.picture()};
 }
 
 }  // namespace linac::report
