@@ -11,6 +11,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/nearest.h"
+#include "linac/base/version.h"
 
 namespace linac::cli {
 
@@ -18,6 +19,7 @@ std::unique_ptr<CLI::App> parser() {
   auto app = std::make_unique<CLI::App>(
       "linac trains physics networks on any number of machines, and the answer never depends on how many.", "linac");
   app->require_subcommand(1);
+  app->set_version_flag("--version", fmt::format("linac {}", kVersion));
   app->footer("Example: linac check examples/demo.yaml && linac train examples/demo.yaml --workers 2");
   return app;
 }

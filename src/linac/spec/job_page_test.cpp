@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "linac/base/atomic_file.h"
 #include "linac/spec/job.h"
@@ -35,16 +39,19 @@ std::string page() {
       "Each setting of a [job file](job-file.md), with its type and default. `linac help job` shows the\n"
       "same, `linac help job train.optimizer` a part of it. A default that is not shown is empty. Settings\n"
       "of a list of maps have `[]` in their name.\n";
-  std::string part;
+  std::vector<std::pair<std::string, std::string>> tables;  // by part, in the order in which the parts begin
   for (const JobSetting& setting : job_settings()) {
-    if (part_of(setting) != part) {
-      part = part_of(setting);
-      text += fmt::format("\n## {}\n| setting | type | default | what |\n|---|---|---|---|\n", part);
+    const std::string part = part_of(setting);
+    auto table = std::ranges::find(tables, part, &std::pair<std::string, std::string>::first);
+    if (table == tables.end()) {
+      tables.emplace_back(part, fmt::format("\n## {}\n| setting | type | default | what |\n|---|---|---|---|\n", part));
+      table = std::prev(tables.end());
     }
     const bool empty = setting.value.empty() || setting.value == "\"\"";
-    text += fmt::format("| `{}` | {} | {} | {} |\n", setting.key, setting.type,
-                        empty ? "" : "`" + escaped(setting.value) + "`", escaped(setting.help));
+    table->second += fmt::format("| `{}` | {} | {} | {} |\n", setting.key, setting.type,
+                                 empty ? "" : "`" + escaped(setting.value) + "`", escaped(setting.help));
   }
+  for (const auto& [part, table] : tables) text += table;
   return text;
 }
 

@@ -211,7 +211,7 @@ void add_common_options(CLI::App& verb, DataOptions& options) {
 }  // namespace
 
 void add_data_verb(CLI::App& app) {
-  auto* verb = app.add_subcommand("data", "Looks into data files and converts them");
+  auto* verb = add_compute_verb(app, "data");
   verb->require_subcommand(1);
   verb->footer("Example: linac data info 'data/*.h5'");
 

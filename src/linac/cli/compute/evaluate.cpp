@@ -135,7 +135,7 @@ void run_evaluate(EvaluateOptions options) {
 void add_evaluate_verb(CLI::App& app) {
   auto options = std::make_shared<EvaluateOptions>();
   options->bootstrap.threads = 0;
-  auto* verb = app.add_subcommand("evaluate", "Scores of a model's predictions on labelled events: table, report");
+  auto* verb = add_compute_verb(app, "evaluate");
   verb->add_option("--predictions", options->sources.predictions,
                    "HDF5 file of `linac predict`, or FILE:DATA_SET: probabilities [events, classes], or [events, 1] of "
                    "the second of two classes");

@@ -42,7 +42,7 @@ void run_export(const ExportOptions& options) {
 
 void add_export_verb(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
-  auto* verb = app.add_subcommand("export", "Writes a trained network for other programs, for Keras or as ONNX");
+  auto* verb = add_compute_verb(app, "export");
   auto* source = verb->add_option_group("source");
   source->add_option("run", options->run,
                      "folder of a run (its best checkpoint, else the newest), a checkpoint or a .keras file");

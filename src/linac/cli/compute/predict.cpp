@@ -64,7 +64,7 @@ void add_predict_verb(CLI::App& app) {
     std::string out;
   };
   auto options = std::make_shared<Options>();
-  auto* verb = app.add_subcommand("predict", "Computes every output of a Keras model for events in files");
+  auto* verb = add_compute_verb(app, "predict");
   verb->add_option("--model", options->model.model,
                    "a .keras file, an .h5 file of Keras 2, model.json+weights.h5, or a run of linac train")
       ->required();

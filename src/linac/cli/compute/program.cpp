@@ -2,7 +2,6 @@
 
 #include "linac/cli/command_line.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/cli/control/verbs.h"
 #include "linac/launch/workers/worker_error.h"
 
 namespace linac::cli {
@@ -15,7 +14,6 @@ int run_command_line(int argc, char** argv) {
   add_predict_verb(*app);
   add_evaluate_verb(*app);
   add_report_verb(*app);
-  add_control_verbs(*app);
   add_simulate_verb(*app);
   add_validate_verb(*app);
   add_data_verb(*app);

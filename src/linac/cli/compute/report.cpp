@@ -114,7 +114,7 @@ void run_report(const ReportOptions& options) {
 
 void add_report_verb(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  auto* verb = app.add_subcommand("report", "Where the time and the money of a run went: efficiency, workers, cost");
+  auto* verb = add_compute_verb(app, "report");
   verb->add_option("run", options->run, "the run's folder, or the id or name of a run of a service; it may still go on")
       ->required();
   verb->add_option("--server", options->server,

@@ -62,9 +62,7 @@ void run_simulate(const SimulateOptions& options) {
 
 void add_simulate_verb(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
-  auto* verb = app.add_subcommand("simulate",
-                                  "Makes electron showers in a sampling calorimeter by a fast parametrised simulation "
-                                  "(Grindhammer and Peters, hep-ex/0001020)");
+  auto* verb = add_compute_verb(app, "simulate");
   verb->add_option("--geometry", options->geometry,
                    "YAML file with materials, layers and cells; without it the CLIC ECAL, 51x51x25 cells");
   add_primary_options(*verb, options->primaries);

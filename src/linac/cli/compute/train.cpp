@@ -279,7 +279,7 @@ void run_train(const TrainOptions& options) {
 
 void add_train_verb(CLI::App& app) {
   auto options = std::make_shared<TrainOptions>();
-  auto* verb = app.add_subcommand("train", "Trains the model of a job file");
+  auto* verb = add_compute_verb(app, "train");
   verb->add_option("job", options->job, "job file (YAML); not needed with --join FOLDER");
   verb->add_option("--workers", options->workers,
                    "local worker processes, N or MIN:MAX; never changes the result (default: the job's). Lost ones are "

@@ -143,7 +143,7 @@ void run_validate(ValidateOptions options) {
 
 void add_validate_verb(CLI::App& app) {
   auto options = std::make_shared<ValidateOptions>();
-  auto* verb = app.add_subcommand("validate", "Compares showers with Monte Carlo: figures, report, gate");
+  auto* verb = add_compute_verb(app, "validate");
   verb->add_option("--reference", options->reference, "Monte Carlo showers: files, globs or URLs")->required();
   verb->add_option(
           "--sample", options->sample,

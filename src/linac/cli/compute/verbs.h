@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "linac/cli/compute_verbs.h"
+
 namespace linac::cli {
 
 void add_train_verb(CLI::App& app);

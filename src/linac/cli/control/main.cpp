@@ -1,5 +1,5 @@
-// The program. Verbs that compute nothing are carried out here, in milliseconds and a few megabytes; all others, and
-// the help of all, by `linac-compute` beside it, which loads LibTorch.
+// The program. Verbs that compute nothing are carried out here, in milliseconds and a few megabytes, and so is the help
+// of all; the others by `linac-compute` beside it, which loads LibTorch.
 
 #include <unistd.h>
 
@@ -11,13 +11,16 @@
 
 #include "linac/base/error.h"
 #include "linac/cli/command_line.h"
+#include "linac/cli/compute_verbs.h"
 #include "linac/cli/control/verbs.h"
 
 int main(int argc, char** argv) {
-  const auto app = linac::cli::parser();
-  linac::cli::add_control_verbs(*app);
-  const auto named = [&](const CLI::App* verb) { return argc > 1 && verb->get_name() == argv[1]; };
-  if (!app->get_subcommands(named).empty()) return linac::cli::run(*app, argc, argv);
+  if (argc < 2 || !linac::cli::is_compute_verb(argv[1])) {
+    const auto app = linac::cli::parser();
+    for (const auto& verb : linac::cli::compute_verbs()) linac::cli::add_compute_verb(*app, verb.name);
+    linac::cli::add_control_verbs(*app);
+    return linac::cli::run(*app, argc, argv);
+  }
   // LibTorch's threads (GNU OpenMP) would go on spinning for milliseconds, on the cores that linac's own then want.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "linac-compute";
