@@ -17,6 +17,11 @@ namespace linac::trained {
 namespace {
 
 std::filesystem::path file_of(const std::filesystem::path& model) {
+  const bool is_pair = model.string().find('+') != std::string::npos;  // model.json+weights.h5
+  if (!is_pair && !std::filesystem::exists(model)) {
+    throw user_error(
+        fmt::format("[model] {}: does not exist; give the folder of a run or the file of a model", model.string()));
+  }
   if (!std::filesystem::is_directory(model)) return model;
   if (const auto file = model_of_run(model)) return *file;
   throw user_error(fmt::format("[model] {}: no trained model; {}", model.string(), advice_on_run(model)));

@@ -8,6 +8,7 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/model_catalog.h"
 #include "linac/trained/model_file.h"
+#include "linac/trained/run_models.h"
 
 namespace linac::cli {
 namespace {
@@ -23,8 +24,11 @@ trained::FileFormat format_of(const ExportOptions& options) {
 
 void run_export(const ExportOptions& options) {
   const trained::FileFormat format = format_of(options);
-  const bool is_keras = std::filesystem::path(options.run).extension() == ".keras";
-  if (const std::string& model = is_keras ? options.run : options.model; !model.empty()) {
+  // Of a graph's run the model that it has left; of a generator's its best checkpoint.
+  const auto left = trained::model_of_run(options.run);
+  const bool is_graph =
+      std::filesystem::path(options.run).extension() == ".keras" || (left && left->filename() == "model.keras");
+  if (const std::string& model = is_graph ? options.run : options.model; !model.empty()) {
     trained::export_keras_model(client::local_model(model), options.out, format);
     log::info(fmt::format("{}: {}", options.out, model));
     return;
@@ -44,8 +48,9 @@ void add_export_verb(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   auto* verb = add_compute_verb(app, "export");
   auto* source = verb->add_option_group("source");
-  source->add_option("run", options->run,
-                     "folder of a run (its best checkpoint, else the newest), a checkpoint or a .keras file");
+  source->add_option(
+      "run", options->run,
+      "folder of a run (of a 3DGAN its best checkpoint, else the newest), a checkpoint or a .keras file");
   source->add_option("--model", options->model,
                      "a .keras file of any model, a run that left one, or catalog://NAME@ALIAS: as it is there");
   source->require_option(1);
