@@ -26,8 +26,12 @@ TEST(ToJson, FollowsItsSchema) {
   EXPECT_EQ(keys(json), (Keys{"passed", "verdict", "gate", "reference", "sample", "facts", "remarks", "figures"}));
   EXPECT_EQ(json["passed"], false);
   EXPECT_EQ(json["gate"], "gate.yaml");
-  EXPECT_EQ(json["reference"], (Json{{"name", "Geant4"}, {"events", 60}}));
-  EXPECT_EQ(json["sample"], (Json{{"name", "generated"}, {"events", 50}}));
+  EXPECT_EQ(keys(json["reference"]), (Keys{"name", "events", "resolution"}));
+  EXPECT_EQ(json["reference"]["name"], "Geant4");
+  EXPECT_EQ(json["reference"]["events"], 60);
+  EXPECT_TRUE(json["reference"]["resolution"].is_null()) << "of 60 showers in seven slices";
+  EXPECT_EQ(json["sample"]["name"], "generated");
+  EXPECT_EQ(json["sample"]["events"], 50);
   EXPECT_EQ(json["facts"], (Json{{"file", "showers.h5"}}));
   EXPECT_EQ(json["remarks"], Json::array({"few showers"}));
   ASSERT_EQ(json["figures"].size(), made.report.figures.size());
@@ -44,6 +48,18 @@ TEST(ToJson, FollowsItsSchema) {
   }
   EXPECT_EQ(passed, 1) << "fpd";
   EXPECT_EQ(failed, 1) << "ks.response";
+}
+
+TEST(ToJson, HoldsTheTermsOfTheResolution) {
+  const Case made({.lane = 0, .events = 400}, {.lane = 1, .events = 400});
+  for (const char* name : {"reference", "sample"}) {
+    const Json resolution = to_json(made.report)[name]["resolution"];
+    ASSERT_FALSE(resolution.is_null());
+    EXPECT_EQ(keys(resolution), (Keys{"stochastic", "constant", "noise_gev", "chi2", "degrees_of_freedom"}));
+    // The made-up response fluctuates alike at all energies.
+    EXPECT_GT(resolution["constant"]["value"], 0) << name;
+    EXPECT_GT(resolution["constant"]["error"], 0) << name;
+  }
 }
 
 TEST(ToJson, BinsNameTheirSides) {
