@@ -49,7 +49,8 @@ def validate(reference, sample, train, out, *more):
 
 def wrong_samples(showers, train):
     """name: (showers, figures that must fail, figures that must not)"""
-    yield "energies shifted by 5 %", {**showers, "ECAL": showers["ECAL"] * np.float32(1.05)}, {"response.mean"}, {
+    shift = 5 if len(showers["energy"]) >= ENOUGH else 10  # few showers know their mean response to 1 % only
+    yield f"energies shifted by {shift} %", {**showers, "ECAL": showers["ECAL"] * np.float32(1 + shift / 100)}, {"response.mean"}, {
         "linearity", "ks.depth.mean", "ks.angle", "ks.radius.90", "duplicates", "memorised"}
     swapped = {**showers, "ECAL": np.ascontiguousarray(showers["ECAL"].swapaxes(1, 2)), "theta": showers["theta"]}
     yield "x and y swapped", swapped, {"profile.x", "profile.y"}, {
@@ -59,6 +60,14 @@ def wrong_samples(showers, train):
     few = np.arange(len(showers["energy"])) % 8
     copied = {name: values[few] for name, values in train.items()}
     yield "training showers repeated", copied, {"memorised", "duplicates"}, set()
+
+
+def with_wide_response(showers, factor):
+    """Each shower's response as far from the mean of its energy as before, times the factor."""
+    response = showers["ECAL"].sum((1, 2, 3), dtype="f8") / showers["energy"]
+    mean = np.polyval(np.polyfit(np.log(showers["energy"]), response, 1), np.log(showers["energy"]))
+    scale = np.maximum(mean + factor * (response - mean), 0.05 * mean) / response
+    return {**showers, "ECAL": showers["ECAL"] * scale.astype("f4")[:, None, None, None]}
 
 
 def main():
@@ -92,12 +101,20 @@ def main():
             check(any(figure in process.stderr for figure in must_fail), f"{name}: the terminal names the reason")
         process, _ = validate(reference, good, train, scratch / "json", "--json")
         check(json.loads(process.stdout)["verdict"] == ("passed" if enough else "undecided"), "--json prints the report")
-        # The few showers of a quick look: four floors would allow a width that is wrong by more than itself.
-        few = write(scratch / "few.h5", {name: values[:64] for name, values in reference_showers.items()})
-        spread = np.where(np.arange(len(test_all["energy"])) % 2, 0.75, 1.25).astype("f4")[:, None, None, None]
-        wide = write(scratch / "wide.h5", {**test_all, "ECAL": test_all["ECAL"] * spread})
-        process, failing = validate(few, wide, train, scratch / "few")
-        check(process.returncode == FAILED and "response.width" in failing, f"64 showers, half of them too bright: {sorted(failing)}")
+        # The same wrong width, whatever the number of showers: floors alone let it pass with few.
+        for events in (64, 500, 2000):
+            if min(len(reference_showers["energy"]), len(train_showers["energy"])) < events:
+                continue
+            few = write(scratch / "few.h5", {name: values[:events] for name, values in reference_showers.items()})
+            others = {name: values[:events] for name, values in train_showers.items()}
+            wide = write(scratch / "wide.h5", with_wide_response(others, 2.13))
+            process, failing = validate(few, wide, train, scratch / "few")
+            width = [figure for figure in json.loads((scratch / "few" / "report.json").read_text())["figures"]
+                     if figure["name"] == "response.width" and figure["bin"] is None][0]
+            told = f"{width['value']:.2f} +- {width['uncertainty']:.2f}, floor {width['floor']:.2f}"
+            wanted = ("failed",) if events >= ENOUGH else ("failed", "undecided")
+            check(process.returncode != PASSED and width["verdict"] in wanted,
+                  f"{events} showers, a width off by 113 %: status {process.returncode}, {width['verdict']} ({told})")
     print(f"{len(problems)} problems")
     return 1 if problems else 0
 

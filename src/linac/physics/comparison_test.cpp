@@ -4,13 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
-#include "linac/base/error.h"
 #include "linac/base/rng.h"
-#include "linac/base/temporary_folder.h"
 #include "linac/physics/collapse.h"
-#include "linac/physics/gate.h"
 #include "linac/physics/shower_record.h"
 #include "linac/physics/two_sample.h"
 
@@ -197,89 +193,6 @@ TEST(Collapse, IsSeenInEmptyAlikeAndUniformShowers) {
 
 TEST(Compare, NothingToCompare) {
   EXPECT_TRUE(compare(make_sample(10, 0, 0), make_sample(0, 0, 1)).empty());
-}
-
-class GateTest : public testing::Test {
- protected:
-  Gate gate(const std::string& text) const {
-    std::ofstream(folder_ / "gate.yaml") << text;
-    return read_gate(folder_ / "gate.yaml");
-  }
-  std::string refusal(const std::string& text) const {
-    try {
-      gate(text);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
-  }
-  const TemporaryFolder folder_;
-  const std::vector<Figure> figures_{{.name = "ks.response", .value = 0.2, .floor = 0.05},
-                                     {.name = "ks.hits", .value = 0.1, .floor = 0.05},
-                                     {.name = "ks.hits", .bin = {1, -1}, .value = 0.9, .floor = 0.05},
-                                     {.name = "linearity", .value = 0.004, .floor = 0.001},
-                                     {.name = "fpd", .value = std::nan("")}};
-};
-
-TEST_F(GateTest, JudgesWorstFirst) {
-  const auto verdicts =
-      judge(gate("limits: [{figure: 'ks.*', floor: 3}, {figure: linearity, max: 0.005, floor: 2}]"), figures_);
-  ASSERT_EQ(verdicts.size(), 3U);
-  EXPECT_EQ(verdicts[0].figure.name, "ks.response");
-  EXPECT_FALSE(verdicts[0].passed());
-  EXPECT_NEAR(verdicts[0].allowed, 0.15, 1e-12);
-  EXPECT_TRUE(verdicts[1].passed());
-  EXPECT_EQ(verdicts[1].figure.name, "linearity");  // 0.8 of its limit, the more generous of 0.005 and 0.002
-  EXPECT_NEAR(verdicts[1].excess(), 0.8, 1e-12);
-}
-
-TEST_F(GateTest, BinsOnlyWhenAskedAndNaNNeverPasses) {
-  EXPECT_EQ(judge(gate("limits: [{figure: 'ks.*', floor: 3, bins: true}]"), figures_).size(), 3U);
-  EXPECT_FALSE(judge(gate("limits: [{figure: fpd, max: 1}]"), figures_)[0].passed());
-}
-
-TEST_F(GateTest, ALargeFloorAllowsNoMoreThanTheCap) {
-  const std::string text = "limits: [{figure: response.width, floor: 4, cap: 0.2}]";
-  const auto judged = [&](const Figure& figure) { return judge(gate(text), {figure})[0]; };
-  // 64 showers: the floor is 0.3, and four floors are 1.2. A width that is wrong by 113 % has to fail.
-  const Verdict wrong = judged({.name = "response.width", .value = 1.13, .uncertainty = 0.3, .floor = 0.3});
-  EXPECT_EQ(wrong.allowed, 0.2);
-  EXPECT_EQ(wrong.judgement(), Judgement::kFailed);
-  // Within the cap by more than the uncertainty, or not to be told.
-  EXPECT_EQ(judged({.name = "response.width", .value = 0.05, .uncertainty = 0.1, .floor = 0.3}).judgement(),
-            Judgement::kPassed);
-  EXPECT_EQ(judged({.name = "response.width", .value = 0.15, .uncertainty = 0.1, .floor = 0.3}).judgement(),
-            Judgement::kUndecided);
-  EXPECT_EQ(judged({.name = "response.width", .value = 0.3, .uncertainty = 0.15, .floor = 0.3}).judgement(),
-            Judgement::kUndecided);
-  // With a small floor the cap says nothing.
-  EXPECT_EQ(judged({.name = "response.width", .value = 0.05, .uncertainty = 0.02, .floor = 0.02}).judgement(),
-            Judgement::kPassed);
-  EXPECT_EQ(judged({.name = "response.width", .value = 0.15, .uncertainty = 0.02, .floor = 0.02}).judgement(),
-            Judgement::kFailed);
-}
-
-TEST_F(GateTest, AnUncertaintyLargerThanTheLimitDecidesNothing) {
-  const Gate absolute = gate("limits: [{figure: linearity, max: 0.01}]");
-  EXPECT_EQ(judge(absolute, {{.name = "linearity", .value = 0.001, .uncertainty = 0.02}})[0].judgement(),
-            Judgement::kUndecided);
-  const auto verdicts = judge(absolute, {{.name = "linearity", .value = 0.001, .uncertainty = 0.02},
-                                         {.name = "linearity", .value = 0.05, .uncertainty = 0.02}});
-  EXPECT_EQ(verdicts[0].judgement(), Judgement::kFailed) << "what failed comes first";
-}
-
-TEST_F(GateTest, NamesWhatIsWrong) {
-  EXPECT_NE(refusal("limits: []").find("no limits"), std::string::npos);
-  EXPECT_NE(refusal("limits: [{figure: fpd}]").find("neither max nor floor"), std::string::npos);
-  EXPECT_NE(refusal("limits: [{figure: fpd, max: 1, cap: 0.5}]").find("a cap of 0.5"), std::string::npos);
-  EXPECT_NE(refusal("limits: [{figur: fpd, max: 1}]").find("figure"), std::string::npos);
-  EXPECT_THROW(read_gate(folder_ / "none.yaml"), Error);
-  try {
-    judge(gate("limits: [{figure: ks.respons, max: 1}]"), figures_);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("did you mean 'ks.response'"), std::string::npos) << error.what();
-  }
 }
 
 }  // namespace

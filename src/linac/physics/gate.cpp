@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <tuple>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/config.h"
@@ -13,6 +15,8 @@
 
 namespace linac::physics {
 namespace {
+
+constexpr double kSure = 2;  // uncertainties
 
 bool matches(std::string_view pattern, std::string_view name) {
   const size_t star = pattern.find('*');
@@ -34,11 +38,17 @@ Gate read_gate(const std::filesystem::path& path) {
   Gate gate;
   config::read(config::parse_text(read_file(path), where), gate, where);
   if (gate.limits.empty())
-    throw user_error(fmt::format("[gate] {}: no limits; give a list, e.g. limits: [{{figure: fpd, floor: 3}}]", where));
+    throw user_error(fmt::format("[gate] {}: no limits; give a list, e.g. limits: [{{figure: fpd, max: 0.5}}]", where));
   for (const Limit& limit : gate.limits) {
     if (!(limit.max > 0) && !(limit.floor > 0)) {
       throw user_error(
           fmt::format("[gate] {}: the limit of '{}' has neither max nor floor above 0", where, limit.figure));
+    }
+    if (limit.floor > 0 && !(limit.cap > 0)) {
+      throw user_error(
+          fmt::format("[gate] {}: the limit of '{}' is in floors, which grow as the reference shrinks, and has no cap; "
+                      "give one, e.g. {{figure: {}, floor: {}, cap: 0.1}}, or a max instead",
+                      where, limit.figure, limit.figure, limit.floor));
     }
     if (limit.cap < 0 || (limit.cap > 0 && !(limit.cap > limit.max))) {
       throw user_error(fmt::format("[gate] {}: the limit of '{}' has a cap of {}; give one above its max, {}", where,
@@ -63,11 +73,20 @@ const char* to_string(Judgement judgement) {
   return kWords.at(static_cast<size_t>(judgement));
 }
 
+double Verdict::excess() const {
+  if (!std::isfinite(figure.value)) return std::numeric_limits<double>::infinity();
+  return allowed > 0 ? figure.value / allowed : 0;
+}
+
 Judgement Verdict::judgement() const {
-  if (!std::isfinite(figure.value) || figure.value - figure.uncertainty > allowed) return Judgement::kFailed;
-  const double noise = noisy ? figure.uncertainty : 0;
-  const bool within = figure.value + noise <= allowed && figure.uncertainty <= allowed;
-  return within ? Judgement::kPassed : Judgement::kUndecided;
+  if (!std::isfinite(figure.value)) return Judgement::kFailed;
+  const double doubt = kSure * figure.uncertainty, chance = figure.floor + kSure * figure.floor_deviation;
+  if (figure.value - doubt > std::max(allowed, chance)) return Judgement::kFailed;
+  return figure.value + doubt <= allowed ? Judgement::kPassed : Judgement::kUndecided;
+}
+
+bool is_noise(const Figure& figure) {
+  return figure.value < figure.uncertainty;  // not for NaN
 }
 
 std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures) {
@@ -80,12 +99,13 @@ std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures)
                                     [&](const Limit& candidate) { return names(candidate, figure); });
     if (limit == gate.limits.end()) continue;
     const double generous = std::max(limit->max, limit->floor * figure.floor);
-    const bool noisy = limit->cap > 0 && generous > limit->cap;
-    verdicts.push_back({figure, noisy ? limit->cap : generous, noisy});
+    verdicts.push_back({figure, limit->cap > 0 ? std::min(limit->cap, generous) : generous});
   }
   std::stable_sort(verdicts.begin(), verdicts.end(), [](const Verdict& a, const Verdict& b) {
-    if (a.judgement() != b.judgement()) return a.judgement() > b.judgement();
-    return a.excess() > b.excess();
+    const auto rank = [](const Verdict& verdict) {
+      return std::tuple(verdict.judgement(), !is_noise(verdict.figure), verdict.excess());
+    };
+    return rank(a) > rank(b);
   });
   return verdicts;
 }

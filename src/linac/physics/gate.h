@@ -2,13 +2,14 @@
 // The gate: limits that a comparison's figures must keep. A YAML file:
 //     showers: 500                                  # fewer in reference or sample: nothing passes
 //     limits:
-//       - {figure: fpd, floor: 3}                    # at most three times the floor
-//       - {figure: "ks.*", floor: 4, bins: true}     # every observable, in every bin
-//       - {figure: response.mean, max: 0.02}         # absolute
-//       - {figure: linearity, max: 0.01, floor: 3}   # both: the more generous one holds
-//       - {figure: response.width, floor: 4, cap: 0.2}  # the floor counts up to 0.2, however few showers made it
+//       - {figure: response.mean, max: 0.02}                    # absolute
+//       - {figure: fpd, floor: 3, cap: 0.5}                      # at most three times the floor, and never beyond 0.5
+//       - {figure: "ks.*", floor: 4, cap: 0.2, bins: true}       # every observable, in every bin
+//       - {figure: linearity, max: 0.01, floor: 3, cap: 0.05}    # max and floor: the more generous one holds
 // A floor grows as the reference shrinks, and with it what it allows. So a limit in floors has a cap, an absolute one:
-// where the floor would allow more, the showers are too few to tell what matters. Three ends are possible, not two.
+// however few the showers, no more is allowed.
+// A figure is known to its uncertainty only, and chance alone makes it as large as its floor. So there are three ends,
+// not two: within its limit for sure, beyond it for sure, and neither.
 // Values without locks; the functions are pure.
 
 #include <filesystem>
@@ -23,7 +24,7 @@ struct Limit {
   std::string figure;  // a name; '*' stands for any text
   double max = 0;      // 0: none
   double floor = 0;    // in units of the figure's floor; 0: none
-  double cap = 0;      // what a floor never allows more than; 0: none
+  double cap = 0;      // what a floor never allows more than; above 0 where there is a floor
   bool bins = false;   // also in the bins of energy and angle
 
   template <class V>
@@ -60,17 +61,21 @@ const char* to_string(Judgement judgement);
 struct Verdict {
   Figure figure;
   double allowed = 0;
-  bool noisy = false;  // the floor would have allowed more than the cap
-  double excess() const { return allowed > 0 ? figure.value / allowed : 0; }
 
-  /// Failed: beyond the limit by more than the uncertainty, or NaN. Passed: within it, the uncertainty too where the
-  /// floor does not speak for the noise, and the uncertainty is less than the limit. Undecided: the rest.
+  /// value / allowed; infinite for what is no number.
+  double excess() const;
+  /// Passed: within the limit by two uncertainties or more. Failed: beyond it by more than two, and by as much beyond
+  /// what chance gives between halves of the reference (the floor and twice its deviation); or no number. Undecided:
+  /// the rest.
   Judgement judgement() const;
   bool passed() const { return judgement() == Judgement::kPassed; }
 };
 
 /// One verdict for each figure that a limit names (the first limit that does), the failed ones first, then the
-/// undecided, each worst first. User error as need_known_figures().
+/// undecided, each worst first, but those that are noise last. User error as need_known_figures().
 std::vector<Verdict> judge(const Gate& gate, const std::vector<Figure>& figures);
+
+/// Whether chance may have made all of it: smaller than its uncertainty.
+bool is_noise(const Figure& figure);
 
 }  // namespace linac::physics

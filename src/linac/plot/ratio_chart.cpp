@@ -137,6 +137,13 @@ void draw_ratio_panels(Figure& figure, const RatioAreas& areas, const RatioChart
   draw_y_axis(figure, area, chart.y, Grid::kHorizontal);
   figure.line({area.x, area.bottom()}, {area.right(), area.bottom()}, {.colour = kAxisGrey, .width = 0.8});
   draw_curves(figure, {area, chart.x, chart.y, chart.edges}, chart);
+  figure.clip(area);
+  for (const Curve& curve : chart.curves) {
+    std::vector<Point> points;
+    for (const Point& point : curve.points) points.push_back(place(area, chart.x, chart.y, point));
+    figure.polyline(points, {.colour = curve.colour, .width = 1, .dash = 3});
+  }
+  figure.unclip();
 
   const std::string label =
       chart.ratio_label.empty() ? chart.sample_name + " / " + chart.reference_name : chart.ratio_label;

@@ -21,6 +21,11 @@ struct Mark {  // a dashed line at a place of the x axis
   std::string label;
 };
 
+struct Curve {  // a thin dashed line over the points
+  Colour colour;
+  std::vector<Point> points;
+};
+
 struct RatioChart {
   std::string title, note;  // above, in bold; below, in grey
   Axis x, y;
@@ -29,6 +34,7 @@ struct RatioChart {
   Binned reference, sample;
   BinStyle style = BinStyle::kSteps;
   std::vector<Mark> marks;
+  std::vector<Curve> curves = {};
   std::string ratio_label = {};  // empty: the names, "sample / reference"
 };
 

@@ -41,6 +41,7 @@ small { font-size: 12px; color: var(--soft); }
 .verdict ul { margin: 0 0 10px; padding: 0; list-style: none; }
 .verdict code { margin-left: 4px; }
 .how { display: inline-block; min-width: 100px; margin-right: 8px; color: var(--bad); font-weight: 600; }
+.open .how { color: var(--soft); }
 .timebar { display: flex; height: 14px; margin: 10px 0 12px; border-radius: 3px; overflow: hidden; }
 .timebar span { display: block; flex: none; }
 .parts td { width: 7.5em; white-space: nowrap; }

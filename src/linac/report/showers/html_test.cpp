@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "linac/report/page/html.h"
+#include "linac/report/showers/ledger.h"
 #include "linac/report/showers/test_report.h"
 
 namespace linac::report {
@@ -98,6 +99,19 @@ TEST(ToHtml, TooFewShowersAreNotEnoughToJudge) {
   EXPECT_TRUE(made.report.passed());
 }
 
+TEST(ToHtml, WhatIsWithinTwoUncertaintiesOfItsLimitIsNamed) {
+  Case made({.lane = 0}, {.lane = 1});
+  made.report.figures = {{.name = "kpd", .title = "noise", .value = 0.9, .uncertainty = 1},
+                         {.name = "fpd", .title = "signal", .value = 0.5, .uncertainty = 0.1}};
+  made.judge({.limits = {{.figure = "*", .max = 0.6}}});
+  const std::string page = to_html(made.report, {});
+  EXPECT_EQ(nesting_fault(page), "");
+  EXPECT_TRUE(contains(page, ">NOT ENOUGH TO JUDGE<"));
+  EXPECT_TRUE(contains(page, "2 of 2 figures cannot be told from their limits."));
+  ASSERT_TRUE(contains(page, "against 0.600"));
+  EXPECT_LT(page.find("signal"), page.find("noise")) << "what is smaller than its uncertainty comes last";
+}
+
 TEST(ToHtml, WhatIsSmallerThanItsUncertaintyDoesNotStandOut) {
   Case made({.lane = 0}, {.lane = 1, .scale = 3});
   for (physics::Figure& figure : made.report.figures) {
@@ -107,6 +121,13 @@ TEST(ToHtml, WhatIsSmallerThanItsUncertaintyDoesNotStandOut) {
   const size_t first = page.find("stands out most");
   ASSERT_NE(first, std::string::npos);
   EXPECT_FALSE(contains(page.substr(page.rfind("<p", first), first - page.rfind("<p", first)), "kpd"));
+}
+
+TEST(ToHtml, NoiseIsNotTheWorstBin) {
+  Case made({.lane = 0}, {.lane = 1});
+  made.report.figures = {{.name = "spectrum", .bin = {0, -1}, .value = 0.9, .uncertainty = 1, .floor = 0.01},
+                         {.name = "spectrum", .bin = {1, -1}, .value = 0.5, .uncertainty = 0.1, .floor = 0.1}};
+  EXPECT_EQ(Ledger(made.report).worst_bin("spectrum"), &made.report.figures[1]);
 }
 
 TEST(ToHtml, ShowsEveryFigure) {

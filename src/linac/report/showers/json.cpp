@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "linac/report/showers/ledger.h"
+#include "linac/report/showers/measured.h"
 #include "linac/report/showers/report.h"
 
 namespace linac::report {
@@ -43,8 +44,20 @@ Json figure_of(const ShowerReport& report, const Ledger& ledger, const physics::
           {"verdict", verdict ? Json(to_string(verdict->judgement())) : Json(nullptr)}};
 }
 
-Json sample_of(const std::string& name, const physics::Sample& sample) {
-  return {{"name", name}, {"events", sample.events()}};
+Json resolution_of(const ShowerReport& report, const physics::Sample& sample) {
+  if (report.reference->events() == 0 || sample.events() == 0) return nullptr;
+  const auto fit = resolution_in_slices(sample, energy_slices(report)).fit;
+  if (!fit) return nullptr;
+  const auto term = [](const physics::Term& one) { return Json{{"value", one.value}, {"error", one.error}}; };
+  return {{"stochastic", term(fit->stochastic)},
+          {"constant", term(fit->constant)},
+          {"noise_gev", term(fit->noise)},
+          {"chi2", fit->chi2},
+          {"degrees_of_freedom", fit->degrees}};
+}
+
+Json sample_of(const ShowerReport& report, const std::string& name, const physics::Sample& sample) {
+  return {{"name", name}, {"events", sample.events()}, {"resolution", resolution_of(report, sample)}};
 }
 
 }  // namespace
@@ -57,8 +70,8 @@ nlohmann::ordered_json to_json(const ShowerReport& report) {
   return {{"passed", report.gated ? whether_passed(report.judgement()) : Json(nullptr)},
           {"verdict", report.gated ? Json(to_string(report.judgement())) : Json(nullptr)},
           {"gate", report.gated ? Json(report.gate_name) : Json(nullptr)},
-          {"reference", sample_of(report.reference_name, *report.reference)},
-          {"sample", sample_of(report.sample_name, *report.sample)},
+          {"reference", sample_of(report, report.reference_name, *report.reference)},
+          {"sample", sample_of(report, report.sample_name, *report.sample)},
           {"facts", std::move(facts)},
           {"remarks", report.remarks},
           {"figures", std::move(figures)}};

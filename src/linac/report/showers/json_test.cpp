@@ -19,15 +19,19 @@ std::vector<std::string> keys(const Json& object) {
 using Keys = std::vector<std::string>;
 
 TEST(ToJson, FollowsItsSchema) {
-  Case made({.lane = 0}, {.lane = 1, .events = 50});
+  Case made({.lane = 0}, {.lane = 1, .events = 50, .scale = 2});
   made.report.remarks = {"few showers"};
-  made.judge({.limits = {{.figure = "fpd", .max = 1e9}, {.figure = "ks.response", .max = 1e-9}}});
+  made.judge({.limits = {{.figure = "fpd", .max = 1e9}, {.figure = "response.mean", .max = 0.02}}});
   const Json json = to_json(made.report);
   EXPECT_EQ(keys(json), (Keys{"passed", "verdict", "gate", "reference", "sample", "facts", "remarks", "figures"}));
   EXPECT_EQ(json["passed"], false);
   EXPECT_EQ(json["gate"], "gate.yaml");
-  EXPECT_EQ(json["reference"], (Json{{"name", "Geant4"}, {"events", 60}}));
-  EXPECT_EQ(json["sample"], (Json{{"name", "generated"}, {"events", 50}}));
+  EXPECT_EQ(keys(json["reference"]), (Keys{"name", "events", "resolution"}));
+  EXPECT_EQ(json["reference"]["name"], "Geant4");
+  EXPECT_EQ(json["reference"]["events"], 60);
+  EXPECT_TRUE(json["reference"]["resolution"].is_null()) << "of 60 showers in seven slices";
+  EXPECT_EQ(json["sample"]["name"], "generated");
+  EXPECT_EQ(json["sample"]["events"], 50);
   EXPECT_EQ(json["facts"], (Json{{"file", "showers.h5"}}));
   EXPECT_EQ(json["remarks"], Json::array({"few showers"}));
   ASSERT_EQ(json["figures"].size(), made.report.figures.size());
@@ -43,7 +47,19 @@ TEST(ToJson, FollowsItsSchema) {
     failed += figure["passed"] == false ? 1 : 0;
   }
   EXPECT_EQ(passed, 1) << "fpd";
-  EXPECT_EQ(failed, 1) << "ks.response";
+  EXPECT_EQ(failed, 1) << "response.mean";
+}
+
+TEST(ToJson, HoldsTheTermsOfTheResolution) {
+  const Case made({.lane = 0, .events = 400}, {.lane = 1, .events = 400});
+  for (const char* name : {"reference", "sample"}) {
+    const Json resolution = to_json(made.report)[name]["resolution"];
+    ASSERT_FALSE(resolution.is_null());
+    EXPECT_EQ(keys(resolution), (Keys{"stochastic", "constant", "noise_gev", "chi2", "degrees_of_freedom"}));
+    // The made-up response fluctuates alike at all energies.
+    EXPECT_GT(resolution["constant"]["value"], 0) << name;
+    EXPECT_GT(resolution["constant"]["error"], 0) << name;
+  }
 }
 
 TEST(ToJson, BinsNameTheirSides) {

@@ -30,9 +30,10 @@ const physics::Figure* Ledger::overall(const std::string& name) const {
 const physics::Figure* Ledger::worst_bin(const std::string& name) const {
   const auto found = in_bins_.find(name);
   if (found == in_bins_.end()) return nullptr;
-  return *std::max_element(
-      found->second.begin(), found->second.end(),
-      [this](const physics::Figure* a, const physics::Figure* b) { return badness(*a) < badness(*b); });
+  return *std::max_element(found->second.begin(), found->second.end(),
+                           [this](const physics::Figure* a, const physics::Figure* b) {
+                             return std::pair(!is_noise(*a), badness(*a)) < std::pair(!is_noise(*b), badness(*b));
+                           });
 }
 
 const physics::Verdict* Ledger::verdict(const physics::Figure& figure) const {

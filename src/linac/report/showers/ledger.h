@@ -18,7 +18,7 @@ class Ledger {
   /// The figure over all events; nullptr if there is none.
   const physics::Figure* overall(const std::string& name) const;
   /// Of the figures of this name in bins the one farthest beyond its limit or, where no limit holds for bins, the one
-  /// that exceeds its floor most; nullptr if there are none.
+  /// that exceeds its floor most, noise (physics/gate.h) last; nullptr if there are none.
   const physics::Figure* worst_bin(const std::string& name) const;
   /// nullptr without a limit.
   const physics::Verdict* verdict(const physics::Figure& figure) const;

@@ -11,28 +11,18 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-struct Spread {
-  double mean = kNan, mean_error = kNan, resolution = kNan, resolution_error = kNan;
-};
+constexpr int kSlices = 7;
 
-// The variance of a standard deviation s from n values with the fourth central moment m4 is (m4 - s^4) / (4 n s^2).
-Spread spread_of(const std::vector<double>& values) {
-  if (static_cast<int64_t>(values.size()) < kSliceEventsMin) return {};
-  const auto n = static_cast<double>(values.size());
-  double mean = 0, second = 0, fourth = 0;
-  for (const double value : values) mean += value / n;
-  for (const double value : values) {
-    const double square = (value - mean) * (value - mean);
-    second += square / n;
-    fourth += square * square / n;
+// The events with a finite value of the observable, slice by slice.
+std::vector<std::vector<size_t>> sliced(const physics::Sample& sample, physics::Observable observable,
+                                        const std::vector<double>& edges) {
+  std::vector<std::vector<size_t>> slices(edges.size() - 1);
+  for (size_t event = 0; event < static_cast<size_t>(sample.events()); ++event) {
+    const auto above = std::upper_bound(edges.begin() + 1, edges.end() - 1, sample.energies()[event]);
+    if (std::isfinite(sample.values(observable)[event]))
+      slices[static_cast<size_t>(above - edges.begin()) - 1].push_back(event);
   }
-  const double deviation = std::sqrt(second * n / (n - 1));
-  Spread spread{.mean = mean, .mean_error = deviation / std::sqrt(n)};
-  if (!(mean > 0)) return spread;
-  spread.resolution = deviation / mean;
-  spread.resolution_error =
-      second > 0 ? std::sqrt(std::max(0.0, fourth - second * second) / (4 * n * second)) / mean : 0;
-  return spread;
+  return slices;
 }
 
 }  // namespace
@@ -57,23 +47,45 @@ plot::Binned mean_profile(const physics::Sample& sample, physics::Profile profil
   return result;
 }
 
-Slices in_slices(const physics::Sample& sample, physics::Observable observable, const std::vector<double>& edges) {
-  const size_t count = edges.size() - 1;
-  std::vector<std::vector<double>> values(count);
-  for (size_t event = 0; event < static_cast<size_t>(sample.events()); ++event) {
-    const double energy = sample.energies()[event], value = sample.values(observable)[event];
-    const auto above = std::upper_bound(edges.begin() + 1, edges.end() - 1, energy);
-    if (std::isfinite(value)) values[static_cast<size_t>(above - edges.begin()) - 1].push_back(value);
+std::vector<double> energy_slices(const ShowerReport& report) {
+  const std::vector<double>& bins = report.reference->options().energy_edges;
+  return physics::even_edges({bins.front(), bins.back()}, kSlices);
+}
+
+plot::Binned mean_in_slices(const physics::Sample& sample, physics::Observable observable,
+                            const std::vector<double>& edges) {
+  plot::Binned result;
+  for (const std::vector<size_t>& slice : sliced(sample, observable, edges)) {
+    const auto n = static_cast<double>(slice.size());
+    double mean = 0, square = 0;
+    for (const size_t event : slice) mean += sample.values(observable)[event] / n;
+    for (const size_t event : slice) square += std::pow(sample.values(observable)[event] - mean, 2) / (n - 1);
+    const bool enough = static_cast<int64_t>(slice.size()) >= kSliceEventsMin;
+    result.values.push_back(enough ? mean : kNan);
+    result.errors.push_back(enough ? std::sqrt(square / n) : kNan);
   }
-  Slices slices;
-  for (const auto& slice : values) {
-    const Spread spread = spread_of(slice);
-    slices.mean.values.push_back(spread.mean);
-    slices.mean.errors.push_back(spread.mean_error);
-    slices.resolution.values.push_back(spread.resolution);
-    slices.resolution.errors.push_back(spread.resolution_error);
+  return result;
+}
+
+Resolution resolution_in_slices(const physics::Sample& sample, const std::vector<double>& edges) {
+  Resolution result;
+  std::vector<physics::ResolutionPoint> points;
+  for (const std::vector<size_t>& slice : sliced(sample, physics::kResponse, edges)) {
+    std::vector<float> responses;
+    double energy = 0;
+    for (const size_t event : slice) {
+      responses.push_back(sample.values(physics::kResponse)[event]);
+      energy += sample.energies()[event] / static_cast<double>(slice.size());
+    }
+    const std::optional<physics::Core> core = physics::gaussian_core(responses);
+    const bool known = core && core->mean > 0;
+    const double value = known ? core->width / core->mean : kNan, error = known ? core->width_error / core->mean : kNan;
+    result.slices.values.push_back(value);
+    result.slices.errors.push_back(error);
+    if (known) points.push_back({energy, value, error});
   }
-  return slices;
+  result.fit = physics::fit_resolution(points);
+  return result;
 }
 
 plot::Axis close_axis(const std::vector<const plot::Binned*>& curves, std::string label) {

@@ -1,9 +1,11 @@
 #pragma once
 // What the pictures draw, computed from samples: curves with their uncertainties. Pure, thread-safe.
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "linac/physics/resolution.h"
 #include "linac/physics/sample.h"
 #include "linac/plot/axis.h"
 #include "linac/plot/binned.h"
@@ -14,13 +16,21 @@ namespace linac::report {
 /// The mean profile of all events; errors are standard deviations over the bootstrap replicas, none without them.
 plot::Binned mean_profile(const physics::Sample& sample, physics::Profile profile);
 
-/// An observable's mean, its standard deviation over the mean, and the statistical errors of both, in slices of the
-/// primary energy. A slice with fewer than kSliceEventsMin events is NaN.
+/// Even slices of the reference's primary energies.
+std::vector<double> energy_slices(const ShowerReport& report);
+
+/// An observable's mean and its statistical error in slices of the primary energy. A slice with fewer than
+/// kSliceEventsMin events is NaN.
 constexpr int64_t kSliceEventsMin = 5;
-struct Slices {
-  plot::Binned mean, resolution;
+plot::Binned mean_in_slices(const physics::Sample& sample, physics::Observable observable,
+                            const std::vector<double>& edges);
+
+/// Width over mean of the response's Gaussian core in such slices (NaN for few events), and the terms that describe it.
+struct Resolution {
+  plot::Binned slices;
+  std::optional<physics::ResolutionFit> fit;
 };
-Slices in_slices(const physics::Sample& sample, physics::Observable observable, const std::vector<double>& edges);
+Resolution resolution_in_slices(const physics::Sample& sample, const std::vector<double>& edges);
 
 /// An axis around values and their errors, not from 0.
 plot::Axis close_axis(const std::vector<const plot::Binned*>& curves, std::string label);

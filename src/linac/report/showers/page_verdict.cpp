@@ -35,15 +35,29 @@ std::string failure(const ShowerReport& report, const physics::Verdict& verdict)
   return element("li", "", element("span", "class=\"how\"", how) + full_name(report, verdict.figure));
 }
 
-std::string failures(const ShowerReport& report) {
-  const size_t failed = report.count(physics::Judgement::kFailed);  // they come first
+std::string open_question(const ShowerReport& report, const physics::Verdict& verdict) {
+  const std::string how =
+      fmt::format("{} against {}", with_uncertainty(verdict.figure.value, verdict.figure.uncertainty),
+                  short_number(verdict.allowed));
+  return element("li", "", element("span", "class=\"how\"", how) + full_name(report, verdict.figure));
+}
+
+// The first figures of the report's judgement, which come first, each as `item` shows it.
+template <class Item>
+std::string listed(const ShowerReport& report, size_t count, const char* mark, const Item& item) {
   std::string items;
-  for (size_t i = 0; i < std::min(failed, kNamed); ++i) items += failure(report, report.verdicts[i]);
-  const std::string rest = failed > kNamed ? fmt::format("and {} more, marked ✗ below", failed - kNamed) : "";
+  for (size_t i = 0; i < std::min(count, kNamed); ++i) items += item(report, report.verdicts[i]);
+  if (count > kNamed)
+    items += element("li", "class=\"quiet\"", fmt::format("and {} more, marked {} below", count - kNamed, mark));
+  return element("ul", "", items);
+}
+
+std::string failures(const ShowerReport& report) {
+  const size_t failed = report.count(physics::Judgement::kFailed);
   return element("p", "",
                  fmt::format("{} of {} figures {} outside {} limit{}.", failed, report.verdicts.size(),
                              failed == 1 ? "is" : "are", failed == 1 ? "its" : "their", failed == 1 ? "" : "s")) +
-         element("ul", "", items + (rest.empty() ? "" : element("li", "class=\"quiet\"", rest)));
+         listed(report, failed, "✗", failure);
 }
 
 std::string too_uncertain(const ShowerReport& report) {
@@ -53,11 +67,11 @@ std::string too_uncertain(const ShowerReport& report) {
   }
   const size_t undecided = report.count(physics::Judgement::kUndecided);
   if (undecided == 0) return lines;
-  return lines + element("p", "",
-                         fmt::format("{} of {} figures {} too uncertain to compare with {} limit{}, marked ? below. "
-                                     "More showers decide.",
-                                     undecided, report.verdicts.size(), undecided == 1 ? "is" : "are",
-                                     undecided == 1 ? "its" : "their", undecided == 1 ? "" : "s"));
+  return lines +
+         element("p", "",
+                 fmt::format("{} of {} figures cannot be told from {} limit{}. More showers decide.", undecided,
+                             report.verdicts.size(), undecided == 1 ? "its" : "their", undecided == 1 ? "" : "s")) +
+         listed(report, undecided, "?", open_question);
 }
 
 std::string closest(const ShowerReport& report) {
@@ -72,7 +86,7 @@ std::string closest(const ShowerReport& report) {
 std::string largest(const ShowerReport& report) {
   const physics::Figure* worst = nullptr;
   for (const physics::Figure& figure : report.figures) {
-    if (!(figure.bin == physics::Bin{}) || figure.value < figure.uncertainty) continue;
+    if (!(figure.bin == physics::Bin{}) || physics::is_noise(figure)) continue;
     if (worst == nullptr || in_floors(figure) > in_floors(*worst)) worst = &figure;
   }
   if (worst == nullptr || !(in_floors(*worst) > 0)) return {};
@@ -99,6 +113,7 @@ std::string verdict_part(const ShowerReport& report, const Ledger&) {
     lines = closest(report);
   } else if (report.gated && report.judgement() == physics::Judgement::kUndecided) {
     word = "NOT ENOUGH TO JUDGE";
+    kind = "neutral open";
     lines = too_uncertain(report);
   } else if (report.gated) {
     word = "FAILED";

@@ -100,21 +100,30 @@ TEST(Measured, ProfilesCarryTheSpreadOfTheBootstraps) {
   EXPECT_TRUE(mean_profile(testing::make_sample({.bootstraps = 0}), physics::Profile::kX).errors.empty());
 }
 
-TEST(Measured, SlicesHoldMeanAndWidth) {
+TEST(Measured, SlicesHoldTheMean) {
   const auto sample = testing::make_sample({.events = 200});
-  const Slices one = in_slices(sample, physics::kResponse, {10, 100});
+  const plot::Binned one = mean_in_slices(sample, physics::kResponse, {10, 100});
   double mean = 0, square = 0;
   for (const float value : sample.values(physics::kResponse)) {
     mean += value / 200.0;
     square += static_cast<double>(value) * value / 200.0;
   }
-  const double width = std::sqrt((square - mean * mean) * 200 / 199);
-  EXPECT_NEAR(one.mean.values[0], mean, 1e-9);
-  EXPECT_NEAR(one.mean.errors[0], width / std::sqrt(200.0), 1e-7);
-  EXPECT_NEAR(one.resolution.values[0], width / mean, 1e-5);
-  EXPECT_GT(one.resolution.errors[0], 0);
-  const Slices far = in_slices(sample, physics::kResponse, {10, 100, 200});
-  EXPECT_TRUE(std::isnan(far.mean.values[1])) << "no event has so much energy";
+  EXPECT_NEAR(one.values[0], mean, 1e-9);
+  EXPECT_NEAR(one.errors[0], std::sqrt((square - mean * mean) / 199), 1e-7);
+  const plot::Binned far = mean_in_slices(sample, physics::kResponse, {10, 100, 200});
+  EXPECT_TRUE(std::isnan(far.values[1])) << "no event has so much energy";
+}
+
+TEST(Measured, TheResolutionIsThatOfTheCore) {
+  const auto sample = testing::make_sample({.events = 400});
+  const auto core = physics::gaussian_core(sample.values(physics::kResponse));
+  const Resolution one = resolution_in_slices(sample, {10, 100});
+  ASSERT_TRUE(core);
+  EXPECT_EQ(one.slices.values[0], core->width / core->mean);
+  EXPECT_EQ(one.slices.errors[0], core->width_error / core->mean);
+  EXPECT_FALSE(one.fit) << "of one slice";
+  EXPECT_TRUE(resolution_in_slices(sample, {10, 30, 50, 75, 100}).fit);
+  EXPECT_TRUE(std::isnan(resolution_in_slices(sample, {10, 100, 200}).slices.values[1]));
 }
 
 }  // namespace

@@ -45,9 +45,11 @@ std::vector<NamedPicture> draw(const ShowerReport& report);
 std::string to_html(const ShowerReport& report, const std::vector<NamedPicture>& pictures);
 
 /// Schema: {"passed": bool|null, "verdict": "passed"|"undecided"|"failed"|null, "gate": string|null, "reference":
-/// {"name", "events"}, "sample": {"name", "events"}, "facts": {...}, "remarks": [...], "figures": [{"name", "title",
+/// SAMPLE, "sample": SAMPLE, "facts": {...}, "remarks": [...], "figures": [{"name", "title",
 /// "bin": null|{"energy_gev": [low, high], "angle_rad": [low, high]}, "value", "uncertainty", "floor",
-/// "floor_deviation", "limit": null|number, "passed": null|bool, "verdict": null|string}]}.
+/// "floor_deviation", "limit": null|number, "passed": null|bool, "verdict": null|string}]} with
+/// SAMPLE {"name", "events", "resolution": null|{"stochastic": TERM, "constant": TERM, "noise_gev": TERM, "chi2",
+/// "degrees_of_freedom"}} and TERM {"value", "error"}, as physics/resolution.h fits them.
 /// "passed", "verdict" and "gate" are null without a gate, "passed" also where the verdict is undecided; a bin names
 /// only the sides that it has. NaN and infinity are null.
 nlohmann::ordered_json to_json(const ShowerReport& report);
