@@ -49,7 +49,7 @@ class Constants {
     };
     if (!values.is_array() || !std::all_of(values.begin(), values.end(), good))
       fail(fmt::format("'{}' of the column '{}' is no list of finite numbers", key, column_));
-    if (values.size() != length_) {
+    if (length_ > 0 && values.size() != length_) {
       fail(fmt::format("'{}' of the column '{}' has {} numbers, wanted are {}, as many as features", key, column_,
                        values.size(), length_));
     }
