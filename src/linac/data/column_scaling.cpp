@@ -49,7 +49,7 @@ class Constants {
     };
     if (!values.is_array() || !std::all_of(values.begin(), values.end(), good))
       fail(fmt::format("'{}' of the column '{}' is no list of finite numbers", key, column_));
-    if (values.size() != length_) {
+    if (length_ > 0 && values.size() != length_) {
       fail(fmt::format("'{}' of the column '{}' has {} numbers, wanted are {}, as many as features", key, column_,
                        values.size(), length_));
     }
@@ -116,8 +116,10 @@ ColumnScaling read_scaling(const std::filesystem::path& path, const std::string&
   const Constants constants(path, column, length);
   const std::vector<double> offset = constants.list(standard ? "mean" : "min");
   std::vector<double> spread = constants.list(standard ? "std" : "max");
+  if (offset.empty() || spread.size() != offset.size())
+    constants.fail(fmt::format("the lists of column '{}' are empty, or of two lengths", column));
   ColumnScaling scaling;
-  for (size_t i = 0; i < length; ++i) {
+  for (size_t i = 0; i < offset.size(); ++i) {
     if (!standard) spread[i] -= offset[i];
     if (spread[i] < 0) {
       constants.fail(fmt::format("column '{}': feature {} has {}", column, i,

@@ -19,8 +19,8 @@ struct ColumnScaling {
 };
 
 /// `method` "standard": (x - mean) / std; "min_max": (x - min) / (max - min). A feature that is the same in every event
-/// (no spread) gets the factor 1. `length` is the column's last axis. User error for another method; data error naming
-/// file, column and key for what is missing, no list of finite numbers, of another length, or a negative spread.
+/// (no spread) gets the factor 1. `length` is the column's last axis; 0: any. User error for another method; data error
+/// naming file, column and key for what is missing, no list of finite numbers, of another length, or a negative spread.
 ColumnScaling read_scaling(const std::filesystem::path& path, const std::string& column, const std::string& method,
                            size_t length);
 

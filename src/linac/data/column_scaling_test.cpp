@@ -29,6 +29,9 @@ TEST_F(ColumnScalingTest, BothMethods) {
   const ColumnScaling min_max = read_scaling(file, "x", "min_max", 2);
   EXPECT_EQ(min_max.offset, (std::vector<float>{-1, 3}));
   EXPECT_EQ(min_max.factor, (std::vector<float>{0.25, 1}));
+  const ColumnScaling any = read_scaling(file, "x", "standard", 0);  // as many as there are
+  EXPECT_EQ(any.offset, standard.offset);
+  EXPECT_EQ(any.factor, standard.factor);
 }
 
 TEST_F(ColumnScalingTest, ErrorsSayWhatAndWhere) {

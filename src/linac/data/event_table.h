@@ -4,8 +4,9 @@
 // (tf.train.Example) say the same thing here. Lists of rows (shapes of two axes) may have another length in every
 // event: they are padded with zero rows, or cut, to the length that is asked for. Rows of zeros at the end of the
 // stored list are padding too: this is how formats without lists of several lengths store them. All other columns have
-// their size in every event. Immutable after open(); every member function is thread-safe. Each file is unpacked once
-// into the cache folder (packed_table.h) and read from there, so a set may be larger than the memory.
+// their size in every event. Numbers and lists of features may be joined to one list. Immutable after open(); every
+// member function is thread-safe. Each file is unpacked once into the cache folder (packed_table.h) and read from
+// there, so a set may be larger than the memory.
 
 #include <cstdint>
 #include <memory>
@@ -17,13 +18,24 @@
 
 namespace linac::data {
 
+/// One of several columns that are joined to a list.
+struct JoinedColumn {
+  std::string column;
+  int64_t size = 0;  // values an event; 0: as many as the files have
+};
+
 /// A column as it is wanted in memory.
 struct ColumnRequest {
-  std::string column;          // its name in the files
+  std::string column;          // its name in the files; empty if it is joined from several
   std::vector<int64_t> shape;  // of one event, without the axis of the events: {801, 19}; {} for one number
   /// One value for each position of the last axis (one for a number), or empty: a stored x becomes
   /// (x - offset) * factor. What pads stays 0.
   std::vector<float> offset, factor;
+  /// In place of `column`: numbers and lists that make one list, in this order. Each has the same number of values in
+  /// every event; together they are as many as the shape, which has one axis at most, says.
+  std::vector<JoinedColumn> joined = {};
+
+  std::string describe() const;  // "pt", "pt, eta, phi"
 };
 
 /// A file of the set, for reports and for comparing what two workers have read.

@@ -95,6 +95,70 @@ TEST_F(EventTableTest, AnyOrderOverSeveralFilesAndFormats) {
   }
 }
 
+TEST_F(EventTableTest, NumbersAndListsAreJoinedInTheOrderAskedFor) {
+  const TestEvents events = make_events(20);
+  write_parquet(path("a.parquet"), make_events(12));
+  write_tfrecord(path("b.tfrecord"), make_events(5, 12), 8);
+  write_hdf5(path("c.h5"), make_events(3, 17), 8);
+  ColumnRequest joined{"", {5}, {1, 2, 3, 4, 5}, {2, 2, 2, 2, 0.5}, {{"features"}, {"label"}}};
+  const ColumnRequest turned{"", {5}, {}, {}, {{"label"}, {"features", 4}}}, label{"label", {}, {}, {}};
+  EXPECT_EQ(joined.describe(), "features, label");
+  // The same columns in another order are another packed file.
+  for (const bool is_turned : {false, true}) {
+    const auto table =
+        EventTable::open({path("a.parquet"), path("b.tfrecord"), path("c.h5")}, {is_turned ? turned : joined, label});
+    const TableBatch batch = read_all(*table);
+    for (size_t event = 0; event < 20; ++event) {
+      const auto number = static_cast<float>(events.labels[event]);
+      std::vector<float> wanted(events.features[event].begin(), events.features[event].end());
+      wanted.insert(is_turned ? wanted.begin() : wanted.end(), number);
+      if (!is_turned)
+        for (size_t i = 0; i < 5; ++i) wanted[i] = (wanted[i] - joined.offset[i]) * joined.factor[i];
+      const auto got = std::span(batch.columns[0]).subspan(event * 5, 5);
+      EXPECT_EQ(std::vector<float>(got.begin(), got.end()), wanted) << event;
+      EXPECT_EQ(batch.columns[1][event], number);  // what follows is where it was
+    }
+    EXPECT_EQ(table->facts(0).values, 100);
+  }
+}
+
+TEST_F(EventTableTest, JoinedColumnsThatDoNotFitAreRefused) {
+  write_parquet(path("a.parquet"), make_events(8));
+  write_hdf5(path("b.h5"), make_events(8), 8);
+  const auto message = [&](const char* file, const ColumnRequest& request) -> std::string {
+    try {
+      EventTable::open({path(file)}, {request});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto expect = [&](const std::string& found, const std::string& wanted) {
+    EXPECT_NE(found.find(wanted), std::string::npos) << found;
+  };
+  for (const char* file : {"a.parquet", "b.h5"}) {
+    SCOPED_TRACE(file);
+    expect(message(file, {"", {6}, {}, {}, {{"label"}, {"features"}}}),
+           std::string(file) + ": the columns label, features have 5 values an event, wanted are 6");
+    expect(message(file, {"", {5}, {}, {}, {{"label"}, {"features", 3}}}),
+           "event 0: column 'features' is stored as a list of 4 values, and its scaling is of 3");
+    expect(message(file, {"", {5, 3}, {}, {}, {{"label"}, {"features"}}}), "wanted is [5, 3] an event");
+    expect(message(file, {"", {5}, {}, {}, {{"label"}, {"featuers"}}}), "'featuers' (found: ");
+    expect(message(file, {"label", {2}, {}, {}}), "columns: [label, ...]");
+  }
+  expect(message("b.h5", {"", {5}, {}, {}, {{"label"}, {"particles"}}}),
+         "'particles' is stored as [8, 3], wanted is a number or a list an event; it cannot be joined");
+  const auto value = std::make_shared<arrow::FloatBuilder>();
+  arrow::ListBuilder lists(arrow::default_memory_pool(), value);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(lists.Append().ok());
+    for (int k = 0; k < (i == 2 ? 1 : 2); ++k) ASSERT_TRUE(value->Append(1).ok());
+  }
+  write_parquet(path("ragged.parquet"), "x", lists.Finish().ValueOrDie());
+  expect(message("ragged.parquet", {"", {2}, {}, {}, {{"x"}}}),
+         "ragged.parquet: event 2: column 'x' is stored as a list of 1 value, and the events before have 2");
+}
+
 TEST_F(EventTableTest, ListsAreTakenAsTheyAreNested) {
   // list<float>[2] of int8: a fixed list; the same values as rows of two and as one list of four.
   const auto type = arrow::fixed_size_list(arrow::list(arrow::int8()), 2);

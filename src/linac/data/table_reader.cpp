@@ -40,6 +40,7 @@ bool WantedColumn::is_number() const {
 }
 
 std::string WantedColumn::describe() const {
+  if (joined) return "a number or a list";
   return is_number() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
@@ -58,9 +59,11 @@ std::unique_ptr<TableReader> open_table_reader(const std::filesystem::path& path
 
 void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored, int64_t event) {
   const std::string place = event < 0 ? "" : fmt::format("event {}: ", event);
+  const char* const way_out = event >= 0      ? "every event needs this size: mend the file"
+                              : wanted.joined ? "it cannot be joined to others: give it an input of its own"
+                                              : "set the column's shape";
   throw data_error(fmt::format("[data] {}: {}column '{}' is stored as {}, wanted is {} an event; {}", name, place,
-                               wanted.name, stored, wanted.describe(),
-                               event < 0 ? "set the column's shape" : "every event needs this size: mend the file"));
+                               wanted.name, stored, wanted.describe(), way_out));
 }
 
 TableContents contents_of_table(const std::filesystem::path& path, const std::string& name) {

@@ -16,11 +16,12 @@ namespace linac::data {
 struct WantedColumn {
   std::string name;
   std::vector<int64_t> shape;
+  bool joined = false;  // to others: a number or a list, as the file has it; the shape is {}
 
   int64_t row_size() const;
   /// One number an event: {}, {1}, {1, 1}, ...
   bool is_number() const;
-  std::string describe() const;  // "[801, 19]", "one number"
+  std::string describe() const;  // "[801, 19]", "one number", "a number or a list"
 };
 
 /// How a file stores a wanted column.

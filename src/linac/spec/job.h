@@ -26,6 +26,7 @@ struct DataFields {
 
 struct DataColumn {
   std::string name, column;
+  std::vector<std::string> columns;
   std::string scaling = "none";
   std::vector<int64_t> shape;
 
@@ -34,6 +35,9 @@ struct DataColumn {
     v("name", name, "the model's input or output; the next one if it is left out");
     v("column", column,
       "column of the files (HDF5 data set, Parquet column, TFRecord feature); like the name if left out");
+    v("columns", columns,
+      "in place of column: numbers and lists of the files that are joined to one list, in this order, e.g. [pt, eta, "
+      "phi]");
     v("scaling", scaling, "none, standard or min_max, by the constants of data.scaling");
     v("shape", shape, "inputs of a torchscript model: of one event, e.g. [801, 19]; other models know theirs");
   }
@@ -56,8 +60,8 @@ struct Data {
     v("train", train, "files, globs or URLs to train on (HDF5, TFRecord; Parquet but for the 3dgan)");
     v("test", test, "files, globs or URLs for the test losses of each epoch; may be empty");
     v("inputs", inputs,
-      "list of {name, column, scaling}: what the model's inputs read; those left out read their name");
-    v("targets", targets, "list of {name, column, scaling}: what the model's outputs should be");
+      "list of {name, column or columns, scaling}: what the model's inputs read; those left out read their name");
+    v("targets", targets, "list of {name, column or columns, scaling}: what the model's outputs should be");
     v("event_weight", event_weight,
       "column of a number that says how much each event counts in losses and weighted metrics; empty: 1");
     v("scaling", scaling, "JSON file of scaling constants: for each column mean, std, min, max");

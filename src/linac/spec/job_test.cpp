@@ -54,6 +54,15 @@ TEST(Job, SaysWhereAKeyBelongs) {
             std::string::npos);
   EXPECT_NE(message("data: {train: [a.h5]}\noptimizer: {lr: 3}\n").find("did you mean 'train.optimizer'?"),
             std::string::npos);
+  const auto of_inputs = [&](const std::string& inputs) {
+    return message(
+        "model: {kind: keras, file: m.keras}\ndata: {train: [a.h5], targets: [{column: y}], inputs: " + inputs + "}\n");
+  };
+  EXPECT_EQ(of_inputs("[{columns: [pt, eta]}, {columns: pt}]"), "no error");
+  EXPECT_NE(of_inputs("[{column: x, columns: [pt]}]").find("data.inputs[0] has both column = x and columns = [pt]"),
+            std::string::npos);
+  EXPECT_NE(of_inputs("[{columns: [pt, eta, pt]}]").find("data.inputs[0].columns names pt twice"), std::string::npos);
+  EXPECT_NE(of_inputs("[{columns: [pt, '']}]").find("data.inputs[0].columns[1] is empty"), std::string::npos);
   EXPECT_NE(message("data: {train: [a.h5], inputs: [{colum: x}]}\n").find("did you mean 'data.inputs[0].column'?"),
             std::string::npos);
   EXPECT_NE(message("data: {train: [a.h5]}\ntrain: {learning_rate: 1}\n").find("train.optimizer.lr"),

@@ -1,7 +1,9 @@
 #include "linac/spec/model_kinds.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "linac/spec/checks.h"
@@ -31,12 +33,30 @@ void need_cpu(const Job& job, const std::string& where) {
   need(job.train.device == "cpu", where, fmt::format("model.kind = {} runs on train.device = cpu", job.model.kind()));
 }
 
+void need_joined(const DataColumn& column, const std::string& where, const std::string& key) {
+  need(column.column.empty() || column.columns.empty(), where,
+       fmt::format("{} has both column = {} and columns = [{}]; keep one of them", key, column.column,
+                   fmt::join(column.columns, ", ")));
+  for (size_t i = 0; i < column.columns.size(); ++i) {
+    const std::string& name = column.columns[i];
+    need(!name.empty(), where, fmt::format("{}.columns[{}] is empty; write the name of a column", key, i));
+    const auto end = column.columns.begin() + static_cast<int64_t>(i);
+    need(std::find(column.columns.begin(), end, name) == end, where,
+         fmt::format("{}.columns names {} twice; leave one of them out", key, name));
+  }
+}
+
 void need_columns(const Job& job, const std::string& where) {
-  for (const auto* columns : {&job.data.inputs, &job.data.targets}) {
-    for (const DataColumn& column : *columns) {
-      need_one_of(column.scaling, {"none", "standard", "min_max"}, where, "data: scaling of column " + column.column);
+  for (const auto& [key, columns] :
+       {std::pair("data.inputs", &job.data.inputs), std::pair("data.targets", &job.data.targets)}) {
+    for (size_t i = 0; i < columns->size(); ++i) {
+      const DataColumn& column = (*columns)[i];
+      need_joined(column, where, fmt::format("{}[{}]", key, i));
+      const std::string name =
+          column.columns.empty() ? column.column : fmt::format("{}", fmt::join(column.columns, ", "));
+      need_one_of(column.scaling, {"none", "standard", "min_max"}, where, "data: scaling of column " + name);
       need(column.scaling == "none" || !job.data.scaling.empty(), where,
-           fmt::format("column {} wants {} scaling; name the JSON file of its constants as data.scaling", column.column,
+           fmt::format("column {} wants {} scaling; name the JSON file of its constants as data.scaling", name,
                        column.scaling));
     }
   }

@@ -17,15 +17,34 @@ std::vector<std::string> names_of(const graph::Graph& model, const std::vector<i
   return names;
 }
 
-data::ColumnRequest request(const spec::Job& job, const std::string& column, const std::string& scaling,
-                            const graph::Shape& shape) {
-  data::ColumnRequest wanted{.column = column, .shape = shape, .offset = {}, .factor = {}};
-  if (scaling == "none") return wanted;
+// Each column's constants, one behind the other: they say how many values each has.
+void scale_joined(const spec::Job& job, const std::string& scaling, data::ColumnRequest& wanted) {
+  for (data::JoinedColumn& part : wanted.joined) {
+    const data::ColumnScaling constants = data::read_scaling(job.data.scaling, part.column, scaling, 0);
+    part.size = static_cast<int64_t>(constants.offset.size());
+    wanted.offset.insert(wanted.offset.end(), constants.offset.begin(), constants.offset.end());
+    wanted.factor.insert(wanted.factor.end(), constants.factor.begin(), constants.factor.end());
+  }
+}
+
+data::ColumnRequest request(const spec::Job& job, const spec::DataColumn& setting, const graph::Shape& shape) {
+  data::ColumnRequest wanted = request_of(setting.columns, shape);
+  if (setting.columns.empty()) wanted.column = setting.column;
+  if (setting.scaling == "none") return wanted;
+  if (!wanted.joined.empty()) {
+    scale_joined(job, setting.scaling, wanted);
+    return wanted;
+  }
   const size_t features = shape.empty() ? 1 : static_cast<size_t>(shape.back());
-  data::ColumnScaling constants = data::read_scaling(job.data.scaling, column, scaling, features);
+  data::ColumnScaling constants = data::read_scaling(job.data.scaling, wanted.column, setting.scaling, features);
   wanted.offset = std::move(constants.offset);
   wanted.factor = std::move(constants.factor);
   return wanted;
+}
+
+std::string describe(const spec::DataColumn& setting) {
+  if (!setting.name.empty()) return setting.name;
+  return setting.columns.empty() ? setting.column : fmt::format("{}", fmt::join(setting.columns, ", "));
 }
 
 // The settings in the model's order; what is not named is filled in by `fallback`.
@@ -38,27 +57,35 @@ std::vector<spec::DataColumn> in_order(const std::vector<spec::DataColumn>& sett
     if (!setting.name.empty())
       place = static_cast<size_t>(std::find(names.begin(), names.end(), setting.name) - names.begin());
     if (place >= names.size()) {
-      throw user_error(fmt::format("[job] {}: the model has no '{}' (it has {})", key,
-                                   setting.name.empty() ? setting.column : setting.name, fmt::join(names, ", ")));
+      throw user_error(
+          fmt::format("[job] {}: the model has no '{}' (it has {})", key, describe(setting), fmt::join(names, ", ")));
     }
     ordered[place] = setting;
     next = place + 1;
   }
   for (size_t i = 0; i < names.size(); ++i) {
     spec::DataColumn& setting = ordered[i];
-    if (setting.column.empty()) setting.column = setting.name.empty() ? names[i] : setting.name;
+    if (setting.column.empty() && setting.columns.empty())
+      setting.column = setting.name.empty() ? names[i] : setting.name;
   }
   return ordered;
 }
 
 }  // namespace
 
+data::ColumnRequest request_of(const std::vector<std::string>& columns, const graph::Shape& shape) {
+  data::ColumnRequest wanted{.column = "", .shape = shape, .offset = {}, .factor = {}};
+  if (columns.size() == 1) wanted.column = columns.front();
+  if (columns.size() > 1)
+    for (const std::string& column : columns) wanted.joined.push_back({.column = column});
+  return wanted;
+}
+
 std::vector<data::ColumnRequest> input_columns(const spec::Job& job, const graph::Graph& model) {
   std::vector<data::ColumnRequest> requests;
   const auto settings = in_order(job.data.inputs, names_of(model, model.inputs), "data.inputs");
   for (size_t i = 0; i < settings.size(); ++i) {
-    requests.push_back(request(job, settings[i].column, settings[i].scaling,
-                               model.nodes[static_cast<size_t>(model.inputs[i])].output));
+    requests.push_back(request(job, settings[i], model.nodes[static_cast<size_t>(model.inputs[i])].output));
   }
   return requests;
 }
@@ -67,8 +94,7 @@ std::vector<data::ColumnRequest> target_columns(const spec::Job& job, const grap
                                                 const std::vector<graph::Shape>& shapes) {
   std::vector<data::ColumnRequest> requests;
   const auto settings = in_order(job.data.targets, names_of(model, model.outputs), "data.targets");
-  for (size_t i = 0; i < settings.size(); ++i)
-    requests.push_back(request(job, settings[i].column, settings[i].scaling, shapes.at(i)));
+  for (size_t i = 0; i < settings.size(); ++i) requests.push_back(request(job, settings[i], shapes.at(i)));
   return requests;
 }
 
@@ -100,8 +126,11 @@ models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& 
 nlohmann::json to_json(const std::vector<data::ColumnRequest>& columns) {
   nlohmann::json list = nlohmann::json::array();
   for (const data::ColumnRequest& column : columns) {
-    list.push_back(
-        {{"column", column.column}, {"shape", column.shape}, {"offset", column.offset}, {"factor", column.factor}});
+    nlohmann::json entry{
+        {"column", column.column}, {"shape", column.shape}, {"offset", column.offset}, {"factor", column.factor}};
+    for (const data::JoinedColumn& part : column.joined)
+      entry["joined"].push_back({{"column", part.column}, {"size", part.size}});
+    list.push_back(std::move(entry));
   }
   return list;
 }
@@ -113,6 +142,8 @@ std::vector<data::ColumnRequest> columns_from_json(const nlohmann::json& json) {
                        .shape = entry.at("shape").get<std::vector<int64_t>>(),
                        .offset = entry.at("offset").get<std::vector<float>>(),
                        .factor = entry.at("factor").get<std::vector<float>>()});
+    for (const auto& part : entry.value("joined", nlohmann::json::array()))
+      columns.back().joined.push_back({.column = part.at("column"), .size = part.at("size")});
   }
   return columns;
 }

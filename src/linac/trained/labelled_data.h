@@ -11,6 +11,9 @@
 
 namespace linac::trained {
 
+/// What reads one column, or several that are joined; their scaling is not said.
+data::ColumnRequest request_of(const std::vector<std::string>& columns, const graph::Shape& shape);
+
 /// One request an input, in the model's order: the column that data.inputs names for it, or the one called like the
 /// input. User error for a name that the model does not have.
 std::vector<data::ColumnRequest> input_columns(const spec::Job& job, const graph::Graph& model);

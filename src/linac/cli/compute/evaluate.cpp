@@ -144,7 +144,8 @@ void add_evaluate_verb(CLI::App& app) {
   verb->add_option("--data", options->sources.model.data,
                    "of the model: files, globs or URLs of labelled events (HDF5, Parquet, TFRecord)");
   verb->add_option("--input", options->sources.model.fields,
-                   "of the model: INPUT=COLUMN, where the names differ (may be repeated)")
+                   "of the model: INPUT=COLUMN, where the names differ, or INPUT=COLUMN,COLUMN,... to join columns "
+                   "(may be repeated)")
       ->type_size(1)
       ->allow_extra_args(false);
   verb->add_option(

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <sstream>
 #include <thread>
 
 #include "linac/base/error.h"
@@ -33,10 +34,21 @@ std::map<std::string, std::string> renamed(const ModelEventsOptions& options) {
   for (const std::string& field : options.fields) {
     const size_t equals = field.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw user_error(fmt::format("[model] {} {}: wanted is INPUT=COLUMN", options.fields_option, field));
+      throw user_error(fmt::format("[model] {} {}: wanted is INPUT=COLUMN, or INPUT=COLUMN,COLUMN,...",
+                                   options.fields_option, field));
     columns[field.substr(0, equals)] = field.substr(equals + 1);
   }
   return columns;
+}
+
+/// "COLUMN", or "COLUMN,COLUMN,..." for columns that are joined. The scaling stays.
+void rename(data::ColumnRequest& request, const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream words(text);
+  for (std::string name; std::getline(words, name, ',');) names.push_back(name);
+  data::ColumnRequest other = trained::request_of(names, request.shape);
+  request.column = std::move(other.column);
+  request.joined = std::move(other.joined);
 }
 
 /// What each input reads: as the model's own notes say, or the column of its name; the user's word comes first.
@@ -51,8 +63,8 @@ std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, co
     const graph::Node& input = network.inputs()[i];
     names.push_back(input.name);
     columns[i].shape = input.output;
-    if (columns[i].column.empty()) columns[i].column = input.name;
-    if (const auto field = fields.extract(input.name); !field.empty()) columns[i].column = field.mapped();
+    if (columns[i].column.empty() && columns[i].joined.empty()) columns[i].column = input.name;
+    if (const auto field = fields.extract(input.name); !field.empty()) rename(columns[i], field.mapped());
   }
   if (!fields.empty()) {
     throw user_error(fmt::format("[model] {} {}: the model has no such input{}", options.fields_option,
@@ -67,8 +79,8 @@ data::ColumnRequest truth_of(const ModelEventsOptions& options, const graph::Nod
   if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);
   data::ColumnRequest truth{.column = "", .shape = output.output, .offset = {}, .factor = {}};
   if (number < targets.size()) truth = targets[number];
-  if (!options.target.empty()) truth.column = options.target;
-  if (truth.column.empty())
+  if (!options.target.empty()) rename(truth, options.target);
+  if (truth.column.empty() && truth.joined.empty())
     throw user_error(fmt::format(
         "[evaluate] the model does not say what its output '{}' was trained on: give --targets COLUMN", output.name));
   return truth;
@@ -93,7 +105,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   if (truth == Truth::kWanted) {
     output_ = output_of(options.output, outputs());
     columns.push_back(truth_of(options, network_->outputs()[output_], output_, model.notes));
-    target_ = columns.back().column;
+    target_ = columns.back().describe();
     weight_ = options.weight;
     if (weight_.empty() && model.notes.is_object()) weight_ = model.notes.value("event_weight", std::string());
     if (weight_ == "none") weight_.clear();

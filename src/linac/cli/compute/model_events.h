@@ -16,7 +16,7 @@ namespace linac::cli {
 struct ModelEventsOptions {
   std::string model;                      // what trained::load_trained takes
   std::vector<std::string> data;          // paths, globs, URLs
-  std::vector<std::string> fields;        // "input=column", where the names differ
+  std::vector<std::string> fields;        // "input=column", or several with commas between
   std::string fields_option = "--field";  // what the verb calls them
   std::string output;                     // whose truth is wanted; empty: the first
   std::string target;                     // the column of the truth; empty: what the output was trained on

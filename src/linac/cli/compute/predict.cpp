@@ -72,7 +72,8 @@ void add_predict_verb(CLI::App& app) {
                    "files, globs or URLs (HDF5, Parquet, TFRecord) with a column for each input of the model")
       ->required();
   verb->add_option("--out", options->out, "HDF5 file to write, with a data set for each output")->required();
-  verb->add_option("--field", options->model.fields, "INPUT=COLUMN, where the names differ (may be repeated)")
+  verb->add_option("--field", options->model.fields,
+                   "INPUT=COLUMN, where the names differ, or INPUT=COLUMN,COLUMN,... to join columns (may be repeated)")
       ->type_size(1)
       ->allow_extra_args(false);
   verb->add_option("--batch", options->model.batch, "events computed at once")->check(CLI::Range(1, 1 << 20));
