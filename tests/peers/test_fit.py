@@ -583,6 +583,9 @@ def endings(folder: pathlib.Path) -> None:
     for what, settings, words in (
         ("unknown-loss", {"train.fit.loss": "categorical_crossentrop"}, "did you mean"),
         ("unknown-monitor", {"checkpoint.best_by": "acuracy"}, "not a measure of this run"),
+        ("monitor-of-keras", {"train.early_stopping.monitor": "val_loss"}, "without val_; did you mean loss?"),
+        ("part-of-a-name", {"train.fit.loss": "crossentropy"}, "did you mean binary_crossentropy?"),
+        ("class-of-keras", {"train.fit.loss": "CategoricalCrossentropy"}, "did you mean categorical_crossentropy?"),
         ("no-column", {"data.targets": [{"column": "labels"}]}, "index"),
         ("wrong-shape", {"data.targets": [{"column": "values2"}]}, "values2"),
         ("no-loss", {"train.fit.loss": []}, "without a loss"),

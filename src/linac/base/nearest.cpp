@@ -1,6 +1,7 @@
 #include "linac/base/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <vector>
 
@@ -23,20 +24,33 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// "BinaryCrossentropy" and "binary-crossentropy" as "binarycrossentropy".
+std::string letters_of(std::string_view word) {
+  std::string letters;
+  for (const char c : word)
+    if (c != '_' && c != '-' && c != ' ') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return letters;
+}
+
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
-  const size_t allowed = std::max<size_t>(2, word.size() / 3);
-  std::optional<std::string> best;
+  const std::string wanted = letters_of(word);
+  const size_t allowed = std::max<size_t>(2, wanted.size() / 3);
+  std::optional<std::string> best, holds_it;
   size_t best_distance = allowed + 1;
   for (const std::string& candidate : candidates) {
-    const size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance && distance < candidate.size()) {
+    const std::string letters = letters_of(candidate);
+    const size_t distance = edit_distance(wanted, letters);
+    if (distance < best_distance && distance < letters.size()) {
       best_distance = distance;
       best = candidate;
     }
+    if (wanted.size() >= 5 && letters.find(wanted) != std::string::npos &&
+        (!holds_it || candidate.size() < holds_it->size()))
+      holds_it = candidate;
   }
-  return best;
+  return best ? best : holds_it;
 }
 
 }  // namespace linac

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +63,35 @@ TEST(JobPage, IsUpToDate) {
   ASSERT_TRUE(std::filesystem::exists(path)) << path;
   EXPECT_TRUE(read_file(path) == page())
       << path << " is not what the code says; LINAC_WRITE_PAGES=1 spec_test --gtest_filter='JobPage.*' writes it";
+}
+
+// `train.optimizer.lr` in a page is a setting, or a part of the job. Files have names of the same form.
+TEST(JobPage, PagesNameSettingsThatExist) {
+  std::set<std::string> known;
+  for (const JobSetting& setting : job_settings()) {
+    const std::string key = std::regex_replace(setting.key, std::regex(R"(\[\])"), "");
+    for (size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1))
+      known.insert(key.substr(0, dot));
+    known.insert(key);
+  }
+  known.insert("train.lr");  // in short
+  const std::regex named(R"(`((train|data|model|checkpoint|validate|distribution)\.[a-z_]+(\.[a-z_0-9]+)*)\b[:` =])");
+  const std::set<std::string> endings{"keras", "pt",   "h5",      "json", "onnx",    "safetensors", "parquet",
+                                      "yaml",  "save", "predict", "fit",  "to_json", "compile"};
+  size_t found = 0;
+  for (const char* folder : {"docs", "docs/physics"}) {
+    for (const auto& page : std::filesystem::directory_iterator(std::filesystem::path(LINAC_SOURCE_DIR) / folder)) {
+      if (page.path().extension() != ".md") continue;
+      const std::string text = read_file(page.path());
+      for (std::sregex_iterator at(text.begin(), text.end(), named), end; at != end; ++at) {
+        const std::string word = (*at)[1];
+        if (endings.contains(word.substr(word.rfind('.') + 1))) continue;
+        ++found;
+        EXPECT_TRUE(known.contains(word)) << page.path() << " names " << word;
+      }
+    }
+  }
+  EXPECT_GT(found, 100u);
 }
 
 TEST(JobPage, EverySettingHasAHelpText) {

@@ -62,8 +62,14 @@ std::vector<Monitor> monitors(const spec::Job& job) {
 void need_known_monitors(const spec::Job& job, const std::vector<std::string>& known, const std::string& hint) {
   for (const auto& [key, name, mode_key, mode] : monitors(job)) {
     if (name == "loss" || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto near = nearest(name, known);
-    throw user_error(fmt::format("[job] {} = {} is not a measure of this run{} (it has {}; {})", key, name,
+    // Keras's val_loss.
+    const bool of_test = name.starts_with("val_");
+    const std::string wanted = of_test ? name.substr(4) : name;
+    std::vector<std::string> names = known;
+    names.emplace_back("loss");
+    const auto near = nearest(wanted, names);
+    throw user_error(fmt::format("[job] {} = {} is not a measure of this run{}{} (it has {}; {})", key, name,
+                                 of_test ? "; here measures are those of the test data, without val_" : "",
                                  near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(known, ", "), hint));
   }
 }
