@@ -22,6 +22,8 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import h5py
 import keras
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import tensorflow as tf
 from sklearn.metrics import roc_auc_score
 
@@ -555,6 +557,43 @@ def scripted(folder: pathlib.Path, data: dict, make_script: str) -> None:
     check("forward() takes (features, list)" in train(wrong, folder / "script-wrong", status=2), "forward()'s arguments are named where the job has others")
 
 
+def joined(folder: pathlib.Path, data: dict) -> None:
+    """A flat ntuple in Parquet: columns joined to an input and to a target train, predict and judge as the arrays do."""
+    keras.utils.set_random_seed(5)
+    path, ntuple = folder / "flat.keras", folder / "flat.parquet"
+    keras.Sequential([keras.Input((4,), name="features"), L.Dense(6, activation="tanh"), L.Dense(2, name="values2")]).save(path)
+    scaled = {"features": 3 * data["features"] + 5, "values2": data["values2"]}
+    with h5py.File(folder / "arrays.h5", "w") as file:
+        for name, values in scaled.items():
+            file[name] = values
+    names = {name: [f"{name}_{i}" for i in range(values.shape[1])] for name, values in scaled.items()}
+    pq.write_table(pa.table({column: scaled[name][:, i] for name in names for i, column in enumerate(names[name])}), ntuple)
+    results = []
+    for what, file, columns, input_of, target in (
+        ("arrays", folder / "arrays.h5", ["features:4"], {"column": "features"}, {"column": "values2"}),
+        ("ntuple", ntuple, names["features"], {"columns": names["features"]}, {"columns": names["values2"]}),
+    ):
+        constants = folder / f"{what}.json"
+        subprocess.run([LINAC, "data", "scaling", file, *[word for column in columns for word in ("--column", column)], "--out", constants],
+                       check=True, capture_output=True)
+        settings = {"data.train": [str(file)], "data.inputs": [{"name": "features", **input_of, "scaling": "standard"}], "data.targets": [target],
+                    "data.scaling": str(constants), "train.fit.loss": "mean_squared_error", "train.replicas": 3, "train.batch": 8}
+        train(job_of(folder, path, "", settings), folder / what, "--workers", "1" if what == "arrays" else "2")
+        subprocess.run([LINAC, "predict", "--model", folder / what, "--data", file, "--out", folder / f"{what}-scores.h5"], check=True, capture_output=True)
+        done = subprocess.run([LINAC, "evaluate", "--model", folder / what, "--data", file, "--task", "regression", "--bootstraps", "0", "--json"],
+                              capture_output=True, text=True)
+        check(done.returncode == 0, f"{what}: evaluate ends with {done.returncode} {done.stderr.strip()[-200:]}")
+        with h5py.File(folder / f"{what}-scores.h5") as predicted:
+            results.append((keras.models.load_model(folder / what / "models" / "model.keras").get_weights(), predicted["values2"][:],
+                            [score["value"] for score in json.loads(done.stdout)["models"][0]["scores"]]))
+    check(far(results[0][1], results[1][1]) < 1e-6 and all(far(a, b) < 1e-6 for a, b in zip(results[0][0], results[1][0])),
+          "joined columns train and predict as the array does")
+    check(far(results[0][2], results[1][2]) < 1e-6 and len(results[0][2]) > 2, f"and are judged alike: {len(results[0][2])} scores")
+    normal = (scaled["features"] - scaled["features"].mean(0)) / scaled["features"].std(0)
+    expected = keras.models.load_model(folder / "ntuple" / "models" / "model.keras").predict(normal, verbose=0)
+    check(far(results[1][1], expected) < 1e-4, f"each column is scaled by its own constants: Keras finds the same within {far(results[1][1], expected):.1e}")
+
+
 def slices(folder: pathlib.Path) -> None:
     keras.utils.set_random_seed(3)
     path = folder / "plain.keras"
@@ -658,6 +697,7 @@ def main() -> None:
     exact(folder)
     exact_inside(folder)
     scripted(folder, data, sys.argv[2])
+    joined(folder, data)
     slices(folder)
     endings(folder)
     unfit(folder, data)

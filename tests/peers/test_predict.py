@@ -91,6 +91,9 @@ def main():
     ok = refused(3, "holds 300 events", *call, "--field", "hlf=short") and ok
     ok = refused(3, "column 'particles' is stored as [60, 19], wanted is [14]", *call, "--field", "hlf=particles") and ok
     ok = refused(2, "no such input (it has: particles, hlf)", *call, "--field", "jets=features") and ok
+    ok = refused(2, "is also an input", *call[:-1], data, "--field", "hlf=features") and ok
+    with h5py.File(data) as still:
+        ok = "features" in still and ok
     return 0 if ok and not (folder / "none.h5").exists() else 1
 
 

@@ -107,14 +107,12 @@ std::vector<fs::path> shard_names(const fs::path& output, int shards) {
 }
 
 void check_outputs(const std::vector<fs::path>& outputs, const std::vector<FileReport>& inputs, bool overwrite) {
+  std::vector<std::string> input_files;
+  for (const FileReport& input : inputs) input_files.push_back(input.url);
   for (const fs::path& output : outputs) {
     std::error_code error;
     if (!fs::exists(output, error)) continue;
-    for (const FileReport& input : inputs) {
-      if (fs::equivalent(output, input.url, error)) {
-        throw user_error(fmt::format("[convert] {}: is also an input; give another name", output.string()));
-      }
-    }
+    storage::need_another_file(output, input_files, "convert");
     if (!overwrite) {
       throw user_error(fmt::format("[convert] {}: exists already; remove it or pass --overwrite", output.string()));
     }

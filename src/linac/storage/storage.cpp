@@ -49,4 +49,12 @@ fs::path cache_folder() {
   return fs::temp_directory_path() / fmt::format("linac-cache-{}", ::getuid());
 }
 
+void need_another_file(const std::filesystem::path& out, std::span<const std::string> inputs, std::string_view where) {
+  for (const std::string& input : inputs) {
+    std::error_code none;  // what does not exist is not the same
+    if (std::filesystem::equivalent(out, input, none))
+      throw user_error(fmt::format("[{}] {}: is also an input; give another name", where, out.string()));
+  }
+}
+
 }  // namespace linac::storage

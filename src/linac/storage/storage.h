@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace linac::storage {
@@ -24,6 +25,10 @@ std::filesystem::path fetch(const std::string& url);
 
 /// For the file of a model: a plain path as it is, whether there or not, and fetch() for a URL.
 std::string local_copy(const std::string& name);
+
+/// User error "[where] OUT: is also an input ..." if `out` is one of the files of `inputs`, by whatever path or link.
+/// Inputs that are no local files are none.
+void need_another_file(const std::filesystem::path& out, std::span<const std::string> inputs, std::string_view where);
 
 struct Fingerprint {
   int64_t size = 0;

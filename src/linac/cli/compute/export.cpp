@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "linac/base/log.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/model_catalog.h"
+#include "linac/storage/storage.h"
 #include "linac/trained/model_file.h"
 #include "linac/trained/run_models.h"
 
@@ -24,6 +26,7 @@ trained::FileFormat format_of(const ExportOptions& options) {
 
 void run_export(const ExportOptions& options) {
   const trained::FileFormat format = format_of(options);
+  storage::need_another_file(options.out, std::vector{options.run, options.model}, "export");
   // Of a graph's run the model that it has left; of a generator's its best checkpoint.
   const auto left = trained::model_of_run(options.run);
   const bool is_graph =

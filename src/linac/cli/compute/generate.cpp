@@ -16,6 +16,7 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
+#include "linac/storage/storage.h"
 #include "linac/trained/shower_generator.h"
 
 namespace linac::cli {
@@ -50,6 +51,7 @@ Attributes need_trained(const trained::ShowerGenerator& generator, const Primari
 }
 
 void run_generate(const GenerateOptions& options) {
+  storage::need_another_file(options.out, std::vector{options.model, options.primaries.like}, "generate");
   const trained::ShowerGenerator generator(client::local_model(options.model));
   const Primaries primaries = primaries_of(options.primaries, "generate");
   Attributes attributes = need_trained(generator, primaries, options.extrapolate);

@@ -47,6 +47,9 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
     places.push_back(static_cast<size_t>(same - outputs.begin()));
     if (same == outputs.end()) outputs.push_back({output.name, output.output});
   }
+  std::vector<std::string> inputs{model.file().string()};
+  for (const data::TableFile& file : model.files()) inputs.push_back(file.url);
+  storage::need_another_file(out, inputs, "predict");
   data::EventArraysWriter writer(out, outputs, model.events());
   for (const auto& [name, text] : provenance(model, options)) writer.set_attribute(name, text);
   model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {

@@ -14,6 +14,7 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/physics/geometry.h"
 #include "linac/physics/shower_simulation.h"
+#include "linac/storage/storage.h"
 
 namespace linac::cli {
 namespace {
@@ -25,6 +26,7 @@ struct SimulateOptions {
 };
 
 void run_simulate(const SimulateOptions& options) {
+  storage::need_another_file(options.out, std::vector{options.geometry, options.primaries.like}, "simulate");
   const physics::Geometry geometry =
       options.geometry.empty() ? physics::clic_ecal() : physics::load_geometry(options.geometry);
   const physics::ShowerSimulation simulation(geometry);
