@@ -113,6 +113,11 @@ auto naming(const std::filesystem::path& path, const Read& read) {
 
 }  // namespace
 
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& model) {
+  if (const auto parts = split_parts(model)) return {parts->first, parts->second};
+  return {model};
+}
+
 void write_keras(const graph::Graph& graph, const graph::WeightValues& weights, const std::filesystem::path& path,
                  const nlohmann::json& extra, const Training& training) {
   const std::vector<size_t> first = first_weights(graph);

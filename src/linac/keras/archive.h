@@ -38,6 +38,9 @@ struct KerasModel {
   std::vector<int> order;       // the nodes that hold weights, one a layer, as the file lists the layers
 };
 
+/// The files of what read_keras() takes: the path itself, or both of "model.json+weights.h5".
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& model);
+
 /// A .keras archive, an .h5 or .hdf5 file of model.save() as Keras 2 wrote it, or "model.json+weights.h5", which is
 /// read_keras_parts() of the two paths around the plus. User error naming file and layer if the file is damaged or
 /// holds what linac does not have.

@@ -197,6 +197,9 @@ void export_discriminator(const spec::Job& job, const std::optional<TrainedRange
 
 void export_keras_model(const std::filesystem::path& named, const std::filesystem::path& path, FileFormat format) {
   const std::filesystem::path model = keras_file(named);
+  std::vector<std::string> inputs;
+  for (const std::filesystem::path& file : keras::files_of(model)) inputs.push_back(file.string());
+  storage::need_another_file(path, inputs, "export");
   const keras::KerasModel keras = keras::read_keras(model);
   write_network(keras.graph, keras.weights, keras.extra, path, format);
 }

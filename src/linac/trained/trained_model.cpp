@@ -17,7 +17,7 @@ namespace linac::trained {
 namespace {
 
 std::filesystem::path file_of(const std::filesystem::path& model) {
-  const bool is_pair = model.string().find('+') != std::string::npos;  // model.json+weights.h5
+  const bool is_pair = keras::files_of(model).size() > 1;
   if (!is_pair && !std::filesystem::exists(model)) {
     throw user_error(
         fmt::format("[model] {}: does not exist; give the folder of a run or the file of a model", model.string()));

@@ -26,7 +26,6 @@ trained::FileFormat format_of(const ExportOptions& options) {
 
 void run_export(const ExportOptions& options) {
   const trained::FileFormat format = format_of(options);
-  storage::need_another_file(options.out, std::vector{options.run, options.model}, "export");
   // Of a graph's run the model that it has left; of a generator's its best checkpoint.
   const auto left = trained::model_of_run(options.run);
   const bool is_graph =
@@ -37,6 +36,7 @@ void run_export(const ExportOptions& options) {
     return;
   }
   const trained::RunModel run = trained::load_run(options.run);
+  storage::need_another_file(options.out, std::vector{run.checkpoint.string()}, "export");
   if (options.part == "generator") {
     trained::export_generator(run.job, run.range, run.architecture, run.generator, options.out, format);
   } else {

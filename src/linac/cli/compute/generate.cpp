@@ -16,7 +16,6 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
-#include "linac/storage/storage.h"
 #include "linac/trained/shower_generator.h"
 
 namespace linac::cli {
@@ -51,7 +50,6 @@ Attributes need_trained(const trained::ShowerGenerator& generator, const Primari
 }
 
 void run_generate(const GenerateOptions& options) {
-  storage::need_another_file(options.out, std::vector{options.model, options.primaries.like}, "generate");
   const trained::ShowerGenerator generator(client::local_model(options.model));
   const Primaries primaries = primaries_of(options.primaries, "generate");
   Attributes attributes = need_trained(generator, primaries, options.extrapolate);
@@ -59,8 +57,11 @@ void run_generate(const GenerateOptions& options) {
 
   const uint64_t seed = options.primaries.seed;
   attributes.emplace_back("source", fmt::format("linac generate --model {} --seed {}", generator.source(), seed));
-  const Production production{
-      .label = "generating", .out = options.out, .shape = generator.shape(), .attributes = std::move(attributes)};
+  const Production production{.label = "generating",
+                              .out = options.out,
+                              .shape = generator.shape(),
+                              .attributes = std::move(attributes),
+                              .source = generator.source()};
   static_assert(kShowersAtOnce == trained::ShowerGenerator::kChunk);
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())), [] { models::use_threads(1); });
   produce(production, primaries, pool, [&](int64_t first, int64_t count, int) {

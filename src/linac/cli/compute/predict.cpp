@@ -13,6 +13,7 @@
 #include "linac/cli/compute/model_events.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/event_arrays.h"
+#include "linac/keras/archive.h"
 #include "linac/storage/storage.h"
 
 namespace linac::cli {
@@ -47,7 +48,8 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
     places.push_back(static_cast<size_t>(same - outputs.begin()));
     if (same == outputs.end()) outputs.push_back({output.name, output.output});
   }
-  std::vector<std::string> inputs{model.file().string()};
+  std::vector<std::string> inputs;
+  for (const std::filesystem::path& file : keras::files_of(model.file())) inputs.push_back(file.string());
   for (const data::TableFile& file : model.files()) inputs.push_back(file.url);
   storage::need_another_file(out, inputs, "predict");
   data::EventArraysWriter writer(out, outputs, model.events());

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "linac/base/error.h"
+#include "linac/base/range.h"
 #include "linac/base/rng.h"
 #include "linac/data/dataset.h"
 
@@ -14,10 +15,6 @@ namespace linac::cli {
 namespace {
 
 constexpr int64_t kReadAtOnce = 16;  // events
-
-struct Range {
-  double low, high;
-};
 
 Range parse_range(const std::string& text, const std::string& flag, const std::string& verb) {
   const size_t colon = text.find(':');
@@ -45,6 +42,7 @@ Primaries read_primaries(const PrimaryOptions& options) {
   const auto dataset = data::Dataset::open({options.like}, {}, everything);
   const int64_t n = options.events > 0 ? std::min(options.events, dataset->size()) : dataset->size();
   Primaries primaries;
+  for (const data::FileReport& file : dataset->files()) primaries.files.push_back(file.url);
   for (int64_t first = 0; first < n; first += kReadAtOnce) {
     std::vector<int64_t> events;
     for (int64_t i = first; i < std::min(n, first + kReadAtOnce); ++i) events.push_back(i);

@@ -17,6 +17,7 @@ struct PrimaryOptions {
 
 struct Primaries {
   std::vector<float> energy_gev, theta;
+  std::vector<std::string> files = {};  // that they were read from
 
   int64_t size() const { return static_cast<int64_t>(energy_gev.size()); }
 };

@@ -8,6 +8,7 @@
 
 #include "linac/base/progress.h"
 #include "linac/physics/measured_angle.h"
+#include "linac/storage/storage.h"
 
 namespace linac::cli {
 namespace {
@@ -25,6 +26,9 @@ struct Chunk {
 }  // namespace
 
 void produce(const Production& production, const Primaries& primaries, ThreadPool& pool, const ShowerMaker& make) {
+  std::vector<std::string> inputs = primaries.files;
+  inputs.push_back(production.source);
+  storage::need_another_file(production.out, inputs, "out");
   const data::EventShape& shape = production.shape;
   data::ShowerFileWriter writer(production.out, shape, {"mtheta"});
   for (const auto& [name, text] : production.attributes) writer.set_attribute(name, text);

@@ -26,9 +26,11 @@ struct Production {
   std::string out;
   data::EventShape shape;
   std::vector<std::pair<std::string, std::string>> attributes;  // of the file
+  std::string source = {};                                      // the file of what makes them, if there is one
 };
 
-/// Writes the file whole or not at all and prints its name, the number of showers, and showers/s.
+/// Writes the file whole or not at all and prints its name, the number of showers, and showers/s. User error if the
+/// file is one of those that the showers or their primaries come from.
 void produce(const Production& production, const Primaries& primaries, ThreadPool& pool, const ShowerMaker& make);
 
 }  // namespace linac::cli

@@ -14,7 +14,6 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/physics/geometry.h"
 #include "linac/physics/shower_simulation.h"
-#include "linac/storage/storage.h"
 
 namespace linac::cli {
 namespace {
@@ -26,7 +25,6 @@ struct SimulateOptions {
 };
 
 void run_simulate(const SimulateOptions& options) {
-  storage::need_another_file(options.out, std::vector{options.geometry, options.primaries.like}, "simulate");
   const physics::Geometry geometry =
       options.geometry.empty() ? physics::clic_ecal() : physics::load_geometry(options.geometry);
   const physics::ShowerSimulation simulation(geometry);
@@ -44,7 +42,8 @@ void run_simulate(const SimulateOptions& options) {
       .shape = shape,
       .attributes = {{"source", fmt::format("linac simulate --geometry {} --seed {}", source, seed)},
                      {"geometry", geometry.name},
-                     {"geometry_yaml", config::to_yaml(geometry)}}};
+                     {"geometry_yaml", config::to_yaml(geometry)}},
+      .source = options.geometry};
   ThreadPool pool(options.threads > 0 ? options.threads
                                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   std::vector<physics::ShowerSimulation::Workspace> workspaces(static_cast<size_t>(pool.threads()));

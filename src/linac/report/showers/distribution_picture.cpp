@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "linac/base/range.h"
 #include "linac/plot/ratio_chart.h"
 #include "linac/report/page/numbers.h"
 #include "linac/report/showers/histogram.h"
@@ -44,16 +45,12 @@ constexpr double kHead = 30, kAxis = 44, kXAxis = 42, kRatio = 48, kBetween = 9;
 constexpr double kBins = 30, kTail = 0.005;
 constexpr double kWorthSaying = 0.02;  // of the showers beyond the axis
 
-struct Range {
-  double low = 0, high = 1;
-};
-
 // Where all but the outermost half per cent to either side lie.
 Range central(std::span<const float> values) {
   std::vector<float> ascending;
   for (const float value : values)
     if (std::isfinite(value)) ascending.push_back(value);
-  if (ascending.empty()) return {};
+  if (ascending.empty()) return {0, 1};
   std::sort(ascending.begin(), ascending.end());
   const auto last = static_cast<double>(ascending.size() - 1);
   return {ascending[static_cast<size_t>(kTail * last)], ascending[static_cast<size_t>(std::ceil((1 - kTail) * last))]};

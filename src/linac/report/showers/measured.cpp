@@ -92,10 +92,9 @@ plot::Axis close_axis(const std::vector<const plot::Binned*>& curves, std::strin
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const plot::Binned* curve : curves) {
     for (size_t i = 0; i < curve->values.size(); ++i) {
-      const double error = curve->errors.empty() ? 0 : curve->errors[i];
-      if (!std::isfinite(curve->values[i] + error)) continue;
-      low = std::min(low, curve->values[i] - error);
-      high = std::max(high, curve->values[i] + error);
+      if (!std::isfinite(curve->values[i] + curve->up(i))) continue;
+      low = std::min(low, curve->values[i] - curve->down(i));
+      high = std::max(high, curve->values[i] + curve->up(i));
     }
   }
   if (low > high) return {.low = 0, .high = 1, .label = std::move(label)};
