@@ -68,7 +68,7 @@ void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& 
 void need_graph(const std::optional<models::ForeignModel>& foreign, const std::string& file, const char* where) {
   if (!foreign) return;
   throw user_error(
-      fmt::format("[export] {} is TorchScript, of which linac writes neither Keras nor ONNX; {}", file, where));
+      fmt::format("[export] {} is PyTorch's, of which linac writes neither Keras nor ONNX; {}", file, where));
 }
 
 // Of a run the model that it has left.
@@ -77,8 +77,8 @@ std::filesystem::path keras_file(const std::filesystem::path& model) {
     if (const auto file = model_of_run(model)) return keras_file(*file);
     throw user_error(fmt::format("[export] {}: no trained model; {}", model.string(), advice_on_run(model)));
   }
-  if (model.extension() == ".pt") {
-    throw user_error(fmt::format("[export] {} is TorchScript: torch.onnx.export makes ONNX of it", model.string()));
+  if (models::ForeignModel::is_torchscript(model)) {
+    throw user_error(fmt::format("[export] {} is PyTorch's: torch.onnx.export makes ONNX of it", model.string()));
   }
   if (model.extension() == ".safetensors") {
     throw user_error(
@@ -170,7 +170,7 @@ void export_generator(const spec::Job& job, const std::optional<TrainedRange>& r
                       const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator,
-             "the run leaves it trained as models/generator.pt: torch.onnx.export makes ONNX of it");
+             "the run leaves it trained as models/generator.pt or .pt2: torch.onnx.export makes ONNX of it");
   write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
                 extra(job, range, architecture), path, format);
 }

@@ -38,7 +38,7 @@ FileFormat format_of(const std::filesystem::path& path);
 void export_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
                       const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format = FileFormat::kKeras);
-/// What a run leaves in the folder of its models: generator.keras, or generator.pt of a TorchScript generator.
+/// What a run leaves in the folder of its models: generator.keras, or generator.pt or .pt2 of one of PyTorch.
 void save_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
                     const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                     const std::filesystem::path& folder);

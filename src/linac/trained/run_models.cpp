@@ -24,7 +24,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }  // namespace
 
 std::optional<fs::path> model_of_run(const fs::path& run) {
-  for (const char* name : {"model.keras", "model.pt", "model.safetensors", "generator.keras", "generator.pt"})
+  for (const char* name : {"model.keras", "model.pt", "model.pt2", "model.safetensors", "generator.keras",
+                           "generator.pt", "generator.pt2"})
     if (fs::exists(run / "models" / name)) return run / "models" / name;
   return std::nullopt;
 }

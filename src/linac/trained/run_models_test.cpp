@@ -23,6 +23,8 @@ TEST(RunModels, AdviceNamesOnlyWhatIsThere) {
   EXPECT_EQ(model_of_run(run), models / "model.pt");
   EXPECT_TRUE(says("linac predict --model " + run.string()));
   EXPECT_FALSE(says("linac export")) << "it writes Keras's models only";
+  std::filesystem::rename(models / "model.pt", models / "model.pt2");
+  EXPECT_EQ(model_of_run(run), models / "model.pt2");
   write_file_atomically(models / "model.keras", "");
   EXPECT_TRUE(says("linac export --model " + (models / "model.keras").string()));
 }
