@@ -98,14 +98,14 @@ def export(model: nn.Module, inputs: dict, **options):
                                dynamic_shapes={name: {0: events} for name in inputs}, **options)
 
 
-def write(folder: pathlib.Path, name: str, model: nn.Module, trained: bool = True, decomposed: bool = False) -> None:
+def write(folder: pathlib.Path, name: str, model: nn.Module, trained: bool = True) -> None:
     random = np.random.default_rng(7)
     arrays = inputs_of(name, random)
     target = np.eye(3, dtype="f4")[random.integers(0, 3, EVENTS)]
     inputs = {key: torch.from_numpy(values) for key, values in arrays.items()}
     model.train(trained)
     program = export(model, inputs)
-    save(program.run_decompositions() if decomposed else program, folder / f"{name}.pt2")
+    save(program, folder / f"{name}.pt2")
     found = {f"in/{key}": values for key, values in arrays.items()} | {"target": target}
     with torch.no_grad():
         found["before/output"] = model.eval()(**inputs).numpy()
@@ -128,7 +128,6 @@ def main() -> None:
     torch.set_num_threads(1)
     for name, model, options in (
         ("dense", Dense, {}),
-        ("dense-decomposed", Dense, {"decomposed": True}),
         ("convolutions", Convolutions, {}),
         ("convolutions-dropout", lambda: Convolutions(0.3), {}),
         ("convolutions-evaluation", lambda: Convolutions(0.3), {"trained": False}),
@@ -138,6 +137,7 @@ def main() -> None:
     ):
         torch.manual_seed(3)
         write(folder, name, model(), **options)
+    save(export(Convolutions(), {"image": torch.zeros(2, 1, 8, 8)}).run_decompositions(), folder / "convolutions-decomposed.pt2")
     features = {"features": torch.zeros(2, 4)}
     save(torch.export.export(Dense(), (), features), folder / "broken-events.pt2")
     save(export(WithoutGradient(), features), folder / "broken-no-grad.pt2")

@@ -115,9 +115,10 @@ def beside_pytorch(program: Program, run_pt2: str, tolerance: float = 2e-5) -> N
     differences = {name: far(weights[name], values) for name in weights if (values := program.values[f"after/weight/{name}"]).dtype == "f4"}
     check(len(differences) > 0 and max(differences.values()) < tolerance,
           f"{program.name}: after two steps as PyTorch's: {max(differences, key=differences.get)} within {max(differences.values()):.1e}")
-    after = program.predict(run)
-    check(far(after, program.values["after/output"]) < tolerance, f"{program.name}: predicts as PyTorch in evaluation, within "
-                                                                  f"{far(after, program.values['after/output']):.1e}")
+    if program.name != "frozen":  # its "if self.training" was decided by the export
+        after = program.predict(run)
+        check(far(after, program.values["after/output"]) < tolerance, f"{program.name}: predicts as PyTorch in evaluation, within "
+                                                                      f"{far(after, program.values['after/output']):.1e}")
     with zipfile.ZipFile(program.file) as before, zipfile.ZipFile(written) as behind:
         names = {name.split("/", 1)[1] for name in before.namelist()} - {".data/serialization_id"}
         check({name.split("/", 1)[1] for name in behind.namelist()} == names | {"extra/linac.json"}, f"{program.name}: all members are there")
@@ -142,20 +143,19 @@ def loaded(program: Program, written: pathlib.Path, expected: np.ndarray, run_pt
 
 
 def starts_as_exported(program: Program) -> None:
-    """Nothing learned yet: the program as it is in the file."""
-    run = program.train("untrained", {"epochs": 1, "optimizer": {"name": "sgd", "lr": 0.0}})
-    if program.name == "dense":
-        found = program.predict(run)
-        check(far(found, program.values["before/output"]) < 1e-6, f"{program.name}: predicts as PyTorch, within "
-                                                                  f"{far(found, program.values['before/output']):.1e}")
+    """Nothing learned yet: the program as it is in the file. In a prediction nothing is dropped."""
+    found = program.predict(program.train("untrained", {"epochs": 1, "optimizer": {"name": "sgd", "lr": 1e-30}}))
+    check(far(found, program.values["before/output"]) < 1e-6, f"{program.name}: predicts as PyTorch, within "
+                                                              f"{far(found, program.values['before/output']):.1e}")
+    check("was exported for evaluation" not in program.said, f"{program.name}: no warning")
 
 
 def exact(program: Program) -> None:
     settings = {"replicas": 3, "batch": 4, "epochs": 2, "optimizer": {"name": "adam", "lr": 0.01}}
     runs = [program.train("one", settings, "--workers", "1"), program.train("two", settings, "--workers", "2")]
     check(checkpoint(runs[0]) == checkpoint(runs[1]), f"{program.name}: 1 and 2 workers write the same checkpoint")
-    check((runs[0] / "models" / "model.pt2").read_bytes() == (runs[1] / "models" / "model.pt2").read_bytes(),
-          f"{program.name}: and the same model.pt2")
+    first, second = (weights_in(run / "models" / "model.pt2") for run in runs)
+    check(all(first[name].tobytes() == second[name].tobytes() for name in first), f"{program.name}: and the same model.pt2")
     stopped = program.train("stopped", settings | {"max_steps": 2})
     linac("train", program.job("-stopped", settings), "--out", stopped, "--resume", "--workers", "2")
     check(checkpoint(stopped) == checkpoint(runs[0]), f"{program.name}: a resumed run writes the same checkpoint")
@@ -165,7 +165,8 @@ def used(program: Program) -> None:
     """check, evaluate, training on, and what export says."""
     run = program.folder / f"{program.name}-run"
     check("model" in linac("check", program.job()), f"{program.name}: check")
-    linac("evaluate", "--model", run, "--data", program.events, "--out", program.folder / "report", "--bootstraps", "0")
+    linac("evaluate", "--model", run, "--data", program.events, "--out", program.folder / "report", "--bootstraps", "0",
+          "--task", "regression")
     check((program.folder / "report" / "report.json").exists(), f"{program.name}: evaluate")
     program.train("again", {"file": str(run / "models" / "model.pt2")})
     first = json.loads((program.folder / f"{program.name}-again" / "metrics.jsonl").read_text().splitlines()[-1])
@@ -173,64 +174,19 @@ def used(program: Program) -> None:
 
 
 def refused(program: Program, programs: pathlib.Path) -> None:
-    folder, bytes_ = program.folder, program.file.read_bytes()
-    with zipfile.ZipFile(program.file) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    root = next(iter(members)).split("/")[0]
-    graph = f"{root}/models/model.json"
-
-    def changed(name: str, change: dict) -> pathlib.Path:
-        with zipfile.ZipFile(folder / name, "w") as archive:
-            for member, content in (members | change).items():
-                if content is not None:
-                    archive.writestr(member, content)
-        return folder / name
-
-    def edited(name: str, old: str, new: str) -> pathlib.Path:
-        text = members[graph].decode()
-        assert old in text, old
-        return changed(name, {graph: text.replace(old, new).encode()})
-
-    def whole(name: str, content: bytes) -> pathlib.Path:
-        (folder / name).write_bytes(content)
-        return folder / name
-
-    os.mkfifo(folder / "pipe.pt2") if not (folder / "pipe.pt2").exists() else None
-    (folder / "folder.pt2").mkdir(exist_ok=True)
-    weights = next(name for name in members if name.endswith("weight_0"))
+    """At the door. What is wrong inside of a file is told by program_file_test and exported_module_test."""
+    folder = program.folder
+    (folder / "short.pt2").write_bytes(program.file.read_bytes()[:5000])
+    os.mkfifo(folder / "pipe.pt2")
+    (folder / "folder.pt2").mkdir()
     for file, words in (
-        (whole("short.pt2", bytes_[: len(bytes_) // 2]), "is it complete"),
-        (whole("empty.pt2", b""), "not a readable zip"),
-        (whole("text.pt2", b"hello"), "not a readable zip"),
-        (folder / "absent.pt2", "absent.pt2"),
+        (folder / "short.pt2", "is it complete"),
         (folder / "pipe.pt2", "no regular file"),
         (folder / "folder.pt2", "no regular file"),
-        (changed("no-graph.pt2", {graph: None}), "holds 0 programs"),
-        (changed("no-json.pt2", {graph: members[graph][:-9]}), "not JSON"),
-        (changed("old.pt2", {f"{root}/archive_version": b"7"}), "version '7'"),
-        (changed("short-weight.pt2", {weights: members[weights][:8]}), "has more values than the 8 bytes"),
-        (changed("no-weight.pt2", {weights: None}), "holds no data/weights/weight_0"),
-        (edited("schema.pt2", '"major": 8', '"major": 9'), "schema_version: is 9"),
-        (edited("unknown.pt2", "torch.ops.aten.tanh.default", "torch.ops.aten.tanhh.default"), "torch.ops.aten.tanhh.default"),
-        (edited("library.pt2", "torch.ops.aten.tanh.default", "torch.ops.mine.tanh.default"), "operator of a library"),
-        (edited("function.pt2", "torch.ops.aten.tanh.default", "mine.tanh"), "function that linac does not know"),
-        (edited("file.pt2", "torch.ops.aten.tanh.default", "torch.ops.aten.from_file.default"), "from_file"),
-        (programs / "broken-events.pt2", "exported for 2 events alone"),
         (programs / "broken-no-grad.pt2", "take it out of forward()"),
-        (programs / "broken-double.pt2", "model.float()"),
     ):
         said = linac("train", program.job("-bad", {"file": str(file)}), "--out", folder / "bad", status=2, timeout=20)
         check(words in said and file.name in said, f"{file.name}: {said.strip().splitlines()[-1][-230:]}")
-    job = json.loads(program.job("-shape").read_text())
-    for what, inputs, words in (
-        ("shape", [{"name": "features", "shape": [5]}], "takes events of shape (4), but data.inputs gives (5)"),
-        ("name", [{"name": "other", "column": "features", "shape": [4]}], "forward() takes (features), but data.inputs names (other)"),
-        ("more", [{"name": "features", "shape": [4]}, {"name": "x", "column": "features", "shape": [4]}], "forward() takes (features)"),
-    ):
-        job["data"]["inputs"] = inputs
-        (folder / "inputs.yaml").write_text(json.dumps(job))
-        said = linac("train", folder / "inputs.yaml", "--out", folder / "bad", status=2)
-        check(words in said, f"{what}: {said.strip().splitlines()[-1][-200:]}")
 
 
 def main() -> None:
@@ -244,14 +200,9 @@ def main() -> None:
         print(f"no PyTorch at {TORCH}: programs of {programs}, and torch.export.load is not tried")
     read = lambda name: Program(folder, programs, name)
     dense = read("dense")
-    starts_as_exported(dense)
     for program in (dense, read("convolutions"), read("frozen"), read("particles")):
         beside_pytorch(program, run_pt2)
-    for program in (read("convolutions-dropout"), read("particles-dropout")):
-        found = program.predict(program.train("untrained", {"epochs": 1, "optimizer": {"name": "sgd", "lr": 0.0}}))
-        if program.name.startswith("particles"):
-            check(far(found, program.values["before/output"]) < 1e-6, f"{program.name}: nothing is dropped in a prediction")
-        check("was exported for evaluation" not in program.said, f"{program.name}: no warning")
+    starts_as_exported(read("particles-dropout"))
     exact(read("convolutions-dropout"))
     evaluation = read("convolutions-evaluation")
     beside_pytorch(evaluation, run_pt2)
