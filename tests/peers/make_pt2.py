@@ -137,6 +137,7 @@ def main() -> None:
     ):
         torch.manual_seed(3)
         write(folder, name, model(), **options)
+    torch.manual_seed(3)
     save(export(Convolutions(), {"image": torch.zeros(2, 1, 8, 8)}).run_decompositions(), folder / "convolutions-decomposed.pt2")
     features = {"features": torch.zeros(2, 4)}
     save(torch.export.export(Dense(), (), features), folder / "broken-events.pt2")

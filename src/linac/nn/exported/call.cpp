@@ -1,6 +1,5 @@
 #include "linac/nn/exported/call.h"
 
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -60,27 +59,6 @@ c10::OperatorHandle find_operator(const pt2::Node& node) {
   return *found;
 }
 
-// Whether autograd follows through it; what makes new values of a tensor's shape has nothing to follow.
-bool has_gradient(const c10::OperatorHandle& handle) {
-  const std::string& name = handle.operator_name().name;
-  if (name.ends_with("_like") || name.find("::new_") != std::string::npos) return true;
-  for (const auto key :
-       {c10::DispatchKey::Autograd, c10::DispatchKey::AutogradCPU, c10::DispatchKey::CompositeImplicitAutograd})
-    if (handle.hasKernelForDispatchKey(key)) return true;
-  return false;
-}
-
-bool wants_gradient(const std::vector<IValue>& stack) {
-  return std::any_of(stack.begin(), stack.end(),
-                     [](const IValue& value) { return value.isTensor() && value.toTensor().requires_grad(); });
-}
-
-bool gives_floats(const std::vector<IValue>& stack) {
-  return std::any_of(stack.begin(), stack.end(), [](const IValue& value) {
-    return value.isTensor() && value.toTensor().defined() && value.toTensor().is_floating_point();
-  });
-}
-
 }  // namespace
 
 Call::Call(const pt2::Node& node, Slots& slots) : name_(node.target) {
@@ -125,7 +103,6 @@ void Call::read_operator(const pt2::Node& node, const Slots& slots) {
       written_.insert(written_.end(), operands_.back().slots().begin(), operands_.back().slots().end());
   }
   read_mode();
-  differentiable_ = has_gradient(*operator_);
 }
 
 const Operand* Call::operand(const std::string& argument) const {
@@ -207,14 +184,7 @@ void Call::run(Values& values, bool training) const {
       IValue result = function_(stack);
       stack.assign(1, std::move(result));
     } else {
-      const bool must_follow = !differentiable_ && at::GradMode::is_enabled() && wants_gradient(stack);
       operator_->callBoxed(stack);
-      if (must_follow && gives_floats(stack)) {
-        throw user_error(
-            fmt::format("[pt2] {} has no gradient in LibTorch; export the program by torch.export.export "
-                        "without run_decompositions()",
-                        name_));
-      }
     }
     store(stack, values);
   } catch (const c10::Error& error) {

@@ -25,7 +25,7 @@ class Call {
   Call(const pt2::Node& node, Slots& slots);
 
   /// Computes it. Behind the program's own mode, training: outside of it nothing is dropped and no statistics are
-  /// those of the batch. User error, without the file's name, if the operator fails or cannot be differentiated.
+  /// those of the batch. User error, without the file's name, if the operator fails.
   void run(Values& values, bool training) const;
 
   /// Whether it draws random numbers.
@@ -60,7 +60,7 @@ class Call {
   std::vector<Result> results_;
   std::vector<std::pair<size_t, c10::IValue>> in_evaluation_;  // what operands are there
   std::vector<int> written_, released_;
-  bool random_ = false, random_always_ = false, differentiable_ = true;
+  bool random_ = false, random_always_ = false;
   Exported exported_ = Exported::kAlike;
 };
 

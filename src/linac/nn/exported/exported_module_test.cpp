@@ -54,8 +54,8 @@ TEST_F(ExportedModules, RefuseOperatorsByName) {
   expect_in(refused(tanh, "torch.ops.aten.from_file.default"), {"no operator torch.ops.aten.from_file.default"});
   expect_in(
       refused(
-          tanh + R"(", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "linear"}}})",
-          R"(torch.ops.aten.tanh_.default", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "p_layers_0_weight"}}})"),
+          tanh + R"(", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "linear"}})",
+          R"(torch.ops.aten.tanh_.default", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "p_layers_0_weight"}})"),
       {"aten.tanh_.default changes the parameter 'layers.0.weight'"});
 }
 
@@ -73,14 +73,23 @@ TEST_F(ExportedModules, RefuseOtherArgumentsOfForward) {
   expect_in(error_of("broken-double.pt2", kFeatures), {"'layers.0.weight' is of Double", "model.float()"});
 }
 
-TEST(ExportedModule, RefusesToTrainWhatHasNoGradient) {
-  const ExportedModule module(kPrograms / "convolutions-decomposed.pt2", kImage);
-  std::vector<float> statistics;
-  const auto weights = module.weights(module.parameters(), Gradients::kWanted);
-  const auto inputs = std::vector{at::ones({2, 1, 8, 8})};
-  const RunOptions training{.mode = Mode::kTraining, .batch_statistics = &statistics};
-  expect_in(message_of([&] { module.run(weights, inputs, training); }),
-            {"convolutions-decomposed.pt2", "has no gradient", "without run_decompositions()"});
+// Where a program gives the new statistics back and does not write them in place.
+TEST(ExportedModule, ADecomposedProgramComputesTheSame) {
+  std::vector<at::Tensor> outputs, gradients;
+  std::vector<float> statistics[2];
+  for (const char* name : {"convolutions.pt2", "convolutions-decomposed.pt2"}) {
+    const ExportedModule module(kPrograms / name, kImage);
+    const auto weights = module.weights(module.parameters(), Gradients::kWanted);
+    const auto inputs = std::vector{at::arange(128, at::kFloat).view({2, 1, 8, 8}) / 128};
+    const RunOptions training{.mode = Mode::kTraining, .batch_statistics = &statistics[outputs.size()]};
+    outputs.push_back(module.run(weights, inputs, training)[0]);
+    outputs.back().square().sum().backward();
+    gradients.push_back(weights.trainable[0].grad());
+  }
+  EXPECT_TRUE(outputs[0].equal(outputs[1]));
+  EXPECT_TRUE(gradients[0].equal(gradients[1]));
+  EXPECT_EQ(statistics[0], statistics[1]);
+  EXPECT_TRUE(std::any_of(statistics[0].begin(), statistics[0].end(), [](float change) { return change != 0; }));
 }
 
 TEST(ExportedModule, DropsByItsKeyAndInTrainingAlone) {
