@@ -17,6 +17,8 @@ import zipfile
 
 import h5py
 import numpy as np
+import onnx
+import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
@@ -150,6 +152,20 @@ def starts_as_exported(program: Program) -> None:
     check("was exported for evaluation" not in program.said, f"{program.name}: no warning")
 
 
+def in_onnx(program: Program) -> None:
+    """As ONNX beside what linac predicts with the same file."""
+    run, file = program.folder / f"{program.name}-run", program.folder / f"{program.name}.onnx"
+    linac("export", run, "--out", file)
+    onnx.checker.check_model(str(file), full_check=True)
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    expected = program.predict(run)
+    for events in (1, 3, len(expected)):
+        found = session.run(None, {key: values[:events] for key, values in program.inputs.items()})[0]
+        check(far(found, expected[:events]) < 1e-5, f"{program.name}: onnxruntime computes {events} events alike, within "
+                                                    f"{far(found, expected[:events]):.1e}")
+    check("job" in session.get_modelmeta().custom_metadata_map, f"{program.name}: the job is in the file")
+
+
 def exact(program: Program) -> None:
     settings = {"replicas": 3, "batch": 4, "epochs": 2, "optimizer": {"name": "adam", "lr": 0.01}}
     runs = [program.train("one", settings, "--workers", "1"), program.train("two", settings, "--workers", "2")]
@@ -202,6 +218,8 @@ def main() -> None:
     dense = read("dense")
     for program in (dense, read("convolutions"), read("frozen"), read("particles")):
         beside_pytorch(program, run_pt2)
+        if program.name != "frozen":
+            in_onnx(program)
     starts_as_exported(read("particles-dropout"))
     exact(read("convolutions-dropout"))
     evaluation = read("convolutions-evaluation")

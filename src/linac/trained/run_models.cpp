@@ -32,10 +32,11 @@ std::optional<fs::path> model_of_run(const fs::path& run) {
 
 std::string advice_on_run(const fs::path& run) {
   if (const auto model = model_of_run(run)) {
-    const bool generates = model->stem() == "generator", keras = model->extension() == ".keras";
+    const bool generates = model->stem() == "generator",
+               exported = model->extension() == ".keras" || model->extension() == ".pt2";
     return fmt::format("its trained model is {}: `linac {} --model {}`{}", model->string(),
                        generates ? "generate" : "predict", shell_word(run.string()),
-                       keras ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");
+                       exported ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");
   }
   if (const auto names = names_in(run / "models"); !names.empty())
     return fmt::format("its folder models has {}: weights for the code that made them", fmt::join(names, ", "));
