@@ -81,6 +81,16 @@ void log1p(const Call& call) {
   call.result(call.emit.op("Log", {call.emit.op("Add", {call.tensor("self").name, call.emit.scalar(1)})}));
 }
 
+void expm1(const Call& call) {
+  call.result(call.emit.op("Sub", {call.emit.op("Exp", {call.tensor("self").name}), call.emit.scalar(1)}));
+}
+
+void any(const Call& call) {
+  const Tensor x = call.tensor("self");
+  if (x.type != Type::kBool) call.refuse("is written for truth values alone");
+  call.result(call.emit.any(x.name, call.axes("dim", x.rank()), call.flag("keepdim")));
+}
+
 void clamp(const Call& call) {
   const Type type = call.result_type();
   std::string x = side(call, "self", type);
@@ -121,15 +131,12 @@ constexpr char kAdd[] = "Add", kSub[] = "Sub", kMul[] = "Mul", kDiv[] = "Div", k
 std::vector<NamedFunction> arithmetic() {
   return {
       {"add.Tensor", binary<kAdd>},
-      {"add.Scalar", binary<kAdd>},
       {"sub.Tensor", binary<kSub>},
-      {"sub.Scalar", binary<kSub>},
       {"rsub.Tensor", reversed_sub},
       {"rsub.Scalar", reversed_sub},
       {"mul.Tensor", binary<kMul>},
       {"mul.Scalar", binary<kMul>},
       {"div.Tensor", binary<kDiv>},
-      {"div.Scalar", binary<kDiv>},
       {"maximum.default", binary<kMax>},
       {"minimum.default", binary<kMin>},
       {"pow.Tensor_Scalar", power},
@@ -151,13 +158,16 @@ std::vector<NamedFunction> arithmetic() {
       {"logical_or.default", logical<kOr>},
       {"logical_xor.default", logical<kXor>},
       {"bitwise_and.Tensor", logical<kAnd>},
+      {"__and__.Tensor", logical<kAnd>},
       {"bitwise_or.Tensor", logical<kOr>},
+      {"__or__.Tensor", logical<kOr>},
       {"logical_not.default", negation},
       {"bitwise_not.default", negation},
       {"neg.default", unary<kNeg>},
       {"abs.default", unary<kAbs>},
       {"exp.default", unary<kExp>},
       {"log.default", unary<kLog>},
+      {"expm1.default", expm1},
       {"log1p.default", log1p},
       {"sqrt.default", unary<kSqrt>},
       {"rsqrt.default", reciprocal_root},
@@ -173,12 +183,14 @@ std::vector<NamedFunction> arithmetic() {
       {"clamp_min.default", clamp},
       {"clamp_max.default", clamp},
       {"where.self", where},
+      {"where.ScalarOther", where},
       {"masked_fill.Scalar", masked_fill},
       {"masked_fill.Tensor", masked_fill},
       {"mean.default", reduction<kMean>},
       {"mean.dim", reduction<kMean>},
       {"sum.default", reduction<kSum>},
       {"sum.dim_IntList", reduction<kSum>},
+      {"any.dim", any},
       {"amax.default", reduction<kMaximum>},
       {"amin.default", reduction<kMinimum>},
       {"max.default", reduction<kMaximum>},

@@ -215,6 +215,10 @@ void full(const Call& call) {
   call.result(filled(call, call.shape_of(call.numbers("size")), call.real("fill_value")));
 }
 
+void scalar(const Call& call) {
+  call.result(call.emit.scalar(call.real("s"), call.result_type()));
+}
+
 void full_like(const Call& call) {
   call.result(filled(call, call.emit.op("Shape", {call.tensor("self").name}), call.real("fill_value")));
 }
@@ -230,7 +234,6 @@ std::vector<NamedFunction> shapes() {
   return {
       {"view.default", reshape},
       {"reshape.default", reshape},
-      {"_unsafe_view.default", reshape},
       {"flatten.using_ints", restated},
       {"unflatten.int", restated},
       {"permute.default", permute},
@@ -256,6 +259,7 @@ std::vector<NamedFunction> shapes() {
       {"zeros.default", constants<0>},
       {"ones.default", constants<1>},
       {"full.default", full},
+      {"scalar_tensor.default", scalar},
       {"full_like.default", full_like},
       {"clone.default", same<kSelf>},
       {"contiguous.default", same<kSelf>},
@@ -266,13 +270,9 @@ std::vector<NamedFunction> shapes() {
       {"to.dtype", same<kSelf>},
       {"to.dtype_layout", same<kSelf>},
       {"to.device", same<kSelf>},
-      {"to.other", same<kSelf>},
       {"type_as.default", same<kSelf>},
       {"_to_copy.default", same<kSelf>},
       {"_assert_tensor_metadata.default", nothing},
-      {"_assert_scalar.default", nothing},
-      {"sym_constrain_range_for_size.default", nothing},
-      {"sym_constrain_range.default", nothing},
   };
 }
 
