@@ -68,8 +68,7 @@ void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& 
 
 void need_graph(const std::optional<models::ForeignModel>& foreign, const std::string& file, const char* where) {
   if (!foreign) return;
-  throw user_error(
-      fmt::format("[export] {} is PyTorch's, of which linac writes neither Keras nor ONNX; {}", file, where));
+  throw user_error(fmt::format("[export] {} is PyTorch's, which is not exported from a checkpoint; {}", file, where));
 }
 
 // Of a run the model that it has left: a file of Keras or a .pt2.
@@ -183,7 +182,8 @@ void export_generator(const spec::Job& job, const std::optional<TrainedRange>& r
                       const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator,
-             "the run leaves it trained as models/generator.pt or .pt2: torch.onnx.export makes ONNX of it");
+             "the run leaves it trained as models/generator.pt, of which torch.onnx.export makes ONNX, or as "
+             "models/generator.pt2, of which `linac export` does");
   write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
                 extra(job, range, architecture), path, format);
 }
