@@ -19,7 +19,7 @@ const std::vector<ForeignInput> kFeatures{{"features", {4}}}, kImage{{"image", {
 class ExportedModules : public testing::Test {
  protected:
   /// The dense program, with something else in its graph.
-  std::string refused(const std::string& old, const std::string& wanted) {
+  std::filesystem::path changed(const std::string& old, const std::string& wanted) {
     archive::ZipReader reader(kPrograms / "dense.pt2");
     std::vector<archive::ZipMember> members;
     for (const std::string& name : reader.members()) {
@@ -32,6 +32,10 @@ class ExportedModules : public testing::Test {
     }
     const auto path = folder_ / "net.pt2";
     write_file_atomically(path, archive::write_zip(members));
+    return path;
+  }
+  std::string refused(const std::string& old, const std::string& wanted) {
+    const auto path = changed(old, wanted);
     const std::string message = message_of([&] { ExportedModule(path, kFeatures); });
     expect_in(message, {path.string()});
     return message;
@@ -63,6 +67,17 @@ TEST_F(ExportedModules, RefuseArgumentsThatTheSchemaDoesNotHave) {
   expect_in(refused(R"("name": "self")", R"("name": "other")"), {"aten.tanh.default takes no 'other'"});
   expect_in(refused(R"({"name": "p_layers_0_weight"}}, "kind")", R"({"name": "nobody"}}, "kind")"),
             {"'nobody' is used before it is computed"});
+}
+
+TEST_F(ExportedModules, KeepToTheLargestNumberOfEvents) {
+  const ExportedModule module(changed(R"("max_val": null)", R"("max_val": 2)"), kFeatures);
+  const auto weights = module.weights(module.parameters(), Gradients::kNone);
+  EXPECT_EQ(module.run(weights, {at::ones({1, 4})}, {})[0].size(0), 1);
+  EXPECT_EQ(module.run(weights, {at::ones({2, 4})}, {})[0].size(0), 2);
+  expect_in(message_of([&] {
+              module.run(weights, {at::ones({3, 4})}, {});
+            }),
+            {"net.pt2", "exported for at most 2 events at once and is given 3"});
 }
 
 TEST_F(ExportedModules, RefuseOtherArgumentsOfForward) {
