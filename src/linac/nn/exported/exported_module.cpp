@@ -41,6 +41,13 @@ struct Kept {
   std::optional<int> new_value;  // of a buffer: what the graph gives back for it
 };
 
+/// Where a weight lies in the file, counted in numbers.
+struct Extent {
+  const char* file;
+  int64_t begin, end;
+  std::string name;
+};
+
 /// A buffer or constant of other numbers, which stays as the file has it.
 struct Fixed {
   int slot;
@@ -66,7 +73,8 @@ struct ExportedModule::Parts {
   std::vector<ForeignInput> inputs;
   std::vector<ForeignWeight> weights;
   std::vector<Taken> taken;
-  std::vector<Kept> kept;  // in the order of `weights`
+  std::vector<Kept> kept;      // in the order of `weights`
+  std::vector<Extent> memory;  // of `kept`
   std::vector<Fixed> fixed;
   std::vector<Call> calls;
   std::vector<int> outputs;
@@ -94,6 +102,7 @@ struct ExportedModule::Parts {
 
   void read(const std::vector<ForeignInput>& given);
   void read_argument(const ProgramInput& input, const ForeignInput& given, Slots& slots);
+  void need_own_memory(const pt2::ProgramFile::Tensor& tensor, const std::string& name);
   void read_weight(const ProgramInput& input, Slots& slots, std::map<std::string, size_t>& places);
   void read_calls(Slots& slots);
   void read_outputs(const Slots& slots);
@@ -143,6 +152,21 @@ void ExportedModule::Parts::read_argument(const ProgramInput& input, const Forei
   taken.push_back({slots.add(input.name, "graph_module.signature"), *type});
 }
 
+// Two weights that share some of their numbers would be trained apart.
+void ExportedModule::Parts::need_own_memory(const pt2::ProgramFile::Tensor& tensor, const std::string& name) {
+  Extent taken{tensor.bytes.data(), tensor.layout.offset, tensor.layout.offset + 1, name};
+  for (size_t i = 0; i < tensor.layout.sizes.size(); ++i) {
+    if (tensor.layout.sizes[i] == 0) return;
+    taken.end += (tensor.layout.sizes[i] - 1) * tensor.layout.strides[i];
+  }
+  for (const Extent& other : memory) {
+    if (other.file == taken.file && other.begin < taken.end && taken.begin < other.end)
+      fail(fmt::format("'{}' and '{}' are different views of the same numbers; give each its own (clone())", other.name,
+                       name));
+  }
+  memory.push_back(std::move(taken));
+}
+
 void ExportedModule::Parts::read_weight(const ProgramInput& input, Slots& slots,
                                         std::map<std::string, size_t>& places) {
   const int slot = slots.add(input.name, "graph_module.signature");
@@ -165,6 +189,7 @@ void ExportedModule::Parts::read_weight(const ProgramInput& input, Slots& slots,
     kept[place->second].slots.push_back(slot);
     return;
   }
+  need_own_memory(tensor, input.target);
   kept.push_back({&input, {slot}, std::nullopt});
   weights.push_back({input.target, value, tensor.trainable});
 }

@@ -19,12 +19,13 @@ const std::vector<ForeignInput> kFeatures{{"features", {4}}}, kImage{{"image", {
 class ExportedModules : public testing::Test {
  protected:
   /// The dense program, with something else in its graph.
-  std::filesystem::path changed(const std::string& old, const std::string& wanted) {
+  std::filesystem::path changed(const std::string& old, const std::string& wanted,
+                                const std::string& member = "models/model.json") {
     archive::ZipReader reader(kPrograms / "dense.pt2");
     std::vector<archive::ZipMember> members;
     for (const std::string& name : reader.members()) {
       members.push_back({name, *reader.read(name, 1 << 20)});
-      if (!name.ends_with("models/model.json")) continue;
+      if (!name.ends_with(member)) continue;
       std::string& text = members.back().content;
       const size_t at = text.find(old);
       EXPECT_NE(at, std::string::npos) << old;
@@ -67,6 +68,12 @@ TEST_F(ExportedModules, RefuseArgumentsThatTheSchemaDoesNotHave) {
   expect_in(refused(R"("name": "self")", R"("name": "other")"), {"aten.tanh.default takes no 'other'"});
   expect_in(refused(R"({"name": "p_layers_0_weight"}}, "kind")", R"({"name": "nobody"}}, "kind")"),
             {"'nobody' is used before it is computed"});
+}
+
+TEST_F(ExportedModules, RefuseWeightsThatSharePartOfTheirNumbers) {
+  const auto path = changed(R"("path_name": "weight_1")", R"("path_name": "weight_0")", "weights_config.json");
+  expect_in(message_of([&] { ExportedModule(path, kFeatures); }),
+            {"net.pt2", "'layers.0.weight' and 'layers.0.bias' are different views of the same numbers"});
 }
 
 TEST_F(ExportedModules, KeepToTheLargestNumberOfEvents) {
