@@ -48,6 +48,11 @@ bool Call::is_name(const std::string& argument) const {
   return found != nullptr && std::holds_alternative<pt2::Name>(*found);
 }
 
+bool Call::is_text(const std::string& argument) const {
+  const pt2::Argument* const found = find(argument);
+  return found != nullptr && std::holds_alternative<std::string>(*found);
+}
+
 const Tensor& Call::known(const pt2::Name& name) const {
   const auto found = values_.tensors.find(name.text);
   if (found == values_.tensors.end()) refuse(fmt::format("'{}' is no tensor that ONNX has", name.text));

@@ -51,6 +51,7 @@ class Call {
   // What the operator is given, by the names of its schema. User errors if that is of another kind.
   bool has(const std::string& argument) const;  // and it is not none
   bool is_name(const std::string& argument) const;
+  bool is_text(const std::string& argument) const;
   Tensor tensor(const std::string& argument) const;
   /// A tensor, or a number as a constant of `type`.
   Tensor operand(const std::string& argument, Type type) const;
@@ -81,8 +82,6 @@ class Call {
   const pt2::TensorInfo& info(size_t i = 0) const;
   Type result_type(size_t i = 0) const;
   size_t result_count() const;  // of a list
-
-  const pt2::Node& node() const { return node_; }
 
  private:
   const pt2::Argument* find(const std::string& argument) const;

@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "linac/onnx/aten/call.h"
 
@@ -43,13 +43,7 @@ void convolution(const Call& call) {
   std::vector<Attribute> attributes{{"strides", call.integers("stride", ones, cells)},
                                     {"dilations", call.integers("dilation", ones, cells)},
                                     {"group", call.integer("groups", 1)}};
-  const bool by_name = call.has("padding") && std::holds_alternative<std::string>(*[&] {
-                         const auto& inputs = call.node().inputs;
-                         const auto found = std::find_if(inputs.begin(), inputs.end(),
-                                                         [](const auto& each) { return each.first == "padding"; });
-                         return &found->second;
-                       }());
-  if (by_name) {
+  if (call.is_text("padding")) {
     const bool same = call.text("padding", "valid") == "same";
     attributes.push_back({"auto_pad", std::string(same ? "SAME_UPPER" : "VALID")});
   } else {
