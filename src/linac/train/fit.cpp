@@ -70,7 +70,10 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
       input_(job, columns_read()),
       clock_(clock),
       update_(job, group, concurrency, clock) {
-  if (group.rank() == 0) input_.warn_of_cuts();
+  if (group.rank() == 0) {
+    input_.warn_of_cuts();
+    if (const std::string remark = foreign_ ? foreign_->remark() : ""; !remark.empty()) log::warn(remark);
+  }
   need_fitting_values(input_.train());
   if (input_.test_events() > 0) need_fitting_values(input_.test());
 }

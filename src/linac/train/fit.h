@@ -1,6 +1,6 @@
 #pragma once
 // The training of a model on labelled events (Keras calls it fit): any Keras file, the Inclusive Classifier, any
-// TorchScript module, or a class of a plug-in. Spread over the workers like the adversarial loop: what comes out never
+// module of PyTorch, or a class of a plug-in. Spread over the workers like the adversarial loop: what comes out never
 // depends on their number.
 
 #include <memory>

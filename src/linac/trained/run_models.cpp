@@ -24,17 +24,19 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }  // namespace
 
 std::optional<fs::path> model_of_run(const fs::path& run) {
-  for (const char* name : {"model.keras", "model.pt", "model.safetensors", "generator.keras", "generator.pt"})
+  for (const char* name : {"model.keras", "model.pt", "model.pt2", "model.safetensors", "generator.keras",
+                           "generator.pt", "generator.pt2"})
     if (fs::exists(run / "models" / name)) return run / "models" / name;
   return std::nullopt;
 }
 
 std::string advice_on_run(const fs::path& run) {
   if (const auto model = model_of_run(run)) {
-    const bool generates = model->stem() == "generator", keras = model->extension() == ".keras";
+    const bool generates = model->stem() == "generator",
+               exported = model->extension() == ".keras" || model->extension() == ".pt2";
     return fmt::format("its trained model is {}: `linac {} --model {}`{}", model->string(),
                        generates ? "generate" : "predict", shell_word(run.string()),
-                       keras ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");
+                       exported ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");
   }
   if (const auto names = names_in(run / "models"); !names.empty())
     return fmt::format("its folder models has {}: weights for the code that made them", fmt::join(names, ", "));

@@ -22,7 +22,10 @@ TEST(RunModels, AdviceNamesOnlyWhatIsThere) {
   write_file_atomically(models / "model.pt", "");
   EXPECT_EQ(model_of_run(run), models / "model.pt");
   EXPECT_TRUE(says("linac predict --model " + run.string()));
-  EXPECT_FALSE(says("linac export")) << "it writes Keras's models only";
+  EXPECT_FALSE(says("linac export")) << "it writes no TorchScript";
+  std::filesystem::rename(models / "model.pt", models / "model.pt2");
+  EXPECT_EQ(model_of_run(run), models / "model.pt2");
+  EXPECT_TRUE(says("linac export --model " + (models / "model.pt2").string()));
   write_file_atomically(models / "model.keras", "");
   EXPECT_TRUE(says("linac export --model " + (models / "model.keras").string()));
 }
