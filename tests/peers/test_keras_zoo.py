@@ -2,8 +2,8 @@
 
 Keras makes each model, gives it weights and inputs, and computes outputs and gradients. RUN_KERAS (run_keras.cpp) reads
 the same file, computes the same, and writes the model back, which Keras loads and computes again. Names that end in
-"training" are computed so, batch statistics included; where "dropout" is in such a name, Keras drops what RUN_KERAS has
-dropped. Exit status 1 beyond the limits. With models: only those, by name or as a file.
+"training" are computed so, batch statistics included; Keras then drops what RUN_KERAS has dropped, and varies images by
+the numbers that RUN_KERAS has drawn. Exit status 1 beyond the limits. With models: only those, by name or as a file.
 """
 
 import contextlib
@@ -170,6 +170,18 @@ def bidirectional(cell, mask=True, merge="concat", **settings):
     return sequential((7, 4), *chain, L.Bidirectional(cell(3, **settings), merge_mode=merge))
 
 
+def varied(fill, interpolation):
+    settings = {"fill_mode": fill, "fill_value": 0.3, "interpolation": interpolation}
+    return sequential(
+        (7, 6, 2), L.RandomTranslation((-0.9, 0.6), 0.7, **settings), L.RandomRotation(0.4, **settings),
+        L.RandomZoom((-0.4, 0.8), (0.5, -0.2), **settings), L.RandomZoom(-0.7, **settings), L.Conv2D(2, 2),
+    )  # fmt: skip
+
+
+def varied_values():
+    return [L.RandomContrast((0.3, 0.8), value_range=(-1.5, 2)), L.RandomBrightness((-0.1, 0.2), value_range=(-1, 1))]
+
+
 MODELS = {
     "dense": lambda: sequential((6,), L.Dense(4, activation="relu"), L.Dense(3)),
     "dense_of_steps": lambda: sequential((5, 6), L.Dense(4, use_bias=False)),
@@ -245,6 +257,19 @@ MODELS = {
     ),
     "dropouts_of_images": lambda: sequential(
         (4, 5, 3, 2), L.SpatialDropout3D(0.2), L.Reshape((4, 15, 2)), L.SpatialDropout2D(0.3), L.Conv2D(2, 2)
+    ),
+    "center_crop": lambda: sequential((7, 8, 2), L.Conv2D(2, 2), L.CenterCrop(4, 5), L.CenterCrop(6, 3), L.Conv2D(2, 2)),
+    "resizing": lambda: sequential((6, 9, 2), L.Conv2D(2, 2), L.Resizing(9, 5), L.Resizing(4, 11), L.Conv2D(2, 2)),
+    "resizing_nearest": lambda: sequential((6, 9, 2), L.Conv2D(2, 2), L.Resizing(9, 5, "nearest"), L.Resizing(4, 11, "nearest")),
+    "resizing_cut": lambda: sequential((7, 9, 2), L.Conv2D(2, 2), L.Resizing(5, 4, crop_to_aspect_ratio=True), L.Conv2D(2, 2)),
+    "resizing_padded": lambda: sequential((7, 10, 2), L.Conv2D(2, 2), L.Resizing(5, 5, "nearest", pad_to_aspect_ratio=True, fill_value=0.4)),
+    "random_flip_training": lambda: sequential((5, 4, 2), L.RandomFlip(), L.RandomFlip("horizontal"), L.RandomFlip("vertical"), L.Conv2D(2, 2)),
+    **{f"random_{fill}_{interpolation}_training": lambda f=fill, i=interpolation: varied(f, i)
+       for fill in ("reflect", "wrap", "constant", "nearest") for interpolation in ("bilinear", "nearest")},
+    "random_values_training": lambda: sequential((5, 4, 3), *varied_values(), L.RandomContrast(0.5, value_range=(-1, 1)), L.Conv2D(2, 2)),
+    "random_and_dropout_training": lambda: sequential((5, 4, 2), L.RandomFlip(), L.Dropout(0.3), L.RandomZoom(0.5), L.Conv2D(2, 2)),
+    "random_images": lambda: sequential(
+        (5, 4, 3), L.RandomFlip(), L.RandomTranslation(0.5, 0.5), L.RandomRotation(0.5), L.RandomZoom(0.5), *varied_values(), L.Conv2D(2, 2)
     ),
     "dropout_training": lambda: sequential((4, 5), L.Dropout(0.3), L.Dense(3), L.Dropout(0.5)),
     "simple_rnn_dropout_training": lambda: rnn(L.SimpleRNN, dropout=0.3, recurrent_dropout=0.2),
@@ -372,15 +397,28 @@ def compute(model, inputs, cotangents, training):
 
 
 @contextlib.contextmanager
-def dropping(masks):
-    """Keras multiplies by these, in their order, where it would draw."""
-    rest, drawn = list(masks), backend.random.dropout
+def drawing(draws):
+    """Where it would draw, Keras multiplies by these in their order, or takes them for its uniform numbers."""
+
+    def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+        low, high = np.float32(minval), np.float32(maxval)
+        return tf.reshape(rest.pop(0) * (high - low) + low, shape)
+
+    rest, drawn = list(draws), (backend.random.dropout, backend.random.uniform)
     backend.random.dropout = lambda inputs, rate, noise_shape=None, seed=None: inputs * rest.pop(0)
+    backend.random.uniform = uniform
     try:
         yield
     finally:
-        backend.random.dropout = drawn
-    assert not rest, f"{len(rest)} masks that Keras did not ask for"
+        backend.random.dropout, backend.random.uniform = drawn
+    assert not rest, f"{len(rest)} draws that Keras did not ask for"
+
+
+def are_random(draws):
+    """Multipliers, or one number an event."""
+    numbers, masks = [draw for draw in draws if draw.ndim == 1], [draw for draw in draws if draw.ndim > 1]
+    dropped = all((mask > 1).any() for mask in masks) and (not masks or any((mask == 0).any() for mask in masks))
+    return dropped and all(len(set(draw)) == EVENTS and 0 <= draw.min() <= draw.max() < 1 for draw in numbers)
 
 
 def moving_statistics(model, before):
@@ -449,14 +487,14 @@ def check(folder, made, reload):
     inputs, outputs, gradients, training, statistics, cotangents = made
     if (folder / "error.txt").exists():
         return (folder / "error.txt").read_text().strip()
-    masks = []
     with h5py.File(folder / "values.h5") as file:
-        if training and "dropout" in folder.name:
-            masks = [file[f"mask/{i}"][()] for i in range(len(file["mask"]))]
-            if not all((mask > 1).any() for mask in masks) or all((mask > 0).all() for mask in masks):
-                return "a mask drops all, or none drops anything"
-            with dropping(masks):
-                outputs, gradients = compute(keras.models.load_model(folder / "model.keras"), inputs, cotangents, True)
+        draws = [file[f"draw/{i}"][()] for i in range(len(file.get("draw", ())))]
+        if bool(draws) != (training and ("dropout" in folder.name or "random" in folder.name)) or not are_random(draws):
+            return f"drawn was {draws}"
+        if draws:
+            model = keras.models.load_model(folder / "model.keras")
+            with drawing(draws):
+                outputs, gradients = compute(model, inputs, cotangents, True)
         for name, (after, before, momentum) in statistics.items():
             worst = difference(momentum * before + (1 - momentum) * file[f"statistic/{name}"][()], after)
             if not worst <= LIMIT:
@@ -471,8 +509,9 @@ def check(folder, made, reload):
                 return f"the gradient of {name} differs by {worst:.2e}"
     if not reload:
         return ""
-    with dropping(masks):
-        again, _ = compute(keras.models.load_model(folder / "written.keras"), inputs, None, training)
+    model = keras.models.load_model(folder / "written.keras")
+    with drawing(draws):
+        again, _ = compute(model, inputs, None, training)
     for i, (found, expected) in enumerate(zip(again, outputs, strict=True)):
         worst = difference(found, expected)
         if not worst <= LIMIT:

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "linac/base/error.h"
+#include "linac/graph/layers/image.h"
 #include "linac/graph/masks.h"
 
 namespace linac::graph {
@@ -55,15 +56,54 @@ TEST(Shapes, TooLargeIsRefusedBeforeItOverflows) {
   EXPECT_NE(refusal({9, 9, 9, 1}, "Conv3D", filters).find("too large weight"), std::string::npos);
 }
 
+TEST(Images, AreCutAndResized) {
+  EXPECT_EQ(output_of({7, 8, 2}, "CenterCrop", {{"height", 4}, {"width", 5}}), (Shape{4, 5, 2}));
+  EXPECT_EQ(output_of({7, 8, 2}, "Resizing", {{"height", 70}, {"width", 1}}), (Shape{70, 1, 2}));
+  Node node{.name = "fit", .op = "CenterCrop", .attributes = {{"height", 4}, {"width", 5}}};
+  using Margins = std::array<std::array<int64_t, 2>, 2>;
+  EXPECT_EQ(image_fit(node, {7, 8, 2}).margins, (Margins{{{-1, -2}, {-1, -2}}}));
+  node.attributes = {{"height", 10}, {"width", 5}};  // more than there is: the middle of that ratio, to be enlarged
+  EXPECT_EQ(image_fit(node, {6, 8, 2}).margins, (Margins{{{0, 0}, {-2, -3}}}));
+  node = {.name = "fit", .op = "Resizing", .attributes = {{"height", 5}, {"width", 5}, {"pad_to_aspect_ratio", true}}};
+  EXPECT_EQ(image_fit(node, {4, 9, 2}).margins, (Margins{{{2, 2}, {0, 0}}}));
+  EXPECT_EQ(nearest_cells(7, 3), (std::vector<int64_t>{1, 3, 5}));
+}
+
+TEST(Images, WhatDoesNotFitIsRefused) {
+  const auto names = [](const std::string& op, const nlohmann::json& attributes, const char* words) {
+    const std::string message = refusal({6, 5, 2}, op, attributes);
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  names("RandomFlip", {{"mode", "diagonal"}}, "mode 'diagonal'");
+  names("RandomRotation", nlohmann::json::object(), "'factor' must be");
+  names("RandomRotation", {{"factor", 1.5}}, "'factor' must be");
+  names("RandomRotation", {{"factor", 0.5}, {"fill_mode", "mirror"}}, "fill_mode 'mirror'");
+  names("RandomTranslation", {{"height_factor", 0.5}}, "'width_factor' must be");
+  names("RandomTranslation", {{"height_factor", {0.5, "x"}}, {"width_factor", 0}}, "'height_factor' must be");
+  names("RandomZoom", {{"height_factor", -1.0}}, "must be above -1");
+  names("RandomZoom", {{"height_factor", 0.1}, {"interpolation", "bicubic"}}, "interpolation 'bicubic'");
+  names("RandomContrast", {{"factor", {-0.5, 0.5}}}, "'factor' must be");
+  names("RandomBrightness", {{"factor", 0.5}, {"value_range", {1, 0}}}, "'value_range' must be");
+  names("Resizing", {{"height", 3}, {"width", 3}, {"interpolation", "area"}}, "interpolation 'area'");
+  names("Resizing", {{"height", 3}}, "'width' must be");
+  names("Resizing", {{"height", 3}, {"width", 3}, {"crop_to_aspect_ratio", true}, {"pad_to_aspect_ratio", true}},
+        "exclude each other");
+  const nlohmann::json thin{{"height", int64_t{1} << 22}, {"width", 1}, {"pad_to_aspect_ratio", true}};
+  EXPECT_NE(refusal({1, int64_t{1} << 30, 1}, "Resizing", thin).find("too large"), std::string::npos);
+  EXPECT_NE(refusal({6, 5}, "RandomFlip", nlohmann::json::object()).find("3 axes"), std::string::npos);
+}
+
 // A class of which masks.cpp says nothing drops its masks, and a model with such a layer computes other numbers than
 // Keras's if Keras's has `supports_masking`. So who adds a layer looks there, and adds a line there or a name here.
 TEST(Layers, ThoseThatDropMasksAreKnown) {
   std::istringstream known(
-      "AveragePooling1D AveragePooling2D AveragePooling3D Bidirectional Conv1D Conv1DTranspose Conv2D Conv2DTranspose "
+      "AveragePooling1D AveragePooling2D AveragePooling3D Bidirectional CenterCrop Conv1D Conv1DTranspose Conv2D "
+      "Conv2DTranspose "
       "Conv3D Conv3DTranspose ConvolutionChain Cropping1D Cropping2D Cropping3D DepthwiseConv1D DepthwiseConv2D Dot "
       "EinsumDense Embedding Flatten GRU GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D "
       "GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D InputLayer LSTM MaxPooling1D MaxPooling2D MaxPooling3D "
-      "Permute RMSNormalization RepeatVector Reshape SeparableConv1D SeparableConv2D ShowerAngle ShowerSum SimpleRNN "
+      "Permute RMSNormalization RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom "
+      "Resizing RepeatVector Reshape SeparableConv1D SeparableConv2D ShowerAngle ShowerSum SimpleRNN "
       "StepMask UpSampling1D UpSampling2D UpSampling3D UpsampleConv3D ZeroPadding1D ZeroPadding2D ZeroPadding3D");
   const std::set<std::string> dropping{std::istream_iterator<std::string>(known), {}};
   for (const std::string& name : layer_names()) {

@@ -21,7 +21,11 @@ struct Advice {
 constexpr std::string_view kPrepare =
     "it prepares data: do that where the files of events are written, and save the model from the next layer on";
 constexpr std::string_view kVary =
-    "it varies images in training: do that where the files of events are written, and save the model without it";
+    "it varies images in training (RandomFlip, RandomTranslation, RandomRotation, RandomZoom, RandomContrast and "
+    "RandomBrightness are there): do that where the files of events are written, and save the model without it";
+constexpr std::string_view kTwoSizes =
+    "Keras cuts in training only, so that the layers behind see another size in prediction; to move images, "
+    "RandomTranslation";
 constexpr std::string_view kOtherCode =
     "it is the code of another program: build it from Keras's layers, or train it as TorchScript (model.kind = "
     "torchscript)";
@@ -42,8 +46,7 @@ constexpr Advice kAdvice[] = {
     {"MelSpectrogram", "", kPrepare},
     {"STFTSpectrogram", "", kPrepare},
     {"Pipeline", "", kPrepare},
-    {"Resizing", "UpSampling2D", kPrepare},
-    {"CenterCrop", "Cropping2D", kPrepare},
+    {"RandomCrop", "CenterCrop", kTwoSizes},
     {"Random*", "", kVary},
     {"RandAugment", "", kVary},
     {"AugMix", "", kVary},

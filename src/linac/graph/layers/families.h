@@ -11,6 +11,7 @@ std::vector<LayerKind> core_layers();           // InputLayer, Dense, Dropout an
 std::vector<LayerKind> convolution_layers();    // Conv1D to 3D, transposed, depthwise, separable
 std::vector<LayerKind> pooling_layers();        // pools of cells and of whole images
 std::vector<LayerKind> shape_layers();          // what moves elements only
+std::vector<LayerKind> image_layers();          // what cuts, resizes and varies images
 std::vector<LayerKind> merge_layers();          // Add, Concatenate, Dot ...
 std::vector<LayerKind> normalization_layers();  // by batch, layer, group, unit
 std::vector<LayerKind> activation_layers();

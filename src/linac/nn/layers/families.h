@@ -12,6 +12,7 @@ std::vector<NamedLayer> random_layers();  // what is drawn in training: Dropout 
 std::vector<NamedLayer> convolution_layers();
 std::vector<NamedLayer> pooling_layers();
 std::vector<NamedLayer> shape_layers();
+std::vector<NamedLayer> image_layers();
 std::vector<NamedLayer> merge_layers();
 std::vector<NamedLayer> normalization_layers();
 std::vector<NamedLayer> activation_layers();
