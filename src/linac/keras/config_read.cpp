@@ -7,6 +7,7 @@
 #include <set>
 
 #include "linac/base/error.h"
+#include "linac/graph/layers/image.h"
 #include "linac/keras/calls.h"
 #include "linac/keras/config.h"
 #include "linac/keras/keras2_config.h"
@@ -94,7 +95,10 @@ Layer read_layer(const json& original, Reading reading) {
                            : read_keras_layer(class_name, config);
     check_sizes(layer.node.name, layer.node.attributes);
   }
-  layer.calls = read_calls(layer.node.name, operation, description.value("inbound_nodes", json::array()));
+  const Callee callee = operation                           ? Callee::kOperation
+                        : graph::is_image_layer(class_name) ? Callee::kImageLayer
+                                                            : Callee::kLayer;
+  layer.calls = read_calls(layer.node.name, callee, description.value("inbound_nodes", json::array()));
   if (!operation) layer.group = keras_snake_case(class_name == "Model" ? "Functional" : class_name);
   return layer;
 }

@@ -21,8 +21,10 @@ float within(float place, int64_t cells, Beyond beyond) {
     if (place >= count) place = turn - place - 1;
   }
   if (beyond == Beyond::kWrap && cells > 1) {
-    if (place < 0) place += count * (std::trunc(-place / last) + 1);
-    if (place > last) place -= count * std::trunc(place / last);
+    if (place < 0)
+      place += count * (std::trunc(-place / last) + 1);
+    else if (place > last)
+      place -= count * std::trunc(place / last);
   }
   return std::clamp(place, 0.0F, last);
 }

@@ -98,6 +98,11 @@ void fill_to_ratio(ImageFit& fit, const std::array<int64_t, 2>& to) {
 
 }  // namespace
 
+bool is_image_layer(const std::string& op) {
+  const std::vector<LayerKind> kinds = image_layers();
+  return std::any_of(kinds.begin(), kinds.end(), [&](const LayerKind& kind) { return kind.op == op; });
+}
+
 Range factor_range(const Node& node, const std::string& attribute) {
   const json value = node.attributes.value(attribute, json());
   const Range bounds = bounds_of(node);

@@ -11,6 +11,9 @@
 
 namespace linac::graph {
 
+/// Of one of the classes that cut, resize or vary images.
+bool is_image_layer(const std::string& op);
+
 /// Between which numbers a layer draws.
 struct Range {
   double low = 0, high = 0;
