@@ -25,6 +25,8 @@ from keras.src import backend
 from keras import layers as L
 from keras import ops
 
+import traced_models
+
 LIMIT = 1e-5  # largest difference of an output, relative to the largest of the array (or to 1)
 GRADIENT_LIMIT = 2e-5  # of a gradient, likewise: sums of many terms
 EVENTS = 5
@@ -154,6 +156,25 @@ def moved():
     a = keras.Input((4, 3))
     x = ops.transpose(ops.expand_dims(a, axis=-1), (0, 2, 1, 3))
     return keras.Model(a, [ops.squeeze(x, axis=-1), ops.matmul(a, ops.transpose(a, (0, 2, 1)))])
+
+
+def more_functions():
+    a, b = keras.Input((4, 3)), keras.Input((4, 3))
+    x = ops.tan(ops.tanh(a)) + ops.sinh(b) * ops.cosh(a) - ops.arctan(b) + ops.arcsinh(a)
+    x = x + ops.arcsin(ops.tanh(b) * 0.9) * ops.arccos(ops.tanh(a) * 0.9) + ops.log10(ops.abs(a) + 0.1)
+    x = x + ops.reciprocal(ops.abs(b) + 0.5) + ops.round(a) * ops.erf(b) + ops.arctan2(a, b) + ops.mod(a, 0.7)
+    y = ops.selu(a) + ops.elu(b, 0.7) + ops.leaky_relu(a, 0.3) + ops.gelu(b) + ops.gelu(a, approximate=False)
+    moments = ops.var(x, axis=-1, keepdims=True) + ops.std(y, axis=[1, 2], keepdims=True)
+    return keras.Model([a, b], [x, y, moments, ops.norm(x + y, axis=1)])
+
+
+def arrays():
+    a, b = keras.Input((4, 5, 3)), keras.Input((1, 3, 6))
+    parts = [a[:, 1:, 0], a[:, -2::-1, -1], a[..., 2, :][:, :3]]
+    return keras.Model([a, b], [
+        ops.stack(parts, axis=-1), ops.softmax(a, axis=2), ops.swapaxes(a, 1, -1), ops.reshape(a, (-1, 10, 6)), a[:, None, 1, ::2],
+        ops.matmul(a, b), ops.einsum("nijk,nxkl->nlji", a, b), ops.einsum("bij,bkj->bik", parts[0], parts[1]),
+    ])  # fmt: skip
 
 
 def rnn(cell, mask=True, **settings):
@@ -330,6 +351,9 @@ MODELS = {
     "operations_elementary": elementary,
     "operations_choosing": choices,
     "operations_moving": moved,
+    "operations_more": more_functions,
+    "operations_on_arrays": arrays,
+    **traced_models.MODELS,
 }
 ACTIVATIONS = [
     "linear", "relu", "sigmoid", "tanh", "softmax", "elu", "selu", "celu", "softplus", "softsign", "gelu", "silu", "mish",
@@ -541,6 +565,9 @@ def main():
         agreeing = sum(not problem for problem in problems.values())
         print(f"{agreeing} of {len(folders)} models agree, computed by {kernels}")
         failures += len(folders) - agreeing
+    for name, problem in ({} if sys.argv[3:] else traced_models.refusals()).items():
+        print(f"{'FAIL' if problem else 'ok  '} refused: {name} {problem}")
+        failures += bool(problem)
     return 1 if failures else 0
 
 

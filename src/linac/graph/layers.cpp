@@ -19,7 +19,7 @@ const std::vector<LayerKind>& table() {
     std::vector<LayerKind> all;
     for (auto family : {core_layers(), convolution_layers(), pooling_layers(), shape_layers(), image_layers(),
                         merge_layers(), normalization_layers(), activation_layers(), sequence_layers(),
-                        attention_layers(), operation_nodes(), own_layers()})
+                        attention_layers(), operation_nodes(), array_operations(), own_layers()})
       std::move(family.begin(), family.end(), std::back_inserter(all));
     return all;
   }();

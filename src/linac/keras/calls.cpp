@@ -41,11 +41,22 @@ TensorName read_tensor(const json& tensor) {
   return read_name(tensor.is_array() ? tensor : tensor.at("config").at("keras_history"));
 }
 
+/// A slice or "...", which only an x[...] has.
+bool is_key(const json& value) {
+  const json name = value.is_object() ? value.value("class_name", json()) : json();
+  return name == "__slice__" || name == "__ellipsis__";
+}
+
+bool holds_tensor(const json& value) {
+  return is_tensor(value) || (value.is_array() && std::any_of(value.begin(), value.end(), holds_tensor));
+}
+
 void collect_arguments(const std::string& layer, Callee callee, const json& argument, LayerCallArguments& call) {
   if (is_tensor(argument)) {
     call.tensors.push_back(read_tensor(argument));
     call.arguments.push_back(nullptr);
-  } else if (callee == Callee::kOperation && (argument.is_number() || argument.is_boolean())) {
+  } else if (callee == Callee::kOperation && (argument.is_number() || argument.is_boolean() || is_key(argument) ||
+                                              (argument.is_array() && !holds_tensor(argument)))) {
     call.arguments.push_back(argument);
   } else if (argument.is_array()) {
     for (const json& item : argument) collect_arguments(layer, callee, item, call);

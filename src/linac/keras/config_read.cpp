@@ -271,12 +271,15 @@ class Assembly {
 
   std::map<std::string, int> first_nodes_;  // by group in the file: the first call of each layer
   std::set<std::string> names_;
+  std::set<std::string> layers_;  // names that further calls of other layers leave alone
   size_t models_ = 0;
 };
 
 std::string Assembly::unused_name(const std::string& wanted) {
   std::string name = wanted;
-  for (int i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
+  for (int i = 1; names_.contains(name) || (i > 1 && layers_.contains(name)); ++i)
+    name = fmt::format("{}_{}", wanted, i);
+  names_.insert(name);
   return name;
 }
 
@@ -313,6 +316,7 @@ std::vector<int> Assembly::add(const Model& model, const std::vector<int>* input
     refuse(fmt::format("the model '{}' is called with {} inputs and has {}", model.name, inputs->size(),
                        model.inputs.size()));
   }
+  for (const Layer& layer : model.layers) layers_.insert(around.prefix + layer.node.name);
   const Calls calls(model);
   std::vector<std::vector<int>> outputs(calls.size());  // nodes of each call
   const auto node_of = [&](const std::string& reader, const TensorName& name) {

@@ -34,8 +34,8 @@ constexpr std::string_view kOneCell = "of recurrent layers those of one cell are
 // Keras's own classes.
 constexpr Advice kAdvice[] = {
     {"Lambda", "",
-     "it is Python code: write the function with keras.ops in Keras 3 (keras.ops.log(x), x * 2), or with layers, and "
-     "save the model again"},
+     "it is Python code: write the function with keras.ops and save the model in Python by linac_keras.save(model, "
+     "'model.keras') (docs/keras.md)"},
     {"CategoryEncoding", "Embedding", kPrepare},
     {"IntegerLookup", "Embedding", kPrepare},
     {"StringLookup", "Embedding", kPrepare},
@@ -95,8 +95,9 @@ std::string advice_on_layer(const std::string& class_name) {
   }
   const auto near = nearest(class_name, keras_class_names());
   return fmt::format(
-      "{}build the model from Keras's layers, or train it as TorchScript (model.kind = torchscript) or from a plug-in "
-      "(model.kind = custom)",
+      "{}save the model in Python by linac_keras.save(model, 'model.keras') (docs/keras.md), or train it as "
+      "TorchScript "
+      "(model.kind = torchscript) or from a plug-in (model.kind = custom)",
       near ? fmt::format("the nearest there is: {}; ", *near) : "the file does not hold its code; ");
 }
 

@@ -17,7 +17,8 @@ std::vector<LayerKind> normalization_layers();  // by batch, layer, group, unit
 std::vector<LayerKind> activation_layers();
 std::vector<LayerKind> sequence_layers();  // Masking, Embedding, recurrent layers and what wraps layers
 std::vector<LayerKind> attention_layers();
-std::vector<LayerKind> operation_nodes();  // keras.ops
+std::vector<LayerKind> operation_nodes();   // keras.ops, element by element and along axes
+std::vector<LayerKind> array_operations();  // keras.ops on whole arrays
 std::vector<LayerKind> own_layers();       // linac's own
 
 double flop_none(const Node& node, const Shape& input);

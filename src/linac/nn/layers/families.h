@@ -19,6 +19,7 @@ std::vector<NamedLayer> activation_layers();
 std::vector<NamedLayer> sequence_layers();
 std::vector<NamedLayer> attention_layers();
 std::vector<NamedLayer> operation_nodes();
+std::vector<NamedLayer> array_operations();
 std::vector<NamedLayer> own_layers();
 
 /// The function of that name (graph/layers/attributes.h, activation_names()).
