@@ -191,12 +191,14 @@ def bidirectional(cell, mask=True, merge="concat", **settings):
     return sequential((7, 4), *chain, L.Bidirectional(cell(3, **settings), merge_mode=merge))
 
 
-def varied(fill, interpolation):
-    settings = {"fill_mode": fill, "fill_value": 0.3, "interpolation": interpolation}
-    return sequential(
-        (7, 6, 2), L.RandomTranslation((-0.9, 0.6), 0.7, **settings), L.RandomRotation(0.4, **settings),
-        L.RandomZoom((-0.4, 0.8), (0.5, -0.2), **settings), L.RandomZoom(-0.7, **settings), L.Conv2D(2, 2),
-    )  # fmt: skip
+def varied(*fills):
+    chain = []
+    for fill in fills:
+        settings = {"fill_mode": fill, "fill_value": 0.3}
+        chain += [L.RandomTranslation((-0.9, 0.6), 0.7, **settings), L.RandomZoom((-0.4, 0.8), (0.5, -0.2), **settings)]
+        settings["interpolation"] = "nearest"
+        chain += [L.RandomZoom(-0.7, **settings), L.RandomRotation(0.4, **settings)]
+    return sequential((7, 6, 2), *chain, L.RandomRotation((-0.2, 0.5), fills[0]), L.Conv2D(2, 2))
 
 
 def varied_values():
@@ -280,15 +282,18 @@ MODELS = {
         (4, 5, 3, 2), L.SpatialDropout3D(0.2), L.Reshape((4, 15, 2)), L.SpatialDropout2D(0.3), L.Conv2D(2, 2)
     ),
     "center_crop": lambda: sequential((7, 8, 2), L.Conv2D(2, 2), L.CenterCrop(4, 5), L.CenterCrop(6, 3), L.Conv2D(2, 2)),
-    "resizing": lambda: sequential((6, 9, 2), L.Conv2D(2, 2), L.Resizing(9, 5), L.Resizing(4, 11), L.Conv2D(2, 2)),
-    "resizing_nearest": lambda: sequential((6, 9, 2), L.Conv2D(2, 2), L.Resizing(9, 5, "nearest"), L.Resizing(4, 11, "nearest")),
-    "resizing_cut": lambda: sequential((7, 9, 2), L.Conv2D(2, 2), L.Resizing(5, 4, crop_to_aspect_ratio=True), L.Conv2D(2, 2)),
-    "resizing_padded": lambda: sequential((7, 10, 2), L.Conv2D(2, 2), L.Resizing(5, 5, "nearest", pad_to_aspect_ratio=True, fill_value=0.4)),
-    "random_flip_training": lambda: sequential((5, 4, 2), L.RandomFlip(), L.RandomFlip("horizontal"), L.RandomFlip("vertical"), L.Conv2D(2, 2)),
-    **{f"random_{fill}_{interpolation}_training": lambda f=fill, i=interpolation: varied(f, i)
-       for fill in ("reflect", "wrap", "constant", "nearest") for interpolation in ("bilinear", "nearest")},
-    "random_values_training": lambda: sequential((5, 4, 3), *varied_values(), L.RandomContrast(0.5, value_range=(-1, 1)), L.Conv2D(2, 2)),
-    "random_and_dropout_training": lambda: sequential((5, 4, 2), L.RandomFlip(), L.Dropout(0.3), L.RandomZoom(0.5), L.Conv2D(2, 2)),
+    "resizing": lambda: sequential(
+        (6, 9, 2), L.Conv2D(2, 2), L.Resizing(9, 5), L.Resizing(4, 11), L.Resizing(7, 3, "nearest"), L.Resizing(4, 11, "nearest")
+    ),
+    "resizing_by_ratio": lambda: sequential(
+        (7, 9, 2), L.Conv2D(2, 2), L.Resizing(5, 4, crop_to_aspect_ratio=True), L.Resizing(6, 9, pad_to_aspect_ratio=True, fill_value=0.4)
+    ),
+    "random_reflect_wrap_training": lambda: varied("reflect", "wrap"),
+    "random_constant_nearest_training": lambda: varied("constant", "nearest"),
+    "random_flip_and_dropout_training": lambda: sequential(
+        (5, 4, 3), L.RandomFlip(), L.RandomFlip("horizontal"), L.Dropout(0.3), *varied_values(), L.RandomFlip("vertical"),
+        L.RandomContrast(0.5, value_range=(-1, 1)), L.Conv2D(2, 2),
+    ),
     "random_images": lambda: sequential(
         (5, 4, 3), L.RandomFlip(), L.RandomTranslation(0.5, 0.5), L.RandomRotation(0.5), L.RandomZoom(0.5), *varied_values(), L.Conv2D(2, 2)
     ),
