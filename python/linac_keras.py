@@ -187,11 +187,14 @@ class _Trace:
         self.variables = {}  # by the id of the tensor that stands for it
         self.stand_ins = {}  # by the id of the variable
         self.owners = {}  # the layer, by the id of an operation that its code called
+        self.named = {}  # operations, by their id
+        self.taken = []  # the layers whose code runs, and None where that calls a layer of Keras
 
     @contextlib.contextmanager
     def taking_calls(self):
         """Calls of layers on symbolic tensors come by here."""
         plain_layer, plain_operation = keras.layers.Layer.__call__, keras.Operation.__call__
+        plain_seed = keras.random.SeedGenerator.next
 
         def call_layer(layer, *args, **kwargs):
             if not _is_symbolic(args, kwargs) or isinstance(layer, keras.layers.InputLayer):
@@ -199,7 +202,8 @@ class _Trace:
             if _is_own(layer):
                 return self.take_apart(layer, args, kwargs)
             if not _holds_own(layer):
-                return plain_layer(layer, *args, **kwargs)
+                with self.running(None):
+                    return plain_layer(layer, *args, **kwargs)
             if _graph_of(layer) is None:
                 raise TraceError(
                     f"[linac_keras] layer {_described(layer)} runs a layer inside that is not Keras's; "
@@ -213,11 +217,29 @@ class _Trace:
                 return plain_operation(operation, *args, **kwargs)
             return self.take_apart(operation, args, kwargs)
 
+        def draw(generator, *args, **kwargs):
+            if self.taken and self.taken[-1] is not None:
+                raise TraceError(
+                    f"[linac_keras] layer {_described(self.taken[-1])} draws random numbers, which would be the same for ever; "
+                    "use a layer of Keras inside, such as GaussianNoise or Dropout"
+                )
+            return plain_seed(generator, *args, **kwargs)
+
         keras.layers.Layer.__call__, keras.Operation.__call__ = call_layer, call_operation
+        keras.random.SeedGenerator.next = draw
         try:
             yield
         finally:
             keras.layers.Layer.__call__, keras.Operation.__call__ = plain_layer, plain_operation
+            keras.random.SeedGenerator.next = plain_seed
+
+    @contextlib.contextmanager
+    def running(self, layer):
+        self.taken.append(layer)
+        try:
+            yield
+        finally:
+            self.taken.pop()
 
     def run_graph(self, model, inputs):
         return _graph_of(model)._run_through_graph(keras.tree.flatten(inputs))
@@ -227,7 +249,7 @@ class _Trace:
         mask = _mask_of(given[0])
         if getattr(layer, "activity_regularizer", None) is not None:
             raise TraceError(f"[linac_keras] layer {_described(layer)}: put its activity_regularizer on a layer of Keras")
-        with self.standing_in(layer), _without_losses(layer):
+        with self.standing_in(layer), _without_losses(layer), self.running(layer):
             outputs = self.called(layer, args, dict(kwargs), mask)
             again = self.called(layer, args, {**kwargs, "training": True}, mask) if _takes(layer, "training") else outputs
         found = [x for x in keras.tree.flatten(outputs) if keras.utils.is_keras_tensor(x)]
@@ -245,13 +267,17 @@ class _Trace:
         self.check_weights(layer, calls)
         for call in calls:
             self.owners.setdefault(id(call.operation), layer)
-            if not isinstance(call.operation, keras.layers.Layer) and not hasattr(call.operation, "_linac_named"):
-                is_last = len(found) == 1 and call is calls[-1]
-                call.operation.name = layer.name if is_last else f"{layer.name}_{call.operation.name}"
-                call.operation._linac_named = True
+            self.name_by(layer, call.operation, is_last=len(found) == 1 and call is calls[-1])
         if mask is not None and getattr(layer, "supports_masking", False):
             found[0]._keras_mask = layer.compute_mask(given[0], mask)
         return outputs
+
+    def name_by(self, layer, operation, is_last):
+        """What the layer's code has just made is called by the layer; its result as the layer, which outputs are known by."""
+        is_new = len(operation._inbound_nodes) == 1 and id(operation) not in self.named
+        if is_new and not isinstance(operation, keras.layers.Layer):
+            operation.name = layer.name if is_last else f"{layer.name}_{operation.name}"
+            self.named[id(operation)] = operation
 
     def called(self, layer, args, kwargs, mask):
         function, described = layer.call, f"layer {_described(layer)}"
@@ -399,6 +425,8 @@ class _Rewriting:
             self.refuse(operation, f"{type(error).__name__}: {str(error).strip()[:400]}")
         for old, new in zip(node.outputs, keras.tree.flatten(outputs), strict=True):
             self.tensors[id(old)] = new
+            if not isinstance(new._keras_history.operation, keras.layers.Layer):
+                new._keras_history.operation.name = operation.name  # another one took its place
 
     def refuse(self, operation, why):
         owner = self.trace.owners.get(id(operation))

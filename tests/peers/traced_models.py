@@ -148,6 +148,7 @@ def saved(model):
         linac_keras.save(model, path)
         loaded = keras.models.load_model(path)
     expected, found = (np.asarray(one(x, training=False)) for one in (model, loaded))
+    assert loaded.output_names == model.output_names, f"linac_keras.save: outputs {loaded.output_names}"
     assert np.abs(found - expected).max() <= 1e-6 * max(1, np.abs(expected).max()), "linac_keras.save: other numbers"
     assert sum(w.shape.num_elements() for w in model.trainable_weights) == sum(w.shape.num_elements() for w in loaded.trainable_weights)
     return loaded
@@ -186,6 +187,7 @@ REFUSED = {
     "a weight that is left": (lambda: with_call(lambda self, x: x, w=(4,)), "its weight 'w' does not reach"),
     "a weight for the batch": (lambda: with_call(lambda self, x: x + self.w, w=(3, 5, 4)), "does not fit"),
     "a weight beside events": (lambda: with_call(lambda self, x: ops.concatenate([x, x * 0 + self.w, self.w], axis=0), w=(5, 5, 4)), "not"),
+    "random numbers": (lambda: with_call(lambda self, x: x + keras.random.normal((4,))), "draws random numbers"),
     "no model yet": (lambda: keras.Sequential([L.Dense(2)]), "is not a functional model"),
     "inside a wrapper": (lambda: functional((5, 4, 3), L.TimeDistributed(OfWeights())), "call that layer by itself"),
 }

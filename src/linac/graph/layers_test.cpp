@@ -127,6 +127,15 @@ TEST(Slices, AreThoseOfPython) {
   EXPECT_NE(refusal({6, 5}, "ops.GetItem", nlohmann::json::object()).find("a key"), std::string::npos);
 }
 
+TEST(Operations, NeedTheirArguments) {
+  EXPECT_NE(refusal({6}, "ops.Add", nlohmann::json::object()).find("takes 2 arguments and has 1"), std::string::npos);
+  EXPECT_NE(refusal({6}, "ops.Where", {{"arguments", {nullptr, 1}}}).find("takes 3"), std::string::npos);
+  EXPECT_NE(refusal({6}, "ops.Mod", {{"arguments", {nullptr, nlohmann::json::array({1, 2})}}}).find("only tensors and"),
+            std::string::npos);
+  EXPECT_NE(refusal({6}, "ops.Gelu", {{"approximate", "yes"}}).find("'approximate'"), std::string::npos);
+  EXPECT_EQ(output_of({6}, "ops.Arctan2", {{"arguments", {nullptr, 2.5}}}), (Shape{6}));
+}
+
 TEST(Einsum, RefusesWhatItCannotTellTheBatchOf) {
   const auto refused = [&](const char* equation, const char* words) {
     const std::string message = refusal({6, 5}, "ops.Einsum", {{"subscripts", equation}});

@@ -24,7 +24,19 @@ void check_constants(const Node& node) {
 
 void infer_elementwise(Node& node, const std::vector<Shape>& inputs) {
   check_constants(node);
+  number(node, "negative_slope", 0);  // what some of them have
+  number(node, "alpha", 0);
+  flag(node, "approximate", false);
   node.output = broadcast_all(node, inputs);
+}
+
+// Of so many arguments, constants among them.
+template <size_t Count>
+void infer_elementwise_of(Node& node, const std::vector<Shape>& inputs) {
+  const json arguments = node.attributes.value("arguments", json::array());
+  const size_t count = arguments.empty() ? inputs.size() : arguments.size();  // none are named: tensors only
+  if (count != Count) refuse(node, fmt::format("takes {} arguments and has {}", Count, count));
+  infer_elementwise(node, inputs);
 }
 
 void infer_reduction(Node& node, const std::vector<Shape>& inputs) {
@@ -117,8 +129,12 @@ std::vector<LayerKind> operation_nodes() {
       {"ops.OnesLike", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
       {"ops.Cast", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
       {"ops.Clip", 1, infer_elementwise, flop_per_element, {{"x_min", kKept, nullptr}, {"x_max", kKept, nullptr}}},
-      {"ops.Where", kOneOrMore, infer_elementwise, flop_per_element},
-      {"ops.Norm", 1, infer_norm, flop_per_element, {{"ord", kKept, nullptr}, {"axis", kKept, nullptr}, {"keepdims", kKept, false}}},
+      {"ops.Where", kOneOrMore, infer_elementwise_of<3>, flop_per_element},
+      {"ops.Norm",
+       1,
+       infer_norm,
+       flop_per_element,
+       {{"ord", kKept, nullptr}, {"axis", kKept, nullptr}, {"keepdims", kKept, false}}},
       {"ops.Round", 1, infer_elementwise, flop_per_element, {{"decimals", kDefaultOnly, 0}}},
       {"ops.LeakyRelu", 1, infer_elementwise, flop_per_element, {{"negative_slope", kKept, 0.2}}},
       {"ops.Elu", 1, infer_elementwise, flop_per_element, {{"alpha", kKept, 1.0}}},
@@ -129,11 +145,11 @@ std::vector<LayerKind> operation_nodes() {
   for (const char* name :
        {"Add", "Subtract", "Multiply", "Divide", "TrueDivide", "Power", "Maximum", "Minimum", "NotEqual", "Equal",
         "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Arctan2", "Mod"})
-    kinds.push_back({std::string("ops.") + name, kOneOrMore, infer_elementwise, flop_per_element});
-  for (const char* name :
-       {"Negative", "Absolute", "Square",  "Sqrt", "Rsqrt", "Exp",      "Expm1", "Log",   "Log1p", "Sin",
-        "Cos",      "Tanh",     "Sigmoid", "Relu", "Silu",  "Softplus", "Sign",  "Floor", "Ceil",  "LogicalNot",
-        "Tan", "Sinh", "Cosh", "Arcsin", "Arccos", "Arctan", "Arcsinh", "Log10", "Reciprocal", "Erf", "Selu"})
+    kinds.push_back({std::string("ops.") + name, kOneOrMore, infer_elementwise_of<2>, flop_per_element});
+  for (const char* name : {"Negative", "Absolute", "Square",  "Sqrt",       "Rsqrt",      "Exp",  "Expm1", "Log",
+                           "Log1p",    "Sin",      "Cos",     "Tanh",       "Sigmoid",    "Relu", "Silu",  "Softplus",
+                           "Sign",     "Floor",    "Ceil",    "LogicalNot", "Tan",        "Sinh", "Cosh",  "Arcsin",
+                           "Arccos",   "Arctan",   "Arcsinh", "Log10",      "Reciprocal", "Erf",  "Selu"})
     kinds.push_back({std::string("ops.") + name, 1, infer_elementwise, flop_per_element});
   return kinds;
 }
