@@ -20,6 +20,7 @@ struct TrainingOptions {
   Start start = Start::kFresh;
   int concurrency = 1;  // replicas side by side on this worker
   bool joins = false;   // a run that others have begun
+  std::filesystem::path started_in = {};  // the working folder of that begin
 };
 
 /// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes
