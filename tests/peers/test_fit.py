@@ -27,6 +27,8 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 from sklearn.metrics import roc_auc_score
 
+import fit_labels
+
 tf.config.run_functions_eagerly(True)  # a few steps of a small model: tracing it takes longer than all of them
 
 L = keras.layers
@@ -698,6 +700,7 @@ def main() -> None:
     exact_inside(folder)
     scripted(folder, data, sys.argv[2])
     joined(folder, data)
+    fit_labels.run(sys.modules[__name__], folder, data)
     slices(folder)
     endings(folder)
     unfit(folder, data)

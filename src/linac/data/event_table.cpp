@@ -205,10 +205,9 @@ struct EventTable::Parts {
     }
   }
 
-  /// Of column i, whose texts the files hold.
-  size_t class_of(size_t i, size_t file, int64_t event) const {
-    const auto code = static_cast<size_t>(stored(*tables[file], event, firsts[i]).front());
-    return classes[i].places[file].at(code);
+  /// The place in the file's texts, of column i, which holds some.
+  size_t code_of(size_t i, size_t file, int64_t event) const {
+    return static_cast<size_t>(stored(*tables[file], event, firsts[i]).front());
   }
 
   int64_t begin(size_t file) const { return file == 0 ? 0 : ends[file - 1]; }
@@ -313,23 +312,33 @@ const std::vector<std::string>& EventTable::classes(size_t i) const {
 
 std::vector<int64_t> EventTable::events_of_classes(size_t i) const {
   std::vector<int64_t> events(classes(i).size(), 0);
-  parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
-    for (int64_t event = begin; event < end; ++event) ++events[parts_->class_of(i, file, event)];
+  const Parts& parts = *parts_;
+  parts.visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
+    const std::vector<size_t>& places = parts.classes[i].places[file];
+    const StoredColumn& stored = parts.tables[file]->columns()[parts.firsts[i]];
+    if (end - begin == parts.tables[file]->events()) {
+      for (size_t code = 0; code < places.size(); ++code) events[places[code]] += stored.texts[code].events;
+      return;
+    }
+    for (int64_t event = begin; event < end; ++event) ++events[places.at(parts.code_of(i, file, event))];
   });
   return events;
 }
 
-void EventTable::need_classes_of(const EventTable& training, size_t i) const {
-  const std::vector<int64_t> known = training.events_of_classes(i);
-  parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
-    for (int64_t event = begin; event < end; ++event) {
-      const size_t place = parts_->class_of(i, file, event);
-      if (known.at(place) > 0) continue;
+void EventTable::need_known_classes(size_t i) const {
+  std::vector<bool> known(classes(i).size(), false);
+  parts_->visit_files(0, first_ + size_, [&](size_t file, int64_t, int64_t end) {
+    const PackedTable& table = *parts_->tables[file];
+    const std::vector<StoredText>& texts = table.columns()[parts_->firsts[i]].texts;
+    for (size_t code = 0; code < texts.size(); ++code) {  // in the order of their first events
+      const size_t place = parts_->classes[i].places[file][code];
+      if (texts[code].first >= end || known[place]) continue;
+      known[place] = true;
+      if (parts_->begin(file) + texts[code].first < first_) continue;
       throw data_error(
           fmt::format("[data] {}: event {}: column '{}' holds {}, of which the training events before it have none; the "
                       "last events test: mix the events of the files, or name all classes in data.classes",
-                      parts_->tables[file]->file().url, event, parts_->requests[i].column,
-                      shown_text(classes(i)[place])));
+                      table.file().url, texts[code].first, parts_->requests[i].column, shown_text(texts[code].text)));
     }
   });
 }

@@ -93,8 +93,8 @@ class EventTable {
   const std::vector<std::string>& classes(size_t i) const;
   /// How many events of the set each of them has.
   std::vector<int64_t> events_of_classes(size_t i) const;
-  /// Data error naming file, event and text where column i has a class of which `training` has no event.
-  void need_classes_of(const EventTable& training, size_t i) const;
+  /// Of a part: data error naming file, event and text for a class of column i that no event before the part has.
+  void need_known_classes(size_t i) const;
   /// Of column i's values as they are stored; not of texts.
   ColumnFacts facts(size_t i) const;
   /// Data error naming file, event and value where column i holds what is not in the range. `wanted_by`: who wants it

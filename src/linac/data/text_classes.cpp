@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
@@ -63,9 +64,8 @@ void need_count(const Tables& tables, const ColumnRequest& request, const std::v
       : found > texts.count
           ? fmt::format("give the model {} outputs there, or mend the texts", found)
           : "name all classes in data.classes, in the order of the output, or give the model fewer outputs there";
-  const std::string message = fmt::format("[data] {} ({}), and the output '{}' tells {} apart{}; {}", what,
-                                          list_of_classes(names), texts.output, texts.count,
-                                          texts.count == 2 && request.event_values() == 1 ? " by one number" : "", advice);
+  const std::string message = fmt::format("[data] {} ({}), and the output '{}' tells {} apart; {}", what,
+                                          list_of_classes(names), texts.output, texts.count, advice);
   throw given ? user_error(message) : data_error(message);
 }
 

@@ -51,7 +51,7 @@ TableInput::TableInput(const spec::Job& job, const std::vector<data::ColumnReque
     train_ = whole->part(0, split);
     test_ = whole->part(split, whole->size() - split);
     for (size_t i = 0; i < columns.size(); ++i)
-      if (!whole->classes(i).empty() && columns[i].texts->names.empty()) test_->need_classes_of(*train_, i);
+      if (!whole->classes(i).empty() && columns[i].texts->names.empty()) test_->need_known_classes(i);
   }
   if (!job.data.test.empty()) test_ = data::EventTable::open(job.data.test, of_test(*train_));
 }
