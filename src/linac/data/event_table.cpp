@@ -11,9 +11,9 @@
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
 #include "linac/data/packed_table.h"
+#include "linac/data/table_reader.h"
 #include "linac/data/text_classes.h"
 #include "linac/data/text_codes.h"
-#include "linac/data/table_reader.h"
 #include "linac/storage/storage.h"
 
 namespace linac::data {
@@ -212,7 +212,8 @@ struct EventTable::Parts {
 
   int64_t begin(size_t file) const { return file == 0 ? 0 : ends[file - 1]; }
 
-  /// Calls visit(file, begin, end), with the file's own numbers of events, for each file that has some of [first, last).
+  /// Calls visit(file, begin, end), with the file's own numbers of events, for each file that has some of [first,
+  /// last).
   template <class Visit>
   void visit_files(int64_t first, int64_t last, const Visit& visit) const {
     for (size_t file = 0; file < tables.size(); ++file) {
@@ -335,10 +336,10 @@ void EventTable::need_known_classes(size_t i) const {
       if (texts[code].first >= end || known[place]) continue;
       known[place] = true;
       if (parts_->begin(file) + texts[code].first < first_) continue;
-      throw data_error(
-          fmt::format("[data] {}: event {}: column '{}' holds {}, of which the training events before it have none; the "
-                      "last events test: mix the events of the files, or name all classes in data.classes",
-                      table.file().url, texts[code].first, parts_->requests[i].column, shown_text(texts[code].text)));
+      throw data_error(fmt::format(
+          "[data] {}: event {}: column '{}' holds {}, of which the training events before it have none; the "
+          "last events test: mix the events of the files, or name all classes in data.classes",
+          table.file().url, texts[code].first, parts_->requests[i].column, shown_text(texts[code].text)));
     }
   });
 }

@@ -96,8 +96,8 @@ class Hdf5Table : public TableReader {
     return values;
   }
 
-  std::string name_, first_;             // first_: the column that says how many events there are
-  std::unique_ptr<EventArrays> arrays_;  // of numbers; null without any
+  std::string name_, first_;                        // first_: the column that says how many events there are
+  std::unique_ptr<EventArrays> arrays_;             // of numbers; null without any
   std::vector<std::unique_ptr<EventTexts>> texts_;  // one a column, null for numbers
   std::vector<StoredColumn> stored_;
   std::vector<uint32_t> rows_;

@@ -57,9 +57,8 @@ class EventTexts::File {
     const Handle stored(H5Dget_type(dataset_.get()), H5Tclose), space(H5Dget_space(dataset_.get()), H5Sclose);
     const auto start = static_cast<hsize_t>(first), extent = static_cast<hsize_t>(count);
     const Handle memory(H5Screate_simple(1, &extent, nullptr), H5Sclose);
-    const bool selected =
-        stored && space && memory &&
-        H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &extent, nullptr) >= 0;
+    const bool selected = stored && space && memory &&
+                          H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &extent, nullptr) >= 0;
     if (!selected) fail(first);
     return H5Tis_variable_str(stored.get()) > 0 ? variable(stored.get(), memory.get(), space.get(), first, count)
                                                 : fixed(stored.get(), memory.get(), space.get(), first, count);

@@ -87,9 +87,10 @@ std::vector<StoredText> count_texts(const std::filesystem::path& path, const std
 }
 
 void refuse_texts(const std::string& name, const std::string& column, const std::string& stored) {
-  throw data_error(fmt::format("[data] {}: column '{}' is {}, not numbers; texts are read where they name the classes "
-                               "of a target, under a categorical, sparse categorical or binary cross-entropy",
-                               name, column, stored));
+  throw data_error(
+      fmt::format("[data] {}: column '{}' is {}, not numbers; texts are read where they name the classes "
+                  "of a target, under a categorical, sparse categorical or binary cross-entropy",
+                  name, column, stored));
 }
 
 std::string list_of(int64_t values) {

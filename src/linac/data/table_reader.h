@@ -29,9 +29,9 @@ struct WantedColumn {
 
 /// How a file stores a wanted column.
 struct StoredColumn {
-  std::string words;       // "list<list<float>>", "[events, 801, 19]"
-  bool is_number = false;  // one value an event, not a list that may have one
-  bool is_text = false;    // one text an event: its values are places in TableReader::texts()
+  std::string words;                   // "list<list<float>>", "[events, 801, 19]"
+  bool is_number = false;              // one value an event, not a list that may have one
+  bool is_text = false;                // one text an event: its values are places in TableReader::texts()
   std::vector<StoredText> texts = {};  // of a file that has been read
 };
 

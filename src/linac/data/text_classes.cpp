@@ -56,11 +56,11 @@ void need_count(const Tables& tables, const ColumnRequest& request, const std::v
   const auto found = static_cast<int64_t>(names.size());
   if (found == texts.count) return;
   const bool given = !texts.names.empty();
-  const std::string what = given ? fmt::format("{} classes are named for column '{}'", found, request.column)
-                                 : fmt::format("{}: column '{}' has {} different texts", tables.front()->file().url,
-                                               request.column, found);
+  const std::string what =
+      given ? fmt::format("{} classes are named for column '{}'", found, request.column)
+            : fmt::format("{}: column '{}' has {} different texts", tables.front()->file().url, request.column, found);
   const std::string advice =
-      given             ? "name as many"
+      given ? "name as many"
       : found > texts.count
           ? fmt::format("give the model {} outputs there, or mend the texts", found)
           : "name all classes in data.classes, in the order of the output, or give the model fewer outputs there";
@@ -72,10 +72,11 @@ void need_count(const Tables& tables, const ColumnRequest& request, const std::v
 [[noreturn]] void refuse_text(const PackedTable& table, const ColumnRequest& request, const StoredText& unknown,
                               const std::vector<std::string>& names) {
   const auto near = nearest(unknown.text, names);
-  throw data_error(fmt::format("[data] {}: event {}: column '{}' holds {}, and the classes are {}{}; mend the file, or "
-                               "train with this class",
-                               table.file().url, unknown.first, request.column, shown_text(unknown.text),
-                               list_of_classes(names), near ? fmt::format(" (is {} meant?)", shown_text(*near)) : ""));
+  throw data_error(
+      fmt::format("[data] {}: event {}: column '{}' holds {}, and the classes are {}{}; mend the file, or "
+                  "train with this class",
+                  table.file().url, unknown.first, request.column, shown_text(unknown.text), list_of_classes(names),
+                  near ? fmt::format(" (is {} meant?)", shown_text(*near)) : ""));
 }
 
 }  // namespace

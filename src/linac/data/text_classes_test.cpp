@@ -39,8 +39,8 @@ void write_texts(const std::string& path, const std::vector<std::string>& texts,
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
   const hsize_t count = texts.size();
   const hdf5::Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose);
-  const hdf5::Handle set(
-      H5Dcreate2(file.get(), "x", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  const hdf5::Handle set(H5Dcreate2(file.get(), "x", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                         H5Dclose);
   std::string fixed;
   std::vector<const char*> variable;
   for (const std::string& text : texts) {
@@ -141,8 +141,9 @@ TEST_F(TextClassesTest, TwoClassesAreOneNumber) {
 TEST_F(TextClassesTest, OtherNumbersOfClassesAreRefused) {
   write_texts(path("a"), kTexts, Stored::kString);
   const std::string many = refusal({"a"}, number(2)), few = refusal({"a"}, list(4));
-  EXPECT_TRUE(contains(many, "column 'x' has 3 different texts ('QCD', 'W+jets', 'ttbar'), and the output 'kind' tells "
-                             "2 apart; give the model 3 outputs there"))
+  EXPECT_TRUE(contains(many,
+                       "column 'x' has 3 different texts ('QCD', 'W+jets', 'ttbar'), and the output 'kind' tells "
+                       "2 apart; give the model 3 outputs there"))
       << many;
   EXPECT_TRUE(contains(few, "tells 4 apart; name all classes in data.classes")) << few;
   EXPECT_TRUE(contains(refusal({"a"}, number(3, {"QCD", "ttbar"}), ErrorCode::kUser),
@@ -155,8 +156,9 @@ TEST_F(TextClassesTest, TextsThatAreNoneOfTheClassesAreNamed) {
   for (const Stored stored : kAllStored) {
     write_texts(path("a"), kTexts, stored);
     const std::string message = refusal({"a"}, number(3, {"QCD", "W+jet", "ttbar"}));
-    EXPECT_TRUE(contains(message, "a: event 2: column 'x' holds 'W+jets', and the classes are 'QCD', 'W+jet', 'ttbar' "
-                                  "(is 'W+jet' meant?)"))
+    EXPECT_TRUE(contains(message,
+                         "a: event 2: column 'x' holds 'W+jets', and the classes are 'QCD', 'W+jet', 'ttbar' "
+                         "(is 'W+jet' meant?)"))
         << message;
   }
 }
@@ -166,7 +168,8 @@ TEST_F(TextClassesTest, WhatNamesNoClassIsRefused) {
                               Stored::kHdf5Fixed, Stored::kHdf5Spaces}) {
     SCOPED_TRACE(static_cast<int>(stored));
     EXPECT_TRUE(contains(refusal({"a", "b", "", "c"}, stored), "refused: event 2: column 'x' holds an empty text"));
-    EXPECT_TRUE(contains(refusal({"a", "\xFF\xFE", "c"}, stored), "event 1: column 'x' holds bytes that are not UTF-8"));
+    EXPECT_TRUE(
+        contains(refusal({"a", "\xFF\xFE", "c"}, stored), "event 1: column 'x' holds bytes that are not UTF-8"));
   }
   EXPECT_TRUE(contains(refusal({"a", std::string(kTextBytesMax + 1, 'x')}, Stored::kString), "a text of 1025 bytes"));
   std::vector<std::string> many;

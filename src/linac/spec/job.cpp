@@ -212,8 +212,7 @@ Job parse_job(const std::string& text, const std::string& where, const std::vect
   return job;
 }
 
-Job read_job(const std::string& path, const std::vector<std::string>& overrides,
-             const std::filesystem::path& folder) {
+Job read_job(const std::string& path, const std::vector<std::string>& overrides, const std::filesystem::path& folder) {
   std::string text;
   try {
     text = read_file(path);

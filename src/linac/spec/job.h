@@ -72,7 +72,8 @@ struct Data {
       "0: none; not for the 3dgan");
     v("inputs", inputs,
       "list of {name, column or columns, scaling}: what the model's inputs read; those left out read their name");
-    v("targets", targets, "list of {name, column or columns, scaling, classes}: what the model's outputs should be; texts in a column name "
+    v("targets", targets,
+      "list of {name, column or columns, scaling, classes}: what the model's outputs should be; texts in a column name "
       "classes");
     v("event_weight", event_weight,
       "column of a number that says how much each event counts in losses and weighted metrics; empty: 1");

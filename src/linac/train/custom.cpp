@@ -37,7 +37,8 @@ CustomLoop::CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Libra
 }
 
 std::vector<data::ColumnRequest> CustomLoop::columns_read() const {
-  need_known_monitors(job_, measures(), "a plug-in names others in measures(), which want data.test or data.validation_split");
+  need_known_monitors(job_, measures(),
+                      "a plug-in names others in measures(), which want data.test or data.validation_split");
   need_directions(job_, loss_name());
   return trained::input_columns(job_, training_.columns());
 }

@@ -254,7 +254,8 @@ void Reporter::epoch_curves(const EpochRecord& record) {
       if (const auto tag = spec::metric::of_whole(spec::metric::kEpoch, name)) events.scalar(*tag, record.epoch, value);
     events.flush();
   };
-  if (rate_) train_events_.scalar(std::string(spec::metric::kEpoch) + spec::metric::kLearningRate, record.epoch, *rate_);
+  if (rate_)
+    train_events_.scalar(std::string(spec::metric::kEpoch) + spec::metric::kLearningRate, record.epoch, *rate_);
   write(train_events_, record.train);
   if (test_events_) write(*test_events_, record.test);
 }
@@ -365,7 +366,8 @@ std::string Reporter::phase_table(const std::vector<spec::WorkerAccount>& worker
     }
   }
   std::string text = "  seconds by phase, wall (CPU)\n  worker ";
-  for (const spec::Phase phase : spec::kPhasesInTime) text += fmt::format("{:>{}}", spec::name_of(phase), wall + cpu + 3);
+  for (const spec::Phase phase : spec::kPhasesInTime)
+    text += fmt::format("{:>{}}", spec::name_of(phase), wall + cpu + 3);
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     text += fmt::format("\n  {:>6} ", rank);
     for (const spec::Phase phase : spec::kPhasesInTime) {

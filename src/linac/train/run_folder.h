@@ -18,7 +18,8 @@ namespace linac::train {
 
 class RunFolder {
  public:
-  /// `started_in`: the working folder of the run's start, from which the relative paths of job.yaml count; for run.json.
+  /// `started_in`: the working folder of the run's start, from which the relative paths of job.yaml count; for
+  /// run.json.
   explicit RunFolder(std::filesystem::path root, std::filesystem::path started_in = {});
 
   /// Whether a run has been here (job.yaml exists).

@@ -132,7 +132,8 @@ std::vector<std::string> classes_in(const nlohmann::json& notes, size_t output, 
   std::vector<std::string> names = notes.value("classes", std::vector<std::string>{});
   if (notes.contains("targets")) {
     const auto targets = columns_from_json(notes["targets"]);
-    const bool of_first = std::any_of(targets.begin(), targets.end(), [](const auto& target) { return !!target.texts; });
+    const bool of_first =
+        std::any_of(targets.begin(), targets.end(), [](const auto& target) { return !!target.texts; });
     if (of_first && output > 0) names.clear();
     if (output < targets.size() && targets[output].texts) names = targets[output].texts->names;
   }

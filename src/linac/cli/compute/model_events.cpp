@@ -107,8 +107,8 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
                                                           const nlohmann::json& notes,
                                                           const std::vector<data::ColumnRequest>& columns) {
   if (!notes.is_object() || !notes.contains("validation_split")) {
-    throw user_error(fmt::format("[model] {}: was not trained with data.validation_split; name the events: --data FILES",
-                                 place.string()));
+    throw user_error(fmt::format(
+        "[model] {}: was not trained with data.validation_split; name the events: --data FILES", place.string()));
   }
   const nlohmann::json& split = notes["validation_split"];
   const std::filesystem::path folder = trained::started_in(place);

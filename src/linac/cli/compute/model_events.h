@@ -40,12 +40,12 @@ class ModelEvents {
   const models::Predictor& network() const { return *network_; }
   int64_t events() const { return table_->size(); }
   const std::vector<data::TableFile>& files() const { return table_->files(); }
-  const std::filesystem::path& file() const { return file_; }           // of the model, on this machine
-  std::vector<std::string> outputs() const;                             // their names
-  size_t output() const { return output_; }                             // that of the truth
-  const std::string& target() const { return target_; }                 // the truth's column
-  const std::string& weight() const { return weight_; }                 // the weights' column; empty: all count 1
-  const std::string& data() const { return data_; }                     // what the events are called in reports
+  const std::filesystem::path& file() const { return file_; }  // of the model, on this machine
+  std::vector<std::string> outputs() const;                    // their names
+  size_t output() const { return output_; }                    // that of the truth
+  const std::string& target() const { return target_; }        // the truth's column
+  const std::string& weight() const { return weight_; }        // the weights' column; empty: all count 1
+  const std::string& data() const { return data_; }            // what the events are called in reports
   /// The names of the classes that output i tells apart, as far as the model knows them; else empty.
   std::vector<std::string> classes(size_t i) const;
 

@@ -41,7 +41,7 @@ std::map<std::string, std::string> provenance(const ModelEvents& model, const Mo
 void run_predict(const ModelEventsOptions& options, const std::string& out) {
   const ModelEvents model(options, Truth::kNone);
   std::vector<data::EventArrayShape> outputs;
-  std::vector<size_t> places;  // of the model's outputs; one that it names twice is written once
+  std::vector<size_t> places;                     // of the model's outputs; one that it names twice is written once
   std::vector<std::vector<std::string>> classes;  // that each written output tells apart
   for (size_t i = 0; i < model.network().outputs().size(); ++i) {
     const graph::Node& output = model.network().outputs()[i];
