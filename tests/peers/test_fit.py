@@ -28,6 +28,7 @@ import tensorflow as tf
 from keras import ops
 from sklearn.metrics import roc_auc_score
 
+import fit_labels
 import traced_models
 
 tf.config.run_functions_eagerly(True)  # a few steps of a small model: tracing it takes longer than all of them
@@ -728,6 +729,7 @@ def main() -> None:
     own_layers(folder, data)
     scripted(folder, data, sys.argv[2])
     joined(folder, data)
+    fit_labels.run(sys.modules[__name__], folder, data)
     slices(folder)
     endings(folder)
     unfit(folder, data)

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "linac/base/atomic_file.h"
 #include "linac/base/shell_word.h"
+#include "linac/spec/run_record.h"
 
 namespace linac::trained {
 namespace {
@@ -28,6 +30,14 @@ std::optional<fs::path> model_of_run(const fs::path& run) {
                            "generator.pt", "generator.pt2"})
     if (fs::exists(run / "models" / name)) return run / "models" / name;
   return std::nullopt;
+}
+
+fs::path started_in(const fs::path& model) {
+  const fs::path run = fs::is_directory(model) ? model : fs::absolute(model).parent_path().parent_path();
+  const fs::path file = run / spec::kSummaryFile;
+  if (!fs::exists(file)) return {};
+  const auto summary = spec::read_summary(read_file(file), file.string());
+  return summary ? fs::path(summary->folder) : fs::path();
 }
 
 std::string advice_on_run(const fs::path& run) {

@@ -30,5 +30,15 @@ TEST(RunModels, AdviceNamesOnlyWhatIsThere) {
   EXPECT_TRUE(says("linac export --model " + (models / "model.keras").string()));
 }
 
+TEST(RunModels, ARunKnowsWhereItWasStarted) {
+  const TemporaryFolder folder;
+  const std::filesystem::path run = folder / "run";
+  std::filesystem::create_directories(run / "models");
+  EXPECT_EQ(started_in(run), "");
+  write_file_atomically(run / "run.json", R"({"folder": "/home/me"})");
+  EXPECT_EQ(started_in(run), "/home/me");
+  EXPECT_EQ(started_in(run / "models" / "model.keras"), "/home/me");
+}
+
 }  // namespace
 }  // namespace linac::trained
