@@ -61,7 +61,7 @@ def beside_keras(fit: types.ModuleType, folder: pathlib.Path, data: dict, settin
                 for role, front in (("train", ""), ("test", "val_")) for name in ("loss", "accuracy"))
     fit.check(len(lines) == fit.EPOCHS and worst < fit.TOLERANCE, f"texts and a split: losses and accuracies, val_ too, within {worst:.1e} of Keras's")
     report = fit.follow(text, 1)[0]
-    fit.check(report["events"] == fit.EVENTS - train and report["classes"] == CLASSES, "the printed command judges the events of the split, by their names")
+    fit.check(report["events"] == fit.EVENTS - train and report["parts"] == CLASSES, "the printed command judges the events of the split, by their names")
     fit.check(abs(fit.value_of(report, "accuracy") - history["val_accuracy"][-1]) < 1e-6, "with Keras's val_accuracy")
     ours, theirs = scalars(out / "tensorboard"), scalars(folder / "keras-board")
     steps = lambda curves: {key: [step for step, _ in points] for key, points in curves.items()}

@@ -59,12 +59,16 @@ TEST(Shapes, TooLargeIsRefusedBeforeItOverflows) {
 TEST(Images, AreCutAndResized) {
   EXPECT_EQ(output_of({7, 8, 2}, "CenterCrop", {{"height", 4}, {"width", 5}}), (Shape{4, 5, 2}));
   EXPECT_EQ(output_of({7, 8, 2}, "Resizing", {{"height", 70}, {"width", 1}}), (Shape{70, 1, 2}));
-  Node node{.name = "fit", .op = "CenterCrop", .attributes = {{"height", 4}, {"width", 5}}};
+  Node node;
+  node.name = "fit";
+  node.op = "CenterCrop";
+  node.attributes = {{"height", 4}, {"width", 5}};
   using Margins = std::array<std::array<int64_t, 2>, 2>;
   EXPECT_EQ(image_fit(node, {7, 8, 2}).margins, (Margins{{{-1, -2}, {-1, -2}}}));
   node.attributes = {{"height", 10}, {"width", 5}};  // more than there is: the middle of that ratio, to be enlarged
   EXPECT_EQ(image_fit(node, {6, 8, 2}).margins, (Margins{{{0, 0}, {-2, -3}}}));
-  node = {.name = "fit", .op = "Resizing", .attributes = {{"height", 5}, {"width", 5}, {"pad_to_aspect_ratio", true}}};
+  node.op = "Resizing";
+  node.attributes = {{"height", 5}, {"width", 5}, {"pad_to_aspect_ratio", true}};
   EXPECT_EQ(image_fit(node, {4, 9, 2}).margins, (Margins{{{2, 2}, {0, 0}}}));
   EXPECT_EQ(nearest_cells(7, 3), (std::vector<int64_t>{1, 3, 5}));
 }

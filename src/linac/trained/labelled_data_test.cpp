@@ -36,7 +36,11 @@ TEST(LabelledData, ColumnsOfTextsComeBackWithTheirClasses) {
 
 TEST(LabelledData, TextsAreTargetsOfLossesOfClassesOnly) {
   spec::Job job;
-  job.data.targets = {{.name = "b", .column = "kind", .classes = {"x", "y"}}, {.column = "other"}};
+  job.data.targets.resize(2);
+  job.data.targets[0].name = "b";
+  job.data.targets[0].column = "kind";
+  job.data.targets[0].classes = {"x", "y"};
+  job.data.targets[1].column = "other";
   job.data.classes = {"first", "second"};
   const auto classes = [&](const char* output, graph::Shape shape, const char* loss, const data::ColumnRequest& column,
                            size_t number = 0) {
