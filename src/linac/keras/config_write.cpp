@@ -4,6 +4,7 @@
 #include <map>
 
 #include "linac/base/error.h"
+#include "linac/graph/layers.h"
 #include "linac/keras/config.h"
 #include "linac/keras/layers.h"
 
@@ -11,6 +12,8 @@ namespace linac::keras {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kModule = "linac_keras";  // python/linac_keras.py
 
 // Keras numbers a model's layers by the depth below the outputs and, within a depth, by the order in which a walk from
 // the outputs meets them (keras/src/ops/function.py, map_graph). The names of the weight groups follow that order, so
@@ -98,7 +101,7 @@ class Wiring {
     json layer{{"module", module_of(node)},
                {"class_name", class_of(node)},
                {"config", write_keras_layer(node)},
-               {"registered_name", is_operation(node) ? json(class_of(node)) : json()},
+               {"registered_name", registered_name(node)},
                {"name", node.name},
                {"inbound_nodes", json::array()}};
     if (node.op == "InputLayer") return layer;
@@ -158,8 +161,8 @@ class Wiring {
       }
       tensors = arguments;
     }
-    return {{"args", joins(node) || node.op == "ops.Concatenate" ? json::array({tensors}) : tensors},
-            {"kwargs", named}};
+    const bool one_list = joins(node) || node.op == "ops.Concatenate" || node.op == "ops.Stack";
+    return {{"args", one_list ? json::array({tensors}) : tensors}, {"kwargs", named}};
   }
 
   json build_config(const graph::Node& node) const {
@@ -177,13 +180,20 @@ class Wiring {
 
   static std::string class_of(const graph::Node& node) { return is_operation(node) ? node.op.substr(4) : node.op; }
 
+  static json registered_name(const graph::Node& node) {
+    if (node.op == graph::kTracedWeight) return fmt::format("{}>{}", kModule, node.op);
+    return is_operation(node) ? json(class_of(node)) : json();
+  }
+
   static std::string module_of(const graph::Node& node) {
+    if (node.op == graph::kTracedWeight) return kModule;
     if (!is_operation(node)) return "keras.layers";
-    const std::string name = class_of(node);
-    if (name == "Cast") return "keras.src.ops.core";
-    if (name == "Relu" || name == "Sigmoid" || name == "Silu" || name == "Softplus") return "keras.src.ops.nn";
-    if (name == "Rsqrt") return "keras.src.ops.math";
-    return "keras.src.ops.numpy";
+    static const std::map<std::string, std::string> elsewhere{
+        {"Cast", "core"},    {"Relu", "nn"},  {"Sigmoid", "nn"}, {"Silu", "nn"}, {"Softplus", "nn"},
+        {"LeakyRelu", "nn"}, {"Elu", "nn"},   {"Selu", "nn"},    {"Gelu", "nn"}, {"Softmax", "nn"},
+        {"Rsqrt", "math"},   {"Erf", "math"}, {"Norm", "linalg"}};
+    const auto found = elsewhere.find(class_of(node));
+    return "keras.src.ops." + (found == elsewhere.end() ? "numpy" : found->second);
   }
 
   const graph::Graph& graph_;

@@ -67,7 +67,7 @@ TrainedModel plugin(const std::filesystem::path& file) {
 
 TrainedModel load_trained(const std::filesystem::path& model) {
   const std::filesystem::path file = file_of(storage::local_copy(model.string()));
-  if (file.extension() == ".pt") return torchscript(file);
+  if (models::ForeignModel::is_torchscript(file)) return torchscript(file);
   if (file.extension() == ".safetensors") return plugin(file);
   const keras::KerasModel keras = keras::read_keras(file);
   return {std::make_unique<const models::Predictor>(keras), keras.extra};
