@@ -118,11 +118,17 @@ std::vector<std::string> losses_of(const graph::Graph& graph) {
   return losses;
 }
 
+models::SupervisedSettings settings_of(const graph::Graph& graph) {
+  models::SupervisedSettings settings;
+  settings.losses = losses_of(graph);
+  return settings;
+}
+
 /// A model that trains itself on one batch, as a job with one replica would: gradients, Adam, running statistics.
 class TrainedModel {
  public:
   TrainedModel(const keras::KerasModel& file, int64_t batch, const models::Numerics& numerics)
-      : model_(file.graph, {.losses = losses_of(file.graph)}, numerics),
+      : model_(file.graph, settings_of(file.graph), numerics),
         parameters_(graph::from_weight_values(file.graph, file.weights)),
         update_(graph::statistics_update(file.graph, parameters_)),
         optimizer_({.name = "adam"}, parameters_.trainable.size()),

@@ -110,8 +110,8 @@ Arrays read_arrays(const ArraySources& options) {
     throw user_error("[evaluate] give either --predictions FILE, or --model FILE and --data FILES");
   if (options.model.model.empty() && options.model.validation_split)
     throw user_error("[evaluate] --validation-split goes with --model, whose training says which events they are");
-  const bool split = options.model.validation_split;
-  if (!options.model.model.empty() && options.model.data.empty() != split)
+  const bool held_back = options.model.validation_split;
+  if (!options.model.model.empty() && options.model.data.empty() != held_back)
     throw user_error("[evaluate] --model wants the labelled events: --data FILES, or --validation-split");
   if (options.model.model.empty() && options.targets.empty())
     throw user_error("[evaluate] --predictions wants the truth: --targets FILE:DATA_SET");
