@@ -59,6 +59,7 @@ bench: build
 	bench/compare.py --precision bf16 --batch 16 --threads 1 --repeat $(BENCH_REPEAT)
 	bench/compare.py --precision fp32 --batch 16 --threads 2 --repeat $(BENCH_REPEAT)
 	bench/recurrent.py --cell gru --repeat $(BENCH_REPEAT)
+	bench/models.py --repeat $(BENCH_REPEAT)
 
 # Tests of the modules that read foreign bytes, compute on pointers or start threads. Those on LibTorch are left out: its
 # libraries are not instrumented, and the control plane's: what it reads of strangers runs under both in its fuzz targets.

@@ -109,12 +109,23 @@ def norm_of_all_steps():
     return keras.Model(inputs, L.Dense(2)(L.Flatten()(x)))
 
 
-def transformer():
+def transformer(masked=True):
     x = inputs = keras.Input((8, 6))
-    x = L.Masking()(x)
+    x = L.Masking()(x) if masked else x
     x = L.LayerNormalization()(L.Add()([x, L.MultiHeadAttention(2, 3)(x, x)]))
     x = L.LayerNormalization()(L.Add()([x, L.Dense(6)(L.Dense(12, activation="gelu")(x))]))
     return keras.Model(inputs, L.Dense(3, activation="softmax")(L.GlobalAveragePooling1D()(x)))
+
+
+def residual():
+    """Convolutions, normalisations and activations in the order of residual networks."""
+    x = inputs = keras.Input((9, 8, 3))
+    x = L.ReLU()(L.BatchNormalization()(L.Conv2D(20, 3, padding="same", use_bias=False)(x)))
+    y = L.Activation("relu")(L.BatchNormalization()(L.Conv2D(20, (2, 4), padding="same")(x)))
+    y = L.BatchNormalization()(L.Conv2D(20, 3, padding="same", use_bias=False)(y))
+    x = L.LeakyReLU(negative_slope=0.1)(L.Add()([x, y]))
+    x = L.AveragePooling2D(2)(L.Conv2D(5, 3, activation="relu")(L.ZeroPadding2D(((1, 0), (0, 2)))(x)))
+    return keras.Model(inputs, L.Dense(3)(L.Flatten()(x)))
 
 
 def mask_by_operations():
@@ -332,6 +343,9 @@ MODELS = {
     "attention_causal": lambda: attention(use_causal_mask=True),
     "attention_with_key": attention_with_key,
     "transformer": transformer,
+    "transformer_unmasked": lambda: transformer(masked=False),
+    "residual": residual,
+    "residual_training": residual,
     "simple_rnn": lambda: rnn(L.SimpleRNN, mask=False),
     "simple_rnn_masked": lambda: rnn(L.SimpleRNN, return_sequences=True),
     "gru": lambda: rnn(L.GRU, mask=False),
@@ -341,6 +355,8 @@ MODELS = {
     "gru_reset_before": lambda: rnn(L.GRU, reset_after=False),
     "gru_no_bias": lambda: rnn(L.GRU, use_bias=False),
     "gru_activations": lambda: rnn(L.GRU, activation="relu", recurrent_activation="hard_sigmoid"),
+    "gru_linear_before": lambda: rnn(L.GRU, activation="linear", recurrent_activation="tanh", reset_after=False),
+    "lstm_activations": lambda: rnn(L.LSTM, activation="relu", recurrent_activation="hard_sigmoid", return_sequences=True),
     "lstm": lambda: rnn(L.LSTM, mask=False),
     "lstm_masked": lambda: rnn(L.LSTM),
     "lstm_backwards": lambda: rnn(L.LSTM, go_backwards=True),

@@ -86,6 +86,11 @@ def main():
     good = info.returncode == 0 and "hdf5, 2 events" in info.stdout and "x [2, 3]" in info.stdout
     print(f"{'ok  ' if good else 'FAIL'} data info lists columns of any type: {info.stdout.split()} {info.stderr.strip()}")
     ok = ok and good
+    timed = linac("bench", "models", file, "--batch", 8, "--seconds", 0, "--json")
+    found = json.loads(timed.stdout or "[{}]")[0]
+    good = found.get("weights") == model.count_params() and all(found[part]["cpu_s"]["min"] > 0 for part in ("step", "predict"))
+    print(f"{'ok  ' if good else 'FAIL'} bench models trains and predicts: {timed.stderr.strip()}")
+    ok = ok and good
     call = ("predict", "--model", file, "--data", data, "--out", folder / "none.h5")
     ok = refused(3, "no data set 'hlf' (found: features", *call) and ok
     ok = refused(3, "holds 300 events", *call, "--field", "hlf=short") and ok

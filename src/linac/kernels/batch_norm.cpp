@@ -3,13 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-// Element-wise float work without fused multiply-add: the clones give the same bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define LINAC_FLOAT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define LINAC_FLOAT_CLONES
-#endif
+#include "linac/base/float_clones.h"
 
 namespace linac::kernels {
 namespace {

@@ -60,8 +60,9 @@ Recurrent::Recurrent(const RecurrentShape& shape, Isa isa, Storage storage)
 Recurrent::~Recurrent() = default;
 
 void Recurrent::forward(int64_t events, const float* x, const uint8_t* mask, const RecurrentWeights& weights,
-                        float* out, Keep keep, RecurrentWorkspace& workspace, const Parallel& parallel) const {
-  LINAC_CHECK(shape_.has_bias == (weights.bias != nullptr));
+                        float* out, Keep keep, RecurrentWorkspace& workspace, const Parallel& parallel,
+                        const RecurrentMultipliers& multipliers) const {
+  LINAC_CHECK(shape_.has_bias == (weights.bias != nullptr) && shape_.drops == (multipliers.state != nullptr));
   LanePlan& plan = workspace.plan;
   workspace.is_kept = keep == Keep::kForBackward;
   plan_lanes(events, shape_.steps, mask, shape_.go_backwards ? TimeOrder::kBackwards : TimeOrder::kForwards, plan);
@@ -79,15 +80,17 @@ void Recurrent::forward(int64_t events, const float* x, const uint8_t* mask, con
   float* const scratch = room(workspace.scratch, groups * scratch_floats);
   auto* const kept = rounded ? reinterpret_cast<uint16_t*>(room(workspace.kept, groups * kept_values / 2)) : nullptr;
   parallel(groups, [&](int64_t i) {
-    run_forward(shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)], all_slots + i * slots * slot_floats,
-                {x, packed, out, scratch + i * scratch_floats, slots, rounded ? kept + i * kept_values : nullptr});
+    run_forward(
+        shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)], all_slots + i * slots * slot_floats,
+        {x, packed, out, scratch + i * scratch_floats, slots, rounded ? kept + i * kept_values : nullptr, multipliers});
   });
 }
 
 void Recurrent::backward(int64_t events, const RecurrentWeights& weights, const float* out_gradient,
-                         const RecurrentGradients& gradients, RecurrentWorkspace& workspace,
-                         const Parallel& parallel) const {
+                         const RecurrentGradients& gradients, RecurrentWorkspace& workspace, const Parallel& parallel,
+                         const RecurrentMultipliers& multipliers) const {
   LINAC_CHECK(shape_.has_bias == (weights.bias != nullptr) && shape_.has_bias == (gradients.bias != nullptr));
+  LINAC_CHECK(shape_.drops == (multipliers.state != nullptr));
   const LanePlan& plan = workspace.plan;
   if (gradients.x != nullptr) std::fill_n(gradients.x, events * shape_.steps * shape_.features, 0.0F);
   const int64_t groups = static_cast<int64_t>(plan.groups.size());
@@ -105,7 +108,7 @@ void Recurrent::backward(int64_t events, const RecurrentWeights& weights, const 
     run_backward(
         shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)],
         {rounded ? nullptr : kept.data() + i * kept_values, rounded ? halves + i * kept_values : nullptr, out_gradient,
-         workspace.weights.data(), gradients.x, scratch + i * scratch_floats, sums + i * sums_floats});
+         workspace.weights.data(), gradients.x, scratch + i * scratch_floats, sums + i * sums_floats, multipliers});
   });
   deliver(shape_, *cell_, sums, groups, gradients);
 }

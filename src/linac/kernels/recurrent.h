@@ -1,7 +1,7 @@
 #pragma once
-// Recurrent layers, GRU and LSTM, on the CPU: forward, and backward through time. They equal Keras 3's layers with the
-// activations tanh and sigmoid (https://keras.io/api/layers/recurrent_layers; Cho et al., arXiv:1406.1078; Hochreiter
-// and Schmidhuber, Neural Computation 9 (1997) 1735) and never compute a masked step.
+// Recurrent layers, GRU and LSTM, on the CPU: forward, and backward through time. They equal Keras 3's layers
+// (https://keras.io/api/layers/recurrent_layers; Cho et al., arXiv:1406.1078; Hochreiter and Schmidhuber, Neural
+// Computation 9 (1997) 1735), `recurrent_dropout` included, and never compute a masked step.
 //
 // Events are laid one after the other into lanes of equal total length (recurrent_lanes.h), 16 lanes to a vector row,
 // so any number of units fills the vectors, no event's result depends on its neighbours, and hardly a lane idles. kAvx2
@@ -18,6 +18,7 @@
 #include "linac/base/aligned.h"
 #include "linac/kernels/isa.h"
 #include "linac/kernels/parallel.h"
+#include "linac/kernels/recurrent_activation.h"
 #include "linac/kernels/recurrent_lanes.h"
 #include "linac/kernels/row_kernels.h"
 
@@ -27,6 +28,7 @@ namespace linac::kernels {
 ///   kGruResetAfter  hh = tanh(x Wh + b + r * (s Uh + b'))   s' = z * s + (1 - z) * hh   gates z r h, bias [2][3U]
 ///   kGruResetBefore hh = tanh(x Wh + b + (r * s) Uh)        s' likewise                 gates z r h, bias [3U]
 ///   kLstm           c' = f * c + i * tanh(x Wc + s Uc + b)  s' = o * tanh(c')           gates i f c o, bias [4U]
+/// with tanh and the sigmoid standing for whatever activations the layer has.
 enum class RecurrentCell { kGruResetAfter, kGruResetBefore, kLstm };
 
 struct RecurrentShape {
@@ -35,11 +37,14 @@ struct RecurrentShape {
   bool has_bias = true;
   bool go_backwards = false;      // the last step first; a sequence comes out in the order of processing
   bool return_sequences = false;  // the state after every step (after a masked one the last before it), not the last
+  RecurrentActivations activations = {};
+  bool drops = false;  // each gate reads x and the state (reset before: r * s for h) times RecurrentMultipliers
 
   int64_t gates() const { return cell == RecurrentCell::kLstm ? 4 : 3; }
   int64_t kernel_floats() const { return features * gates() * units; }
   int64_t recurrent_floats() const { return units * gates() * units; }
   int64_t bias_floats() const { return (cell == RecurrentCell::kGruResetAfter ? 2 : 1) * gates() * units; }
+  int64_t multipliers() const { return gates() * (features + units); }           // of an event that drops
   int64_t out_floats() const { return (return_sequences ? steps : 1) * units; }  // of an event
   /// Multiplications and additions of the matrices' products, for one step of one event.
   double forward_flop() const { return 2.0 * static_cast<double>(kernel_floats() + recurrent_floats()); }
@@ -49,6 +54,12 @@ struct RecurrentShape {
 /// Keras's axes: kernel [features][gates * units], recurrent [units][gates * units], bias as above; null without one.
 struct RecurrentWeights {
   const float *kernel, *recurrent, *bias;
+};
+
+/// What dropout multiplies, the same at all steps: x [events][gates][features] (null: 1) and the state
+/// [events][gates][units], gates in Keras's order. For shapes that drop.
+struct RecurrentMultipliers {
+  const float *x = nullptr, *state = nullptr;
 };
 
 /// Overwritten with sums over all events and valid steps. `bias` null without one; `x` [events][steps][features] null
@@ -81,12 +92,13 @@ class Recurrent {
   /// [events][units] or, for sequences, [events][steps][units]. Masked steps of x are not read. An event without a
   /// valid step gives zeros.
   void forward(int64_t events, const float* x, const uint8_t* mask, const RecurrentWeights& weights, float* out,
-               Keep keep, RecurrentWorkspace& workspace, const Parallel& parallel = serially) const;
-  /// After a forward pass on this workspace that kept what is needed, with the same weights; `out_gradient` is of out's
-  /// shape. May be called again: the workspace is as it was.
+               Keep keep, RecurrentWorkspace& workspace, const Parallel& parallel = serially,
+               const RecurrentMultipliers& multipliers = {}) const;
+  /// After a forward pass on this workspace that kept what is needed, with the same weights and multipliers;
+  /// `out_gradient` is of out's shape. May be called again: the workspace is as it was.
   void backward(int64_t events, const RecurrentWeights& weights, const float* out_gradient,
-                const RecurrentGradients& gradients, RecurrentWorkspace& workspace,
-                const Parallel& parallel = serially) const;
+                const RecurrentGradients& gradients, RecurrentWorkspace& workspace, const Parallel& parallel = serially,
+                const RecurrentMultipliers& multipliers = {}) const;
 
   const RecurrentShape& shape() const { return shape_; }
 

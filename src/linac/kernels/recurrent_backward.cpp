@@ -11,18 +11,19 @@ constexpr int64_t kChunkBlocks = 6;
 
 /// Floats of the pieces of scratch memory, for two blocks.
 struct Room {
-  int64_t carry, deltas, spare, x_gradient, stride, turned, rows, widened;
+  int64_t carry, deltas, spare, x_gradient, stride, turned, rows, widened, multipliers;
   Room(const RecurrentShape& shape, const Cell& cell, Storage kept)
       : carry(cell.carry_rows() * kGroupLanes),
         deltas(cell.delta_rows() * kGroupLanes),
-        spare(shape.units * kGroupLanes),
+        spare(cell.spare_rows() * kGroupLanes),
         x_gradient(shape.features * kGroupLanes),
         // A product that begins in the middle reads whole vectors.
         stride(whole_vectors(cell.delta_rows() + 15)),
         turned(kChunkBlocks * kLaneBlock * stride),
         rows(16 * std::max(shape.features, shape.units)),
-        widened(kept == Storage::kFloat ? 0 : kChunkBlocks * kLaneBlock * cell.slot_rows()) {}
-  int64_t floats() const { return carry + deltas + spare + x_gradient + turned + rows + widened; }
+        widened(kept == Storage::kFloat ? 0 : kChunkBlocks * kLaneBlock * cell.slot_rows()),
+        multipliers(multiplier_floats(shape)) {}
+  int64_t floats() const { return carry + deltas + spare + x_gradient + turned + rows + widened + multipliers; }
 };
 
 class BackwardPass : public GroupPass {
@@ -39,10 +40,12 @@ class BackwardPass : public GroupPass {
         turned_(x_gradient_ + room_.x_gradient),
         row_(turned_ + room_.turned),
         widened_(row_ + room_.rows),
+        multipliers_(widened_ + room_.widened),
         products_(cell.products()) {}
 
   void run() {
     std::fill_n(carry_, room_.carry, 0.0F);
+    std::fill_n(multipliers_, room_.multipliers, 0.0F);
     auto end = group_.by_end.begin();
     auto begin = group_.by_begin.rbegin();
     for (int64_t step = group_.steps - 1; step >= 0; --step) {
@@ -51,7 +54,7 @@ class BackwardPass : public GroupPass {
       const float* const now = slot(step);
       if (turned_steps_ == 0) chunk_ = now;
       cell_.backward({group_.blocks, block_, now, ahead(step), data_.weights, carry_, deltas_, spare_,
-                      data_.x_gradient == nullptr ? nullptr : x_gradient_});
+                      data_.x_gradient == nullptr ? nullptr : x_gradient_, shape_.drops ? multipliers_ : nullptr});
       if (data_.x_gradient != nullptr) write_x(step);
       for (; begin != group_.by_begin.rend() && begin->begin == step; ++begin) cut(begin->lane);
       turn(step);
@@ -75,6 +78,7 @@ class BackwardPass : public GroupPass {
 
   void enter(const LaneVisit& visit) {
     visits_[static_cast<size_t>(visit.lane)] = &visit;
+    take_multipliers(visit, data_.multipliers, multipliers_);
     if (shape_.return_sequences) return;
     const float* const gradient = data_.out_gradient + visit.event * shape_.units;
     float* const rows = carry(visit.lane);
@@ -145,7 +149,9 @@ class BackwardPass : public GroupPass {
 
   const BackwardGroup data_;
   const Room room_;
-  float *const carry_, *const deltas_, *const spare_, *const x_gradient_, *const turned_, *const row_, *const widened_;
+  float *const carry_, *const deltas_, *const spare_, *const x_gradient_, *const turned_, *const row_,
+                                                                                              *const widened_,
+                                                                                                  *const multipliers_;
   const std::vector<CellProduct> products_;
   const float* chunk_ = nullptr;  // the slot of its first, latest step
   int64_t turned_steps_ = 0;

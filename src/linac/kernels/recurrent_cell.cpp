@@ -7,13 +7,17 @@ Cell::Cell(const RecurrentShape& shape, Isa isa) : shape_(shape), kernels_(recur
 CellRows Cell::rows(const CellStep& step, int64_t block) const {
   float* const slot = step.slot + block * step.block;
   return {shape_.units, slot + gates_row() * 16, slot + x_rows() * 16,
-          step.next_slot + block * step.block + x_rows() * 16};
+          step.next_slot + block * step.block + x_rows() * 16, shape_.activations};
 }
 
 CellGradientRows Cell::rows(const CellGradientStep& step, int64_t block) const {
   const float* const slot = step.slot + block * step.block;
-  return {shape_.units, slot + gates_row() * 16, slot + x_rows() * 16, step.carry + block * carry_rows() * 16,
-          step.deltas + block * delta_rows() * 16};
+  return {shape_.units,
+          slot + gates_row() * 16,
+          slot + x_rows() * 16,
+          step.carry + block * carry_rows() * 16,
+          step.deltas + block * delta_rows() * 16,
+          shape_.activations};
 }
 
 MatrixRows Cell::part(const float* matrix, int64_t rows, int64_t first_gate) const {
@@ -214,6 +218,7 @@ class Lstm final : public Cell {
 }  // namespace
 
 std::unique_ptr<const Cell> make_cell(const RecurrentShape& shape, Isa isa) {
+  if (shape.drops) return make_dropped_cell(shape, isa);
   switch (shape.cell) {
     case RecurrentCell::kGruResetBefore:
       return std::make_unique<GruResetBefore>(shape, isa);

@@ -4,8 +4,10 @@
 // thread-safe. Used by recurrent.cpp alone.
 //
 // A step's memory is a slot: for each block of lanes the rows [x of the step, 1 for the bias], [state before the step,
-// 1 for the bias if the reset is after], [gates], each row [16]. A step writes its state into the next slot.
+// 1 for the bias if the reset is after], [gates], each row [16]. A step writes its state into the next slot. Where
+// gates drop, [x, 1, state, 1 as above] times the multipliers of each gate follow, in Keras's order.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,15 +21,17 @@ namespace linac::kernels {
 struct CellStep {
   int64_t blocks, block;
   float *slot, *next_slot;
-  const float* weights;  // as packed
+  const float* weights;      // as packed
+  const float* multipliers;  // of the lanes' events, [block][gate][features + units][16]; null where nothing drops
 };
 
 struct CellGradientStep {
   int64_t blocks, block;
   const float *slot, *next_slot;  // the next one to come: the step before
   const float* weights;
-  float *carry, *deltas, *spare;  // carry_rows, delta_rows, units rows of 16 a block, a block directly after the other
+  float *carry, *deltas, *spare;  // carry_rows, delta_rows, spare_rows of 16 a block, a block directly after the other
   float* x_gradient;              // features rows; null: not wanted
+  const float* multipliers;       // as above
 };
 
 /// Weights that meet the same rows: `rows` rows of the slot from `first_row` on, times columns of the deltas. The
@@ -44,7 +48,11 @@ class Cell {
 
   int64_t x_rows() const { return shape_.features + (shape_.has_bias ? 1 : 0); }
   int64_t gates_row() const { return x_rows() + state_rows(); }  // the first
-  int64_t slot_rows() const { return gates_row() + gate_rows(); }
+  /// Rows [x, 1, state, 1] of what a gate reads where it drops, and the first of a gate's.
+  int64_t input_rows() const { return x_rows() + shape_.units + (has_state_bias() ? 1 : 0); }
+  int64_t input_row(int64_t gate) const { return gates_row() + gate_rows() + gate * input_rows(); }
+  int64_t slot_rows() const { return input_row(shape_.drops ? shape_.gates() : 0); }
+  int64_t spare_rows() const { return shape_.drops ? std::max(shape_.units, shape_.features) : shape_.units; }
   virtual int64_t carry_rows() const { return shape_.units; }
   /// Of the state, rows that are zero when an event begins: the first ones.
   int64_t zeroed_rows() const { return carry_rows(); }
@@ -82,5 +90,7 @@ class Cell {
 };
 
 std::unique_ptr<const Cell> make_cell(const RecurrentShape& shape, Isa isa);
+/// Of a shape that drops.
+std::unique_ptr<const Cell> make_dropped_cell(const RecurrentShape& shape, Isa isa);
 
 }  // namespace linac::kernels

@@ -9,7 +9,10 @@ class ForwardPass : public GroupPass {
  public:
   ForwardPass(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
               const ForwardGroup& data)
-      : GroupPass(shape, cell, isa, group), slots_(slots), data_(data) {}
+      : GroupPass(shape, cell, isa, group),
+        slots_(slots),
+        data_(data),
+        multipliers_(data.scratch + whole_vectors(shape.features) + kLaneBlock * shape.units) {}
 
   void run() {
     prepare();
@@ -18,7 +21,7 @@ class ForwardPass : public GroupPass {
       float *const now = slot(step), *const next = slot(step + 1);
       for (; begin != group_.by_begin.end() && begin->begin == step; ++begin) enter(*begin, now);
       read_x(step, now);
-      cell_.forward({group_.blocks, block_, now, next, data_.weights});
+      cell_.forward({group_.blocks, block_, now, next, data_.weights, shape_.drops ? multipliers_ : nullptr});
       if (data_.kept != nullptr) kernels_.narrow(now, slot_floats_, data_.kept + step * slot_floats_);
       if (shape_.return_sequences)
         write_sequence(step, next);
@@ -33,12 +36,18 @@ class ForwardPass : public GroupPass {
   /// The rows of ones, and zeros for lanes that no event ever enters.
   void prepare() {
     std::fill_n(data_.scratch, shape_.features, 0.0F);
+    std::fill_n(multipliers_, multiplier_floats(shape_), 0.0F);
     for (int64_t i = 0; i < std::min(data_.slots, group_.steps + 1); ++i) {
       for (int64_t block = 0; block < group_.blocks; ++block) {
         float* const rows = slot(i) + block * block_;
         if (i == 0) std::fill_n(rows + cell_.x_rows() * 16, cell_.zeroed_rows() * 16, 0.0F);
         if (shape_.has_bias) std::fill_n(rows + shape_.features * 16, 16, 1.0F);
         if (cell_.has_state_bias()) std::fill_n(rows + (cell_.gates_row() - 1) * 16, 16, 1.0F);
+        for (int64_t gate = 0; shape_.drops && gate < shape_.gates(); ++gate) {
+          float* const input = rows + cell_.input_row(gate) * 16;
+          if (shape_.has_bias) std::fill_n(input + shape_.features * 16, 16, 1.0F);
+          if (cell_.has_state_bias()) std::fill_n(input + (cell_.input_rows() - 1) * 16, 16, 1.0F);
+        }
       }
     }
   }
@@ -47,6 +56,7 @@ class ForwardPass : public GroupPass {
     visits_[static_cast<size_t>(visit.lane)] = &visit;
     float* const rows = state(slot, visit.lane);
     for (int64_t i = 0; i < cell_.zeroed_rows(); ++i) rows[i * 16] = 0;
+    take_multipliers(visit, data_.multipliers, multipliers_);
     if (shape_.return_sequences)
       std::fill_n(data_.out + visit.event * shape_.out_floats(), place(visit.begin, visit.lane) * shape_.units, 0.0F);
   }
@@ -96,14 +106,15 @@ class ForwardPass : public GroupPass {
 
   float* const slots_;
   const ForwardGroup data_;
+  float* const multipliers_;
   std::vector<LaneVisit>::const_reverse_iterator ends_ = group_.by_end.rbegin();
 };
 
 }  // namespace
 
-// Zeros for the lanes that idle, and a block's state.
+// Zeros for the lanes that idle, a block's state, and multipliers.
 int64_t forward_scratch_floats(const RecurrentShape& shape) {
-  return whole_vectors(shape.features) + kLaneBlock * shape.units;
+  return whole_vectors(shape.features) + kLaneBlock * shape.units + multiplier_floats(shape);
 }
 
 void run_forward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "linac/kernels/isa.h"
+#include "linac/kernels/recurrent_activation.h"
 
 namespace linac::kernels {
 
@@ -49,6 +50,7 @@ struct CellRows {
   float* gates;
   const float* state;
   float* next_state;
+  RecurrentActivations activations;
 };
 
 /// The same backward: `carry` [units][16] (LSTM: of s, then of c) is the gradient to the state after the step and
@@ -59,6 +61,7 @@ struct CellGradientRows {
   int64_t units;
   const float *gates, *state;
   float *carry, *deltas;
+  RecurrentActivations activations;
 };
 
 struct RecurrentKernels {
@@ -78,6 +81,9 @@ struct RecurrentKernels {
   /// `reset_gradient` [units][16]: the gradient to r * s.
   void (*gru_before_reset_gradient)(const CellGradientRows& rows, const float* reset_gradient);
   void (*lstm_gradient)(const CellGradientRows& rows);
+
+  /// out = a * b, or that added to it; `count` a multiple of 16. `out` may be `a`.
+  void (*multiply)(const float* a, const float* b, int64_t count, float* out, bool added);
 
   /// Floats rounded to bfloat16 (to nearest, ties to even; written past the caches, to a multiple of 32 bytes) and
   /// back, `count` a multiple of 16.

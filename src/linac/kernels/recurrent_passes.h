@@ -16,6 +16,11 @@ inline int64_t whole_vectors(int64_t floats) {
   return (floats + 15) / 16 * 16;
 }
 
+/// Of the multipliers of the lanes' events.
+inline int64_t multiplier_floats(const RecurrentShape& shape) {
+  return shape.drops ? shape.multipliers() * kGroupLanes : 0;
+}
+
 /// What both passes need to know.
 class GroupPass {
  public:
@@ -42,6 +47,16 @@ class GroupPass {
   int64_t last_place(int64_t step, int64_t lane) const {
     return step + 1 < visits_[static_cast<size_t>(lane)]->end ? place(step + 1, lane) : shape_.steps;
   }
+  /// Puts the multipliers of an event that enters its lane among those of the lanes.
+  void take_multipliers(const LaneVisit& visit, const RecurrentMultipliers& given, float* lanes) const {
+    if (!shape_.drops) return;
+    const int64_t features = shape_.features, units = shape_.units;
+    float* to = lanes + visit.lane / kLaneBlock * shape_.multipliers() * 16 + visit.lane % kLaneBlock;
+    for (int64_t gate = visit.event * shape_.gates(); gate < (visit.event + 1) * shape_.gates(); ++gate) {
+      for (int64_t i = 0; i < features; ++i, to += 16) *to = given.x == nullptr ? 1.0F : given.x[gate * features + i];
+      for (int64_t i = 0; i < units; ++i, to += 16) *to = given.state[gate * units + i];
+    }
+  }
   const LaneVisit& visit(int64_t lane) const { return *visits_[static_cast<size_t>(lane)]; }
   bool busy(int64_t step, int64_t lane) const { return group_.rows_of(step)[lane] >= 0; }
 
@@ -62,6 +77,7 @@ struct ForwardGroup {
   float *out, *scratch;
   int64_t slots;
   uint16_t* kept;
+  RecurrentMultipliers multipliers;
 };
 int64_t forward_scratch_floats(const RecurrentShape& shape);
 void run_forward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
@@ -75,6 +91,7 @@ struct BackwardGroup {
   const float *out_gradient, *weights;
   float* x_gradient;  // null: not wanted
   float *scratch, *sums;
+  RecurrentMultipliers multipliers;
 };
 int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell, Storage kept);
 void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group,

@@ -14,7 +14,8 @@ using Doubles = std::vector<double>;
 struct RecurrentProblem {
   int64_t events;
   std::vector<float> x, kernel, recurrent, bias, out_gradient;
-  std::vector<uint8_t> mask;  // empty: all valid
+  std::vector<uint8_t> mask;              // empty: all valid
+  std::vector<float> x_kept, state_kept;  // RecurrentMultipliers; empty: 1
 
   bool valid(int64_t row) const { return mask.empty() || mask[static_cast<size_t>(row)] != 0; }
 };

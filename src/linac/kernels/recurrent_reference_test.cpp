@@ -8,8 +8,41 @@
 namespace linac::kernels {
 namespace {
 
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
+double activated(RecurrentActivation function, double x) {
+  switch (function) {
+    case RecurrentActivation::kTanh:
+      return std::tanh(x);
+    case RecurrentActivation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case RecurrentActivation::kLinear:
+      return x;
+    case RecurrentActivation::kRelu:
+      return std::max(0.0, x);
+    case RecurrentActivation::kHardSigmoid:
+      return std::clamp(x / 6 + 0.5, 0.0, 1.0);
+    case RecurrentActivation::kSteepHardSigmoid:
+      break;
+  }
+  return std::clamp(0.2 * x + 0.5, 0.0, 1.0);
+}
+
+/// Where the value is a.
+double slope(RecurrentActivation function, double a) {
+  switch (function) {
+    case RecurrentActivation::kTanh:
+      return 1 - a * a;
+    case RecurrentActivation::kSigmoid:
+      return a * (1 - a);
+    case RecurrentActivation::kLinear:
+      return 1;
+    case RecurrentActivation::kRelu:
+      return a > 0 ? 1 : 0;
+    case RecurrentActivation::kHardSigmoid:
+      return a > 0 && a < 1 ? 1.0 / 6 : 0;
+    case RecurrentActivation::kSteepHardSigmoid:
+      break;
+  }
+  return a > 0 && a < 1 ? 0.2 : 0;
 }
 
 /// One event: what each step saw and made, and its gradients.
@@ -61,9 +94,19 @@ class EventReference {
   bool lstm() const { return s_.cell == RecurrentCell::kLstm; }
   bool after() const { return s_.cell == RecurrentCell::kGruResetAfter; }
 
+  double x_kept(int64_t gate, int64_t f) const {
+    return p_.x_kept.empty() ? 1 : p_.x_kept[n((event_ * s_.gates() + gate) * s_.features + f)];
+  }
+  double state_kept(int64_t gate, int64_t v) const {
+    return p_.state_kept.empty() ? 1 : p_.state_kept[n((event_ * s_.gates() + gate) * s_.units + v)];
+  }
+  double act(double x) const { return activated(s_.activations.state, x); }
+  double act_slope(double a) const { return slope(s_.activations.state, a); }
+  double gate_slope(double a) const { return slope(s_.activations.gates, a); }
+
   double recurrent_sum(const Doubles& state, int64_t gate, int64_t u) const {
     double sum = after() && s_.has_bias ? p_.bias[k(1, gate, u)] : 0.0;
-    for (int64_t v = 0; v < s_.units; ++v) sum += state[n(v)] * p_.recurrent[k(v, gate, u)];
+    for (int64_t v = 0; v < s_.units; ++v) sum += state[n(v)] * state_kept(gate, v) * p_.recurrent[k(v, gate, u)];
     return sum;
   }
 
@@ -72,35 +115,35 @@ class EventReference {
     for (int64_t gate = 0; gate < s_.gates(); ++gate) {
       for (int64_t u = 0; u < units; ++u) {
         double sum = s_.has_bias ? p_.bias[k(0, gate, u)] : 0.0;
-        for (int64_t f = 0; f < s_.features; ++f) sum += step.x[n(f)] * p_.kernel[k(f, gate, u)];
+        for (int64_t f = 0; f < s_.features; ++f) sum += step.x[n(f)] * x_kept(gate, f) * p_.kernel[k(f, gate, u)];
         step.from_x.push_back(sum);
         step.from_state.push_back(recurrent_sum(state, gate, u));
       }
     }
     step.gates.resize(step.from_x.size());
-    const auto activate = [&](int64_t gate, auto function) {
+    const auto activate = [&](int64_t gate, RecurrentActivation function) {
       for (int64_t u = 0; u < units; ++u) {
         const size_t i = n(gate * units + u);
-        step.gates[i] = function(step.from_x[i] + step.from_state[i]);
+        step.gates[i] = activated(function, step.from_x[i] + step.from_state[i]);
       }
     };
     if (lstm()) {
-      for (const int64_t gate : {0, 1, 3}) activate(gate, sigmoid);
-      activate(2, [](double a) { return std::tanh(a); });
+      for (const int64_t gate : {0, 1, 3}) activate(gate, s_.activations.gates);
+      activate(2, s_.activations.state);
       for (int64_t u = 0; u < units; ++u) {
         c[n(u)] = gate(step, 1, u) * c[n(u)] + gate(step, 0, u) * gate(step, 2, u);
-        step.product.push_back(std::tanh(c[n(u)]));
+        step.product.push_back(act(c[n(u)]));
         state[n(u)] = gate(step, 3, u) * step.product.back();
       }
       return;
     }
-    for (const int64_t gate : {0, 1}) activate(gate, sigmoid);
+    for (const int64_t gate : {0, 1}) activate(gate, s_.activations.gates);
     step.product = state;
     for (int64_t u = 0; u < units; ++u) step.product[n(u)] *= gate(step, 1, u);
     for (int64_t u = 0; u < units; ++u) {
       const size_t h = n(2 * units + u);
-      step.gates[h] = std::tanh(step.from_x[h] +
-                                (after() ? gate(step, 1, u) * step.from_state[h] : recurrent_sum(step.product, 2, u)));
+      step.gates[h] =
+          act(step.from_x[h] + (after() ? gate(step, 1, u) * step.from_state[h] : recurrent_sum(step.product, 2, u)));
     }
     for (int64_t u = 0; u < units; ++u)
       state[n(u)] = gate(step, 0, u) * step.state[n(u)] + (1 - gate(step, 0, u)) * gate(step, 2, u);
@@ -128,12 +171,13 @@ class EventReference {
       if (s_.has_bias) truth_.bias[k(0, gate, u)] += d_x[n(u)];
       if (s_.has_bias && after()) truth_.bias[k(1, gate, u)] += d_state[n(u)];
       for (int64_t f = 0; f < s_.features; ++f) {
-        truth_.kernel[k(f, gate, u)] += d_x[n(u)] * step.x[n(f)];
-        truth_.x[n((event_ * s_.steps + step.time) * s_.features + f)] += d_x[n(u)] * p_.kernel[k(f, gate, u)];
+        truth_.kernel[k(f, gate, u)] += d_x[n(u)] * step.x[n(f)] * x_kept(gate, f);
+        truth_.x[n((event_ * s_.steps + step.time) * s_.features + f)] +=
+            d_x[n(u)] * p_.kernel[k(f, gate, u)] * x_kept(gate, f);
       }
       for (int64_t v = 0; v < s_.units; ++v) {
-        truth_.recurrent[k(v, gate, u)] += d_state[n(u)] * vector[n(v)];
-        vector_gradient[n(v)] += d_state[n(u)] * p_.recurrent[k(v, gate, u)];
+        truth_.recurrent[k(v, gate, u)] += d_state[n(u)] * vector[n(v)] * state_kept(gate, v);
+        vector_gradient[n(v)] += d_state[n(u)] * p_.recurrent[k(v, gate, u)] * state_kept(gate, v);
       }
     }
   }
@@ -143,11 +187,11 @@ class EventReference {
     for (int64_t u = 0; u < s_.units; ++u) {
       const double i = gate(step, 0, u), f = gate(step, 1, u), g = gate(step, 2, u), o = gate(step, 3, u);
       const double shown = step.product[n(u)];
-      const double dc = c_carry[n(u)] + carry[n(u)] * o * (1 - shown * shown);
-      d[0].push_back(dc * g * i * (1 - i));
-      d[1].push_back(dc * step.c[n(u)] * f * (1 - f));
-      d[2].push_back(dc * i * (1 - g * g));
-      d[3].push_back(carry[n(u)] * shown * o * (1 - o));
+      const double dc = c_carry[n(u)] + carry[n(u)] * o * act_slope(shown);
+      d[0].push_back(dc * g * gate_slope(i));
+      d[1].push_back(dc * step.c[n(u)] * gate_slope(f));
+      d[2].push_back(dc * i * act_slope(g));
+      d[3].push_back(carry[n(u)] * shown * gate_slope(o));
       c_carry[n(u)] = dc * f;
     }
     for (int64_t gate = 0; gate < 4; ++gate) add(step, gate, step.state, d[gate], d[gate], before);
@@ -159,8 +203,8 @@ class EventReference {
     Doubles dz, dr, dh, dh_state, before(n(units)), d_reset(n(units));
     for (int64_t u = 0; u < units; ++u) {
       const double z = gate(step, 0, u), r = gate(step, 1, u), h = gate(step, 2, u);
-      dz.push_back(carry[n(u)] * (step.state[n(u)] - h) * z * (1 - z));
-      dh.push_back(carry[n(u)] * (1 - z) * (1 - h * h));
+      dz.push_back(carry[n(u)] * (step.state[n(u)] - h) * gate_slope(z));
+      dh.push_back(carry[n(u)] * (1 - z) * act_slope(h));
       dh_state.push_back(dh.back() * r);
       before[n(u)] = carry[n(u)] * z;
     }
@@ -171,7 +215,7 @@ class EventReference {
     for (int64_t u = 0; u < units; ++u) {
       const double r = gate(step, 1, u);
       const double to_r = after() ? dh[n(u)] * step.from_state[n(2 * units + u)] : d_reset[n(u)] * step.state[n(u)];
-      dr.push_back(to_r * r * (1 - r));
+      dr.push_back(to_r * gate_slope(r));
       if (!after()) before[n(u)] += d_reset[n(u)] * r;
     }
     add(step, 0, step.state, dz, dz, before);
@@ -208,12 +252,18 @@ double loss(const RecurrentShape& shape, const RecurrentProblem& problem) {
   return sum;
 }
 
-// The chain rule above against differences of the outputs.
+// The chain rule above against differences of the outputs. Nothing of these waves lies at a corner of a function.
 TEST(RecurrentReference, GradientsAreDifferences) {
+  const std::vector<RecurrentActivations> functions{
+      {},
+      {RecurrentActivation::kRelu, RecurrentActivation::kHardSigmoid},
+      {RecurrentActivation::kSigmoid, RecurrentActivation::kTanh},
+      {RecurrentActivation::kLinear, RecurrentActivation::kSteepHardSigmoid}};
   for (const RecurrentCell cell :
        {RecurrentCell::kGruResetAfter, RecurrentCell::kGruResetBefore, RecurrentCell::kLstm}) {
-    for (const bool sequences : {false, true}) {
-      const RecurrentShape shape{cell, 4, 2, 3, true, sequences, sequences};
+    for (size_t way = 0; way < 2 * functions.size(); ++way) {
+      const bool sequences = way % 2 == 1, drops = way % 4 == 1;
+      const RecurrentShape shape{cell, 4, 2, 3, true, sequences, sequences, functions[way / 2], drops};
       const auto wave = [](int64_t count, float phase) {
         std::vector<float> values(static_cast<size_t>(count));
         for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(phase + 1.7F * static_cast<float>(i));
@@ -225,7 +275,9 @@ TEST(RecurrentReference, GradientsAreDifferences) {
                                wave(shape.recurrent_floats(), 0.3F),
                                wave(shape.bias_floats(), 0.4F),
                                wave(2 * shape.out_floats(), 0.5F),
-                               {1, 1, 0, 1, 0, 1, 1, 0}};
+                               {1, 1, 0, 1, 0, 1, 1, 0},
+                               wave(drops ? 2 * shape.gates() * shape.features : 0, 0.6F),
+                               wave(drops ? 2 * shape.gates() * shape.units : 0, 0.7F)};
       const RecurrentTruth truth = recurrent_truth(shape, problem);
       const auto check = [&](std::vector<float>& values, const Doubles& gradient) {
         for (size_t i = 0; i < values.size(); ++i) {

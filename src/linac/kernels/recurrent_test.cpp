@@ -49,6 +49,30 @@ const std::vector<Case> kCases = {
     {{kLstm, 5, 19, 50, true, true, true}, 1, Masks::kNone},
 };
 
+using enum RecurrentActivation;
+
+// Other activations, and dropout.
+const std::vector<Case> kOtherCases = {
+    {{kAfter, 9, 19, 33, true, false, false, {kRelu, kSigmoid}}, 17, Masks::kLengths},
+    {{kAfter, 5, 3, 7, false, true, true, {kLinear, kHardSigmoid}}, 17, Masks::kHoles},
+    {{kAfter, 9, 3, 7, true, false, true, {}, true}, 33, Masks::kHoles},
+    {{kAfter, 5, 19, 33, true, true, false, {kSigmoid, kSteepHardSigmoid}, true}, 40, Masks::kLengths},
+    {{kBefore, 9, 19, 16, true, false, false, {kRelu, kHardSigmoid}}, 16, Masks::kNone},
+    {{kBefore, 9, 19, 33, true, false, false, {}, true}, 17, Masks::kLengths},
+    {{kBefore, 5, 33, 7, false, true, true, {kTanh, kSteepHardSigmoid}, true}, 17, Masks::kHoles},
+    {{kLstm, 5, 3, 16, true, false, true, {kRelu, kHardSigmoid}}, 33, Masks::kHoles},
+    {{kLstm, 5, 1, 1, true, true, false, {kSigmoid, kTanh}}, 1, Masks::kNone},
+    {{kLstm, 9, 19, 33, true, false, false, {}, true}, 17, Masks::kLengths},
+    {{kLstm, 9, 33, 7, false, true, true, {}, true}, 16, Masks::kHoles},
+    {{kLstm, 3, 3, 16, true, false, false, {kLinear, kSigmoid}, true}, 33, Masks::kNone},
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases = kCases;
+  cases.insert(cases.end(), kOtherCases.begin(), kOtherCases.end());
+  return cases;
+}
+
 // Where float and double are rounded to different sides, a row differs by 1 part in 256.
 constexpr double kRoundedTolerance = 4e-4;
 
@@ -84,7 +108,17 @@ RecurrentProblem make_problem(const Case& c) {
                            random_floats(s.recurrent_floats(), 3, scale),
                            random_floats(s.has_bias ? s.bias_floats() : 0, 4, 1.0F),
                            random_floats(c.events * s.out_floats(), 5, 1.0F),
-                           make_mask(c)};
+                           make_mask(c),
+                           {},
+                           {}};
+  if (!s.drops) return problem;
+  const auto kept = [&](int64_t cells, uint32_t stream) {
+    Floats values = random_floats(c.events * s.gates() * cells, stream, 1.0F);
+    for (float& value : values) value = value < -0.2F ? 0.0F : 2.0F;  // of powers of two, products keep their bits
+    return values;
+  };
+  if (s.features > 1) problem.x_kept = kept(s.features, 8);
+  problem.state_kept = kept(s.units, 9);
   return problem;
 }
 
@@ -95,6 +129,11 @@ struct Result {
 
 float* or_null(Floats& values) {
   return values.empty() ? nullptr : values.data();
+}
+
+RecurrentMultipliers multipliers_of(const RecurrentProblem& problem) {
+  const auto pointer = [](const Floats& values) { return values.empty() ? nullptr : values.data(); };
+  return {pointer(problem.x_kept), pointer(problem.state_kept)};
 }
 
 struct Way {
@@ -114,10 +153,12 @@ Result compute(const Case& c, RecurrentProblem problem, const Way& way, Recurren
   const Recurrent layer(s, way.isa, way.kept);
   const RecurrentWeights weights{problem.kernel.data(), problem.recurrent.data(), or_null(problem.bias)};
   const uint8_t* const mask = problem.mask.empty() ? nullptr : problem.mask.data();
-  layer.forward(c.events, problem.x.data(), mask, weights, result.out.data(), Keep::kForBackward, workspace, parallel);
+  const RecurrentMultipliers multipliers = multipliers_of(problem);
+  layer.forward(c.events, problem.x.data(), mask, weights, result.out.data(), Keep::kForBackward, workspace, parallel,
+                multipliers);
   layer.backward(c.events, weights, problem.out_gradient.data(),
                  {result.kernel.data(), result.recurrent.data(), or_null(result.bias), result.x.data()}, workspace,
-                 parallel);
+                 parallel, multipliers);
   return result;
 }
 
@@ -150,11 +191,12 @@ class RecurrentOn : public testing::TestWithParam<std::tuple<Isa, Storage>> {
 TEST_P(RecurrentOn, EqualsTheDefinition) {
   RecurrentWorkspace workspace;  // one for all: nothing of a case may reach the next
   const double tolerance = kept() == Storage::kFloat ? 1e-5 : kRoundedTolerance;
-  for (size_t i = 0; i < kCases.size(); ++i) {
+  const std::vector<Case> cases = all_cases();
+  for (size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(testing::Message() << "case " << i);
-    const RecurrentProblem problem = make_problem(kCases[i]);
-    const Result result = compute(kCases[i], problem, way(), workspace);
-    const RecurrentTruth truth = recurrent_truth(kCases[i].shape, problem, kept());
+    const RecurrentProblem problem = make_problem(cases[i]);
+    const Result result = compute(cases[i], problem, way(), workspace);
+    const RecurrentTruth truth = recurrent_truth(cases[i].shape, problem, kept());
     expect_near(result.out, truth.out, "out", 1e-5);
     expect_near(result.kernel, truth.kernel, "kernel", tolerance);
     expect_near(result.recurrent, truth.recurrent, "recurrent", tolerance);
@@ -164,7 +206,7 @@ TEST_P(RecurrentOn, EqualsTheDefinition) {
 }
 
 TEST_P(RecurrentOn, NothingIsKeptWhereNothingIsWanted) {
-  for (const Case& c : kCases) {
+  for (const Case& c : all_cases()) {
     const RecurrentProblem problem = make_problem(c);
     const Result whole = compute(c, problem, way());
     Result lean = whole;
@@ -172,19 +214,23 @@ TEST_P(RecurrentOn, NothingIsKeptWhereNothingIsWanted) {
     const RecurrentWeights weights{problem.kernel.data(), problem.recurrent.data(),
                                    problem.bias.empty() ? nullptr : problem.bias.data()};
     const uint8_t* const mask = problem.mask.empty() ? nullptr : problem.mask.data();
+    const RecurrentMultipliers multipliers = multipliers_of(problem);
     RecurrentWorkspace workspace;
-    layer.forward(c.events, problem.x.data(), mask, weights, lean.out.data(), Keep::kForBackward, workspace);
+    layer.forward(c.events, problem.x.data(), mask, weights, lean.out.data(), Keep::kForBackward, workspace, serially,
+                  multipliers);
     layer.backward(c.events, weights, problem.out_gradient.data(),
-                   {lean.kernel.data(), lean.recurrent.data(), or_null(lean.bias), nullptr}, workspace);
+                   {lean.kernel.data(), lean.recurrent.data(), or_null(lean.bias), nullptr}, workspace, serially,
+                   multipliers);
     EXPECT_EQ(lean, whole);
-    layer.forward(c.events, problem.x.data(), mask, weights, lean.out.data(), Keep::kNothing, workspace);
+    layer.forward(c.events, problem.x.data(), mask, weights, lean.out.data(), Keep::kNothing, workspace, serially,
+                  multipliers);
     EXPECT_EQ(lean.out, whole.out);
   }
 }
 
 TEST_P(RecurrentOn, AnEventDoesNotSeeItsNeighbours) {
-  for (const size_t i : {size_t{2}, size_t{3}, size_t{8}, size_t{14}}) {
-    const Case& c = kCases[i];
+  for (const size_t i : {size_t{2}, size_t{3}, size_t{8}, size_t{14}, size_t{18}, size_t{22}, size_t{26}}) {
+    const Case c = all_cases()[i];
     const RecurrentProblem problem = make_problem(c);
     const Result all = compute(c, problem, way());
     const auto part = [](const auto& values, int64_t event, int64_t events) {
@@ -197,6 +243,8 @@ TEST_P(RecurrentOn, AnEventDoesNotSeeItsNeighbours) {
       single.x = part(problem.x, event, c.events);
       single.out_gradient = part(problem.out_gradient, event, c.events);
       single.mask = part(problem.mask, event, c.events);
+      single.x_kept = part(problem.x_kept, event, c.events);
+      single.state_kept = part(problem.state_kept, event, c.events);
       const Result alone = compute({c.shape, 1, c.masks}, single, way());
       EXPECT_EQ(alone.out, part(all.out, event, c.events)) << "case " << i << ", event " << event;
       EXPECT_EQ(alone.x, part(all.x, event, c.events)) << "case " << i << ", event " << event;
@@ -209,7 +257,7 @@ TEST_P(RecurrentOn, ThreadsDoNotChangeTheResult) {
   const Parallel spread = [&](int64_t count, const std::function<void(int64_t)>& task) {
     pool.run(static_cast<int>(count), [&](int i) { task(i); });
   };
-  for (const Case& c : kCases) {
+  for (const Case& c : all_cases()) {
     const RecurrentProblem problem = make_problem(c);
     EXPECT_EQ(compute(c, problem, way(), spread), compute(c, problem, way()));
   }
@@ -279,16 +327,20 @@ TEST(RecurrentKept, RoundingIsForTheBackwardPassAlone) {
 TEST(RecurrentIsas, AllThatFuseGiveTheSameBitsOnEveryProcessor) {
   for (const Isa isa : kIsas) {
     if (!has_isa(isa) || isa == Isa::kGeneric) continue;
-    Fingerprint fingerprint;
-    for (const Case& c : kCases) {
-      const RecurrentProblem problem = make_problem(c);
-      for (const Storage kept : {Storage::kFloat, Storage::kBfloat16}) {
-        const Result result = compute(c, problem, {isa, kept});
-        for (const Floats* values : {&result.out, &result.kernel, &result.recurrent, &result.bias, &result.x})
-          fingerprint.add(*values);
+    const auto fingerprint = [&](const std::vector<Case>& cases) {
+      Fingerprint fingerprint;
+      for (const Case& c : cases) {
+        const RecurrentProblem problem = make_problem(c);
+        for (const Storage kept : {Storage::kFloat, Storage::kBfloat16}) {
+          const Result result = compute(c, problem, {isa, kept});
+          for (const Floats* values : {&result.out, &result.kernel, &result.recurrent, &result.bias, &result.x})
+            fingerprint.add(*values);
+        }
       }
-    }
-    EXPECT_EQ(fingerprint.value(), 11165427207892884266U) << to_string(isa);
+      return fingerprint.value();
+    };
+    EXPECT_EQ(fingerprint(kCases), 11165427207892884266U) << to_string(isa);
+    EXPECT_EQ(fingerprint(kOtherCases), 1985517023510867985U) << to_string(isa);
   }
 }
 

@@ -18,11 +18,6 @@ int64_t gates_of(const std::vector<at::Tensor>& weights) {
   return weights[1].size(1) / weights[1].size(0);
 }
 
-/// Multipliers of x (N, 1, F) and of the state (N, U), the same at all steps: none, one for all gates, or one a gate.
-struct Dropped {
-  std::vector<at::Tensor> x, state;
-};
-
 // As Keras 3: a gate drops values of its own only where the state is dropped too.
 Dropped draw(const LayerCall& call, const graph::Node& layer, const std::vector<at::Tensor>& weights, DrawsOf draws) {
   if (!call.training()) return {};
@@ -149,9 +144,8 @@ at::Tensor run_recurrent(const LayerCall& call, const graph::Node& layer, const 
   at::Tensor given = call.x();
   if (dropped.x.size() == 1) given = given * std::exchange(dropped.x, {})[0];  // for all gates
   const bool sequences = layer.attributes.value("return_sequences", false);
-  if (recurrent_kernel_possible(call, layer, weights) && dropped.x.empty() && dropped.state.empty() &&
-      (sequences || !zero_masked_steps || !call.mask().defined())) {
-    const at::Tensor y = recurrent_kernel(layer, given, call.mask(), weights, call.precision);
+  if (recurrent_kernel_possible(call, layer, weights) && (sequences || !zero_masked_steps || !call.mask().defined())) {
+    const at::Tensor y = recurrent_kernel(layer, given, call.mask(), weights, dropped, call.precision);
     if (!zero_masked_steps || !call.mask().defined()) return y;
     const bool reversed = layer.attributes.value("go_backwards", false);
     return y * (reversed ? at::flip(call.mask(), {1}) : call.mask()).unsqueeze(-1);

@@ -1,7 +1,7 @@
 #pragma once
 // Recurrent layers as Keras defines them (keras.io/api/layers/recurrent_layers): SimpleRNN, GRU (Cho et al.,
 // arXiv:1406.1078) in both forms of its reset gate, LSTM (Hochreiter and Schmidhuber, 1997). Differentiable.
-// Thread-safe. GRU and LSTM with the usual activations are computed by linac's own kernels on the CPU
+// Thread-safe. GRU and LSTM with the usual activations, dropout or not, are computed by linac's own kernels on the CPU
 // (recurrent_kernel.h), the rest step by step on LibTorch's tensors, masked steps included.
 
 #include "linac/nn/layers.h"

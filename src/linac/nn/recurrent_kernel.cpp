@@ -1,6 +1,8 @@
 #include "linac/nn/recurrent_kernel.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "linac/base/error.h"
 #include "linac/base/lender.h"
@@ -11,7 +13,29 @@ namespace linac::nn {
 namespace {
 
 using kernels::Recurrent;
+using kernels::RecurrentActivation;
 using kernels::RecurrentWorkspace;
+
+/// The functions that the kernels have, by Keras's names.
+std::optional<RecurrentActivation> find_activation(const std::string& name) {
+  static const std::map<std::string, RecurrentActivation> table{
+      {"tanh", RecurrentActivation::kTanh},
+      {"sigmoid", RecurrentActivation::kSigmoid},
+      {"linear", RecurrentActivation::kLinear},
+      {"relu", RecurrentActivation::kRelu},
+      {"hard_sigmoid", RecurrentActivation::kHardSigmoid},
+      {"keras2_hard_sigmoid", RecurrentActivation::kSteepHardSigmoid}};
+  const auto found = table.find(name);
+  return found == table.end() ? std::nullopt : std::optional(found->second);
+}
+
+struct FoundActivations {
+  std::optional<RecurrentActivation> state, gates;
+
+  explicit FoundActivations(const graph::Node& layer)
+      : state(find_activation(layer.attributes.value("activation", "tanh"))),
+        gates(find_activation(layer.attributes.value("recurrent_activation", "sigmoid"))) {}
+};
 
 kernels::RecurrentShape shape_of(const graph::Node& layer, const at::Tensor& x,
                                  const std::vector<at::Tensor>& weights) {
@@ -25,6 +49,8 @@ kernels::RecurrentShape shape_of(const graph::Node& layer, const at::Tensor& x,
   shape.has_bias = weights.size() > 2;
   shape.go_backwards = settings.value("go_backwards", false);
   shape.return_sequences = settings.value("return_sequences", false);
+  const FoundActivations found(layer);
+  shape.activations = {found.state.value(), found.gates.value()};
   return shape;
 }
 
@@ -34,6 +60,14 @@ struct Pass {
   std::shared_ptr<RecurrentWorkspace> workspace;
   std::vector<at::Tensor> weights;
   std::vector<int64_t> x_shape;
+  at::Tensor x_kept, state_kept;  // undefined: nothing is dropped
+
+  kernels::RecurrentMultipliers multipliers() const {
+    const auto pointer = [](const at::Tensor& values) {
+      return values.defined() ? values.const_data_ptr<float>() : nullptr;
+    };
+    return {pointer(x_kept), pointer(state_kept)};
+  }
 
   kernels::RecurrentWeights pointers() const {
     const auto pointer = [this](size_t i) { return i < weights.size() ? weights[i].const_data_ptr<float>() : nullptr; };
@@ -61,7 +95,8 @@ struct RecurrentBackward : public torch::autograd::Node {
       return i < results.size() && results[i].defined() ? results[i].mutable_data_ptr<float>() : nullptr;
     };
     pass->layer->backward(pass->x_shape[0], pass->pointers(), out_gradient.const_data_ptr<float>(),
-                          {pointer(1), pointer(2), pointer(3), pointer(0)}, *pass->workspace);
+                          {pointer(1), pointer(2), pointer(3), pointer(0)}, *pass->workspace, kernels::serially,
+                          pass->multipliers());
     return results;
   }
 
@@ -73,25 +108,26 @@ struct RecurrentBackward : public torch::autograd::Node {
 
 bool recurrent_kernel_possible(const LayerCall& call, const graph::Node& layer,
                                const std::vector<at::Tensor>& weights) {
-  const nlohmann::json& settings = layer.attributes;
+  const FoundActivations found(layer);
   const auto is_float_on_cpu = [](const at::Tensor& tensor) {
     return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat;
   };
-  return call.kernels == Kernels::kLinac && (layer.op == "GRU" || layer.op == "LSTM") &&
-         settings.value("activation", "tanh") == "tanh" &&
-         settings.value("recurrent_activation", "sigmoid") == "sigmoid" && is_float_on_cpu(call.x()) &&
-         std::all_of(weights.begin(), weights.end(), is_float_on_cpu);
+  return call.kernels == Kernels::kLinac && (layer.op == "GRU" || layer.op == "LSTM") && found.state && found.gates &&
+         is_float_on_cpu(call.x()) && std::all_of(weights.begin(), weights.end(), is_float_on_cpu);
 }
 
 at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const at::Tensor& mask,
-                            const std::vector<at::Tensor>& weights, Precision kept) {
+                            const std::vector<at::Tensor>& weights, const Dropped& dropped, Precision kept) {
   torch::autograd::variable_list inputs{x};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
   const bool differentiable = wants_gradient(inputs);
   const auto pass = std::make_shared<Pass>();
+  kernels::RecurrentShape wanted = shape_of(layer, x, weights);
+  wanted.drops = !dropped.state.empty();
+  if (wanted.drops) pass->state_kept = at::stack(dropped.state, 1);
+  if (!dropped.x.empty()) pass->x_kept = at::cat(dropped.x, 1);
   pass->layer = std::make_unique<const Recurrent>(
-      shape_of(layer, x, weights), kernels::best_isa(),
-      kept == Precision::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16);
+      wanted, kernels::best_isa(), kept == Precision::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16);
   pass->workspace = borrow_workspace();
   pass->x_shape = x.sizes().vec();
   for (const at::Tensor& weight : weights) pass->weights.push_back(weight.detach().contiguous());
@@ -107,7 +143,8 @@ at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const
     pass->layer->forward(x.size(0), dense.const_data_ptr<float>(),
                          valid.defined() ? valid.const_data_ptr<uint8_t>() : nullptr, pass->pointers(),
                          result.mutable_data_ptr<float>(),
-                         differentiable ? kernels::Keep::kForBackward : kernels::Keep::kNothing, *pass->workspace);
+                         differentiable ? kernels::Keep::kForBackward : kernels::Keep::kNothing, *pass->workspace,
+                         kernels::serially, pass->multipliers());
   }
   if (!differentiable) return result;
   const auto node = std::make_shared<RecurrentBackward>();

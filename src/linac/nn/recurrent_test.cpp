@@ -157,14 +157,40 @@ TEST(Dropped, GradientsAreDifferences) {
   }
 }
 
-TEST(Dropped, KernelsSeeTheSameInput) {
-  for (const char* op : {"GRU", "LSTM"}) {
-    const graph::Graph graph = one_layer(op, settings(0.3, 0.0));
-    const Outcome kernels = run(graph), steps = run(graph, kKey, Kernels::kAten);
-    ASSERT_EQ(kernels.masks.size(), 1U) << "one for all gates";
-    EXPECT_TRUE(at::equal(kernels.masks[0], steps.masks[0]));
-    EXPECT_LT(at::abs(kernels.output - steps.output).max().item<double>(), 1e-6);
-    EXPECT_LT(at::abs(kernels.input_gradient - steps.input_gradient).max().item<double>(), 1e-5);
+void expect_like_steps(const graph::Graph& graph, size_t masks) {
+  const Outcome kernels = run(graph), steps = run(graph, kKey, Kernels::kAten);
+  ASSERT_EQ(kernels.masks.size(), masks);
+  ASSERT_EQ(steps.masks.size(), masks);
+  for (size_t i = 0; i < masks; ++i) EXPECT_TRUE(at::equal(kernels.masks[i], steps.masks[i]));
+  EXPECT_LT(at::abs(kernels.output - steps.output).max().item<double>(), 1e-6);
+  EXPECT_LT(at::abs(kernels.input_gradient - steps.input_gradient).max().item<double>(), 1e-5);
+  ASSERT_EQ(kernels.gradient.size(), steps.gradient.size());
+  for (size_t i = 0; i < kernels.gradient.size(); ++i) EXPECT_NEAR(kernels.gradient[i], steps.gradient[i], 2e-5) << i;
+}
+
+TEST(Dropped, KernelsComputeTheSame) {
+  for (const json& more : {json::object(), json{{"return_sequences", true}}, json{{"go_backwards", true}},
+                           json{{"use_bias", false}}, json{{"reset_after", false}}}) {
+    for (const std::string op : {"GRU", "LSTM"}) {
+      if (op == "LSTM" && more.contains("reset_after")) continue;
+      SCOPED_TRACE(op + more.dump());
+      const size_t gates = op == "LSTM" ? 4 : 3;
+      expect_like_steps(one_layer(op, settings(0.3, 0.0, more)), 1);
+      expect_like_steps(one_layer(op, settings(0.0, 0.4, more)), gates);
+      expect_like_steps(one_layer(op, settings(0.3, 0.4, more)), 2 * gates);
+    }
+  }
+}
+
+TEST(RecurrentActivations, KernelsComputeTheSame) {
+  for (const char* state : {"tanh", "relu", "linear", "sigmoid", "elu"}) {
+    for (const char* gates : {"sigmoid", "hard_sigmoid", "keras2_hard_sigmoid", "tanh"}) {
+      for (const char* op : {"GRU", "LSTM"}) {
+        SCOPED_TRACE(std::string(op) + " " + state + " " + gates);
+        expect_like_steps(one_layer(op, settings(0.0, 0.0, {{"activation", state}, {"recurrent_activation", gates}})),
+                          0);
+      }
+    }
   }
 }
 

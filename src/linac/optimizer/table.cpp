@@ -2,15 +2,20 @@
 
 #include <cmath>
 
+#include "linac/base/float_clones.h"
+
 namespace linac::optimizer {
 namespace {
 
 using Names = std::vector<std::string>;
 
-// Calls change(i, w, g) for each weight.
+// Calls change(i, w, g) for each weight; part of its caller, so that it is compiled for the same instruction sets.
 template <class Change>
-void each(const Update& update, const Change& change) {
-  for (size_t i = 0; i < update.weights.size(); ++i) change(i, update.weights[i], update.gradient[i]);
+[[gnu::always_inline]] inline void each(const Update& update, const Change& change) {
+  float* const weights = update.weights.data();
+  const float* const gradient = update.gradient.data();
+  const size_t size = update.weights.size();
+  for (size_t i = 0; i < size; ++i) change(i, weights[i], gradient[i]);
 }
 
 float rate(const Update& update) {
@@ -26,6 +31,7 @@ Names sgd_slots(const Settings& settings) {
   return settings.momentum > 0 ? Names{"momentum"} : Names{};
 }
 
+LINAC_FLOAT_CLONES
 void sgd(const Update& update) {
   float* const a = update.slots[0];
   const float lr = rate(update), momentum = static_cast<float>(update.settings.momentum);
@@ -44,6 +50,7 @@ Names rmsprop_slots(const Settings& settings) {
   return names;
 }
 
+LINAC_FLOAT_CLONES
 void rmsprop(const Update& update) {
   const auto [a, b, c] = update.slots;
   const Settings& settings = update.settings;
@@ -71,6 +78,7 @@ Names adam_slots(const Settings& settings) {
 }
 
 // Keras folds both bias corrections into the rate.
+LINAC_FLOAT_CLONES
 void adam(const Update& update) {
   const auto [a, b, c] = update.slots;
   const Settings& settings = update.settings;
@@ -91,6 +99,7 @@ Names two_moments(const Settings&) {
   return {"momentum", "velocity"};
 }
 
+LINAC_FLOAT_CLONES
 void adamax(const Update& update) {
   const auto [a, b, unused] = update.slots;
   const Settings& settings = update.settings;
@@ -125,6 +134,7 @@ double nadam_product(const Settings& settings, int64_t updates) {
   return NadamMomentum::product(settings.beta_1, updates);
 }
 
+LINAC_FLOAT_CLONES
 void nadam(const Update& update) {
   const auto [a, b, unused] = update.slots;
   const Settings& settings = update.settings;
@@ -149,6 +159,7 @@ double adagrad_start(const Settings& settings) {
   return settings.initial_accumulator_value;
 }
 
+LINAC_FLOAT_CLONES
 void adagrad(const Update& update) {
   float* const a = update.slots[0];
   const float lr = rate(update), epsilon = static_cast<float>(update.settings.epsilon);
@@ -162,6 +173,7 @@ Names adadelta_slots(const Settings&) {
   return {"accumulated_gradient", "accumulated_change"};
 }
 
+LINAC_FLOAT_CLONES
 void adadelta(const Update& update) {
   const auto [a, b, unused] = update.slots;
   const float lr = rate(update), epsilon = static_cast<float>(update.settings.epsilon);
@@ -178,6 +190,7 @@ Names lion_slots(const Settings&) {
   return {"momentum"};
 }
 
+LINAC_FLOAT_CLONES
 void lion(const Update& update) {
   float* const a = update.slots[0];
   const float lr = rate(update);

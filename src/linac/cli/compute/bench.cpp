@@ -116,6 +116,7 @@ void add_bench_verb(CLI::App& app) {
   add_shower_benches(*verb);
   add_kernel_bench(*verb);
   add_recurrent_bench(*verb);
+  add_model_bench(*verb);
   add_scaling_bench(*verb);
   add_exchange_bench(*verb);
 }

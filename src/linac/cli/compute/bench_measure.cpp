@@ -8,7 +8,6 @@
 #include "linac/train/phase_clock.h"
 
 namespace linac::cli {
-namespace {
 
 using train::PhaseClock;
 
@@ -16,9 +15,6 @@ nlohmann::ordered_json spread(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return {{"median", values[values.size() / 2]}, {"min", values.front()}, {"max", values.back()}};
 }
-
-// gflop_per_shower 0: where that is no measure.
-}  // namespace
 
 nlohmann::ordered_json measure(int repeat, double showers, double gflop_per_shower, const std::function<void()>& work) {
   work();  // the first run pays for allocations

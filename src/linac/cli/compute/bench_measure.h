@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace linac::cli {
 
@@ -11,10 +12,15 @@ namespace linac::cli {
 /// showers_per_cpu_s and, if `gflop_per_shower` is not 0, gflop_per_s from the medians; peak_rss_mib of the process.
 nlohmann::ordered_json measure(int repeat, double showers, double gflop_per_shower, const std::function<void()>& work);
 
+/// {"median", "min", "max"} of at least one value.
+nlohmann::ordered_json spread(std::vector<double> values);
+
 /// `linac bench simulate` and `linac bench observables`.
 void add_shower_benches(CLI::App& bench);
 void add_kernel_bench(CLI::App& bench);
 void add_recurrent_bench(CLI::App& bench);
+/// `linac bench models`.
+void add_model_bench(CLI::App& bench);
 /// `linac bench scaling`.
 void add_scaling_bench(CLI::App& bench);
 /// `linac bench exchange`.

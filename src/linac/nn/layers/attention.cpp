@@ -6,10 +6,42 @@
 namespace linac::nn {
 namespace {
 
-/// (N, T, F) by (F, H, K) to (N, H, T, K).
-at::Tensor project(const at::Tensor& x, const at::Tensor& kernel, const at::Tensor& bias) {
-  const at::Tensor product = at::einsum("ntf,fhk->nthk", {x, kernel});
-  return (bias.defined() ? product + bias : product).transpose(1, 2);
+/// What a step asks, offers and says: (N, H, T or S, K or V) each.
+struct Heads {
+  at::Tensor query, key, value;
+};
+
+/// A kernel (F, H, K) with its bias (H, K), which may be undefined.
+struct Projection {
+  at::Tensor kernel, bias;
+
+  at::Tensor heads(const at::Tensor& product) const {
+    return product.unflatten(-1, {kernel.size(1), kernel.size(2)}).transpose(1, 2);
+  }
+  /// (N, T, F) to (N, H, T, K).
+  at::Tensor apply(const at::Tensor& x) const {
+    at::Tensor product = at::matmul(x, kernel.flatten(1));
+    if (bias.defined()) product.add_(bias.flatten());  // nothing else holds the product
+    return heads(product);
+  }
+};
+
+Heads project(const LayerCall& call, const std::vector<Projection>& by) {
+  const at::Tensor &query = call.inputs[0], &value = call.inputs[1],
+                   &key = call.inputs.size() > 2 ? call.inputs[2] : value;
+  if (!query.is_same(key) || !query.is_same(value)) return {by[0].apply(query), by[1].apply(key), by[2].apply(value)};
+  // Of one input: one product in place of three.
+  std::vector<at::Tensor> kernels, biases;
+  std::vector<int64_t> columns;
+  for (const Projection& one : by) {
+    kernels.push_back(one.kernel.flatten(1));
+    columns.push_back(kernels.back().size(1));
+    if (one.bias.defined()) biases.push_back(one.bias.flatten());
+  }
+  at::Tensor product = at::matmul(query, at::cat(kernels, 1));
+  if (!biases.empty()) product.add_(at::cat(biases));
+  const std::vector<at::Tensor> parts = product.split_with_sizes(columns, -1);
+  return {by[0].heads(parts[0]), by[1].heads(parts[1]), by[2].heads(parts[2])};
 }
 
 /// (N, 1, T, S), true where step t may see step s; undefined if it may everywhere.
@@ -38,17 +70,13 @@ at::Tensor dropped(const LayerCall& call, const at::Tensor& shares) {
   return shares * kept.to(shares.device());
 }
 
-at::Tensor multi_head_attention(const LayerCall& call) {
-  const at::Tensor &query = call.inputs[0], &value = call.inputs[1],
-                   &key = call.inputs.size() > 2 ? call.inputs[2] : value;
-  const bool biased = call.node.attributes.value("use_bias", true);
-  const size_t stride = biased ? 2 : 1;
-  const auto weight = [&](size_t part) { return call.weights[part * stride]; };
-  const auto bias = [&](size_t part) { return biased ? call.weights[part * stride + 1] : at::Tensor(); };
-  const at::Tensor q = project(query, weight(0), bias(0)), k = project(key, weight(1), bias(1)),
-                   v = project(value, weight(2), bias(2));
-  at::Tensor scores = at::matmul(q * (1 / std::sqrt(static_cast<double>(q.size(-1)))), k.transpose(-1, -2));
-  const at::Tensor mask = visible(call, query.size(1), key.size(1));
+/// What the steps say, by how much each is asked of: (N, H, T, V).
+at::Tensor attend(const LayerCall& call, const Heads& heads) {
+  const at::Tensor mask = visible(call, heads.query.size(2), heads.key.size(2));
+  const double scale = 1 / std::sqrt(static_cast<double>(heads.query.size(-1)));
+  if (!mask.defined() && (!call.training() || dropout_of(call) == 0))
+    return at::scaled_dot_product_attention(heads.query, heads.key, heads.value, {}, 0, false, scale);
+  const at::Tensor scores = at::matmul(heads.query * scale, heads.key.transpose(-1, -2));
   at::Tensor shares;
   if (mask.defined()) {
     const at::Tensor hidden = at::logical_not(mask);
@@ -58,9 +86,18 @@ at::Tensor multi_head_attention(const LayerCall& call) {
   } else {
     shares = at::softmax(scores, -1);
   }
-  shares = dropped(call, shares);
-  const at::Tensor y = at::einsum("nhtk,hko->nto", {at::matmul(shares, v), weight(3)});
-  return biased ? y + bias(3) : y;
+  return at::matmul(dropped(call, shares), heads.value);
+}
+
+at::Tensor multi_head_attention(const LayerCall& call) {
+  const bool biased = call.node.attributes.value("use_bias", true);
+  const size_t stride = biased ? 2 : 1;
+  std::vector<Projection> by;
+  for (size_t part = 0; part < 4; ++part)
+    by.push_back({call.weights[part * stride], biased ? call.weights[part * stride + 1] : at::Tensor()});
+  const at::Tensor said = attend(call, project(call, {by.begin(), by.begin() + 3})).transpose(1, 2).flatten(2);
+  at::Tensor y = at::matmul(said, by[3].kernel.flatten(0, 1));
+  return biased ? y.add_(by[3].bias) : y;
 }
 
 }  // namespace

@@ -35,18 +35,27 @@ at::Tensor dense_channels_last(const at::Tensor& x) {
   return x.dim() == 4 ? x.contiguous(at::MemoryFormat::ChannelsLast) : x.contiguous();
 }
 
-/// Zeros around the cells, as "same" and "causal" want them: what is odd goes behind.
-at::Tensor padded(const graph::Node& node, const at::Tensor& x_NC, const graph::Window& window) {
+/// Zeros around the cells, as "same" and "causal" want them: what is odd goes behind. What is the same on both sides of
+/// each axis is left to the convolution, in `own`.
+at::Tensor padded(const graph::Node& node, const at::Tensor& x_NC, const graph::Window& window,
+                  std::vector<int64_t>& own) {
+  own.assign(window.size.size(), 0);
   const std::string padding = node.attributes.value("padding", "valid");
   if (padding == "valid") return x_NC;
   std::vector<int64_t> cells;  // of the last axis first
+  bool even = true;
   for (size_t axis = window.size.size(); axis-- > 0;) {
     const int64_t in = x_NC.size(static_cast<int64_t>(axis) + 2), out = node.output[axis];
     const int64_t same = window.same_padding(axis, in, out);
     const int64_t before = padding == "causal" ? window.reach(axis) - 1 : same / 2;
+    const int64_t behind = padding == "causal" ? 0 : same - before;
     cells.push_back(before);
-    cells.push_back(padding == "causal" ? 0 : same - before);
+    cells.push_back(behind);
+    own[axis] = before;
+    even = even && before == behind;
   }
+  if (even) return x_NC;
+  own.assign(window.size.size(), 0);
   return at::constant_pad_nd(x_NC, cells);
 }
 
@@ -58,10 +67,11 @@ at::Tensor kernel_out_first(const at::Tensor& kernel) {
 at::Tensor convolve(const graph::Node& node, const at::Tensor& x, const at::Tensor& kernel_OI, const at::Tensor& bias,
                     int64_t groups) {
   const graph::Window window = graph::conv_window(node, node.output.size() - 1);
-  const at::Tensor in = dense_channels_last(padded(node, channels_first(x), window));
+  std::vector<int64_t> padding;
+  const at::Tensor in = dense_channels_last(padded(node, channels_first(x), window, padding));
   const std::vector<int64_t> none(window.size.size(), 0);
-  return channels_last(at::convolution(in, dense_channels_last(kernel_OI), bias, window.strides, none, window.dilation,
-                                       /*transposed=*/false, none, groups));
+  return channels_last(at::convolution(in, dense_channels_last(kernel_OI), bias, window.strides, padding,
+                                       window.dilation, /*transposed=*/false, none, groups));
 }
 
 at::Tensor conv(const LayerCall& call) {

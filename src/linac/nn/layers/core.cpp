@@ -6,9 +6,10 @@ namespace {
 using nlohmann::json;
 
 at::Tensor dense(const LayerCall& call) {
-  const at::Tensor product = at::matmul(call.x(), call.weights[0]);
+  at::Tensor product = at::matmul(call.x(), call.weights[0]);
   const at::Tensor bias = bias_of(call);
-  return activate(call.node, bias.defined() ? product + bias : product);
+  if (bias.defined()) product.add_(bias);  // nothing else holds the product
+  return call.node.attributes.value("activation", "linear") == "relu" ? product.relu_() : activate(call.node, product);
 }
 
 at::Tensor einsum_dense(const LayerCall& call) {

@@ -107,6 +107,12 @@ at::Tensor layer_normalization(const LayerCall& call) {
   const at::Tensor& x = call.x();
   const auto dims = dims_of(call);
   ScaleAndCenter weights(call);
+  bool last = true;  // the normalised axes
+  for (size_t i = 0; i < dims.size(); ++i) last = last && dims[i] == x.dim() - static_cast<int64_t>(dims.size() - i);
+  if (last) {
+    return at::layer_norm(x, x.sizes().slice(static_cast<size_t>(x.dim()) - dims.size()), weights.gamma, weights.beta,
+                          epsilon_of(call));
+  }
   for (at::Tensor* weight : {&weights.gamma, &weights.beta}) {
     if (weight->defined()) *weight = broadcast_to_axes(*weight, x, dims);
   }
