@@ -242,6 +242,14 @@ int64_t EventTable::events_cut(size_t i) const {
   return parts_->cut.at(i);
 }
 
+int64_t EventTable::longest(size_t i) const {
+  uint32_t rows = 0;
+  for (const auto& table : parts_->tables)
+    for (int64_t event = 0; event < table->events(); ++event)
+      rows = std::max(rows, table->rows(event)[parts_->firsts.at(i)]);
+  return rows;
+}
+
 ColumnFacts EventTable::facts(size_t i) const {
   ColumnFacts facts;
   for (const auto& table : parts_->tables)

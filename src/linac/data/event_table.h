@@ -70,6 +70,8 @@ class EventTable {
   const std::vector<ColumnRequest>& columns() const;
   /// Events whose list in column i was longer than its shape and is cut.
   int64_t events_cut(size_t i) const;
+  /// The most rows that an event has in column i, without those that pad; of a list of rows.
+  int64_t longest(size_t i) const;
   /// Of column i's values as they are stored.
   ColumnFacts facts(size_t i) const;
   /// Data error naming file, event and value where column i holds what is not in the range. `wanted_by`: who wants it

@@ -45,9 +45,8 @@ class Cell {
   int64_t x_rows() const { return shape_.features + (shape_.has_bias ? 1 : 0); }
   int64_t gates_row() const { return x_rows() + state_rows(); }  // the first
   int64_t slot_rows() const { return gates_row() + gate_rows(); }
-  virtual int64_t carry_rows() const { return shape_.units; }
-  /// Of the state, rows that are zero when an event begins: the first ones.
-  int64_t zeroed_rows() const { return carry_rows(); }
+  /// Of the state, and of the gradient to it.
+  int64_t carry_rows() const { return shape_.state_floats(); }
   virtual bool has_state_bias() const { return false; }
   virtual int64_t gate_rows() const { return 4 * shape_.units; }
   virtual int64_t delta_rows() const = 0;

@@ -62,6 +62,7 @@ struct ForwardGroup {
   float *out, *scratch;
   int64_t slots;
   uint16_t* kept;
+  RecurrentStates states;
 };
 int64_t forward_scratch_floats(const RecurrentShape& shape);
 void run_forward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
@@ -75,6 +76,7 @@ struct BackwardGroup {
   const float *out_gradient, *weights;
   float* x_gradient;  // null: not wanted
   float *scratch, *sums;
+  RecurrentStateGradients states;
 };
 int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell, Storage kept);
 void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group,

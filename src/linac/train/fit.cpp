@@ -65,12 +65,16 @@ std::vector<std::string> evaluate_commands(const spec::Job& job, const models::S
 FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, FitStart start)
     : job_(job),
       start_(start.network(job)),
+      sizes_(start.sizes),
       foreign_(start.foreign),
       model_(start.model(job)),
       input_(job, columns_read()),
       clock_(clock),
       update_(job, group, concurrency, clock) {
-  if (group.rank() == 0) input_.warn_of_cuts();
+  if (group.rank() == 0) {
+    for (const std::string& size : sizes_) log::info("[data] input " + size);
+    input_.warn_of_cuts();
+  }
   need_fitting_values(input_.train());
   if (input_.test_events() > 0) need_fitting_values(input_.test());
 }
@@ -136,7 +140,9 @@ int64_t FitLoop::test_events() const {
 }
 
 std::vector<std::string> FitLoop::describe_data() const {
-  return input_.describe();
+  std::vector<std::string> lines = input_.describe();
+  for (const std::string& size : sizes_) lines.push_back(fmt::format("{:<6} {}", "input", size));
+  return lines;
 }
 
 TrainState FitLoop::initial_state() const {

@@ -29,6 +29,10 @@ double dropout_of(const LayerCall& call) {
   return call.node.attributes.value("dropout", 0.0);
 }
 
+bool returns_scores(const LayerCall& call) {
+  return call.node.attributes.value("return_attention_scores", false);
+}
+
 /// Single shares, (N, H, T, S): what is left of an event's does not add up to 1, as in Keras.
 at::Tensor dropped(const LayerCall& call, const at::Tensor& shares) {
   if (!call.training() || dropout_of(call) == 0) return shares;
@@ -53,11 +57,12 @@ at::Tensor multi_head_attention(const LayerCall& call) {
   if (mask.defined()) {
     const at::Tensor hidden = at::logical_not(mask);
     shares = at::softmax(scores.masked_fill(hidden, -1e9), -1);
-    // A step that sees nothing sees everything alike, in the way Keras takes without dropout; else nothing.
-    if (dropout_of(call) != 0) shares = shares.masked_fill(hidden, 0);
+    // A step that sees nothing sees everything alike, in the way Keras takes without dropout and scores; else nothing.
+    if (dropout_of(call) != 0 || returns_scores(call)) shares = shares.masked_fill(hidden, 0);
   } else {
     shares = at::softmax(scores, -1);
   }
+  if (call.more != nullptr) *call.more = {shares};
   shares = dropped(call, shares);
   const at::Tensor y = at::einsum("nhtk,hko->nto", {at::matmul(shares, v), weight(3)});
   return biased ? y + bias(3) : y;

@@ -22,6 +22,7 @@ at::Tensor sum_head(const LayerCall& call) {
 std::vector<NamedLayer> own_layers() {
   return {{"StepMask",
            [](const LayerCall& call) { return steps_unlike(call.x(), call.node.attributes.at("value").get<float>()); }},
+          {graph::kPart, [](const LayerCall& call) { return call.x(); }},
           {"ShowerAngle", angle_head},
           {"ShowerSum", sum_head}};
 }

@@ -95,7 +95,7 @@ Value upsample_conv3d(const LayerCall& call) {
 }  // namespace
 
 std::vector<NamedLayer> own_layers() {
-  return {{"UpsampleConv3D", upsample_conv3d}};
+  return {{"UpsampleConv3D", upsample_conv3d}, {graph::kPart, [](const LayerCall& call) { return call.inputs[0]; }}};
 }
 
 }  // namespace linac::onnx
