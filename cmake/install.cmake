@@ -22,4 +22,5 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/linac-config-version.cmake 
 set_target_properties(linac linac_compute PROPERTIES INSTALL_RPATH "${torch_rpath};$ORIGIN/../${libraries}/arrow")
 install(TARGETS linac linac_compute RUNTIME DESTINATION bin)
 install(FILES src/linac/plugin/plugin.h DESTINATION include/linac/plugin)
+install(FILES python/linac_keras.py DESTINATION ${libraries}/python)
 install(FILES ${CMAKE_BINARY_DIR}/linac-config.cmake ${CMAKE_BINARY_DIR}/linac-config-version.cmake DESTINATION ${package})

@@ -2,8 +2,8 @@
 //   run_keras aten|linac FOLDER... -> each folder's values.h5, written.keras
 // A folder holds model.keras and given.h5: "training" (0 or 1), "input/0" ..., "cotangent/0" .... values.h5 gets
 // "output/0" ..., and the gradient of the sum of outputs times cotangents: "gradient/LAYER/NUMBER OF THE WEIGHT". In
-// training also what the batch gave for weights that move, "statistic/LAYER/NUMBER", and the multipliers that were
-// drawn, "mask/0" .... A model that is refused leaves its message in error.txt.
+// training also what the batch gave for weights that move, "statistic/LAYER/NUMBER", and what was drawn, "draw/0" ....
+// A model that is refused leaves its message in error.txt.
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -58,11 +58,11 @@ void run(const std::filesystem::path& folder, nn::Kernels kernels) {
   options.mode = training ? nn::Mode::kTraining : nn::Mode::kInference;
   options.dropout_key = {.seed = 1, .stream = linac::Stream::kDropout};
   std::vector<float> statistics;
-  std::vector<at::Tensor> masks;
-  if (training) options.batch_statistics = &statistics, options.dropout_masks = &masks;
+  std::vector<at::Tensor> draws;
+  if (training) options.batch_statistics = &statistics, options.dropout_masks = &draws;
   const auto outputs = executable.run(weights, inputs, options);
   FloatFile file(folder / "values.h5");
-  for (size_t i = 0; i < masks.size(); ++i) write(file, fmt::format("mask/{}", i), masks[i]);
+  for (size_t i = 0; i < draws.size(); ++i) write(file, fmt::format("draw/{}", i), draws[i]);
   size_t slot = 0;
   for (const graph::Node& node : model.graph.nodes) {
     for (size_t i = 0; i < node.weights.size(); ++i) {

@@ -25,7 +25,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
+from keras import ops
 from sklearn.metrics import roc_auc_score
+
+import fit_labels
+import traced_models
 
 tf.config.run_functions_eagerly(True)  # a few steps of a small model: tracing it takes longer than all of them
 
@@ -463,14 +467,40 @@ def compiled_otherwise(folder: pathlib.Path) -> None:
     check("recall (thresholds = 0.3)" in text and "lr: 0.25" in job and "name: adam" in job, "the job's rate counts; a metric that is not there is named")
 
 
+def own_layers(folder: pathlib.Path, data: dict) -> None:
+    """A model with a Lambda and a layer of one's own, through linac_keras.save: trained by linac as Keras trains what was saved, with the
+    weights' regularizer and constraint; Keras loads it."""
+    keras.utils.set_random_seed(11)
+    features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
+    sums = L.Lambda(lambda x: ops.sum(ops.tanh(x[..., :2]), axis=1) * 0.5, name="sums")(particles)
+    x = traced_models.Scaled(6, name="scaled")(L.Concatenate()([features, sums]))
+    model = keras.Model([features, particles], L.Dense(3, activation="softmax", name="out")(x))
+    model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adam(0.02), metrics=["accuracy"])
+    path, home = folder / "own.keras", folder / "own"
+    traced_models.linac_keras.save(model, path)
+    expected, inputs = keras.models.load_model(path), [data["features"], data["list"]]
+    before = far(model.predict(inputs, verbose=0), expected.predict(inputs, verbose=0))
+    train(job_of(folder, path, "one_hot", {}), home, "--workers", "2")
+    losses = expected.fit(inputs, data["one_hot"], batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0).history["loss"]
+    trained = keras.models.load_model(home / "models" / "model.keras")
+    scores = far(trained.predict(inputs, verbose=0), expected.predict(inputs, verbose=0))
+    worst = far([line["train"]["loss"] for line in epochs(home)], losses)
+    check(before < 1e-5 and worst < TOLERANCE and scores < 10 * TOLERANCE and len(expected.losses) == len(trained.losses) == 1,
+          f"layers of one's own: saved within {before:.1e}, losses within {worst:.1e}, scores of what Keras loads within {scores:.1e}")
+
+
 def dropping() -> keras.Model:
-    """Dropout inside of layers, and batch normalisation behind a mask."""
+    """Dropout inside of layers, batch normalisation behind a mask, and varied images."""
     features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
     x = L.BatchNormalization()(L.Masking()(particles))
     x = L.MultiHeadAttention(2, 3, dropout=0.2)(x, x)
     x = L.Bidirectional(L.LSTM(4, dropout=0.2, return_sequences=True))(x)
     x = L.Bidirectional(L.GRU(4, dropout=0.3, recurrent_dropout=0.2))(x)
-    model = keras.Model([features, particles], L.Dense(3, activation="softmax")(L.Concatenate()([features, x])))
+    image = L.Reshape((7, 3, 1))(particles)
+    for vary in (L.RandomFlip(), L.RandomTranslation(0.3, 0.3), L.RandomRotation(0.2), L.RandomZoom(0.3), L.RandomContrast(0.5, (-9, 9)),
+                 L.RandomBrightness(0.1, (-9, 9)), L.Resizing(4, 4)):
+        image = vary(image)
+    model = keras.Model([features, particles], L.Dense(3, activation="softmax")(L.Concatenate()([features, x, L.Flatten()(image)])))
     model.compile(loss="categorical_crossentropy", optimizer="adam")
     return model
 
@@ -485,7 +515,7 @@ def exact_inside(folder: pathlib.Path) -> None:
             out = folder / f"dropping-{precision}-{workers}"
             train(job, out, "--workers", str(workers))
             files.append(sorted((out / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes())
-    check(files[0] == files[1] and files[2] == files[3], "dropout inside of layers, 1 and 3 workers: the same checkpoint, byte for byte")
+    check(files[0] == files[1] and files[2] == files[3], "dropout inside of layers and varied images, 1 and 3 workers: the same checkpoint, byte for byte")
 
 
 def exact(folder: pathlib.Path) -> None:
@@ -696,8 +726,10 @@ def main() -> None:
     weighted_steps(folder, data)
     exact(folder)
     exact_inside(folder)
+    own_layers(folder, data)
     scripted(folder, data, sys.argv[2])
     joined(folder, data)
+    fit_labels.run(sys.modules[__name__], folder, data)
     slices(folder)
     endings(folder)
     unfit(folder, data)

@@ -179,6 +179,10 @@ MODELS = {
     "depthwise": lambda: sequential((7, 6, 3), L.DepthwiseConv2D(3, strides=2), L.UpSampling2D(2)),
     "separable1d": lambda: sequential((9, 4), L.SeparableConv1D(5, 3, depth_multiplier=2), L.ZeroPadding1D(1)),
     "separable2d": lambda: sequential((7, 6, 3), L.SeparableConv2D(5, 3, activation="relu"), L.AveragePooling2D()),
+    "images": lambda: sequential(
+        (7, 6, 3), L.RandomFlip(), L.RandomTranslation(0.1, 0.1), L.RandomRotation(0.1), L.RandomZoom(0.1), L.RandomContrast(0.1),
+        L.RandomBrightness(0.1), L.Resizing(9, 5), L.CenterCrop(4, 4), L.CenterCrop(6, 3), L.Conv2D(2, 2),
+    ),
     "normalization": lambda: sequential((6,), adapted(), L.Dense(2), L.BatchNormalization(scale=False)),
     "layer_norm": lambda: sequential((5, 6), L.LayerNormalization(epsilon=1e-4), L.UnitNormalization()),
     "group_norm": lambda: sequential((5, 4, 6), L.GroupNormalization(groups=3)),

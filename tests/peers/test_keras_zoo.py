@@ -2,8 +2,8 @@
 
 Keras makes each model, gives it weights and inputs, and computes outputs and gradients. RUN_KERAS (run_keras.cpp) reads
 the same file, computes the same, and writes the model back, which Keras loads and computes again. Names that end in
-"training" are computed so, batch statistics included; where "dropout" is in such a name, Keras drops what RUN_KERAS has
-dropped. Exit status 1 beyond the limits. With models: only those, by name or as a file.
+"training" are computed so, batch statistics included; Keras then drops what RUN_KERAS has dropped, and varies images by
+the numbers that RUN_KERAS has drawn. Exit status 1 beyond the limits. With models: only those, by name or as a file.
 """
 
 import contextlib
@@ -24,6 +24,8 @@ import tensorflow as tf
 from keras.src import backend
 from keras import layers as L
 from keras import ops
+
+import traced_models
 
 LIMIT = 1e-5  # largest difference of an output, relative to the largest of the array (or to 1)
 GRADIENT_LIMIT = 2e-5  # of a gradient, likewise: sums of many terms
@@ -194,6 +196,25 @@ def attention_scores(**settings):
     return keras.Model([q, v], list(made))
 
 
+def more_functions():
+    a, b = keras.Input((4, 3)), keras.Input((4, 3))
+    x = ops.tan(ops.tanh(a)) + ops.sinh(b) * ops.cosh(a) - ops.arctan(b) + ops.arcsinh(a)
+    x = x + ops.arcsin(ops.tanh(b) * 0.9) * ops.arccos(ops.tanh(a) * 0.9) + ops.log10(ops.abs(a) + 0.1)
+    x = x + ops.reciprocal(ops.abs(b) + 0.5) + ops.round(a) * ops.erf(b) + ops.arctan2(a, b) + ops.mod(a, 0.7)
+    y = ops.selu(a) + ops.elu(b, 0.7) + ops.leaky_relu(a, 0.3) + ops.gelu(b) + ops.gelu(a, approximate=False)
+    moments = ops.var(x, axis=-1, keepdims=True) + ops.std(y, axis=[1, 2], keepdims=True)
+    return keras.Model([a, b], [x, y, moments, ops.norm(x + y, axis=1)])
+
+
+def arrays():
+    a, b = keras.Input((4, 5, 3)), keras.Input((1, 3, 6))
+    parts = [a[:, 1:, 0], a[:, -2::-1, -1], a[..., 2, :][:, :3]]
+    return keras.Model([a, b], [
+        ops.stack(parts, axis=-1), ops.softmax(a, axis=2), ops.swapaxes(a, 1, -1), ops.reshape(a, (-1, 10, 6)), a[:, None, 1, ::2],
+        ops.matmul(a, b), ops.einsum("nijk,nxkl->nlji", a, b), ops.einsum("bij,bkj->bik", parts[0], parts[1]),
+    ])  # fmt: skip
+
+
 def rnn(cell, mask=True, **settings):
     chain = [L.Masking()] if mask else []
     return sequential((7, 4), *chain, cell(5, **settings))
@@ -246,6 +267,20 @@ OPEN = {
     "open_encoder_decoder": open_encoder_decoder,
 }
 SIZES = (9, 8)
+
+def varied(*fills):
+    chain = []
+    for fill in fills:
+        settings = {"fill_mode": fill, "fill_value": 0.3}
+        chain += [L.RandomTranslation((-0.9, 0.6), 0.7, **settings), L.RandomZoom((-0.4, 0.8), (0.5, -0.2), **settings)]
+        settings["interpolation"] = "nearest"
+        chain += [L.RandomZoom(-0.7, **settings), L.RandomRotation(0.4, **settings)]
+    return sequential((7, 6, 2), *chain, L.RandomRotation((-0.2, 0.5), fills[0]), L.Conv2D(2, 2))
+
+
+def varied_values():
+    return [L.RandomContrast((0.3, 0.8), value_range=(-1.5, 2)), L.RandomBrightness((-0.1, 0.2), value_range=(-1, 1))]
+
 
 MODELS = {
     "dense": lambda: sequential((6,), L.Dense(4, activation="relu"), L.Dense(3)),
@@ -322,6 +357,22 @@ MODELS = {
     ),
     "dropouts_of_images": lambda: sequential(
         (4, 5, 3, 2), L.SpatialDropout3D(0.2), L.Reshape((4, 15, 2)), L.SpatialDropout2D(0.3), L.Conv2D(2, 2)
+    ),
+    "center_crop": lambda: sequential((7, 8, 2), L.Conv2D(2, 2), L.CenterCrop(4, 5), L.CenterCrop(6, 3), L.Conv2D(2, 2)),
+    "resizing": lambda: sequential(
+        (6, 9, 2), L.Conv2D(2, 2), L.Resizing(9, 5), L.Resizing(4, 11), L.Resizing(7, 3, "nearest"), L.Resizing(4, 11, "nearest")
+    ),
+    "resizing_by_ratio": lambda: sequential(
+        (7, 9, 2), L.Conv2D(2, 2), L.Resizing(5, 4, crop_to_aspect_ratio=True), L.Resizing(6, 9, pad_to_aspect_ratio=True, fill_value=0.4)
+    ),
+    "random_reflect_wrap_training": lambda: varied("reflect", "wrap"),
+    "random_constant_nearest_training": lambda: varied("constant", "nearest"),
+    "random_flip_and_dropout_training": lambda: sequential(
+        (5, 4, 3), L.RandomFlip(), L.RandomFlip("horizontal"), L.Dropout(0.3), *varied_values(), L.RandomFlip("vertical"),
+        L.RandomContrast(0.5, value_range=(-1, 1)), L.Conv2D(2, 2),
+    ),
+    "random_images": lambda: sequential(
+        (5, 4, 3), L.RandomFlip(), L.RandomTranslation(0.5, 0.5), L.RandomRotation(0.5), L.RandomZoom(0.5), *varied_values(), L.Conv2D(2, 2)
     ),
     "dropout_training": lambda: sequential((4, 5), L.Dropout(0.3), L.Dense(3), L.Dropout(0.5)),
     "simple_rnn_dropout_training": lambda: rnn(L.SimpleRNN, dropout=0.3, recurrent_dropout=0.2),
@@ -406,6 +457,9 @@ MODELS = {
     "operations_moving": moved,
     "operations_taking_apart": taken_apart,
     **OPEN,
+    "operations_more": more_functions,
+    "operations_on_arrays": arrays,
+    **traced_models.MODELS,
 }
 ACTIVATIONS = [
     "linear", "relu", "sigmoid", "tanh", "softmax", "elu", "selu", "celu", "softplus", "softsign", "gelu", "silu", "mish",
@@ -474,15 +528,28 @@ def compute(model, inputs, cotangents, training):
 
 
 @contextlib.contextmanager
-def dropping(masks):
-    """Keras multiplies by these, in their order, where it would draw."""
-    rest, drawn = list(masks), backend.random.dropout
+def drawing(draws):
+    """Where it would draw, Keras multiplies by these in their order, or takes them for its uniform numbers."""
+
+    def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+        low, high = np.float32(minval), np.float32(maxval)
+        return tf.reshape(rest.pop(0) * (high - low) + low, shape)
+
+    rest, drawn = list(draws), (backend.random.dropout, backend.random.uniform)
     backend.random.dropout = lambda inputs, rate, noise_shape=None, seed=None: inputs * rest.pop(0)
+    backend.random.uniform = uniform
     try:
         yield
     finally:
-        backend.random.dropout = drawn
-    assert not rest, f"{len(rest)} masks that Keras did not ask for"
+        backend.random.dropout, backend.random.uniform = drawn
+    assert not rest, f"{len(rest)} draws that Keras did not ask for"
+
+
+def are_random(draws):
+    """Multipliers, or one number an event."""
+    numbers, masks = [draw for draw in draws if draw.ndim == 1], [draw for draw in draws if draw.ndim > 1]
+    dropped = all((mask > 1).any() for mask in masks) and (not masks or any((mask == 0).any() for mask in masks))
+    return dropped and all(len(set(draw)) == EVENTS and 0 <= draw.min() <= draw.max() < 1 for draw in numbers)
 
 
 def moving_statistics(model, before):
@@ -551,14 +618,14 @@ def check(folder, made, reload):
     inputs, outputs, gradients, training, statistics, cotangents = made
     if (folder / "error.txt").exists():
         return (folder / "error.txt").read_text().strip()
-    masks = []
     with h5py.File(folder / "values.h5") as file:
-        if training and "dropout" in folder.name:
-            masks = [file[f"mask/{i}"][()] for i in range(len(file["mask"]))]
-            if not all((mask > 1).any() for mask in masks) or all((mask > 0).all() for mask in masks):
-                return "a mask drops all, or none drops anything"
-            with dropping(masks):
-                outputs, gradients = compute(keras.models.load_model(folder / "model.keras"), inputs, cotangents, True)
+        draws = [file[f"draw/{i}"][()] for i in range(len(file.get("draw", ())))]
+        if bool(draws) != (training and ("dropout" in folder.name or "random" in folder.name)) or not are_random(draws):
+            return f"drawn was {draws}"
+        if draws:
+            model = keras.models.load_model(folder / "model.keras")
+            with drawing(draws):
+                outputs, gradients = compute(model, inputs, cotangents, True)
         for name, (after, before, momentum) in statistics.items():
             worst = difference(momentum * before + (1 - momentum) * file[f"statistic/{name}"][()], after)
             if not worst <= LIMIT:
@@ -576,7 +643,7 @@ def check(folder, made, reload):
     written, given = (keras.models.load_model(folder / f"{name}.keras") for name in ("written", "model"))
     if [x.shape for x in written.inputs] != [x.shape for x in given.inputs]:
         return f"written back, the inputs are {[x.shape for x in written.inputs]}"
-    with dropping(masks):
+    with drawing(draws):
         again, _ = compute(written, inputs, None, training)
     for i, (found, expected) in enumerate(zip(again, outputs, strict=True)):
         worst = difference(found, expected)
@@ -607,6 +674,9 @@ def main():
         agreeing = sum(not problem for problem in problems.values())
         print(f"{agreeing} of {len(folders)} models agree, computed by {kernels}")
         failures += len(folders) - agreeing
+    for name, problem in ({} if sys.argv[3:] else traced_models.refusals()).items():
+        print(f"{'FAIL' if problem else 'ok  '} refused: {name} {problem}")
+        failures += bool(problem)
     return 1 if failures else 0
 
 

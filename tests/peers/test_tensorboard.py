@@ -3,8 +3,8 @@
 
     test_tensorboard.py RUN_DIR
 
-Checked: every step's losses and no others (so a resumed run has each step once), pictures that are PNGs of the size
-they are said to have, and the hyper-parameters. Exit status 0 only if all holds.
+Checked: every step's losses and no others (so a resumed run has each step once), the epochs' of training and validation
+as two runs with the same tags, pictures that are PNGs of the size they are said to have, and the hyper-parameters. Exit status 0 only if all holds.
 """
 
 import json
@@ -64,6 +64,24 @@ def check_scalars(events, metrics):
     return len(wanted["g"])
 
 
+def check_epochs(folder, metrics):
+    """One chart of a measure has both: `tensorboard --logdir` makes a run of each folder, and a chart of each tag."""
+    epochs = [line for line in map(json.loads, metrics.read_text().splitlines()) if line["kind"] == "epoch"]
+    assert epochs, f"{metrics}: no epochs"
+    for run, role in (("train", "train"), ("validation", "test")):
+        events = load(folder / run)
+        for name in LOSSES:
+            found = [(event.step, event.value) for event in events.Scalars(f"epoch_{name}")]
+            wanted = [(line["epoch"], line[role][name]["total"]) for line in epochs]
+            assert len(found) == len(wanted), f"{run}: {found} instead of {wanted}"
+            for (step, value), (epoch, expected) in zip(found, wanted):
+                assert step == epoch and same(value, expected), f"{run}: {found} instead of {wanted}"
+        rates = {event.step for event in events.Scalars("epoch_learning_rate")} if run == "train" else set()
+        assert run != "train" or rates == {line["epoch"] for line in epochs}, f"rates of the epochs {rates}"
+    assert not [tag for tag in load(folder).Tags()["scalars"] if tag.startswith(("test/", "epoch_"))], "a curve twice"
+    return len(epochs)
+
+
 def png_size(data):
     assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR", "not a PNG"
     assert data[-8:-4] == b"IEND", "a PNG without its end"
@@ -108,9 +126,10 @@ def main():
     run = pathlib.Path(sys.argv[1])
     events = load(run / "tensorboard")
     steps = check_scalars(events, run / "metrics.jsonl")
+    epochs = check_epochs(run / "tensorboard", run / "metrics.jsonl")
     images = check_images(events)
     hparams = check_hparams(events)
-    print(f"tensorboard: {steps} steps as in metrics.jsonl, {images} pictures, {hparams} hyper-parameters")
+    print(f"tensorboard: {steps} steps and {epochs} epochs as in metrics.jsonl, {images} pictures, {hparams} hyper-parameters")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ LEVELS = [
         "net": "requests over http(s): the one place that knows libcurl",
     },
     {
+        "archive": "zip files, read with limits, and written",
         "hdf5": "HDF5 handles, and the lock that lets one thread at a time use that library",
         "storage": "files by the scheme of their address; the cache of those that were fetched",
         "kernels": "convolutions, recurrent layers, normalisation on plain pointers, for CPU and CUDA",
@@ -38,6 +39,7 @@ LEVELS = [
     {
         "data": "events of HDF5, TFRecord and Parquet files, read ahead in a fixed order",
         "graph": "a model as a graph: layers, shapes, weights, passes",
+        "pt2": "programs of torch.export as files",
         "report": "comparisons, scores and runs as page, JSON, text and pictures",
         "client": "the service as the verbs see it; models by their catalog address",
         "execution": "the queue carried out: scheduler, attempts, submission, a run's record brought into the catalog",

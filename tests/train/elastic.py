@@ -46,7 +46,7 @@ class Run(Record):
 
     def join(self) -> None:
         with open(f"{self.out}.log", "ab") as log:
-            self.newcomers.append(subprocess.Popen([runs.LINAC, "train", "--join", str(self.out)], cwd=runs.ROOT,
+            self.newcomers.append(subprocess.Popen([runs.LINAC, "train", "--join", str(self.out)], cwd="/",
                                                    env=runs.environment(), stdout=log, stderr=log))
 
     def over(self) -> bool:

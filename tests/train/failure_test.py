@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import zipfile
 
 import runs
 from elastic import CLASSIFIER
@@ -86,6 +87,26 @@ def launchers(root: pathlib.Path) -> None:
     check(all("rank 1 has another job" in text for text in texts), "workers with different jobs are refused, on every rank")
 
 
+def files_disagree(root: pathlib.Path) -> None:
+    """Workers compare what the files hold that a job names, not where they lie."""
+    one_step = {**CLASSIFIER, "train.replicas": 2, "train.max_steps": 1}
+    scaling = (runs.ROOT / "data" / "topology-scaling.json").read_text()
+    (root / "same.json").write_text(scaling)
+    (root / "other.json").write_text(scaling + "\n")
+    by_hand(root, "elsewhere", [one_step, {**one_step, "data.scaling": root / "same.json"}], [0, 0])
+    check("events" in (root / "elsewhere" / "run.json").read_text(), "a scaling file of the same content elsewhere is no difference")
+    model = root / "elsewhere" / "models" / "model.keras"
+    with zipfile.ZipFile(model) as archive, zipfile.ZipFile(root / "other.keras", "w") as copy:
+        for name in archive.namelist():
+            copy.writestr(name, archive.read(name))
+    taken = {"model.kind": "keras", "model.file": model}
+    for what, mine, other in (("other test files", {}, {"data.test": "[data/topology-train.parquet]"}),
+                              ("another scaling file", {}, {"data.scaling": root / "other.json"}),
+                              ("another model file", taken, {**taken, "model.file": root / "other.keras"})):
+        texts = by_hand(root, what.replace(" ", "-"), [{**one_step, **mine}, {**one_step, **other}], [2, 2])
+        check(all(f"rank 1 has {what}" in text for text in texts), f"{what}: refused on every rank")
+
+
 def kill_one(out: pathlib.Path, settings: dict, workers: str) -> tuple[int, float, str]:
     """Kills worker 1 of a run; returns its exit status, how long it took from there, and its output."""
     process = runs.start(out, settings, "--workers", workers)
@@ -143,6 +164,7 @@ def main() -> None:
         collapse(root)
         signalled(root)
         launchers(root)
+        files_disagree(root)
         damaged(root)
         lost_worker(root)
         refused(root)

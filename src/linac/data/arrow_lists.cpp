@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string_view>
 
 #include "linac/base/error.h"
 
@@ -158,6 +160,49 @@ class Descent {
   std::vector<int64_t> extents_;
 };
 
+bool is_text(const arrow::DataType& type) {
+  switch (type.id()) {
+    case Type::STRING:
+    case Type::LARGE_STRING:
+    case Type::STRING_VIEW:
+    case Type::BINARY:
+    case Type::LARGE_BINARY:
+    case Type::BINARY_VIEW:
+    case Type::FIXED_SIZE_BINARY:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string_view text_at(const Array& array, int64_t i) {
+  switch (array.type_id()) {
+    case Type::STRING:
+    case Type::BINARY:
+      return static_cast<const arrow::BinaryArray&>(array).GetView(i);
+    case Type::LARGE_STRING:
+    case Type::LARGE_BINARY:
+      return static_cast<const arrow::LargeBinaryArray&>(array).GetView(i);
+    case Type::STRING_VIEW:
+    case Type::BINARY_VIEW:
+      return static_cast<const arrow::BinaryViewArray&>(array).GetView(i);
+    default:
+      LINAC_CHECK(array.type_id() == Type::FIXED_SIZE_BINARY);
+      return static_cast<const arrow::FixedSizeBinaryArray&>(array).GetView(i);
+  }
+}
+
+/// The text of element i, through a dictionary if there is one; nothing for a null.
+std::optional<std::string_view> text_of(const Array& array, int64_t i) {
+  if (array.IsNull(i)) return std::nullopt;
+  if (array.type_id() != Type::DICTIONARY) return text_at(array, i);
+  const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
+  const Array& dictionary = *coded.dictionary();
+  const int64_t place = coded.GetValueIndex(i);
+  if (place < 0 || place >= dictionary.length() || dictionary.IsNull(place)) return std::nullopt;
+  return text_at(dictionary, place);
+}
+
 }  // namespace
 
 std::string describe_type(const arrow::DataType& type) {
@@ -169,6 +214,22 @@ std::string describe_type(const arrow::DataType& type) {
 
 bool holds_numbers(const arrow::DataType& type) {
   return is_list(type) ? holds_numbers(*type.field(0)->type()) : is_leaf(type);
+}
+
+bool holds_texts(const arrow::DataType& type) {
+  if (type.id() != Type::DICTIONARY) return is_text(type);
+  return is_text(*static_cast<const arrow::DictionaryType&>(type).value_type());
+}
+
+RaggedColumn codes_of(const Array& array, int64_t first_event, TextCodes& codes) {
+  RaggedColumn out;
+  out.rows.assign(static_cast<size_t>(array.length()), 1);
+  for (int64_t i = 0; i < array.length(); ++i) {
+    const auto text = text_of(array, i);
+    if (!text) codes.refuse(first_event + i, "holds a null; remove the event or write the name of its class");
+    out.values.push_back(codes.code(*text, first_event + i));
+  }
+  return out;
 }
 
 RaggedColumn rows_of(const std::shared_ptr<Array>& array, const std::string& name, const WantedColumn& wanted,

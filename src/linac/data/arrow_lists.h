@@ -13,6 +13,12 @@ std::string describe_type(const arrow::DataType& type);
 /// True for numbers, and for lists (of lists ...) of numbers.
 bool holds_numbers(const arrow::DataType& type);
 
+/// True for texts (bytes, too), as they are or by a dictionary.
+bool holds_texts(const arrow::DataType& type);
+
+/// The places of the texts of `array` in `codes`, one an event. Data error for a null, and those of TextCodes::code().
+RaggedColumn codes_of(const arrow::Array& array, int64_t first_event, TextCodes& codes);
+
 /// The rows of `array`, whose element i is the event first_event + i, as float32. Data error naming file, column and
 /// event for a null and for rows that do not fit `wanted`.
 RaggedColumn rows_of(const std::shared_ptr<arrow::Array>& array, const std::string& name, const WantedColumn& wanted,

@@ -177,6 +177,13 @@ class EventArraysWriter::File {
     need(hdf5::write_text(file_.get(), name, text), "attribute " + name + " cannot be written");
   }
 
+  void set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts) {
+    const hdf5::Lock lock;
+    const Array& array = arrays_.at(i);
+    need(hdf5::write_texts(array.dataset.get(), name, texts),
+         fmt::format("attribute {} of '{}' cannot be written", name, array.name));
+  }
+
   void write(size_t i, int64_t first, std::span<const float> values) {
     const Array& to = arrays_.at(i);
     const int64_t count = static_cast<int64_t>(values.size()) / to.event_size();
@@ -216,6 +223,10 @@ EventArraysWriter::~EventArraysWriter() = default;
 
 void EventArraysWriter::set_attribute(const std::string& name, const std::string& text) {
   file_->set_attribute(name, text);
+}
+
+void EventArraysWriter::set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts) {
+  file_->set_attribute(i, name, texts);
 }
 
 void EventArraysWriter::write(size_t i, int64_t first, std::span<const float> values) {

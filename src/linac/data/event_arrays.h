@@ -57,6 +57,8 @@ class EventArraysWriter {
 
   /// A text about the whole file, as an attribute of its root. Environment error when it cannot be written.
   void set_attribute(const std::string& name, const std::string& text);
+  /// Texts about array i.
+  void set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts);
   /// Values of array i for the events from `first` on.
   void write(size_t i, int64_t first, std::span<const float> values);
   /// Completes the file and puts it in its place, over a former one. Environment error when that fails.

@@ -12,6 +12,8 @@
 #include "linac/base/plural.h"
 #include "linac/data/packed_table.h"
 #include "linac/data/table_reader.h"
+#include "linac/data/text_classes.h"
+#include "linac/data/text_codes.h"
 #include "linac/storage/storage.h"
 
 namespace linac::data {
@@ -37,6 +39,8 @@ void check(const ColumnRequest& request) {
   need(request.column.empty() != request.joined.empty(), request,
        "a column needs a name, or the names of those joined");
   for (const JoinedColumn& part : request.joined) need(!part.column.empty(), request, "a column needs a name");
+  LINAC_CHECK(!request.texts || (request.joined.empty() && request.shape.size() <= 1 && request.offset.empty() &&
+                                 request.factor.empty()));
   need(request.joined.empty() || request.shape.size() <= 1, request,
        fmt::format("several columns are joined to one list, and wanted is [{}] an event; name one column that has it",
                    fmt::join(request.shape, ", ")));
@@ -56,7 +60,8 @@ void check(const ColumnRequest& request) {
 
 /// What the files are asked for: one column, or each of those joined.
 std::vector<WantedColumn> parts_of(const ColumnRequest& request) {
-  if (request.joined.empty()) return {{request.column, request.shape}};
+  if (request.joined.empty())
+    return {{.name = request.column, .shape = request.shape, .texts = request.texts.has_value()}};
   std::vector<WantedColumn> parts;
   for (const JoinedColumn& part : request.joined) parts.push_back({.name = part.column, .shape = {}, .joined = true});
   return parts;
@@ -65,7 +70,7 @@ std::vector<WantedColumn> parts_of(const ColumnRequest& request) {
 Fill fill_of(const ColumnRequest& request) {
   Fill fill;
   fill.row_size = static_cast<size_t>(parts_of(request).front().row_size());
-  for (const int64_t axis : request.shape) fill.event_values *= static_cast<size_t>(axis);
+  fill.event_values = static_cast<size_t>(request.event_values());
   if (request.offset.empty() && request.factor.empty()) return fill;
   const size_t last = request.shape.empty() ? 1 : static_cast<size_t>(request.shape.back());
   const size_t period = std::max<size_t>(1, kScalingPeriod / last) * last;
@@ -87,6 +92,16 @@ void copy_scaled(const Fill& fill, const float* from, size_t count, float* to) {
     const size_t length = std::min(fill.offset.size(), count - first);
     for (size_t i = 0; i < length; ++i) to[first + i] = (from[first + i] - offset[i]) * factor[i];
   }
+}
+
+/// A class as its number, or as its place in a list.
+void fill_class(size_t place, size_t values, float* to) {
+  if (values == 1) {
+    *to = static_cast<float>(place);
+    return;
+  }
+  std::fill_n(to, values, 0.0F);
+  to[place] = 1;
 }
 
 /// Numbers are numbers in every event; a list of features or an image has its length. Only lists of rows are padded and
@@ -138,18 +153,23 @@ std::string ColumnRequest::describe() const {
   return joined.empty() ? column : fmt::format("{}", fmt::join(names, ", "));
 }
 
+int64_t ColumnRequest::event_values() const {
+  int64_t values = 1;
+  for (const int64_t axis : shape) values *= axis;
+  return values;
+}
+
 struct EventTable::Parts {
   std::vector<ColumnRequest> requests;
   std::vector<Fill> fills;
   std::vector<WantedColumn> wanted;         // by the files: those of the first request, of the second, ...
   std::vector<size_t> firsts;               // where those of each request begin, and the end
   std::vector<std::vector<int64_t>> sizes;  // of each request's joined columns, in values
-  std::vector<TableFile> files;
+  std::vector<SettledClasses> classes;      // of each request
   std::vector<std::shared_ptr<const PackedTable>> tables;
   std::vector<int64_t> ends;  // the first event after each file
-  std::vector<int64_t> cut;
 
-  explicit Parts(const std::vector<ColumnRequest>& columns) : requests(columns), cut(columns.size(), 0) {
+  explicit Parts(const std::vector<ColumnRequest>& columns) : requests(columns) {
     firsts.push_back(0);
     for (const ColumnRequest& request : requests) {
       check(request);
@@ -163,17 +183,44 @@ struct EventTable::Parts {
 
   void add(const std::shared_ptr<const PackedTable>& table) {
     for (size_t i = 0; i < requests.size(); ++i) {
+      const StoredColumn& stored = table->columns()[firsts[i]];
+      if (stored.is_text && !requests[i].texts) refuse_texts(table->file().url, requests[i].column, stored.words);
+      if (stored.is_text) continue;  // one in each event
       if (requests[i].joined.empty())
         check_length(*table, wanted[firsts[i]], firsts[i]);
       else
         check_joined(*table, requests[i], firsts[i], sizes[i]);
-      if (!zero_rows_pad(wanted[firsts[i]])) continue;
-      for (int64_t event = 0; event < table->events(); ++event)
-        cut[i] += table->rows(event)[firsts[i]] > requests[i].shape[0] ? 1 : 0;
     }
-    files.push_back(table->file());
     ends.push_back((ends.empty() ? 0 : ends.back()) + table->events());
     tables.push_back(table);
+  }
+
+  void settle() {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      classes.push_back(settle_classes(tables, firsts[i], requests[i]));
+      if (classes[i].names.empty())
+        requests[i].texts.reset();
+      else
+        requests[i].texts->names = classes[i].names;
+    }
+  }
+
+  /// The place in the file's texts, of column i, which holds some.
+  size_t code_of(size_t i, size_t file, int64_t event) const {
+    return static_cast<size_t>(stored(*tables[file], event, firsts[i]).front());
+  }
+
+  int64_t begin(size_t file) const { return file == 0 ? 0 : ends[file - 1]; }
+
+  /// Calls visit(file, begin, end), with the file's own numbers of events, for each file that has some of [first,
+  /// last).
+  template <class Visit>
+  void visit_files(int64_t first, int64_t last, const Visit& visit) const {
+    for (size_t file = 0; file < tables.size(); ++file) {
+      const int64_t from = std::max(first, begin(file)), to = std::min(last, ends[file]);
+      const bool empty = tables[file]->events() == 0;  // among them all the same
+      if (from < to || (from == to && empty)) visit(file, from - begin(file), to - begin(file));
+    }
   }
 
   /// What the file's column `place` has of an event, without what pads.
@@ -188,8 +235,8 @@ struct EventTable::Parts {
   }
 
   /// One event into the given slot of each column. `zeroed`: the column is all 0 before.
-  void read(const PackedTable& table, int64_t event, size_t slot, const std::vector<bool>& zeroed,
-            TableBatch& out) const {
+  void read(size_t file, int64_t event, size_t slot, const std::vector<bool>& zeroed, TableBatch& out) const {
+    const PackedTable& table = *tables[file];
     std::span<const float> values = table.values(event);
     const std::span<const uint32_t> rows = table.rows(event);
     for (size_t i = 0; i < fills.size(); ++i) {
@@ -201,6 +248,11 @@ struct EventTable::Parts {
       LINAC_CHECK(stored <= values.size());
       const size_t count = std::min(stored, fill.event_values);
       float* const to = out.columns[i].data() + slot * fill.event_values;
+      if (!classes[i].names.empty()) {
+        fill_class(classes[i].places[file].at(static_cast<size_t>(values.front())), fill.event_values, to);
+        values = values.subspan(stored);
+        continue;
+      }
       copy_scaled(fill, values.data(), count, to);
       if (!zeroed[i]) std::fill(to + count, to + fill.event_values, 0.0F);
       values = values.subspan(stored);
@@ -208,30 +260,36 @@ struct EventTable::Parts {
   }
 };
 
-EventTable::EventTable(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+EventTable::EventTable(std::shared_ptr<const Parts> parts, int64_t first, int64_t events)
+    : parts_(std::move(parts)), first_(first), size_(events) {
+  parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
+    files_.push_back(parts_->tables[file]->file());
+    files_.back().events = end - begin;
+    files_.back().first = begin;
+  });
+}
 
 EventTable::~EventTable() = default;
 
 std::shared_ptr<const EventTable> EventTable::open(const std::vector<std::string>& urls,
                                                    const std::vector<ColumnRequest>& columns) {
   if (columns.empty()) throw user_error("[data] no column is named; name what the model takes");
-  auto parts = std::make_unique<Parts>(columns);
+  const auto parts = std::make_shared<Parts>(columns);
   for (const std::string& url : storage::expand_all(urls)) {
     parts->add(PackedTable::open(storage::fetch(url), url, parts->wanted));
   }
-  if (parts->ends.back() == 0) {
-    throw user_error(fmt::format("[data] {}: no event in {}; name other files", parts->files.front().url,
-                                 parts->files.size() == 1 ? "this file" : "this or the other files"));
+  const int64_t events = parts->ends.back();
+  if (events == 0) {
+    throw user_error(fmt::format("[data] {}: no event in {}; name other files", parts->tables.front()->file().url,
+                                 parts->tables.size() == 1 ? "this file" : "this or the other files"));
   }
-  return std::shared_ptr<const EventTable>(new EventTable(std::move(parts)));
+  parts->settle();
+  return std::shared_ptr<const EventTable>(new EventTable(parts, 0, events));
 }
 
-int64_t EventTable::size() const {
-  return parts_->ends.back();
-}
-
-const std::vector<TableFile>& EventTable::files() const {
-  return parts_->files;
+std::shared_ptr<const EventTable> EventTable::part(int64_t first, int64_t events) const {
+  LINAC_CHECK(first >= 0 && events > 0 && first + events <= size_);
+  return std::shared_ptr<const EventTable>(new EventTable(parts_, first_ + first, events));
 }
 
 const std::vector<ColumnRequest>& EventTable::columns() const {
@@ -239,7 +297,51 @@ const std::vector<ColumnRequest>& EventTable::columns() const {
 }
 
 int64_t EventTable::events_cut(size_t i) const {
-  return parts_->cut.at(i);
+  const size_t place = parts_->firsts.at(i);
+  if (!zero_rows_pad(parts_->wanted[place])) return 0;
+  int64_t cut = 0;
+  parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
+    for (int64_t event = begin; event < end; ++event)
+      cut += parts_->tables[file]->rows(event)[place] > parts_->requests[i].shape[0] ? 1 : 0;
+  });
+  return cut;
+}
+
+const std::vector<std::string>& EventTable::classes(size_t i) const {
+  return parts_->classes.at(i).names;
+}
+
+std::vector<int64_t> EventTable::events_of_classes(size_t i) const {
+  std::vector<int64_t> events(classes(i).size(), 0);
+  const Parts& parts = *parts_;
+  parts.visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
+    const std::vector<size_t>& places = parts.classes[i].places[file];
+    const StoredColumn& stored = parts.tables[file]->columns()[parts.firsts[i]];
+    if (end - begin == parts.tables[file]->events()) {
+      for (size_t code = 0; code < places.size(); ++code) events[places[code]] += stored.texts[code].events;
+      return;
+    }
+    for (int64_t event = begin; event < end; ++event) ++events[places.at(parts.code_of(i, file, event))];
+  });
+  return events;
+}
+
+void EventTable::need_known_classes(size_t i) const {
+  std::vector<bool> known(classes(i).size(), false);
+  parts_->visit_files(0, first_ + size_, [&](size_t file, int64_t, int64_t end) {
+    const PackedTable& table = *parts_->tables[file];
+    const std::vector<StoredText>& texts = table.columns()[parts_->firsts[i]].texts;
+    for (size_t code = 0; code < texts.size(); ++code) {  // in the order of their first events
+      const size_t place = parts_->classes[i].places[file][code];
+      if (texts[code].first >= end || known[place]) continue;
+      known[place] = true;
+      if (parts_->begin(file) + texts[code].first < first_) continue;
+      throw data_error(fmt::format(
+          "[data] {}: event {}: column '{}' holds {}, of which the training events before it have none; the "
+          "last events test: mix the events of the files, or name all classes in data.classes",
+          table.file().url, texts[code].first, parts_->requests[i].column, shown_text(texts[code].text)));
+    }
+  });
 }
 
 int64_t EventTable::longest(size_t i) const {
@@ -252,26 +354,36 @@ int64_t EventTable::longest(size_t i) const {
 
 ColumnFacts EventTable::facts(size_t i) const {
   ColumnFacts facts;
-  for (const auto& table : parts_->tables)
-    for (size_t place = parts_->firsts.at(i); place < parts_->firsts.at(i + 1); ++place) facts.add(table->facts(place));
+  parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
+    const PackedTable& table = *parts_->tables[file];
+    for (size_t place = parts_->firsts.at(i); place < parts_->firsts.at(i + 1); ++place) {
+      if (end - begin == table.events()) {
+        facts.add(table.facts(place));
+        continue;
+      }
+      for (int64_t event = begin; event < end; ++event) facts.add(parts_->stored(table, event, place));
+    }
+  });
   return facts;
 }
 
 void EventTable::need(size_t i, const ValueRange& range, const std::string& wanted_by) const {
-  const auto need_in = [&](const PackedTable& table, size_t place) {
-    if (has_all(range, table.facts(place))) return;
-    for (int64_t event = 0; event < table.events(); ++event) {
-      const std::span<const float> values = parts_->stored(table, event, place);
-      const auto bad = std::find_if_not(values.begin(), values.end(), [&](float value) { return range.has(value); });
-      if (bad == values.end()) continue;
-      throw data_error(
-          fmt::format("[data] {}: event {}: column '{}' holds {}, and {} takes {}; mend the file, or name "
-                      "another column",
-                      table.file().url, event, parts_->wanted[place].name, *bad, wanted_by, range.describe()));
+  if (!classes(i).empty()) return;  // texts were compared with the classes
+  parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
+    const PackedTable& table = *parts_->tables[file];
+    for (size_t place = parts_->firsts[i]; place < parts_->firsts[i + 1]; ++place) {
+      if (has_all(range, table.facts(place))) continue;
+      for (int64_t event = begin; event < end; ++event) {
+        const std::span<const float> values = parts_->stored(table, event, place);
+        const auto bad = std::find_if_not(values.begin(), values.end(), [&](float value) { return range.has(value); });
+        if (bad == values.end()) continue;
+        throw data_error(
+            fmt::format("[data] {}: event {}: column '{}' holds {}, and {} takes {}; mend the file, or name "
+                        "another column",
+                        table.file().url, event, parts_->wanted[place].name, *bad, wanted_by, range.describe()));
+      }
     }
-  };
-  for (const auto& table : parts_->tables)
-    for (size_t place = parts_->firsts[i]; place < parts_->firsts[i + 1]; ++place) need_in(*table, place);
+  });
 }
 
 void EventTable::read(std::span<const int64_t> events, TableBatch& out) const {
@@ -285,14 +397,14 @@ void EventTable::read(std::span<const int64_t> events, TableBatch& out) const {
   }
   std::vector<bool> checked(parts.tables.size(), false);
   for (size_t slot = 0; slot < events.size(); ++slot) {
-    const int64_t event = events[slot];
-    LINAC_CHECK(event >= 0 && event < size());
+    LINAC_CHECK(events[slot] >= 0 && events[slot] < size_);
+    const int64_t event = first_ + events[slot];
     const auto file =
         static_cast<size_t>(std::upper_bound(parts.ends.begin(), parts.ends.end(), event) - parts.ends.begin());
     const PackedTable& table = *parts.tables[file];
     if (!checked[file]) table.check_unchanged();
     checked[file] = true;
-    parts.read(table, event - (parts.ends[file] - table.events()), slot, zeroed, out);
+    parts.read(file, event - parts.begin(file), slot, zeroed, out);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,15 @@ struct JoinedColumn {
   int64_t size = 0;  // values an event; 0: as many as the files have
 };
 
+/// What one text an event means where the files have texts in a column: a class of a model's output. It becomes the
+/// class's number where a number is wanted, else the class's place in a list of as many numbers is 1 and others are 0.
+struct TextClasses {
+  int64_t count = 0;                    // that the output tells apart
+  std::string output = {};              // its name, for messages
+  std::vector<std::string> names = {};  // in the output's order; empty: the texts of the files, sorted
+  bool always = false;                  // numbers are refused
+};
+
 /// A column as it is wanted in memory.
 struct ColumnRequest {
   std::string column;          // its name in the files; empty if it is joined from several
@@ -34,15 +44,19 @@ struct ColumnRequest {
   /// In place of `column`: numbers and lists that make one list, in this order. Each has the same number of values in
   /// every event; together they are as many as the shape, which has one axis at most, says.
   std::vector<JoinedColumn> joined = {};
+  /// Set: the files may hold texts there, all or none. Of one column, with one axis at most and without scaling.
+  std::optional<TextClasses> texts = {};
 
   std::string describe() const;  // "pt", "pt, eta, phi"
+  int64_t event_values() const;  // of an event, with its padding
 };
 
 /// A file of the set, for reports and for comparing what two workers have read.
 struct TableFile {
   std::string url;
   std::string format;  // "hdf5", "parquet", "tfrecord"
-  int64_t events = 0;
+  int64_t events = 0;  // that are in the set
+  int64_t first = 0;   // the file's number of the first of them
   int64_t bytes = 0;
   std::string fingerprint;  // XXH3 of the content, hexadecimal
 };
@@ -60,19 +74,30 @@ class EventTable {
   /// Opens every file that the paths, globs and URLs name. Data error naming file and column: for one that is missing
   /// (with those it has), holds no numbers, or does not fit the shape; for a null or a value that is not finite, with
   /// its event. User error when the files hold no event, or a request cannot be. Environment error when the cache
-  /// folder cannot take the files' values.
+  /// folder cannot take the files' values. Of texts: text_classes.h.
   static std::shared_ptr<const EventTable> open(const std::vector<std::string>& urls,
                                                 const std::vector<ColumnRequest>& columns);
   ~EventTable();
 
-  int64_t size() const;  // events
-  const std::vector<TableFile>& files() const;
+  /// The events [first, first + events) of this set, at least one, as a set of their own.
+  std::shared_ptr<const EventTable> part(int64_t first, int64_t events) const;
+
+  int64_t size() const { return size_; }  // events
+  /// Those with events of the set.
+  const std::vector<TableFile>& files() const { return files_; }
+  /// As they were asked for; `texts` with the classes where the files hold texts, and without where they do not.
   const std::vector<ColumnRequest>& columns() const;
   /// Events whose list in column i was longer than its shape and is cut.
   int64_t events_cut(size_t i) const;
   /// The most rows that an event has in column i, without those that pad; of a list of rows.
   int64_t longest(size_t i) const;
-  /// Of column i's values as they are stored.
+  /// The names of the classes of column i, whose texts the files hold; empty where they hold numbers.
+  const std::vector<std::string>& classes(size_t i) const;
+  /// How many events of the set each of them has.
+  std::vector<int64_t> events_of_classes(size_t i) const;
+  /// Of a part: data error naming file, event and text for a class of column i that no event before the part has.
+  void need_known_classes(size_t i) const;
+  /// Of column i's values as they are stored; not of texts.
   ColumnFacts facts(size_t i) const;
   /// Data error naming file, event and value where column i holds what is not in the range. `wanted_by`: who wants it
   /// so. It reads events only to name the first that does not fit.
@@ -84,8 +109,11 @@ class EventTable {
 
  private:
   struct Parts;
-  explicit EventTable(std::unique_ptr<const Parts> parts);
-  std::unique_ptr<const Parts> parts_;
+  EventTable(std::shared_ptr<const Parts> parts, int64_t first, int64_t events);
+
+  std::shared_ptr<const Parts> parts_;  // of the whole set, of which this may be a part
+  int64_t first_, size_;
+  std::vector<TableFile> files_;
 };
 
 /// Logs a warning for each column of which events_cut() counts any.

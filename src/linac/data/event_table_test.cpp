@@ -95,6 +95,37 @@ TEST_F(EventTableTest, AnyOrderOverSeveralFilesAndFormats) {
   }
 }
 
+TEST_F(EventTableTest, PartsAreSetsOfTheirOwn) {
+  const TestEvents events = make_events(30);
+  write_parquet(path("a.parquet"), make_events(12));
+  write_hdf5(path("b.h5"), make_events(18, 12), 6);
+  const auto columns = requests(3);
+  const auto whole = EventTable::open({path("a.parquet"), path("b.h5")}, columns);
+  const auto cut = [&](int64_t first, int64_t count) {
+    return std::count_if(events.particles.begin() + first, events.particles.begin() + first + count,
+                         [](const auto& particles) { return particles.size() > 3; });
+  };
+  const auto first = whole->part(0, 20), last = whole->part(20, 10), inner = first->part(10, 7);
+  for (const auto& [part, begin] : {std::pair(first, 0), std::pair(last, 20), std::pair(inner, 10)}) {
+    std::vector<int64_t> order = all(part->size());
+    for (int64_t& event : order) event += begin;
+    expect_equal(read_all(*part), expected(events, order, columns));
+    EXPECT_EQ(part->events_cut(0), cut(begin, part->size()));
+    double sum = 0;
+    for (const int64_t event : order) sum += events.labels[static_cast<size_t>(event)];
+    EXPECT_EQ(part->facts(2).sum, sum);
+    EXPECT_EQ(part->facts(2).values, part->size());
+  }
+  ASSERT_EQ(first->files().size(), 2U);
+  EXPECT_EQ(first->files()[1].events, 8);
+  ASSERT_EQ(last->files().size(), 1U);
+  EXPECT_EQ(last->files()[0].url, path("b.h5"));
+  EXPECT_EQ(last->files()[0].first, 8);
+  EXPECT_EQ(last->files()[0].fingerprint, whole->files()[1].fingerprint);
+  whole->part(0, 1)->need(2, {0, 0, true}, "the first event's label is 0");
+  EXPECT_THROW(whole->part(1, 1)->need(2, {0, 0, true}, "and the next one's 1"), Error);
+}
+
 TEST_F(EventTableTest, NumbersAndListsAreJoinedInTheOrderAskedFor) {
   const TestEvents events = make_events(20);
   write_parquet(path("a.parquet"), make_events(12));

@@ -1,14 +1,16 @@
-// Arrays [events, ...] of any number type, through EventArrays.
+// Arrays [events, ...] of any number type, through EventArrays, and lists of texts.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <numeric>
 
 #include "linac/base/error.h"
 #include "linac/data/event_arrays.h"
+#include "linac/data/hdf5_texts.h"
 #include "linac/data/table_reader.h"
 
 namespace linac::data {
@@ -17,58 +19,96 @@ namespace {
 constexpr int64_t kBlockValues = int64_t{4} << 20;
 constexpr int64_t kBlockEventsMax = 4096;
 
-std::vector<std::string> names_of(const std::vector<WantedColumn>& columns) {
-  std::vector<std::string> names;
-  for (const WantedColumn& column : columns) names.push_back(column.name);
-  return names;
-}
-
 class Hdf5Table : public TableReader {
  public:
   Hdf5Table(const std::filesystem::path& path, const std::string& name, const std::vector<WantedColumn>& columns)
-      : arrays_(path, names_of(columns), "name one of these") {
-    int64_t event_values = 1;
-    for (size_t i = 0; i < columns.size(); ++i) {
-      const std::vector<int64_t> shape = arrays_.shape(i);
-      std::string words = fmt::format("[{}]", fmt::join(shape, ", "));
-      words = shape.empty() ? "one number" : std::move(words);
-      const int64_t values = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-      if (shape.size() >= 2 && !rows_fit(columns[i], std::span(shape).subspan(1)))
-        refuse_column(name, columns[i], words);
-      if (values == 0) refuse_column(name, columns[i], words);
-      rows_.push_back(rows_of_list(name, columns[i], static_cast<uint64_t>(values), -1));
-      stored_.push_back({words, shape.empty()});
-      event_values += values;
+      : name_(name) {
+    const std::vector<std::string> of_texts = text_names(path);
+    std::vector<std::string> of_numbers;
+    for (const WantedColumn& column : columns) {
+      codes_.emplace_back(name, column.name);
+      texts_.emplace_back();
+      if (std::find(of_texts.begin(), of_texts.end(), column.name) == of_texts.end()) {
+        of_numbers.push_back(column.name);
+        continue;
+      }
+      if (!column.texts) refuse_texts(name, column.name, "a list of texts");
+      texts_.back() = std::make_unique<EventTexts>(path, column.name);
+      need_events(column.name, texts_.back()->events());
     }
+    if (!of_numbers.empty()) {
+      arrays_ = std::make_unique<EventArrays>(path, of_numbers, "name one of these");
+      need_events(of_numbers.front(), arrays_->events());
+    }
+    int64_t event_values = 1, number = 0;
+    for (size_t i = 0; i < columns.size(); ++i) event_values += texts_[i] ? add_text() : add(columns[i], number++);
     block_events_ = std::clamp<int64_t>(kBlockValues / event_values, 1, kBlockEventsMax);
   }
 
-  int64_t events() const override { return arrays_.events(); }
+  int64_t events() const override { return events_; }
   const std::vector<StoredColumn>& columns() const override { return stored_; }
 
   void next(std::vector<RaggedColumn>& out) override {
     const int64_t count = std::min(block_events_, events() - next_);
     out.assign(stored_.size(), {});
     if (count == 0) return;
+    size_t number = 0;
     for (size_t i = 0; i < out.size(); ++i) {
-      out[i].values = arrays_.read(i, next_, count);
+      out[i].values = texts_[i] ? codes(i, count) : arrays_->read(number++, next_, count);
       out[i].rows.assign(static_cast<size_t>(count), rows_[i]);
     }
     next_ += count;
   }
 
  private:
-  EventArrays arrays_;
+  void need_events(const std::string& column, int64_t events) {
+    if (events_ < 0) {
+      events_ = events;
+      first_ = column;
+    }
+    if (events == events_) return;
+    throw data_error(
+        fmt::format("[hdf5] {}: '{}' holds {} events but '{}' holds {}", name_, column, events, first_, events_));
+  }
+
+  int64_t add_text() {
+    stored_.push_back({.words = "one text", .is_number = true, .is_text = true});
+    rows_.push_back(1);
+    return 1;
+  }
+
+  // Array `number` of those that hold numbers. Returns how many values of an event it has.
+  int64_t add(const WantedColumn& column, int64_t number) {
+    const std::vector<int64_t> shape = arrays_->shape(static_cast<size_t>(number));
+    const std::string words = shape.empty() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
+    const int64_t values = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    if (shape.size() >= 2 && !rows_fit(column, std::span(shape).subspan(1))) refuse_column(name_, column, words);
+    if (values == 0) refuse_column(name_, column, words);
+    rows_.push_back(rows_of_list(name_, column, static_cast<uint64_t>(values), -1));
+    stored_.push_back({.words = words, .is_number = shape.empty()});
+    return values;
+  }
+
+  std::vector<float> codes(size_t i, int64_t count) {
+    std::vector<float> values;
+    for (const std::string& text : texts_[i]->read(next_, count))
+      values.push_back(codes_[i].code(text, next_ + static_cast<int64_t>(values.size())));
+    return values;
+  }
+
+  std::string name_, first_;                        // first_: the column that says how many events there are
+  std::unique_ptr<EventArrays> arrays_;             // of numbers; null without any
+  std::vector<std::unique_ptr<EventTexts>> texts_;  // one a column, null for numbers
   std::vector<StoredColumn> stored_;
   std::vector<uint32_t> rows_;
-  int64_t block_events_ = 1, next_ = 0;
+  int64_t events_ = -1, block_events_ = 1, next_ = 0;
 };
 
 }  // namespace
 
 TableContents hdf5_contents(const std::filesystem::path& path) {
   const DescribedArrays arrays = described_arrays(path);
-  return {.format = {}, .events = arrays.events, .columns = arrays.words};
+  return {.format = {}, .events = arrays.events, .columns = arrays.words, .of_texts = text_names(path)};
 }
 
 std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, const std::string& name,

@@ -162,10 +162,15 @@ class Packer {
   std::vector<ColumnFacts> facts_;
 };
 
-json describe(const std::vector<StoredColumn>& columns, const std::vector<ColumnFacts>& facts) {
+json describe(const TableReader& reader, const std::vector<ColumnFacts>& facts) {
   json out = json::array();
-  for (size_t i = 0; i < columns.size(); ++i)
-    out.push_back({{"stored", columns[i].words}, {"number", columns[i].is_number}, {"facts", to_json(facts[i])}});
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const StoredColumn& column = reader.columns()[i];
+    out.push_back({{"stored", column.words}, {"number", column.is_number}, {"facts", to_json(facts[i])}});
+    if (!column.is_text) continue;
+    json& texts = out.back()["texts"] = json::array();
+    for (const StoredText& one : reader.texts(i)) texts.push_back({one.text, one.events, one.first});
+  }
   return out;
 }
 
@@ -211,7 +216,7 @@ void pack_file(const std::filesystem::path& path, const std::string& url, const 
   packer.finish(json{{"key", key},
                      {"format", to_string(format_of(path, url))},
                      {"fingerprint", after.content},
-                     {"columns", describe(reader->columns(), packer.facts())}}
+                     {"columns", describe(*reader, packer.facts())}}
                     .dump());
 }
 

@@ -83,7 +83,11 @@ bool PackedTable::map_index(const json& key) {
   file_.bytes = key.at("size");
   file_.fingerprint = said.at("fingerprint");
   for (const json& column : said.at("columns")) {
-    stored_.push_back({column.at("stored"), column.at("number")});
+    stored_.push_back({.words = column.at("stored"), .is_number = column.at("number")});
+    if (const auto texts = column.find("texts"); texts != column.end()) {
+      stored_.back().is_text = true;
+      for (const json& one : *texts) stored_.back().texts.push_back({one.at(0), one.at(1), one.at(2)});
+    }
     facts_.push_back(facts_from_json(column.at("facts")));
   }
   return true;

@@ -167,7 +167,7 @@ TEST_F(PackedTableTest, WhatHoldsNoNumbersIsRefused) {
   Example example;
   example["x"].bytes = {"a"};
   write_file_atomically(path("a.tfrecord"), tfrecord_frame(encode_example(example)));
-  EXPECT_TRUE(contains(refusal("a.tfrecord", {{"x", {}, {}, {}}}), "'x' holds byte strings"));
+  EXPECT_TRUE(contains(refusal("a.tfrecord", {{"x", {}, {}, {}}}), "column 'x' is a list of 1 byte strings, not"));
 }
 
 TEST_F(PackedTableTest, CutFilesAreRefused) {

@@ -30,6 +30,7 @@ class ParquetTable : public TableReader {
  public:
   ParquetTable(const std::filesystem::path& path, std::string name, std::vector<WantedColumn> columns)
       : name_(std::move(name)), columns_(std::move(columns)) {
+    for (const WantedColumn& column : columns_) codes_.emplace_back(name_, column.name);
     guarded([&] { open(path); });
   }
 
@@ -37,6 +38,13 @@ class ParquetTable : public TableReader {
     std::vector<std::string> names;
     for (const auto& field : file_->manifest().schema_fields)
       names.push_back(field.field->name() + " " + describe_type(*field.field->type()));
+    return names;
+  }
+
+  std::vector<std::string> of_texts() const {
+    std::vector<std::string> names;
+    for (const auto& field : file_->manifest().schema_fields)
+      if (holds_texts(*field.field->type())) names.push_back(field.field->name());
     return names;
   }
 
@@ -55,7 +63,10 @@ class ParquetTable : public TableReader {
         fail(fmt::format("it ends at event {} of {}; copy or write the file again", next_, events_));
       return;
     }
-    for (size_t i = 0; i < out.size(); ++i) out[i] = rows_of(batch->column(places_[i]), name_, columns_[i], next_);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const auto column = batch->column(places_[i]);
+      out[i] = stored_[i].is_text ? codes_of(*column, next_, codes_[i]) : rows_of(column, name_, columns_[i], next_);
+    }
     next_ += batch->num_rows();
   }
 
@@ -120,8 +131,10 @@ class ParquetTable : public TableReader {
       if (schema[i].field->name() != column.name) continue;
       const arrow::DataType& type = *schema[i].field->type();
       const std::string words = describe_type(type);
-      if (!holds_numbers(type)) fail(fmt::format("column '{}' is {}, not numbers", column.name, words));
-      stored_.push_back({words, type.num_fields() == 0});
+      const bool texts = holds_texts(type);
+      if (texts && !column.texts) refuse_texts(name_, column.name, words);
+      if (!texts && !holds_numbers(type)) fail(fmt::format("column '{}' is {}, not numbers", column.name, words));
+      stored_.push_back({.words = words, .is_number = type.num_fields() == 0, .is_text = texts});
       return static_cast<int>(i);
     }
     fail(fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(fields(), ", ")));
@@ -140,7 +153,7 @@ class ParquetTable : public TableReader {
 
 TableContents parquet_contents(const std::filesystem::path& path, const std::string& name) {
   const ParquetTable table(path, name, {});
-  return {.format = {}, .events = table.events(), .columns = table.fields()};
+  return {.format = {}, .events = table.events(), .columns = table.fields(), .of_texts = table.of_texts()};
 }
 
 std::unique_ptr<TableReader> open_parquet_table(const std::filesystem::path& path, const std::string& name,

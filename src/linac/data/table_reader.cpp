@@ -75,6 +75,24 @@ TableContents contents_of_table(const std::filesystem::path& path, const std::st
   return contents;
 }
 
+std::vector<StoredText> count_texts(const std::filesystem::path& path, const std::string& name,
+                                    const std::string& column) {
+  const auto reader = open_table_reader(path, name, {{.name = column, .shape = {}, .texts = true}});
+  if (!reader->columns()[0].is_text) return {};
+  std::vector<RaggedColumn> block;
+  for (reader->next(block); !block[0].rows.empty(); reader->next(block)) continue;
+  std::vector<StoredText> texts = reader->texts(0);
+  std::ranges::sort(texts, {}, &StoredText::text);
+  return texts;
+}
+
+void refuse_texts(const std::string& name, const std::string& column, const std::string& stored) {
+  throw data_error(
+      fmt::format("[data] {}: column '{}' is {}, not numbers; texts are read where they name the classes "
+                  "of a target, under a categorical, sparse categorical or binary cross-entropy",
+                  name, column, stored));
+}
+
 std::string list_of(int64_t values) {
   return "a list of " + plural(values, "value");
 }

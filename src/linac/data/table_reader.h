@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "linac/data/text_codes.h"
+
 namespace linac::data {
 
 /// A column as a table wants it. The first axis of its shape counts rows, the others make a row; {} and {n} have rows
@@ -17,6 +19,7 @@ struct WantedColumn {
   std::string name;
   std::vector<int64_t> shape;
   bool joined = false;  // to others: a number or a list, as the file has it; the shape is {}
+  bool texts = false;   // one text an event is as good; the shape has one axis at most
 
   int64_t row_size() const;
   /// One number an event: {}, {1}, {1, 1}, ...
@@ -26,8 +29,10 @@ struct WantedColumn {
 
 /// How a file stores a wanted column.
 struct StoredColumn {
-  std::string words;       // "list<list<float>>", "[events, 801, 19]"
-  bool is_number = false;  // one value an event, not a list that may have one
+  std::string words;                   // "list<list<float>>", "[events, 801, 19]"
+  bool is_number = false;              // one value an event, not a list that may have one
+  bool is_text = false;                // one text an event: its values are places in TableReader::texts()
+  std::vector<StoredText> texts = {};  // of a file that has been read
 };
 
 /// One column in a run of events: event i has rows[i] rows, whose values follow those of the events before.
@@ -44,6 +49,11 @@ class TableReader {
   /// The next events, as many as fit in bounded memory, a column for each wanted one; none after the last. Data error
   /// naming file, column and event for what is damaged, null, or has rows of another size than wanted.
   virtual void next(std::vector<RaggedColumn>& out) = 0;
+  /// Of columns that hold texts: those of column i so far.
+  const std::vector<StoredText>& texts(size_t i) const { return codes_.at(i).texts(); }
+
+ protected:
+  std::vector<TextCodes> codes_;  // one a column
 };
 
 /// Data error naming file and column for one that is missing (with those the file has), holds no numbers, or has rows
@@ -63,11 +73,17 @@ struct TableContents {
   std::string format;
   int64_t events = 0;
   std::vector<std::string> columns;
+  std::vector<std::string> of_texts = {};  // names of those that hold one text an event
 };
 
 /// By the file's schema; a TFRecord file has none, so its first record speaks for all. Data error for a file that
 /// cannot be read.
 TableContents contents_of_table(const std::filesystem::path& path, const std::string& name);
+
+/// The different texts of a column, sorted, and how many events have each. Reads the whole file. Data errors as
+/// TextCodes::code().
+std::vector<StoredText> count_texts(const std::filesystem::path& path, const std::string& name,
+                                    const std::string& column);
 
 TableContents hdf5_contents(const std::filesystem::path& path);
 TableContents parquet_contents(const std::filesystem::path& path, const std::string& name);
@@ -76,6 +92,9 @@ TableContents tfrecord_contents(const std::filesystem::path& path, const std::st
 /// Throws the data error for a column whose stored form does not fit the wanted one; `event` < 0: in the whole file.
 [[noreturn]] void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored,
                                 int64_t event = -1);
+
+/// Throws the data error for a column of texts where numbers are wanted.
+[[noreturn]] void refuse_texts(const std::string& name, const std::string& column, const std::string& stored);
 
 /// "a list of 5 values", for refuse_column().
 std::string list_of(int64_t values);

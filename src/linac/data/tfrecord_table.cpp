@@ -24,13 +24,20 @@ class TfrecordTable : public TableReader {
     LINAC_CHECK(!offsets_.empty());  // an empty file has no format
     const Example first = parse(0);
     for (const WantedColumn& column : columns_) {
+      codes_.emplace_back(name_, column.name);
       const Feature& feature = find(first, column, 0);
-      stored_.push_back({describe(feature), false});
+      stored_.push_back({.words = describe(feature), .is_text = !feature.bytes.empty()});
     }
   }
 
   /// Of the first record.
   std::vector<std::string> features() { return described(parse(0)); }
+  std::vector<std::string> of_texts() {
+    std::vector<std::string> names;
+    for (const auto& [name, feature] : parse(0))
+      if (feature.bytes.size() == 1) names.push_back(name);
+    return names;
+  }
 
   int64_t events() const override { return static_cast<int64_t>(offsets_.size()); }
   const std::vector<StoredColumn>& columns() const override { return stored_; }
@@ -74,7 +81,7 @@ class TfrecordTable : public TableReader {
   const Feature& find(const Example& example, const WantedColumn& column, size_t record) const {
     const auto found = example.find(column.name);
     if (found != example.end()) {
-      if (!found->second.bytes.empty()) fail(record, fmt::format("'{}' holds byte strings, not numbers", column.name));
+      if (!found->second.bytes.empty() && !column.texts) refuse_texts(name_, column.name, describe(found->second));
       return found->second;
     }
     const std::vector<std::string> names = described(example);
@@ -83,12 +90,24 @@ class TfrecordTable : public TableReader {
   }
 
   /// The number of values appended.
-  size_t append(const Feature& feature, size_t column, RaggedColumn& out) const {
+  size_t append(const Feature& feature, size_t column, RaggedColumn& out) {
+    if (stored_[column].is_text || !feature.bytes.empty()) return append_text(feature, column, out);
     const size_t count = feature.floats.size() + feature.integers.size();
     out.rows.push_back(rows_of_list(name_, columns_[column], count, static_cast<int64_t>(next_)));
     out.values.insert(out.values.end(), feature.floats.begin(), feature.floats.end());
     for (const int64_t value : feature.integers) out.values.push_back(static_cast<float>(value));
     return count;
+  }
+
+  size_t append_text(const Feature& feature, size_t column, RaggedColumn& out) {
+    const auto event = static_cast<int64_t>(next_);
+    if (!stored_[column].is_text || feature.bytes.size() != 1) {
+      codes_[column].refuse(event, fmt::format("is stored as {}; as in the first event, every one needs one {}",
+                                               describe(feature), stored_[column].is_text ? "text" : "number"));
+    }
+    out.rows.push_back(1);
+    out.values.push_back(codes_[column].code(feature.bytes.front(), event));
+    return 1;
   }
 
   std::string name_;
@@ -104,7 +123,7 @@ class TfrecordTable : public TableReader {
 
 TableContents tfrecord_contents(const std::filesystem::path& path, const std::string& name) {
   TfrecordTable table(path, name, {});
-  return {.format = {}, .events = table.events(), .columns = table.features()};
+  return {.format = {}, .events = table.events(), .columns = table.features(), .of_texts = table.of_texts()};
 }
 
 std::unique_ptr<TableReader> open_tfrecord_table(const std::filesystem::path& path, const std::string& name,

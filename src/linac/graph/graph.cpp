@@ -89,6 +89,30 @@ void check_bounded(const Node& node, const std::vector<Shape>& inputs) {
   }
 }
 
+[[noreturn]] void refuse_lone(const Graph& graph, const std::string& layer) {
+  throw user_error(fmt::format("[graph] {}: layer '{}' needs a value an event, and gets weights alone; add them to "
+                               "something, or multiply it with them",
+                               graph.name, layer));
+}
+
+/// Nodes that are the same for all events, with a batch axis of one: weights by themselves, and what keras.ops make of
+/// them. User error where such a node goes into what needs one value an event.
+void check_events(const Graph& graph) {
+  std::vector<bool> lone(graph.nodes.size(), false);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const auto is_lone = [&](int input) { return lone[static_cast<size_t>(input)]; };
+    const auto count = std::count_if(node.inputs.begin(), node.inputs.end(), is_lone);
+    lone[i] = node.op == kTracedWeight || (count > 0 && count == static_cast<int64_t>(node.inputs.size()));
+    if (node.op == kTracedWeight || (count == 0 && (node.mask < 0 || !is_lone(node.mask)))) continue;
+    const bool passes = node.op.starts_with("ops.") || node.op == kPart;
+    if (!passes || (!lone[i] && (node.op == "ops.Concatenate" || node.op == "ops.Stack")))
+      refuse_lone(graph, node.name);
+  }
+  for (const int output : graph.outputs)
+    if (lone[static_cast<size_t>(output)]) refuse_lone(graph, graph.nodes[static_cast<size_t>(output)].name);
+}
+
 }  // namespace
 
 size_t part_number(const Node& part) {
@@ -126,6 +150,7 @@ void infer_shapes(Graph& graph) {
     check_bounded(node, inputs);
     if (node.shares != -1) share_weights(graph.nodes[static_cast<size_t>(node.shares)], node);
   }
+  check_events(graph);
 }
 
 double forward_flop(const Graph& graph, int index) {

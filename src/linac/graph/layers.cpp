@@ -17,9 +17,9 @@ namespace {
 const std::vector<LayerKind>& table() {
   static const std::vector<LayerKind> kinds = [] {
     std::vector<LayerKind> all;
-    for (auto family :
-         {core_layers(), convolution_layers(), pooling_layers(), shape_layers(), merge_layers(), normalization_layers(),
-          activation_layers(), sequence_layers(), attention_layers(), operation_nodes(), own_layers()})
+    for (auto family : {core_layers(), convolution_layers(), pooling_layers(), shape_layers(), image_layers(),
+                        merge_layers(), normalization_layers(), activation_layers(), sequence_layers(),
+                        attention_layers(), operation_nodes(), array_operations(), own_layers()})
       std::move(family.begin(), family.end(), std::back_inserter(all));
     return all;
   }();

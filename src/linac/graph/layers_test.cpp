@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "linac/base/error.h"
+#include "linac/graph/layers/image.h"
 #include "linac/graph/masks.h"
 
 namespace linac::graph {
@@ -139,16 +140,134 @@ TEST(Masks, AreKnownWithoutARun) {
   for (const int node : {x, last, joined}) EXPECT_FALSE(has_mask(graph, node)) << node;
 }
 
+TEST(Images, AreCutAndResized) {
+  EXPECT_EQ(output_of({7, 8, 2}, "CenterCrop", {{"height", 4}, {"width", 5}}), (Shape{4, 5, 2}));
+  EXPECT_EQ(output_of({7, 8, 2}, "Resizing", {{"height", 70}, {"width", 1}}), (Shape{70, 1, 2}));
+  Node node{.name = "fit", .op = "CenterCrop", .attributes = {{"height", 4}, {"width", 5}}};
+  using Margins = std::array<std::array<int64_t, 2>, 2>;
+  EXPECT_EQ(image_fit(node, {7, 8, 2}).margins, (Margins{{{-1, -2}, {-1, -2}}}));
+  node.attributes = {{"height", 10}, {"width", 5}};  // more than there is: the middle of that ratio, to be enlarged
+  EXPECT_EQ(image_fit(node, {6, 8, 2}).margins, (Margins{{{0, 0}, {-2, -3}}}));
+  node = {.name = "fit", .op = "Resizing", .attributes = {{"height", 5}, {"width", 5}, {"pad_to_aspect_ratio", true}}};
+  EXPECT_EQ(image_fit(node, {4, 9, 2}).margins, (Margins{{{2, 2}, {0, 0}}}));
+  EXPECT_EQ(nearest_cells(7, 3), (std::vector<int64_t>{1, 3, 5}));
+}
+
+TEST(Images, WhatDoesNotFitIsRefused) {
+  const auto names = [](const std::string& op, const nlohmann::json& attributes, const char* words) {
+    const std::string message = refusal({6, 5, 2}, op, attributes);
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  names("RandomFlip", {{"mode", "diagonal"}}, "mode 'diagonal'");
+  names("RandomRotation", nlohmann::json::object(), "'factor' must be");
+  names("RandomRotation", {{"factor", 1.5}}, "'factor' must be");
+  names("RandomRotation", {{"factor", 0.5}, {"fill_mode", "mirror"}}, "fill_mode 'mirror'");
+  names("RandomTranslation", {{"height_factor", 0.5}}, "'width_factor' must be");
+  names("RandomTranslation", {{"height_factor", {0.5, "x"}}, {"width_factor", 0}}, "'height_factor' must be");
+  names("RandomZoom", {{"height_factor", -1.0}}, "must be above -1");
+  names("RandomZoom", {{"height_factor", 0.1}, {"interpolation", "bicubic"}}, "interpolation 'bicubic'");
+  names("RandomContrast", {{"factor", {-0.5, 0.5}}}, "'factor' must be");
+  names("RandomBrightness", {{"factor", 0.5}, {"value_range", {1, 0}}}, "'value_range' must be");
+  names("Resizing", {{"height", 3}, {"width", 3}, {"interpolation", "area"}}, "interpolation 'area'");
+  names("Resizing", {{"height", 3}}, "'width' must be");
+  names("Resizing", {{"height", 3}, {"width", 3}, {"crop_to_aspect_ratio", true}, {"pad_to_aspect_ratio", true}},
+        "exclude each other");
+  const nlohmann::json thin{{"height", int64_t{1} << 22}, {"width", 1}, {"pad_to_aspect_ratio", true}};
+  EXPECT_NE(refusal({1, int64_t{1} << 30, 1}, "Resizing", thin).find("too large"), std::string::npos);
+  EXPECT_NE(refusal({6, 5}, "RandomFlip", nlohmann::json::object()).find("3 axes"), std::string::npos);
+}
+
+nlohmann::json slice(const nlohmann::json& start, const nlohmann::json& stop, const nlohmann::json& step = nullptr) {
+  return {{"class_name", "__slice__"}, {"config", {{"start", start}, {"stop", stop}, {"step", step}}}};
+}
+
+nlohmann::json item(const nlohmann::json& key) {
+  return {{"arguments", nlohmann::json::array({nullptr, key})}};
+}
+
+TEST(Slices, AreThoseOfPython) {
+  const nlohmann::json all = slice(nullptr, nullptr), rest{{"class_name", "__ellipsis__"}};
+  EXPECT_EQ(output_of({6, 5}, "ops.GetItem", item({all, slice(1, nullptr)})), (Shape{5, 5}));
+  EXPECT_EQ(output_of({6, 5}, "ops.GetItem", item({all, slice(nullptr, nullptr, -2), -1})), (Shape{3}));
+  EXPECT_EQ(output_of({6, 5}, "ops.GetItem", item({rest, nullptr, 0})), (Shape{6, 1}));
+  EXPECT_EQ(output_of({6, 5}, "ops.GetItem", item(rest)), (Shape{6, 5}));
+  EXPECT_EQ(output_of({6}, "ops.GetItem", item({all, 3})), (Shape{}));
+  const auto refused = [&](const nlohmann::json& key, const char* words) {
+    const std::string message = refusal({6, 5}, "ops.GetItem", item(key));
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  refused({slice(1, nullptr)}, "some events only");
+  refused(0, "some events only");
+  refused(nlohmann::json::array({nullptr, all}), "some events only");
+  refused({all, 6}, "6 is not one of 6 cells");
+  refused({all, -7}, "-7 is not one of 6 cells");
+  refused({all, slice(3, 3)}, "empty");
+  refused({all, slice(0, 3, 0)}, "step 0");
+  refused({all, slice(int64_t{1} << 60, nullptr)}, "cannot take the slice");
+  refused({all, 0, 0, 0}, "does not fit");
+  refused({rest, rest}, "does not fit");
+  refused({all, "a"}, "cannot take");
+  refused({all, 1.5}, "cannot take");
+  EXPECT_NE(refusal({6, 5}, "ops.GetItem", nlohmann::json::object()).find("a key"), std::string::npos);
+}
+
+TEST(Operations, NeedTheirArguments) {
+  EXPECT_NE(refusal({6}, "ops.Add", nlohmann::json::object()).find("takes 2 arguments and has 1"), std::string::npos);
+  EXPECT_NE(refusal({6}, "ops.Where", {{"arguments", {nullptr, 1}}}).find("takes 3"), std::string::npos);
+  EXPECT_NE(refusal({6}, "ops.Mod", {{"arguments", {nullptr, nlohmann::json::array({1, 2})}}}).find("only tensors and"),
+            std::string::npos);
+  EXPECT_NE(refusal({6}, "ops.Gelu", {{"approximate", "yes"}}).find("'approximate'"), std::string::npos);
+  EXPECT_EQ(output_of({6}, "ops.Arctan2", {{"arguments", {nullptr, 2.5}}}), (Shape{6}));
+}
+
+TEST(Einsum, RefusesWhatItCannotTellTheBatchOf) {
+  const auto refused = [&](const char* equation, const char* words) {
+    const std::string message = refusal({6, 5}, "ops.Einsum", {{"subscripts", equation}});
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  EXPECT_EQ(output_of({6, 5}, "ops.Einsum", {{"subscripts", "b i j -> b j"}}), (Shape{5}));
+  for (const char* equation : {"bij", "b...->b...", "bij->"}) refused(equation, "einsum");
+  refused("bi->b", "another number of axes");
+  refused("bij,bjk->bik", "another number of inputs");
+  refused("bij->ibj", "the batch");
+  refused("bbj->bj", "two sizes, or is the batch");
+  refused("bij->bk", "'k' is in no input");
+}
+
+TEST(Weights, GoWhereTheyStandForAllEvents) {
+  const auto build = [](const std::string& op, const nlohmann::json& attributes, bool behind) {
+    Builder b("weights");
+    const int x = b.input("x", {4, 3});
+    const int w = b.add(kTracedWeight, "w", {x}, {{"shape", {1, 3}}});
+    const int y = b.add(op, "y", behind ? std::vector<int>{x, w} : std::vector<int>{w}, attributes);
+    return b.finish({y}).nodes.back().output;
+  };
+  EXPECT_EQ(build("ops.Multiply", nlohmann::json::object(), true), (Shape{4, 3}));
+  for (const auto& [op, behind] : std::vector<std::pair<std::string, bool>>{
+           {"ops.Exp", false}, {"Dense", false}, {"ops.Stack", true}, {"ops.Concatenate", true}, {"Add", true}}) {
+    try {
+      build(op, {{"units", 2}, {"axis", 1}}, behind);
+      ADD_FAILURE() << op << " is accepted";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(op.ends_with("Stack") ? "shapes" : "weights alone"), std::string::npos)
+          << op << ": " << error.what();
+    }
+  }
+}
+
 // A class of which masks.cpp says nothing drops its masks, and a model with such a layer computes other numbers than
 // Keras's if Keras's has `supports_masking`. So who adds a layer looks there, and adds a line there or a name here.
 TEST(Layers, ThoseThatDropMasksAreKnown) {
   std::istringstream known(
-      "AveragePooling1D AveragePooling2D AveragePooling3D Bidirectional Conv1D Conv1DTranspose Conv2D Conv2DTranspose "
+      "AveragePooling1D AveragePooling2D AveragePooling3D Bidirectional CenterCrop Conv1D Conv1DTranspose Conv2D "
+      "Conv2DTranspose "
       "Conv3D Conv3DTranspose ConvolutionChain Cropping1D Cropping2D Cropping3D DepthwiseConv1D DepthwiseConv2D Dot "
       "EinsumDense Embedding Flatten GRU GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D "
       "GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D InputLayer LSTM MaxPooling1D MaxPooling2D MaxPooling3D "
-      "Part Permute RMSNormalization RepeatVector Reshape SeparableConv1D SeparableConv2D ShowerAngle ShowerSum SimpleRNN "
-      "StepMask UpSampling1D UpSampling2D UpSampling3D UpsampleConv3D ZeroPadding1D ZeroPadding2D ZeroPadding3D");
+      "Part Permute RMSNormalization RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom "
+      "Resizing RepeatVector Reshape SeparableConv1D SeparableConv2D ShowerAngle ShowerSum SimpleRNN "
+      "StepMask TracedWeight UpSampling1D UpSampling2D UpSampling3D UpsampleConv3D ZeroPadding1D ZeroPadding2D "
+      "ZeroPadding3D");
   const std::set<std::string> dropping{std::istream_iterator<std::string>(known), {}};
   for (const std::string& name : layer_names()) {
     if (name.starts_with("ops.")) continue;  // operations of Keras know no masks

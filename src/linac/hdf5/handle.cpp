@@ -26,6 +26,14 @@ herr_t add_name(hid_t group, const char* name, const H5L_info_t*, void* context)
   return names.size() < kNamesMax ? 0 : 1;
 }
 
+bool write_texts_of(hid_t object, const std::string& name, const Handle& space, const char* const* values) {
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.get(), H5T_VARIABLE);
+  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  const Handle attribute(H5Acreate2(object, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  return attribute && H5Awrite(attribute.get(), type.get(), values) >= 0;
+}
+
 }  // namespace
 
 // The error stack belongs to the thread in thread-safe builds of HDF5, so the setting is made on every turn.
@@ -57,13 +65,17 @@ std::string last_error() {
 }
 
 bool write_text(hid_t object, const std::string& name, const std::string& text) {
-  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type.get(), H5T_VARIABLE);
-  H5Tset_cset(type.get(), H5T_CSET_UTF8);
   const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const Handle attribute(H5Acreate2(object, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
   const char* value = text.c_str();
-  return attribute && H5Awrite(attribute.get(), type.get(), &value) >= 0;
+  return write_texts_of(object, name, space, &value);
+}
+
+bool write_texts(hid_t object, const std::string& name, const std::vector<std::string>& texts) {
+  const hsize_t count = texts.size();
+  const Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose);
+  std::vector<const char*> values;
+  for (const std::string& text : texts) values.push_back(text.c_str());
+  return write_texts_of(object, name, space, values.data());
 }
 
 std::vector<std::string> dataset_names(hid_t file) {

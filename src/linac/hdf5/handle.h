@@ -56,6 +56,9 @@ std::string last_error();
 /// A text as an attribute of a file, group or data set. False if it cannot be written.
 bool write_text(hid_t object, const std::string& name, const std::string& text);
 
+/// The same of a list of texts.
+bool write_texts(hid_t object, const std::string& name, const std::vector<std::string>& texts);
+
 /// Names of the data sets in the file's root.
 std::vector<std::string> dataset_names(hid_t file);
 /// The same with their shapes: "ECAL [100, 51, 51, 25]".

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "linac/archive/zip_archive.h"
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/keras/compile.h"
@@ -15,7 +16,6 @@
 #include "linac/keras/h5.h"
 #include "linac/keras/hdf5_image.h"
 #include "linac/keras/weight_store.h"
-#include "linac/keras/zip_archive.h"
 
 namespace linac::keras {
 namespace {
@@ -34,7 +34,7 @@ std::vector<size_t> first_weights(const graph::Graph& graph) {
   return first;
 }
 
-std::string version_in(ZipReader& archive) {
+std::string version_in(archive::ZipReader& archive) {
   const auto text = archive.read("metadata.json", kJsonBytesMax);
   const json metadata = json::parse(text.value_or(""), nullptr, false);
   const json version = metadata.is_object() ? metadata.value("keras_version", json()) : json();
@@ -45,14 +45,14 @@ bool is_keras2(const std::string& version) {
   return version.starts_with("2.");
 }
 
-std::string weights_in(ZipReader& archive) {
+std::string weights_in(archive::ZipReader& archive) {
   auto stored = archive.read("model.weights.h5", kWeightBytesMax);
   if (!stored)
     throw user_error("[keras] no model.weights.h5 inside; save the whole model with model.save('name.keras')");
   return std::move(*stored);
 }
 
-KerasModel read_members(ZipReader& archive) {
+KerasModel read_members(archive::ZipReader& archive) {
   const auto config_text = archive.read("config.json", kJsonBytesMax);
   if (!config_text) {
     throw user_error(
@@ -129,18 +129,18 @@ void write_keras(const graph::Graph& graph, const graph::WeightValues& weights, 
     const auto node = static_cast<size_t>(written.order[i]);
     layers.push_back({written.groups[i], &graph.nodes[node], weights.values.data() + first[node]});
   }
-  std::vector<ZipMember> members{{"metadata.json", kMetadata},
-                                 {"config.json", written.config.dump()},
-                                 {"model.weights.h5", write_weight_store(layers, training.optimizer)}};
+  std::vector<archive::ZipMember> members{{"metadata.json", kMetadata},
+                                          {"config.json", written.config.dump()},
+                                          {"model.weights.h5", write_weight_store(layers, training.optimizer)}};
   if (!extra.is_null()) members.push_back({"linac.json", extra.dump(2)});
-  write_file_atomically(path, write_zip(members));
+  write_file_atomically(path, archive::write_zip(members));
 }
 
 KerasModel read_keras(const std::filesystem::path& path) {
   if (const auto parts = split_parts(path)) return read_keras_parts(parts->first, parts->second);
   return naming(path, [&] {
     if (looks_like_hdf5(path)) return read_keras_h5(read_whole(path, kWeightBytesMax));
-    ZipReader archive(path);
+    archive::ZipReader archive(path);
     return read_members(archive);
   });
 }
@@ -155,7 +155,7 @@ bool read_keras_optimizer(const std::filesystem::path& path, std::vector<Optimiz
   return naming(path, [&] {
     if (split_parts(path)) return false;
     if (looks_like_hdf5(path)) return read_h5_optimizer(read_whole(path, kWeightBytesMax), variables);
-    ZipReader archive(path);
+    archive::ZipReader archive(path);
     return read_archive_optimizer(weights_in(archive), is_keras2(version_in(archive)), variables);
   });
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "linac/archive/zip_archive.h"
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
@@ -14,7 +15,6 @@
 #include "linac/keras/config.h"
 #include "linac/keras/layers.h"
 #include "linac/keras/weight_store.h"
-#include "linac/keras/zip_archive.h"
 
 namespace linac::keras {
 namespace {
@@ -221,8 +221,8 @@ TEST_F(Archive, RefusesDamagedFiles) {
 TEST_F(Archive, RefusesMembersThatAreNotWhatTheirNameSays) {
   const auto written = write_keras_config(tiny());
   const std::string config = written.config.dump();
-  const auto read = [&](const std::vector<ZipMember>& members) {
-    write_file_atomically(file(), write_zip(members));
+  const auto read = [&](const std::vector<archive::ZipMember>& members) {
+    write_file_atomically(file(), archive::write_zip(members));
     return message_of([&] { read_keras(file()); });
   };
   expect_in(read({{"other.txt", "hello"}}), {"model.keras", "no config.json"});
@@ -241,18 +241,18 @@ TEST_F(Archive, RefusesMembersThatAreNotWhatTheirNameSays) {
 
 TEST_F(Archive, RefusesAZipBomb) {
   constexpr uint64_t kLimit = uint64_t{1} << 20;
-  write_file_atomically(file(), write_zip({{"config.json", std::string(kLimit + 1, ' ')}}));
-  ZipReader archive(file());
+  write_file_atomically(file(), archive::write_zip({{"config.json", std::string(kLimit + 1, ' ')}}));
+  archive::ZipReader archive(file());
   expect_in(message_of([&] { archive.read("config.json", kLimit); }), {"model.keras", "config.json", "limit 1048576"});
   EXPECT_EQ(archive.read("config.json", kLimit + 1)->size(), kLimit + 1);
   EXPECT_FALSE(archive.read("absent", kLimit).has_value());
 
   // A central directory that promises more than the archive can hold: the size is at offset 24 of the last record.
-  std::string lie = write_zip({{"model.weights.h5", "small"}});
+  std::string lie = archive::write_zip({{"model.weights.h5", "small"}});
   const size_t record = lie.rfind("PK\x01\x02");
   for (size_t byte = 0; byte < 4; ++byte) lie[record + 24 + byte] = '\x7f';
   write_file_atomically(file("lie.keras"), lie);
-  expect_in(message_of([&] { ZipReader(file("lie.keras")).read("model.weights.h5", uint64_t{8} << 30); }),
+  expect_in(message_of([&] { archive::ZipReader(file("lie.keras")).read("model.weights.h5", uint64_t{8} << 30); }),
             {"lie.keras"});
 }
 
@@ -261,7 +261,7 @@ TEST_F(Archive, RefusesWrongWeights) {
   const graph::WeightValues weights = numbered(graph);
   const std::string config = write_keras_config(graph).config.dump();
   const auto read = [&](const std::string& store) {
-    write_file_atomically(file(), write_zip({{"config.json", config}, {"model.weights.h5", store}}));
+    write_file_atomically(file(), archive::write_zip({{"config.json", config}, {"model.weights.h5", store}}));
     return message_of([&] { read_keras(file()); });
   };
   expect_in(read(write_weight_store({})), {"model.keras", "'dense'", "2 weights", "none"});

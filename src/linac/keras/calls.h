@@ -23,8 +23,12 @@ struct LayerCallArguments {
   nlohmann::json switches = nlohmann::json::object();
 };
 
-/// User errors name the layer. `operation`: constants among the arguments are welcome.
-std::vector<LayerCallArguments> read_calls(const std::string& layer, bool operation,
+/// What is called. Constants among the arguments of an operation are welcome; of a layer for images Keras writes its
+/// default, training = true, which a model that predicts overrules.
+enum class Callee { kLayer, kImageLayer, kOperation };
+
+/// User errors name the layer.
+std::vector<LayerCallArguments> read_calls(const std::string& layer, Callee callee,
                                            const nlohmann::json& inbound_nodes);
 
 /// What Keras lists one by one has names in a list, one alone, or (models with named inputs) in an object.

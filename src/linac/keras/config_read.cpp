@@ -8,6 +8,7 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/layers.h"
+#include "linac/graph/layers/image.h"
 #include "linac/graph/open_sizes.h"
 #include "linac/keras/calls.h"
 #include "linac/keras/config.h"
@@ -98,7 +99,10 @@ Layer read_layer(const json& original, Reading reading) {
     check_sizes(layer.node.name, layer.node.attributes);
   }
   layer.keras2 = reading.keras2;
-  layer.calls = read_calls(layer.node.name, operation, description.value("inbound_nodes", json::array()));
+  const Callee callee = operation                           ? Callee::kOperation
+                        : graph::is_image_layer(class_name) ? Callee::kImageLayer
+                                                            : Callee::kLayer;
+  layer.calls = read_calls(layer.node.name, callee, description.value("inbound_nodes", json::array()));
   if (!operation) layer.group = keras_snake_case(class_name == "Model" ? "Functional" : class_name);
   return layer;
 }
@@ -274,12 +278,15 @@ class Assembly {
   std::map<std::string, int> first_nodes_;  // by group in the file: the first call of each layer
   std::map<std::pair<int, size_t>, int> parts_;
   std::set<std::string> names_;
+  std::set<std::string> layers_;  // names that further calls of other layers leave alone
   size_t models_ = 0;
 };
 
 std::string Assembly::unused_name(const std::string& wanted) {
   std::string name = wanted;
-  for (int i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
+  for (int i = 1; names_.contains(name) || (i > 1 && layers_.contains(name)); ++i)
+    name = fmt::format("{}_{}", wanted, i);
+  names_.insert(name);
   return name;
 }
 
@@ -337,6 +344,7 @@ std::vector<int> Assembly::add(const Model& model, const std::vector<int>* input
     refuse(fmt::format("the model '{}' is called with {} inputs and has {}", model.name, inputs->size(),
                        model.inputs.size()));
   }
+  for (const Layer& layer : model.layers) layers_.insert(around.prefix + layer.node.name);
   const Calls calls(model);
   std::vector<std::vector<int>> outputs(calls.size());  // nodes of each call
   const auto node_of = [&](const std::string& reader, const TensorName& name) {

@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kModule = "linac_keras";  // python/linac_keras.py
+
 /// The node that computes what a node stands for: a Part is an output of another.
 size_t maker(const graph::Graph& graph, int node) {
   const graph::Node& made = graph.nodes[static_cast<size_t>(node)];
@@ -105,7 +107,7 @@ class Wiring {
     json layer{{"module", module_of(node)},
                {"class_name", class_of(node)},
                {"config", write_keras_layer(node)},
-               {"registered_name", is_operation(node) ? json(class_of(node)) : json()},
+               {"registered_name", registered_name(node)},
                {"name", node.name},
                {"inbound_nodes", json::array()}};
     if (node.op == "InputLayer") return layer;
@@ -180,8 +182,8 @@ class Wiring {
       }
       tensors = arguments;
     }
-    return {{"args", joins(node) || node.op == "ops.Concatenate" ? json::array({tensors}) : tensors},
-            {"kwargs", named}};
+    const bool one_list = joins(node) || node.op == "ops.Concatenate" || node.op == "ops.Stack";
+    return {{"args", one_list ? json::array({tensors}) : tensors}, {"kwargs", named}};
   }
 
   json build_config(const graph::Node& node) const {
@@ -199,13 +201,20 @@ class Wiring {
 
   static std::string class_of(const graph::Node& node) { return is_operation(node) ? node.op.substr(4) : node.op; }
 
+  static json registered_name(const graph::Node& node) {
+    if (node.op == graph::kTracedWeight) return fmt::format("{}>{}", kModule, node.op);
+    return is_operation(node) ? json(class_of(node)) : json();
+  }
+
   static std::string module_of(const graph::Node& node) {
+    if (node.op == graph::kTracedWeight) return kModule;
     if (!is_operation(node)) return "keras.layers";
-    const std::string name = class_of(node);
-    if (name == "Cast" || name == "Unstack") return "keras.src.ops.core";
-    if (name == "Relu" || name == "Sigmoid" || name == "Silu" || name == "Softplus") return "keras.src.ops.nn";
-    if (name == "Rsqrt" || name == "TopK") return "keras.src.ops.math";
-    return "keras.src.ops.numpy";
+    static const std::map<std::string, std::string> elsewhere{
+        {"Cast", "core"},    {"Unstack", "core"},  {"TopK", "math"},  {"Relu", "nn"},  {"Sigmoid", "nn"}, {"Silu", "nn"}, {"Softplus", "nn"},
+        {"LeakyRelu", "nn"}, {"Elu", "nn"},   {"Selu", "nn"},    {"Gelu", "nn"}, {"Softmax", "nn"},
+        {"Rsqrt", "math"},   {"Erf", "math"}, {"Norm", "linalg"}};
+    const auto found = elsewhere.find(class_of(node));
+    return "keras.src.ops." + (found == elsewhere.end() ? "numpy" : found->second);
   }
 
   const graph::Graph& graph_;

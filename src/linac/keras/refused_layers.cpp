@@ -21,7 +21,11 @@ struct Advice {
 constexpr std::string_view kPrepare =
     "it prepares data: do that where the files of events are written, and save the model from the next layer on";
 constexpr std::string_view kVary =
-    "it varies images in training: do that where the files of events are written, and save the model without it";
+    "it varies images in training (RandomFlip, RandomTranslation, RandomRotation, RandomZoom, RandomContrast and "
+    "RandomBrightness are there): do that where the files of events are written, and save the model without it";
+constexpr std::string_view kTwoSizes =
+    "Keras cuts in training only, so that the layers behind see another size in prediction; to move images, "
+    "RandomTranslation";
 constexpr std::string_view kOtherCode =
     "it is the code of another program: build it from Keras's layers, or train it as TorchScript (model.kind = "
     "torchscript)";
@@ -30,8 +34,8 @@ constexpr std::string_view kOneCell = "of recurrent layers those of one cell are
 // Keras's own classes.
 constexpr Advice kAdvice[] = {
     {"Lambda", "",
-     "it is Python code: write the function with keras.ops in Keras 3 (keras.ops.log(x), x * 2), or with layers, and "
-     "save the model again"},
+     "it is Python code: write the function with keras.ops and save the model in Python by linac_keras.save(model, "
+     "'model.keras') (docs/keras.md)"},
     {"CategoryEncoding", "Embedding", kPrepare},
     {"IntegerLookup", "Embedding", kPrepare},
     {"StringLookup", "Embedding", kPrepare},
@@ -42,8 +46,7 @@ constexpr Advice kAdvice[] = {
     {"MelSpectrogram", "", kPrepare},
     {"STFTSpectrogram", "", kPrepare},
     {"Pipeline", "", kPrepare},
-    {"Resizing", "UpSampling2D", kPrepare},
-    {"CenterCrop", "Cropping2D", kPrepare},
+    {"RandomCrop", "CenterCrop", kTwoSizes},
     {"Random*", "", kVary},
     {"RandAugment", "", kVary},
     {"AugMix", "", kVary},
@@ -92,8 +95,9 @@ std::string advice_on_layer(const std::string& class_name) {
   }
   const auto near = nearest(class_name, keras_class_names());
   return fmt::format(
-      "{}build the model from Keras's layers, or train it as TorchScript (model.kind = torchscript) or from a plug-in "
-      "(model.kind = custom)",
+      "{}save the model in Python by linac_keras.save(model, 'model.keras') (docs/keras.md), or train it as "
+      "TorchScript "
+      "(model.kind = torchscript) or from a plug-in (model.kind = custom)",
       near ? fmt::format("the nearest there is: {}; ", *near) : "the file does not hold its code; ");
 }
 

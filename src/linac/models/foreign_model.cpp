@@ -1,19 +1,40 @@
 #include "linac/models/foreign_model.h"
 
+#include <fmt/format.h>
+
+#include "linac/base/error.h"
+#include "linac/nn/exported/exported_module.h"
 #include "linac/nn/plugin_module.h"
 #include "linac/nn/script_module.h"
 
 namespace linac::models {
+namespace {
+
+// Opening a pipe would wait for a writer.
+void need_regular_file(const std::filesystem::path& path) {
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
+    throw user_error(fmt::format("[model] {}: is no regular file; give the file of a model", path.string()));
+}
+
+}  // namespace
+
+bool ForeignModel::is_torchscript(const std::filesystem::path& path) {
+  return path.extension() == ".pt" || path.extension() == ".pt2";
+}
 
 ForeignModel ForeignModel::torchscript(const std::filesystem::path& path,
                                        const std::vector<std::pair<std::string, graph::Shape>>& inputs) {
   std::vector<nn::ForeignInput> arguments;
   for (const auto& [name, shape] : inputs) arguments.push_back({name, shape});
+  need_regular_file(path);
+  if (nn::ExportedModule::reads(path)) return ForeignModel(std::make_shared<const nn::ExportedModule>(path, arguments));
   return ForeignModel(std::make_shared<const nn::ScriptModule>(path, arguments));
 }
 
 std::string ForeignModel::notes_in_torchscript(const std::filesystem::path& path) {
-  return nn::ScriptModule::notes_in(path);
+  need_regular_file(path);
+  return nn::ExportedModule::reads(path) ? nn::ExportedModule::notes_in(path) : nn::ScriptModule::notes_in(path);
 }
 
 ForeignModel ForeignModel::plugin(std::shared_ptr<const plugin::Library> library, uint64_t seed) {
@@ -32,6 +53,10 @@ std::optional<std::filesystem::path> ForeignModel::save(const graph::Parameters&
                                                         const std::filesystem::path& path,
                                                         const std::string& notes) const {
   return module_->save(parameters, path, notes);
+}
+
+std::string ForeignModel::remark() const {
+  return module_->remark();
 }
 
 std::shared_ptr<const plugin::Library> open_plugin(const std::filesystem::path& path,

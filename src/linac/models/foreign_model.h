@@ -1,6 +1,6 @@
 #pragma once
-// Somebody else's code as a model that learns from labelled events (models/supervised.h): a TorchScript file, or a
-// class of a plug-in. Immutable, thread-safe.
+// Somebody else's code as a model that learns from labelled events (models/supervised.h): a TorchScript file, a program
+// of torch.export (.pt2), or a class of a plug-in. Immutable, thread-safe.
 
 #include <cstdint>
 #include <filesystem>
@@ -25,10 +25,13 @@ namespace linac::models {
 
 class ForeignModel {
  public:
-  /// `inputs`: forward()'s arguments by name, with the shape of an event. Errors as nn::ScriptModule.
+  /// TorchScript or a .pt2. `inputs`: forward()'s arguments by name, with the shape of an event. Errors as
+  /// nn::ScriptModule and nn::ExportedModule.
   static ForeignModel torchscript(const std::filesystem::path& path,
                                   const std::vector<std::pair<std::string, graph::Shape>>& inputs);
-  /// What save() took along in a TorchScript file; empty if there is nothing.
+  /// Whether a file of this name is one that torchscript() reads.
+  static bool is_torchscript(const std::filesystem::path& path);
+  /// What save() took along in such a file; empty if there is nothing.
   static std::string notes_in_torchscript(const std::filesystem::path& path);
   /// Errors as nn::PluginModule.
   static ForeignModel plugin(std::shared_ptr<const plugin::Library> library, uint64_t seed);
@@ -40,6 +43,8 @@ class ForeignModel {
   /// ending. Environment error if it cannot be written.
   std::optional<std::filesystem::path> save(const graph::Parameters& parameters, const std::filesystem::path& path,
                                             const std::string& notes) const;
+  /// What whoever trains it should know, or nothing.
+  std::string remark() const;
 
   const std::shared_ptr<const nn::ForeignModule>& module() const { return module_; }
 

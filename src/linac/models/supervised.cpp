@@ -97,6 +97,7 @@ struct Supervised::Parts {
   std::vector<bool> weight_sums;      // by output: whether a weighted metric is to be divided by it
   std::vector<std::string> divisors;  // the last of `measures`: what metrics are divided by
   bool penalized = false;             // some weight adds to the loss
+  bool foreign = false;               // somebody else's code, which may go wrong in its own ways
 
   Parts(graph::Graph made, SupervisedSettings wanted, const Numerics& numerics)
       : graph(std::move(made)),
@@ -107,7 +108,7 @@ struct Supervised::Parts {
   }
 
   Parts(const ForeignModel& model, SupervisedSettings wanted)
-      : graph(model.graph()), settings(checked(std::move(wanted), graph)), network(model) {
+      : graph(model.graph()), settings(checked(std::move(wanted), graph)), network(model), foreign(true) {
     prepare();
   }
 
@@ -324,8 +325,15 @@ Contribution Supervised::step(const graph::Parameters& parameters, const Labelle
                   {.mode = nn::Mode::kTraining, .dropout_key = dropout, .batch_statistics = &contribution.statistics});
   const auto shares = parts_->shares(outputs, batch, event_weight, /*weigh_classes=*/true);
   for (const at::Tensor& share : shares) contribution.losses.push_back(share.item<float>());
-  contribution.gradient = nn::flat_gradient(shares[0], weights, parameters.trainable_layout,
-                                            tells_gradients() ? ready : graph::GradientReady{});
+  try {
+    contribution.gradient = nn::flat_gradient(shares[0], weights, parameters.trainable_layout,
+                                              tells_gradients() ? ready : graph::GradientReady{});
+  } catch (const c10::Error& error) {
+    if (!parts_->foreign) throw;
+    const std::string reason = error.what_without_backtrace();
+    throw user_error(fmt::format("[fit] {}: forward() runs, but LibTorch cannot follow it back: {}", graph().name,
+                                 reason.substr(0, reason.find('\n'))));
+  }
   contribution.losses[0] += parts_->add_penalty(parameters, batch.events, event_weight, contribution.gradient);
   contribution.judge();
   return contribution;

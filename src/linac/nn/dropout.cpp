@@ -28,4 +28,10 @@ at::Tensor draw_kept(const RngKey& key, double rate, int64_t events, int64_t cel
   return mask;
 }
 
+at::Tensor draw_uniform(const RngKey& key, int64_t events, uint64_t draw) {
+  at::Tensor numbers = at::empty({events}, at::kFloat);
+  fill_uniform(key, {numbers.mutable_data_ptr<float>(), static_cast<size_t>(events)}, draw << kDrawShift);
+  return numbers;
+}
+
 }  // namespace linac::nn

@@ -38,8 +38,8 @@ struct RunOptions {
   RngKey dropout_key = {};  // lane is offset by the node's index
   // In training: filled with mean and variance in the order of Parameters::statistics_layout.
   std::vector<float>* batch_statistics = nullptr;
-  std::vector<at::Tensor>* dropout_masks =
-      nullptr;  // for tests: the multipliers drawn by Dropout and inside of layers, in this order
+  std::vector<at::Tensor>* dropout_masks = nullptr;  // for tests: the multipliers drawn by Dropout and inside of
+                                                     // layers, and the numbers by which images vary
 };
 
 /// What computes the layers: linac's own kernels where they apply (on the CPU graph/passes/chain_convolutions.h, on a

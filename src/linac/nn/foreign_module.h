@@ -1,8 +1,8 @@
 #pragma once
-// A network whose inside linac does not see: a TorchScript file (script_module.h) or a model of a plug-in
-// (plugin_module.h). Its parameters and buffers become the two flat buffers; a run puts values in their place and calls
-// forward(). Immutable after construction; run() may be called from several threads, each with its own Weights. On the
-// CPU.
+// A network whose inside linac does not see: a TorchScript file (script_module.h), a program of torch.export
+// (exported/exported_module.h) or a model of a plug-in (plugin_module.h). Its parameters and buffers become the two
+// flat buffers; a run puts values in their place and calls forward(). Immutable after construction; run() may be called
+// from several threads, each with its own Weights. On the CPU.
 
 #include <ATen/ATen.h>
 
@@ -63,6 +63,9 @@ class ForeignModule {
   virtual std::optional<std::filesystem::path> save(const graph::Parameters& parameters,
                                                     const std::filesystem::path& path,
                                                     const std::string& notes) const = 0;
+
+  /// What whoever trains it should know, or nothing.
+  virtual std::string remark() const { return ""; }
 
  protected:
   /// First thing in a constructor.

@@ -46,10 +46,10 @@ std::string Emitter::unique(const std::string& wanted) {
   return name;
 }
 
-Value Emitter::input(const std::string& name, const Shape& shape) {
+Value Emitter::input(const std::string& name, const Shape& shape, Type type) {
   LINAC_CHECK(unique(name) == name);
-  model_.inputs.push_back({name, Type::kFloat, shape});
-  return {name, shape};
+  model_.inputs.push_back({name, type, shape});
+  return {name, shape, type};
 }
 
 Emitter::Names Emitter::op(const std::string& type, Names inputs, std::vector<Attribute> attributes, size_t outputs) {
@@ -99,6 +99,12 @@ std::string Emitter::weight(const std::string& wanted, const Shape& shape, std::
   LINAC_CHECK(graph::elements(shape) == static_cast<int64_t>(values.size()));
   std::string& name = weights_[wanted];
   if (name.empty()) name = constant(wanted, Type::kFloat, shape, bytes_of(values));
+  return name;
+}
+
+std::string Emitter::numbers(const std::string& wanted, Type type, const Shape& shape, std::string bytes) {
+  std::string& name = weights_[wanted];
+  if (name.empty()) name = constant(wanted, type, shape, std::move(bytes));
   return name;
 }
 

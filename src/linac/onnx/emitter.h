@@ -40,7 +40,7 @@ class Emitter {
   void begin(const std::string& layer) { layer_ = layer; }
 
   /// An input of the model.
-  Value input(const std::string& name, const Shape& shape);
+  Value input(const std::string& name, const Shape& shape, Type type = Type::kFloat);
   /// Adds a node and returns its output, or its outputs.
   std::string op(const std::string& type, Names inputs, std::vector<Attribute> attributes = {});
   Names op(const std::string& type, Names inputs, std::vector<Attribute> attributes, size_t outputs);
@@ -52,6 +52,8 @@ class Emitter {
   std::string ints(const Shape& values);
   std::string floats(const Shape& shape, std::span<const float> values);
   std::string weight(const std::string& name, const Shape& shape, std::span<const float> values);
+  /// Of any type, as they lie in memory, the last axis first.
+  std::string numbers(const std::string& name, Type type, const Shape& shape, std::string bytes);
 
   /// The value's tensor in that order of axes.
   std::string in(Layout layout, const Value& value);

@@ -78,14 +78,24 @@ void validate_train(const Train& train, const std::string& where) {
        "train.collapse: rollbacks and lr_factor must be positive");
 }
 
+void validate_data(const Data& data, const std::string& where) {
+  need(!data.train.empty(), where, "data.train names no file; give files, globs or URLs");
+  need(data.prefetch >= 1 && data.prefetch <= 64, where, "data.prefetch must be 1 to 64");
+  need(data.validation_split >= 0 && data.validation_split < 1, where,
+       fmt::format("data.validation_split = {} must be between 0 and 1: the share of the training events that tests, "
+                   "e.g. 0.2",
+                   data.validation_split));
+  need(data.validation_split == 0 || data.test.empty(), where,
+       "data.validation_split takes the test events from data.train, and data.test names files of them; leave one out");
+}
+
 void validate(const Job& job, const std::string& where) {
   const std::pair<const char*, const std::string&> modes[] = {
       {"checkpoint.best_mode", job.checkpoint.best_mode},
       {"train.early_stopping.mode", job.train.early_stopping.mode},
       {"train.schedule.plateau.mode", job.train.schedule.plateau.mode}};
   for (const auto& [key, mode] : modes) need_one_of(mode, {"auto", "min", "max"}, where, key);
-  need(!job.data.train.empty(), where, "data.train names no file; give files, globs or URLs");
-  need(job.data.prefetch >= 1 && job.data.prefetch <= 64, where, "data.prefetch must be 1 to 64");
+  validate_data(job.data, where);
   validate_train(job.train, where);
   job.model.check(job, where);
   need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");
@@ -202,14 +212,14 @@ Job parse_job(const std::string& text, const std::string& where, const std::vect
   return job;
 }
 
-Job read_job(const std::string& path, const std::vector<std::string>& overrides) {
+Job read_job(const std::string& path, const std::vector<std::string>& overrides, const std::filesystem::path& folder) {
   std::string text;
   try {
     text = read_file(path);
   } catch (const Error& error) {
     throw user_error(fmt::format("[job] {}: cannot be read; give the path of a job file ({})", path, error.what()));
   }
-  const PathPlaces places{std::filesystem::path(path).parent_path(), {}};
+  const PathPlaces places{folder.empty() ? std::filesystem::path(path).parent_path() : folder, {}};
   return parse_job(text, path, overrides, &places);
 }
 

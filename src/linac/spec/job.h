@@ -29,6 +29,7 @@ struct DataColumn {
   std::vector<std::string> columns;
   std::string scaling = "none";
   std::vector<int64_t> shape;
+  std::vector<std::string> classes;
 
   template <class V>
   void fields(V& v) {
@@ -42,11 +43,15 @@ struct DataColumn {
     v("shape", shape,
       "inputs of a torchscript model: of one event, e.g. [801, 19]; of a keras model that leaves sizes open: in place "
       "of the longest list of data.train");
+    v("classes", classes,
+      "of a target that is a column of texts: its classes in the order of the output, where data.classes is of another "
+      "output");
   }
 };
 
 struct Data {
   std::vector<std::string> train, test;
+  double validation_split = 0;
   std::vector<DataColumn> inputs, targets;
   std::string event_weight;
   std::string scaling;
@@ -57,17 +62,27 @@ struct Data {
   double min_sum = 1;
   int prefetch = 3;
 
+  /// Whether each epoch ends in a test.
+  bool tests() const { return !test.empty() || validation_split > 0; }
+
   template <class V>
   void fields(V& v) {
     v("train", train, "files, globs or URLs to train on (HDF5, TFRecord; Parquet but for the 3dgan)");
     v("test", test, "files, globs or URLs for the test losses of each epoch; may be empty");
+    v("validation_split", validation_split,
+      "in place of test: this share of the training events tests, the last ones in the order of the files, e.g. 0.2; "
+      "0: none; not for the 3dgan");
     v("inputs", inputs,
       "list of {name, column or columns, scaling}: what the model's inputs read; those left out read their name");
-    v("targets", targets, "list of {name, column or columns, scaling}: what the model's outputs should be");
+    v("targets", targets,
+      "list of {name, column or columns, scaling, classes}: what the model's outputs should be; texts in a column name "
+      "classes");
     v("event_weight", event_weight,
       "column of a number that says how much each event counts in losses and weighted metrics; empty: 1");
     v("scaling", scaling, "JSON file of scaling constants: for each column mean, std, min, max");
-    v("classes", classes, "names of the classes, for reports");
+    v("classes", classes,
+      "names of the classes, in the order of the (first) output; where the target is a column of texts these are the "
+      "texts, and without the setting those of the training files, sorted");
     v("fields", names, "3dgan: what the columns are called");
     v("scale", scale, "3dgan: training units a GeV");
     v("threshold", threshold, "3dgan: cells below are set to 0 (scaled units)");
@@ -315,7 +330,9 @@ struct Job {
 /// Reads a job file, applies the overrides ("train.epochs=5") and validates. A shorthand is accepted: `train.lr` for
 /// `train.optimizer.lr`. Relative paths of the file are looked for beside it and in the working folder (job_paths.h).
 /// Throws a user error naming file, line and key.
-Job read_job(const std::string& path, const std::vector<std::string>& overrides);
+/// `folder`: in place of the file's own.
+Job read_job(const std::string& path, const std::vector<std::string>& overrides,
+             const std::filesystem::path& folder = {});
 /// The same from text; `where` names it in errors. Without `places` its paths stay as they are.
 Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides,
               const PathPlaces* places = nullptr);

@@ -109,6 +109,12 @@ std::map<std::string, MissingPath> place_paths(const YAML::Node& root, const Pat
   return placer.missing;
 }
 
+std::string path_from(const fs::path& folder, const std::string& path) {
+  if (folder.empty() || !is_relative_path(path) || shown(folder) == shown({})) return path;
+  const fs::path there = (folder / path).lexically_normal();
+  return leads_somewhere(there) ? there.string() : path;
+}
+
 bool is_relative_path(const std::string& path) {
   return !path.empty() && path.find("://") == std::string::npos && path[0] != '/' && path[0] != '~';
 }

@@ -36,6 +36,10 @@ std::vector<std::string*> files_of(Job& job);
 std::map<std::string, MissingPath> place_paths(const YAML::Node& root, const PathPlaces& places,
                                                const std::string& where);
 
+/// A path of a run's job, which was started in `folder`: one that is relative and leads somewhere from there gets it in
+/// front, unless it is the working folder of this process or empty.
+std::string path_from(const std::filesystem::path& folder, const std::string& path);
+
 /// Not empty, no address with a scheme, and neither below / nor below a home.
 bool is_relative_path(const std::string& path);
 

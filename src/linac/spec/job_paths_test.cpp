@@ -60,6 +60,16 @@ TEST_F(JobPaths, ThatLeadNowhereNameBothPlaces) {
   EXPECT_EQ(placed({"data.train=/else/where.h5"}).data.train.front(), "/else/where.h5");
 }
 
+TEST_F(JobPaths, OfARunCountFromWhereItWasStarted) {
+  write_file_atomically(work() / "a.h5", "");
+  EXPECT_EQ(path_from(work(), "a.h5"), (work() / "a.h5").string());
+  EXPECT_EQ(path_from(work(), "*.h5"), (work() / "*.h5").string());
+  EXPECT_EQ(path_from(work(), "b.h5"), "b.h5");
+  EXPECT_EQ(path_from(work(), "/a.h5"), "/a.h5");
+  EXPECT_EQ(path_from(work(), "s3://a.h5"), "s3://a.h5");
+  EXPECT_EQ(path_from("", "a.h5"), "a.h5");
+}
+
 TEST(JobPathsOfAResume, AreTheSameFileSeenFromAnotherFolder) {
   EXPECT_TRUE(may_be_one_file("data/a.h5", "/home/me/data/a.h5"));
   EXPECT_TRUE(may_be_one_file("../data/a.h5", "data/a.h5"));

@@ -39,6 +39,18 @@ TEST(Job, NamesTheNearestKeyAndTheLine) {
   EXPECT_NE(message(kSmall, {"train.optimizer.name=adm"}).find("did you mean adam?"), std::string::npos);
 }
 
+TEST(Job, AValidationSplitIsAShareInPlaceOfTestFiles) {
+  const std::string fit =
+      "model: {kind: keras, file: m.keras}\ndata: {train: [a.h5], targets: [{column: y}], validation_split: ";
+  EXPECT_EQ(message(fit + "0.2}\n"), "no error");
+  for (const char* share : {"1", "-0.1", "1.5", ".nan", ".inf"})
+    EXPECT_NE(message(fit + share + "}\n").find("must be between 0 and 1"), std::string::npos) << share;
+  EXPECT_NE(message(fit + "0.2, test: [b.h5]}\n").find("leave one out"), std::string::npos);
+  EXPECT_NE(message("data: {train: [a.h5], validation_split: 0.2}\n").find("give a 3dgan files"), std::string::npos);
+  EXPECT_NE(message("data: {train: [a.h5]}\nvalidation_split: 0.2\n").find("data.validation_split here"),
+            std::string::npos);
+}
+
 TEST(Job, AnErrorOfAnOverrideNamesTheOverride) {
   const std::string message_of_value = message(kSmall, {"train.lr=abc"});
   EXPECT_NE(message_of_value.find("--set train.lr=abc: "), std::string::npos) << message_of_value;

@@ -12,7 +12,7 @@ constexpr Word kWords[] = {
     {"batch_size", "train.replicas x train.batch here: set train.batch"},
     {"learning_rate", "train.optimizer.lr here, or train.lr in short"},
     {"validation_data", "data.test here"},
-    {"validation_split", "left to the files here: give data.test files of their own"},
+    {"validation_split", "data.validation_split here"},
     {"validation_freq", "validate.every_epochs here"},
     {"sample_weight", "data.event_weight here"},
     {"class_names", "data.classes here"},

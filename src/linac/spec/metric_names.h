@@ -20,6 +20,7 @@ inline constexpr const char* kLoss = "loss/";
 inline constexpr const char* kParts = "parts/";
 inline constexpr const char* kTrain = "train/";
 inline constexpr const char* kTest = "test/";
+inline constexpr const char* kEpoch = "epoch_";  // in TensorBoard, as Keras writes it
 inline constexpr const char* kPhysics = "physics/";
 inline constexpr const char* kTime = "time/";
 inline constexpr const char* kSystem = "system/";
@@ -36,6 +37,7 @@ inline constexpr std::array kNames{
     NameEntry{"learning_rate", "of the step"},
     NameEntry{"train/MEASURE", "the mean over an epoch's steps, of parts the whole"},
     NameEntry{"test/MEASURE", "on the test data after an epoch"},
+    NameEntry{"epoch_MEASURE", "these two in TensorBoard, by epoch: of its runs `train` and `validation`"},
     NameEntry{"physics/FIGURE", "figures of the comparison of test showers, where they were due"},
     NameEntry{"epoch_seconds", "how long an epoch took, test included"},
     NameEntry{"UNIT_per_s", "its rate: `showers_per_s`, `events_per_s`"},

@@ -72,8 +72,9 @@ struct Model {
   void fields(V& v) {
     std::string name = kind();
     v("kind", name,
-      "which model: 3dgan, inclusive_classifier, keras: any Keras model of a file, torchscript: any scripted module, "
-      "or custom: your own C++ in a shared object (docs/custom-models.md)");
+      "which model: 3dgan, inclusive_classifier, keras: any Keras model of a file, torchscript: any module of "
+      "PyTorch, as TorchScript or by torch.export (.pt2), or custom: your own C++ in a shared object "
+      "(docs/custom-models.md)");
     become(name);
     std::visit([&](auto& settings) { settings.fields(v); }, own);
   }

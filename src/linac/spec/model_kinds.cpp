@@ -128,6 +128,8 @@ void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
     sum += weight;
   }
   need(sum > 0, where, "model.loss_weights are all 0: nothing would be learned");
+  need(job.data.validation_split == 0, where,
+       "data.validation_split is for models that learn from labelled events: give a 3dgan files, as data.test");
   need(job.data.scale > 0, where, "data.scale must be positive");
   need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
   need(job.train.accumulate == 1, where, "train.accumulate is not there for the 3dgan: lower train.batch");

@@ -65,7 +65,7 @@ struct ThreeDGanSettings : ModelFile {
       "what the training goes on from: a run's folder, a checkpoint, a generator's .keras file, or a model of the "
       "service's catalog, catalog://NAME@ALIAS (docs/training.md)");
     v("file", file, "the file that this is");
-    v("generator", generator, "a network of your own instead, Keras or TorchScript (docs/training.md)");
+    v("generator", generator, "a network of your own instead, Keras, TorchScript or .pt2 (docs/training.md)");
     v("discriminator", discriminator, "and its opponent; both or none");
     v("latent", latent, "length of the generator's input: energy, angle and latent - 2 random numbers");
     v("power", power, "cells are raised to this power before training, which narrows their range");

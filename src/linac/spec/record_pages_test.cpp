@@ -114,7 +114,8 @@ std::string record_tables() {
   text += table<ViewMember>(ViewMember::kName) + table<WorkerAccount>(WorkerAccount::kName) +
           table<PhaseTime>(PhaseTime::kName);
   text += "## run.json\n" + table<RunSummary>("Members");
-  text += table<HostFacts>(HostFacts::kName) + table<DataFile>(DataFile::kName) + table<BestEpoch>(BestEpoch::kName) +
+  text += table<HostFacts>(HostFacts::kName) + table<DataFile>(DataFile::kName) +
+          table<OutputClasses>(OutputClasses::kName) + table<BestEpoch>(BestEpoch::kName) +
           table<EpochPace>(EpochPace::kName) + table<RunError>(RunError::kName);
   text += "## Phases\n| phase | counts as work | what |\n|---|---|---|\n";
   for (const PhaseEntry& phase : kPhases)
@@ -294,6 +295,7 @@ TEST(RecordPages, MembersAreNamedOnce) {
   expect_distinct<WorkersLine>();
   expect_distinct<EndLine>();
   expect_distinct<RunSummary>();
+  expect_distinct<OutputClasses>();
   expect_distinct<WorkerAccount>();
 }
 

@@ -260,7 +260,7 @@ struct DataFile {
   static void fields(V&& v) {
     v({"url", "", "path or address"}, &DataFile::url);
     v({"format", "", "how it is read"}, &DataFile::format);
-    v({"events", "", "in it"}, &DataFile::events);
+    v({"events", "", "of it that have this role"}, &DataFile::events);
     v({"kept", "", "of these, by the job's cuts", Need::kSpare, "files of showers"}, &DataFile::kept);
     v({"bytes", "bytes", "its size"}, &DataFile::bytes);
     v({"fingerprint", "", "of its content"}, &DataFile::fingerprint);
@@ -277,6 +277,18 @@ struct HostFacts {
   static void fields(V&& v) {
     v({"name", "", ""}, &HostFacts::name);
     v({"cores", "", "hardware threads"}, &HostFacts::cores);
+  }
+};
+
+struct OutputClasses {
+  static constexpr const char* kName = "OutputClasses";
+  std::string output;
+  std::vector<std::string> classes;
+
+  template <class V>
+  static void fields(V&& v) {
+    v({"output", "", "of the model"}, &OutputClasses::output);
+    v({"classes", "", "in its order"}, &OutputClasses::classes);
   }
 };
 
@@ -325,11 +337,12 @@ struct RunError {
 struct RunSummary {
   static constexpr const char* kName = "RunSummary";
   std::optional<int64_t> record = kRecordVersion;
-  std::string name, status, started, updated, linac, build_type, libtorch, isa;
+  std::string name, status, folder, started, updated, linac, build_type, libtorch, isa;
   std::optional<HostFacts> host;
   int64_t workers = -1, replicas_side_by_side = -1;
   uint64_t seed = 0;
   DataFiles data;
+  std::optional<std::vector<OutputClasses>> classes;
   int64_t first_step_of_this_start = -1, global_step = -1, epochs_done = -1, rollbacks = -1;
   std::optional<BestEpoch> best;
   std::vector<EpochPace> epochs;
@@ -342,6 +355,7 @@ struct RunSummary {
     v({"record", "", "version of the record", Need::kSpare, "from version 1 on"}, &RunSummary::record);
     v({"name", "", "of the job"}, &RunSummary::name);
     v({"status", "", "`running`, `succeeded`, `interrupted` or `failed`"}, &RunSummary::status);
+    v({"folder", "", "in which this start began: relative paths of job.yaml count from there"}, &RunSummary::folder);
     v({"started", "UTC", "when this start of the run began, `2026-11-22T10:57:07Z`"}, &RunSummary::started);
     v({"updated", "UTC", "when this file was written"}, &RunSummary::updated);
     v({"linac", "", "version"}, &RunSummary::linac);
@@ -353,6 +367,8 @@ struct RunSummary {
     v({"replicas_side_by_side", "", "that this worker computes at a time"}, &RunSummary::replicas_side_by_side);
     v({"seed", "", "of the job"}, &RunSummary::seed);
     v({"data", "", "files by role, `train` and `test`"}, &RunSummary::data);
+    v({"classes", "", "of the outputs whose targets are texts", Need::kSpare, "with such targets"},
+      &RunSummary::classes);
     v({"first_step_of_this_start", "", "steps that were done before it"}, &RunSummary::first_step_of_this_start);
     v({"global_step", "", "steps that are done"}, &RunSummary::global_step);
     v({"epochs_done", "", ""}, &RunSummary::epochs_done);

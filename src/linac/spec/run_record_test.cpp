@@ -181,6 +181,8 @@ TEST(RunRecord, SummaryComesBack) {
   summary.seed = UINT64_MAX;
   summary.data = {{"train", {DataFile{"/d/a.h5", "hdf5", "abc", 5, 100, 4}, DataFile{"b", "parquet", "d", 1, 1, {}}}},
                   {"test", {}}};
+  summary.folder = "/home/me";
+  summary.classes = {{"kind", {"QCD", "ttbar"}}};
   summary.best = BestEpoch{0, "loss", kNan};
   summary.epochs = {EpochPace{0, 1.5, {"showers", 4}}};
   summary.error = RunError{"data error", "[data] bad", 3};

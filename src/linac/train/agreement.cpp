@@ -9,45 +9,74 @@
 
 #include "linac/base/error.h"
 #include "linac/base/version.h"
+#include "linac/keras/archive.h"
 #include "linac/kernels/isa.h"
 #include "linac/models/torch_threads.h"
+#include "linac/storage/storage.h"
 
 namespace linac::train {
 namespace {
 
-// The settings that are free to differ between workers, runs and resumes are not part of the numerics.
-nlohmann::json numerics(const spec::Job& job, const nlohmann::json& data) {
-  spec::Job fixed = job;
-  fixed.workers = 1;
-  fixed.checkpoint = {};
-  fixed.distribution = {};
-  fixed.data.train.clear();  // the same files may have other paths on other hosts; their content is compared
-  fixed.data.test.clear();
-  spec::forget_cached_file(fixed.model);
-  nlohmann::json files = nlohmann::json::array();
-  for (const auto& file : data.at("train")) files.push_back(file.at("fingerprint"));
-  return {{"linac", kVersion},
-          {"libtorch", models::torch_version()},
-          {"isa", kernels::to_string(kernels::best_isa())},
-          {"job", spec::to_yaml(fixed)},
-          {"data", files}};
+nlohmann::json fingerprints_of(const nlohmann::json& files) {
+  nlohmann::json fingerprints = nlohmann::json::array();
+  for (const auto& file : files) fingerprints.push_back(file.at("fingerprint"));
+  return fingerprints;
 }
+
+// Of a model in two files, of both.
+nlohmann::json content_of(const std::string& name) {
+  if (name.empty()) return nullptr;
+  nlohmann::json contents = nlohmann::json::array();
+  for (const std::filesystem::path& part : keras::files_of(storage::local_copy(name)))
+    if (std::filesystem::is_regular_file(part)) contents.push_back(storage::fingerprint(part).content);
+  return contents;
+}
+
+constexpr std::pair<const char*, const char*> kDifferences[] = {{"job", "another job"},
+                                                                {"train", "other training files"},
+                                                                {"test", "other test files"},
+                                                                {"scaling", "another scaling file"},
+                                                                {"model", "another model file"}};
 
 // The first difference, in words; empty if there is none.
 std::string difference(const nlohmann::json& mine, const nlohmann::json& other) {
   for (const auto& [key, value] : mine.items()) {
-    if (other.value(key, nlohmann::json()) == value) continue;
-    return key == "job" || key == "data"
-               ? fmt::format("another {}", key)
-               : fmt::format("{} {} instead of {}", key, other.value(key, nlohmann::json()).dump(), value.dump());
+    const nlohmann::json others = other.value(key, nlohmann::json());
+    if (others == value) continue;
+    for (const auto& [name, words] : kDifferences)
+      if (key == name) return words;
+    return fmt::format("{} {} instead of {}", key, others.dump(), value.dump());
   }
   return "";
 }
 
 }  // namespace
 
-std::optional<Disagreement> find_disagreement(comm::Group& group, const spec::Job& job, const nlohmann::json& data) {
-  const nlohmann::json mine = numerics(job, data);
+nlohmann::json what_must_agree(const spec::Job& job, const nlohmann::json& data) {
+  // The settings that are free to differ between workers, runs and resumes are not part of the numerics.
+  spec::Job fixed = job;
+  fixed.workers = 1;
+  fixed.checkpoint = {};
+  fixed.distribution = {};
+  spec::forget_cached_file(fixed.model);
+  nlohmann::json all;
+  all["train"] = fingerprints_of(data.at("train"));
+  all["test"] = fingerprints_of(data.value("test", nlohmann::json::array()));
+  all["scaling"] = content_of(job.data.scaling);
+  fixed.data.train.clear();  // the same files may have other paths on other hosts; their content is compared
+  fixed.data.test.clear();
+  fixed.data.scaling.clear();
+  spec::Model model = job.model;
+  for (const std::string* file : model.files()) all["model"].push_back(content_of(*file));
+  for (std::string* file : fixed.model.files()) file->clear();
+  all.update({{"linac", kVersion},
+              {"libtorch", models::torch_version()},
+              {"isa", kernels::to_string(kernels::best_isa())},
+              {"job", spec::to_yaml(fixed)}});
+  return all;
+}
+
+std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann::json& mine) {
   const auto all = group.gather_text(mine.dump());
   std::string verdict;
   for (size_t rank = 1; rank < all.size() && verdict.empty(); ++rank) {

@@ -16,9 +16,13 @@ struct Disagreement {
   std::string text;  // in what it differs from rank 0
 };
 
-/// Compares version, LibTorch, instruction set, job and data (Loop::data) of all workers: other kernels or other data
-/// would make the answer depend on who computes. The first that differs, alike on every rank.
-std::optional<Disagreement> find_disagreement(comm::Group& group, const spec::Job& job, const nlohmann::json& data);
+/// Version, LibTorch, instruction set, job and the content of every file that the job names (`data`: Loop::data): with
+/// others the answer would depend on who computes. Files count by their content, not by where they lie. Reads the files
+/// of the model and the scaling: once, at the start, as they may change later.
+nlohmann::json what_must_agree(const spec::Job& job, const nlohmann::json& data);
+
+/// Compares what_must_agree() of all workers. The first that differs, alike on every rank.
+std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann::json& mine);
 
 /// `bytes` of rank `root` on every rank.
 void broadcast_bytes(comm::Group& group, std::string& bytes, int root);

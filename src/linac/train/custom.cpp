@@ -37,7 +37,8 @@ CustomLoop::CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Libra
 }
 
 std::vector<data::ColumnRequest> CustomLoop::columns_read() const {
-  need_known_monitors(job_, measures(), "a plug-in names others in measures(), which want data.test");
+  need_known_monitors(job_, measures(),
+                      "a plug-in names others in measures(), which want data.test or data.validation_split");
   need_directions(job_, loss_name());
   return trained::input_columns(job_, training_.columns());
 }
@@ -50,13 +51,13 @@ std::vector<std::string> CustomLoop::measures() const {
   };
   for (const auto& update : training_.updates())
     for (const std::string& loss : update.losses) add(update.name + "/" + loss);
-  if (!job_.data.test.empty())
+  if (job_.data.tests())
     for (const std::string& measure : training_.measures()) add(measure);
   return names;
 }
 
 std::string CustomLoop::loss_name() const {
-  const bool tested = !job_.data.test.empty() && !training_.measures().empty();
+  const bool tested = job_.data.tests() && !training_.measures().empty();
   return tested ? training_.measures().front() : measures().front();
 }
 

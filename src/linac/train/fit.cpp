@@ -41,7 +41,7 @@ void add(models::Contribution& sum, const models::Contribution& part, float shar
 // sigmoid each have their own.
 std::vector<std::string> evaluate_commands(const spec::Job& job, const models::Supervised& model,
                                            const std::filesystem::path& file, const std::filesystem::path& run) {
-  std::string data;
+  std::string data = job.data.validation_split > 0 ? "--validation-split" : "--data";
   for (const std::string& test : job.data.test) data += " " + shell_word(test);
   const std::vector<int>& outputs = model.graph().outputs;
   std::vector<std::string> commands;
@@ -53,7 +53,7 @@ std::vector<std::string> evaluate_commands(const spec::Job& job, const models::S
     if (output.output.size() > 1 || (classes && job.train.fit.from_logits)) continue;
     const bool several = outputs.size() > 1;
     const auto out = several ? run / "evaluation" / output.name : run / "evaluation";
-    commands.push_back(fmt::format("linac evaluate --model {}{}{} --data{} --out {}", shell_word(file.string()),
+    commands.push_back(fmt::format("linac evaluate --model {}{}{} {} --out {}", shell_word(file.string()),
                                    several ? " --field " + shell_word(output.name) : "",
                                    classes ? "" : " --task regression", data, shell_word(out.string())));
   }
@@ -74,6 +74,7 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
   if (group.rank() == 0) {
     for (const std::string& size : sizes_) log::info("[data] input " + size);
     input_.warn_of_cuts();
+    if (const std::string remark = foreign_ ? foreign_->remark() : ""; !remark.empty()) log::warn(remark);
   }
   need_fitting_values(input_.train());
   if (input_.test_events() > 0) need_fitting_values(input_.test());
@@ -81,14 +82,39 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
   need_known_measures();  // before files are opened
-  return trained::fit_columns(job_, model_.graph(), model_.target_shapes());
+  const graph::Graph& graph = model_.graph();
+  auto columns = trained::fit_columns(job_, graph, model_.target_shapes());
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const graph::Node& output = graph.nodes[static_cast<size_t>(graph.outputs[i])];
+    data::ColumnRequest& column = columns[graph.inputs.size() + i];
+    column.texts = trained::text_classes(job_, i, output, model_.losses()[i], column);
+  }
+  return columns;
+}
+
+std::vector<data::ColumnRequest> FitLoop::targets() const {
+  const auto first = input_.train().columns().begin() + static_cast<int64_t>(model_.graph().inputs.size());
+  return {first, first + static_cast<int64_t>(model_.graph().outputs.size())};
+}
+
+std::vector<spec::OutputClasses> FitLoop::classes() const {
+  std::vector<spec::OutputClasses> classes;
+  for (const data::ColumnRequest& target : targets())
+    if (target.texts) classes.push_back({target.texts->output, target.texts->names});
+  return classes;
+}
+
+nlohmann::json FitLoop::notes() const {
+  nlohmann::json notes = nlohmann::json::object();
+  for (const spec::OutputClasses& output : classes()) notes["classes"][output.output] = output.classes;
+  return notes;
 }
 
 void FitLoop::need_known_measures() const {
   std::vector<std::string> known = model_.reported();
-  if (!job_.data.test.empty())
+  if (job_.data.tests())
     for (const models::Metric& auc : model_.aucs()) known.push_back(auc.measure);
-  need_known_monitors(job_, known, "add others to train.fit.metrics; auc wants data.test");
+  need_known_monitors(job_, known, "add others to train.fit.metrics; auc wants data.test or data.validation_split");
   need_directions(job_, loss_name());
 }
 
@@ -98,7 +124,7 @@ void FitLoop::need_fitting_values(const data::EventTable& table) const {
   size_t column = graph.inputs.size();
   for (size_t i = 0; i < graph.outputs.size(); ++i, ++column) {
     const data::ColumnRequest& request = table.columns()[column];
-    if (!request.offset.empty() || !request.factor.empty()) continue;  // what is stored has other values
+    if (request.texts || !request.offset.empty() || !request.factor.empty()) continue;  // what is stored is another
     const std::string& loss = model_.losses()[i];
     const int64_t classes = graph.nodes[static_cast<size_t>(graph.outputs[i])].output.back();
     const ValueRange values = spec::target_values(loss, classes);
@@ -261,12 +287,13 @@ std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann
 std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
   const graph::Graph& graph = model_.graph();
   const Network& network = state.networks[kModel];
-  const nlohmann::json notes{
-      {"job", spec::to_yaml(job_)},
-      {"inputs", trained::to_json(trained::input_columns(job_, graph))},
-      {"targets", trained::to_json(trained::target_columns(job_, graph, model_.target_shapes()))},
-      {"event_weight", job_.data.event_weight},
-      {"classes", job_.data.classes}};
+  const std::vector<data::ColumnRequest> targets = this->targets();
+  nlohmann::json notes{{"job", spec::to_yaml(job_)},
+                       {"inputs", trained::to_json(trained::input_columns(job_, graph))},
+                       {"targets", trained::to_json(targets)},
+                       {"event_weight", job_.data.event_weight},
+                       {"classes", targets.front().texts ? targets.front().texts->names : job_.data.classes}};
+  if (nlohmann::json split = input_.split_json(); !split.is_null()) notes["validation_split"] = std::move(split);
   const auto path = foreign_ ? trained::save_trained(*foreign_, network, notes, folder.models())
                              : save_keras(network, notes, folder.models());
   std::vector<std::string> lines{fmt::format("model        {}", path.string())};

@@ -1,6 +1,6 @@
 #pragma once
 // The training of a model on labelled events (Keras calls it fit): any Keras file, the Inclusive Classifier, any
-// TorchScript module, or a class of a plug-in. Spread over the workers like the adversarial loop: what comes out never
+// module of PyTorch, or a class of a plug-in. Spread over the workers like the adversarial loop: what comes out never
 // depends on their number.
 
 #include <memory>
@@ -28,6 +28,8 @@ class FitLoop : public Loop {
   std::string explain() const override;
   std::string cost() const override;
   nlohmann::json data() const override;
+  nlohmann::json notes() const override;
+  std::vector<spec::OutputClasses> classes() const override;
   int64_t train_events() const override;
   int64_t test_events() const override;
   std::vector<std::string> describe_data() const override;
@@ -49,6 +51,7 @@ class FitLoop : public Loop {
 
  private:
   std::vector<data::ColumnRequest> columns_read() const;
+  std::vector<data::ColumnRequest> targets() const;  // as the files have them
   models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,
                                     const graph::GradientReady& ready) const;
   void need_known_measures() const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
 #include "linac/train/loop.h"
 
 namespace linac::train {
@@ -34,10 +35,12 @@ int64_t steps_per_epoch(const spec::Job& job, int64_t events) {
 std::string epoch_in_words(const spec::Job& job, int64_t events) {
   const int64_t steps = steps_per_epoch(job, events);
   const int64_t left_over = events - steps * job.train.batch * job.train.replicas;
-  return fmt::format(
-      "{} steps an epoch of {} replicas x {} events{}", steps, job.train.replicas, job.train.batch,
-      left_over == 0 ? ""
-                     : fmt::format(" ({} of the {} events are left over, others in each epoch)", left_over, events));
+  return fmt::format("{} an epoch of {} x {}{}", plural(steps, "step"), plural(job.train.replicas, "replica"),
+                     plural(job.train.batch, "event"),
+                     left_over == 0
+                         ? ""
+                         : fmt::format(" ({} of the {} events {} left over, {} in each epoch)", left_over, events,
+                                       left_over == 1 ? "is" : "are", left_over == 1 ? "another" : "others"));
 }
 
 data::BatchStreamOptions stream_options(const spec::Job& job, const TrainState& state, int64_t events,

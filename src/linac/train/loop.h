@@ -13,6 +13,7 @@
 #include "linac/comm/group.h"
 #include "linac/graph/graph.h"
 #include "linac/spec/job.h"
+#include "linac/spec/run_record.h"
 #include "linac/train/measures.h"
 #include "linac/train/phase_clock.h"
 #include "linac/train/run_folder.h"
@@ -82,6 +83,8 @@ class Loop {
   virtual nlohmann::json data() const = 0;
   /// What a checkpoint is to say of the training beside its job; an object, the same on every worker.
   virtual nlohmann::json notes() const { return nlohmann::json::object(); }
+  /// Of the outputs whose targets the files hold as texts.
+  virtual std::vector<spec::OutputClasses> classes() const { return {}; }
   virtual int64_t train_events() const = 0;
   virtual int64_t test_events() const = 0;  // 0: no test data
   /// A line a file, with what can be said of its content. Data error if one opens but cannot be read.

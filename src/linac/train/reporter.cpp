@@ -107,7 +107,10 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
       accounts_written_(begin_),
       epoch_first_step_(state.global_step),
       events_(folder.tensorboard()),
+      train_events_(folder.tensorboard() / "train"),
       progress_("training", total_steps(job, steps_per_epoch), {.start = state.global_step}) {
+  if (loop.test_events() > 0) test_events_.emplace(folder.tensorboard() / "validation");
+  epochs_go_on(state);
   if (state.global_step > 0) {
     events_.session_start(state.global_step + 1);
   } else {
@@ -117,9 +120,15 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
   }
   folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   const std::string stage = loop.stage(state.epoch, state.step);
-  log::info(fmt::format("{}: {} events, {}, on {}{}{}", job.name, loop.train_events(),
+  log::info(fmt::format("{}: {}, {}, on {}{}{}", job.name, plural(loop.train_events(), "event"),
                         epoch_in_words(job, loop.train_events()), plural(workers, "worker"), stage.empty() ? "" : "; ",
                         stage));
+}
+
+// What earlier files say of this epoch and later ones counts no more.
+void Reporter::epochs_go_on(const TrainState& state) {
+  train_events_.session_start(state.epoch);
+  if (test_events_) test_events_->session_start(state.epoch);
 }
 
 nlohmann::json Reporter::provenance() const {
@@ -166,6 +175,7 @@ void Reporter::view(const comm::View& view, int64_t global_step, const std::stri
 }
 
 void Reporter::step(const StepRecord& record) {
+  rate_ = record.rate;
   spec::StepLine line;
   line.epoch = record.epoch;
   line.step = record.step;
@@ -215,9 +225,7 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record,
   line.rate = {loop_.unit(), rate};
   folder_.add_metrics(line);
   history_.push_back({record.epoch, seconds, line.rate});
-  for (const auto& [name, value] : record.test)
-    if (const auto tag = spec::metric::of_whole(spec::metric::kTest, name))
-      events_.scalar(*tag, state.global_step, static_cast<float>(value));
+  epoch_curves(record);
   for (const auto& [name, value] : record.physics)
     events_.scalar(spec::metric::kPhysics + name, state.global_step, static_cast<float>(value));
   events_.scalar(spec::metric::of_rate(loop_.unit()), state.global_step, static_cast<float>(rate));
@@ -239,9 +247,23 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record,
   epoch_first_step_ = state.global_step;
 }
 
+// As keras.callbacks.TensorBoard has them: in two runs, so that training and validation are lines of one chart.
+void Reporter::epoch_curves(const EpochRecord& record) {
+  const auto write = [&](EventFileWriter& events, const Measures& measures) {
+    for (const auto& [name, value] : measures)
+      if (const auto tag = spec::metric::of_whole(spec::metric::kEpoch, name)) events.scalar(*tag, record.epoch, value);
+    events.flush();
+  };
+  if (rate_)
+    train_events_.scalar(std::string(spec::metric::kEpoch) + spec::metric::kLearningRate, record.epoch, *rate_);
+  write(train_events_, record.train);
+  if (test_events_) write(*test_events_, record.test);
+}
+
 void Reporter::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
   folder_.add_metrics(spec::RollbackLine{state.epoch, state.global_step, state.rollbacks, what, where});
   events_.session_start(state.global_step + 1);
+  epochs_go_on(state);
   epoch_first_step_ = std::min(epoch_first_step_, state.global_step);
 }
 
@@ -260,6 +282,7 @@ spec::RunSummary Reporter::summary(const TrainState& state, spec::RunStatus stat
   run.replicas_side_by_side = concurrency_;
   run.seed = job_.train.seed;
   run.data = spec::data_files_from(loop_.data());
+  if (auto classes = loop_.classes(); !classes.empty()) run.classes = std::move(classes);
   run.first_step_of_this_start = first_step_;
   run.global_step = state.global_step;
   run.epochs_done = state.epoch;
@@ -273,7 +296,7 @@ spec::RunSummary Reporter::summary(const TrainState& state, spec::RunStatus stat
 void Reporter::finish(const TrainState& state, const TrainState& final,
                       const std::vector<spec::WorkerAccount>& workers) {
   progress_.finish(
-      fmt::format("{} steps in {}", state.global_step - first_step_, format_duration(seconds_since(begin_))));
+      fmt::format("{} in {}", plural(state.global_step - first_step_, "step"), format_duration(seconds_since(begin_))));
   const std::vector<std::string> hints = loop_.hand_over(final, folder_);
   events_.session_end(EventFileWriter::Outcome::kSuccess);
   events_.flush();
@@ -306,47 +329,72 @@ void Reporter::end(const TrainState& state, const spec::RunSummary& run) {
                                     .workers = run.time_by_worker.value_or(std::vector<spec::WorkerAccount>())});
 }
 
-void Reporter::print_summary(const TrainState& state, const std::vector<spec::WorkerAccount>& workers,
-                             const std::vector<std::string>& hints) const {
+std::string Reporter::epoch_table(const TrainState& state) const {
+  if (state.history.empty()) return "";
   const std::vector<Column> columns = loop_.columns();
-  const auto width = [](const Column& column) { return std::max<size_t>(9, column.heading.size()); };
-  std::string text = "\n  epoch   train: ";
-  for (const char* role : {"train", "test: "}) {
-    if (std::string(role) != "train") text += fmt::format("   {}", role);
-    for (const Column& column : columns) text += fmt::format("{:>{}} ", column.heading, width(column));
-  }
-  text += "\n";
-  const auto row = [&](const Measures& measures) {
-    std::string cells;
+  const std::pair<const char*, Measures EpochRecord::*> roles[] = {{"train: ", &EpochRecord::train},
+                                                                   {"test: ", &EpochRecord::test}};
+  std::vector<std::string> lines{"  epoch"};
+  for (const EpochRecord& record : state.history) lines.push_back(fmt::format("  {:>5}", record.epoch + 1));
+  for (const auto& [role, measures] : roles) {
+    const auto told = [&](const EpochRecord& record) { return !(record.*measures).empty(); };
+    if (std::none_of(state.history.begin(), state.history.end(), told)) continue;
+    lines[0] += fmt::format("   {}", role);
+    for (size_t i = 1; i < lines.size(); ++i) lines[i].resize(lines[0].size(), ' ');
     for (const Column& column : columns) {
-      const auto found = measures.find(column.measure);
-      cells += found == measures.end() ? fmt::format("{:>{}} ", "-", width(column))
-                                       : fmt::format("{:>{}.4f} ", found->second, width(column));
+      std::vector<std::string> cells{column.heading};
+      size_t width = 9;
+      for (const EpochRecord& record : state.history) {
+        const auto found = (record.*measures).find(column.measure);
+        cells.push_back(found == (record.*measures).end() ? "-" : fmt::format("{:.4f}", found->second));
+      }
+      for (const std::string& cell : cells) width = std::max(width, cell.size());
+      for (size_t i = 0; i < lines.size(); ++i) lines[i] += fmt::format("{:>{}} ", cells[i], width);
     }
-    return cells;
-  };
-  for (const EpochRecord& record : state.history) {
-    text += fmt::format("  {:>5}          {}{}\n", record.epoch + 1, row(record.train),
-                        record.test.empty() ? "" : "         " + row(record.test));
   }
-  text += "\n  seconds by phase, wall (CPU)\n  worker ";
-  for (const spec::Phase phase : spec::kPhasesInTime) text += fmt::format("{:>18}", spec::name_of(phase));
-  double compute = 0, busy = 0;
+  std::string text;
+  for (const std::string& line : lines) text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  return text;
+}
+
+std::string Reporter::phase_table(const std::vector<spec::WorkerAccount>& workers) {
+  size_t wall = 9, cpu = 6;  // widths
+  for (const spec::WorkerAccount& worker : workers) {
+    for (const spec::Phase phase : spec::kPhasesInTime) {
+      wall = std::max(wall, fmt::formatted_size("{:.1f}", worker.time_in(phase).wall_s));
+      cpu = std::max(cpu, fmt::formatted_size("{:.1f}", worker.time_in(phase).cpu_s));
+    }
+  }
+  std::string text = "  seconds by phase, wall (CPU)\n  worker ";
+  for (const spec::Phase phase : spec::kPhasesInTime)
+    text += fmt::format("{:>{}}", spec::name_of(phase), wall + cpu + 3);
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     text += fmt::format("\n  {:>6} ", rank);
     for (const spec::Phase phase : spec::kPhasesInTime) {
       const spec::PhaseTime time = workers[rank].time_in(phase);
-      text += fmt::format("{:>9.1f} ({:>6.1f})", time.wall_s, time.cpu_s);
-      busy += time.wall_s;
-      if (spec::computes(phase)) compute += time.wall_s;
+      text += fmt::format("{:>{}.1f} ({:>{}.1f})", time.wall_s, wall, time.cpu_s, cpu);
+    }
+  }
+  return text + "\n";
+}
+
+void Reporter::print_summary(const TrainState& state, const std::vector<spec::WorkerAccount>& workers,
+                             const std::vector<std::string>& hints) const {
+  double compute = 0, busy = 0;
+  for (const spec::WorkerAccount& worker : workers) {
+    for (const spec::Phase phase : spec::kPhasesInTime) {
+      const double wall_s = worker.time_in(phase).wall_s;
+      busy += wall_s;
+      if (spec::computes(phase)) compute += wall_s;
     }
   }
   const double wall = seconds_since(begin_);
   const auto events = static_cast<double>((state.global_step - first_step_) * job_.train.batch * job_.train.replicas);
-  text += fmt::format("\n\n  {:.0f} {} in {}: {:.4g} {}/s on {} workers; {:.0f} % of the workers' time is computing\n",
-                      events, loop_.unit(), format_duration(wall), events / wall, loop_.unit(), workers_,
-                      busy > 0 ? 100 * compute / busy : 0);
-  fmt::print("{}\n  run          {}\n  metrics      {}\n", text, folder_.root().string(), folder_.metrics().string());
+  fmt::print("\n{}\n{}\n", epoch_table(state), phase_table(workers));
+  fmt::print("  {:.0f} {} in {}: {:.4g} {}/s on {}; {:.0f} % of the {} time is computing\n\n", events, loop_.unit(),
+             format_duration(wall), events / wall, loop_.unit(), plural(workers_, "worker"),
+             busy > 0 ? 100 * compute / busy : 0, workers_ == 1 ? "worker's" : "workers'");
+  fmt::print("  run          {}\n  metrics      {}\n", folder_.root().string(), folder_.metrics().string());
   fmt::print("  tensorboard  tensorboard --logdir {}\n", folder_.tensorboard().string());
   for (const std::string& hint : hints) fmt::print("  {}\n", hint);
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,10 @@ class Reporter {
   void end(const TrainState& state, const spec::RunSummary& run);
   double events_per_second(int64_t global_step) const;  // of this epoch so far
   std::string in_words(const Measures& measures) const;
+  void epochs_go_on(const TrainState& state);
+  void epoch_curves(const EpochRecord& record);
+  std::string epoch_table(const TrainState& state) const;
+  static std::string phase_table(const std::vector<spec::WorkerAccount>& workers);
   void print_summary(const TrainState& state, const std::vector<spec::WorkerAccount>& workers,
                      const std::vector<std::string>& hints) const;
 
@@ -75,7 +80,9 @@ class Reporter {
   std::string started_;
   std::chrono::steady_clock::time_point begin_, epoch_begin_, accounts_written_;
   int64_t epoch_first_step_;
-  EventFileWriter events_;
+  EventFileWriter events_, train_events_;
+  std::optional<EventFileWriter> test_events_;  // with test data
+  std::optional<double> rate_;                  // of the last step
   linac::Progress progress_;
   std::vector<spec::EpochPace> history_;  // of each epoch of this process
 };

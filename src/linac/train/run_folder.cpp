@@ -10,7 +10,8 @@
 
 namespace linac::train {
 
-RunFolder::RunFolder(std::filesystem::path root) : root_(std::move(root)) {}
+RunFolder::RunFolder(std::filesystem::path root, std::filesystem::path started_in)
+    : root_(std::move(root)), started_in_(std::move(started_in)) {}
 
 bool RunFolder::holds_run() const {
   return std::filesystem::exists(root_ / "job.yaml");
@@ -53,7 +54,8 @@ RunFolder::Written RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
   return written;
 }
 
-void RunFolder::write_run_json(const spec::RunSummary& summary) {
+void RunFolder::write_run_json(spec::RunSummary summary) {
+  summary.folder = started_in_.string();
   write_file_atomically(root_ / spec::kSummaryFile, spec::to_text(summary));
 }
 

@@ -2,7 +2,7 @@
 // The folder of a run and its files. Written by rank 0 only; nothing here is collective. Not thread-safe.
 //
 //   job.yaml        the job, resolved          run.json      versions, host, data fingerprints, time by phase
-//   metrics.jsonl   a line a step and epoch    tensorboard/  scalars, images, hyper-parameters
+//   metrics.jsonl   a line a step and epoch    tensorboard/  scalars, images, hyper-parameters; train/, validation/
 //   checkpoints/    step-*.safetensors, best   images/       projections and losses by epoch
 //   models/         generator.keras            log.txt       all ranks
 //   views/          who trained together (comm/view_ledger.h), with what it takes to join
@@ -18,7 +18,9 @@ namespace linac::train {
 
 class RunFolder {
  public:
-  explicit RunFolder(std::filesystem::path root);
+  /// `started_in`: the working folder of the run's start, from which the relative paths of job.yaml count; for
+  /// run.json.
+  explicit RunFolder(std::filesystem::path root, std::filesystem::path started_in = {});
 
   /// Whether a run has been here (job.yaml exists).
   bool holds_run() const;
@@ -36,7 +38,7 @@ class RunFolder {
   /// Before the record goes on from a state: drops the lines of steps and epochs that lie behind it, and says what is
   /// left. User error if a newer linac wrote them.
   Written cut_metrics(int64_t global_step, int64_t epoch);
-  void write_run_json(const spec::RunSummary& summary);
+  void write_run_json(spec::RunSummary summary);
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
@@ -48,7 +50,7 @@ class RunFolder {
   std::filesystem::path metrics() const { return root_ / spec::kMetricsFile; }
 
  private:
-  std::filesystem::path root_;
+  std::filesystem::path root_, started_in_;
   std::ofstream metrics_;
 };
 

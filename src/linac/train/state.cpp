@@ -61,6 +61,10 @@ std::string encode(const TrainState& state, const nlohmann::json& extra) {
                                            {"run", extra}});
 }
 
+nlohmann::json notes_of(std::string_view bytes, const std::string& where) {
+  return trained::decode_tensors(bytes, where).meta.value("run", nlohmann::json::object());
+}
+
 void decode(std::string_view bytes, const std::string& where, TrainState& state) {
   const trained::TensorFile file = trained::decode_tensors(bytes, where);
   for (Network& network : state.networks) {

@@ -38,6 +38,9 @@ struct TrainState {
 /// The bytes of a checkpoint (trained/tensor_file.h). `extra` is kept under "run".
 std::string encode(const TrainState& state, const nlohmann::json& extra);
 
+/// That `extra`. Data error as decode().
+nlohmann::json notes_of(std::string_view bytes, const std::string& where);
+
 /// Fills `state`, which must have been made for the same model and optimiser. Throws a data error naming `where` if the
 /// bytes are damaged or belong to another model.
 void decode(std::string_view bytes, const std::string& where, TrainState& state);

@@ -17,7 +17,8 @@ namespace linac::train {
 
 class TableInput {
  public:
-  /// Opens the job's data.train and data.test. Errors as data::EventTable::open.
+  /// Opens the job's data.train and data.test, or takes the last part of data.train for the test, as Keras's
+  /// validation_split does. Errors as data::EventTable::open; data error if that leaves no event on a side.
   TableInput(const spec::Job& job, const std::vector<data::ColumnRequest>& columns);
 
   int64_t train_events() const { return train_->size(); }
@@ -28,6 +29,8 @@ class TableInput {
   /// See Loop::data() and Loop::describe_data().
   nlohmann::json json() const;
   std::vector<std::string> describe() const;
+  /// Which events of which files test, for a model's notes (trained/labelled_data.h); null without a split.
+  nlohmann::json split_json() const;
   /// Warns of lists that are longer than the model's input. For one worker of all.
   void warn_of_cuts() const;
 
@@ -38,7 +41,7 @@ class TableInput {
 
  private:
   const spec::Job& job_;
-  const std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null
+  std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null
   std::optional<data::BatchStream<data::EventTable>> stream_;
 };
 

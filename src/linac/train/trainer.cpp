@@ -46,6 +46,7 @@ class Trainer {
   void run() {
     loop_ = make_loop(job_, group_, options_.concurrency, clock_, read_.get());
     read_.reset();
+    agreed_ = what_must_agree(job_, loop_->data());
     steps_per_epoch_ = steps_per_epoch(job_, loop_->train_events());
     state_ = loop_->initial_state();
     bool here = options_.joins ? group_.next_view("") : true;
@@ -109,7 +110,7 @@ class Trainer {
   double without_view_s() const { return std::chrono::duration<double>(Clock::now() - left_at_).count(); }
 
   void check_agreement(bool founding) {
-    const auto found = find_disagreement(group_, job_, loop_->data());
+    const auto found = find_disagreement(group_, agreed_);
     if (!found) return;
     if (founding || found->rank == group_.rank()) throw user_error(found->text);
     throw left(found->text);
@@ -137,6 +138,7 @@ class Trainer {
     const auto loaded = store_->newest_good(
         [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state_); });
     if (loaded) {
+      need_same_classes(notes_of(loaded->bytes, loaded->path.string()));
       saved_step_ = state_.global_step;
       log::info(
           fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state_.epoch + 1, state_.step));
@@ -146,8 +148,19 @@ class Trainer {
     }
   }
 
+  // The outputs of the checkpoint stand for certain texts of the files.
+  void need_same_classes(const nlohmann::json& notes) const {
+    const auto then = notes.value("classes", nlohmann::json::object());
+    const auto now = loop_->notes().value("classes", nlohmann::json::object());
+    if (then == now) return;
+    throw data_error(
+        fmt::format("[train] --resume: the classes of the run are {}, those of the files now {}; resume with the files "
+                    "of the run, or start a new run with another --out",
+                    then.dump(), now.dump()));
+  }
+
   void open_folder() {
-    folder_.emplace(options_.folder);
+    folder_.emplace(options_.folder, options_.started_in);
     store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
   }
 
@@ -384,6 +397,7 @@ class Trainer {
   std::shared_ptr<const trained::KerasFile> read_;  // until the loop is made
   PhaseClock clock_;
   std::unique_ptr<Loop> loop_;
+  nlohmann::json agreed_;  // what_must_agree()
   int64_t steps_per_epoch_ = 0;
   TrainState state_;
   TrainState before_;  // where the worker stood, while it is under way

@@ -18,8 +18,9 @@ enum class Start { kFresh, kResume };
 struct TrainingOptions {
   std::filesystem::path folder;  // of the run; only rank 0 looks at it
   Start start = Start::kFresh;
-  int concurrency = 1;  // replicas side by side on this worker
-  bool joins = false;   // a run that others have begun
+  int concurrency = 1;                    // replicas side by side on this worker
+  bool joins = false;                     // a run that others have begun
+  std::filesystem::path started_in = {};  // the working folder of that begin
 };
 
 /// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <type_traits>
 
 #include "linac/base/error.h"
@@ -27,6 +28,16 @@ void visit_optional_settings(Settings& settings, const Visit& visit) {
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw user_error(fmt::format(
       "[keras] {}: was compiled with {}; say what to use instead: train.optimizer.name and its settings", file, what));
+}
+
+// Keras keeps the rate as float32 and writes it with digits that nobody chose: the shortest number with these bits.
+double as_written(double rate) {
+  const auto single = static_cast<float>(rate);
+  if (static_cast<double>(single) != rate) return rate;
+  const std::string shortest = fmt::format("{}", single);
+  double written = rate;
+  std::from_chars(shortest.data(), shortest.data() + shortest.size(), written);
+  return written;
 }
 
 optimizer::Settings compiled(const keras::CompiledOptimizer& from, const optimizer::Settings& job,
@@ -58,6 +69,7 @@ optimizer::Settings compiled(const keras::CompiledOptimizer& from, const optimiz
         file));
   } else {
     read("learning_rate", settings.lr);
+    settings.lr = as_written(settings.lr);
   }
   return settings;
 }

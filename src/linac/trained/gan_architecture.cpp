@@ -18,17 +18,17 @@ namespace {
 using models::ForeignModel;
 using models::threedgan::Architecture;
 
-// A network of a file, Keras or TorchScript.
+// A network of a file: Keras, TorchScript or a .pt2.
 struct Part {
   graph::Graph graph;
   graph::Parameters weights;
   std::optional<ForeignModel> foreign;
 };
 
-// `argument`: what forward() of TorchScript takes; a Keras file says itself.
+// `argument`: what forward() of the last two takes; a Keras file says itself.
 Part read_part(const std::string& name, const std::string& argument, const graph::Shape& shape) {
   const std::string file = storage::local_copy(name);
-  if (std::filesystem::path(file).extension() == ".pt") {
+  if (ForeignModel::is_torchscript(file)) {
     const auto script = ForeignModel::torchscript(file, {{argument, shape}});
     return {script.graph(), script.parameters(), script};
   }

@@ -7,7 +7,7 @@
 namespace linac::trained {
 
 /// linac's own; or what model.generator and model.discriminator hold, with their weights: Keras files (.keras, .h5) or
-/// TorchScript (.pt). User error naming the file if it is none, or if the two do not go together.
+/// TorchScript (.pt, .pt2). User error naming the file if it is none, or if the two do not go together.
 models::threedgan::Architecture architecture_of(const spec::Job& job);
 
 }  // namespace linac::trained

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
 #include "linac/data/column_scaling.h"
 #include "linac/graph/open_sizes.h"
 #include "linac/trained/open_inputs.h"
@@ -123,6 +125,45 @@ std::vector<data::ColumnRequest> fit_columns(const spec::Job& job, const graph::
   return columns;
 }
 
+std::optional<data::TextClasses> text_classes(const spec::Job& job, size_t number, const graph::Node& output,
+                                              const std::string& loss, const data::ColumnRequest& target) {
+  const bool of_classes =
+      loss.starts_with("categorical_") || loss.starts_with("sparse_categorical_") || loss.starts_with("binary_");
+  const bool plain = target.joined.empty() && target.offset.empty() && target.factor.empty();
+  const int64_t outputs = graph::elements(output.output), values = target.event_values();
+  const bool one_place = output.output.size() <= 1 && target.shape.size() <= 1 && (values == 1 || values == outputs);
+  if (!of_classes || !plain || !one_place) return std::nullopt;
+  data::TextClasses classes{.count = std::max<int64_t>(2, outputs), .output = output.name};
+  const spec::DataColumn* setting = nullptr;
+  for (const spec::DataColumn& one : job.data.targets)
+    if ((one.name.empty() || one.name == output.name) && (one.column.empty() || one.column == target.column))
+      setting = &one;
+  if (setting != nullptr) classes.names = setting->classes;
+  if (classes.names.empty() && number == 0) classes.names = job.data.classes;
+  return classes;
+}
+
+std::vector<std::string> classes_in(const nlohmann::json& notes, size_t output, size_t wanted) {
+  if (!notes.is_object()) return {};
+  std::vector<std::string> names = notes.value("classes", std::vector<std::string>{});
+  if (notes.contains("targets")) {
+    const auto targets = columns_from_json(notes["targets"]);
+    const bool of_first =
+        std::any_of(targets.begin(), targets.end(), [](const auto& target) { return !!target.texts; });
+    if (of_first && output > 0) names.clear();
+    if (output < targets.size() && targets[output].texts) names = targets[output].texts->names;
+  }
+  return names.size() == wanted ? names : std::vector<std::string>();
+}
+
+int64_t events_before_split(int64_t events, double share) {
+  const auto train = static_cast<int64_t>(std::floor(static_cast<double>(events) * (1 - share)));
+  if (train > 0 && train < events) return train;
+  throw data_error(fmt::format("[data] data.validation_split = {} of {} leaves {} to {}; {}, or give data.test files",
+                               share, plural(events, "event"), train > 0 ? "none" : "no event",
+                               train > 0 ? "test" : "train on", train > 0 ? "raise it" : "lower it"));
+}
+
 models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& batch, int64_t first, int64_t events) {
   models::LabelledEvents part{.events = events, .inputs = {}, .targets = {}, .weights = {}};
   const size_t inputs = model.inputs.size(), labelled = inputs + model.outputs.size();
@@ -146,6 +187,7 @@ nlohmann::json to_json(const std::vector<data::ColumnRequest>& columns) {
         {"column", column.column}, {"shape", column.shape}, {"offset", column.offset}, {"factor", column.factor}};
     for (const data::JoinedColumn& part : column.joined)
       entry["joined"].push_back({{"column", part.column}, {"size", part.size}});
+    if (column.texts) entry["classes"] = {{"output", column.texts->output}, {"names", column.texts->names}};
     list.push_back(std::move(entry));
   }
   return list;
@@ -160,6 +202,11 @@ std::vector<data::ColumnRequest> columns_from_json(const nlohmann::json& json) {
                        .factor = entry.at("factor").get<std::vector<float>>()});
     for (const auto& part : entry.value("joined", nlohmann::json::array()))
       columns.back().joined.push_back({.column = part.at("column"), .size = part.at("size")});
+    if (const auto classes = entry.find("classes"); classes != entry.end()) {
+      auto names = classes->at("names").get<std::vector<std::string>>();
+      columns.back().texts = data::TextClasses{
+          .count = static_cast<int64_t>(names.size()), .output = classes->at("output"), .names = std::move(names)};
+    }
   }
   return columns;
 }

@@ -9,6 +9,7 @@
 #include "linac/graph/open_sizes.h"
 #include "linac/graph/prune.h"
 #include "linac/keras/archive.h"
+#include "linac/onnx/aten/write_program.h"
 #include "linac/onnx/write_onnx.h"
 #include "linac/storage/storage.h"
 #include "linac/trained/checkpoint_files.h"
@@ -70,18 +71,20 @@ void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& 
 
 void need_graph(const std::optional<models::ForeignModel>& foreign, const std::string& file, const char* where) {
   if (!foreign) return;
-  throw user_error(
-      fmt::format("[export] {} is TorchScript, of which linac writes neither Keras nor ONNX; {}", file, where));
+  throw user_error(fmt::format("[export] {} is PyTorch's, which is not exported from a checkpoint; {}", file, where));
 }
 
-// Of a run the model that it has left.
-std::filesystem::path keras_file(const std::filesystem::path& model) {
+// Of a run the model that it has left: a file of Keras or a .pt2.
+std::filesystem::path exported_file(const std::filesystem::path& model) {
   if (std::filesystem::is_directory(model)) {
-    if (const auto file = model_of_run(model)) return keras_file(*file);
+    if (const auto file = model_of_run(model)) return exported_file(*file);
     throw user_error(fmt::format("[export] {}: no trained model; {}", model.string(), advice_on_run(model)));
   }
   if (model.extension() == ".pt") {
-    throw user_error(fmt::format("[export] {} is TorchScript: torch.onnx.export makes ONNX of it", model.string()));
+    throw user_error(
+        fmt::format("[export] {} is TorchScript: torch.onnx.export makes ONNX of it; of a .pt2 "
+                    "(torch.export) linac does",
+                    model.string()));
   }
   if (model.extension() == ".safetensors") {
     throw user_error(
@@ -105,6 +108,15 @@ void say_sizes(const keras::KerasModel& keras, const std::filesystem::path& path
     log::info(fmt::format("[export] input '{}' is {} in Keras; the ONNX model takes {}, which it was trained with",
                           input.name, graph::describe_open_shape(input), graph::to_string(input.output)));
   }
+}
+
+void export_program(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format) {
+  if (format != FileFormat::kOnnx)
+    throw user_error(
+        fmt::format("[export] {} is PyTorch's, of which linac writes ONNX; name a file.onnx", model.string()));
+  const pt2::ProgramFile file(model);
+  const auto notes = nlohmann::json::parse(file.notes(), nullptr, false);
+  onnx::write_onnx(file, path, metadata_of(notes.is_object() ? notes : nlohmann::json::object()));
 }
 
 GeneratorModel from_keras(const std::filesystem::path& path) {
@@ -192,7 +204,8 @@ void export_generator(const spec::Job& job, const std::optional<TrainedRange>& r
                       const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator,
-             "the run leaves it trained as models/generator.pt: torch.onnx.export makes ONNX of it");
+             "the run leaves it trained as models/generator.pt, of which torch.onnx.export makes ONNX, or as "
+             "models/generator.pt2, of which `linac export` does");
   write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
                 extra(job, range, architecture), path, format);
 }
@@ -218,10 +231,11 @@ void export_discriminator(const spec::Job& job, const std::optional<TrainedRange
 }
 
 void export_keras_model(const std::filesystem::path& named, const std::filesystem::path& path, FileFormat format) {
-  const std::filesystem::path model = keras_file(named);
+  const std::filesystem::path model = exported_file(named);
   std::vector<std::string> inputs;
   for (const std::filesystem::path& file : keras::files_of(model)) inputs.push_back(file.string());
   storage::need_another_file(path, inputs, "export");
+  if (model.extension() == ".pt2") return export_program(model, path, format);
   keras::KerasModel keras = keras::read_keras(model);
   close_sizes(keras);
   if (format == FileFormat::kOnnx && graph::has_open_sizes(keras.graph)) say_sizes(keras, model);

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "linac/base/atomic_file.h"
 #include "linac/base/shell_word.h"
+#include "linac/spec/run_record.h"
 
 namespace linac::trained {
 namespace {
@@ -24,17 +26,27 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }  // namespace
 
 std::optional<fs::path> model_of_run(const fs::path& run) {
-  for (const char* name : {"model.keras", "model.pt", "model.safetensors", "generator.keras", "generator.pt"})
+  for (const char* name : {"model.keras", "model.pt", "model.pt2", "model.safetensors", "generator.keras",
+                           "generator.pt", "generator.pt2"})
     if (fs::exists(run / "models" / name)) return run / "models" / name;
   return std::nullopt;
 }
 
+fs::path started_in(const fs::path& model) {
+  const fs::path run = fs::is_directory(model) ? model : fs::absolute(model).parent_path().parent_path();
+  const fs::path file = run / spec::kSummaryFile;
+  if (!fs::exists(file)) return {};
+  const auto summary = spec::read_summary(read_file(file), file.string());
+  return summary ? fs::path(summary->folder) : fs::path();
+}
+
 std::string advice_on_run(const fs::path& run) {
   if (const auto model = model_of_run(run)) {
-    const bool generates = model->stem() == "generator", keras = model->extension() == ".keras";
+    const bool generates = model->stem() == "generator",
+               exported = model->extension() == ".keras" || model->extension() == ".pt2";
     return fmt::format("its trained model is {}: `linac {} --model {}`{}", model->string(),
                        generates ? "generate" : "predict", shell_word(run.string()),
-                       keras ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");
+                       exported ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");
   }
   if (const auto names = names_in(run / "models"); !names.empty())
     return fmt::format("its folder models has {}: weights for the code that made them", fmt::join(names, ", "));

@@ -22,9 +22,22 @@ TEST(RunModels, AdviceNamesOnlyWhatIsThere) {
   write_file_atomically(models / "model.pt", "");
   EXPECT_EQ(model_of_run(run), models / "model.pt");
   EXPECT_TRUE(says("linac predict --model " + run.string()));
-  EXPECT_FALSE(says("linac export")) << "it writes Keras's models only";
+  EXPECT_FALSE(says("linac export")) << "it writes no TorchScript";
+  std::filesystem::rename(models / "model.pt", models / "model.pt2");
+  EXPECT_EQ(model_of_run(run), models / "model.pt2");
+  EXPECT_TRUE(says("linac export --model " + (models / "model.pt2").string()));
   write_file_atomically(models / "model.keras", "");
   EXPECT_TRUE(says("linac export --model " + (models / "model.keras").string()));
+}
+
+TEST(RunModels, ARunKnowsWhereItWasStarted) {
+  const TemporaryFolder folder;
+  const std::filesystem::path run = folder / "run";
+  std::filesystem::create_directories(run / "models");
+  EXPECT_EQ(started_in(run), "");
+  write_file_atomically(run / "run.json", R"({"folder": "/home/me"})");
+  EXPECT_EQ(started_in(run), "/home/me");
+  EXPECT_EQ(started_in(run / "models" / "model.keras"), "/home/me");
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ void close_sizes(keras::KerasModel& model, const FindShapes& find) {
 
 TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& find) {
   const std::filesystem::path file = file_of(storage::local_copy(model.string()));
-  if (file.extension() == ".pt") return torchscript(file);
+  if (models::ForeignModel::is_torchscript(file)) return torchscript(file);
   if (file.extension() == ".safetensors") return plugin(file);
   keras::KerasModel keras = keras::read_keras(file);
   close_sizes(keras, find);

@@ -27,12 +27,13 @@ using FindShapes = std::function<std::vector<graph::Shape>(const graph::Graph& m
 /// says, or it keeps the provisional ones (graph/open_sizes.h).
 void close_sizes(keras::KerasModel& model, const FindShapes& find = {});
 
-/// A file that read_keras() takes, a TorchScript file or weights of a plug-in's model that linac trained, or the folder
-/// of a run that came to its end; files also by URL. User error if it is none of them.
+/// A file that read_keras() takes, a TorchScript file, a .pt2 or weights of a plug-in's model that linac trained, or
+/// the folder of a run that came to its end; files also by URL. User error if it is none of them.
 TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& find = {});
 
-/// Writes somebody else's code with its trained weights into the folder: TorchScript as model.pt, a plug-in's model as
-/// weights (save_weights). Returns the file. Environment error if it cannot be written.
+/// Writes somebody else's code with its trained weights into the folder: TorchScript as model.pt, a program of
+/// torch.export as model.pt2, a plug-in's model as weights (save_weights). Returns the file. Environment error if it
+/// cannot be written.
 std::filesystem::path save_trained(const models::ForeignModel& model, const Network& network,
                                    const nlohmann::json& notes, const std::filesystem::path& folder);
 

@@ -1,14 +1,17 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <sstream>
 
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
 #include "linac/base/progress.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/column_scaling.h"
@@ -100,15 +103,51 @@ void print_table(const data::Dataset& set) {
   }
 }
 
-/// Of files that hold no showers.
-void print_contents(const std::vector<std::pair<std::string, data::TableContents>>& files, bool as_json) {
+/// A file that holds no showers, and what a user would know of its columns of texts.
+struct TableInfo {
+  std::string url;
+  data::TableContents contents;
+  std::map<std::string, std::vector<data::StoredText>> texts;  // by column
+  std::map<std::string, std::string> no_classes;               // why a column's texts are none
+};
+
+TableInfo table_info(const std::string& url, data::TableContents contents) {
+  TableInfo info{url, std::move(contents), {}, {}};
+  for (const std::string& column : info.contents.of_texts) {
+    try {
+      info.texts[column] = data::count_texts(storage::fetch(url), url, column);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kData) throw;
+      info.no_classes[column] = error.what();
+    }
+  }
+  return info;
+}
+
+void print_texts(const TableInfo& info) {
+  constexpr size_t kShown = 20;
+  for (const auto& [column, texts] : info.texts) {
+    std::vector<std::string> shown;
+    for (size_t i = 0; i < std::min(kShown, texts.size()); ++i)
+      shown.push_back(fmt::format("{} {}", data::shown_text(texts[i].text), texts[i].events));
+    if (texts.size() > kShown) shown.push_back(fmt::format("and {} others", texts.size() - kShown));
+    fmt::print("  classes of {}: {}\n", column, fmt::join(shown, ", "));
+  }
+  for (const auto& [column, why] : info.no_classes) fmt::print("  no classes in {}: {}\n", column, why);
+}
+
+void print_contents(const std::vector<TableInfo>& files, bool as_json) {
   auto list = nlohmann::ordered_json::array();
-  for (const auto& [url, contents] : files) {
+  for (const TableInfo& info : files) {
+    const data::TableContents& contents = info.contents;
     list.push_back(
-        {{"url", url}, {"format", contents.format}, {"events", contents.events}, {"columns", contents.columns}});
+        {{"url", info.url}, {"format", contents.format}, {"events", contents.events}, {"columns", contents.columns}});
+    for (const auto& [column, texts] : info.texts)
+      for (const data::StoredText& one : texts) list.back()["texts"][column][one.text] = one.events;
     if (as_json) continue;
-    fmt::print("{}: {}, {} events\n", url, contents.format, contents.events);
+    fmt::print("{}: {}, {}\n", info.url, contents.format, plural(contents.events, "event"));
     for (const std::string& column : contents.columns) fmt::print("  {}\n", column);
+    print_texts(info);
   }
   if (as_json) fmt::print("{}\n", nlohmann::ordered_json{{"files", list}}.dump(2));
 }
@@ -121,10 +160,13 @@ bool holds_showers(const data::TableContents& contents, const data::Fields& fiel
 }
 
 void run_info(const DataOptions& options) {
-  std::vector<std::pair<std::string, data::TableContents>> files;
+  std::vector<TableInfo> files;
   for (const std::string& url : storage::expand_all(options.files)) {
-    files.emplace_back(url, data::contents_of_table(storage::fetch(url), url));
-    if (!holds_showers(files.back().second, options.fields)) continue;
+    data::TableContents contents = data::contents_of_table(storage::fetch(url), url);
+    if (!holds_showers(contents, options.fields)) {
+      files.push_back(table_info(url, std::move(contents)));
+      continue;
+    }
     const auto set = data::Dataset::open(options.files, options.fields, options.preprocessing);
     return options.json ? print_json(*set) : print_table(*set);
   }
@@ -174,7 +216,8 @@ void run_scaling(const ScalingOptions& options) {
   for (const std::string& column : options.columns) columns.push_back(column_of(column));
   const auto table = data::EventTable::open(options.files, columns);
   data::write_scaling(*table, options.out);
-  fmt::print("{}: {} columns of {} events\n", options.out, columns.size(), table->size());
+  fmt::print("{}: {} of {}\n", options.out, plural(static_cast<int64_t>(columns.size()), "column"),
+             plural(table->size(), "event"));
 }
 
 void add_scaling_verb(CLI::App& verb) {

@@ -114,6 +114,7 @@ report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& ar
 void run_evaluate(EvaluateOptions options) {
   if (options.bootstrap.threads == 0)
     options.bootstrap.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.sources.model.classes = options.classes;
   const Arrays arrays = read_arrays(options.sources);
   if (options.classes.empty() && options.task == "classification") options.classes = arrays.classes;
   options.bootstrap.event_weights = weights_of(arrays);
@@ -143,6 +144,8 @@ void add_evaluate_verb(CLI::App& app) {
                    "in place of predictions: a .keras file or a run's folder, to compute them");
   verb->add_option("--data", options->sources.model.data,
                    "of the model: files, globs or URLs of labelled events (HDF5, Parquet, TFRecord)");
+  verb->add_flag("--validation-split", options->sources.model.validation_split,
+                 "in place of --data: the events that tested the model in its training (data.validation_split)");
   verb->add_option("--input", options->sources.model.fields,
                    "of the model: INPUT=COLUMN, where the names differ, or INPUT=COLUMN,COLUMN,... to join columns "
                    "(may be repeated)")
@@ -177,6 +180,7 @@ void add_evaluate_verb(CLI::App& app) {
   verb->footer(
       "Examples:\n"
       "  linac evaluate --model runs/topology --data 'test/*.parquet' --out report\n"
+      "  linac evaluate --model runs/topology --validation-split\n"
       "  linac evaluate --model runs/calo --field energy --task regression --data 'test/*.parquet'\n"
       "  linac evaluate --predictions scores.h5 --targets events.h5:encoded_label --classes QCD,ttbar,W+jets\n"
       "  linac evaluate --predictions linac.h5 --compare keras.h5:label --names linac,Keras \\\n"

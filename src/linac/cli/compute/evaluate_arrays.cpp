@@ -63,17 +63,15 @@ Arrays compute_arrays(const ArraySources& options) {
                                  outputs.size() > 1 ? "; choose another one with --field" : ""));
   }
   const auto width = static_cast<size_t>(graph::elements(output.output));
-  const std::string data = fmt::format("{}", fmt::join(of_model.data, ", "));
+  const std::string& data = model.data();
   Arrays arrays{.targets = {.values = {}, .width = 1, .name = fmt::format("{}:{}", data, model.target())},
                 .weights = {.values = {}, .width = 1, .name = fmt::format("{}:{}", data, model.weight())},
                 .models = {{.values = {}, .width = width, .name = of_model.model}},
                 .names = options.names,
-                .classes = model.classes(),
+                .classes = model.classes(chosen),
                 .remarks = {}};
   if (outputs.size() > 1) {
     arrays.models[0].name += ":" + output.name;
-    // The training's names are those of one of its outputs.
-    if (arrays.classes.size() != std::max<size_t>(2, width)) arrays.classes.clear();
     if (options.field.empty()) {
       arrays.remarks.push_back(fmt::format("of the outputs {} this is {}; --field names another",
                                            fmt::join(model.outputs(), ", "), output.name));
@@ -110,8 +108,11 @@ Arrays read_predictions(const ArraySources& options) {
 Arrays read_arrays(const ArraySources& options) {
   if (options.model.model.empty() == options.predictions.empty())
     throw user_error("[evaluate] give either --predictions FILE, or --model FILE and --data FILES");
-  if (!options.model.model.empty() && options.model.data.empty())
-    throw user_error("[evaluate] --model wants the labelled events: --data FILES");
+  if (options.model.model.empty() && options.model.validation_split)
+    throw user_error("[evaluate] --validation-split goes with --model, whose training says which events they are");
+  const bool split = options.model.validation_split;
+  if (!options.model.model.empty() && options.model.data.empty() != split)
+    throw user_error("[evaluate] --model wants the labelled events: --data FILES, or --validation-split");
   if (options.model.model.empty() && options.targets.empty())
     throw user_error("[evaluate] --predictions wants the truth: --targets FILE:DATA_SET");
   Arrays arrays = options.model.model.empty() ? read_predictions(options) : compute_arrays(options);

@@ -28,8 +28,9 @@ void run_export(const ExportOptions& options) {
   const trained::FileFormat format = format_of(options);
   // Of a graph's run the model that it has left; of a generator's its best checkpoint.
   const auto left = trained::model_of_run(options.run);
-  const bool is_graph =
-      std::filesystem::path(options.run).extension() == ".keras" || (left && left->filename() == "model.keras");
+  const std::filesystem::path ending = std::filesystem::path(options.run).extension();
+  const bool is_graph = ending == ".keras" || ending == ".pt2" ||
+                        (left && (left->filename() == "model.keras" || left->filename() == "model.pt2"));
   if (const std::string& model = is_graph ? options.run : options.model; !model.empty()) {
     trained::export_keras_model(client::local_model(model), options.out, format);
     log::info(fmt::format("{}: {}", options.out, model));
@@ -53,9 +54,10 @@ void add_export_verb(CLI::App& app) {
   auto* source = verb->add_option_group("source");
   source->add_option(
       "run", options->run,
-      "folder of a run (of a 3DGAN its best checkpoint, else the newest), a checkpoint or a .keras file");
-  source->add_option("--model", options->model,
-                     "a .keras file of any model, a run that left one, or catalog://NAME@ALIAS: as it is there");
+      "folder of a run (of a 3DGAN its best checkpoint, else the newest), a checkpoint, a .keras file or a .pt2");
+  source->add_option(
+      "--model", options->model,
+      "a .keras or .pt2 file of any model, a run that left one, or catalog://NAME@ALIAS: as it is there");
   source->require_option(1);
   verb->add_option("--out", options->out, "file to write, e.g. generator.keras or generator.onnx")->required();
   verb->add_option("--format", options->format,

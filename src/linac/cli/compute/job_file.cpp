@@ -6,8 +6,9 @@
 
 namespace linac::cli {
 
-trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides) {
-  spec::Job job = spec::read_job(file, overrides);
+trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides,
+                               const std::filesystem::path& folder) {
+  spec::Job job = spec::read_job(file, overrides, folder);
   if (spec::ModelFile* model = job.model.file(); model != nullptr && !model->from.empty())
     model->file = client::local_model(model->from, &model->from);
   return trained::with_compiled(trained::with_start(std::move(job)));

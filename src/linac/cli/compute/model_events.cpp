@@ -16,6 +16,7 @@
 #include "linac/base/thread_pool.h"
 #include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
+#include "linac/spec/job_paths.h"
 #include "linac/trained/labelled_data.h"
 #include "linac/trained/open_inputs.h"
 #include "linac/trained/run_models.h"
@@ -92,6 +93,13 @@ data::ColumnRequest truth_of(const ModelEventsOptions& options, const graph::Nod
   data::ColumnRequest truth{.column = "", .shape = output.output, .offset = {}, .factor = {}};
   if (number < targets.size()) truth = targets[number];
   if (!options.target.empty()) rename(truth, options.target);
+  const bool plain = truth.joined.empty() && truth.shape.size() <= 1 && truth.offset.empty() && truth.factor.empty();
+  if (!plain) truth.texts.reset();
+  if (plain && !truth.texts) {  // the training's truth was numbers, or is not known
+    const int64_t count = std::max<int64_t>(2, graph::elements(output.output));
+    truth.texts = data::TextClasses{.count = count, .output = output.name, .names = options.classes};
+    if (options.classes.empty()) truth.texts->names = trained::classes_in(notes, number, static_cast<size_t>(count));
+  }
   if (truth.column.empty() && truth.joined.empty())
     throw user_error(fmt::format(
         "[evaluate] the model does not say what its output '{}' was trained on: give --targets COLUMN", output.name));
@@ -104,6 +112,30 @@ size_t output_of(const std::string& wanted, const std::vector<std::string>& name
   if (found != names.end()) return static_cast<size_t>(found - names.begin());
   throw user_error(
       fmt::format("[evaluate] --field {}: the model has no such output{}", wanted, those_there(wanted, names)));
+}
+
+/// The events that tested a model during its training. `place`: of the model, where it was named.
+std::shared_ptr<const data::EventTable> validation_events(const std::filesystem::path& place,
+                                                          const nlohmann::json& notes,
+                                                          const std::vector<data::ColumnRequest>& columns) {
+  if (!notes.is_object() || !notes.contains("validation_split")) {
+    throw user_error(fmt::format(
+        "[model] {}: was not trained with data.validation_split; name the events: --data FILES", place.string()));
+  }
+  const nlohmann::json& split = notes["validation_split"];
+  const std::filesystem::path folder = trained::started_in(place);
+  std::vector<std::string> urls;
+  for (const nlohmann::json& file : split.at("files")) urls.push_back(spec::path_from(folder, file.at("url")));
+  const auto all = data::EventTable::open(urls, columns);
+  for (size_t i = 0; i < urls.size(); ++i) {
+    const data::TableFile& file = all->files().at(i);
+    if (file.fingerprint == split["files"][i].at("fingerprint")) continue;
+    throw data_error(
+        fmt::format("[model] {}: is not the file of the training any more, so the events that tested are not known; "
+                    "name others: --data FILES",
+                    file.url));
+  }
+  return all->part(split.at("train_events"), split.at("test_events"));
 }
 
 }  // namespace
@@ -123,9 +155,19 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
     if (weight_.empty() && model.notes.is_object()) weight_ = model.notes.value("event_weight", std::string());
     if (weight_ == "none") weight_.clear();
     if (!weight_.empty()) columns.push_back({.column = weight_, .shape = {}, .offset = {}, .factor = {}});
-    if (model.notes.is_object()) classes_ = model.notes.value("classes", std::vector<std::string>{});
   }
-  table_ = data::EventTable::open(options.data, columns);
+  notes_ = std::move(model.notes);
+  data_ = options.validation_split ? "the validation split" : fmt::format("{}", fmt::join(options.data, ", "));
+  table_ = options.validation_split ? validation_events(options.model, notes_, columns)
+                                    : data::EventTable::open(options.data, columns);
+  const size_t place = network_->inputs().size();  // of the truth
+  if (truth == Truth::kWanted && columns[place].texts && columns[place].texts->names.empty() &&
+      !table_->classes(place).empty()) {
+    throw user_error(
+        fmt::format("[evaluate] column '{}' holds texts, and the model does not say which output is which: name the "
+                    "classes in the order of its outputs, --classes A,B,...",
+                    target_));
+  }
   data::warn_of_cuts(*table_);
 }
 
@@ -133,6 +175,11 @@ std::vector<std::string> ModelEvents::outputs() const {
   std::vector<std::string> names;
   for (const graph::Node& output : network_->outputs()) names.push_back(output.name);
   return names;
+}
+
+std::vector<std::string> ModelEvents::classes(size_t i) const {
+  const int64_t values = graph::elements(network_->outputs().at(i).output);
+  return trained::classes_in(notes_, i, static_cast<size_t>(std::max<int64_t>(2, values)));
 }
 
 void ModelEvents::run(const Sink& sink) const {

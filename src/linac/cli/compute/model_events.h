@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,10 +17,12 @@ namespace linac::cli {
 struct ModelEventsOptions {
   std::string model;                      // what trained::load_trained takes
   std::vector<std::string> data;          // paths, globs, URLs
+  bool validation_split = false;          // in place of data: the events of the model's training that tested it
   std::vector<std::string> fields;        // "input=column", or several with commas between
   std::string fields_option = "--field";  // what the verb calls them
   std::string output;                     // whose truth is wanted; empty: the first
   std::string target;                     // the column of the truth; empty: what the output was trained on
+  std::vector<std::string> classes;       // of the truth, where it holds texts and the model does not know them
   std::string weight;                     // the column of what each event counts; empty: as in the training; "none"
   int64_t batch = 256;
   int threads = 0;  // batches side by side; 0: as many as there are processors
@@ -31,18 +34,20 @@ class ModelEvents {
  public:
   /// A model that linac trained knows its columns and their scaling (its linac.json); another one reads the columns
   /// that its inputs are called. User error for a field that the model has no input for, or an output that it does not
-  /// have; data errors as data::EventTable::open.
+  /// have; data errors as data::EventTable::open, and where files of the training have changed since.
   ModelEvents(const ModelEventsOptions& options, Truth truth);
 
   const models::Predictor& network() const { return *network_; }
   int64_t events() const { return table_->size(); }
   const std::vector<data::TableFile>& files() const { return table_->files(); }
-  const std::filesystem::path& file() const { return file_; }           // of the model, on this machine
-  std::vector<std::string> outputs() const;                             // their names
-  size_t output() const { return output_; }                             // that of the truth
-  const std::string& target() const { return target_; }                 // the truth's column
-  const std::string& weight() const { return weight_; }                 // the weights' column; empty: all count 1
-  const std::vector<std::string>& classes() const { return classes_; }  // as the model's job named them; may be empty
+  const std::filesystem::path& file() const { return file_; }  // of the model, on this machine
+  std::vector<std::string> outputs() const;                    // their names
+  size_t output() const { return output_; }                    // that of the truth
+  const std::string& target() const { return target_; }        // the truth's column
+  const std::string& weight() const { return weight_; }        // the weights' column; empty: all count 1
+  const std::string& data() const { return data_; }            // what the events are called in reports
+  /// The names of the classes that output i tells apart, as far as the model knows them; else empty.
+  std::vector<std::string> classes(size_t i) const;
 
   /// Of the events, in order, where they are wanted.
   struct Known {
@@ -59,8 +64,8 @@ class ModelEvents {
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
   size_t output_ = 0;
-  std::string target_, weight_;
-  std::vector<std::string> classes_;
+  std::string target_, weight_, data_;
+  nlohmann::json notes_;
 };
 
 }  // namespace linac::cli

@@ -239,7 +239,8 @@ void add_models_verb(CLI::App& app) {
   verb->add_option("model", options->address, std::string("a model's name, or ") + kAddress)->required();
   verb = add_action(*models, "register", "Runs a model on two events and adds it to the catalog as a new version",
                     do_register, options);
-  verb->add_option("model", options->address, "folder of a run, or a .keras, TorchScript or weights file")->required();
+  verb->add_option("model", options->address, "folder of a run, or a .keras, TorchScript, .pt2 or weights file")
+      ->required();
   verb->add_option("--name", options->name, "of the model; made if it is new")->required();
   verb->add_option("--alias", options->alias, "names this version from now on, e.g. champion");
   verb->add_option("--description", options->description, "what it is, in a sentence");

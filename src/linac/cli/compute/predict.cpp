@@ -41,12 +41,16 @@ std::map<std::string, std::string> provenance(const ModelEvents& model, const Mo
 void run_predict(const ModelEventsOptions& options, const std::string& out) {
   const ModelEvents model(options, Truth::kNone);
   std::vector<data::EventArrayShape> outputs;
-  std::vector<size_t> places;  // of the model's outputs; one that it names twice is written once
-  for (const graph::Node& output : model.network().outputs()) {
+  std::vector<size_t> places;                     // of the model's outputs; one that it names twice is written once
+  std::vector<std::vector<std::string>> classes;  // that each written output tells apart
+  for (size_t i = 0; i < model.network().outputs().size(); ++i) {
+    const graph::Node& output = model.network().outputs()[i];
     const auto same = std::find_if(outputs.begin(), outputs.end(),
                                    [&](const data::EventArrayShape& other) { return other.name == output.name; });
     places.push_back(static_cast<size_t>(same - outputs.begin()));
-    if (same == outputs.end()) outputs.push_back({output.name, output.output});
+    if (same != outputs.end()) continue;
+    outputs.push_back({output.name, output.output});
+    classes.push_back(model.classes(i));
   }
   std::vector<std::string> inputs;
   for (const std::filesystem::path& file : keras::files_of(model.file())) inputs.push_back(file.string());
@@ -54,6 +58,8 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
   storage::need_another_file(out, inputs, "predict");
   data::EventArraysWriter writer(out, outputs, model.events());
   for (const auto& [name, text] : provenance(model, options)) writer.set_attribute(name, text);
+  for (size_t array = 0; array < classes.size(); ++array)
+    if (!classes[array].empty()) writer.set_attribute(array, "classes", classes[array]);
   model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {
     for (size_t output = 0; output < values.size(); ++output) writer.write(places[output], first, values[output]);
   });

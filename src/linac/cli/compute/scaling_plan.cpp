@@ -31,7 +31,7 @@ double left_share(const graph::Graph& graph, const graph::Layout& layout, size_t
 
 trained::CompiledJob job_of_a_host(const std::string& file, std::vector<std::string> overrides, int replicas) {
   overrides.insert(overrides.end(), {fmt::format("train.replicas={}", replicas), "workers=1", "data.test=[]",
-                                     "checkpoint.best_by=loss"});
+                                     "data.validation_split=0", "checkpoint.best_by=loss"});
   return whole_job(file, overrides);
 }
 

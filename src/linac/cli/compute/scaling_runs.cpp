@@ -30,10 +30,11 @@ class Training {
   Training(const ScalingRun& run, int workers, int local_workers, std::filesystem::path folder)
       : folder_(std::move(folder)) {
     std::vector<std::string> settings = run.overrides;
-    settings.insert(settings.end(), {fmt::format("train.replicas={}", workers * run.replicas_per_worker),
-                                     fmt::format("train.max_steps={}", run.steps), "train.epochs=1000000",
-                                     "data.test=[]", "checkpoint.every_epochs=0", "checkpoint.every_minutes=0",
-                                     "checkpoint.best_by=loss", "distribution.balance=false"});
+    settings.insert(settings.end(),
+                    {fmt::format("train.replicas={}", workers * run.replicas_per_worker),
+                     fmt::format("train.max_steps={}", run.steps), "train.epochs=1000000", "data.test=[]",
+                     "data.validation_split=0", "checkpoint.every_epochs=0", "checkpoint.every_minutes=0",
+                     "checkpoint.best_by=loss", "distribution.balance=false"});
     launch::ChildCommand command;
     command.program = "/proc/self/exe";
     command.argv = {"linac", "train", run.job, "--out", folder_.string(), "--workers", std::to_string(workers)};

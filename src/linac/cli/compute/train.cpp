@@ -28,6 +28,7 @@
 #include "linac/train/input.h"
 #include "linac/train/run_folder.h"
 #include "linac/train/trainer.h"
+#include "linac/trained/run_models.h"
 
 namespace linac::cli {
 namespace {
@@ -37,6 +38,13 @@ struct TrainOptions {
   bool resume = false, launched = false, track = false;
   std::vector<std::string> overrides;
 };
+
+// From where the relative paths of the run's job.yaml count. Whoever joins a run has its job from there.
+std::filesystem::path started_in(const TrainOptions& options) {
+  std::filesystem::path there;
+  if (std::filesystem::is_directory(options.join)) there = trained::started_in(options.join);
+  return there.empty() ? std::filesystem::current_path() : there;
+}
 
 trained::CompiledJob job_of(const TrainOptions& options) {
   std::vector<std::string> overrides = options.overrides;
@@ -48,8 +56,9 @@ trained::CompiledJob job_of(const TrainOptions& options) {
   const bool in_folder = options.job.empty();
   if (in_folder && !std::filesystem::is_directory(options.join))
     throw user_error("[train] no job file; give one, or the folder of the run to join with --join");
-  const std::string file = in_folder ? (std::filesystem::path(options.join) / "job.yaml").string() : options.job;
-  return whole_job(file, overrides);
+  if (in_folder)
+    return whole_job((std::filesystem::path(options.join) / "job.yaml").string(), overrides, started_in(options));
+  return whole_job(options.job, overrides);
 }
 
 // "4" or "2:4"; what is wrong, or "".
@@ -169,7 +178,8 @@ train::TrainingOptions run_options(const spec::Job& job, const TrainOptions& opt
   return {.folder = folder,
           .start = options.resume ? train::Start::kResume : train::Start::kFresh,
           .concurrency = replicas_side_by_side(job, local_workers),
-          .joins = !options.join.empty()};
+          .joins = !options.join.empty(),
+          .started_in = started_in(options)};
 }
 
 std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& job) {

@@ -26,7 +26,19 @@ void check_constants(const Node& node) {
 
 void infer_elementwise(Node& node, const std::vector<Shape>& inputs) {
   check_constants(node);
+  number(node, "negative_slope", 0);  // what some of them have
+  number(node, "alpha", 0);
+  flag(node, "approximate", false);
   node.output = broadcast_all(node, inputs);
+}
+
+// Of so many arguments, constants among them.
+template <size_t Count>
+void infer_elementwise_of(Node& node, const std::vector<Shape>& inputs) {
+  const json arguments = node.attributes.value("arguments", json::array());
+  const size_t count = arguments.empty() ? inputs.size() : arguments.size();  // none are named: tensors only
+  if (count != Count) refuse(node, fmt::format("takes {} arguments and has {}", Count, count));
+  infer_elementwise(node, inputs);
 }
 
 void infer_reduction(Node& node, const std::vector<Shape>& inputs) {
@@ -38,6 +50,15 @@ void infer_reduction(Node& node, const std::vector<Shape>& inputs) {
     const bool reduced = std::find(axes.begin(), axes.end(), i) != axes.end();
     if (!reduced || flag(node, "keepdims", false)) node.output.push_back(reduced ? 1 : in[i]);
   }
+}
+
+// The root of the sum of squares along an axis.
+void infer_norm(Node& node, const std::vector<Shape>& inputs) {
+  const json order = node.attributes.value("ord", json());
+  if (!order.is_null() && order != 2 && order != "euclidean")
+    refuse(node, fmt::format("ord = {} is not supported (only 2)", order.dump()));
+  infer_reduction(node, inputs);
+  if (axes_of(node, "axis", inputs[0].size(), -1).size() != 1) refuse(node, "only one axis is supported");
 }
 
 void infer_expand(Node& node, const std::vector<Shape>& inputs) {
@@ -69,14 +90,15 @@ void infer_transpose(Node& node, const std::vector<Shape>& inputs) {
   }
 }
 
+// The matrices are the last two axes; those before are numpy's.
 void infer_matmul(Node& node, const std::vector<Shape>& inputs) {
   if (inputs.size() != 2) refuse(node, "takes two tensors");
   const Shape &a = inputs[0], &b = inputs[1];
-  if (a.size() != b.size() || a.size() < 2 || a.back() != b[b.size() - 2] ||
-      !std::equal(a.begin(), a.end() - 2, b.begin()))
+  if (a.size() != b.size() || a.size() < 2 || a.back() != b[b.size() - 2])
     refuse(node, fmt::format("cannot multiply {} by {}", to_string(a), to_string(b)));
-  node.output = a;
-  node.output.back() = b.back();
+  node.output = broadcast(node, {a.begin(), a.end() - 2}, {b.begin(), b.end() - 2});
+  node.output.push_back(a[a.size() - 2]);
+  node.output.push_back(b.back());
 }
 
 double flop_matmul(const Node& node, const Shape& input) {
@@ -180,17 +202,27 @@ std::vector<LayerKind> operation_nodes() {
       {"ops.OnesLike", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
       {"ops.Cast", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
       {"ops.Clip", 1, infer_elementwise, flop_per_element, {{"x_min", kKept, nullptr}, {"x_max", kKept, nullptr}}},
-      {"ops.Where", kOneOrMore, infer_elementwise, flop_per_element},
+      {"ops.Where", kOneOrMore, infer_elementwise_of<3>, flop_per_element},
+      {"ops.Norm",
+       1,
+       infer_norm,
+       flop_per_element,
+       {{"ord", kKept, nullptr}, {"axis", kKept, nullptr}, {"keepdims", kKept, false}}},
+      {"ops.Round", 1, infer_elementwise, flop_per_element, {{"decimals", kDefaultOnly, 0}}},
+      {"ops.LeakyRelu", 1, infer_elementwise, flop_per_element, {{"negative_slope", kKept, 0.2}}},
+      {"ops.Elu", 1, infer_elementwise, flop_per_element, {{"alpha", kKept, 1.0}}},
+      {"ops.Gelu", 1, infer_elementwise, flop_per_element, {{"approximate", kKept, true}}},
   };
-  for (const char* name : {"Any", "All", "Sum", "Mean", "Max", "Min", "Prod"})
+  for (const char* name : {"Any", "All", "Sum", "Mean", "Max", "Min", "Prod", "Var", "Std"})
     kinds.push_back({std::string("ops.") + name, 1, infer_reduction, flop_per_element, reduction});
   for (const char* name :
        {"Add", "Subtract", "Multiply", "Divide", "TrueDivide", "Power", "Maximum", "Minimum", "NotEqual", "Equal",
-        "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr"})
-    kinds.push_back({std::string("ops.") + name, kOneOrMore, infer_elementwise, flop_per_element});
-  for (const char* name :
-       {"Negative", "Absolute", "Square",  "Sqrt", "Rsqrt", "Exp",      "Expm1", "Log",   "Log1p", "Sin",
-        "Cos",      "Tanh",     "Sigmoid", "Relu", "Silu",  "Softplus", "Sign",  "Floor", "Ceil",  "LogicalNot"})
+        "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Arctan2", "Mod"})
+    kinds.push_back({std::string("ops.") + name, kOneOrMore, infer_elementwise_of<2>, flop_per_element});
+  for (const char* name : {"Negative", "Absolute", "Square",  "Sqrt",       "Rsqrt",      "Exp",  "Expm1", "Log",
+                           "Log1p",    "Sin",      "Cos",     "Tanh",       "Sigmoid",    "Relu", "Silu",  "Softplus",
+                           "Sign",     "Floor",    "Ceil",    "LogicalNot", "Tan",        "Sinh", "Cosh",  "Arcsin",
+                           "Arccos",   "Arctan",   "Arcsinh", "Log10",      "Reciprocal", "Erf",  "Selu"})
     kinds.push_back({std::string("ops.") + name, 1, infer_elementwise, flop_per_element});
   return kinds;
 }

@@ -64,6 +64,18 @@ void infer_step_mask(Node& node, const std::vector<Shape>& inputs) {
   node.output = {inputs[0].begin(), inputs[0].end() - 1};
 }
 
+// A weight by itself, the same for all events: what python/linac_keras.py makes of a weight that a layer of one's own
+// has. Its input only ties it to the model.
+void infer_traced_weight(Node& node, const std::vector<Shape>&) {
+  const nlohmann::json shape = node.attributes.value("shape", nlohmann::json());
+  const bool sized = shape.is_array() && std::all_of(shape.begin(), shape.end(), [](const nlohmann::json& size) {
+                       return size.is_number_integer() && size >= 1 && size <= kAttributeMax;
+                     });
+  if (!sized) refuse(node, "'shape' must be a list of sizes");
+  node.output = shape.get<Shape>();
+  node.weights.push_back({"value", node.output, "zeros", true});
+}
+
 }  // namespace
 
 std::vector<LayerKind> own_layers() {
@@ -76,6 +88,7 @@ std::vector<LayerKind> own_layers() {
       {"ShowerSum", 1, infer_scalar_of_image, flop_per_element},
   };
   for (LayerKind& kind : kinds) kind.own = true;
+  kinds.push_back({kTracedWeight, 1, infer_traced_weight, flop_none, {{"shape", SettingKind::kKept, nullptr}}});
   return kinds;
 }
 

@@ -75,6 +75,13 @@ at::Tensor squeeze(const LayerCall& call) {
   return call.x().reshape(shape);
 }
 
+// By one matrix for all, which LibTorch multiplies faster than a batch of it.
+at::Tensor matmul(const LayerCall& call) {
+  const at::Tensor &a = call.inputs[0], &b = call.inputs[1];
+  const bool one_matrix = b.numel() == b.size(-1) * b.size(-2);
+  return at::matmul(a, one_matrix ? b.reshape({b.size(-2), b.size(-1)}) : b);
+}
+
 at::Tensor where(const LayerCall& call) {
   const auto all = arguments(call);
   return at::where(all.at(0).to(at::kBool), all.at(1), all.at(2));
@@ -134,6 +141,27 @@ std::vector<NamedLayer> operation_nodes() {
       {"ops.Floor", one<at::floor>},
       {"ops.Ceil", one<at::ceil>},
       {"ops.LogicalNot", one<at::logical_not>},
+      {"ops.Tan", one<at::tan>},
+      {"ops.Sinh", one<at::sinh>},
+      {"ops.Cosh", one<at::cosh>},
+      {"ops.Arcsin", one<at::asin>},
+      {"ops.Arccos", one<at::acos>},
+      {"ops.Arctan", one<at::atan>},
+      {"ops.Arcsinh", one<at::asinh>},
+      {"ops.Log10", one<at::log10>},
+      {"ops.Reciprocal", one<at::reciprocal>},
+      {"ops.Round", one<at::round>},
+      {"ops.Erf", one<at::erf>},
+      {"ops.Selu", one<at::selu>},
+      {"ops.LeakyRelu",
+       [](const LayerCall& call) { return at::leaky_relu(call.x(), call.node.attributes.value("negative_slope", 0.2)); }},
+      {"ops.Elu", [](const LayerCall& call) { return at::elu(call.x(), call.node.attributes.value("alpha", 1.0)); }},
+      {"ops.Gelu",
+       [](const LayerCall& call) {
+         return at::gelu(call.x(), call.node.attributes.value("approximate", true) ? "tanh" : "none");
+       }},
+      {"ops.Arctan2", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return at::atan2(a, b); }); }},
+      {"ops.Mod", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return at::remainder(a, b); }); }},
       {"ops.Add", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return a + b; }); }},
       {"ops.Subtract", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return a - b; }); }},
       {"ops.Multiply", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return a * b; }); }},
@@ -160,7 +188,7 @@ std::vector<NamedLayer> operation_nodes() {
       {"ops.ZerosLike", [](const LayerCall& call) { return at::zeros_like(call.x(), type_of(call)); }},
       {"ops.OnesLike", [](const LayerCall& call) { return at::ones_like(call.x(), type_of(call)); }},
       {"ops.Concatenate", [](const LayerCall& call) { return at::cat(call.inputs, joined_axis(call)); }},
-      {"ops.Matmul", [](const LayerCall& call) { return at::matmul(call.inputs[0], call.inputs[1]); }},
+      {"ops.Matmul", matmul},
       {"ops.ExpandDims",
        [](const LayerCall& call) { return call.x().unsqueeze(axis_attribute(call, call.x().dim() + 1)); }},
       {"ops.Squeeze", squeeze},
@@ -175,6 +203,10 @@ std::vector<NamedLayer> operation_nodes() {
       {"ops.Mean", [](const LayerCall& call) { return at::mean(call.x(), reduced_axes(call), keeps(call)); }},
       {"ops.Max", [](const LayerCall& call) { return at::amax(call.x(), reduced_axes(call), keeps(call)); }},
       {"ops.Min", [](const LayerCall& call) { return at::amin(call.x(), reduced_axes(call), keeps(call)); }},
+      {"ops.Var", [](const LayerCall& call) { return at::var(call.x(), reduced_axes(call), false, keeps(call)); }},
+      {"ops.Std", [](const LayerCall& call) { return at::std(call.x(), reduced_axes(call), false, keeps(call)); }},
+      {"ops.Norm",
+       [](const LayerCall& call) { return at::sqrt(at::sum(call.x() * call.x(), reduced_axes(call), keeps(call))); }},
       {"ops.Prod",
        [](const LayerCall& call) {
          return reduce_in_turn(call,

@@ -1,4 +1,5 @@
 // The analytic heads of the 3DGAN; what passes make is computed by executable.cpp and convolution.cpp.
+#include "linac/graph/layers.h"
 #include "linac/nn/layers/families.h"
 #include "linac/nn/shower_heads.h"
 
@@ -23,6 +24,7 @@ std::vector<NamedLayer> own_layers() {
   return {{"StepMask",
            [](const LayerCall& call) { return steps_unlike(call.x(), call.node.attributes.at("value").get<float>()); }},
           {graph::kPart, [](const LayerCall& call) { return call.x(); }},
+          {graph::kTracedWeight, [](const LayerCall& call) { return call.weights[0].unsqueeze(0); }},
           {"ShowerAngle", angle_head},
           {"ShowerSum", sum_head}};
 }

@@ -12,12 +12,14 @@ std::vector<NamedLayer> core_layers();
 std::vector<NamedLayer> convolution_layers();
 std::vector<NamedLayer> pooling_layers();
 std::vector<NamedLayer> shape_layers();
+std::vector<NamedLayer> image_layers();
 std::vector<NamedLayer> merge_layers();
 std::vector<NamedLayer> normalization_layers();
 std::vector<NamedLayer> activation_layers();
 std::vector<NamedLayer> sequence_layers();
 std::vector<NamedLayer> attention_layers();
 std::vector<NamedLayer> operation_nodes();
+std::vector<NamedLayer> array_operations();
 std::vector<NamedLayer> own_layers();
 
 /// The function of that name (graph/layers/attributes.h, activation_names()); `channels` is the axis of softmax.

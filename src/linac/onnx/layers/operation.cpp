@@ -1,5 +1,7 @@
 // Nodes of keras.ops (graph/layers/operation.cpp).
+#include <cmath>
 #include <map>
+#include <numbers>
 
 #include "linac/graph/layers/attributes.h"
 #include "linac/onnx/layers/families.h"
@@ -45,6 +47,17 @@ const std::map<std::string, Operator>& operators() {
                                                      {"ops.Softplus", {"Softplus", Type::kFloat}},
                                                      {"ops.Floor", {"Floor", Type::kFloat}},
                                                      {"ops.Ceil", {"Ceil", Type::kFloat}},
+                                                     {"ops.Tan", {"Tan", Type::kFloat}},
+                                                     {"ops.Sinh", {"Sinh", Type::kFloat}},
+                                                     {"ops.Cosh", {"Cosh", Type::kFloat}},
+                                                     {"ops.Arcsin", {"Asin", Type::kFloat}},
+                                                     {"ops.Arccos", {"Acos", Type::kFloat}},
+                                                     {"ops.Arctan", {"Atan", Type::kFloat}},
+                                                     {"ops.Arcsinh", {"Asinh", Type::kFloat}},
+                                                     {"ops.Reciprocal", {"Reciprocal", Type::kFloat}},
+                                                     {"ops.Round", {"Round", Type::kFloat}},
+                                                     {"ops.Erf", {"Erf", Type::kFloat}},
+                                                     {"ops.Selu", {"Selu", Type::kFloat}},
                                                      {"ops.LogicalNot", {"Not"}},
                                                      {"ops.LogicalAnd", {"And"}},
                                                      {"ops.LogicalOr", {"Or"}}};
@@ -95,6 +108,53 @@ Value log1p(const LayerCall& call) {
     return emit.op("Log", {emit.op("Add", {x, emit.scalar(1)})});
   });
 }
+Value log10(const LayerCall& call) {
+  return composed(call, [](Emitter& emit, const std::string& x) {
+    return emit.op("Mul", {emit.op("Log", {x}), emit.scalar(std::numbers::log10e)});
+  });
+}
+Value leaky_relu(const LayerCall& call) {
+  const Attribute slope{"alpha", static_cast<float>(graph::number(call.node, "negative_slope", 0.2))};
+  return composed(call, [&](Emitter& emit, const std::string& x) { return emit.op("LeakyRelu", {x}, {slope}); });
+}
+Value elu(const LayerCall& call) {
+  const Attribute alpha{"alpha", static_cast<float>(graph::number(call.node, "alpha", 1))};
+  return composed(call, [&](Emitter& emit, const std::string& x) { return emit.op("Elu", {x}, {alpha}); });
+}
+
+// Its approximation by a hyperbolic tangent (Hendrycks and Gimpel, arXiv:1606.08415) is keras.ops's default.
+Value gelu(const LayerCall& call) {
+  if (!graph::flag(call.node, "approximate", true))
+    return composed(call, [](Emitter& emit, const std::string& x) { return activate(emit, "gelu", x); });
+  return composed(call, [](Emitter& emit, const std::string& x) {
+    const std::string cube = emit.op("Mul", {x, emit.op("Mul", {x, x})});
+    const std::string inner = emit.op("Add", {x, emit.op("Mul", {cube, emit.scalar(0.044715)})});
+    const std::string tanh = emit.op("Tanh", {emit.op("Mul", {inner, emit.scalar(std::sqrt(2 / std::numbers::pi))})});
+    return emit.op("Mul", {emit.op("Mul", {x, emit.scalar(0.5)}), emit.op("Add", {tanh, emit.scalar(1)})});
+  });
+}
+
+// Of y and x: the angle in the right half, and half a turn more or less in the left one.
+Value arctan2(const LayerCall& call) {
+  const Operands all = operands(call, Type::kFloat);
+  const std::string &y = all.names[0], &x = all.names[1], zero = call.emit.scalar(0);
+  Emitter& emit = call.emit;
+  const std::string angle = emit.op("Atan", {emit.op("Div", {y, x})});
+  const std::string half = emit.op("Where", {emit.op("Less", {y, zero}), emit.scalar(-std::numbers::pi),
+                                             emit.scalar(std::numbers::pi)});
+  const std::string turned = emit.op("Where", {emit.op("Less", {x, zero}), emit.op("Add", {angle, half}), angle});
+  const std::string at_origin = emit.op("And", {emit.op("Equal", {x, zero}), emit.op("Equal", {y, zero})});
+  return call.result(emit.op("Where", {at_origin, zero, turned}), all.layout);
+}
+
+// With the sign of the divisor.
+Value mod(const LayerCall& call) {
+  const Operands all = operands(call, Type::kFloat);
+  Emitter& emit = call.emit;
+  const std::string whole = emit.op("Floor", {emit.op("Div", {all.names[0], all.names[1]})});
+  return call.result(emit.op("Sub", {all.names[0], emit.op("Mul", {whole, all.names[1]})}), all.layout);
+}
+
 Value silu(const LayerCall& call) {
   return composed(call, [](Emitter& emit, const std::string& x) { return activate(emit, "silu", x); });
 }
@@ -212,6 +272,25 @@ Value reduction(const LayerCall& call) {
                      Layout::kChannelsLast, x.type);
 }
 
+// About the mean, divided by the number of values.
+Value variance(const LayerCall& call) {
+  Emitter& emit = call.emit;
+  const std::string x = call.x();
+  const Shape axes = axes_with_batch(call.node, call.inputs[0].shape.size());
+  const std::string apart = emit.op("Sub", {x, emit.reduce("ReduceMean", x, axes, true)});
+  const std::string mean =
+      emit.reduce("ReduceMean", emit.op("Mul", {apart, apart}), axes, graph::flag(call.node, "keepdims", false));
+  return call.result(call.node.op == "ops.Std" ? emit.op("Sqrt", {mean}) : mean);
+}
+
+Value norm(const LayerCall& call) {
+  const std::string x = call.x();
+  const Shape axes = axes_with_batch(call.node, call.inputs[0].shape.size());
+  const std::string sum =
+      call.emit.reduce("ReduceSum", call.emit.op("Mul", {x, x}), axes, graph::flag(call.node, "keepdims", false));
+  return call.result(call.emit.op("Sqrt", {sum}));
+}
+
 Value truth_reduction(const LayerCall& call) {
   const std::string x = call.emit.in(Layout::kChannelsLast, call.emit.as(Type::kBool, call.inputs[0]));
   const Shape axes = axes_with_batch(call.node, call.inputs[0].shape.size());
@@ -228,6 +307,15 @@ std::vector<NamedLayer> operation_nodes() {
                                 {"ops.Expm1", expm1},
                                 {"ops.Log1p", log1p},
                                 {"ops.Silu", silu},
+                                {"ops.Log10", log10},
+                                {"ops.LeakyRelu", leaky_relu},
+                                {"ops.Elu", elu},
+                                {"ops.Gelu", gelu},
+                                {"ops.Arctan2", arctan2},
+                                {"ops.Mod", mod},
+                                {"ops.Var", variance},
+                                {"ops.Std", variance},
+                                {"ops.Norm", norm},
                                 {"ops.Clip", clip},
                                 {"ops.Where", where},
                                 {"ops.Cast", cast},

@@ -92,10 +92,20 @@ Value upsample_conv3d(const LayerCall& call) {
   return activate(call, call.result(image, Layout::kChannelsFirst));
 }
 
+// With a batch axis of one.
+Value traced_weight(const LayerCall& call) {
+  const LayerWeight& weight = call.weights[0];
+  Shape shape{1};
+  shape.insert(shape.end(), weight.shape.begin(), weight.shape.end());
+  return call.result(call.emit.weight(weight.name, shape, weight.values));
+}
+
 }  // namespace
 
 std::vector<NamedLayer> own_layers() {
-  return {{"UpsampleConv3D", upsample_conv3d}, {graph::kPart, [](const LayerCall& call) { return call.inputs[0]; }}};
+  return {{"UpsampleConv3D", upsample_conv3d},
+          {graph::kTracedWeight, traced_weight},
+          {graph::kPart, [](const LayerCall& call) { return call.inputs[0]; }}};
 }
 
 }  // namespace linac::onnx

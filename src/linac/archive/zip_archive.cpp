@@ -1,4 +1,4 @@
-#include "linac/keras/zip_archive.h"
+#include "linac/archive/zip_archive.h"
 
 #include <fmt/format.h>
 #include <zip.h>
@@ -8,7 +8,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::keras {
+namespace linac::archive {
 namespace {
 
 constexpr zip_uint16_t kDosDate1980 = (0 << 9) | (1 << 5) | 1;
@@ -77,6 +77,18 @@ std::optional<std::string> ZipReader::read(const std::string& member, uint64_t b
   return content;
 }
 
+std::vector<std::string> ZipReader::members() const {
+  const zip_int64_t count = zip_get_num_entries(zip_.get(), 0);
+  if (count < 0 || static_cast<size_t>(count) > kZipMembersMax)
+    throw user_error(fmt::format("[zip] {}: has {} members (limit {})", path_, count, kZipMembersMax));
+  std::vector<std::string> names;
+  for (zip_int64_t i = 0; i < count; ++i) {
+    const char* const name = zip_get_name(zip_.get(), static_cast<zip_uint64_t>(i), ZIP_FL_ENC_RAW);
+    names.emplace_back(name == nullptr ? "" : name);
+  }
+  return names;
+}
+
 std::string write_zip(const std::vector<ZipMember>& members) {
   zip_error_t error;
   zip_error_init(&error);
@@ -114,4 +126,4 @@ std::string write_zip(const std::vector<ZipMember>& members) {
   return bytes;
 }
 
-}  // namespace linac::keras
+}  // namespace linac::archive

@@ -13,12 +13,13 @@
 
 struct zip;
 
-namespace linac::keras {
+namespace linac::archive {
 
 /// A member may unpack to this many times the size of the whole archive (a zip bomb reaches 1000) ...
 inline constexpr uint64_t kZipExpansionMax = 100;
 /// ... but small ones, such as a model of zeros, always pass.
 inline constexpr uint64_t kZipExpansionFloorBytes = uint64_t{64} << 20;
+inline constexpr size_t kZipMembersMax = 1'000'000;
 
 class ZipReader {
  public:
@@ -28,6 +29,9 @@ class ZipReader {
   /// Content of the member, nothing if there is none of that name. User error naming file and member if it is damaged,
   /// larger than `bytes_max`, or expands beyond kZipExpansionMax.
   std::optional<std::string> read(const std::string& member, uint64_t bytes_max);
+
+  /// Names of all members, in the archive's order. User error if there are more than kZipMembersMax.
+  std::vector<std::string> members() const;
 
  private:
   [[noreturn]] void fail(const std::string& member, const std::string& why) const;
@@ -46,4 +50,4 @@ struct ZipMember {
 /// bytes.
 std::string write_zip(const std::vector<ZipMember>& members);
 
-}  // namespace linac::keras
+}  // namespace linac::archive

@@ -1,0 +1,152 @@
+"""A part of test_fit.py: targets that are texts, and a test on the last part of the training events. Keras trains on the same events
+with their class numbers and its own validation_split; its TensorBoard callback says what the curves are called."""
+
+import json
+import pathlib
+import subprocess
+import types
+import zipfile
+
+import h5py
+import keras
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.util import tensor_util
+
+CLASSES = ["QCD", "W+jets", "ttbar"]  # sorted
+SPLIT = 0.25
+RATE = 0.02  # which a Keras file holds as 0.019999999552965164
+
+
+def write_files(folder: pathlib.Path, data: dict, texts: list[str], number: int) -> list[str]:
+    """The first events as Parquet, with the texts behind a dictionary; the others as HDF5, with texts of fixed length."""
+    arrays = {name: data[name] for name in ("features", "list", "index")}
+    first, last = folder / f"texts-{number}.parquet", folder / f"texts-{number}.h5"
+    columns = {name: pa.array(values[:50].tolist()) for name, values in arrays.items()}
+    pq.write_table(pa.table({**columns, "kind": pa.array(texts[:50]).dictionary_encode()}), first)
+    with h5py.File(last, "w") as file:
+        for name, values in arrays.items():
+            file[name] = values[50:]
+        file["kind"] = np.array([text.encode() for text in texts[50:]])
+    return [str(first), str(last)]
+
+
+def scalars(folder: pathlib.Path) -> dict:
+    """{(run, tag): [(step, value), ...]} of what begins with epoch_."""
+    found = {}
+    for run in ("train", "validation"):
+        events = event_accumulator.EventAccumulator(str(folder / run))
+        events.Reload()
+        for tag in events.Tags()["scalars"]:
+            found[run, tag] = [(event.step, event.value) for event in events.Scalars(tag)]
+        for tag in events.Tags()["tensors"]:
+            found[run, tag] = [(event.step, float(tensor_util.make_ndarray(event.tensor_proto))) for event in events.Tensors(tag)]
+    return {key: points for key, points in found.items() if key[1].startswith("epoch_")}
+
+
+def command(fit: types.ModuleType, *words, cwd: pathlib.Path | None = None) -> subprocess.CompletedProcess:
+    return subprocess.run([fit.LINAC, *map(str, words)], capture_output=True, text=True, cwd=cwd)
+
+
+def beside_keras(fit: types.ModuleType, folder: pathlib.Path, data: dict, settings: dict, job: pathlib.Path, model: keras.Model) -> str:
+    out = folder / "texts"
+    text = fit.train(job, out, "--workers", "2")
+    train = int(fit.EVENTS * (1 - SPLIT))
+    history = model.fit([data["features"], data["list"]], data["index"], batch_size=train, epochs=fit.EPOCHS, shuffle=False, verbose=0,
+                        validation_split=SPLIT, callbacks=[keras.callbacks.TensorBoard(folder / "keras-board", write_graph=False)]).history
+    lines = fit.epochs(out)
+    worst = max(fit.far([line[role][name] for line in lines], history[front + name])
+                for role, front in (("train", ""), ("test", "val_")) for name in ("loss", "accuracy"))
+    fit.check(len(lines) == fit.EPOCHS and worst < fit.TOLERANCE, f"texts and a split: losses and accuracies, val_ too, within {worst:.1e} of Keras's")
+    report = fit.follow(text, 1)[0]
+    fit.check(report["events"] == fit.EVENTS - train and report["classes"] == CLASSES, "the printed command judges the events of the split, by their names")
+    fit.check(abs(fit.value_of(report, "accuracy") - history["val_accuracy"][-1]) < 1e-6, "with Keras's val_accuracy")
+    ours, theirs = scalars(out / "tensorboard"), scalars(folder / "keras-board")
+    steps = lambda curves: {key: [step for step, _ in points] for key, points in curves.items()}
+    fit.check(steps(ours) == steps(theirs) and len(ours) >= 5, f"TensorBoard: the curves of Keras's callback: {sorted(ours)}")
+    far = max(fit.far([value for _, value in ours[key]], [value for _, value in theirs[key]]) for key in theirs)
+    fit.check(far < fit.TOLERANCE, f"with its values, within {far:.1e}")
+    fit.check(f"lr: {RATE}\n" in (out / "job.yaml").read_text(), "a rate of a Keras file is the number that was written")
+    return text
+
+
+def kept(fit: types.ModuleType, folder: pathlib.Path, files: list[str]) -> None:
+    """Where the classes are found afterwards."""
+    out = folder / "texts"
+    run = json.loads((out / "run.json").read_text())
+    fit.check(run["classes"] == [{"output": "out", "classes": CLASSES}], "run.json has the classes")
+    header = next((out / "checkpoints").glob("step-*")).read_bytes()
+    fit.check(b'\\"out\\":[\\"QCD\\",\\"W+jets\\",\\"ttbar\\"]' in header, "a checkpoint has them")
+    with zipfile.ZipFile(out / "models" / "model.keras") as archive:
+        notes = json.loads(archive.read("linac.json"))
+    fit.check(notes["classes"] == CLASSES and notes["targets"][0]["classes"]["names"] == CLASSES, "the model has them")
+    done = command(fit, "export", out, "--out", folder / "texts.onnx")
+    fit.check(done.returncode == 0 and b'["QCD","W+jets","ttbar"]' in (folder / "texts.onnx").read_bytes(), "and so has its ONNX")
+    done = command(fit, "predict", "--model", out, "--data", *files, "--out", folder / "texts-scores.h5")
+    with h5py.File(folder / "texts-scores.h5") as scores:
+        fit.check(done.returncode == 0 and list(scores["out"].attrs["classes"]) == CLASSES, "predictions name their classes")
+    done = command(fit, "evaluate", "--model", out / "models" / "model.keras", "--validation-split", "--json", cwd=folder)
+    fit.check(json.loads(done.stdout)["events"] == fit.EVENTS * SPLIT, "from another folder the same events are found")
+    done = command(fit, "data", "info", *files, "--json")
+    counts = [file["texts"]["kind"] for file in json.loads(done.stdout)["files"]]
+    fit.check(sum(sum(count.values()) for count in counts) == fit.EVENTS and list(counts[0]) == CLASSES, f"data info counts the texts: {counts}")
+
+
+def same_bits(fit: types.ModuleType, folder: pathlib.Path, path: pathlib.Path, settings: dict) -> None:
+    """Class numbers in place of texts, one worker, a resume: the same losses."""
+    wanted = [{key: line[key] for key in ("train", "test")} for line in fit.epochs(folder / "texts")]
+    losses = lambda out: [{key: line[key] for key in ("train", "test")} for line in fit.epochs(out)]
+    fit.train(fit.job_of(folder, path, "index", settings), folder / "numbers", "--workers", "1")
+    fit.check(losses(folder / "numbers") == wanted, "class numbers train to the same bits as texts")
+    job, out = fit.job_of(folder, path, "kind", settings), folder / "texts-resumed"
+    fit.train(job, out, "--workers", "1", "--set", "train.max_steps=2")
+    fit.train(job, out, "--resume", "--workers", "2", keep=True)
+    fit.check(losses(out) == wanted, "stopped and resumed on another number of workers: the same bits")
+    same = [(folder / run / "models" / "model.keras").read_bytes() for run in ("texts", "texts-resumed")]
+    fit.check(same[0] == same[1], "and the same model, byte for byte")
+
+
+def refused(fit: types.ModuleType, folder: pathlib.Path, data: dict, path: pathlib.Path, settings: dict, texts: list[str]) -> None:
+    def check(what: str, words: str, status: int, more: dict, target: str = "kind") -> None:
+        done = command(fit, "check", fit.job_of(folder, path, target, {**settings, **more}))
+        fit.check(done.returncode == status and words in done.stdout + done.stderr, f"{what}: {done.returncode}, {done.stderr.strip()[-300:]}")
+
+    other = write_files(folder, data, [*texts[:-1], "top"], 2)
+    check("said", "72 events train, the last 24 test", 0, {})
+    check("a fourth class", "has 4 different texts ('QCD', 'W+jets', 'top', 'ttbar'), and the output 'out' tells 3 apart", 3, {"data.train": other})
+    check("a class that only tests", "event 45: column 'kind' holds 'top', of which the training events before it have none", 3,
+          {"data.train": write_files(folder, data, ["QCD"] * 70 + ["W+jets"] + ["ttbar"] * (fit.EVENTS - 72) + ["top"], 3),
+           "train.fit.loss": "sparse_categorical_crossentropy", "model.file": str(folder / "four.keras")})
+    check("an unknown class in the test files", "event 45: column 'kind' holds 'top', and the classes are 'QCD', 'W+jets', 'ttbar'", 3,
+          {"data.validation_split": 0, "data.test": other})
+    check("an unknown class beside those named", "holds 'QCD', and the classes are 'W+jets', 'ttbar', 'qcd' (is 'qcd' meant?)", 3,
+          {"data.classes": ["W+jets", "ttbar", "qcd"]})
+    check("too few named", "2 classes are named", 2, {"data.classes": ["QCD", "ttbar"]})
+    check("no loss of classes", "texts are read where they name the classes of a target", 3, {"train.fit.loss": "mean_squared_error"})
+    check("numbers that are out of range", "column 'index' holds 2, and binary_crossentropy takes", 3,
+          {"train.fit.loss": "binary_crossentropy", "model.file": str(folder / "one.keras"), "train.fit.metrics": []}, "index")
+    check("nothing left to train on", "leaves no event to train on", 3, {"data.validation_split": 0.999})
+    done = command(fit, "evaluate", "--model", folder / "one.keras", "--validation-split")
+    fit.check(done.returncode == 2 and "was not trained with data.validation_split" in done.stderr, done.stderr.strip())
+    done = command(fit, "evaluate", "--model", folder / "texts", "--data", *other)
+    fit.check(done.returncode == 3 and "holds 'top', and the classes are" in done.stderr, f"evaluate: {done.stderr.strip()}")
+    done = command(fit, "train", fit.job_of(folder, path, "kind", {**settings, "data.classes": ["ttbar", "QCD", "W+jets"]}), "--out", folder / "texts", "--resume")
+    fit.check(done.returncode == 2 and "was made with" in done.stderr, "another order of the classes is another job")
+
+
+def run(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> None:
+    keras.utils.set_random_seed(6)
+    compiled = dict(optimizer=keras.optimizers.Adam(RATE), loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    model, path = fit.classifier("softmax", 3, compiled=compiled, recurrent=False), folder / "texts.keras"
+    model.save(path)
+    fit.classifier("softmax", 4, recurrent=False).save(folder / "four.keras")
+    fit.classifier("sigmoid", 1, recurrent=False).save(folder / "one.keras")
+    texts = [CLASSES[number] for number in data["index"]]
+    files = write_files(folder, data, texts, 1)
+    settings = {"data.train": files, "data.validation_split": SPLIT, "train.batch": int(fit.EVENTS * (1 - SPLIT)) // 2}
+    beside_keras(fit, folder, data, settings, fit.job_of(folder, path, "kind", settings), model)
+    kept(fit, folder, files)
+    same_bits(fit, folder, path, settings)
+    refused(fit, folder, data, path, settings, texts)
