@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "float_file.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/keras/archive.h"
 #include "linac/models/torch_threads.h"
 #include "linac/nn/executable.h"
@@ -37,12 +38,16 @@ void write(FloatFile& file, const std::string& name, const at::Tensor& tensor) {
 }
 
 void run(const std::filesystem::path& folder, nn::Kernels kernels) {
-  const keras::KerasModel model = keras::read_keras(folder / "model.keras");
-  const graph::Parameters parameters = graph::from_weight_values(model.graph, model.weights);
+  keras::KerasModel model = keras::read_keras(folder / "model.keras");
   const std::string given = folder / "given.h5";
   std::vector<at::Tensor> inputs, cotangents;
-  for (size_t i = 0; i < model.graph.inputs.size(); ++i)
+  std::vector<graph::Shape> shapes;
+  for (size_t i = 0; i < model.graph.inputs.size(); ++i) {
     inputs.push_back(tensor_of(read_floats(given, fmt::format("input/{}", i))));
+    shapes.emplace_back(inputs.back().sizes().begin() + 1, inputs.back().sizes().end());
+  }
+  model.graph = graph::with_input_shapes(model.graph, shapes);
+  const graph::Parameters parameters = graph::from_weight_values(model.graph, model.weights);
   for (size_t i = 0; i < model.graph.outputs.size(); ++i)
     cotangents.push_back(tensor_of(read_floats(given, fmt::format("cotangent/{}", i))));
   const bool training = read_floats(given, "training").values.at(0) != 0;

@@ -98,6 +98,24 @@ def transformer(inputs):
     return L.Dense(3, activation="softmax")(L.GlobalAveragePooling1D()(x))
 
 
+def bidirectional_decoder():
+    encoder = L.Bidirectional(L.LSTM(3, return_state=True))
+    layer = L.Bidirectional(L.LSTM(3, return_sequences=True))
+    return functional([(7, 4), (6, 4)], lambda a, b: layer(b, initial_state=encoder(L.Masking()(a))[1:]))
+
+
+def decoder(cell, masked=False):
+    """The states of one layer are what another begins with."""
+    encoder, layer = cell(5, return_state=True), cell(5, return_sequences=True)
+
+    def build(a, b):
+        output, *states = encoder(L.Masking()(a))
+        x = layer(L.Masking()(b) if masked else b, initial_state=states)
+        return [L.Dense(2)(x), *states]
+
+    return functional([(7, 4), (6, 4)], build)
+
+
 def adapted():
     layer = L.Normalization()
     layer.adapt(np.random.default_rng(5).normal(1.5, 2.0, (100, 6)).astype("float32"))
@@ -177,6 +195,10 @@ MODELS = {
     "simple_rnn": lambda: masked(L.SimpleRNN(5)),
     "bidirectional": lambda: masked(L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum")),
     "bidirectional_lstm": lambda: masked(L.Bidirectional(L.LSTM(3))),
+    "lstm_states": lambda: decoder(L.LSTM),
+    "gru_states": lambda: decoder(L.GRU),
+    "bidirectional_states": bidirectional_decoder,
+    "attention_scores": lambda: attention(return_attention_scores=True),
     "time_distributed": lambda: sequential((4, 5, 3), L.TimeDistributed(L.Conv1D(2, 2)), L.TimeDistributed(L.Flatten())),
     "merging": lambda: functional(
         [(4, 3), (4, 3)], lambda a, b: [L.Subtract()([a, b]), L.Dot(1)([a, b]), L.Maximum()([L.Multiply()([a, b]), a])]
@@ -202,7 +224,8 @@ REFUSED = {
     "lambda": (lambda: sequential((6,), L.Lambda(lambda x: x + 1)), "(Lambda): this layer class is not supported; it is Python code"),
     "time_major": (lambda: sequential((7, 4), L.GRU(5, time_major=True)), "time_major"),
     "regularizer": (lambda: sequential((7, 4), L.TimeDistributed(L.Dense(4, activity_regularizer="l2"))), "inside another layer"),
-    # It can be computed, but Keras 3 has no such function.
+    # They can be computed, but Keras 3 has no such function, and no masks beside initial states.
+    "masked_decoder": (lambda: decoder(L.LSTM, masked=True), "Keras 3 does not do both"),
     "hard_sigmoid": (lambda: sequential((7, 4), L.GRU(5, recurrent_activation="hard_sigmoid")), "hard_sigmoid"),
 }
 

@@ -169,6 +169,44 @@ def moved():
     return keras.Model(a, [ops.squeeze(x, axis=-1), ops.matmul(a, ops.transpose(a, (0, 2, 1)))])
 
 
+def taken_apart():
+    a = keras.Input((4, 6))
+    first, second, third = ops.split(a, 3, axis=-1)
+    head, tail = ops.split(a, [3], axis=1)
+    steps = ops.unstack(a, axis=1)
+    values, places = ops.top_k(a, 2)
+    largest = values * 2.0 + ops.cast(places, "float32")
+    return keras.Model(a, [first * third, L.Dense(2)(second), head, tail, steps[0] - steps[3], largest])
+
+
+def states(layer, masked=True):
+    """All that the layer returns."""
+    inputs = keras.Input((7, 4))
+    return keras.Model(inputs, list(layer(L.Masking()(inputs) if masked else inputs)))
+
+
+def decoder(encoder, layer, masked=False, named=False):
+    """The states of one layer are what another begins with. Masks of its sequence count if they are given by name, and are handed on in
+    any case."""
+    a, b = keras.Input((7, 4)), keras.Input((6, 4))
+    _, *begin = encoder(L.Masking()(a) if masked else a)
+    given = {"mask": ops.any(ops.not_equal(b, 0.0), axis=-1)} if named else {}
+    x = layer(L.Masking()(b) if masked else b, initial_state=begin, **given)
+    return keras.Model([a, b], L.GlobalAveragePooling1D()(L.Dense(3)(x)) if masked else L.Dense(3)(x))
+
+
+def unmerged(**settings):
+    inputs = keras.Input((7, 4))
+    both = L.Bidirectional(L.GRU(3, **settings), merge_mode=None)(L.Masking()(inputs))
+    return keras.Model(inputs, [L.GlobalAveragePooling1D()(x) for x in both] if settings else list(both))
+
+
+def attention_scores(**settings):
+    q, v = keras.Input((5, 6)), keras.Input((7, 4))
+    made = L.MultiHeadAttention(2, 3, **settings)(L.Masking()(q), L.Masking()(v), return_attention_scores=True)
+    return keras.Model([q, v], list(made))
+
+
 def more_functions():
     a, b = keras.Input((4, 3)), keras.Input((4, 3))
     x = ops.tan(ops.tanh(a)) + ops.sinh(b) * ops.cosh(a) - ops.arctan(b) + ops.arcsinh(a)
@@ -201,6 +239,45 @@ def bidirectional(cell, mask=True, merge="concat", **settings):
     chain = [L.Masking()] if mask else []
     return sequential((7, 4), *chain, L.Bidirectional(cell(3, **settings), merge_mode=merge))
 
+
+def open_attention():
+    x = L.Masking()(inputs := keras.Input((None, 6)))
+    x = L.LayerNormalization()(L.Add()([x, L.MultiHeadAttention(2, 3)(x, x)]))
+    return keras.Model(inputs, L.Dense(3)(L.GlobalAveragePooling1D()(x)))
+
+
+def open_operations():
+    x = L.Dense(5, activation="relu")(inputs := keras.Input((None, 4)))
+    weights = ops.exp(x) / ops.sum(ops.exp(x), axis=1, keepdims=True)
+    return keras.Model(inputs, [ops.max(x, axis=1), ops.mean(x * weights, axis=1), L.Softmax(axis=1)(x)])
+
+
+def open_encoder_decoder():
+    """Two lengths that know nothing of each other."""
+    a, b = keras.Input((None, 4)), keras.Input((None, 3))
+    _, *begin = L.LSTM(5, return_state=True)(L.Masking()(a))
+    return keras.Model([a, b], L.Dense(2)(L.LSTM(5, return_sequences=True)(b, initial_state=begin)))
+
+
+# Sizes that are left open; the events that are computed have SIZES of them.
+OPEN = {
+    "open_lstm": lambda: sequential((None, 4), L.Masking(), L.LSTM(5)),
+    "open_gru": lambda: sequential((None, 4), L.GRU(5, return_sequences=True), L.Dense(2)),
+    "open_bidirectional": lambda: sequential(
+        (None, 4), L.Masking(), L.Bidirectional(L.GRU(3, return_sequences=True)), L.TimeDistributed(L.Dense(2))
+    ),
+    "open_conv1d": lambda: sequential(
+        (None, 4), L.Conv1D(6, 3, padding="same"), L.UpSampling1D(3), L.Conv1D(2, 2, strides=2), L.GlobalMaxPooling1D()
+    ),
+    "open_embedding": lambda: sequential((None,), L.Embedding(11, 4, mask_zero=True), L.GRU(3)),
+    "open_images": lambda: sequential(
+        (None, None, 1), L.Conv2D(4, 3), L.BatchNormalization(), L.MaxPooling2D(2), L.GlobalAveragePooling2D(), L.Dense(2)
+    ),
+    "open_attention": open_attention,
+    "open_operations": open_operations,
+    "open_encoder_decoder": open_encoder_decoder,
+}
+SIZES = (9, 8)
 
 def varied(*fills):
     chain = []
@@ -362,6 +439,28 @@ MODELS = {
     "lstm_backwards": lambda: rnn(L.LSTM, go_backwards=True),
     "lstm_stacked": lambda: sequential((7, 4), L.Masking(), L.LSTM(5, return_sequences=True), L.LSTM(3)),
     "embedding": embedded,
+    "simple_rnn_states": lambda: states(L.SimpleRNN(5, return_state=True)),
+    "gru_states": lambda: states(L.GRU(5, return_state=True, return_sequences=True)),
+    "gru_states_zeroed": lambda: states(L.GRU(5, return_state=True, return_sequences=True, zero_output_for_mask=True)),
+    "lstm_states": lambda: states(L.LSTM(5, return_state=True, return_sequences=True)),
+    "lstm_states_backwards": lambda: states(L.LSTM(5, return_state=True, go_backwards=True), masked=False),
+    "lstm_states_dropout_training": lambda: states(L.LSTM(5, return_state=True, dropout=0.3)),
+    "lstm_encoder_decoder": lambda: decoder(L.LSTM(5, return_state=True), L.LSTM(5, return_sequences=True)),
+    "lstm_encoder_decoder_masked": lambda: decoder(
+        L.LSTM(5, return_state=True), L.LSTM(5, return_sequences=True), masked=True
+    ),
+    "gru_encoder_decoder": lambda: decoder(L.GRU(5, return_state=True), L.GRU(5, go_backwards=True), named=True),
+    "gru_encoder_decoder_masked": lambda: decoder(
+        L.GRU(5, return_state=True), L.GRU(5, return_sequences=True), masked=True, named=True
+    ),
+    "bidirectional_states": lambda: states(L.Bidirectional(L.LSTM(3, return_state=True, return_sequences=True))),
+    "bidirectional_encoder_decoder": lambda: decoder(
+        L.Bidirectional(L.LSTM(3, return_state=True)), L.Bidirectional(L.LSTM(3, return_sequences=True)), named=True
+    ),
+    "unmerged": unmerged,
+    "unmerged_sequences": lambda: unmerged(return_sequences=True),
+    "attention_scores": attention_scores,
+    "attention_scores_dropout_training": lambda: attention_scores(dropout=0.4),
     "bidirectional": lambda: bidirectional(L.GRU),
     "bidirectional_sequences": lambda: bidirectional(L.LSTM, return_sequences=True),
     "bidirectional_sum": lambda: bidirectional(L.SimpleRNN, mask=False, merge="sum"),
@@ -372,6 +471,8 @@ MODELS = {
     "operations_elementary": elementary,
     "operations_choosing": choices,
     "operations_moving": moved,
+    "operations_taking_apart": taken_apart,
+    **OPEN,
     "operations_more": more_functions,
     "operations_on_arrays": arrays,
     **traced_models.MODELS,
@@ -403,7 +504,8 @@ def make_inputs(model, rng):
     words = any(isinstance(layer, L.Embedding) for layer in model.layers)
     inputs = []
     for tensor in model.inputs:
-        x = rng.normal(0, 1, (EVENTS, *tensor.shape[1:])).astype("float32")
+        shape = [size or SIZES[min(axis, 1)] for axis, size in enumerate(tensor.shape[1:])]
+        x = rng.normal(0, 1, (EVENTS, *shape)).astype("float32")
         if words:
             x = rng.integers(0, 11, x.shape).astype("float32")
         elif x.ndim == 3:
@@ -554,9 +656,11 @@ def check(folder, made, reload):
                 return f"the gradient of {name} differs by {worst:.2e}"
     if not reload:
         return ""
-    model = keras.models.load_model(folder / "written.keras")
+    written, given = (keras.models.load_model(folder / f"{name}.keras") for name in ("written", "model"))
+    if [x.shape for x in written.inputs] != [x.shape for x in given.inputs]:
+        return f"written back, the inputs are {[x.shape for x in written.inputs]}"
     with drawing(draws):
-        again, _ = compute(model, inputs, None, training)
+        again, _ = compute(written, inputs, None, training)
     for i, (found, expected) in enumerate(zip(again, outputs, strict=True)):
         worst = difference(found, expected)
         if not worst <= LIMIT:

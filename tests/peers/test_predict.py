@@ -6,6 +6,7 @@ LINAC names the program. Exit status 1 where they differ or a bad call is not re
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -44,6 +45,62 @@ def refused(status, text, *arguments):
     ok = done.returncode == status and text in done.stderr
     print(f"{'ok  ' if ok else 'FAIL'} status {done.returncode}: {done.stderr.strip()[-300:]}")
     return ok
+
+
+def of_any_length():
+    """One way with a mask, and one that sees what pads."""
+    particles, features = keras.Input((None, 19), name="particles"), keras.Input((14,), name="features")
+    x = L.GRU(8)(L.Masking()(particles))
+    y = L.GlobalAveragePooling1D()(L.Dense(4, activation="relu", bias_initializer="ones")(particles))
+    return keras.Model([particles, features], L.Dense(1, activation="sigmoid", name="label")(L.Concatenate()([x, y, features])))
+
+
+JOB = """
+name: any_length
+model: {kind: keras, file: FILE}
+data: {train: [DATA], inputs: [{name: particles, shape: SHAPE}, {name: features}], targets: [{column: label}]}
+train: {epochs: 1, replicas: 2, batch: 16, threads: 1, fit: {loss: [binary_crossentropy]}, optimizer: {name: adam}}
+"""
+
+
+def open_length(folder, particles, features):
+    """A model that leaves the length open: predicted, trained and written back."""
+    longest = int(np.flatnonzero(particles.any(axis=(0, 2)))[-1]) + 1
+    file, data, run, out = folder / "open.keras", folder / "open.h5", folder / "run", folder / "open_scores.h5"
+    model = of_any_length()
+    model.save(file)
+    with h5py.File(data, "w") as h5:
+        h5["particles"] = np.concatenate([particles, np.zeros_like(particles)], axis=1)  # no event reaches the end
+        h5["features"], h5["label"] = features, (features[:, :1] > 0).astype("float32")
+    shutil.rmtree(run, ignore_errors=True)
+
+    def scores(what, of, length, *arguments):
+        done = linac(*arguments, "--out", out)
+        with h5py.File(out) as found:
+            worst = float(np.abs(found["label"][()] - of.predict([particles[:, :length], features], verbose=0)).max())
+        good = done.returncode == 0 and worst <= LIMIT
+        print(f"{'ok  ' if good else 'FAIL'} {what}, {length} particles: largest difference {worst:.1e} {done.stderr.strip()[-200:]}")
+        return good, done.stderr
+
+    ok, said = scores("any length", model, longest, "predict", "--model", file, "--data", data)
+    ok = ok and f"particles (None, 19): ({longest}, 19), as long as the longest list" in said
+    job = folder / "open.yaml"
+    for shape, length in (("[]", longest), ("[20, 19]", 20)):
+        job.write_text(JOB.replace("FILE", str(file)).replace("DATA", str(data)).replace("SHAPE", shape))
+        checked = linac("check", job)
+        good = checked.returncode == 0 and f"particles (None, 19): ({length}, 19)" in checked.stdout
+        print(f"{'ok  ' if good else 'FAIL'} check says the length: {checked.stdout.count('particles')} {checked.stderr.strip()[-300:]}")
+        ok = ok and good
+    trained = linac("train", job, "--out", run)
+    good = trained.returncode == 0 and "lose the last ones" in trained.stderr
+    print(f"{'ok  ' if good else 'FAIL'} trained with 20 particles at most: {trained.stderr.strip()[-300:]}")
+    written = keras.models.load_model(run / "models" / "model.keras")
+    ok = ok and good and written.inputs[0].shape == (None, None, 19)
+    ok = scores("trained", written, 20, "predict", "--model", run, "--data", data)[0] and ok
+    exported = linac("export", run, "--out", folder / "open.onnx")
+    good = exported.returncode == 0 and "the ONNX model takes (20, 19)" in exported.stderr
+    print(f"{'ok  ' if good else 'FAIL'} ONNX has the size of the training: {exported.stderr.strip()[-200:]}")
+    return refused(2, "takes (None, 19), not (20, 18)", "check", job, "--set", "data.inputs=[{name: particles, shape: [20, 18]}]") and ok and good
 
 
 def main():
@@ -97,6 +154,7 @@ def main():
     ok = refused(3, "column 'particles' is stored as [60, 19], wanted is [14]", *call, "--field", "hlf=particles") and ok
     ok = refused(2, "no such input (it has: particles, hlf)", *call, "--field", "jets=features") and ok
     ok = refused(2, "is also an input", *call[:-1], data, "--field", "hlf=features") and ok
+    ok = open_length(folder, particles, features) and ok
     with h5py.File(data) as still:
         ok = "features" in still and ok
     return 0 if ok and not (folder / "none.h5").exists() else 1

@@ -344,6 +344,14 @@ void EventTable::need_known_classes(size_t i) const {
   });
 }
 
+int64_t EventTable::longest(size_t i) const {
+  uint32_t rows = 0;
+  for (const auto& table : parts_->tables)
+    for (int64_t event = 0; event < table->events(); ++event)
+      rows = std::max(rows, table->rows(event)[parts_->firsts.at(i)]);
+  return rows;
+}
+
 ColumnFacts EventTable::facts(size_t i) const {
   ColumnFacts facts;
   parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {

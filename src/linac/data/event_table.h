@@ -89,6 +89,8 @@ class EventTable {
   const std::vector<ColumnRequest>& columns() const;
   /// Events whose list in column i was longer than its shape and is cut.
   int64_t events_cut(size_t i) const;
+  /// The most rows that an event has in column i, without those that pad; of a list of rows.
+  int64_t longest(size_t i) const;
   /// The names of the classes of column i, whose texts the files hold; empty where they hold numbers.
   const std::vector<std::string>& classes(size_t i) const;
   /// How many events of the set each of them has.

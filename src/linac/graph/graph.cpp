@@ -62,6 +62,33 @@ void share_weights(const Node& first, Node& node) {
   node.weights.clear();
 }
 
+/// What a node reads of another: its output, or the one that a Part names.
+Shape shape_read(const Node& reader, const Node& source) {
+  if (reader.op != kPart) return source.output;
+  const size_t number = part_number(reader);
+  if (number > source.more.size()) {
+    throw user_error(fmt::format("[graph] layer '{}' ({}) has {}, and output {} is read", source.name, source.op,
+                                 source.more.empty() ? "one output" : fmt::format("{} outputs", source.more.size() + 1),
+                                 number));
+  }
+  return source.more[number - 1];
+}
+
+void check_bounded(const Node& node, const std::vector<Shape>& inputs) {
+  const auto check = [&](const Shape& output) {
+    if (is_bounded(output)) return;
+    throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large output {} from {}", node.name,
+                                 node.op, to_string(output), inputs.empty() ? "nothing" : to_string(inputs[0])));
+  };
+  check(node.output);
+  for (const Shape& output : node.more) check(output);
+  for (const Weight& weight : node.weights) {
+    if (is_bounded(weight.shape)) continue;
+    throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large weight '{}' {}", node.name,
+                                 node.op, weight.name, to_string(weight.shape)));
+  }
+}
+
 [[noreturn]] void refuse_lone(const Graph& graph, const std::string& layer) {
   throw user_error(fmt::format("[graph] {}: layer '{}' needs a value an event, and gets weights alone; add them to "
                                "something, or multiply it with them",
@@ -78,7 +105,8 @@ void check_events(const Graph& graph) {
     const auto count = std::count_if(node.inputs.begin(), node.inputs.end(), is_lone);
     lone[i] = node.op == kTracedWeight || (count > 0 && count == static_cast<int64_t>(node.inputs.size()));
     if (node.op == kTracedWeight || (count == 0 && (node.mask < 0 || !is_lone(node.mask)))) continue;
-    if (!node.op.starts_with("ops.") || (!lone[i] && (node.op == "ops.Concatenate" || node.op == "ops.Stack")))
+    const bool passes = node.op.starts_with("ops.") || node.op == kPart;
+    if (!passes || (!lone[i] && (node.op == "ops.Concatenate" || node.op == "ops.Stack")))
       refuse_lone(graph, node.name);
   }
   for (const int output : graph.outputs)
@@ -86,6 +114,13 @@ void check_events(const Graph& graph) {
 }
 
 }  // namespace
+
+size_t part_number(const Node& part) {
+  const auto found = part.attributes.find("index");
+  if (found == part.attributes.end() || !found->is_number_integer() || *found < 1)
+    throw user_error(fmt::format("[graph] '{}' (Part): 'index' must be 1 or more", part.name));
+  return found->get<size_t>();
+}
 
 void infer_shapes(Graph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -98,7 +133,7 @@ void infer_shapes(Graph& graph) {
     };
     for (const int input : node.inputs) {
       check_earlier(input);
-      inputs.push_back(graph.nodes[static_cast<size_t>(input)].output);
+      inputs.push_back(shape_read(node, graph.nodes[static_cast<size_t>(input)]));
     }
     if (node.mask != -1) {
       check_earlier(node.mask);
@@ -106,21 +141,13 @@ void infer_shapes(Graph& graph) {
     }
     if (node.shares != -1) check_earlier(node.shares);
     const LayerKind& kind = layer_kind(node);
-    if (kind.inputs == kOneOrMore ? inputs.empty() : static_cast<size_t>(kind.inputs) != inputs.size()) {
+    if (kind.inputs < 0 ? inputs.empty() : static_cast<size_t>(kind.inputs) != inputs.size()) {
       throw user_error(fmt::format("[graph] layer '{}' ({}) takes {} inputs and has {}", node.name, node.op,
-                                   kind.inputs == kOneOrMore ? "one or more" : fmt::format("{}", kind.inputs),
+                                   kind.inputs < 0 ? "one or more" : fmt::format("{}", kind.inputs),
                                    inputs.size()));
     }
     infer_layer(node, inputs);
-    if (!is_bounded(node.output)) {
-      throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large output {} from {}", node.name,
-                                   node.op, to_string(node.output), inputs.empty() ? "nothing" : to_string(inputs[0])));
-    }
-    for (const Weight& weight : node.weights) {
-      if (is_bounded(weight.shape)) continue;
-      throw user_error(fmt::format("[graph] layer '{}' ({}) has the empty or too large weight '{}' {}", node.name,
-                                   node.op, weight.name, to_string(weight.shape)));
-    }
+    check_bounded(node, inputs);
     if (node.shares != -1) share_weights(graph.nodes[static_cast<size_t>(node.shares)], node);
   }
   check_events(graph);

@@ -46,6 +46,10 @@ struct Weight {
 constexpr const char* kForeignModule = "ForeignModule";
 constexpr const char* kForeignOutput = "ForeignOutput";  // of a node that reads one of its outputs
 
+/// The op of a node that is another output of the node it reads: of number "index", 1 or more. Output 0 is the node's
+/// own value, so only what has several outputs knows of them (docs/decisions/parts.md).
+constexpr const char* kPart = "Part";
+
 struct Node {
   std::string name;  // unique in the graph
   /// Keras's class name ("Conv3D", "BatchNormalization", ...), "ops." and the name of a node of keras.ops ("ops.Add"),
@@ -58,6 +62,7 @@ struct Node {
   std::vector<Weight> weights;  // filled by infer_shapes, in Keras's order; none if `shares`
   int shares = -1;              // the earlier node of which this is another call, with the same weights; -1: none
   int mask = -1;                // the earlier node that says which steps count (bool); -1: none is given
+  std::vector<Shape> more = {};  // of outputs 1, 2, ..., which Parts read; filled by infer_shapes
 };
 
 struct Graph {
@@ -69,6 +74,9 @@ struct Graph {
   /// Index of the node called `name`; throws a user error that lists the names.
   int find(const std::string& name) const;
 };
+
+/// Of a Part, the number of the output that it reads.
+size_t part_number(const Node& part);
 
 /// Fills output shapes and weights of every node. Throws a user error naming the layer for an unknown class or
 /// attribute value, or shapes that do not fit,

@@ -61,9 +61,13 @@ Node inner_layer(const Node& outer, const std::string& attribute, const Shape& i
   inner.op = found->at("op").get<std::string>();
   inner.attributes = found->at("attributes");
   const LayerKind& kind = layer_kind(inner);
-  if (kind.inputs != 1) refuse(outer, fmt::format("cannot wrap a {}", inner.op));
+  if (kind.inputs != 1 && kind.inputs != kOneAndStates) refuse(outer, fmt::format("cannot wrap a {}", inner.op));
   infer_layer(inner, {input});
   return inner;
+}
+
+bool has_states(const Node& node) {
+  return layer_kind(node).inputs == kOneAndStates;
 }
 
 bool is_frozen(const Node& node) {
@@ -72,7 +76,10 @@ bool is_frozen(const Node& node) {
 
 void infer_layer(Node& node, const std::vector<Shape>& inputs) {
   node.weights.clear();
+  node.more.clear();
   layer_kind(node).infer(node, inputs);
+  if (!node.more.empty() && activity_penalty(node))
+    refuse(node, "a regularizer of activities of several outputs is not supported; put it on a layer behind");
   for (Weight& weight : node.weights) weight.trainable = weight.trainable && !is_frozen(node);
   apply_weight_rules(node);
 }

@@ -29,6 +29,7 @@ struct Setting {
 };
 
 inline constexpr int kOneOrMore = -1;
+inline constexpr int kOneAndStates = -2;  // a sequence, and perhaps the states that a recurrent layer begins with
 
 /// A weight that is a node by itself, of a layer that python/linac_keras.py has taken apart; Keras knows the class by
 /// that module.
@@ -36,8 +37,8 @@ inline constexpr const char* kTracedWeight = "TracedWeight";
 
 struct LayerKind {
   std::string op;  // as in Node
-  int inputs;      // how many a node must have, or kOneOrMore
-  /// Fills node.output and node.weights from the attributes and the input shapes.
+  int inputs;      // how many a node must have, or one of the above
+  /// Fills node.output, node.more and node.weights from the attributes and the input shapes.
   std::function<void(Node& node, const std::vector<Shape>& inputs)> infer;
   /// Multiply-adds times two for one event, forward; `input` is the first input's shape.
   std::function<double(const Node& node, const Shape& input)> flop;
@@ -55,9 +56,12 @@ const LayerKind* find_layer_kind(const std::string& op);
 const LayerKind& layer_kind(const Node& node);
 std::vector<std::string> layer_names();
 
-/// Fills in output and weights by the kind; then what Keras says of every layer alike: the attribute "trainable", and
+/// Fills in outputs and weights by the kind; then what Keras says of every layer alike: the attribute "trainable", and
 /// the rules of weight_rules.h. User error naming the layer.
 void infer_layer(Node& node, const std::vector<Shape>& inputs);
+
+/// SimpleRNN, GRU, LSTM, and Bidirectional, which wraps two of them: what can be given initial states.
+bool has_states(const Node& node);
 
 /// Whether training leaves the layer as it is.
 bool is_frozen(const Node& node);

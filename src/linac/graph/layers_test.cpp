@@ -56,6 +56,90 @@ TEST(Shapes, TooLargeIsRefusedBeforeItOverflows) {
   EXPECT_NE(refusal({9, 9, 9, 1}, "Conv3D", filters).find("too large weight"), std::string::npos);
 }
 
+std::string refusal(Builder& b, int output) {
+  try {
+    b.finish({output});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUser);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Parts, HaveTheShapesOfTheirOutputs) {
+  Builder b("parts");
+  const int lstm = b.add("LSTM", "lstm", {b.input("x", {7, 4})}, {{"units", 5}, {"return_state", true}});
+  const int cell = b.add(kPart, "cell", {lstm}, {{"index", 2}});
+  const int split = b.add("ops.Split", "split", {cell}, {{"indices_or_sections", {1, 3}}, {"axis", -1}});
+  const int end = b.add(kPart, "end", {split}, {{"index", 2}});
+  const int middle = b.add(kPart, "middle", {split}, {{"index", 1}});
+  const Graph graph = b.finish({split, middle, end});
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(cell)].output, (Shape{5}));
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(split)].output, (Shape{1}));
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(middle)].output, (Shape{2}));
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(end)].output, (Shape{2}));
+}
+
+TEST(Parts, OfWhatIsNotThereAreRefused) {
+  const auto part_of = [](const nlohmann::json& layer, const nlohmann::json& index) {
+    Builder b("parts");
+    const int gru = b.add("GRU", "gru", {b.input("x", {7, 4})}, layer);
+    return refusal(b, b.add(kPart, "part", {gru}, {{"index", index}}));
+  };
+  const nlohmann::json one{{"units", 5}}, two{{"units", 5}, {"return_state", true}};
+  EXPECT_EQ(part_of(two, 1), "accepted");
+  EXPECT_NE(part_of(one, 1).find("'gru' (GRU) has one output, and output 1 is read"), std::string::npos);
+  EXPECT_NE(part_of(two, 2).find("has 2 outputs, and output 2 is read"), std::string::npos);
+  for (const nlohmann::json& odd : {nlohmann::json(0), nlohmann::json(-1), nlohmann::json("1"), nlohmann::json()})
+    EXPECT_NE(part_of(two, odd).find("'index' must be 1 or more"), std::string::npos);
+  nlohmann::json regularized = two;
+  regularized["activity_regularizer"] = {{"l1", 0.1}};
+  EXPECT_NE(part_of(regularized, 1).find("of several outputs"), std::string::npos);
+}
+
+TEST(Parts, OperationsRefuseWhatDoesNotFit) {
+  const auto split = [](const nlohmann::json& at) {
+    return refusal({6, 4}, "ops.Split", {{"indices_or_sections", at}, {"axis", 1}});
+  };
+  EXPECT_NE(split(4).find("cannot split 6 cells into 4"), std::string::npos);
+  EXPECT_NE(split(nlohmann::json::array()).find("accepted as (6, 4)"), std::string::npos);
+  for (const char* at : {"[2, 2]", "[0]", "[6]", "[-1]", "[4, 2]", "[1.5]", "[null]"})
+    EXPECT_NE(split(nlohmann::json::parse(at)).find("cannot split 6 cells at"), std::string::npos) << at;
+  EXPECT_NE(split("x").find("must be an integer"), std::string::npos);
+  EXPECT_NE(refusal({6, 4}, "ops.Split", {{"indices_or_sections", 2}, {"axis", 0}}).find("0 is the batch"),
+            std::string::npos);
+  EXPECT_NE(refusal({1 << 15, 4}, "ops.Unstack", {{"axis", 1}}).find("makes 32768 outputs"), std::string::npos);
+  EXPECT_NE(refusal({6, 4}, "ops.Unstack", {{"axis", 1}, {"num", 5}}).find("'num' must be 6"), std::string::npos);
+  EXPECT_NE(refusal({6, 4}, "ops.TopK", {{"k", 5}}).find("cannot take the 5 largest"), std::string::npos);
+}
+
+TEST(InitialStates, MustFit) {
+  const auto with_states = [](const std::string& op, std::vector<Shape> shapes) {
+    Builder b("states");
+    std::vector<int> inputs{b.input("x", {7, 4})};
+    for (size_t i = 0; i < shapes.size(); ++i) inputs.push_back(b.input("s" + std::to_string(i), shapes[i]));
+    return refusal(b, b.add(op, "layer", inputs, {{"units", 5}}));
+  };
+  EXPECT_EQ(with_states("LSTM", {}), "accepted");
+  EXPECT_EQ(with_states("LSTM", {{5}, {5}}), "accepted");
+  EXPECT_NE(with_states("LSTM", {{5}}).find("a sequence and 2 initial states, or none, and has 2 inputs"),
+            std::string::npos);
+  EXPECT_NE(with_states("GRU", {{4}}).find("its initial state 1 has the shape (4) and not (5)"), std::string::npos);
+}
+
+TEST(Masks, AreKnownWithoutARun) {
+  Builder b("masks");
+  const int x = b.input("x", {7, 4});
+  const int masked = b.add("Masking", "masked", {x});
+  const int sequence = b.add("GRU", "sequence", {masked}, {{"units", 5}, {"return_sequences", true}});
+  const int last = b.add("GRU", "last", {sequence}, {{"units", 5}});
+  const int joined = b.add("Add", "joined", {sequence, b.add("Dense", "dense", {x}, {{"units", 5}})});
+  const int beside = b.add("Concatenate", "beside", {sequence, x}, {{"axis", -1}});
+  const Graph graph = b.finish({last, joined, beside});
+  for (const int node : {masked, sequence, beside}) EXPECT_TRUE(has_mask(graph, node)) << node;
+  for (const int node : {x, last, joined}) EXPECT_FALSE(has_mask(graph, node)) << node;
+}
+
 TEST(Images, AreCutAndResized) {
   EXPECT_EQ(output_of({7, 8, 2}, "CenterCrop", {{"height", 4}, {"width", 5}}), (Shape{4, 5, 2}));
   EXPECT_EQ(output_of({7, 8, 2}, "Resizing", {{"height", 70}, {"width", 1}}), (Shape{70, 1, 2}));
@@ -184,7 +268,7 @@ TEST(Layers, ThoseThatDropMasksAreKnown) {
       "Conv3D Conv3DTranspose ConvolutionChain Cropping1D Cropping2D Cropping3D DepthwiseConv1D DepthwiseConv2D Dot "
       "EinsumDense Embedding Flatten GRU GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D "
       "GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D InputLayer LSTM MaxPooling1D MaxPooling2D MaxPooling3D "
-      "Permute RMSNormalization RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom "
+      "Part Permute RMSNormalization RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom "
       "Resizing RepeatVector Reshape SeparableConv1D SeparableConv2D ShowerAngle ShowerSum SimpleRNN "
       "StepMask TracedWeight UpSampling1D UpSampling2D UpSampling3D UpsampleConv3D ZeroPadding1D ZeroPadding2D "
       "ZeroPadding3D");

@@ -1,8 +1,14 @@
 #include "linac/graph/masks.h"
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 namespace linac::graph {
+
+bool masks_steps(const Node& recurrent) {
+  return recurrent.inputs.size() == 1 || recurrent.mask >= 0 || recurrent.attributes.value("mask_with_states", false);
+}
 
 MaskRule mask_rule(const Node& node) {
   static const std::set<std::string> hand_on{"Activation",
@@ -38,8 +44,37 @@ MaskRule mask_rule(const Node& node) {
   if (op == "GRU" || op == "LSTM" || op == "SimpleRNN") return of_steps(node.attributes);
   if (op == "Bidirectional") return of_steps(node.attributes.at("layer").at("attributes"));
   if (op == "Concatenate") return MaskRule::kConcatenates;
+  // The second sequence of a Bidirectional that does not merge; no other output but the first has a mask.
+  if (op == kPart) return node.attributes.value("masked", false) ? MaskRule::kHandsOn : MaskRule::kDrops;
   if (join.contains(op)) return MaskRule::kJoins;
   return hand_on.contains(op) ? MaskRule::kHandsOn : MaskRule::kDrops;
+}
+
+bool has_mask(const Graph& graph, int node) {
+  std::vector<size_t> axes(graph.nodes.size());  // of the mask, the batch counted; 0: none
+  for (size_t i = 0; i <= static_cast<size_t>(node); ++i) {
+    const Node& reader = graph.nodes[i];
+    std::vector<size_t> read;
+    for (const int input : reader.inputs) read.push_back(axes[static_cast<size_t>(input)]);
+    if (reader.mask >= 0) read.at(0) = graph.nodes[static_cast<size_t>(reader.mask)].output.size() + 1;
+    switch (mask_rule(reader)) {
+      case MaskRule::kDrops:
+        break;
+      case MaskRule::kMakes:
+        axes[i] = reader.output.size();
+        break;
+      case MaskRule::kHandsOn:
+        axes[i] = read[0] <= reader.output.size() + 1 ? read[0] : 0;
+        break;
+      case MaskRule::kJoins:
+        axes[i] = *std::min_element(read.begin(), read.end()) > 0 ? read[0] : 0;
+        break;
+      case MaskRule::kConcatenates:
+        axes[i] = *std::max_element(read.begin(), read.end()) > 0 ? reader.output.size() : 0;
+        break;
+    }
+  }
+  return axes[static_cast<size_t>(node)] > 0;
 }
 
 }  // namespace linac::graph

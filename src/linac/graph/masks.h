@@ -14,7 +14,15 @@ enum class MaskRule {
   kConcatenates,  // the masks of the inputs along the joined axis, all true for one without
 };
 
+/// Whether a recurrent layer that is given initial states follows the mask of its sequence. In Keras 3 it does not,
+/// unless the mask is given by name: a call with several tensors is handed none. In Keras 2 it does
+/// ("mask_with_states").
+bool masks_steps(const Node& recurrent);
+
 /// What is in no list drops its masks, as Keras does (with a warning).
 MaskRule mask_rule(const Node& node);
+
+/// Whether the output of a node comes with a mask.
+bool has_mask(const Graph& graph, int node);
 
 }  // namespace linac::graph

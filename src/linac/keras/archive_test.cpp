@@ -11,6 +11,7 @@
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/base/test_errors.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/keras/config.h"
 #include "linac/keras/layers.h"
 #include "linac/keras/weight_store.h"
@@ -115,6 +116,59 @@ TEST_F(Archive, KeepsEveryLayer) {
       EXPECT_EQ(model.graph.nodes[static_cast<size_t>(read[i])].name, graph.nodes[static_cast<size_t>(list[i])].name);
     }
   }
+}
+
+/// The states of one layer begin another, whose sequence has any length.
+graph::Graph decoder() {
+  graph::Builder b("decoder");
+  const int a = b.input("a", {7, 4}),
+            x = b.add("InputLayer", "x", {}, {{"shape", {graph::kProvisionalSize, 3}}, {"open", {0}}}),
+            encoder = b.add("LSTM", "encoder", {a}, {{"units", 5}, {"return_state", true}}),
+            h = b.add(graph::kPart, "encoder_output_1", {encoder}, {{"index", 1}}),
+            c = b.add(graph::kPart, "encoder_output_2", {encoder}, {{"index", 2}}),
+            steps = b.add("LSTM", "steps", {x, h, c}, {{"units", 5}, {"return_sequences", true}});
+  graph::Graph graph = b.finish({steps, c});
+  graph.inputs = {a, x};
+  return graph;
+}
+
+TEST_F(Archive, KeepsPartsAndOpenSizes) {
+  const graph::Graph graph = decoder();
+  write_keras(graph, numbered(graph), file(), nullptr);
+  const KerasModel model = read_keras(file());
+  const auto node = [&](const std::string& name) {
+    return model.graph.nodes[static_cast<size_t>(model.graph.find(name))];
+  };
+  const auto name = [&](int index) { return model.graph.nodes[static_cast<size_t>(index)].name; };
+  EXPECT_EQ(name(model.graph.outputs.at(1)), "encoder_output_2");
+  EXPECT_EQ(graph::part_number(node("encoder_output_2")), 2U);
+  ASSERT_EQ(node("steps").inputs.size(), 3U);
+  EXPECT_EQ(name(node("steps").inputs[1]), "encoder_output_1");
+  EXPECT_EQ(graph::describe_open_shape(node("x")), "(None, 3)");
+  EXPECT_EQ(weights_of(model.graph, model.weights, "steps"), weights_of(graph, numbered(graph), "steps"));
+
+  const json config = write_keras_config(graph).config.at("config");
+  for (const json& layer : config.at("layers")) {
+    if (layer.at("name") != "steps") continue;
+    const json call = layer.at("inbound_nodes").at(0);
+    EXPECT_EQ(call.at("args").size(), 1U);
+    EXPECT_EQ(call.at("args").at(0).at("config").at("shape"), json::parse("[null, null, 3]"));
+    EXPECT_EQ(call.at("kwargs").at("initial_state").at(1).at("config").at("keras_history"),
+              json::parse(R"(["encoder", 0, 2])"));
+    EXPECT_EQ(layer.at("build_config").at("input_shape"), json::parse("[null, null, 3]"));
+  }
+  EXPECT_EQ(config.at("output_layers").at(1), json::parse(R"(["encoder", 0, 2])"));
+}
+
+TEST_F(Archive, APartThatIsNotThereIsRefused) {
+  json config = write_keras_config(decoder()).config;
+  const auto refusal = [&](const json& output) {
+    config["config"]["output_layers"][1] = output;
+    return message_of([&] { read_keras_config(config.dump()); });
+  };
+  EXPECT_NE(refusal({"encoder", 0, 3}).find("'encoder' (LSTM) has 3 outputs, and output 3 is read"), std::string::npos);
+  EXPECT_NE(refusal({"steps", 0, 1}).find("'steps' (LSTM) has one output"), std::string::npos);
+  EXPECT_NE(refusal({"a", 0, 1}).find("reads output 1 of 'a', which has 1"), std::string::npos);
 }
 
 TEST_F(Archive, SameModelSameBytes) {

@@ -67,7 +67,7 @@ void collect_arguments(const std::string& layer, Callee callee, const json& argu
 
 void read_named_arguments(const std::string& layer, Callee callee, json named, LayerCallArguments& call) {
   // Tensors that may be given by name, in the order in which they would stand without.
-  for (const char* name : {"inputs", "x", "x1", "x2", "query", "value", "key"}) {
+  for (const char* name : {"inputs", "sequences", "x", "x1", "x2", "query", "value", "key", "initial_state"}) {
     const auto found = named.find(name);
     if (found == named.end()) continue;
     collect_arguments(layer, callee, *found, call);
@@ -77,8 +77,8 @@ void read_named_arguments(const std::string& layer, Callee callee, json named, L
     if (is_off(value) || (callee == Callee::kImageLayer && key == "training")) continue;
     if (key == "mask" && is_tensor(value))
       call.mask = read_tensor(value);
-    else if (key == "use_causal_mask")
-      call.causal = true;
+    else if (key == "use_causal_mask" || key == "return_attention_scores")
+      call.switches[key] = true;
     else
       refuse(fmt::format("layer '{}' is called with {} = {}, which is not supported", layer, key, value.dump()));
   }

@@ -19,7 +19,8 @@ struct LayerCallArguments {
   std::vector<TensorName> tensors;
   nlohmann::json arguments;  // of an operation: all, with null where a tensor goes
   std::optional<TensorName> mask;
-  bool causal = false;  // use_causal_mask of an attention layer
+  /// What a call switches on: "use_causal_mask", "return_attention_scores".
+  nlohmann::json switches = nlohmann::json::object();
 };
 
 /// What is called. Constants among the arguments of an operation are welcome; of a layer for images Keras writes its

@@ -208,8 +208,13 @@ std::optional<CompiledOptimizer> compiled_optimizer(const json& compile_config) 
 }
 
 json compile_config(const Compilation& compilation, const graph::Graph& graph) {
+  // Keras calls an output by its layer; a layer with several has one name for all.
+  const bool named_alike = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](int output) {
+    return graph.nodes[static_cast<size_t>(output)].op == graph::kPart;
+  });
   const auto by_output = [&](const auto& values) {
     if (values.size() == 1) return json(values[0]);
+    if (named_alike) return json(values);
     json named = json::object();
     for (size_t i = 0; i < values.size(); ++i) named[output_name(graph, graph.outputs[i])] = values[i];
     return named;

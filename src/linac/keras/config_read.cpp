@@ -7,7 +7,9 @@
 #include <set>
 
 #include "linac/base/error.h"
+#include "linac/graph/layers.h"
 #include "linac/graph/layers/image.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/keras/calls.h"
 #include "linac/keras/config.h"
 #include "linac/keras/keras2_config.h"
@@ -51,6 +53,7 @@ struct Layer {
   std::shared_ptr<const Model> model;  // instead of a node: a model used as a layer
   std::string group;                   // "conv3d_1"; empty for operations
   int number = -1;                     // in the model's list; -1 for an input that is not in it
+  bool keras2 = false;                 // what wrote it
   std::vector<LayerCallArguments> calls;
 };
 
@@ -95,6 +98,7 @@ Layer read_layer(const json& original, Reading reading) {
                            : read_keras_layer(class_name, config);
     check_sizes(layer.node.name, layer.node.attributes);
   }
+  layer.keras2 = reading.keras2;
   const Callee callee = operation                           ? Callee::kOperation
                         : graph::is_image_layer(class_name) ? Callee::kImageLayer
                                                             : Callee::kLayer;
@@ -142,7 +146,7 @@ void wire_sequential(const json& config, Reading reading, Model& model) {
     model.layers.insert(model.layers.begin(), std::move(input));
   }
   for (size_t i = 1; i < model.layers.size(); ++i)
-    model.layers[i].calls = {{{{model.layers[i - 1].node.name}}, json::array(), {}, false}};
+    model.layers[i].calls = {{{{model.layers[i - 1].node.name}}, json::array(), {}, json::object()}};
   model.inputs = {{model.layers.front().node.name}};
   model.outputs = {{model.layers.back().node.name}};
 }
@@ -267,9 +271,12 @@ class Assembly {
 
  private:
   std::vector<int> place(const Calls::Call& call, const std::vector<int>& inputs, int mask, const Surroundings& around);
+  /// The node of output `number` of a node.
+  int part(int node, size_t number);
   std::string unused_name(const std::string& wanted);
 
   std::map<std::string, int> first_nodes_;  // by group in the file: the first call of each layer
+  std::map<std::pair<int, size_t>, int> parts_;
   std::set<std::string> names_;
   std::set<std::string> layers_;  // names that further calls of other layers leave alone
   size_t models_ = 0;
@@ -298,7 +305,8 @@ std::vector<int> Assembly::place(const Calls::Call& call, const std::vector<int>
   node.inputs = inputs;
   node.mask = mask;
   if (is_operation(node)) node.attributes["arguments"] = call.arguments().arguments;
-  if (call.arguments().causal) node.attributes["use_causal_mask"] = true;
+  node.attributes.update(call.arguments().switches);
+  if (layer.keras2 && inputs.size() > 1 && graph::has_states(node)) node.attributes["mask_with_states"] = true;
   const int index = static_cast<int>(result.graph.nodes.size());
   if (!layer.group.empty()) {
     const auto [first, is_new] = first_nodes_.emplace(group, index);
@@ -308,6 +316,26 @@ std::vector<int> Assembly::place(const Calls::Call& call, const std::vector<int>
   result.groups.push_back(group);
   result.places.push_back(std::move(place));
   return {index};
+}
+
+int Assembly::part(int node, size_t number) {
+  if (number == 0) return node;
+  const auto [found, is_new] = parts_.emplace(std::pair{node, number}, static_cast<int>(result.graph.nodes.size()));
+  if (!is_new) return found->second;
+  if (number > kLayersMax || result.graph.nodes.size() >= kLayersMax)
+    refuse(fmt::format("more than {} outputs of layers", kLayersMax));
+  const graph::Node& source = result.graph.nodes[static_cast<size_t>(node)];
+  graph::Node part;
+  part.name = unused_name(fmt::format("{}_output_{}", source.name, number));
+  part.op = graph::kPart;
+  part.attributes = {{"index", number}};
+  if (number == 1 && source.op == "Bidirectional" && !source.attributes.contains("merge_mode"))
+    part.attributes["masked"] = true;
+  part.inputs = {node};
+  result.graph.nodes.push_back(std::move(part));
+  result.groups.emplace_back();
+  result.places.push_back(result.places[static_cast<size_t>(node)]);
+  return found->second;
 }
 
 std::vector<int> Assembly::add(const Model& model, const std::vector<int>* inputs, const Surroundings& around) {
@@ -320,11 +348,12 @@ std::vector<int> Assembly::add(const Model& model, const std::vector<int>* input
   const Calls calls(model);
   std::vector<std::vector<int>> outputs(calls.size());  // nodes of each call
   const auto node_of = [&](const std::string& reader, const TensorName& name) {
-    const std::vector<int>& nodes = outputs[calls.find(reader, name)];
-    if (name.output >= nodes.size()) {
-      refuse(fmt::format("layer '{}' reads output {} of '{}'; layers with several outputs are not supported", reader,
-                         name.output, name.layer));
-    }
+    const size_t call = calls.find(reader, name);
+    const std::vector<int>& nodes = outputs[call];
+    const Layer& layer = *calls[call].layer;
+    if (layer.model == nullptr && layer.node.op != "InputLayer") return part(nodes.at(0), name.output);
+    if (name.output >= nodes.size())
+      refuse(fmt::format("'{}' reads output {} of '{}', which has {}", reader, name.output, name.layer, nodes.size()));
     return nodes[name.output];
   };
   std::map<std::string, int> given;
@@ -350,6 +379,16 @@ std::vector<int> Assembly::add(const Model& model, const std::vector<int>* input
   return nodes;
 }
 
+void infer(graph::Graph& graph) {
+  try {
+    graph::infer_shapes(graph);
+  } catch (const Error& error) {
+    if (!graph::has_open_sizes(graph)) throw;
+    throw Error(error.code(), fmt::format("{} (sizes that the model leaves open were taken as {}; give them to Input)",
+                                          error.what(), graph::kProvisionalSize));
+  }
+}
+
 }  // namespace
 
 KerasConfig read_keras_config(const std::string& text, const std::string& keras_version) {
@@ -368,7 +407,7 @@ KerasConfig read_keras_config(const std::string& text, const std::string& keras_
     Assembly assembly;
     assembly.result.graph.name = model->name;
     assembly.result.graph.outputs = assembly.add(*model, nullptr, {});
-    graph::infer_shapes(assembly.result.graph);
+    infer(assembly.result.graph);
     return std::move(assembly.result);
   } catch (const json::exception& error) {
     refuse(fmt::format("not the description of a Keras model ({}); save it with model.save()", error.what()));

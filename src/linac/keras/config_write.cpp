@@ -5,6 +5,8 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/layers.h"
+#include "linac/graph/masks.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/keras/config.h"
 #include "linac/keras/layers.h"
 
@@ -15,6 +17,12 @@ using nlohmann::json;
 
 constexpr const char* kModule = "linac_keras";  // python/linac_keras.py
 
+/// The node that computes what a node stands for: a Part is an output of another.
+size_t maker(const graph::Graph& graph, int node) {
+  const graph::Node& made = graph.nodes[static_cast<size_t>(node)];
+  return static_cast<size_t>(made.op == graph::kPart ? made.inputs.at(0) : node);
+}
+
 // Keras numbers a model's layers by the depth below the outputs and, within a depth, by the order in which a walk from
 // the outputs meets them (keras/src/ops/function.py, map_graph). The names of the weight groups follow that order, so
 // the file has to.
@@ -22,9 +30,10 @@ class KerasOrder {
  public:
   explicit KerasOrder(const graph::Graph& graph)
       : graph_(graph), met_(graph.nodes.size(), -1), depth_(graph.nodes.size(), 0) {
-    for (const int output : graph.outputs) walk(output);
+    for (const int output : graph.outputs) walk(static_cast<int>(maker(graph, output)));
     // Inputs are always earlier, so a node's depth is final when its turn comes.
     for (size_t i = graph.nodes.size(); i-- > 0;) {
+      if (graph.nodes[i].op == graph::kPart) continue;
       for (const int input : read_by(graph.nodes[i])) {
         int& depth = depth_[static_cast<size_t>(input)];
         depth = std::max(depth, depth_[i] + 1);
@@ -38,6 +47,7 @@ class KerasOrder {
     std::vector<int> met = met_, depth = depth_;  // of a layer: the first and the deepest of its calls
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const graph::Node& node = graph_.nodes[i];
+      if (node.op == graph::kPart) continue;
       if (met_[i] < 0 && node.op != "InputLayer") {
         throw user_error(fmt::format("[keras] layer '{}' ({}) leads to no output; leave it out of the exported graph",
                                      node.name, node.op));
@@ -58,9 +68,10 @@ class KerasOrder {
   }
 
  private:
-  static std::vector<int> read_by(const graph::Node& node) {
+  std::vector<int> read_by(const graph::Node& node) const {
     std::vector<int> inputs = node.inputs;
     if (node.mask >= 0) inputs.push_back(node.mask);
+    for (int& input : inputs) input = static_cast<int>(maker(graph_, input));
     return inputs;
   }
 
@@ -83,16 +94,11 @@ class KerasOrder {
   int next_ = 0;
 };
 
-json with_batch_axis(const graph::Shape& shape) {
-  json result = json::array({nullptr});
-  for (const int64_t size : shape) result.push_back(size);
-  return result;
-}
-
 /// A graph's layers and calls in Keras's words.
 class Wiring {
  public:
-  explicit Wiring(const graph::Graph& graph) : graph_(graph), calls_(graph.nodes.size()) {
+  explicit Wiring(const graph::Graph& graph)
+      : graph_(graph), open_(graph::following_axes(graph)), calls_(graph.nodes.size()) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) calls_[first_of(i)].push_back(i);
   }
 
@@ -123,16 +129,26 @@ class Wiring {
 
   /// [layer, number of its call, output]
   json history(int node) const {
-    const auto i = static_cast<size_t>(node);
+    const graph::Node& read = graph_.nodes[static_cast<size_t>(node)];
+    const size_t i = maker(graph_, node), output = read.op == graph::kPart ? graph::part_number(read) : 0;
     const auto& calls = calls_[first_of(i)];
     const auto call = std::find(calls.begin(), calls.end(), i) - calls.begin();
-    return json::array({graph_.nodes[first_of(i)].name, call, 0});
+    return json::array({graph_.nodes[first_of(i)].name, call, output});
+  }
+
+  /// With the batch's axis, and null for sizes that are open.
+  json keras_shape(int node) const {
+    const auto i = static_cast<size_t>(node);
+    json result = json::array({nullptr});
+    for (size_t axis = 0; axis < open_[i].size(); ++axis)
+      result.push_back(open_[i][axis] ? json() : json(graph_.nodes[i].output[axis]));
+    return result;
   }
 
   json tensor(int node) const {
     return {{"class_name", "__keras_tensor__"},
             {"config",
-             {{"shape", with_batch_axis(graph_.nodes[static_cast<size_t>(node)].output)},
+             {{"shape", keras_shape(node)},
               {"dtype", "float32"},
               {"keras_history", history(node)}}}};
   }
@@ -151,7 +167,12 @@ class Wiring {
       named["key"] = tensors[2];
       tensors.erase(2);
     }
-    if (node.attributes.value("use_causal_mask", false)) named["use_causal_mask"] = true;
+    if (graph::has_states(node) && tensors.size() > 1) {
+      named["initial_state"] = json(std::vector<json>(tensors.begin() + 1, tensors.end()));
+      tensors.erase(tensors.begin() + 1, tensors.end());
+    }
+    for (const char* name : {"use_causal_mask", "return_attention_scores"})
+      if (node.attributes.value(name, false)) named[name] = true;
     if (node.mask >= 0) named["mask"] = tensor(node.mask);
     if (is_operation(node)) {
       json arguments = node.attributes.value("arguments", json::array());
@@ -168,7 +189,7 @@ class Wiring {
   json build_config(const graph::Node& node) const {
     json shapes = json::array();
     for (const int input : node.inputs)
-      shapes.push_back(with_batch_axis(graph_.nodes[static_cast<size_t>(input)].output));
+      shapes.push_back(keras_shape(input));
     if (node.op == "MultiHeadAttention") {
       return {{"shapes_dict",
                {{"query_shape", shapes[0]},
@@ -189,7 +210,7 @@ class Wiring {
     if (node.op == graph::kTracedWeight) return kModule;
     if (!is_operation(node)) return "keras.layers";
     static const std::map<std::string, std::string> elsewhere{
-        {"Cast", "core"},    {"Relu", "nn"},  {"Sigmoid", "nn"}, {"Silu", "nn"}, {"Softplus", "nn"},
+        {"Cast", "core"},    {"Unstack", "core"},  {"TopK", "math"},  {"Relu", "nn"},  {"Sigmoid", "nn"}, {"Silu", "nn"}, {"Softplus", "nn"},
         {"LeakyRelu", "nn"}, {"Elu", "nn"},   {"Selu", "nn"},    {"Gelu", "nn"}, {"Softmax", "nn"},
         {"Rsqrt", "math"},   {"Erf", "math"}, {"Norm", "linalg"}};
     const auto found = elsewhere.find(class_of(node));
@@ -197,6 +218,7 @@ class Wiring {
   }
 
   const graph::Graph& graph_;
+  const std::vector<std::vector<bool>> open_;
   std::vector<std::vector<size_t>> calls_;  // by the first
 };
 
@@ -204,6 +226,14 @@ class Wiring {
 
 WrittenKerasConfig write_keras_config(const graph::Graph& graph) {
   WrittenKerasConfig written;
+  for (const graph::Node& node : graph.nodes) {
+    if (!node.attributes.value("mask_with_states", false) || node.mask >= 0 || !graph::has_mask(graph, node.inputs[0]))
+      continue;
+    throw user_error(
+        fmt::format("[keras] layer '{}' ({}) follows a mask and is given initial states; Keras 3 does not do both, so "
+                    "the model of Keras 2 cannot be written",
+                    node.name, node.op));
+  }
   const Wiring wiring(graph);
   json layers = json::array();
   std::map<std::string, int> count;

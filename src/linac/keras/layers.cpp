@@ -7,6 +7,7 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/layers.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/graph/weight_rules.h"
 #include "linac/keras/refused_layers.h"
 #include "linac/keras/rules.h"
@@ -207,6 +208,7 @@ json write_keras_layer(const graph::Node& node) {
   if (node.op == "InputLayer") {
     config["batch_shape"] = json::array({nullptr});
     for (const int64_t size : node.output) config["batch_shape"].push_back(size);
+    for (const size_t axis : graph::open_axes(node)) config["batch_shape"][axis + 1] = nullptr;
     config["sparse"] = false;
   }
   return config;

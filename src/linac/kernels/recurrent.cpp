@@ -26,6 +26,17 @@ int64_t sum_floats(const Cell& cell) {
   return floats;
 }
 
+/// Of events without a valid step: as they were, zeros if that is null.
+void pass_on(const std::vector<int64_t>& events, int64_t floats, const float* from, float* to) {
+  for (const int64_t event : events) {
+    if (to == nullptr) return;
+    if (from == nullptr)
+      std::fill_n(to + event * floats, floats, 0.0F);
+    else
+      std::copy_n(from + event * floats, floats, to + event * floats);
+  }
+}
+
 /// Adds the groups' sums, group by group, and puts them into Keras's axes.
 void deliver(const RecurrentShape& shape, const Cell& cell, const float* sums, int64_t groups,
              const RecurrentGradients& gradients) {
@@ -61,13 +72,14 @@ Recurrent::~Recurrent() = default;
 
 void Recurrent::forward(int64_t events, const float* x, const uint8_t* mask, const RecurrentWeights& weights,
                         float* out, Keep keep, RecurrentWorkspace& workspace, const Parallel& parallel,
-                        const RecurrentMultipliers& multipliers) const {
+                        const RecurrentMultipliers& multipliers, const RecurrentStates& states) const {
   LINAC_CHECK(shape_.has_bias == (weights.bias != nullptr) && shape_.drops == (multipliers.state != nullptr));
   LanePlan& plan = workspace.plan;
   workspace.is_kept = keep == Keep::kForBackward;
   plan_lanes(events, shape_.steps, mask, shape_.go_backwards ? TimeOrder::kBackwards : TimeOrder::kForwards, plan);
   for (const int64_t event : plan.empty_events)
     std::fill_n(out + event * shape_.out_floats(), shape_.out_floats(), 0.0F);
+  pass_on(plan.empty_events, shape_.state_floats(), states.begin, states.end);
   const int64_t groups = static_cast<int64_t>(plan.groups.size());
   if (groups == 0) return;
   float* const packed = room(workspace.weights, cell_->packed_floats());
@@ -80,18 +92,19 @@ void Recurrent::forward(int64_t events, const float* x, const uint8_t* mask, con
   float* const scratch = room(workspace.scratch, groups * scratch_floats);
   auto* const kept = rounded ? reinterpret_cast<uint16_t*>(room(workspace.kept, groups * kept_values / 2)) : nullptr;
   parallel(groups, [&](int64_t i) {
-    run_forward(
-        shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)], all_slots + i * slots * slot_floats,
-        {x, packed, out, scratch + i * scratch_floats, slots, rounded ? kept + i * kept_values : nullptr, multipliers});
+    run_forward(shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)], all_slots + i * slots * slot_floats,
+                {x, packed, out, scratch + i * scratch_floats, slots, rounded ? kept + i * kept_values : nullptr,
+                 multipliers, states});
   });
 }
 
 void Recurrent::backward(int64_t events, const RecurrentWeights& weights, const float* out_gradient,
                          const RecurrentGradients& gradients, RecurrentWorkspace& workspace, const Parallel& parallel,
-                         const RecurrentMultipliers& multipliers) const {
+                         const RecurrentMultipliers& multipliers, const RecurrentStateGradients& states) const {
   LINAC_CHECK(shape_.has_bias == (weights.bias != nullptr) && shape_.has_bias == (gradients.bias != nullptr));
   LINAC_CHECK(shape_.drops == (multipliers.state != nullptr));
   const LanePlan& plan = workspace.plan;
+  pass_on(plan.empty_events, shape_.state_floats(), states.end, states.begin);
   if (gradients.x != nullptr) std::fill_n(gradients.x, events * shape_.steps * shape_.features, 0.0F);
   const int64_t groups = static_cast<int64_t>(plan.groups.size());
   const bool rounded = storage_ == Storage::kBfloat16;
@@ -108,7 +121,8 @@ void Recurrent::backward(int64_t events, const RecurrentWeights& weights, const 
     run_backward(
         shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)],
         {rounded ? nullptr : kept.data() + i * kept_values, rounded ? halves + i * kept_values : nullptr, out_gradient,
-         workspace.weights.data(), gradients.x, scratch + i * scratch_floats, sums + i * sums_floats, multipliers});
+         workspace.weights.data(), gradients.x, scratch + i * scratch_floats, sums + i * sums_floats, multipliers,
+         states});
   });
   deliver(shape_, *cell_, sums, groups, gradients);
 }

@@ -46,6 +46,7 @@ struct RecurrentShape {
   int64_t bias_floats() const { return (cell == RecurrentCell::kGruResetAfter ? 2 : 1) * gates() * units; }
   int64_t multipliers() const { return gates() * (features + units); }           // of an event that drops
   int64_t out_floats() const { return (return_sequences ? steps : 1) * units; }  // of an event
+  int64_t state_floats() const { return (cell == RecurrentCell::kLstm ? 2 : 1) * units; }
   /// Multiplications and additions of the matrices' products, for one step of one event.
   double forward_flop() const { return 2.0 * static_cast<double>(kernel_floats() + recurrent_floats()); }
   double backward_flop(bool to_the_input) const;
@@ -69,6 +70,19 @@ struct RecurrentGradients {
   float* x;
 };
 
+/// States of the events, [events][state_floats()]: s, of an LSTM s and c. What they begin with (null: zeros), and what
+/// they are after the last valid step (null: not wanted); an event without one ends as it begins.
+struct RecurrentStates {
+  const float* begin = nullptr;
+  float* end = nullptr;
+};
+
+/// Of the loss, to those states; null: zeros, or not wanted.
+struct RecurrentStateGradients {
+  const float* end = nullptr;
+  float* begin = nullptr;
+};
+
 /// What a forward pass keeps for the backward pass, and scratch memory. Grows to what the largest batch needs.
 struct RecurrentWorkspace {
   LanePlan plan;
@@ -89,16 +103,16 @@ class Recurrent {
   ~Recurrent();
 
   /// x [events][steps][features]; mask [events][steps], not 0 where a step is valid, or null for all valid; out
-  /// [events][units] or, for sequences, [events][steps][units]. Masked steps of x are not read. An event without a
-  /// valid step gives zeros.
+  /// [events][units] or, for sequences, [events][steps][units]. Masked steps of x are not read. Before its first valid
+  /// step an event gives zeros.
   void forward(int64_t events, const float* x, const uint8_t* mask, const RecurrentWeights& weights, float* out,
                Keep keep, RecurrentWorkspace& workspace, const Parallel& parallel = serially,
-               const RecurrentMultipliers& multipliers = {}) const;
+               const RecurrentMultipliers& multipliers = {}, const RecurrentStates& states = {}) const;
   /// After a forward pass on this workspace that kept what is needed, with the same weights and multipliers;
   /// `out_gradient` is of out's shape. May be called again: the workspace is as it was.
   void backward(int64_t events, const RecurrentWeights& weights, const float* out_gradient,
                 const RecurrentGradients& gradients, RecurrentWorkspace& workspace, const Parallel& parallel = serially,
-                const RecurrentMultipliers& multipliers = {}) const;
+                const RecurrentMultipliers& multipliers = {}, const RecurrentStateGradients& states = {}) const;
 
   const RecurrentShape& shape() const { return shape_; }
 

@@ -56,7 +56,7 @@ class BackwardPass : public GroupPass {
       cell_.backward({group_.blocks, block_, now, ahead(step), data_.weights, carry_, deltas_, spare_,
                       data_.x_gradient == nullptr ? nullptr : x_gradient_, shape_.drops ? multipliers_ : nullptr});
       if (data_.x_gradient != nullptr) write_x(step);
-      for (; begin != group_.by_begin.rend() && begin->begin == step; ++begin) cut(begin->lane);
+      for (; begin != group_.by_begin.rend() && begin->begin == step; ++begin) cut(*begin);
       turn(step);
     }
   }
@@ -79,15 +79,20 @@ class BackwardPass : public GroupPass {
   void enter(const LaneVisit& visit) {
     visits_[static_cast<size_t>(visit.lane)] = &visit;
     take_multipliers(visit, data_.multipliers, multipliers_);
-    if (shape_.return_sequences) return;
-    const float* const gradient = data_.out_gradient + visit.event * shape_.units;
     float* const rows = carry(visit.lane);
-    for (int64_t i = 0; i < shape_.units; ++i) rows[i * 16] = gradient[i];
+    const int64_t units = shape_.units, states = shape_.state_floats();
+    for (int64_t i = 0; i < units && !shape_.return_sequences; ++i)
+      rows[i * 16] = data_.out_gradient[visit.event * units + i];
+    for (int64_t i = 0; i < states && data_.states.end != nullptr; ++i)
+      rows[i * 16] += data_.states.end[visit.event * states + i];
   }
 
   /// Nothing flows from an event to the one before it in its lane.
-  void cut(int64_t lane) {
-    float* const rows = carry(lane);
+  void cut(const LaneVisit& visit) {
+    const int64_t states = shape_.state_floats();
+    float* const rows = carry(visit.lane);
+    for (int64_t i = 0; i < states && data_.states.begin != nullptr; ++i)
+      data_.states.begin[visit.event * states + i] = rows[i * 16];
     for (int64_t i = 0; i < cell_.carry_rows(); ++i) rows[i * 16] = 0;
   }
 

@@ -173,7 +173,6 @@ class Lstm final : public Cell {
  public:
   using Cell::Cell;
 
-  int64_t carry_rows() const override { return 2 * shape_.units; }
   int64_t gate_rows() const override { return 5 * shape_.units; }
   int64_t delta_rows() const override { return 4 * shape_.units; }
   const std::vector<int64_t>& keras_gates() const override {

@@ -53,9 +53,8 @@ class Cell {
   int64_t input_row(int64_t gate) const { return gates_row() + gate_rows() + gate * input_rows(); }
   int64_t slot_rows() const { return input_row(shape_.drops ? shape_.gates() : 0); }
   int64_t spare_rows() const { return shape_.drops ? std::max(shape_.units, shape_.features) : shape_.units; }
-  virtual int64_t carry_rows() const { return shape_.units; }
-  /// Of the state, rows that are zero when an event begins: the first ones.
-  int64_t zeroed_rows() const { return carry_rows(); }
+  /// Of the state, and of the gradient to it.
+  int64_t carry_rows() const { return shape_.state_floats(); }
   virtual bool has_state_bias() const { return false; }
   virtual int64_t gate_rows() const { return 4 * shape_.units; }
   virtual int64_t delta_rows() const = 0;

@@ -32,7 +32,6 @@ class DroppedCell final : public Cell {
  public:
   DroppedCell(const RecurrentShape& shape, Isa isa) : Cell(shape, isa), kind_(kind_of(shape.cell)) {}
 
-  int64_t carry_rows() const override { return kind_.states * shape_.units; }
   bool has_state_bias() const override { return kind_.state_bias && shape_.has_bias; }
   int64_t gate_rows() const override { return kind_.gates * shape_.units; }
   int64_t delta_rows() const override { return kind_.deltas * shape_.units; }

@@ -23,10 +23,8 @@ class ForwardPass : public GroupPass {
       read_x(step, now);
       cell_.forward({group_.blocks, block_, now, next, data_.weights, shape_.drops ? multipliers_ : nullptr});
       if (data_.kept != nullptr) kernels_.narrow(now, slot_floats_, data_.kept + step * slot_floats_);
-      if (shape_.return_sequences)
-        write_sequence(step, next);
-      else
-        write_last(step, next);
+      if (shape_.return_sequences) write_sequence(step, next);
+      for (auto end = ends_; end != group_.by_end.rend() && end->end == step + 1; ends_ = ++end) leave(*end, next);
     }
   }
 
@@ -40,7 +38,7 @@ class ForwardPass : public GroupPass {
     for (int64_t i = 0; i < std::min(data_.slots, group_.steps + 1); ++i) {
       for (int64_t block = 0; block < group_.blocks; ++block) {
         float* const rows = slot(i) + block * block_;
-        if (i == 0) std::fill_n(rows + cell_.x_rows() * 16, cell_.zeroed_rows() * 16, 0.0F);
+        if (i == 0) std::fill_n(rows + cell_.x_rows() * 16, cell_.carry_rows() * 16, 0.0F);
         if (shape_.has_bias) std::fill_n(rows + shape_.features * 16, 16, 1.0F);
         if (cell_.has_state_bias()) std::fill_n(rows + (cell_.gates_row() - 1) * 16, 16, 1.0F);
         for (int64_t gate = 0; shape_.drops && gate < shape_.gates(); ++gate) {
@@ -55,8 +53,9 @@ class ForwardPass : public GroupPass {
   void enter(const LaneVisit& visit, float* slot) {
     visits_[static_cast<size_t>(visit.lane)] = &visit;
     float* const rows = state(slot, visit.lane);
-    for (int64_t i = 0; i < cell_.zeroed_rows(); ++i) rows[i * 16] = 0;
     take_multipliers(visit, data_.multipliers, multipliers_);
+    const float* const begin = data_.states.begin == nullptr ? nullptr : data_.states.begin + visit.event * states_;
+    for (int64_t i = 0; i < states_; ++i) rows[i * 16] = begin == nullptr ? 0 : begin[i];
     if (shape_.return_sequences)
       std::fill_n(data_.out + visit.event * shape_.out_floats(), place(visit.begin, visit.lane) * shape_.units, 0.0F);
   }
@@ -81,12 +80,13 @@ class ForwardPass : public GroupPass {
     __builtin_prefetch(row + shape_.features - 1);
   }
 
-  void write_last(int64_t step, float* next) {
-    for (auto end = ends_; end != group_.by_end.rend() && end->end == step + 1; ends_ = ++end) {
-      const float* const rows = state(next, end->lane);
-      float* const out = data_.out + end->event * shape_.units;
-      for (int64_t i = 0; i < shape_.units; ++i) out[i] = rows[i * 16];
-    }
+  void leave(const LaneVisit& visit, float* slot) {
+    const float* const rows = state(slot, visit.lane);
+    const auto write = [&](float* all, int64_t floats) {
+      for (int64_t i = 0; i < floats; ++i) all[visit.event * floats + i] = rows[i * 16];
+    };
+    if (!shape_.return_sequences) write(data_.out, shape_.units);
+    if (data_.states.end != nullptr) write(data_.states.end, states_);
   }
 
   void write_sequence(int64_t step, float* next) {
@@ -107,6 +107,7 @@ class ForwardPass : public GroupPass {
   float* const slots_;
   const ForwardGroup data_;
   float* const multipliers_;
+  const int64_t states_ = shape_.state_floats();
   std::vector<LaneVisit>::const_reverse_iterator ends_ = group_.by_end.rbegin();
 };
 

@@ -78,6 +78,7 @@ struct ForwardGroup {
   int64_t slots;
   uint16_t* kept;
   RecurrentMultipliers multipliers;
+  RecurrentStates states;
 };
 int64_t forward_scratch_floats(const RecurrentShape& shape);
 void run_forward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group, float* slots,
@@ -92,6 +93,7 @@ struct BackwardGroup {
   float* x_gradient;  // null: not wanted
   float *scratch, *sums;
   RecurrentMultipliers multipliers;
+  RecurrentStateGradients states;
 };
 int64_t backward_scratch_floats(const RecurrentShape& shape, const Cell& cell, Storage kept);
 void run_backward(const RecurrentShape& shape, const Cell& cell, Isa isa, const LaneGroup& group,

@@ -300,6 +300,90 @@ TEST_P(RecurrentOn, NothingValidGivesZeros) {
   }
 }
 
+/// Columns [first, first + count) of [events][columns].
+template <class T>
+std::vector<T> columns_of(const std::vector<T>& all, int64_t columns, int64_t first, int64_t count) {
+  std::vector<T> part;
+  for (size_t row = 0; row < all.size(); row += static_cast<size_t>(columns)) {
+    const auto begin = all.begin() + static_cast<int64_t>(row) + first;
+    part.insert(part.end(), begin, begin + count);
+  }
+  return part;
+}
+
+/// Steps [first, first + steps) of a problem whose layer returns all of them.
+std::pair<Case, RecurrentProblem> steps_of(const Case& c, const RecurrentProblem& whole, int64_t first, int64_t steps) {
+  const RecurrentShape& s = c.shape;
+  Case part = c;
+  part.shape.steps = steps;
+  RecurrentProblem problem = whole;
+  problem.x = columns_of(whole.x, s.steps * s.features, first * s.features, steps * s.features);
+  problem.mask = columns_of(whole.mask, s.steps, first, steps);
+  problem.out_gradient = columns_of(whole.out_gradient, s.steps * s.units, first * s.units, steps * s.units);
+  return {part, problem};
+}
+
+// The states that the first part ends with are those that the second begins with, and the gradient comes back.
+TEST_P(RecurrentOn, ASequenceCanBeCut) {
+  for (const RecurrentCell cell : {kAfter, kBefore, kLstm}) {
+    const Case c{{cell, 12, 5, 7, true, false, true}, 21, Masks::kHoles};
+    const RecurrentShape& s = c.shape;
+    const RecurrentProblem whole = make_problem(c);
+    const Result truth = compute(c, whole, way());
+    const auto [first, first_problem] = steps_of(c, whole, 0, 4);
+    const auto [second, second_problem] = steps_of(c, whole, 4, 8);
+    const Recurrent first_layer(first.shape, way().isa, way().kept), second_layer(second.shape, way().isa, way().kept);
+    const RecurrentWeights weights{whole.kernel.data(), whole.recurrent.data(), whole.bias.data()};
+    const size_t states = static_cast<size_t>(c.events * s.state_floats());
+    Floats between(states), end(states), between_gradient(states), begin_gradient(states), zeros(states);
+    const auto outputs = [](const RecurrentProblem& problem) { return Floats(problem.out_gradient.size()); };
+    Floats first_out = outputs(first_problem), second_out = outputs(second_problem);
+    RecurrentWorkspace first_workspace, second_workspace;
+    first_layer.forward(c.events, first_problem.x.data(), first_problem.mask.data(), weights, first_out.data(),
+                        Keep::kForBackward, first_workspace, serially, {zeros.data(), between.data()});
+    second_layer.forward(c.events, second_problem.x.data(), second_problem.mask.data(), weights, second_out.data(),
+                         Keep::kForBackward, second_workspace, serially, {between.data(), end.data()});
+    EXPECT_EQ(first_out, columns_of(truth.out, s.steps * s.units, 0, 4 * s.units));
+    for (int64_t event = 0; event < c.events; ++event) {
+      bool begun = false;  // before that a part gives zeros, not the state before it
+      for (int64_t step = 4; step < s.steps; ++step) {
+        begun = begun || whole.valid(event * s.steps + step);
+        for (int64_t unit = 0; unit < s.units; ++unit) {
+          const float found = second_out[static_cast<size_t>((event * 8 + step - 4) * s.units + unit)];
+          const float wanted = truth.out[static_cast<size_t>((event * s.steps + step) * s.units + unit)];
+          ASSERT_EQ(found, begun ? wanted : 0) << event << " " << step;
+        }
+      }
+    }
+    // Only where a part's output is that of the whole can their gradients be compared.
+    RecurrentProblem shown = whole;
+    for (int64_t event = 0; event < c.events; ++event) {
+      for (int64_t step = 4; step < s.steps && !whole.valid(event * s.steps + step); ++step)
+        std::fill_n(shown.out_gradient.begin() + (event * s.steps + step) * s.units, s.units, 0.0F);
+    }
+    const Result wanted = compute(c, shown, way());
+    const auto gradients_of = [](const RecurrentProblem& problem) {
+      return Result{{}, Floats(problem.kernel.size()), Floats(problem.recurrent.size()), Floats(problem.bias.size()),
+                    Floats(problem.x.size())};
+    };
+    Result first_gradients = gradients_of(first_problem), second_gradients = gradients_of(second_problem);
+    const auto pointers = [](Result& r) {
+      return RecurrentGradients{r.kernel.data(), r.recurrent.data(), r.bias.data(), r.x.data()};
+    };
+    second_layer.backward(c.events, weights, steps_of(c, shown, 4, 8).second.out_gradient.data(),
+                          pointers(second_gradients), second_workspace, serially, {nullptr, between_gradient.data()});
+    first_layer.backward(c.events, weights, steps_of(c, shown, 0, 4).second.out_gradient.data(),
+                         pointers(first_gradients), first_workspace, serially,
+                         {between_gradient.data(), begin_gradient.data()});
+    EXPECT_EQ(first_gradients.x, columns_of(wanted.x, s.steps * s.features, 0, 4 * s.features));
+    EXPECT_EQ(second_gradients.x, columns_of(wanted.x, s.steps * s.features, 4 * s.features, 8 * s.features));
+    for (size_t i = 0; i < wanted.recurrent.size(); ++i)
+      EXPECT_NEAR(first_gradients.recurrent[i] + second_gradients.recurrent[i], wanted.recurrent[i],
+                  1e-5 * (1 + std::abs(wanted.recurrent[i])));
+    EXPECT_NE(begin_gradient, zeros);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllIsas, RecurrentOn,
                          testing::Combine(testing::ValuesIn(kIsas),
                                           testing::Values(Storage::kFloat, Storage::kBfloat16)),

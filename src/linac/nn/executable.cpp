@@ -56,7 +56,9 @@ Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision,
     for (const graph::Weight& weight : node.weights)
       if (!weight.trainable) statistics_slots_.back().push_back(slots++);
   }
+  parts_read_.resize(graph_.nodes.size());
   for (const graph::Node& node : graph_.nodes) {
+    if (node.op == graph::kPart) parts_read_[static_cast<size_t>(node.inputs.at(0))] = true;
     chains_.push_back(
         node.op != "ConvolutionChain"
             ? nullptr
@@ -75,6 +77,7 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
   if (options.batch_statistics != nullptr)
     options.batch_statistics->assign(static_cast<size_t>(statistics_layout_.total), 0.0F);
   std::vector<at::Tensor> values(graph_.nodes.size()), masks(graph_.nodes.size());
+  std::vector<std::vector<at::Tensor>> more(graph_.nodes.size());  // outputs 1, 2, ... of a node
   for (size_t i = 0; i < inputs.size(); ++i)
     values[static_cast<size_t>(graph_.inputs[i])] = inputs[i].to(torch_device(device_));
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -82,7 +85,8 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     if (node.op == "InputLayer") continue;
     std::vector<at::Tensor> arguments, argument_masks;
     for (const int input : node.inputs) {
-      arguments.push_back(values[static_cast<size_t>(input)]);
+      arguments.push_back(node.op == graph::kPart ? more[static_cast<size_t>(input)].at(graph::part_number(node) - 1)
+                                                  : values[static_cast<size_t>(input)]);
       argument_masks.push_back(masks[static_cast<size_t>(input)]);
     }
     if (node.mask >= 0) argument_masks[0] = values[static_cast<size_t>(node.mask)];
@@ -91,6 +95,7 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     LayerCall call{node,     arguments,  weights.nodes[i],          options, key, {},
                    kernels_, precision_, std::move(argument_masks), {}};
     call.own_mask = masks[i] = output_mask(call);
+    if (parts_read_[i]) call.more = &more[i];
     std::vector<float> of_call;  // where the layer has several
     if (options.batch_statistics != nullptr && !statistics_slots_[i].empty()) {
       const bool one_of_several = statistics_shares_[i] < 1;

@@ -79,6 +79,7 @@ class Executable {
   graph::Layout statistics_layout_;
   std::vector<std::vector<size_t>> statistics_slots_;  // of each node's layer
   std::vector<float> statistics_shares_;               // of each node's call of it
+  std::vector<bool> parts_read_;                       // of each node: whether a Part reads it
 };
 
 }  // namespace linac::nn

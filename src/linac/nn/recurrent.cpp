@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "linac/base/error.h"
+#include "linac/graph/masks.h"
 #include "linac/nn/dropout.h"
 #include "linac/nn/layers/families.h"
 #include "linac/nn/recurrent_kernel.h"
@@ -138,40 +139,51 @@ bool zeroes_masked_steps(const graph::Node& layer) {
   return layer.attributes.value("zero_output_for_mask", false);
 }
 
-at::Tensor run_recurrent(const LayerCall& call, const graph::Node& layer, const std::vector<at::Tensor>& weights,
-                         bool zero_masked_steps, DrawsOf draws) {
+RecurrentResult run_recurrent(const LayerCall& call, const graph::Node& layer, const std::vector<at::Tensor>& weights,
+                              std::span<const at::Tensor> initial, bool zero_masked_steps, DrawsOf draws) {
   Dropped dropped = draw(call, layer, weights, draws);
   at::Tensor given = call.x();
   if (dropped.x.size() == 1) given = given * std::exchange(dropped.x, {})[0];  // for all gates
-  const bool sequences = layer.attributes.value("return_sequences", false);
-  if (recurrent_kernel_possible(call, layer, weights) && (sequences || !zero_masked_steps || !call.mask().defined())) {
-    const at::Tensor y = recurrent_kernel(layer, given, call.mask(), weights, dropped, call.precision);
-    if (!zero_masked_steps || !call.mask().defined()) return y;
-    const bool reversed = layer.attributes.value("go_backwards", false);
-    return y * (reversed ? at::flip(call.mask(), {1}) : call.mask()).unsqueeze(-1);
+  const at::Tensor mask = graph::masks_steps(call.node) ? call.mask() : at::Tensor();
+  const bool sequences = layer.attributes.value("return_sequences", false),
+             backwards = layer.attributes.value("go_backwards", false),
+             states_wanted = call.more != nullptr && layer.attributes.value("return_state", false);
+  if (recurrent_kernel_possible(call, layer, weights) && (sequences || !zero_masked_steps || !mask.defined())) {
+    at::Tensor begin;
+    if (!initial.empty()) begin = at::cat(at::TensorList(initial.data(), initial.size()), 1).to(at::kFloat);
+    const KernelResult computed = recurrent_kernel(layer, given, mask, weights, dropped, begin,
+                                                   states_wanted ? StatesWanted::kYes : StatesWanted::kNo,
+                                                   call.precision);
+    RecurrentResult result{computed.output, {}};
+    if (states_wanted) result.states = computed.states.split(weights[1].size(0), 1);
+    if (zero_masked_steps && mask.defined())
+      result.output = result.output * (backwards ? at::flip(mask, {1}) : mask).unsqueeze(-1);
+    return result;
   }
   const Cell cell(layer, weights, std::move(dropped));
   const at::Tensor x = cell.project(given);
-  const at::Tensor& mask = call.mask();
   const int64_t steps = x.size(1);
-  const bool backwards = layer.attributes.value("go_backwards", false);
   Cell::State state = cell.initial(x.size(0), x);
+  at::Tensor output = state.h;  // of the last step
+  if (!initial.empty()) state = {initial[0], initial.size() > 1 ? initial[1] : at::Tensor()};
   std::vector<at::Tensor> outputs;
-  at::Tensor output;  // of the last step
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t t = backwards ? steps - 1 - i : i;
     Cell::State next = cell.step(x.select(1, t), state);
-    output = next.h;
     if (mask.defined()) {
       const at::Tensor counts = mask.select(1, t).unsqueeze(-1);
-      output = at::where(counts, next.h, zero_masked_steps ? at::zeros_like(next.h) : state.h);
+      output = at::where(counts, next.h, zero_masked_steps ? at::zeros_like(next.h) : output);
       next.h = at::where(counts, next.h, state.h);
       if (next.c.defined()) next.c = at::where(counts, next.c, state.c);
+    } else {
+      output = next.h;
     }
     state = next;
     if (sequences) outputs.push_back(output);
   }
-  return sequences ? at::stack(outputs, 1) : output;
+  RecurrentResult result{sequences ? at::stack(outputs, 1) : output, {}};
+  if (states_wanted) result.states = state.c.defined() ? std::vector{state.h, state.c} : std::vector{state.h};
+  return result;
 }
 
 }  // namespace linac::nn

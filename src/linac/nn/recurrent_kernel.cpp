@@ -59,7 +59,7 @@ struct Pass {
   std::unique_ptr<const Recurrent> layer;
   std::shared_ptr<RecurrentWorkspace> workspace;
   std::vector<at::Tensor> weights;
-  std::vector<int64_t> x_shape;
+  std::vector<int64_t> x_shape, out_shape;
   at::Tensor x_kept, state_kept;  // undefined: nothing is dropped
 
   kernels::RecurrentMultipliers multipliers() const {
@@ -80,23 +80,32 @@ std::shared_ptr<RecurrentWorkspace> borrow_workspace() {
   return lender->borrow();
 }
 
-/// The layer as one node of autograd: inputs are x and the weights.
+/// The layer as one node of autograd: inputs are x, the weights and, where they are given, the states to begin with;
+/// results the output and the states at the end.
 struct RecurrentBackward : public torch::autograd::Node {
   std::shared_ptr<Pass> pass;
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
     LINAC_CHECK(pass != nullptr);  // autograd asks no more once it has released the node
     const at::NoGradGuard no_gradient;
-    const at::Tensor out_gradient = gradients[0].contiguous();
-    std::vector<at::Tensor> results(pass->weights.size() + 1);
+    const at::Tensor out_gradient =
+        gradients[0].defined() ? gradients[0].contiguous() : at::zeros(pass->out_shape, at::kFloat);
+    const at::Tensor end_gradient =
+        gradients.size() > 1 && gradients[1].defined() ? gradients[1].contiguous() : at::Tensor();
+    const size_t begin = pass->weights.size() + 1;
+    std::vector<at::Tensor> results(num_outputs());
     for (size_t i = 0; i < pass->weights.size(); ++i) results[i + 1] = at::empty_like(pass->weights[i]);
     if (task_should_compute_output(0)) results[0] = at::empty(pass->x_shape, at::kFloat);
+    if (begin < results.size())
+      results[begin] = at::empty({pass->x_shape[0], pass->layer->shape().state_floats()}, at::kFloat);
     const auto pointer = [&](size_t i) {
       return i < results.size() && results[i].defined() ? results[i].mutable_data_ptr<float>() : nullptr;
     };
+    const bool has_bias = pass->weights.size() > 2;
     pass->layer->backward(pass->x_shape[0], pass->pointers(), out_gradient.const_data_ptr<float>(),
-                          {pointer(1), pointer(2), pointer(3), pointer(0)}, *pass->workspace, kernels::serially,
-                          pass->multipliers());
+                          {pointer(1), pointer(2), has_bias ? pointer(3) : nullptr, pointer(0)}, *pass->workspace,
+                          kernels::serially, pass->multipliers(),
+                          {end_gradient.defined() ? end_gradient.const_data_ptr<float>() : nullptr, pointer(begin)});
     return results;
   }
 
@@ -116,10 +125,12 @@ bool recurrent_kernel_possible(const LayerCall& call, const graph::Node& layer,
          is_float_on_cpu(call.x()) && std::all_of(weights.begin(), weights.end(), is_float_on_cpu);
 }
 
-at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const at::Tensor& mask,
-                            const std::vector<at::Tensor>& weights, const Dropped& dropped, Precision kept) {
+KernelResult recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const at::Tensor& mask,
+                              const std::vector<at::Tensor>& weights, const Dropped& dropped, const at::Tensor& begin,
+                              StatesWanted states_wanted, Precision kept) {
   torch::autograd::variable_list inputs{x};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
+  if (begin.defined()) inputs.push_back(begin);
   const bool differentiable = wants_gradient(inputs);
   const auto pass = std::make_shared<Pass>();
   kernels::RecurrentShape wanted = shape_of(layer, x, weights);
@@ -129,27 +140,32 @@ at::Tensor recurrent_kernel(const graph::Node& layer, const at::Tensor& x, const
   pass->layer = std::make_unique<const Recurrent>(
       wanted, kernels::best_isa(), kept == Precision::kFloat ? kernels::Storage::kFloat : kernels::Storage::kBfloat16);
   pass->workspace = borrow_workspace();
-  pass->x_shape = x.sizes().vec();
-  for (const at::Tensor& weight : weights) pass->weights.push_back(weight.detach().contiguous());
   const kernels::RecurrentShape& shape = pass->layer->shape();
-  at::Tensor result;
+  pass->x_shape = x.sizes().vec();
+  pass->out_shape = shape.return_sequences ? std::vector<int64_t>{x.size(0), shape.steps, shape.units}
+                                           : std::vector<int64_t>{x.size(0), shape.units};
+  for (const at::Tensor& weight : weights) pass->weights.push_back(weight.detach().contiguous());
+  KernelResult result;
   {
     const at::NoGradGuard no_gradient;
     const at::Tensor dense = x.detach().contiguous();
     const at::Tensor valid = mask.defined() ? mask.to(at::kByte).contiguous() : mask;
-    result = at::empty(shape.return_sequences ? std::vector<int64_t>{x.size(0), shape.steps, shape.units}
-                                              : std::vector<int64_t>{x.size(0), shape.units},
-                       at::kFloat);
+    const at::Tensor first = begin.defined() ? begin.detach().contiguous() : begin;
+    result.output = at::empty(pass->out_shape, at::kFloat);
+    if (states_wanted == StatesWanted::kYes) result.states = at::empty({x.size(0), shape.state_floats()}, at::kFloat);
     pass->layer->forward(x.size(0), dense.const_data_ptr<float>(),
                          valid.defined() ? valid.const_data_ptr<uint8_t>() : nullptr, pass->pointers(),
-                         result.mutable_data_ptr<float>(),
+                         result.output.mutable_data_ptr<float>(),
                          differentiable ? kernels::Keep::kForBackward : kernels::Keep::kNothing, *pass->workspace,
-                         kernels::serially, pass->multipliers());
+                         kernels::serially, pass->multipliers(),
+                         {first.defined() ? first.const_data_ptr<float>() : nullptr,
+                          result.states.defined() ? result.states.mutable_data_ptr<float>() : nullptr});
   }
   if (!differentiable) return result;
   const auto node = std::make_shared<RecurrentBackward>();
   node->pass = pass;
-  attach(node, inputs, result);
+  attach(node, inputs, result.output);
+  if (result.states.defined()) torch::autograd::set_history(result.states, node);
   return result;
 }
 

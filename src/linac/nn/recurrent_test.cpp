@@ -225,5 +225,82 @@ TEST(RecurrentPrecision, RoundsWhatIsKeptAlone) {
   }
 }
 
+/// An encoder whose states begin a decoder of the same sequence; its mask is perhaps given by name.
+graph::Graph decoder(const std::string& op, const json& decoding, bool named = false) {
+  graph::Builder b(op);
+  const int x = b.input("x", {kSteps, kFeatures}), masked = b.add("Masking", "masking", {x}, {{"mask_value", 0.0}}),
+            mask = b.add("StepMask", "mask", {x}, {{"value", 0.0}}),
+            encoder = b.add(op, "encoder", {masked}, settings(0, 0, {{"return_state", true}}));
+  std::vector<int> inputs{masked};
+  for (int i = 1; i <= (op == "LSTM" ? 2 : 1); ++i)
+    inputs.push_back(b.add(graph::kPart, "state_" + std::to_string(i), {encoder}, {{"index", i}}));
+  graph::Graph graph = b.finish({b.add(op, "decoder", inputs, decoding)});
+  if (named) graph.nodes.back().mask = mask;
+  return graph;
+}
+
+TEST(States, GradientsAreDifferences) {
+  for (const char* op : {"SimpleRNN", "GRU", "LSTM"}) {
+    SCOPED_TRACE(op);
+    const graph::Graph graph = decoder(op, settings(0, 0));
+    const graph::Parameters parameters = parameters_of(graph);
+    const Outcome here = run(graph, parameters);
+    double along = 0;
+    for (size_t i = 0; i < here.gradient.size(); ++i)
+      along += double{here.gradient[i]} * std::sin(static_cast<double>(i));
+    constexpr float kStep = 0x1p-9F;
+    const auto loss_at = [&](float step) {
+      graph::Parameters moved = parameters;
+      for (size_t i = 0; i < moved.trainable.size(); ++i)
+        moved.trainable[i] += step * std::sin(static_cast<float>(i));
+      return run(graph, moved).loss;
+    };
+    EXPECT_NEAR((loss_at(kStep) - loss_at(-kStep)) / (2 * double{kStep}), along, 2e-3 * (1 + std::abs(along)));
+  }
+}
+
+// Keras 2 follows the mask of a layer that has initial states, Keras 3 only where it is given by name.
+TEST(States, MasksCountAsTheVersionSays) {
+  const at::Tensor keras3 = run(decoder("LSTM", settings(0, 0))).output,
+                   named = run(decoder("LSTM", settings(0, 0), true)).output,
+                   keras2 = run(decoder("LSTM", settings(0, 0, {{"mask_with_states", true}}))).output;
+  EXPECT_TRUE(at::equal(keras2, named));
+  EXPECT_FALSE(at::equal(keras3, named));
+}
+
+// A masked step at the beginning gives zeros, whatever the layer begins with; without a step that counts the state is
+// what it was.
+TEST(States, StayWhereNothingCounts) {
+  graph::Builder b("empty");
+  const int x = b.input("x", {kSteps, kFeatures}), h = b.input("h", {4}),
+            mask = b.add("StepMask", "mask", {x}, {{"value", 0.0}}),
+            gru = b.add("GRU", "gru", {x, h}, settings(0, 0, {{"return_state", true}, {"return_sequences", true}})),
+            state = b.add(graph::kPart, "state", {gru}, {{"index", 1}});
+  graph::Graph graph = b.finish({gru, state});
+  graph.nodes[static_cast<size_t>(gru)].mask = mask;
+  const Executable network(graph);
+  const graph::Parameters parameters = parameters_of(graph);
+  const Weights weights = make_weights(network.graph(), parameters, Gradients::kNone);
+  const at::Tensor begin = at::arange(8, at::kFloat).view({2, 4});
+  const auto outputs = network.run(weights, {at::zeros({2, kSteps, kFeatures}), begin}, {});
+  EXPECT_TRUE(at::equal(outputs[0], at::zeros({2, kSteps, 4})));
+  EXPECT_TRUE(at::equal(outputs[1], begin));
+}
+
+TEST(States, OfTheKernelsAreThoseOfTheSteps) {
+  for (const bool sequences : {false, true}) {
+    for (const bool zeroed : {false, true}) {
+      graph::Builder b("states");
+      const int x = b.add("Masking", "masking", {b.input("x", {kSteps, kFeatures})}, {{"mask_value", 0.0}});
+      const json more{{"return_state", true}, {"return_sequences", sequences}, {"zero_output_for_mask", zeroed}};
+      const int gru = b.add("GRU", "gru", {x}, settings(0, 0, more));
+      const graph::Graph graph = b.finish({b.add(graph::kPart, "state", {gru}, {{"index", 1}})});
+      const Outcome kernels = run(graph), steps = run(graph, kKey, Kernels::kAten);
+      EXPECT_LT(at::abs(kernels.output - steps.output).max().item<double>(), 1e-6);
+      EXPECT_LT(at::abs(kernels.input_gradient - steps.input_gradient).max().item<double>(), 1e-5);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace linac::nn

@@ -25,6 +25,7 @@ struct LayerCall {
   std::vector<Value> masks;  // which steps count (bool), one an input; undefined where all do
   std::vector<LayerWeight> weights;
   Value own_mask;  // of the output (output_mask)
+  std::vector<Value>* more = nullptr;  // where outputs 1, 2, ... go; null in another layer
 
   const Value& mask() const { return masks[0]; }
   /// The tensor of an input as floats, in Keras's axes or with the channels first.

@@ -79,7 +79,7 @@ std::string encode(const Port& port) {
   append_bytes(shape, 1, dimension);
   for (const int64_t extent : port.shape) {
     dimension.clear();
-    append_varint(dimension, 1, static_cast<uint64_t>(extent));
+    if (extent != kFreeSize) append_varint(dimension, 1, static_cast<uint64_t>(extent));
     append_bytes(shape, 1, dimension);
   }
   append_varint(tensor, 1, static_cast<uint64_t>(port.type));

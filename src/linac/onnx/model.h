@@ -25,12 +25,16 @@ enum class Type : uint8_t { kFloat = 1, kInt32 = 6, kInt64 = 7, kBool = 9 };
 struct Attribute {
   std::string name;
   std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::vector<std::string>> value;
+
+  bool operator==(const Attribute&) const = default;
 };
 
 struct Node {
   std::string op, name;
   std::vector<std::string> inputs, outputs;  // names of tensors; "" is one that is left out
   std::vector<Attribute> attributes;
+
+  bool operator==(const Node&) const = default;
 };
 
 /// A tensor of constants; `bytes` are its values as they lie in memory, the last axis first.
@@ -39,9 +43,13 @@ struct Constant {
   Type type;
   Shape shape;
   std::string bytes;
+
+  bool operator==(const Constant&) const = default;
 };
 
-/// An input or output of the model: `shape` is one event's, in front of it is the free axis of the batch.
+/// An input or output of the model: `shape` is one event's, in front of it is the free axis of the batch. A size of
+/// kFreeSize may be any.
+constexpr int64_t kFreeSize = -1;
 struct Port {
   std::string name;
   Type type;

@@ -9,6 +9,7 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/layers/attributes.h"
+#include "linac/graph/masks.h"
 
 namespace linac::onnx {
 namespace {
@@ -129,11 +130,12 @@ std::string reversed_steps(Emitter& emit, const std::string& y) {
 
 }  // namespace
 
-std::string recurrent_layer(const LayerCall& call, const graph::Node& layer, std::span<const LayerWeight> weights,
-                            const RecurrentOutput& wanted) {
+RecurrentTensors recurrent_layer(const LayerCall& call, const graph::Node& layer, std::span<const LayerWeight> weights,
+                                 std::span<const std::string> initial, const RecurrentOutput& wanted) {
   Emitter& emit = call.emit;
   const bool backwards = graph::flag(layer, "go_backwards", false),
-             sequences = graph::flag(layer, "return_sequences", false), masked = call.mask().defined();
+             sequences = graph::flag(layer, "return_sequences", false),
+             masked = call.mask().defined() && graph::masks_steps(call.node);
   const int64_t steps = call.inputs[0].shape[0];
   const std::string& mask = call.mask().name;
   Compacted compacted{call.x(), "", ""};
@@ -146,21 +148,35 @@ std::string recurrent_layer(const LayerCall& call, const graph::Node& layer, std
     attributes.push_back({"linear_before_reset", int64_t{graph::flag(layer, "reset_after", true)}});
   Emitter::Names inputs{emit.transpose(compacted.steps, {1, 0, 2})};
   for (std::string& weight : operator_weights(emit, layer, weights)) inputs.push_back(std::move(weight));
-  if (masked) inputs.push_back(compacted.lengths);
-  const auto outputs = emit.op(layer.op == "SimpleRNN" ? "RNN" : layer.op, std::move(inputs), std::move(attributes), 2);
+  if (masked || !initial.empty()) inputs.push_back(compacted.lengths);
+  for (const std::string& state : initial) inputs.push_back(emit.unsqueeze(state, {0}));
+  const bool has_cell = layer.op == "LSTM" && graph::flag(layer, "return_state", false);
+  const auto outputs = emit.op(layer.op == "SimpleRNN" ? "RNN" : layer.op, std::move(inputs), std::move(attributes),
+                               has_cell ? 3 : 2);
 
+  RecurrentTensors result;
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    std::string state = emit.squeeze(outputs[i], {0});
+    if (masked) {
+      const std::string first = initial.empty() ? emit.scalar(0) : initial[i - 1];
+      state = emit.op("Where", {compacted.none, first, state});
+    }
+    result.states.push_back(std::move(state));
+  }
   if (!sequences) {
-    std::string last = emit.squeeze(outputs[1], {0});
-    if (!masked) return last;
-    last = emit.op("Where", {compacted.none, emit.scalar(0), last});
-    if (!wanted.zero_masked_steps) return last;
+    result.output = emit.squeeze(outputs[1], {0});
+    if (!masked) return result;
+    result.output = emit.op("Where", {compacted.none, emit.scalar(0), result.output});
+    if (!wanted.zero_masked_steps) return result;
     const std::string read_last =
         emit.op("Gather", {mask, emit.ints({backwards ? 0 : steps - 1})}, {{"axis", int64_t{1}}});
-    return emit.op("Where", {read_last, last, emit.scalar(0)});
+    result.output = emit.op("Where", {read_last, result.output, emit.scalar(0)});
+    return result;
   }
-  std::string all = emit.transpose(emit.squeeze(outputs[0], {1}), {1, 0, 2});
-  if (masked) all = spread(emit, all, mask, backwards, wanted.zero_masked_steps);
-  return backwards && wanted.order == StepOrder::kAsRead ? reversed_steps(emit, all) : all;
+  result.output = emit.transpose(emit.squeeze(outputs[0], {1}), {1, 0, 2});
+  if (masked) result.output = spread(emit, result.output, mask, backwards, wanted.zero_masked_steps);
+  if (backwards && wanted.order == StepOrder::kAsRead) result.output = reversed_steps(emit, result.output);
+  return result;
 }
 
 }  // namespace linac::onnx

@@ -15,9 +15,16 @@ struct RecurrentOutput {
   bool zero_masked_steps;
 };
 
-/// The output of `layer` (SimpleRNN, GRU or LSTM) on the input of the call and its mask: (N, U), or (N, T, U) where it
-/// returns sequences. User error naming the layer for activations that the operators do not have.
-std::string recurrent_layer(const LayerCall& call, const graph::Node& layer, std::span<const LayerWeight> weights,
-                            const RecurrentOutput& wanted);
+/// Tensors: the output (N, U), or (N, T, U) where the layer returns sequences, and the states after the last step that
+/// counts, (N, U) each.
+struct RecurrentTensors {
+  std::string output;
+  Emitter::Names states;
+};
+
+/// `layer` (SimpleRNN, GRU or LSTM) on the first input of the call and its mask. `initial`: the states to begin with;
+/// zeros if there are none. User error naming the layer for activations that the operators do not have.
+RecurrentTensors recurrent_layer(const LayerCall& call, const graph::Node& layer, std::span<const LayerWeight> weights,
+                                 std::span<const std::string> initial, const RecurrentOutput& wanted);
 
 }  // namespace linac::onnx

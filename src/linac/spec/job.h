@@ -40,7 +40,9 @@ struct DataColumn {
       "in place of column: numbers and lists of the files that are joined to one list, in this order, e.g. [pt, eta, "
       "phi]");
     v("scaling", scaling, "none, standard or min_max, by the constants of data.scaling");
-    v("shape", shape, "inputs of a torchscript model: of one event, e.g. [801, 19]; other models know theirs");
+    v("shape", shape,
+      "inputs of a torchscript model: of one event, e.g. [801, 19]; of a keras model that leaves sizes open: in place "
+      "of the longest list of data.train");
     v("classes", classes,
       "of a target that is a column of texts: its classes in the order of the output, where data.classes is of another "
       "output");

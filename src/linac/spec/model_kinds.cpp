@@ -70,7 +70,7 @@ void need_targets(const Job& job, const std::string& where) {
 void need_no_shapes(const Job& job, const std::string& where) {
   for (const DataColumn& input : job.data.inputs) {
     need(input.shape.empty(), where,
-         fmt::format("data.inputs: only torchscript models need a shape; leave that of {} out", input.name));
+         fmt::format("data.inputs: a shape is for models of files, keras and torchscript; leave that of {} out", input.name));
   }
 }
 
@@ -159,7 +159,6 @@ void KerasSettings::check(const Job& job, const std::string& where) const {
   need_targets(job, where);
   need_fit(job, where);
   need_file(*this, kKind, where);
-  need_no_shapes(job, where);
 }
 
 void TorchScriptSettings::check(const Job& job, const std::string& where) const {

@@ -65,12 +65,14 @@ std::vector<std::string> evaluate_commands(const spec::Job& job, const models::S
 FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, FitStart start)
     : job_(job),
       start_(start.network(job)),
+      sizes_(start.sizes),
       foreign_(start.foreign),
       model_(start.model(job)),
       input_(job, columns_read()),
       clock_(clock),
       update_(job, group, concurrency, clock) {
   if (group.rank() == 0) {
+    for (const std::string& size : sizes_) log::info("[data] input " + size);
     input_.warn_of_cuts();
     if (const std::string remark = foreign_ ? foreign_->remark() : ""; !remark.empty()) log::warn(remark);
   }
@@ -164,7 +166,9 @@ int64_t FitLoop::test_events() const {
 }
 
 std::vector<std::string> FitLoop::describe_data() const {
-  return input_.describe();
+  std::vector<std::string> lines = input_.describe();
+  for (const std::string& size : sizes_) lines.push_back(fmt::format("{:<6} {}", "input", size));
+  return lines;
 }
 
 TrainState FitLoop::initial_state() const {

@@ -62,6 +62,7 @@ class FitLoop : public Loop {
 
   const spec::Job& job_;
   const Network start_;                                // before the first step
+  const std::vector<std::string> sizes_;               // of inputs that the model leaves open, for people
   const std::optional<models::ForeignModel> foreign_;  // somebody else's code
   const models::Supervised model_;
   TableInput input_;

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "linac/base/error.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/keras/archive.h"
 #include "linac/models/inclusive_classifier/networks.h"
 #include "linac/storage/storage.h"
 #include "linac/train/input.h"
+#include "linac/trained/labelled_data.h"
+#include "linac/trained/open_inputs.h"
 
 namespace linac::train {
 namespace {
@@ -28,6 +33,20 @@ FitStart of_foreign(const spec::Job& job, models::ForeignModel model) {
   if (start.settings.losses.empty())
     throw user_error(fmt::format("[fit] a {} model wants train.fit.loss", job.model.kind()));
   return start;
+}
+
+// Sizes that the model leaves open, by the job or by the events to train on. The columns are those of the training, so
+// that their files are packed once.
+void close_sizes(const spec::Job& job, FitStart& start) {
+  const std::vector<graph::Shape> given = trained::given_shapes(job, start.graph);
+  const bool says = std::any_of(given.begin(), given.end(), [](const graph::Shape& shape) { return !shape.empty(); });
+  if (!says && !graph::has_open_sizes(start.graph)) return;
+  const models::Supervised provisional(start.graph, start.settings, numerics_of(job));
+  trained::InputSizes sizes =
+      trained::input_sizes(start.graph, given, job.data.train,
+                           trained::fit_columns(job, start.graph, provisional.target_shapes()));
+  start.graph = graph::with_input_shapes(std::move(start.graph), sizes.shapes);
+  start.sizes = std::move(sizes.words);
 }
 
 }  // namespace
@@ -64,6 +83,7 @@ FitStart keras_start(const spec::Job& job, const trained::KerasFile* read) {
   start.order = file.model.order;
   start.graph = file.model.graph;
   start.optimizer_state = file.optimizer;
+  close_sizes(job, start);
   return start;
 }
 

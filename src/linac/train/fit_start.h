@@ -23,6 +23,7 @@ struct FitStart {
   std::string keras_file = {};                                 // that the graph is of, for its optimiser
   std::vector<int> order = {};                                 // of the layers in that file
   std::vector<keras::OptimizerVariable> optimizer_state = {};  // of that file, if it was read with it
+  std::vector<std::string> sizes = {};                         // of inputs that the file leaves open, for people
 
   /// What the state holds at first. The parameters leave.
   Network network(const spec::Job& job);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "linac/base/error.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/graph/weight_rules.h"
 #include "linac/keras/archive.h"
 #include "linac/storage/storage.h"
@@ -32,6 +33,8 @@ Part read_part(const std::string& name, const std::string& argument, const graph
     return {script.graph(), script.parameters(), script};
   }
   keras::KerasModel keras = keras::read_keras(file);
+  if (graph::has_open_sizes(keras.graph))
+    throw user_error(fmt::format("[train] {}: leaves sizes of its input open; showers have one size: give it", file));
   if (graph::has_penalty(keras.graph)) {
     throw user_error(fmt::format(
         "[train] {}: has regularizers, and the adversarial losses have no place for them; build it without", file));

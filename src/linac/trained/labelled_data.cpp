@@ -9,6 +9,8 @@
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
 #include "linac/data/column_scaling.h"
+#include "linac/graph/open_sizes.h"
+#include "linac/trained/open_inputs.h"
 
 namespace linac::trained {
 namespace {
@@ -87,16 +89,30 @@ std::vector<data::ColumnRequest> input_columns(const spec::Job& job, const graph
   std::vector<data::ColumnRequest> requests;
   const auto settings = in_order(job.data.inputs, names_of(model, model.inputs), "data.inputs");
   for (size_t i = 0; i < settings.size(); ++i) {
-    requests.push_back(request(job, settings[i], model.nodes[static_cast<size_t>(model.inputs[i])].output));
+    requests.push_back(
+        request(job, settings[i], column_shape(model.nodes[static_cast<size_t>(model.inputs[i])])));
   }
   return requests;
+}
+
+std::vector<graph::Shape> given_shapes(const spec::Job& job, const graph::Graph& model) {
+  std::vector<graph::Shape> shapes;
+  for (const spec::DataColumn& setting : in_order(job.data.inputs, names_of(model, model.inputs), "data.inputs"))
+    shapes.push_back(setting.shape);
+  return shapes;
 }
 
 std::vector<data::ColumnRequest> target_columns(const spec::Job& job, const graph::Graph& model,
                                                 const std::vector<graph::Shape>& shapes) {
   std::vector<data::ColumnRequest> requests;
   const auto settings = in_order(job.data.targets, names_of(model, model.outputs), "data.targets");
-  for (size_t i = 0; i < settings.size(); ++i) requests.push_back(request(job, settings[i], shapes.at(i)));
+  const auto open = graph::has_open_sizes(model) ? graph::following_axes(model) : std::vector<std::vector<bool>>{};
+  for (size_t i = 0; i < settings.size(); ++i) {
+    graph::Shape shape = shapes.at(i);
+    // A class of each step: a list that is padded like its sequence.
+    if (shape.size() == 1 && !open.empty() && open[static_cast<size_t>(model.outputs[i])].at(0)) shape.push_back(1);
+    requests.push_back(request(job, settings[i], shape));
+  }
   return requests;
 }
 

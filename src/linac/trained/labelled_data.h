@@ -20,6 +20,9 @@ data::ColumnRequest request_of(const std::vector<std::string>& columns, const gr
 /// input. User error for a name that the model does not have.
 std::vector<data::ColumnRequest> input_columns(const spec::Job& job, const graph::Graph& model);
 
+/// Of each input, in the model's order, the shape that data.inputs gives; empty for none.
+std::vector<graph::Shape> given_shapes(const spec::Job& job, const graph::Graph& model);
+
 /// One request an output: data.targets by name, or one after the other. `shapes`: of each, an event.
 std::vector<data::ColumnRequest> target_columns(const spec::Job& job, const graph::Graph& model,
                                                 const std::vector<graph::Shape>& shapes);

@@ -4,7 +4,9 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/log.h"
 #include "linac/data/showers.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/graph/prune.h"
 #include "linac/keras/archive.h"
 #include "linac/onnx/aten/write_program.h"
@@ -14,6 +16,7 @@
 #include "linac/trained/gan_architecture.h"
 #include "linac/trained/run_models.h"
 #include "linac/trained/tensor_file.h"
+#include "linac/trained/trained_model.h"
 
 namespace linac::trained {
 namespace {
@@ -90,6 +93,23 @@ std::filesystem::path exported_file(const std::filesystem::path& model) {
   return model;
 }
 
+// Of an ONNX model whose inputs have open sizes.
+void say_sizes(const keras::KerasModel& keras, const std::filesystem::path& path) {
+  if (onnx::has_free_sizes(onnx::to_onnx(keras.graph, keras.weights, {}))) return;
+  for (const int index : keras.graph.inputs) {
+    const graph::Node& input = keras.graph.nodes[static_cast<size_t>(index)];
+    if (graph::open_axes(input).empty()) continue;
+    if (!keras.extra.is_object() || !keras.extra.contains("inputs")) {
+      throw user_error(fmt::format(
+          "[export] {}: input '{}' is {}, and the operators need its size; train the model with linac, which knows "
+          "that of the data, or give it to Input",
+          path.string(), input.name, graph::describe_open_shape(input)));
+    }
+    log::info(fmt::format("[export] input '{}' is {} in Keras; the ONNX model takes {}, which it was trained with",
+                          input.name, graph::describe_open_shape(input), graph::to_string(input.output)));
+  }
+}
+
 void export_program(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format) {
   if (format != FileFormat::kOnnx)
     throw user_error(
@@ -101,6 +121,8 @@ void export_program(const std::filesystem::path& model, const std::filesystem::p
 
 GeneratorModel from_keras(const std::filesystem::path& path) {
   keras::KerasModel keras = keras::read_keras(path);
+  if (graph::has_open_sizes(keras.graph))
+    throw user_error(fmt::format("[model] {}: not a generator (it leaves sizes of its input open)", path.string()));
   spec::Job job;
   if (keras.extra.contains("job")) {
     job = spec::parse_job(keras.extra.at("job").get<std::string>(), path.string() + " (linac.json)", {});
@@ -214,7 +236,9 @@ void export_keras_model(const std::filesystem::path& named, const std::filesyste
   for (const std::filesystem::path& file : keras::files_of(model)) inputs.push_back(file.string());
   storage::need_another_file(path, inputs, "export");
   if (model.extension() == ".pt2") return export_program(model, path, format);
-  const keras::KerasModel keras = keras::read_keras(model);
+  keras::KerasModel keras = keras::read_keras(model);
+  close_sizes(keras);
+  if (format == FileFormat::kOnnx && graph::has_open_sizes(keras.graph)) say_sizes(keras, model);
   write_network(keras.graph, keras.weights, keras.extra, path, format);
 }
 

@@ -7,9 +7,11 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/keras/archive.h"
+#include "linac/graph/open_sizes.h"
 #include "linac/spec/job.h"
 #include "linac/storage/storage.h"
+#include "linac/trained/labelled_data.h"
+#include "linac/trained/open_inputs.h"
 #include "linac/trained/run_models.h"
 #include "linac/trained/tensor_file.h"
 
@@ -65,11 +67,21 @@ TrainedModel plugin(const std::filesystem::path& file) {
 
 }  // namespace
 
-TrainedModel load_trained(const std::filesystem::path& model) {
+void close_sizes(keras::KerasModel& model, const FindShapes& find) {
+  if (!graph::has_open_sizes(model.graph)) return;
+  const bool knows = model.extra.is_object() && model.extra.contains("inputs");
+  if (!knows && !find) return;
+  const std::vector<graph::Shape> shapes =
+      knows ? trained_shapes(model.graph, columns_from_json(model.extra.at("inputs"))) : find(model.graph);
+  model.graph = graph::with_input_shapes(std::move(model.graph), shapes);
+}
+
+TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& find) {
   const std::filesystem::path file = file_of(storage::local_copy(model.string()));
   if (models::ForeignModel::is_torchscript(file)) return torchscript(file);
   if (file.extension() == ".safetensors") return plugin(file);
-  const keras::KerasModel keras = keras::read_keras(file);
+  keras::KerasModel keras = keras::read_keras(file);
+  close_sizes(keras, find);
   return {std::make_unique<const models::Predictor>(keras), keras.extra};
 }
 

@@ -2,9 +2,11 @@
 // A trained model of any kind, ready to judge events, and what it knows of them. Thread-safe functions.
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "linac/keras/archive.h"
 #include "linac/models/foreign_model.h"
 #include "linac/models/predictor.h"
 #include "linac/trained/network.h"
@@ -18,9 +20,16 @@ struct TrainedModel {
   nlohmann::json notes;
 };
 
+/// Finds shapes for the inputs of a model that leaves sizes open.
+using FindShapes = std::function<std::vector<graph::Shape>(const graph::Graph& model)>;
+
+/// A model that leaves sizes open gets those that it was trained with; one that linac has not trained those that `find`
+/// says, or it keeps the provisional ones (graph/open_sizes.h).
+void close_sizes(keras::KerasModel& model, const FindShapes& find = {});
+
 /// A file that read_keras() takes, a TorchScript file, a .pt2 or weights of a plug-in's model that linac trained, or
 /// the folder of a run that came to its end; files also by URL. User error if it is none of them.
-TrainedModel load_trained(const std::filesystem::path& model);
+TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& find = {});
 
 /// Writes somebody else's code with its trained weights into the folder: TorchScript as model.pt, a program of
 /// torch.export as model.pt2, a plug-in's model as weights (save_weights). Returns the file. Environment error if it

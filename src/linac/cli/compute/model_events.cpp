@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "linac/base/error.h"
+#include "linac/base/log.h"
 #include "linac/base/nearest.h"
 #include "linac/base/progress.h"
 #include "linac/base/thread_pool.h"
@@ -17,6 +18,7 @@
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job_paths.h"
 #include "linac/trained/labelled_data.h"
+#include "linac/trained/open_inputs.h"
 #include "linac/trained/run_models.h"
 #include "linac/trained/trained_model.h"
 
@@ -53,17 +55,17 @@ void rename(data::ColumnRequest& request, const std::string& text) {
 }
 
 /// What each input reads: as the model's own notes say, or the column of its name; the user's word comes first.
-std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const models::Predictor& network,
+std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const std::vector<graph::Node>& inputs,
                                            const nlohmann::json& notes) {
   std::vector<data::ColumnRequest> columns;
   if (notes.is_object() && notes.contains("inputs")) columns = trained::columns_from_json(notes["inputs"]);
   std::map<std::string, std::string> fields = renamed(options);
   std::vector<std::string> names;
-  columns.resize(network.inputs().size());
+  columns.resize(inputs.size());
   for (size_t i = 0; i < columns.size(); ++i) {
-    const graph::Node& input = network.inputs()[i];
+    const graph::Node& input = inputs[i];
     names.push_back(input.name);
-    columns[i].shape = input.output;
+    columns[i].shape = trained::column_shape(input);
     if (columns[i].column.empty() && columns[i].joined.empty()) columns[i].column = input.name;
     if (const auto field = fields.extract(input.name); !field.empty()) rename(columns[i], field.mapped());
   }
@@ -72,6 +74,16 @@ std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, co
                                  fields.begin()->first, those_there(fields.begin()->first, names)));
   }
   return columns;
+}
+
+/// The sizes that a model leaves open, for which linac has not trained it: those of these events.
+std::vector<graph::Shape> sizes_of_events(const ModelEventsOptions& options, const graph::Graph& model) {
+  std::vector<graph::Node> inputs;
+  for (const int input : model.inputs) inputs.push_back(model.nodes[static_cast<size_t>(input)]);
+  const std::vector<graph::Shape> given(inputs.size());
+  trained::InputSizes sizes = trained::input_sizes(model, given, options.data, inputs_of(options, inputs, nullptr));
+  for (const std::string& words : sizes.words) log::info("[model] input " + words);
+  return std::move(sizes.shapes);
 }
 
 data::ColumnRequest truth_of(const ModelEventsOptions& options, const graph::Node& output, size_t number,
@@ -130,10 +142,11 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
 
 ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : options_(options) {
   file_ = client::local_model(options.model);
-  trained::TrainedModel model = trained::load_trained(file_);
+  trained::TrainedModel model =
+      trained::load_trained(file_, [&](const graph::Graph& graph) { return sizes_of_events(options, graph); });
   if (std::filesystem::is_directory(file_)) file_ = trained::model_of_run(file_).value();
   network_ = std::move(model.network);
-  std::vector<data::ColumnRequest> columns = inputs_of(options, *network_, model.notes);
+  std::vector<data::ColumnRequest> columns = inputs_of(options, network_->inputs(), model.notes);
   if (truth == Truth::kWanted) {
     output_ = output_of(options.output, outputs());
     columns.push_back(truth_of(options, network_->outputs()[output_], output_, model.notes));

@@ -23,6 +23,7 @@ void infer_multi_head_attention(Node& node, const std::vector<Shape>& inputs) {
   const int64_t heads = integer(node, "num_heads"), key_size = integer(node, "key_dim"),
                 value_size = integer(node, "value_dim", key_size), out = output_size(node, query[1]);
   node.output = {query[0], out};
+  if (flag(node, "return_attention_scores", false)) node.more = {{heads, query[0], key[0]}};
   const bool bias = flag(node, "use_bias", true);
   const auto add = [&](const std::string& part, const Shape& kernel, const Shape& bias_shape) {
     const std::string group = part + "_dense/vars";

@@ -5,6 +5,7 @@
 
 #include "linac/graph/layers/attributes.h"
 #include "linac/graph/layers/families.h"
+#include "linac/graph/open_sizes.h"
 
 namespace linac::graph {
 namespace {
@@ -18,16 +19,23 @@ void infer_input(Node& node, const std::vector<Shape>&) {
   node.output = found->get<Shape>();
 }
 
-// The file has the batch axis, linac has not: [null, 51, 51, 25, 1] -> [51, 51, 25, 1].
+// The file has the batch axis, linac has not: [null, 51, 51, 25, 1] -> [51, 51, 25, 1]. Other sizes may be open too
+// (graph/open_sizes.h).
 void adapt_input(Node& node, const json& config) {
   const char* const key = config.contains("batch_shape") ? "batch_shape" : "batch_input_shape";
   const auto shape = config.find(key);
   if (shape == config.end() || !shape->is_array() || shape->empty())
     refuse(node, "'batch_shape' must be a list of sizes");
-  const bool sized =
-      std::all_of(shape->begin() + 1, shape->end(), [](const json& size) { return size.is_number_integer(); });
-  if (!sized) refuse(node, fmt::format("'batch_shape' {} leaves a size open; fix it", shape->dump()));
-  node.attributes["shape"] = json(std::vector<json>(shape->begin() + 1, shape->end()));
+  json sizes = json::array(), open = json::array();
+  for (size_t i = 1; i < shape->size(); ++i) {
+    const json& size = (*shape)[i];
+    if (!size.is_null() && !size.is_number_integer())
+      refuse(node, fmt::format("'batch_shape' {} must be a list of sizes", shape->dump()));
+    if (size.is_null()) open.push_back(i - 1);
+    sizes.push_back(size.is_null() ? json(kProvisionalSize) : size);
+  }
+  node.attributes["shape"] = std::move(sizes);
+  if (!open.empty()) node.attributes["open"] = std::move(open);
 }
 
 // The last axis, whatever is before it.

@@ -14,6 +14,8 @@ namespace {
 using nlohmann::json;
 using enum SettingKind;
 
+constexpr int64_t kOutputsMax = 1 << 14;  // of one operation
+
 // A constant beside a tensor: a number or a truth value.
 void check_constants(const Node& node) {
   for (const json& argument : node.attributes.value("arguments", json::array())) {
@@ -107,6 +109,70 @@ void infer_joined(Node& node, const std::vector<Shape>& inputs) {
   find_layer_kind("Concatenate")->infer(node, inputs);
 }
 
+/// The axis that an operation takes apart; never the batch.
+size_t parted_axis(const Node& node, const Shape& in) {
+  return axis_of(node, node.attributes.value("axis", json(0)), in.size());
+}
+
+void check_count(const Node& node, int64_t outputs) {
+  if (outputs > kOutputsMax) refuse(node, fmt::format("makes {} outputs (limit {})", outputs, kOutputsMax));
+}
+
+void set_outputs(Node& node, std::vector<Shape> outputs) {
+  node.output = outputs.front();
+  node.more.assign(outputs.begin() + 1, outputs.end());
+}
+
+// Into equal parts, or before the cells of the given numbers.
+void infer_split(Node& node, const std::vector<Shape>& inputs) {
+  const size_t axis = parted_axis(node, inputs[0]);
+  const int64_t size = inputs[0][axis];
+  const json given = node.attributes.value("indices_or_sections", json());
+  std::vector<int64_t> ends;
+  if (given.is_array()) {
+    for (const json& end : given) {
+      const int64_t before = ends.empty() ? 0 : ends.back();
+      if (!end.is_number_integer() || end <= before || end >= size)
+        refuse(node, fmt::format("cannot split {} cells at {}", size, given.dump()));
+      ends.push_back(end.get<int64_t>());
+    }
+    ends.push_back(size);
+  } else {
+    const int64_t count = integer(node, "indices_or_sections");
+    check_count(node, count);
+    if (size % count != 0) refuse(node, fmt::format("cannot split {} cells into {} equal parts", size, count));
+    for (int64_t i = 1; i <= count; ++i) ends.push_back(i * (size / count));
+  }
+  std::vector<Shape> outputs;
+  int64_t begin = 0;
+  for (const int64_t end : ends) {
+    outputs.push_back(inputs[0]);
+    outputs.back()[axis] = end - begin;
+    begin = end;
+  }
+  set_outputs(node, std::move(outputs));
+}
+
+void infer_unstack(Node& node, const std::vector<Shape>& inputs) {
+  const size_t axis = parted_axis(node, inputs[0]);
+  const int64_t size = inputs[0][axis];
+  if (integer(node, "num", size) != size) refuse(node, fmt::format("'num' must be {}", size));
+  check_count(node, size);
+  Shape one = inputs[0];
+  one.erase(one.begin() + static_cast<int64_t>(axis));
+  set_outputs(node, std::vector<Shape>(static_cast<size_t>(size), one));
+}
+
+// Values and their numbers, along the last axis.
+void infer_top_k(Node& node, const std::vector<Shape>& inputs) {
+  const int64_t count = integer(node, "k");
+  if (inputs[0].empty() || count > inputs[0].back())
+    refuse(node, fmt::format("cannot take the {} largest of {}", count, to_string(inputs[0])));
+  node.output = inputs[0];
+  node.output.back() = count;
+  node.more = {node.output};
+}
+
 void infer_cast(Node& node, const std::vector<Shape>& inputs) {
   const std::string type = text(node, "dtype", "float32");
   if (type != "float32" && type != "bool" && type != "int32" && type != "int64")
@@ -125,6 +191,13 @@ std::vector<LayerKind> operation_nodes() {
       {"ops.Transpose", 1, infer_transpose, flop_none, {{"axes", kKept, nullptr}}},
       {"ops.Matmul", 2, infer_matmul, flop_matmul},
       {"ops.Concatenate", kOneOrMore, infer_joined, flop_none, axis},
+      {"ops.Split", 1, infer_split, flop_none, {{"indices_or_sections", kKept, 1}, {"axis", kKept, 0}}},
+      {"ops.Unstack", 1, infer_unstack, flop_none, {{"num", kKept, nullptr}, {"axis", kKept, 0}}},
+      {"ops.TopK",
+       1,
+       infer_top_k,
+       flop_per_element,
+       {{"k", kKept, nullptr}, {"sorted", kIgnored, true}, {"is_stable", kIgnored, true}}},
       {"ops.ZerosLike", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
       {"ops.OnesLike", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},
       {"ops.Cast", 1, infer_cast, flop_none, {{"dtype", kKept, nullptr}}},

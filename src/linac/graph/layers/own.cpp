@@ -83,6 +83,7 @@ std::vector<LayerKind> own_layers() {
       {"UpsampleConv3D", 1, infer_upsample_conv3d, flop_upsample_conv3d},
       {"ConvolutionChain", 1, infer_chain, flop_chain},
       {"StepMask", 1, infer_step_mask, flop_per_element},
+      {kPart, 1, infer_same, flop_none},
       {"ShowerAngle", 1, infer_scalar_of_image, flop_per_element},
       {"ShowerSum", 1, infer_scalar_of_image, flop_per_element},
   };

@@ -61,6 +61,10 @@ double dropout_of(const LayerCall& call) {
   return call.node.attributes.value("dropout", 0.0);
 }
 
+bool returns_scores(const LayerCall& call) {
+  return call.node.attributes.value("return_attention_scores", false);
+}
+
 /// Single shares, (N, H, T, S): what is left of an event's does not add up to 1, as in Keras.
 at::Tensor dropped(const LayerCall& call, const at::Tensor& shares) {
   if (!call.training() || dropout_of(call) == 0) return shares;
@@ -74,18 +78,19 @@ at::Tensor dropped(const LayerCall& call, const at::Tensor& shares) {
 at::Tensor attend(const LayerCall& call, const Heads& heads) {
   const at::Tensor mask = visible(call, heads.query.size(2), heads.key.size(2));
   const double scale = 1 / std::sqrt(static_cast<double>(heads.query.size(-1)));
-  if (!mask.defined() && (!call.training() || dropout_of(call) == 0))
+  if (!mask.defined() && call.more == nullptr && (!call.training() || dropout_of(call) == 0))
     return at::scaled_dot_product_attention(heads.query, heads.key, heads.value, {}, 0, false, scale);
   const at::Tensor scores = at::matmul(heads.query * scale, heads.key.transpose(-1, -2));
   at::Tensor shares;
   if (mask.defined()) {
     const at::Tensor hidden = at::logical_not(mask);
     shares = at::softmax(scores.masked_fill(hidden, -1e9), -1);
-    // A step that sees nothing sees everything alike, in the way Keras takes without dropout; else nothing.
-    if (dropout_of(call) != 0) shares = shares.masked_fill(hidden, 0);
+    // A step that sees nothing sees everything alike, in the way Keras takes without dropout and scores; else nothing.
+    if (dropout_of(call) != 0 || returns_scores(call)) shares = shares.masked_fill(hidden, 0);
   } else {
     shares = at::softmax(scores, -1);
   }
+  if (call.more != nullptr) *call.more = {shares};
   return at::matmul(dropped(call, shares), heads.value);
 }
 

@@ -87,6 +87,36 @@ at::Tensor where(const LayerCall& call) {
   return at::where(all.at(0).to(at::kBool), all.at(1), all.at(2));
 }
 
+// One after the other along the axis; the shapes say how long each is.
+at::Tensor split(const LayerCall& call) {
+  const int64_t axis = joined_axis(call);
+  int64_t begin = 0;
+  const auto next = [&](const graph::Shape& shape) {
+    const int64_t size = shape[static_cast<size_t>(axis - 1)];
+    begin += size;
+    return call.x().narrow(axis, begin - size, size);
+  };
+  const at::Tensor first = next(call.node.output);
+  if (call.more == nullptr) return first;
+  for (const graph::Shape& shape : call.node.more) call.more->push_back(next(shape));
+  return first;
+}
+
+at::Tensor unstack(const LayerCall& call) {
+  const int64_t axis = axis_attribute(call, call.x().dim());
+  if (call.more != nullptr)
+    for (int64_t i = 1; i < call.x().size(axis); ++i) call.more->push_back(call.x().select(axis, i));
+  return call.x().select(axis, 0);
+}
+
+// Of equal values the first one first, as Keras has it.
+at::Tensor top_k(const LayerCall& call) {
+  const auto [values, places] = at::sort(call.x(), /*stable=*/true, /*dim=*/-1, /*descending=*/true);
+  const int64_t count = call.node.output.back();
+  if (call.more != nullptr) *call.more = {places.narrow(-1, 0, count).to(at::kInt)};
+  return values.narrow(-1, 0, count);
+}
+
 }  // namespace
 
 std::vector<NamedLayer> operation_nodes() {
@@ -162,6 +192,9 @@ std::vector<NamedLayer> operation_nodes() {
       {"ops.ExpandDims",
        [](const LayerCall& call) { return call.x().unsqueeze(axis_attribute(call, call.x().dim() + 1)); }},
       {"ops.Squeeze", squeeze},
+      {"ops.Split", split},
+      {"ops.Unstack", unstack},
+      {"ops.TopK", top_k},
       {"ops.Transpose",
        [](const LayerCall& call) {
          return call.x().permute(call.node.attributes.at("axes").get<std::vector<int64_t>>());

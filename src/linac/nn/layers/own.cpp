@@ -23,6 +23,7 @@ at::Tensor sum_head(const LayerCall& call) {
 std::vector<NamedLayer> own_layers() {
   return {{"StepMask",
            [](const LayerCall& call) { return steps_unlike(call.x(), call.node.attributes.at("value").get<float>()); }},
+          {graph::kPart, [](const LayerCall& call) { return call.x(); }},
           {graph::kTracedWeight, [](const LayerCall& call) { return call.weights[0].unsqueeze(0); }},
           {"ShowerAngle", angle_head},
           {"ShowerSum", sum_head}};

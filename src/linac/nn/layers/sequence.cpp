@@ -18,8 +18,15 @@ at::Tensor embedding(const LayerCall& call) {
   return at::embedding(call.weights[0], call.x().to(at::kLong));
 }
 
+std::span<const at::Tensor> initial_states(const LayerCall& call) {
+  return std::span(call.inputs).subspan(1);
+}
+
 at::Tensor recurrent(const LayerCall& call) {
-  return run_recurrent(call, call.node, call.weights, zeroes_masked_steps(call.node));
+  RecurrentResult result =
+      run_recurrent(call, call.node, call.weights, initial_states(call), zeroes_masked_steps(call.node));
+  if (call.more != nullptr) *call.more = std::move(result.states);
+  return result.output;
 }
 
 // The layer and one that reads the steps from the last to the first.
@@ -30,10 +37,21 @@ at::Tensor bidirectional(const LayerCall& call) {
   const auto middle = call.weights.begin() + static_cast<int64_t>(forward.weights.size());
   // Keras: a masked step is zero where both hand on sequences, whatever the layers say.
   const bool sequences = forward.output.size() == 2;
-  const at::Tensor y = run_recurrent(call, forward, {call.weights.begin(), middle}, sequences);
-  at::Tensor back = run_recurrent(call, backward, {middle, call.weights.end()}, sequences, DrawsOf::kSecond);
-  if (sequences) back = at::flip(back, {1});
-  const auto merge = call.node.attributes.at("merge_mode").get<std::string>();
+  const std::span<const at::Tensor> states = initial_states(call);
+  const size_t half = states.size() / 2;
+  const RecurrentResult ahead =
+      run_recurrent(call, forward, {call.weights.begin(), middle}, states.first(half), sequences);
+  const RecurrentResult behind = run_recurrent(call, backward, {middle, call.weights.end()}, states.subspan(half),
+                                               sequences, DrawsOf::kSecond);
+  const at::Tensor& y = ahead.output;
+  const at::Tensor back = sequences ? at::flip(behind.output, {1}) : behind.output;
+  const std::string merge = call.node.attributes.value("merge_mode", "none");
+  if (call.more != nullptr) {
+    if (merge == "none") call.more->push_back(back);
+    for (const auto* const result : {&ahead, &behind})
+      call.more->insert(call.more->end(), result->states.begin(), result->states.end());
+  }
+  if (merge == "none") return y;
   if (merge == "concat") return at::cat({y, back}, -1);
   if (merge == "mul") return y * back;
   return merge == "ave" ? (y + back) / 2 : y + back;

@@ -53,9 +53,11 @@ Value multi_head_attention(const LayerCall& call) {
   const std::string mask = visible(call, call.inputs[0].shape[0], call.inputs[key].shape[0]);
   if (!mask.empty()) scores = emit.op("Where", {mask, scores, emit.scalar(-1e9)});
   std::string shares = emit.op("Softmax", {scores}, {{"axis", int64_t{-1}}});
-  // A step that sees nothing sees everything alike, in the way Keras takes without dropout; else nothing.
-  if (!mask.empty() && graph::number(call.node, "dropout", 0) != 0)
+  // A step that sees nothing sees everything alike, in the way Keras takes without dropout and scores; else nothing.
+  const bool scores_wanted = graph::flag(call.node, "return_attention_scores", false);
+  if (!mask.empty() && (scores_wanted || graph::number(call.node, "dropout", 0) != 0))
     shares = emit.op("Where", {mask, shares, emit.scalar(0)});
+  if (scores_wanted) call.more->push_back({shares, call.node.more[0]});
   const LayerWeight& out = call.weights[3 * stride];
   const int64_t inner = out.shape[0] * out.shape[1];
   const std::string heads = emit.reshape(emit.transpose(emit.op("MatMul", {shares, v}), {0, 2, 1, 3}), {0, 0, inner});

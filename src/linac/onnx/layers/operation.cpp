@@ -204,6 +204,41 @@ Value concatenate(const LayerCall& call) {
                      Layout::kChannelsLast, type);
 }
 
+Value split(const LayerCall& call) {
+  const Value& x = call.inputs[0];
+  const auto axis = static_cast<size_t>(joined_axis(call.node));
+  Shape sizes{call.node.output[axis - 1]};
+  for (const Shape& shape : call.node.more) sizes.push_back(shape[axis - 1]);
+  const Emitter::Names parts =
+      call.emit.op("Split", {call.emit.in(Layout::kChannelsLast, x), call.emit.ints(sizes)},
+                   {{"axis", static_cast<int64_t>(axis)}}, sizes.size());
+  for (size_t i = 1; i < parts.size(); ++i)
+    call.more->push_back({parts[i], call.node.more[i - 1], x.type, Layout::kChannelsLast});
+  return call.result(parts[0], Layout::kChannelsLast, x.type);
+}
+
+Value unstack(const LayerCall& call) {
+  const Value& x = call.inputs[0];
+  const int64_t axis = axes_with_batch(call.node, x.shape.size())[0];
+  const auto cell = [&](int64_t i) {
+    const std::string place = call.emit.scalar(static_cast<double>(i), Type::kInt64);
+    return call.emit.op("Gather", {call.emit.in(Layout::kChannelsLast, x), place}, {{"axis", axis}});
+  };
+  for (size_t i = 0; i < call.node.more.size(); ++i)
+    call.more->push_back({cell(static_cast<int64_t>(i) + 1), call.node.more[i], x.type, Layout::kChannelsLast});
+  return call.result(cell(0), Layout::kChannelsLast, x.type);
+}
+
+Value top_k(const LayerCall& call) {
+  const Value& x = call.inputs[0];
+  const Emitter::Names found =
+      call.emit.op("TopK", {call.emit.in(Layout::kChannelsLast, x), call.emit.ints({call.node.output.back()})},
+                   {{"axis", int64_t{-1}}}, 2);
+  call.more->push_back({call.emit.cast(found[1], Type::kInt64, Type::kInt32), call.node.output, Type::kInt32,
+                        Layout::kChannelsLast});
+  return call.result(found[0], Layout::kChannelsLast, x.type);
+}
+
 Value matmul(const LayerCall& call) {
   return call.result(call.emit.op("MatMul", {call.x(0), call.x(1)}));
 }
@@ -287,6 +322,9 @@ std::vector<NamedLayer> operation_nodes() {
                                 {"ops.ZerosLike", zeros_like},
                                 {"ops.OnesLike", ones_like},
                                 {"ops.Concatenate", concatenate},
+                                {"ops.Split", split},
+                                {"ops.Unstack", unstack},
+                                {"ops.TopK", top_k},
                                 {"ops.Matmul", matmul},
                                 {"ops.ExpandDims", resized},
                                 {"ops.Squeeze", resized},

@@ -103,7 +103,9 @@ Value traced_weight(const LayerCall& call) {
 }  // namespace
 
 std::vector<NamedLayer> own_layers() {
-  return {{"UpsampleConv3D", upsample_conv3d}, {graph::kTracedWeight, traced_weight}};
+  return {{"UpsampleConv3D", upsample_conv3d},
+          {graph::kTracedWeight, traced_weight},
+          {graph::kPart, [](const LayerCall& call) { return call.inputs[0]; }}};
 }
 
 }  // namespace linac::onnx

@@ -17,9 +17,23 @@ Value embedding(const LayerCall& call) {
   return call.result(call.emit.op("Gather", {call.weight(0), words}));
 }
 
+Emitter::Names initial_states(const LayerCall& call) {
+  Emitter::Names states;
+  for (size_t i = 1; i < call.inputs.size(); ++i) states.push_back(call.x(i));
+  return states;
+}
+
+/// The node's outputs behind the first, in their order.
+void hand_out(const LayerCall& call, const Emitter::Names& tensors) {
+  for (size_t i = 0; i < call.node.more.size(); ++i) call.more->push_back({tensors.at(i), call.node.more[i]});
+}
+
 Value recurrent(const LayerCall& call) {
   const bool zeroed = graph::flag(call.node, "zero_output_for_mask", false);
-  return call.result(recurrent_layer(call, call.node, call.weights, {StepOrder::kAsRead, zeroed}));
+  const RecurrentTensors made =
+      recurrent_layer(call, call.node, call.weights, initial_states(call), {StepOrder::kAsRead, zeroed});
+  hand_out(call, made.states);
+  return call.result(made.output);
 }
 
 // The layer and one that reads the steps from the last to the first.
@@ -31,9 +45,19 @@ Value bidirectional(const LayerCall& call) {
   const std::span<const LayerWeight> weights(call.weights);
   // Keras: a masked step is zero where both hand on sequences, whatever the layers say.
   const RecurrentOutput wanted{StepOrder::kAsGiven, forward.output.size() == 2};
-  const std::string a = recurrent_layer(call, forward, weights.first(forward.weights.size()), wanted),
-                    b = recurrent_layer(call, backward, weights.subspan(forward.weights.size()), wanted);
-  const auto merge = call.node.attributes.at("merge_mode").get<std::string>();
+  const Emitter::Names states = initial_states(call);
+  const auto ahead_states = std::span(states).first(states.size() / 2);
+  const RecurrentTensors ahead = recurrent_layer(call, forward, weights.first(forward.weights.size()), ahead_states,
+                                                 wanted),
+                         behind = recurrent_layer(call, backward, weights.subspan(forward.weights.size()),
+                                                  std::span(states).subspan(states.size() / 2), wanted);
+  const std::string &a = ahead.output, &b = behind.output;
+  const std::string merge = graph::text(call.node, "merge_mode", "none");
+  Emitter::Names more;
+  if (merge == "none") more.push_back(b);
+  for (const auto* const layer : {&ahead, &behind}) more.insert(more.end(), layer->states.begin(), layer->states.end());
+  hand_out(call, more);
+  if (merge == "none") return call.result(a);
   if (merge == "concat") return call.result(emit.op("Concat", {a, b}, {{"axis", int64_t{-1}}}));
   if (merge == "mul") return call.result(emit.op("Mul", {a, b}));
   const std::string sum = emit.op("Add", {a, b});
