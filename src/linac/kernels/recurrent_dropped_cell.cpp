@@ -14,16 +14,16 @@ struct GatePlaces {
 };
 
 struct Kind {
-  int64_t states, gates, deltas;  // each so many times the units
+  int64_t gates, deltas;  // each so many times the units
   bool state_bias;
   std::vector<int64_t> keras_gates;
   std::vector<GatePlaces> places;
 };
 
 const Kind& kind_of(RecurrentCell cell) {
-  static const Kind after{1, 4, 4, true, {2, 0, 1, 2}, {{1, 1, 1, 1}, {2, 2, 2, 2}, {0, 0, 3, 3}}};
-  static const Kind before{1, 4, 3, false, {2, 0, 1}, {{1, 1, 1, 1}, {2, 2, 2, 2}, {0, 0, kNowhere, kNowhere}}};
-  static const Kind lstm{2, 5, 4, false, {0, 1, 2, 3}, {{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}}};
+  static const Kind after{4, 4, true, {2, 0, 1, 2}, {{1, 1, 1, 1}, {2, 2, 2, 2}, {0, 0, 3, 3}}};
+  static const Kind before{4, 3, false, {2, 0, 1}, {{1, 1, 1, 1}, {2, 2, 2, 2}, {0, 0, kNowhere, kNowhere}}};
+  static const Kind lstm{5, 4, false, {0, 1, 2, 3}, {{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}}};
   return cell == RecurrentCell::kLstm ? lstm : cell == RecurrentCell::kGruResetBefore ? before : after;
 }
 

@@ -114,14 +114,17 @@ size_t output_of(const std::string& wanted, const std::vector<std::string>& name
       fmt::format("[evaluate] --field {}: the model has no such output{}", wanted, those_there(wanted, names)));
 }
 
-/// The events that tested a model during its training. `place`: of the model, where it was named.
+/// `place`: of the model, where it was named.
+void need_validation_split(const std::filesystem::path& place, const nlohmann::json& notes) {
+  if (notes.is_object() && notes.contains("validation_split")) return;
+  throw user_error(fmt::format("[model] {}: was not trained with data.validation_split; name the events: --data FILES",
+                               place.string()));
+}
+
+/// The events that tested a model during its training.
 std::shared_ptr<const data::EventTable> validation_events(const std::filesystem::path& place,
                                                           const nlohmann::json& notes,
                                                           const std::vector<data::ColumnRequest>& columns) {
-  if (!notes.is_object() || !notes.contains("validation_split")) {
-    throw user_error(fmt::format(
-        "[model] {}: was not trained with data.validation_split; name the events: --data FILES", place.string()));
-  }
   const nlohmann::json& split = notes["validation_split"];
   const std::filesystem::path folder = trained::started_in(place);
   std::vector<std::string> urls;
@@ -146,6 +149,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
       trained::load_trained(file_, [&](const graph::Graph& graph) { return sizes_of_events(options, graph); });
   if (std::filesystem::is_directory(file_)) file_ = trained::model_of_run(file_).value();
   network_ = std::move(model.network);
+  if (options.validation_split) need_validation_split(options.model, model.notes);
   std::vector<data::ColumnRequest> columns = inputs_of(options, network_->inputs(), model.notes);
   if (truth == Truth::kWanted) {
     output_ = output_of(options.output, outputs());
