@@ -1,9 +1,10 @@
-"""Small Keras models of every layer, computed by Keras and by linac: test_keras_zoo.py RUN_KERAS FOLDER [MODEL...]
+"""Small Keras models of every layer, computed by Keras and by linac: test_keras_zoo.py RUN_KERAS FOLDER [--long | MODEL...]
 
 Keras makes each model, gives it weights and inputs, and computes outputs and gradients. RUN_KERAS (run_keras.cpp) reads
 the same file, computes the same, and writes the model back, which Keras loads and computes again. Names that end in
 "training" are computed so, batch statistics included; Keras then drops what RUN_KERAS has dropped, and varies images by
-the numbers that RUN_KERAS has drawn. Exit status 1 beyond the limits. With models: only those, by name or as a file.
+the numbers that RUN_KERAS has drawn. Exit status 1 beyond the limits. With models: only those, by name or as a
+file; without, those of the short test, and with --long the rest.
 """
 
 import contextlib
@@ -668,12 +669,26 @@ def check(folder, made, reload):
     return ""
 
 
+# Other settings of layers that a model of the short test has too: of `make test-long`.
+LONG = {"open_bidirectional", "open_gru", "open_images", "open_attention", "open_embedding", "open_conv1d", "gru_states_zeroed",
+        "lstm_states_backwards", "lstm_states_dropout_training", "lstm_encoder_decoder", "gru_encoder_decoder",
+        "gru_encoder_decoder_masked", "bidirectional_encoder_decoder", "unmerged_sequences", "attention_scores_dropout_training",
+        "traced_masked", "random_constant_nearest_training"}
+
+
+def chosen(words: list[str], models: dict) -> list[str]:
+    """The models that the command line names: `--long`, some, or those of the short test."""
+    if words == ["--long"]:
+        return [name for name in models if name in LONG]
+    return words or [name for name in models if name not in LONG]
+
+
 def main():
     if len(sys.argv) < 3:
         print(__doc__)
         return 2
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
-    names = sys.argv[3:] or list(MODELS)
+    names = chosen(sys.argv[3:], MODELS)
     shutil.rmtree(root, ignore_errors=True)
     folders = {name: root / pathlib.Path(name).stem for name in names}
     made = make_all(folders, make)

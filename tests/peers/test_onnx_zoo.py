@@ -1,8 +1,9 @@
-"""Small Keras models of every layer as ONNX, evaluated by onnxruntime: test_onnx_zoo.py KERAS_TO_ONNX FOLDER [MODEL...]
+"""Small Keras models of every layer as ONNX, evaluated by onnxruntime: test_onnx_zoo.py KERAS_TO_ONNX FOLDER [--long | MODEL...]
 
 The models of test_keras_zoo.py: Keras makes each one, gives it weights and inputs, and computes the outputs.
 KERAS_TO_ONNX (keras_to_onnx.cpp) writes the same file as ONNX, onnx checks it, and onnxruntime computes it for batches
-of several sizes. Exit status 1 beyond the limit. With models: only those, by name or as a file.
+of several sizes. Exit status 1 beyond the limit. With models: only those, by name or as a file;
+without, those of the short test, and with --long the rest.
 """
 
 import pathlib
@@ -165,7 +166,7 @@ def main():
         print(__doc__)
         return 2
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
-    names = sys.argv[3:] or list(MODELS)
+    names = zoo.chosen(sys.argv[3:], MODELS)
     shutil.rmtree(root, ignore_errors=True)
     folders = {name: root / pathlib.Path(name).stem for name in names}
     made = zoo.make_all(folders, make)

@@ -90,9 +90,10 @@ void check_bounded(const Node& node, const std::vector<Shape>& inputs) {
 }
 
 [[noreturn]] void refuse_lone(const Graph& graph, const std::string& layer) {
-  throw user_error(fmt::format("[graph] {}: layer '{}' needs a value an event, and gets weights alone; add them to "
-                               "something, or multiply it with them",
-                               graph.name, layer));
+  throw user_error(
+      fmt::format("[graph] {}: layer '{}' needs a value an event, and gets weights alone; add them to "
+                  "something, or multiply it with them",
+                  graph.name, layer));
 }
 
 /// Nodes that are the same for all events, with a batch axis of one: weights by themselves, and what keras.ops make of
@@ -143,8 +144,7 @@ void infer_shapes(Graph& graph) {
     const LayerKind& kind = layer_kind(node);
     if (kind.inputs < 0 ? inputs.empty() : static_cast<size_t>(kind.inputs) != inputs.size()) {
       throw user_error(fmt::format("[graph] layer '{}' ({}) takes {} inputs and has {}", node.name, node.op,
-                                   kind.inputs < 0 ? "one or more" : fmt::format("{}", kind.inputs),
-                                   inputs.size()));
+                                   kind.inputs < 0 ? "one or more" : fmt::format("{}", kind.inputs), inputs.size()));
     }
     infer_layer(node, inputs);
     check_bounded(node, inputs);

@@ -57,11 +57,11 @@ struct Node {
   std::string op;
   nlohmann::json
       attributes;  // Keras's config keys of that class: {"filters": 8, "kernel_size": [6,6,8], "padding": "valid", ...}
-  std::vector<int> inputs;      // indices of earlier nodes
-  Shape output;                 // filled by infer_shapes
-  std::vector<Weight> weights;  // filled by infer_shapes, in Keras's order; none if `shares`
-  int shares = -1;              // the earlier node of which this is another call, with the same weights; -1: none
-  int mask = -1;                // the earlier node that says which steps count (bool); -1: none is given
+  std::vector<int> inputs;       // indices of earlier nodes
+  Shape output;                  // filled by infer_shapes
+  std::vector<Weight> weights;   // filled by infer_shapes, in Keras's order; none if `shares`
+  int shares = -1;               // the earlier node of which this is another call, with the same weights; -1: none
+  int mask = -1;                 // the earlier node that says which steps count (bool); -1: none is given
   std::vector<Shape> more = {};  // of outputs 1, 2, ..., which Parts read; filled by infer_shapes
 };
 

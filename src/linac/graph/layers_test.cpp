@@ -268,7 +268,8 @@ TEST(Layers, ThoseThatDropMasksAreKnown) {
       "Conv3D Conv3DTranspose ConvolutionChain Cropping1D Cropping2D Cropping3D DepthwiseConv1D DepthwiseConv2D Dot "
       "EinsumDense Embedding Flatten GRU GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D "
       "GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D InputLayer LSTM MaxPooling1D MaxPooling2D MaxPooling3D "
-      "Part Permute RMSNormalization RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom "
+      "Part Permute RMSNormalization RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation "
+      "RandomZoom "
       "Resizing RepeatVector Reshape SeparableConv1D SeparableConv2D ShowerAngle ShowerSum SimpleRNN "
       "StepMask TracedWeight UpSampling1D UpSampling2D UpSampling3D UpsampleConv3D ZeroPadding1D ZeroPadding2D "
       "ZeroPadding3D");

@@ -147,10 +147,7 @@ class Wiring {
 
   json tensor(int node) const {
     return {{"class_name", "__keras_tensor__"},
-            {"config",
-             {{"shape", keras_shape(node)},
-              {"dtype", "float32"},
-              {"keras_history", history(node)}}}};
+            {"config", {{"shape", keras_shape(node)}, {"dtype", "float32"}, {"keras_history", history(node)}}}};
   }
 
   /// Layers that join take one argument, a list.
@@ -188,8 +185,7 @@ class Wiring {
 
   json build_config(const graph::Node& node) const {
     json shapes = json::array();
-    for (const int input : node.inputs)
-      shapes.push_back(keras_shape(input));
+    for (const int input : node.inputs) shapes.push_back(keras_shape(input));
     if (node.op == "MultiHeadAttention") {
       return {{"shapes_dict",
                {{"query_shape", shapes[0]},
@@ -210,9 +206,9 @@ class Wiring {
     if (node.op == graph::kTracedWeight) return kModule;
     if (!is_operation(node)) return "keras.layers";
     static const std::map<std::string, std::string> elsewhere{
-        {"Cast", "core"},    {"Unstack", "core"},  {"TopK", "math"},  {"Relu", "nn"},  {"Sigmoid", "nn"}, {"Silu", "nn"}, {"Softplus", "nn"},
-        {"LeakyRelu", "nn"}, {"Elu", "nn"},   {"Selu", "nn"},    {"Gelu", "nn"}, {"Softmax", "nn"},
-        {"Rsqrt", "math"},   {"Erf", "math"}, {"Norm", "linalg"}};
+        {"Cast", "core"}, {"Unstack", "core"}, {"TopK", "math"},    {"Relu", "nn"},  {"Sigmoid", "nn"},
+        {"Silu", "nn"},   {"Softplus", "nn"},  {"LeakyRelu", "nn"}, {"Elu", "nn"},   {"Selu", "nn"},
+        {"Gelu", "nn"},   {"Softmax", "nn"},   {"Rsqrt", "math"},   {"Erf", "math"}, {"Norm", "linalg"}};
     const auto found = elsewhere.find(class_of(node));
     return "keras.src.ops." + (found == elsewhere.end() ? "numpy" : found->second);
   }

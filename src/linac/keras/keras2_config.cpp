@@ -59,7 +59,7 @@ json modern_layer(json description) {
   for (const char* key : {"activation", "recurrent_activation"}) modernize_activation(config, key);
   if (class_name.ends_with("Transpose") && config.value("groups", 0) == 1) config.erase("groups");  // has no meaning
   if (class_name == "GRU" && !config.contains("reset_after")) config["reset_after"] = false;
-  config.erase("rng_type");  // linac's own numbers
+  config.erase("rng_type");                                                          // linac's own numbers
   if (class_name == "RandomContrast" && config.value("factor", json()).is_number())  // for less and for more contrast
     config["factor"] = {config.at("factor"), config.at("factor")};
   if (class_name == "Bidirectional" && !config.contains("backward_layer") && config.contains("layer"))

@@ -118,11 +118,10 @@ void Recurrent::backward(int64_t events, const RecurrentWeights& weights, const 
   float* const scratch = room(workspace.scratch, groups * scratch_floats);
   std::fill_n(sums, groups * sums_floats, 0.0F);
   parallel(groups, [&](int64_t i) {
-    run_backward(
-        shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)],
-        {rounded ? nullptr : kept.data() + i * kept_values, rounded ? halves + i * kept_values : nullptr, out_gradient,
-         workspace.weights.data(), gradients.x, scratch + i * scratch_floats, sums + i * sums_floats, multipliers,
-         states});
+    run_backward(shape_, *cell_, isa_, plan.groups[static_cast<size_t>(i)],
+                 {rounded ? nullptr : kept.data() + i * kept_values, rounded ? halves + i * kept_values : nullptr,
+                  out_gradient, workspace.weights.data(), gradients.x, scratch + i * scratch_floats,
+                  sums + i * sums_floats, multipliers, states});
   });
   deliver(shape_, *cell_, sums, groups, gradients);
 }

@@ -363,7 +363,10 @@ TEST_P(RecurrentOn, ASequenceCanBeCut) {
     }
     const Result wanted = compute(c, shown, way());
     const auto gradients_of = [](const RecurrentProblem& problem) {
-      return Result{{}, Floats(problem.kernel.size()), Floats(problem.recurrent.size()), Floats(problem.bias.size()),
+      return Result{{},
+                    Floats(problem.kernel.size()),
+                    Floats(problem.recurrent.size()),
+                    Floats(problem.bias.size()),
                     Floats(problem.x.size())};
     };
     Result first_gradients = gradients_of(first_problem), second_gradients = gradients_of(second_problem);

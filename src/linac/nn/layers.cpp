@@ -13,9 +13,10 @@ namespace linac::nn {
 LayerFunction layer_function(const std::string& op) {
   static const std::map<std::string, LayerFunction> table = [] {
     std::map<std::string, LayerFunction> all;
-    for (const auto& family : {core_layers(), random_layers(), convolution_layers(), pooling_layers(), shape_layers(),
-                               image_layers(), merge_layers(), normalization_layers(), activation_layers(),
-                               sequence_layers(), attention_layers(), operation_nodes(), array_operations(), own_layers()})
+    for (const auto& family :
+         {core_layers(), random_layers(), convolution_layers(), pooling_layers(), shape_layers(), image_layers(),
+          merge_layers(), normalization_layers(), activation_layers(), sequence_layers(), attention_layers(),
+          operation_nodes(), array_operations(), own_layers()})
       all.insert(family.begin(), family.end());
     return all;
   }();

@@ -29,7 +29,7 @@ struct LayerCall {
   Precision precision = Precision::kFloat;
   /// Which steps count, (N, steps) of bool, one an input; undefined where all do.
   std::vector<at::Tensor> masks;
-  at::Tensor own_mask;  // of the output (output_mask)
+  at::Tensor own_mask;                      // of the output (output_mask)
   std::vector<at::Tensor>* more = nullptr;  // where outputs 1, 2, ... go; null if nobody reads them
 
   bool training() const { return options.mode == Mode::kTraining; }

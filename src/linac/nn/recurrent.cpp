@@ -151,9 +151,9 @@ RecurrentResult run_recurrent(const LayerCall& call, const graph::Node& layer, c
   if (recurrent_kernel_possible(call, layer, weights) && (sequences || !zero_masked_steps || !mask.defined())) {
     at::Tensor begin;
     if (!initial.empty()) begin = at::cat(at::TensorList(initial.data(), initial.size()), 1).to(at::kFloat);
-    const KernelResult computed = recurrent_kernel(layer, given, mask, weights, dropped, begin,
-                                                   states_wanted ? StatesWanted::kYes : StatesWanted::kNo,
-                                                   call.precision);
+    const KernelResult computed =
+        recurrent_kernel(layer, given, mask, weights, dropped, begin,
+                         states_wanted ? StatesWanted::kYes : StatesWanted::kNo, call.precision);
     RecurrentResult result{computed.output, {}};
     if (states_wanted) result.states = computed.states.split(weights[1].size(0), 1);
     if (zero_masked_steps && mask.defined())

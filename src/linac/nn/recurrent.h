@@ -14,8 +14,9 @@ namespace linac::nn {
 enum class DrawsOf { kFirst, kSecond };
 
 struct RecurrentResult {
-  at::Tensor output;               // (N, U) or, with return_sequences, (N, T, U) in the order in which steps are read
-  std::vector<at::Tensor> states;  // after the last step that counts, (N, U): h, of an LSTM c; if the layer returns them and somebody reads
+  at::Tensor output;  // (N, U) or, with return_sequences, (N, T, U) in the order in which steps are read
+  std::vector<at::Tensor>
+      states;  // after the last step that counts, (N, U): h, of an LSTM c; if the layer returns them and somebody reads
 };
 
 /// `layer`: the recurrent layer's node (perhaps inside another); x (N, T, F) and the mask are those of `call`.

@@ -251,8 +251,7 @@ TEST(States, GradientsAreDifferences) {
     constexpr float kStep = 0x1p-9F;
     const auto loss_at = [&](float step) {
       graph::Parameters moved = parameters;
-      for (size_t i = 0; i < moved.trainable.size(); ++i)
-        moved.trainable[i] += step * std::sin(static_cast<float>(i));
+      for (size_t i = 0; i < moved.trainable.size(); ++i) moved.trainable[i] += step * std::sin(static_cast<float>(i));
       return run(graph, moved).loss;
     };
     EXPECT_NEAR((loss_at(kStep) - loss_at(-kStep)) / (2 * double{kStep}), along, 2e-3 * (1 + std::abs(along)));

@@ -24,7 +24,7 @@ struct LayerCall {
   std::vector<Value> inputs;
   std::vector<Value> masks;  // which steps count (bool), one an input; undefined where all do
   std::vector<LayerWeight> weights;
-  Value own_mask;  // of the output (output_mask)
+  Value own_mask;                      // of the output (output_mask)
   std::vector<Value>* more = nullptr;  // where outputs 1, 2, ... go; null in another layer
 
   const Value& mask() const { return masks[0]; }

@@ -151,8 +151,8 @@ RecurrentTensors recurrent_layer(const LayerCall& call, const graph::Node& layer
   if (masked || !initial.empty()) inputs.push_back(compacted.lengths);
   for (const std::string& state : initial) inputs.push_back(emit.unsqueeze(state, {0}));
   const bool has_cell = layer.op == "LSTM" && graph::flag(layer, "return_state", false);
-  const auto outputs = emit.op(layer.op == "SimpleRNN" ? "RNN" : layer.op, std::move(inputs), std::move(attributes),
-                               has_cell ? 3 : 2);
+  const auto outputs =
+      emit.op(layer.op == "SimpleRNN" ? "RNN" : layer.op, std::move(inputs), std::move(attributes), has_cell ? 3 : 2);
 
   RecurrentTensors result;
   for (size_t i = 1; i < outputs.size(); ++i) {

@@ -16,8 +16,8 @@ namespace linac::onnx {
 using Metadata = std::map<std::string, std::string>;
 
 /// The graph in ONNX's operators; one output for each node that is one, also if it is named twice. User error naming
-/// the layer that cannot be expressed. Sizes that the graph leaves open (graph/open_sizes.h) are free in the model where
-/// its operators do not depend on them, else those that the graph has.
+/// the layer that cannot be expressed. Sizes that the graph leaves open (graph/open_sizes.h) are free in the model
+/// where its operators do not depend on them, else those that the graph has.
 Model to_onnx(const graph::Graph& graph, const graph::WeightValues& weights, Metadata metadata);
 
 /// Whether an input has a free size besides the batch.

@@ -70,7 +70,8 @@ void need_targets(const Job& job, const std::string& where) {
 void need_no_shapes(const Job& job, const std::string& where) {
   for (const DataColumn& input : job.data.inputs) {
     need(input.shape.empty(), where,
-         fmt::format("data.inputs: a shape is for models of files, keras and torchscript; leave that of {} out", input.name));
+         fmt::format("data.inputs: a shape is for models of files, keras and torchscript; leave that of {} out",
+                     input.name));
   }
 }
 

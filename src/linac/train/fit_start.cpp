@@ -42,9 +42,8 @@ void close_sizes(const spec::Job& job, FitStart& start) {
   const bool says = std::any_of(given.begin(), given.end(), [](const graph::Shape& shape) { return !shape.empty(); });
   if (!says && !graph::has_open_sizes(start.graph)) return;
   const models::Supervised provisional(start.graph, start.settings, numerics_of(job));
-  trained::InputSizes sizes =
-      trained::input_sizes(start.graph, given, job.data.train,
-                           trained::fit_columns(job, start.graph, provisional.target_shapes()));
+  trained::InputSizes sizes = trained::input_sizes(start.graph, given, job.data.train,
+                                                   trained::fit_columns(job, start.graph, provisional.target_shapes()));
   start.graph = graph::with_input_shapes(std::move(start.graph), sizes.shapes);
   start.sizes = std::move(sizes.words);
 }

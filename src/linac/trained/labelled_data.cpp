@@ -89,8 +89,7 @@ std::vector<data::ColumnRequest> input_columns(const spec::Job& job, const graph
   std::vector<data::ColumnRequest> requests;
   const auto settings = in_order(job.data.inputs, names_of(model, model.inputs), "data.inputs");
   for (size_t i = 0; i < settings.size(); ++i) {
-    requests.push_back(
-        request(job, settings[i], column_shape(model.nodes[static_cast<size_t>(model.inputs[i])])));
+    requests.push_back(request(job, settings[i], column_shape(model.nodes[static_cast<size_t>(model.inputs[i])])));
   }
   return requests;
 }

@@ -17,12 +17,13 @@ struct InputSizes {
 };
 
 /// `given`: of each input what the user says, empty where he does not. `columns`: what is read of the files, the inputs
-/// first, with the model's present shapes. Reads the files if it must. Data errors as data::EventTable::open; user error
-/// for sizes that the files do not say.
+/// first, with the model's present shapes. Reads the files if it must. Data errors as data::EventTable::open; user
+/// error for sizes that the files do not say.
 InputSizes input_sizes(const graph::Graph& model, const std::vector<graph::Shape>& given,
                        const std::vector<std::string>& urls, std::vector<data::ColumnRequest> columns);
 
-/// Those that a model was trained with, from the columns that its linac.json names; present shapes where there are none.
+/// Those that a model was trained with, from the columns that its linac.json names; present shapes where there are
+/// none.
 std::vector<graph::Shape> trained_shapes(const graph::Graph& model, const std::vector<data::ColumnRequest>& inputs);
 
 /// The shape by which an input's column is read: a sequence of numbers is a list of rows of one.

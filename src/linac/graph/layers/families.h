@@ -19,7 +19,7 @@ std::vector<LayerKind> sequence_layers();  // Masking, Embedding, recurrent laye
 std::vector<LayerKind> attention_layers();
 std::vector<LayerKind> operation_nodes();   // keras.ops, element by element and along axes
 std::vector<LayerKind> array_operations();  // keras.ops on whole arrays
-std::vector<LayerKind> own_layers();       // linac's own
+std::vector<LayerKind> own_layers();        // linac's own
 
 double flop_none(const Node& node, const Shape& input);
 double flop_per_element(const Node& node, const Shape& input);

@@ -154,14 +154,18 @@ std::vector<NamedLayer> operation_nodes() {
       {"ops.Erf", one<at::erf>},
       {"ops.Selu", one<at::selu>},
       {"ops.LeakyRelu",
-       [](const LayerCall& call) { return at::leaky_relu(call.x(), call.node.attributes.value("negative_slope", 0.2)); }},
+       [](const LayerCall& call) {
+         return at::leaky_relu(call.x(), call.node.attributes.value("negative_slope", 0.2));
+       }},
       {"ops.Elu", [](const LayerCall& call) { return at::elu(call.x(), call.node.attributes.value("alpha", 1.0)); }},
       {"ops.Gelu",
        [](const LayerCall& call) {
          return at::gelu(call.x(), call.node.attributes.value("approximate", true) ? "tanh" : "none");
        }},
-      {"ops.Arctan2", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return at::atan2(a, b); }); }},
-      {"ops.Mod", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return at::remainder(a, b); }); }},
+      {"ops.Arctan2",
+       [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return at::atan2(a, b); }); }},
+      {"ops.Mod",
+       [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return at::remainder(a, b); }); }},
       {"ops.Add", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return a + b; }); }},
       {"ops.Subtract", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return a - b; }); }},
       {"ops.Multiply", [](const LayerCall& call) { return two(call, [](auto& a, auto& b) { return a * b; }); }},

@@ -41,8 +41,8 @@ at::Tensor bidirectional(const LayerCall& call) {
   const size_t half = states.size() / 2;
   const RecurrentResult ahead =
       run_recurrent(call, forward, {call.weights.begin(), middle}, states.first(half), sequences);
-  const RecurrentResult behind = run_recurrent(call, backward, {middle, call.weights.end()}, states.subspan(half),
-                                               sequences, DrawsOf::kSecond);
+  const RecurrentResult behind =
+      run_recurrent(call, backward, {middle, call.weights.end()}, states.subspan(half), sequences, DrawsOf::kSecond);
   const at::Tensor& y = ahead.output;
   const at::Tensor back = sequences ? at::flip(behind.output, {1}) : behind.output;
   const std::string merge = call.node.attributes.value("merge_mode", "none");

@@ -140,8 +140,8 @@ Value arctan2(const LayerCall& call) {
   const std::string &y = all.names[0], &x = all.names[1], zero = call.emit.scalar(0);
   Emitter& emit = call.emit;
   const std::string angle = emit.op("Atan", {emit.op("Div", {y, x})});
-  const std::string half = emit.op("Where", {emit.op("Less", {y, zero}), emit.scalar(-std::numbers::pi),
-                                             emit.scalar(std::numbers::pi)});
+  const std::string half =
+      emit.op("Where", {emit.op("Less", {y, zero}), emit.scalar(-std::numbers::pi), emit.scalar(std::numbers::pi)});
   const std::string turned = emit.op("Where", {emit.op("Less", {x, zero}), emit.op("Add", {angle, half}), angle});
   const std::string at_origin = emit.op("And", {emit.op("Equal", {x, zero}), emit.op("Equal", {y, zero})});
   return call.result(emit.op("Where", {at_origin, zero, turned}), all.layout);
@@ -209,9 +209,8 @@ Value split(const LayerCall& call) {
   const auto axis = static_cast<size_t>(joined_axis(call.node));
   Shape sizes{call.node.output[axis - 1]};
   for (const Shape& shape : call.node.more) sizes.push_back(shape[axis - 1]);
-  const Emitter::Names parts =
-      call.emit.op("Split", {call.emit.in(Layout::kChannelsLast, x), call.emit.ints(sizes)},
-                   {{"axis", static_cast<int64_t>(axis)}}, sizes.size());
+  const Emitter::Names parts = call.emit.op("Split", {call.emit.in(Layout::kChannelsLast, x), call.emit.ints(sizes)},
+                                            {{"axis", static_cast<int64_t>(axis)}}, sizes.size());
   for (size_t i = 1; i < parts.size(); ++i)
     call.more->push_back({parts[i], call.node.more[i - 1], x.type, Layout::kChannelsLast});
   return call.result(parts[0], Layout::kChannelsLast, x.type);
@@ -234,8 +233,8 @@ Value top_k(const LayerCall& call) {
   const Emitter::Names found =
       call.emit.op("TopK", {call.emit.in(Layout::kChannelsLast, x), call.emit.ints({call.node.output.back()})},
                    {{"axis", int64_t{-1}}}, 2);
-  call.more->push_back({call.emit.cast(found[1], Type::kInt64, Type::kInt32), call.node.output, Type::kInt32,
-                        Layout::kChannelsLast});
+  call.more->push_back(
+      {call.emit.cast(found[1], Type::kInt64, Type::kInt32), call.node.output, Type::kInt32, Layout::kChannelsLast});
   return call.result(found[0], Layout::kChannelsLast, x.type);
 }
 
