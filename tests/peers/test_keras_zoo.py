@@ -445,7 +445,7 @@ MODELS = {
     "gru_states_zeroed": lambda: states(L.GRU(5, return_state=True, return_sequences=True, zero_output_for_mask=True)),
     "lstm_states": lambda: states(L.LSTM(5, return_state=True, return_sequences=True)),
     "lstm_states_backwards": lambda: states(L.LSTM(5, return_state=True, go_backwards=True), masked=False),
-    "lstm_states_dropout_training": lambda: states(L.LSTM(5, return_state=True, dropout=0.3)),
+    "lstm_states_dropout_training": lambda: states(L.LSTM(5, return_state=True, dropout=0.3, recurrent_dropout=0.2)),
     "lstm_encoder_decoder": lambda: decoder(L.LSTM(5, return_state=True), L.LSTM(5, return_sequences=True)),
     "lstm_encoder_decoder_masked": lambda: decoder(
         L.LSTM(5, return_state=True), L.LSTM(5, return_sequences=True), masked=True
@@ -671,7 +671,7 @@ def check(folder, made, reload):
 
 # Other settings of layers that a model of the short test has too: of `make test-long`.
 LONG = {"open_bidirectional", "open_gru", "open_images", "open_attention", "open_embedding", "open_conv1d", "gru_states_zeroed",
-        "lstm_states_backwards", "lstm_states_dropout_training", "lstm_encoder_decoder", "gru_encoder_decoder",
+        "lstm_states_backwards", "lstm_encoder_decoder", "gru_encoder_decoder",
         "gru_encoder_decoder_masked", "bidirectional_encoder_decoder", "unmerged_sequences", "attention_scores_dropout_training",
         "traced_masked", "random_constant_nearest_training"}
 

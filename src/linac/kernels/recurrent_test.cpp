@@ -325,8 +325,10 @@ std::pair<Case, RecurrentProblem> steps_of(const Case& c, const RecurrentProblem
 
 // The states that the first part ends with are those that the second begins with, and the gradient comes back.
 TEST_P(RecurrentOn, ASequenceCanBeCut) {
-  for (const RecurrentCell cell : {kAfter, kBefore, kLstm}) {
-    const Case c{{cell, 12, 5, 7, true, false, true}, 21, Masks::kHoles};
+  for (const auto& [cell, drops] :
+       {std::pair{kAfter, false}, {kBefore, false}, {kLstm, false}, {kAfter, true}, {kLstm, true}}) {
+    Case c{{cell, 12, 5, 7, true, false, true}, 21, Masks::kHoles};
+    c.shape.drops = drops;
     const RecurrentShape& s = c.shape;
     const RecurrentProblem whole = make_problem(c);
     const Result truth = compute(c, whole, way());
@@ -334,15 +336,16 @@ TEST_P(RecurrentOn, ASequenceCanBeCut) {
     const auto [second, second_problem] = steps_of(c, whole, 4, 8);
     const Recurrent first_layer(first.shape, way().isa, way().kept), second_layer(second.shape, way().isa, way().kept);
     const RecurrentWeights weights{whole.kernel.data(), whole.recurrent.data(), whole.bias.data()};
+    const RecurrentMultipliers multipliers = multipliers_of(whole);
     const size_t states = static_cast<size_t>(c.events * s.state_floats());
     Floats between(states), end(states), between_gradient(states), begin_gradient(states), zeros(states);
     const auto outputs = [](const RecurrentProblem& problem) { return Floats(problem.out_gradient.size()); };
     Floats first_out = outputs(first_problem), second_out = outputs(second_problem);
     RecurrentWorkspace first_workspace, second_workspace;
     first_layer.forward(c.events, first_problem.x.data(), first_problem.mask.data(), weights, first_out.data(),
-                        Keep::kForBackward, first_workspace, serially, {zeros.data(), between.data()});
+                        Keep::kForBackward, first_workspace, serially, multipliers, {zeros.data(), between.data()});
     second_layer.forward(c.events, second_problem.x.data(), second_problem.mask.data(), weights, second_out.data(),
-                         Keep::kForBackward, second_workspace, serially, {between.data(), end.data()});
+                         Keep::kForBackward, second_workspace, serially, multipliers, {between.data(), end.data()});
     EXPECT_EQ(first_out, columns_of(truth.out, s.steps * s.units, 0, 4 * s.units));
     for (int64_t event = 0; event < c.events; ++event) {
       bool begun = false;  // before that a part gives zeros, not the state before it
@@ -374,9 +377,10 @@ TEST_P(RecurrentOn, ASequenceCanBeCut) {
       return RecurrentGradients{r.kernel.data(), r.recurrent.data(), r.bias.data(), r.x.data()};
     };
     second_layer.backward(c.events, weights, steps_of(c, shown, 4, 8).second.out_gradient.data(),
-                          pointers(second_gradients), second_workspace, serially, {nullptr, between_gradient.data()});
+                          pointers(second_gradients), second_workspace, serially, multipliers,
+                          {nullptr, between_gradient.data()});
     first_layer.backward(c.events, weights, steps_of(c, shown, 0, 4).second.out_gradient.data(),
-                         pointers(first_gradients), first_workspace, serially,
+                         pointers(first_gradients), first_workspace, serially, multipliers,
                          {between_gradient.data(), begin_gradient.data()});
     EXPECT_EQ(first_gradients.x, columns_of(wanted.x, s.steps * s.features, 0, 4 * s.features));
     EXPECT_EQ(second_gradients.x, columns_of(wanted.x, s.steps * s.features, 4 * s.features, 8 * s.features));
