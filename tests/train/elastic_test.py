@@ -72,6 +72,22 @@ def endures(root: pathlib.Path, settings: dict, kills: int, joins: int, dice: ra
     print(f"kill -> next finished step: median {times[len(times) // 2]:.2f} s, longest {times[-1]:.2f} s")
 
 
+def newcomer_ends_it(root: pathlib.Path) -> None:
+    """The writer of the last checkpoint is one that joined, from another folder: what the checkpoint says is the same."""
+    settings, calm, out = {**CLASSIFIER, "train.epochs": 12, "distribution.restarts": 0}, root / "calm-newcomer", root / "newcomer"
+    runs.run(calm, settings, "--workers", "1")
+    run = Run(out, settings, 2)
+    wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
+    founders = run.members()
+    run.join()
+    wait_until(lambda: run.newcomers[-1].pid in run.members() or run.over(), "a newcomer is let in")
+    for victim in founders:
+        run.kill(victim)
+    check(run.newcomers[-1].wait(timeout=120) == 0, "a newcomer from another folder ends the run alone")
+    run.end()
+    same_end(calm, out, "and its end")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=6)
@@ -83,6 +99,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-elastic-") as folder:
         root = pathlib.Path(folder)
         endures(root, {**CLASSIFIER, "train.epochs": 10 + 5 * (options.kills + options.joins)}, options.kills, options.joins, dice)
+        newcomer_ends_it(root)
         kills, joins = max(2, options.kills // 4), max(1, options.joins // 4)
         endures(root, {**GAN, "train.epochs": (kills + joins) // 2}, kills, joins, dice)
 

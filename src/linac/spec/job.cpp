@@ -212,14 +212,14 @@ Job parse_job(const std::string& text, const std::string& where, const std::vect
   return job;
 }
 
-Job read_job(const std::string& path, const std::vector<std::string>& overrides, const std::filesystem::path& folder) {
+Job read_job(const std::string& path, const std::vector<std::string>& overrides) {
   std::string text;
   try {
     text = read_file(path);
   } catch (const Error& error) {
     throw user_error(fmt::format("[job] {}: cannot be read; give the path of a job file ({})", path, error.what()));
   }
-  const PathPlaces places{folder.empty() ? std::filesystem::path(path).parent_path() : folder, {}};
+  const PathPlaces places{std::filesystem::path(path).parent_path(), {}};
   return parse_job(text, path, overrides, &places);
 }
 

@@ -330,9 +330,7 @@ struct Job {
 /// Reads a job file, applies the overrides ("train.epochs=5") and validates. A shorthand is accepted: `train.lr` for
 /// `train.optimizer.lr`. Relative paths of the file are looked for beside it and in the working folder (job_paths.h).
 /// Throws a user error naming file, line and key.
-/// `folder`: in place of the file's own.
-Job read_job(const std::string& path, const std::vector<std::string>& overrides,
-             const std::filesystem::path& folder = {});
+Job read_job(const std::string& path, const std::vector<std::string>& overrides);
 /// The same from text; `where` names it in errors. Without `places` its paths stay as they are.
 Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides,
               const PathPlaces* places = nullptr);

@@ -82,14 +82,7 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
   need_known_measures();  // before files are opened
-  const graph::Graph& graph = model_.graph();
-  auto columns = trained::fit_columns(job_, graph, model_.target_shapes());
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    const graph::Node& output = graph.nodes[static_cast<size_t>(graph.outputs[i])];
-    data::ColumnRequest& column = columns[graph.inputs.size() + i];
-    column.texts = trained::text_classes(job_, i, output, model_.losses()[i], column);
-  }
-  return columns;
+  return labelled_columns(job_, model_);
 }
 
 std::vector<data::ColumnRequest> FitLoop::targets() const {

@@ -35,6 +35,21 @@ FitStart of_foreign(const spec::Job& job, models::ForeignModel model) {
   return start;
 }
 
+}  // namespace
+
+std::vector<data::ColumnRequest> labelled_columns(const spec::Job& job, const models::Supervised& model) {
+  const graph::Graph& graph = model.graph();
+  auto columns = trained::fit_columns(job, graph, model.target_shapes());
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const graph::Node& output = graph.nodes[static_cast<size_t>(graph.outputs[i])];
+    data::ColumnRequest& column = columns[graph.inputs.size() + i];
+    column.texts = trained::text_classes(job, i, output, model.losses()[i], column);
+  }
+  return columns;
+}
+
+namespace {
+
 // Sizes that the model leaves open, by the job or by the events to train on. The columns are those of the training, so
 // that their files are packed once.
 void close_sizes(const spec::Job& job, FitStart& start) {
@@ -42,8 +57,8 @@ void close_sizes(const spec::Job& job, FitStart& start) {
   const bool says = std::any_of(given.begin(), given.end(), [](const graph::Shape& shape) { return !shape.empty(); });
   if (!says && !graph::has_open_sizes(start.graph)) return;
   const models::Supervised provisional(start.graph, start.settings, numerics_of(job));
-  trained::InputSizes sizes = trained::input_sizes(start.graph, given, job.data.train,
-                                                   trained::fit_columns(job, start.graph, provisional.target_shapes()));
+  trained::InputSizes sizes =
+      trained::input_sizes(start.graph, given, job.data.train, labelled_columns(job, provisional));
   start.graph = graph::with_input_shapes(std::move(start.graph), sizes.shapes);
   start.sizes = std::move(sizes.words);
 }

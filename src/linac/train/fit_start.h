@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/data/event_table.h"
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
 #include "linac/models/foreign_model.h"
@@ -30,6 +31,9 @@ struct FitStart {
   /// What is trained. Graph and settings leave.
   models::Supervised model(const spec::Job& job);
 };
+
+/// All columns that a training of the model reads (trained::fit_columns), with what texts mean as targets.
+std::vector<data::ColumnRequest> labelled_columns(const spec::Job& job, const models::Supervised& model);
 
 /// Each reads the files it needs; the job is of that kind. User errors where they do not go together.
 FitStart inclusive_classifier_start(const spec::Job& job);

@@ -215,6 +215,7 @@ void run_scaling(const ScalingOptions& options) {
   std::vector<data::ColumnRequest> columns;
   for (const std::string& column : options.columns) columns.push_back(column_of(column));
   const auto table = data::EventTable::open(options.files, columns);
+  data::warn_of_cuts(*table);
   data::write_scaling(*table, options.out);
   fmt::print("{}: {} of {}\n", options.out, plural(static_cast<int64_t>(columns.size()), "column"),
              plural(table->size(), "event"));

@@ -6,9 +6,8 @@
 
 namespace linac::cli {
 
-trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides,
-                               const std::filesystem::path& folder) {
-  spec::Job job = spec::read_job(file, overrides, folder);
+trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides) {
+  spec::Job job = spec::read_job(file, overrides);
   if (spec::ModelFile* model = job.model.file(); model != nullptr && !model->from.empty())
     model->file = client::local_model(model->from, &model->from);
   return trained::with_compiled(trained::with_start(std::move(job)));

@@ -11,7 +11,6 @@ namespace linac::cli {
 
 /// spec::read_job(), with the model of model.from brought into this user's cache as model.file (the address becomes one
 /// that never means another version), and with what a Keras file says of its own training; and that file.
-trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides,
-                               const std::filesystem::path& folder = {});
+trained::CompiledJob whole_job(const std::string& file, const std::vector<std::string>& overrides);
 
 }  // namespace linac::cli

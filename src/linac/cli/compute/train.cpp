@@ -46,6 +46,16 @@ std::filesystem::path started_in(const TrainOptions& options) {
   return there.empty() ? std::filesystem::current_path() : there;
 }
 
+// Whoever has its job from the run's folder works where the run was started: the job, which checkpoints hold, stays as
+// it is written there. On another host that folder may not be there; then its paths count from this one.
+TrainOptions where_the_run_was_started(TrainOptions options) {
+  if (!options.job.empty() || !std::filesystem::is_directory(options.join)) return options;
+  options.join = std::filesystem::absolute(options.join).string();
+  std::error_code not_there;
+  std::filesystem::current_path(started_in(options), not_there);
+  return options;
+}
+
 trained::CompiledJob job_of(const TrainOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   // "2:8": eight, at least two.
@@ -56,9 +66,7 @@ trained::CompiledJob job_of(const TrainOptions& options) {
   const bool in_folder = options.job.empty();
   if (in_folder && !std::filesystem::is_directory(options.join))
     throw user_error("[train] no job file; give one, or the folder of the run to join with --join");
-  if (in_folder)
-    return whole_job((std::filesystem::path(options.join) / "job.yaml").string(), overrides, started_in(options));
-  return whole_job(options.job, overrides);
+  return whole_job(in_folder ? (std::filesystem::path(options.join) / "job.yaml").string() : options.job, overrides);
 }
 
 // "4" or "2:4"; what is wrong, or "".
@@ -262,7 +270,7 @@ int start_workers(const TrainOptions& options, const spec::Job& job, const std::
 
 void run_train(const TrainOptions& options) {
   const comm::Rendezvous rendezvous = comm::rendezvous_from_environment();
-  if (!options.join.empty()) return join_run(options);
+  if (!options.join.empty()) return join_run(where_the_run_was_started(options));
   if (rendezvous.world_size > 1) {
     log::set_tag(fmt::format("rank {}", rendezvous.rank));
     return run_worker(options, rendezvous, job_of(options));
