@@ -127,6 +127,11 @@ def refused(fit: types.ModuleType, folder: pathlib.Path, data: dict, path: pathl
     check("no loss of classes", "texts are read where they name the classes of a target", 3, {"train.fit.loss": "mean_squared_error"})
     check("numbers that are out of range", "column 'index' holds 2, and binary_crossentropy takes", 3,
           {"train.fit.loss": "binary_crossentropy", "model.file": str(folder / "one.keras"), "train.fit.metrics": []}, "index")
+    features, steps = keras.Input((4,), name="features"), keras.Input((None, 3), name="list")
+    joined = keras.layers.Concatenate()([features, keras.layers.GlobalAveragePooling1D()(steps)])
+    keras.Model([features, steps], keras.layers.Dense(3, activation="softmax", name="out")(joined)).save(folder / "open.keras")
+    check("texts beside a length that is left open", "(7, 3), as long as the longest list", 0,
+          {"train.fit.loss": "sparse_categorical_crossentropy", "model.file": str(folder / "open.keras")})
     check("nothing left to train on", "leaves no event to train on", 3, {"data.validation_split": 0.999})
     done = command(fit, "evaluate", "--model", folder / "one.keras", "--validation-split")
     fit.check(done.returncode == 2 and "was not trained with data.validation_split" in done.stderr, done.stderr.strip())
