@@ -4,8 +4,8 @@ events does not matter, so the losses of every epoch and the final weights must 
 any number of workers, slices of a batch, early stopping, going on after an end.
 
 usage: test_fit.py FOLDER MAKE_SCRIPT [--long]
-MAKE_SCRIPT is the program that writes TorchScript modules. --long: more epochs, a recurrent layer in every model, and files of all
-optimizers are gone on with."""
+MAKE_SCRIPT is the program that writes TorchScript modules. --long: more epochs, a recurrent layer in every model, each
+optimizer and each loss by itself, and files of all optimizers are gone on with."""
 
 import json
 import os
@@ -698,11 +698,13 @@ def main() -> None:
     data = make_data(folder)
     for name, optimizer in OPTIMIZERS.items():
         optimizer[0].setdefault("name", name)
-        beside_keras(folder, data, name, "categorical_crossentropy", "softmax", 3, "one_hot", optimizer, ["accuracy"])
     adam = OPTIMIZERS["adam"]
-    for name, (activation, units, target) in LOSSES.items():
+    for name, optimizer in OPTIMIZERS.items() if LONG else [("adam", adam)]:
+        beside_keras(folder, data, name, "categorical_crossentropy", "softmax", 3, "one_hot", optimizer, ["accuracy"])
+    others = [optimizer for name, optimizer in OPTIMIZERS.items() if name != "adam"]
+    for number, (name, (activation, units, target)) in enumerate(LOSSES.items()):
         target = target + "2" if (target in ("values", "positive") and units == 2) else target
-        beside_keras(folder, data, name, name, activation, units, target, adam, [])
+        beside_keras(folder, data, name, name, activation, units, target, adam if LONG else others[number % len(others)], [])
     smooth = keras.losses.CategoricalCrossentropy(label_smoothing=0.1, name="categorical_crossentropy")
     beside_keras(folder, data, "smoothing", smooth, "softmax", 3, "one_hot", adam, [], {"train.fit.label_smoothing": 0.1})
     logits = keras.losses.CategoricalCrossentropy(from_logits=True, name="categorical_crossentropy")
