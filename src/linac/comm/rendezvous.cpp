@@ -120,6 +120,27 @@ Rendezvous from_slurm(const EnvironmentReader& env) {
   return meet;
 }
 
+PortRange ports_in(const EnvironmentReader& env) {
+  const auto text = env.text("LINAC_PORTS");
+  if (!text) return {};
+  PortRange ports;
+  const char* const end = text->data() + text->size();
+  auto [at, status] = std::from_chars(text->data(), end, ports.first);
+  ports.last = ports.first;
+  if (status == std::errc{} && at != end && *at == '-') {
+    const auto second = std::from_chars(at + 1, end, ports.last);
+    at = second.ptr;
+    status = second.ec;
+  }
+  if (status != std::errc{} || at != end || ports.first < 1 || ports.last < ports.first || ports.last > 65535) {
+    throw user_error(
+        fmt::format("[rendezvous] LINAC_PORTS='{}' is not a port or a range from 1 to 65535, e.g. "
+                    "40000-40100; correct or unset it",
+                    text->substr(0, 100)));
+  }
+  return ports;
+}
+
 }  // namespace
 
 std::optional<std::string> process_environment(const std::string& name) {
@@ -142,6 +163,8 @@ Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment) {
   }
   meet.local_world_size = env.optional_int("LOCAL_WORLD_SIZE", 1, kMaxWorldSize).value_or(meet.local_world_size);
   meet.interface = env.text("GLOO_SOCKET_IFNAME").value_or("");
+  meet.advertise = env.text("LINAC_ADVERTISE").value_or("");
+  meet.ports = ports_in(env);
   return meet;
 }
 

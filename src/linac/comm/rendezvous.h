@@ -13,6 +13,11 @@ namespace linac::comm {
 
 inline constexpr int kMaxWorldSize = 4096;
 
+/// Ports to listen at, the first free one of them; both 0: any that the system gives.
+struct PortRange {
+  int first = 0, last = 0;
+};
+
 struct Rendezvous {
   int rank = 0;
   int world_size = 1;
@@ -25,7 +30,9 @@ struct Rendezvous {
   bool agent_store = false;  // the launcher already hosts the store at master_addr:master_port, so rank 0 must not
   int attempt = 0;           // how often the launcher restarted the group: keys of earlier attempts must not be seen
   std::string interface {};  // network interface for the data, e.g. "ib0"; empty: the one that leads to the master
-  std::string source{};      // for messages: "torchrun", "TF_CONFIG", "OpenMPI", "Slurm" or "a lone process"
+  std::string advertise{};   // where others find this worker, if not at the address that it listens at
+  PortRange ports{};
+  std::string source{};  // for messages: "torchrun", "TF_CONFIG", "OpenMPI", "Slurm" or "a lone process"
 };
 
 /// The value of an environment variable, or nothing when it is unset.

@@ -227,6 +227,17 @@ TEST(Rendezvous, EachWorkerHasItsShareOfTheCores) {
   EXPECT_EQ(cores_of_worker(read({}), host), 64);
 }
 
+TEST(Rendezvous, AnAdvertisedHostAndAFixedRangeOfPorts) {
+  EXPECT_EQ(read({}).ports.last, 0);
+  const auto meet = read({{"LINAC_ADVERTISE", "n04"}, {"LINAC_PORTS", "40000-40100"}});
+  EXPECT_EQ(meet.advertise, "n04");
+  EXPECT_EQ(meet.ports.first, 40000);
+  EXPECT_EQ(meet.ports.last, 40100);
+  EXPECT_EQ(read({{"LINAC_PORTS", "41000"}}).ports.last, 41000);
+  for (const char* const bad : {"x", "0", "-", "2-1", "5-", "-5", "1-65536", "1-2-3", "40000:40100", "99999999999"})
+    expect_names(refusal({{"LINAC_PORTS", bad}}), "LINAC_PORTS");
+}
+
 TEST(Rendezvous, ANewcomersLocalRankNeedsNoRank) {
   const auto with_value = [](const char* value) {
     return [value](const std::string& name) {

@@ -218,7 +218,7 @@ void join_run(const TrainOptions& options, comm::Rendezvous place) {
   log::set_tag(fmt::format("worker {}", worker ? *worker : std::to_string(getpid())));
   log::set_file(train::RunFolder(folder).log());
   place.local_rank = comm::local_rank_of_newcomer(place);
-  work(options, job, std::move(whole.file), folder, place, [&] { return comm::make_group({}, settings); });
+  work(options, job, std::move(whole.file), folder, place, [&] { return comm::make_group(place, settings); });
 }
 
 // Null if nobody asked for it.
@@ -298,8 +298,9 @@ void add_train_verb(CLI::App& app) {
       ->check(CLI::Validator(is_worker_range, "N or MIN:MAX"));
   verb->add_option("--join", options->join,
                    "join a run that goes on: its folder, or RUN@HOST:PORT of one of its workers, as its views/ say");
-  verb->add_option("--listen", options->listen,
-                   "numeric address of this machine at which workers on other machines may join (default: none)");
+  verb->add_option(
+      "--listen", options->listen,
+      "numeric address of this machine, IPv4 or IPv6, at which workers on other machines may join (default: none)");
   verb->add_option("--out", options->out, "folder of the run (default: runs/NAME-DATE-TIME)");
   verb->add_flag("--resume", options->resume,
                  "go on from the newest good checkpoint of the folder; start there if there is none");
