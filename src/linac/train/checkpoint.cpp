@@ -47,9 +47,11 @@ std::optional<CheckpointStore::Loaded> CheckpointStore::newest_good(const std::f
   if (refused.empty()) return std::nullopt;
   for (size_t i = 1; i < refused.size(); ++i) log::warn(refused[i].second.what());
   const Error& newest = refused.front().second;
-  throw Error(newest.code(), fmt::format("[checkpoint] {}: no checkpoint of the {} there can be read (the newest: {}); "
-                                         "to begin at the first step, start a new run with another --out",
-                                         folder_.string(), refused.size(), newest.what()));
+  throw Error(newest.code(),
+              fmt::format("[checkpoint] {}: nothing to resume from, none of its checkpoints can be read ({} of "
+                          "them; the newest: {}); "
+                          "to begin at the first step, start a new run with another --out",
+                          folder_.string(), refused.size(), newest.what()));
 }
 
 void CheckpointStore::set_aside(const std::filesystem::path& path, const std::string& why) {
