@@ -1,8 +1,8 @@
 #include "linac/comm/control_links.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -23,20 +23,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kConnectTime{3000}, kHelloTime{5000}, kTryAgain{10};
 constexpr size_t kHeaderBytes = 4, kMaxIncoming = 8192;
-
-sockaddr_in address_of(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  sockaddr_in result = {};
-  result.sin_family = AF_INET;
-  const bool well =
-      colon != std::string::npos && inet_pton(AF_INET, address.substr(0, colon).c_str(), &result.sin_addr) == 1;
-  const int port = well ? std::atoi(address.c_str() + colon + 1) : 0;
-  if (port < 1 || port > 65535) {
-    throw environment_error(fmt::format("[comm] '{}' is not an address; expected e.g. 10.0.0.3:41233", address));
-  }
-  result.sin_port = htons(static_cast<uint16_t>(port));
-  return result;
-}
 
 uint32_t length_of(std::string_view bytes) {
   uint32_t length = 0;
@@ -69,12 +55,12 @@ std::string encode(const Hello& hello) {
 }
 
 Descriptor begin_connecting(const std::string& address, bool& refused) {
-  const sockaddr_in to = address_of(address);
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const SocketAddress to = socket_address(address);
+  Descriptor socket(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) throw environment_error(fmt::format("[comm] no socket ({})", std::strerror(errno)));
   const int on = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const int status = connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  const int status = connect(socket.get(), to.get(), to.size);
   refused = status != 0 && errno == ECONNREFUSED;
   return socket;
 }
@@ -85,13 +71,11 @@ int connection_error(const Descriptor& socket) {
   return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-ControlLinks::ControlLinks(const std::string& host, std::string run)
-    : run_(std::move(run)), listener_(listen_at(host, 0)) {
+ControlLinks::ControlLinks(const std::string& host, const std::string& advertise, const PortRange& ports,
+                           std::string run)
+    : run_(std::move(run)), listener_(listen_at(host, ports)) {
   fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
-  sockaddr_in mine = {};
-  socklen_t size = sizeof mine;
-  LINAC_CHECK(getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&mine), &size) == 0);
-  address_ = fmt::format("{}:{}", host, ntohs(mine.sin_port));
+  address_ = host_and_port(advertise.empty() ? host : advertise, port_of(listener_.get()));
 }
 
 void ControlLinks::open(const std::string& to, Outgoing& link, News* news) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "linac/base/descriptor.h"
+#include "linac/comm/rendezvous.h"
 
 namespace linac::comm {
 
@@ -31,8 +32,9 @@ class ControlLinks {
  public:
   static constexpr size_t kMaxFrameBytes = 4 << 20, kMaxHelloBytes = 4096, kMaxQueuedBytes = 16 << 20;
 
-  /// Listens at `host`, a numeric address, on a free port. Environment error if that fails.
-  ControlLinks(const std::string& host, std::string run);
+  /// Listens at `host`, a numeric address, at a free port of the range. Others find it at `advertise`, a numeric
+  /// address too; empty: the same. Environment error if that fails.
+  ControlLinks(const std::string& host, const std::string& advertise, const PortRange& ports, std::string run);
 
   const std::string& address() const { return address_; }  // "10.0.0.3:41233"
 

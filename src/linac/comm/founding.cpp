@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -58,6 +59,17 @@ std::string missing_ranks(c10d::Store& store, int world_size) {
   return names;
 }
 
+// Where rank 0 serves the store for those who know the master by this name.
+std::string store_address(const std::string& master) {
+  if (is_loopback(master)) return master == "::1" ? master : "127.0.0.1";
+  return any_address();
+}
+
+// How a process reaches what listens at `addr` on its own machine.
+std::string host_to_call(const std::string& addr) {
+  return addr == "::1" ? addr : "127.0.0.1";
+}
+
 class TcpStoreHost : public HostedStore {
  public:
   TcpStoreHost(const std::string& addr, int port) {
@@ -67,7 +79,7 @@ class TcpStoreHost : public HostedStore {
     options.port = 0;
     options.isServer = true;
     options.waitWorkers = false;
-    store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+    store_ = c10::make_intrusive<c10d::TCPStore>(host_to_call(addr), options);
   }
   int port() const override { return store_->getPort(); }
 
@@ -85,12 +97,13 @@ c10::intrusive_ptr<c10d::Store> connect(const Rendezvous& meet, bool hosted, Mil
   const std::string prefix = fmt::format("linac/{}/{}", meet.attempt, groups++);
   try {
     return c10::make_intrusive<c10d::PrefixStore>(
-        prefix, c10::make_intrusive<c10d::TCPStore>(hosted ? "127.0.0.1" : meet.master_addr, options));
+        prefix, c10::make_intrusive<c10d::TCPStore>(
+                    hosted ? host_to_call(store_address(meet.master_addr)) : meet.master_addr, options));
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kPeerLost,
-                fmt::format("[comm] rank {}: no answer from the store at {}:{} ({}); check that rank 0 runs there and "
+                fmt::format("[comm] rank {}: no answer from the store at {} ({}); check that rank 0 runs there and "
                             "that the port is open",
-                            meet.rank, meet.master_addr, meet.master_port, reason(error)));
+                            meet.rank, host_and_port(meet.master_addr, meet.master_port), reason(error)));
   }
 }
 
@@ -106,7 +119,7 @@ Founding::Founding(const Rendezvous& rendezvous, Milliseconds timeout)
   quiet_c10d();
   broken_pipes_are_errors();
   if (meet_.rank == 0 && !meet_.agent_store)
-    store_->hosted = host_store(is_loopback(meet_.master_addr) ? "127.0.0.1" : "0.0.0.0", meet_.master_port);
+    store_->hosted = host_store(store_address(meet_.master_addr), meet_.master_port);
   store_->keys = connect(meet_, store_->hosted != nullptr, timeout);
   if (meet_.rank == 0) store_->keys->set("run", draw_run());
   wait_for("run");
@@ -152,10 +165,10 @@ std::string draw_run() {
   return fmt::format("{:08x}{:08x}{:08x}", device(), device(), device());
 }
 
-std::string own_address(const Rendezvous& meet) {
+std::string own_address(const Rendezvous& meet, const std::string& other) {
   if (!meet.interface.empty()) return interface_address(meet.interface);
-  if (is_loopback(meet.master_addr)) return "127.0.0.1";
-  return local_address_towards(meet.master_addr, meet.master_port);
+  if (is_loopback(other)) return other == "::1" ? other : "127.0.0.1";
+  return local_address_towards(other, std::max(1, meet.master_port));
 }
 
 std::unique_ptr<HostedStore> host_store(const std::string& addr, int port) {
@@ -166,8 +179,8 @@ std::unique_ptr<HostedStore> host_store(const std::string& addr, int port) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw environment_error(
-        fmt::format("[comm] cannot serve the store at {}:{} ({}); choose another port", addr, port, reason(error)));
+    throw environment_error(fmt::format("[comm] cannot serve the store at {} ({}); choose another port",
+                                        host_and_port(addr, port), reason(error)));
   }
 }
 

@@ -36,7 +36,7 @@ class Founding {
 /// A new secret for a run.
 std::string draw_run();
 
-/// The numeric address of this machine at which the others of the rendezvous reach it.
-std::string own_address(const Rendezvous& rendezvous);
+/// The numeric address of this machine at which those reach it that are to be found at `other`.
+std::string own_address(const Rendezvous& rendezvous, const std::string& other);
 
 }  // namespace linac::comm

@@ -34,8 +34,22 @@ Ledger ledger_of(const GroupSettings& settings, const std::string& run) {
   };
 }
 
-MembershipNode::Settings node_settings(const GroupSettings& settings, const std::string& host, const std::string& run) {
-  return {.host = settings.listen.empty() ? host : settings.listen,
+// `other`: where those are that this worker is to meet.
+MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettings& settings, const std::string& other,
+                                       const std::string& run) {
+  std::string listen = settings.listen;
+  // What is sent to an advertised host may arrive at any address of this machine.
+  if (listen.empty())
+    listen = meet.advertise.empty() || !meet.interface.empty() ? own_address(meet, other) : any_address();
+  if (is_any_address(listen) && meet.advertise.empty()) {
+    throw user_error(fmt::format(
+        "[comm] --listen {} takes every address of this machine, so others do not know which; set LINAC_ADVERTISE to "
+        "the one at which they find it",
+        listen));
+  }
+  return {.host = listen,
+          .advertise = meet.advertise.empty() ? "" : advertised_address(meet.advertise),
+          .ports = meet.ports,
           .run = run,
           .members_min = settings.members_min,
           .replicas = settings.replicas,
@@ -51,13 +65,11 @@ std::pair<std::string, std::string> split_join_address(const std::string& addres
   return {address.substr(0, at), address.substr(at + 1)};
 }
 
-std::unique_ptr<Group> join_run(const GroupSettings& settings) {
+std::unique_ptr<Group> join_run(const Rendezvous& meet, const GroupSettings& settings) {
   const std::string run = split_join_address(settings.join_addresses.front()).first;
   std::vector<std::string> addresses;
   for (const std::string& address : settings.join_addresses) addresses.push_back(split_join_address(address).second);
-  const std::string first = addresses.front(), host = first.substr(0, first.rfind(':'));
-  auto node = std::make_unique<MembershipNode>(
-      node_settings(settings, is_loopback(host) ? "127.0.0.1" : local_address_towards(host, 1), run));
+  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, host_in(addresses.front()), run));
   return std::make_unique<TcpGroup>(
       std::move(node), settings.stall_timeout,
       [addresses, ledger = ledger_of(settings, run)](MembershipNode& self) { self.join(addresses, ledger); });
@@ -66,14 +78,14 @@ std::unique_ptr<Group> join_run(const GroupSettings& settings) {
 // A lone process that others may join.
 std::unique_ptr<Group> found_alone(const Rendezvous& meet, const GroupSettings& settings) {
   const std::string run = draw_run();
-  auto node = std::make_unique<MembershipNode>(node_settings(settings, own_address(meet), run));
+  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, run));
   node->found({.number = 1, .members = {node->self()}, .next_seniority = 1}, ledger_of(settings, run));
   return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
 }
 
 std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& settings) {
   Founding founding(meet, settings.join_timeout);
-  auto node = std::make_unique<MembershipNode>(node_settings(settings, own_address(meet), founding.run()));
+  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, founding.run()));
   const View first = founding.meet(node->self());
   node->found(first, ledger_of(settings, founding.run()));
   return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
@@ -83,7 +95,7 @@ std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& se
 
 std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings) {
   LINAC_CHECK(rendezvous.rank >= 0 && rendezvous.rank < rendezvous.world_size && settings.join_timeout.count() > 0);
-  if (!settings.join_addresses.empty()) return join_run(settings);
+  if (!settings.join_addresses.empty()) return join_run(rendezvous, settings);
   if (rendezvous.world_size == 1) {
     if (settings.open) return found_alone(rendezvous, settings);
     return std::make_unique<LoneGroup>();

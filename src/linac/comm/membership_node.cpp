@@ -65,7 +65,7 @@ std::string in_words(const Activity& activity) {
 
 MembershipNode::MembershipNode(const Settings& settings)
     : settings_(settings),
-      links_(settings.host, settings.run),
+      links_(settings.host, settings.advertise, settings.ports, settings.run),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       self_(member_of(links_.address())),
       membership_(self_, membership_settings(settings), draw_key) {

@@ -34,8 +34,10 @@ namespace linac::comm {
 class MembershipNode {
  public:
   struct Settings {
-    std::string host;  // numeric address to listen at and to be reached at
-    std::string run;   // a secret of the run's members; connections of others are closed
+    std::string host;       // numeric address to listen at
+    std::string advertise;  // and to be reached at, if another
+    PortRange ports{};      // to listen at
+    std::string run;        // a secret of the run's members; connections of others are closed
     int members_min = 1;
     int replicas = 0;
     std::chrono::milliseconds stall_timeout{300'000};

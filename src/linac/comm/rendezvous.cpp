@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include "linac/base/error.h"
 #include "linac/comm/environment_reader.h"
+#include "linac/comm/sockets.h"
 #include "linac/comm/tf_config.h"
 
 namespace linac::comm {
@@ -38,6 +41,7 @@ Rendezvous from_torchrun(const EnvironmentReader& env) {
   if (meet.world_size > 1) {
     meet.master_addr = env.required_text("MASTER_ADDR", "WORLD_SIZE is above 1");
     meet.master_port = env.required_int("MASTER_PORT", 1, 65535, "WORLD_SIZE is above 1");
+    meet.local_world_size = is_loopback(meet.master_addr) ? meet.world_size : meet.local_rank + 1;
   }
   return meet;
 }
@@ -54,7 +58,7 @@ uint64_t stable_hash(std::string_view text) {
 }
 
 Rendezvous from_openmpi(const EnvironmentReader& env) {
-  Rendezvous meet{.source = "OpenMPI"};
+  Rendezvous meet{.binding = Binding::kEach, .source = "OpenMPI"};
   meet.rank = env.required_int("OMPI_COMM_WORLD_RANK", 0, kMaxWorldSize - 1, "OMPI_COMM_WORLD_SIZE is set");
   meet.world_size = env.required_int("OMPI_COMM_WORLD_SIZE", 1, kMaxWorldSize, "OMPI_COMM_WORLD_RANK is set");
   meet.local_rank = env.optional_int("OMPI_COMM_WORLD_LOCAL_RANK", 0, kMaxWorldSize - 1).value_or(0);
@@ -62,6 +66,7 @@ Rendezvous from_openmpi(const EnvironmentReader& env) {
   if (meet.world_size == 1) return meet;
 
   const auto here = env.optional_int("OMPI_COMM_WORLD_LOCAL_SIZE", 1, kMaxWorldSize);
+  meet.local_world_size = here.value_or(meet.local_rank + 1);
   const auto addr = env.text("MASTER_ADDR");
   if (!addr && here != meet.world_size) {
     throw user_error(
@@ -76,15 +81,26 @@ Rendezvous from_openmpi(const EnvironmentReader& env) {
   return meet;
 }
 
+int slurm_tasks_here(const EnvironmentReader& env, int certain) {
+  const int node = env.optional_int("SLURM_NODEID", 0, INT32_MAX).value_or(0);
+  for (const char* const name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
+    const auto list = env.text(name);
+    if (const auto tasks = list ? tasks_of_node(*list, node) : std::nullopt) return std::max(certain, *tasks);
+  }
+  return std::max(certain, env.optional_int("SLURM_NTASKS_PER_NODE", 1, kMaxWorldSize).value_or(1));
+}
+
 Rendezvous from_slurm(const EnvironmentReader& env) {
-  Rendezvous meet{.source = "Slurm"};
+  Rendezvous meet{.binding = Binding::kEach, .source = "Slurm"};
   // Within a step the step's number of tasks counts: SLURM_NTASKS stays that of the job when srun starts fewer.
   const char* const size_name = env.text("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
   meet.rank = env.required_int("SLURM_PROCID", 0, kMaxWorldSize - 1, "SLURM_NTASKS is set");
   meet.world_size = env.required_int(size_name, 1, kMaxWorldSize, "SLURM_PROCID is set");
   meet.local_rank = env.optional_int("SLURM_LOCALID", 0, kMaxWorldSize - 1).value_or(0);
   check_consistent(meet, "SLURM_PROCID", size_name, "SLURM_LOCALID");
+  meet.cores = env.optional_int("SLURM_CPUS_PER_TASK", 1, INT32_MAX).value_or(0);
   if (meet.world_size == 1) return meet;
+  meet.local_world_size = std::min(meet.world_size, slurm_tasks_here(env, meet.local_rank + 1));
 
   if (const auto addr = env.text("MASTER_ADDR")) {
     meet.master_addr = *addr;
@@ -102,6 +118,27 @@ Rendezvous from_slurm(const EnvironmentReader& env) {
     meet.master_port = derived_port(static_cast<uint64_t>(job) + (step == "0" ? 0 : stable_hash(step) % kDerivedPorts));
   }
   return meet;
+}
+
+PortRange ports_in(const EnvironmentReader& env) {
+  const auto text = env.text("LINAC_PORTS");
+  if (!text) return {};
+  PortRange ports;
+  const char* const end = text->data() + text->size();
+  auto [at, status] = std::from_chars(text->data(), end, ports.first);
+  ports.last = ports.first;
+  if (status == std::errc{} && at != end && *at == '-') {
+    const auto second = std::from_chars(at + 1, end, ports.last);
+    at = second.ptr;
+    status = second.ec;
+  }
+  if (status != std::errc{} || at != end || ports.first < 1 || ports.last < ports.first || ports.last > 65535) {
+    throw user_error(
+        fmt::format("[rendezvous] LINAC_PORTS='{}' is not a port or a range from 1 to 65535, e.g. "
+                    "40000-40100; correct or unset it",
+                    text->substr(0, 100)));
+  }
+  return ports;
 }
 
 }  // namespace
@@ -124,8 +161,15 @@ Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment) {
   } else if (env.text("SLURM_PROCID")) {
     meet = from_slurm(env);
   }
+  meet.local_world_size = env.optional_int("LOCAL_WORLD_SIZE", 1, kMaxWorldSize).value_or(meet.local_world_size);
   meet.interface = env.text("GLOO_SOCKET_IFNAME").value_or("");
+  meet.advertise = env.text("LINAC_ADVERTISE").value_or("");
+  meet.ports = ports_in(env);
   return meet;
+}
+
+int local_rank_of_newcomer(const Rendezvous& meet, const EnvironmentLookup& environment) {
+  return EnvironmentReader(environment).optional_int("LOCAL_RANK", 0, kMaxWorldSize - 1).value_or(meet.local_rank);
 }
 
 std::string first_host(std::string_view nodelist) {
@@ -152,6 +196,34 @@ std::string first_host(std::string_view nodelist) {
   }
   if (host.empty()) throw malformed();
   return host;
+}
+
+std::optional<int> tasks_of_node(std::string_view list, int node) {
+  int64_t nodes = 0;  // that the groups so far are of
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  const auto positive = [&](int& value) {
+    const auto [stop, status] = std::from_chars(at, end, value);
+    at = stop;
+    return status == std::errc{} && value >= 1;
+  };
+  while (at != end) {
+    int tasks = 0, repeated = 1;
+    if (!positive(tasks)) return std::nullopt;
+    if (std::string_view(at, end).starts_with("(x")) {
+      at += 2;
+      if (!positive(repeated) || at == end || *at++ != ')') return std::nullopt;
+    }
+    nodes += repeated;
+    if (node < nodes) return tasks;
+    if (at == end || *at++ != ',') return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+int cores_of_worker(const Rendezvous& meet, const Cores& cores) {
+  const int share = cores_of_each(cores, meet.local_world_size, meet.binding);
+  return meet.cores > 0 ? std::min(meet.cores, share) : share;
 }
 
 }  // namespace linac::comm

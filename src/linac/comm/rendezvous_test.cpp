@@ -188,6 +188,79 @@ TEST(Rendezvous, TheMoreExplicitSourceWins) {
   EXPECT_EQ(read(all).source, "Slurm");
 }
 
+// Other machines' workers must not divide this one's cores, whoever started them.
+TEST(Rendezvous, CountsTheWorkersOfThisMachine) {
+  EXPECT_EQ(read(with(kTorchrun, "LOCAL_WORLD_SIZE", "2")).local_world_size, 2);
+  EXPECT_EQ(read(kTorchrun).local_world_size, 2) << "LOCAL_RANK=1 is certain";
+  EXPECT_EQ(read(with(kTorchrun, "MASTER_ADDR", "127.0.0.1")).local_world_size, 4);
+  expect_names(refusal(with(kTorchrun, "LOCAL_WORLD_SIZE", "0")), "LOCAL_WORLD_SIZE");
+  EXPECT_EQ(read({}).local_world_size, 1);
+  EXPECT_EQ(read({{"LOCAL_WORLD_SIZE", "3"}}).local_world_size, 3) << "beside others that it does not meet";
+
+  EXPECT_EQ(read(kSlurm).local_world_size, 1) << "four tasks, nothing else known";
+  EXPECT_EQ(read(with(kSlurm, "SLURM_LOCALID", "1")).local_world_size, 2);
+  EXPECT_EQ(read(with(kSlurm, "SLURM_NTASKS_PER_NODE", "2")).local_world_size, 2);
+  Variables uneven = with(kSlurm, "SLURM_STEP_TASKS_PER_NODE", "1(x2),2");
+  EXPECT_EQ(read(uneven).local_world_size, 1);
+  EXPECT_EQ(read(with(uneven, "SLURM_NODEID", "2")).local_world_size, 2);
+  EXPECT_EQ(read(with(uneven, "SLURM_TASKS_PER_NODE", "4")).local_world_size, 1) << "the step's list comes first";
+  EXPECT_EQ(read(with(kSlurm, "SLURM_TASKS_PER_NODE", "never seen")).local_world_size, 1);
+  EXPECT_EQ(read(with(uneven, "LOCAL_WORLD_SIZE", "4")).local_world_size, 4);
+
+  const Variables mpi = {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"MASTER_ADDR", "n"}};
+  EXPECT_EQ(read(mpi).local_world_size, 1);
+  EXPECT_EQ(read(with(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "2")).local_world_size, 2);
+}
+
+TEST(Rendezvous, EachWorkerHasItsShareOfTheCores) {
+  const Cores host{.allowed = 64, .together = 64};
+  Variables slurm = kSlurm;
+  slurm["SLURM_NTASKS"] = "128";
+  slurm["SLURM_TASKS_PER_NODE"] = "1(x128)";
+  EXPECT_EQ(cores_of_worker(read(slurm), host), 64) << "128 nodes, one task on each";
+  EXPECT_EQ(cores_of_worker(read(with(slurm, "SLURM_CPUS_PER_TASK", "16")), host), 16);
+  slurm["SLURM_TASKS_PER_NODE"] = "4(x32)";
+  EXPECT_EQ(cores_of_worker(read(slurm), host), 16);
+  EXPECT_EQ(cores_of_worker(read(slurm), {.allowed = 16, .together = 64}), 16) << "bound to its share already";
+  EXPECT_EQ(cores_of_worker(read(with(slurm, "SLURM_CPUS_PER_TASK", "99")), host), 16);
+  EXPECT_EQ(cores_of_worker(read(with(kTorchrun, "LOCAL_WORLD_SIZE", "4")), {.allowed = 16, .together = 64}), 4);
+  EXPECT_EQ(cores_of_worker(read({}), host), 64);
+}
+
+TEST(Rendezvous, AnAdvertisedHostAndAFixedRangeOfPorts) {
+  EXPECT_EQ(read({}).ports.last, 0);
+  const auto meet = read({{"LINAC_ADVERTISE", "n04"}, {"LINAC_PORTS", "40000-40100"}});
+  EXPECT_EQ(meet.advertise, "n04");
+  EXPECT_EQ(meet.ports.first, 40000);
+  EXPECT_EQ(meet.ports.last, 40100);
+  EXPECT_EQ(read({{"LINAC_PORTS", "41000"}}).ports.last, 41000);
+  for (const char* const bad : {"x", "0", "-", "2-1", "5-", "-5", "1-65536", "1-2-3", "40000:40100", "99999999999"})
+    expect_names(refusal({{"LINAC_PORTS", bad}}), "LINAC_PORTS");
+}
+
+TEST(Rendezvous, ANewcomersLocalRankNeedsNoRank) {
+  const auto with_value = [](const char* value) {
+    return [value](const std::string& name) {
+      return name == "LOCAL_RANK" ? std::optional<std::string>(value) : std::nullopt;
+    };
+  };
+  EXPECT_EQ(local_rank_of_newcomer({}, with_value("2")), 2);
+  EXPECT_EQ(local_rank_of_newcomer({.local_rank = 3}, with_value("")), 3) << "as Slurm says";
+  EXPECT_THROW(local_rank_of_newcomer({}, with_value("two")), Error);
+}
+
+TEST(Rendezvous, ReadsSlurmsTasksPerNode) {
+  EXPECT_EQ(tasks_of_node("2(x3),1", 0), 2);
+  EXPECT_EQ(tasks_of_node("2(x3),1", 2), 2);
+  EXPECT_EQ(tasks_of_node("2(x3),1", 3), 1);
+  EXPECT_EQ(tasks_of_node("2(x3),1", 4), std::nullopt);
+  EXPECT_EQ(tasks_of_node("1(x2147483647),7", 2147483646), 1);
+  for (const char* const bad :
+       {"", ",", "x", "2(", "2(x", "2(x3", "2(x0)", "2(x3),", "0", "-1", "2 (x3)", "99999999999", "2(x3)1"}) {
+    EXPECT_EQ(tasks_of_node(bad, 3), std::nullopt) << bad;
+  }
+}
+
 Rendezvous read_tf(const std::string& json) {
   return read({{"TF_CONFIG", json}});
 }
@@ -198,6 +271,7 @@ TEST(TfConfig, WorkersOnly) {
   EXPECT_EQ(meet.rank, 2);
   EXPECT_EQ(meet.world_size, 3);
   EXPECT_EQ(meet.local_rank, 1);
+  EXPECT_EQ(meet.local_world_size, 2);
   EXPECT_EQ(meet.master_addr, "h0");
   EXPECT_EQ(meet.master_port, 2222);
   EXPECT_FALSE(meet.agent_store);

@@ -17,7 +17,9 @@
 #include "linac/base/error.h"
 #include "linac/base/rng.h"
 #include "linac/base/temporary_folder.h"
+#include "linac/comm/control_links.h"
 #include "linac/comm/group.h"
+#include "linac/comm/rendezvous.h"
 #include "linac/comm/replica_sum.h"
 #include "linac/comm/sockets.h"
 #include "linac/comm/store_host.h"
@@ -213,6 +215,41 @@ TEST_F(TcpGroups, RankZeroHostsTheStoreWhenNoLauncherDoes) {
   EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
 }
 
+bool has_ipv6() {
+  try {
+    close(listen_at("::1", 0));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+TEST_F(TcpGroups, MeetAndTrainOverIPv6) {
+  if (!has_ipv6()) GTEST_SKIP() << "this host has no IPv6";
+  const int probe = listen_at("::1", 0), port = port_of(probe);
+  close(probe);
+  master_ = "::1";
+  for (int rank = 1; rank >= 0; --rank) start("collectives", rank, 2, port, false);
+  for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+  EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
+}
+
+// The store is at the address of this machine that leads elsewhere, the workers say that they are to be found at
+// another.
+TEST_F(TcpGroups, MeetAtOneAddressAndExchangeAtAnother) {
+  const int probe = listen_at(any_address(), 0), port = port_of(probe);
+  close(probe);
+  try {
+    master_ = local_address_towards("192.0.2.1", 1);
+  } catch (const Error&) {
+  }
+  if (is_loopback(master_)) GTEST_SKIP() << "this host has a loopback interface only";
+  further_ = {"LINAC_ADVERTISE=127.0.0.1", fmt::format("LINAC_PORTS={}-{}", port + 1, port + 20)};
+  for (int rank = 1; rank >= 0; --rank) start("collectives", rank, 2, port, false);
+  for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+  EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
+}
+
 // The launcher hosts the store, the workers write to each other: both outlive a peer that dies between two writes.
 TEST_F(TcpGroups, AWriteToADeadPeerIsAnErrorAndNoSignal) {
   ASSERT_NE(signal(SIGPIPE, SIG_DFL), SIG_ERR);
@@ -360,6 +397,42 @@ TEST(Sockets, LocalAddress) {
   EXPECT_EQ(local_address_towards("127.0.0.1", 1), "127.0.0.1");
   EXPECT_THROW(local_address_towards("no-such-host.invalid", 1), Error);
   EXPECT_THROW(listen_at("not an address", 0), Error);
+  EXPECT_EQ(local_address_towards("localhost", 1), "127.0.0.1") << "whichever of its addresses is named first";
+  if (has_ipv6()) {
+    EXPECT_EQ(local_address_towards("::1", 1), "::1");
+  }
+}
+
+TEST(Sockets, AddressesAsText) {
+  EXPECT_EQ(host_and_port("10.0.0.3", 7), "10.0.0.3:7");
+  EXPECT_EQ(host_and_port("fd00::3", 7), "[fd00::3]:7");
+  EXPECT_EQ(host_in("[fd00::3]:7"), "fd00::3");
+  EXPECT_EQ(host_in("10.0.0.3:7"), "10.0.0.3");
+  EXPECT_EQ(socket_address("10.0.0.3:7").storage.ss_family, AF_INET);
+  EXPECT_EQ(socket_address("[fd00::3]:65535").storage.ss_family, AF_INET6);
+  for (const char* const bad :
+       {"", ":", "7", "10.0.0.3", "10.0.0.3:", "10.0.0.3:0", "10.0.0.3:65536", "10.0.0.3:7x", "10.0.0.3:-7",
+        "fd00::3:7", "[fd00::3]", "[]:7", "[fd00::3:7", "host:7", "[10.0.0.3]:7"})
+    EXPECT_THROW(socket_address(bad), Error) << bad;
+}
+
+TEST(Sockets, ListenAtTheFirstFreePortOfARange) {
+  const Descriptor taken(listen_at("127.0.0.1", 0));
+  const int port = std::min(port_of(taken.get()), 65515);
+  const Descriptor next(listen_at("127.0.0.1", PortRange{port, port + 20}));
+  EXPECT_GT(port_of(next.get()), port);
+  EXPECT_LE(port_of(next.get()), port + 20);
+  const PortRange full{port_of(next.get()), port_of(next.get())};
+  EXPECT_THROW(listen_at("127.0.0.1", full), Error);
+}
+
+TEST(Sockets, AWorkerIsFoundWhereItSays) {
+  const ControlLinks here("127.0.0.1", "", {}, "run"), elsewhere("127.0.0.1", "fd00::9", {}, "run");
+  EXPECT_TRUE(here.address().starts_with("127.0.0.1:"));
+  EXPECT_TRUE(elsewhere.address().starts_with("[fd00::9]:"));
+  EXPECT_EQ(advertised_address("10.0.0.9"), "10.0.0.9");
+  for (const char* const bad : {"0.0.0.0", "::", "no-such-host.invalid"}) EXPECT_THROW(advertised_address(bad), Error);
+  EXPECT_THROW(make_group({}, {.open = true, .listen = "0.0.0.0"}), Error) << "an address of none";
 }
 
 }  // namespace

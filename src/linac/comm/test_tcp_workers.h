@@ -59,10 +59,11 @@ class TcpWorkers : public ::testing::Test {
         fmt::format("RANK={}", rank),
         fmt::format("WORLD_SIZE={}", world_size),
         fmt::format("LOCAL_RANK={}", rank),
-        "MASTER_ADDR=127.0.0.1",
+        "MASTER_ADDR=" + master_,
         fmt::format("MASTER_PORT={}", port),
         fmt::format("TORCHELASTIC_USE_AGENT_STORE={}", agent_store ? "True" : "False"),
     };
+    environment.insert(environment.end(), further_.begin(), further_.end());
     if (joins) environment.push_back("LINAC_TEST_JOIN=1");
     if (const char* const path = std::getenv("LD_LIBRARY_PATH")) {
       environment.push_back(std::string("LD_LIBRARY_PATH=") + path);
@@ -107,6 +108,8 @@ class TcpWorkers : public ::testing::Test {
 
   const TemporaryFolder folder_;
   std::vector<Worker> workers_;
+  std::string master_ = "127.0.0.1";
+  std::vector<std::string> further_;  // "NAME=value", in the environment of the workers
 };
 
 }  // namespace linac::comm::testing

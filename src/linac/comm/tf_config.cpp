@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -105,7 +106,10 @@ Rendezvous rendezvous_from_tf_config(const std::string& text) {
 
   meet.rank = first_of_type + task_index(task, tasks_of_type);
   meet.world_size = static_cast<int>(all.size());
-  for (int other = 0; other < meet.rank; ++other) meet.local_rank += all[other].host == all[meet.rank].host ? 1 : 0;
+  const std::string& host = all[meet.rank].host;
+  const auto on_host = [&](const Address& one) { return one.host == host; };
+  meet.local_rank = static_cast<int>(std::count_if(all.begin(), all.begin() + meet.rank, on_host));
+  meet.local_world_size = static_cast<int>(std::count_if(all.begin(), all.end(), on_host));
   meet.master_addr = all.front().host;
   meet.master_port = all.front().port;
   return meet;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "linac/base/atomic_file.h"
+#include "linac/base/cores.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
@@ -142,11 +143,10 @@ class Service::Implementation {
   }
 
   http::ServerSettings settings(const ServiceOptions& options, const http::Address& address) const {
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
     http::ServerSettings settings;
     settings.host = address.host;
     settings.port = address.port;
-    settings.threads = options.threads > 0 ? options.threads : std::clamp(cores, 1, 4);
+    settings.threads = options.threads > 0 ? options.threads : std::clamp(usable_cores(), 1, 4);
     settings.connections_max = options.connections_max;
     settings.tls_certificate = options.tls_certificate;
     settings.tls_key = options.tls_key;

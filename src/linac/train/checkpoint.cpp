@@ -31,18 +31,27 @@ std::vector<std::filesystem::path> CheckpointStore::list() const {
 }
 
 std::optional<CheckpointStore::Loaded> CheckpointStore::newest_good(const std::function<void(const Loaded&)>& accept) {
-  auto paths = list();
-  for (; !paths.empty(); paths.pop_back()) {
+  const auto paths = list();
+  std::vector<std::pair<std::filesystem::path, Error>> refused;
+  for (auto path = paths.rbegin(); path != paths.rend(); ++path) {
     try {
-      Loaded loaded{paths.back(), read_file(paths.back())};
+      Loaded loaded{*path, read_file(*path)};
       accept(loaded);
+      for (const auto& [file, error] : refused) set_aside(file, error.what());
       return loaded;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kData && error.code() != ErrorCode::kEnvironment) throw;
-      set_aside(paths.back(), error.what());
+      refused.emplace_back(*path, error);
     }
   }
-  return std::nullopt;
+  if (refused.empty()) return std::nullopt;
+  for (size_t i = 1; i < refused.size(); ++i) log::warn(refused[i].second.what());
+  const Error& newest = refused.front().second;
+  throw Error(newest.code(),
+              fmt::format("[checkpoint] {}: nothing to resume from, none of its checkpoints can be read ({} of "
+                          "them; the newest: {}); "
+                          "to begin at the first step, start a new run with another --out",
+                          folder_.string(), refused.size(), newest.what()));
 }
 
 void CheckpointStore::set_aside(const std::filesystem::path& path, const std::string& why) {

@@ -25,9 +25,9 @@ class CheckpointStore {
     std::filesystem::path path;
     std::string bytes;
   };
-  /// The newest checkpoint that `accept` takes without a data error. A refused one is reported in the log with the
-  /// reason and renamed to
-  /// *.damaged. Nothing if there is none.
+  /// The newest checkpoint that `accept` takes without a data error. Newer ones are then reported in the log with the
+  /// reason and renamed to *.damaged. Nothing if there are no checkpoints; if all are refused, the error of the newest,
+  /// and the files stay as they are.
   std::optional<Loaded> newest_good(const std::function<void(const Loaded&)>& accept);
 
   /// Paths from oldest to newest.

@@ -21,5 +21,17 @@ TEST(CheckpointStore, KeepsTheNewestAndFallsBackToTheOneBefore) {
   EXPECT_EQ(store.list().size(), 1U);
 }
 
+// Hours of training must not turn into a start from zero, whether once or at the second try.
+TEST(CheckpointStore, RefusesToStartAnewBesideCheckpointsThatCannotBeRead) {
+  const TemporaryFolder folder;
+  CheckpointStore store(folder.path(), 2);
+  const auto refuse = [](const CheckpointStore::Loaded&) { throw data_error("damaged"); };
+  EXPECT_FALSE(store.newest_good(refuse).has_value());
+  store.save(1, "1");
+  store.save(2, "2");
+  for (int again = 0; again < 2; ++again) EXPECT_THROW(store.newest_good(refuse), Error);
+  EXPECT_EQ(store.list().size(), 2U);
+}
+
 }  // namespace
 }  // namespace linac::train

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <ctime>
-#include <thread>
 
+#include "linac/base/cores.h"
 #include "linac/base/host.h"
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
@@ -277,7 +277,7 @@ spec::RunSummary Reporter::summary(const TrainState& state, spec::RunStatus stat
   run.build_type = kBuildType;
   run.libtorch = models::torch_version();
   run.isa = kernels::to_string(kernels::best_isa());
-  run.host = spec::HostFacts{host_name(), std::thread::hardware_concurrency()};
+  run.host = spec::HostFacts{host_name(), read_cores().allowed};
   run.workers = workers_;
   run.replicas_side_by_side = concurrency_;
   run.seed = job_.train.seed;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kDigestName = "_digest";
 constexpr size_t kDigestBytes = 16, kSizeBytes = 8, kAlignment = 64;
-constexpr uint64_t kHeaderBytesMax = 16 << 20;
+// Without a digest a header is believed up to what safetensors' own reader takes (its MAX_HEADER_SIZE).
+constexpr uint64_t kHeaderBytesMax = 100'000'000;
 
 std::string digest_of(std::string_view bytes) {
   XXH128_canonical_t canonical;
@@ -50,6 +51,12 @@ std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohman
   if (digest == Digest::kLast) header[kDigestName] = entry("U8", {kDigestBytes}, offset, offset + kDigestBytes);
   std::string text = header.dump();
   text.resize((text.size() + kSizeBytes + kAlignment - 1) / kAlignment * kAlignment - kSizeBytes, ' ');
+  if (digest == Digest::kNone && text.size() > kHeaderBytesMax) {
+    throw data_error(
+        fmt::format("[model] the notes beside the weights take {} bytes, more than the {} that readers of "
+                    "safetensors take; shorten the lists of texts in the job",
+                    text.size(), kHeaderBytesMax));
+  }
 
   std::string bytes;
   bytes.reserve(kSizeBytes + text.size() + offset + kDigestBytes);
@@ -82,7 +89,7 @@ TensorFile decode_tensors(std::string_view bytes, const std::string& where, Dige
     damaged(where, "its checksum does not match: truncated or altered");
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), kSizeBytes);
-  if (header_bytes > kHeaderBytesMax || header_bytes > body.size() - kSizeBytes)
+  if (header_bytes > body.size() - kSizeBytes || (digest == Digest::kNone && header_bytes > kHeaderBytesMax))
     damaged(where, "impossible header size");
   const std::string_view data = bytes.substr(kSizeBytes + header_bytes);
   TensorFile file;

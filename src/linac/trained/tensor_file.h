@@ -21,7 +21,8 @@ struct TensorView {
 
 enum class Digest { kLast, kNone };
 
-/// The bytes of the file. Without its digest it holds nothing but the tensors, as others want it.
+/// The bytes of the file. Without its digest it holds nothing but the tensors, as others want it; a data error then if
+/// its header is larger than 100,000,000 bytes, which no reader of the format takes.
 std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta,
                            Digest digest = Digest::kLast);
 
@@ -33,7 +34,8 @@ struct TensorFile {
   const std::vector<float>& find(const std::string& name, size_t size) const;
 };
 
-/// Throws a data error (naming `where`) if the bytes are damaged in any way; without a digest, if they cannot be read.
+/// Throws a data error (naming `where`) if the bytes are damaged in any way; without a digest, if they cannot be read
+/// or their header is larger than encode_tensors writes.
 TensorFile decode_tensors(std::string_view bytes, const std::string& where, Digest digest = Digest::kLast);
 
 }  // namespace linac::trained

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "linac/base/error.h"
 
 namespace linac::trained {
@@ -28,6 +30,27 @@ TEST(TensorFile, NoticesEveryAlteredByteAndEveryLength) {
     altered[i] = static_cast<char>(altered[i] ^ 1);
     EXPECT_THROW(decode_tensors(altered, "altered"), Error) << i;
     EXPECT_THROW(decode_tensors(bytes.substr(0, i), "cut"), Error) << i;
+  }
+}
+
+// A long history or many classes: safetensors' readers stop at 100,000,000 bytes, ours where the bytes are not proven.
+TEST(TensorFile, ReadsWhateverHeaderItWrites) {
+  const std::vector<float> weights{1, 2};
+  const nlohmann::json meta = {{"classes", std::string(17 << 20, 'c')}};
+  for (const Digest digest : {Digest::kLast, Digest::kNone}) {
+    const TensorFile file = decode_tensors(encode_tensors({{"w", {2}, weights}}, meta, digest), "long", digest);
+    EXPECT_EQ(file.meta.at("classes").get_ref<const std::string&>().size(), size_t{17} << 20);
+    EXPECT_EQ(file.find("w", 2), weights);
+  }
+  EXPECT_THROW(encode_tensors({{std::string(100'000'001, 'n'), {2}, weights}}, {}, Digest::kNone), Error);
+}
+
+TEST(TensorFile, RefusesAHeaderSizeBeyondTheFile) {
+  const std::vector<float> weights{1, 2};
+  for (const uint64_t size : {uint64_t{1'000}, uint64_t{100'000'001}, UINT64_MAX, UINT64_MAX - 7}) {
+    std::string bytes = encode_tensors({{"w", {2}, weights}}, {}, Digest::kNone);
+    std::memcpy(bytes.data(), &size, sizeof size);
+    EXPECT_THROW(decode_tensors(bytes, "lies", Digest::kNone), Error) << size;
   }
 }
 

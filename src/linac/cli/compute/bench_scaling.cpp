@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "linac/base/cores.h"
 #include "linac/base/error.h"
 #include "linac/base/signals.h"
 #include "linac/base/temporary_folder.h"
@@ -183,7 +183,7 @@ void run_scaling_bench(ScalingOptions options) {
               {"set", options.overrides},
               {"replicas_per_worker", options.replicas_per_worker},
               {"steps", options.steps},
-              {"cores", std::thread::hardware_concurrency()}};
+              {"cores", usable_cores()}};
   double step_s = options.compute_s;
   if (step_s == 0) {
     result["measured"] = measure_all(options);

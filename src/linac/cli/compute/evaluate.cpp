@@ -9,9 +9,9 @@
 #include <memory>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "linac/base/cores.h"
 #include "linac/base/error.h"
 #include "linac/base/version.h"
 #include "linac/cli/compute/evaluate_arrays.h"
@@ -112,8 +112,7 @@ report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& ar
 }
 
 void run_evaluate(EvaluateOptions options) {
-  if (options.bootstrap.threads == 0)
-    options.bootstrap.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (options.bootstrap.threads == 0) options.bootstrap.threads = usable_cores();
   options.sources.model.classes = options.classes;
   const Arrays arrays = read_arrays(options.sources);
   if (options.classes.empty() && options.task == "classification") options.classes = arrays.classes;

@@ -4,10 +4,10 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "linac/base/cores.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/thread_pool.h"
@@ -63,7 +63,7 @@ void run_generate(const GenerateOptions& options) {
                               .attributes = std::move(attributes),
                               .source = generator.source()};
   static_assert(kShowersAtOnce == trained::ShowerGenerator::kChunk);
-  ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())), [] { models::use_threads(1); });
+  ThreadPool pool(usable_cores(), [] { models::use_threads(1); });
   produce(production, primaries, pool, [&](int64_t first, int64_t count, int) {
     const auto part = [&](const std::vector<float>& values) {
       return std::span(values).subspan(static_cast<size_t>(first), static_cast<size_t>(count));

@@ -1,4 +1,5 @@
 #include "linac/cli/compute/model_events.h"
+#include "linac/base/cores.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +8,6 @@
 #include <map>
 #include <numeric>
 #include <sstream>
-#include <thread>
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
@@ -187,8 +187,7 @@ std::vector<std::string> ModelEvents::classes(size_t i) const {
 }
 
 void ModelEvents::run(const Sink& sink) const {
-  const int threads =
-      options_.threads > 0 ? options_.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = options_.threads > 0 ? options_.threads : usable_cores();
   const int64_t batch = options_.batch;
   const size_t inputs = network_->inputs().size();
   ThreadPool pool(threads, [] { models::use_threads(1); });

@@ -1,9 +1,9 @@
 #include "linac/cli/compute/scaling_plan.h"
+#include "linac/base/cores.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "linac/cli/compute/job_file.h"
 #include "linac/comm/group.h"
@@ -37,7 +37,7 @@ trained::CompiledJob job_of_a_host(const std::string& file, std::vector<std::str
 
 // As `linac train` has it of a lone worker.
 int replicas_at_once(const spec::Job& job) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int cores = usable_cores();
   return std::clamp(cores / job.train.threads, 1, job.train.replicas);
 }
 

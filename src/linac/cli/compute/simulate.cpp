@@ -4,9 +4,9 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "linac/base/cores.h"
 #include "linac/base/log.h"
 #include "linac/base/thread_pool.h"
 #include "linac/cli/compute/primaries.h"
@@ -44,8 +44,7 @@ void run_simulate(const SimulateOptions& options) {
                      {"geometry", geometry.name},
                      {"geometry_yaml", config::to_yaml(geometry)}},
       .source = options.geometry};
-  ThreadPool pool(options.threads > 0 ? options.threads
-                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  ThreadPool pool(options.threads > 0 ? options.threads : usable_cores());
   std::vector<physics::ShowerSimulation::Workspace> workspaces(static_cast<size_t>(pool.threads()));
   produce(production, primaries, pool, [&](int64_t first, int64_t count, int slot) {
     const auto cells = static_cast<size_t>(shape.cells());

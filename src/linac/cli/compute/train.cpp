@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <thread>
 
+#include "linac/base/cores.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
@@ -151,15 +151,8 @@ void prepare_folder(const spec::Job& job, const std::filesystem::path& path, boo
   std::filesystem::remove_all(folder.views());  // of workers that are no more
 }
 
-int replicas_side_by_side(const spec::Job& job, int local_workers) {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cores / std::max(1, local_workers) / job.train.threads, 1, job.train.replicas);
-}
-
-int local_world_size(int world_size) {
-  const auto text = comm::process_environment("LOCAL_WORLD_SIZE");
-  const int value = text ? std::atoi(text->c_str()) : 0;
-  return value > 0 ? value : world_size;
+int replicas_side_by_side(const spec::Job& job, const comm::Rendezvous& rendezvous) {
+  return std::clamp(comm::cores_of_worker(rendezvous, read_cores()) / job.train.threads, 1, job.train.replicas);
 }
 
 [[noreturn]] void end_hanging(const Error& error) {
@@ -182,10 +175,10 @@ comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& opt
 }
 
 train::TrainingOptions run_options(const spec::Job& job, const TrainOptions& options,
-                                   const std::filesystem::path& folder, int local_workers) {
+                                   const std::filesystem::path& folder, const comm::Rendezvous& rendezvous) {
   return {.folder = folder,
           .start = options.resume ? train::Start::kResume : train::Start::kFresh,
-          .concurrency = replicas_side_by_side(job, local_workers),
+          .concurrency = replicas_side_by_side(job, rendezvous),
           .joins = !options.join.empty(),
           .started_in = started_in(options)};
 }
@@ -196,17 +189,17 @@ std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& jo
 
 // What all workers do once it is clear which they are. `make_group` meets the others.
 void work(const TrainOptions& options, const spec::Job& job, std::shared_ptr<const trained::KerasFile> read,
-          const std::filesystem::path& folder, int local_rank, int local_workers,
+          const std::filesystem::path& folder, const comm::Rendezvous& rendezvous,
           const std::function<std::unique_ptr<comm::Group>()>& make_group) {
   catch_stop_signals();
-  models::need_device(train::numerics_of(job).device, local_rank);
+  models::need_device(train::numerics_of(job).device, rendezvous.local_rank);
   models::use_threads(job.train.threads);
   const auto group = make_group();
-  train::run_training(job, *group, run_options(job, options, folder, local_workers), std::move(read));
+  train::run_training(job, *group, run_options(job, options, folder, rendezvous), std::move(read));
 }
 
 // A worker of a run that others have begun.
-void join_run(const TrainOptions& options) {
+void join_run(const TrainOptions& options, comm::Rendezvous place) {
   trained::CompiledJob whole = job_of(options);
   const spec::Job& job = whole.job;
   const bool by_folder = std::filesystem::is_directory(options.join);
@@ -221,11 +214,11 @@ void join_run(const TrainOptions& options) {
                     options.join));
   }
   if (!by_folder) train::RunFolder(folder).create(job);
-  const auto worker = comm::process_environment("LOCAL_RANK");
+  const auto worker = comm::process_environment("LINAC_WORKER");
   log::set_tag(fmt::format("worker {}", worker ? *worker : std::to_string(getpid())));
   log::set_file(train::RunFolder(folder).log());
-  work(options, job, std::move(whole.file), folder, worker ? std::atoi(worker->c_str()) : 0, local_world_size(1),
-       [&] { return comm::make_group({}, settings); });
+  place.local_rank = comm::local_rank_of_newcomer(place);
+  work(options, job, std::move(whole.file), folder, place, [&] { return comm::make_group(place, settings); });
 }
 
 // Null if nobody asked for it.
@@ -247,7 +240,7 @@ void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous,
   if (rendezvous.rank == 0 && !options.launched) prepare_folder(job, folder, options.resume);
   if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
   const auto tracked = rendezvous.rank == 0 ? tracker(options, folder) : nullptr;
-  work(options, job, std::move(whole.file), folder, rendezvous.local_rank, local_world_size(rendezvous.world_size),
+  work(options, job, std::move(whole.file), folder, rendezvous,
        [&] { return comm::make_group(rendezvous, group_settings(job, options, folder)); });
 }
 
@@ -270,7 +263,7 @@ int start_workers(const TrainOptions& options, const spec::Job& job, const std::
 
 void run_train(const TrainOptions& options) {
   const comm::Rendezvous rendezvous = comm::rendezvous_from_environment();
-  if (!options.join.empty()) return join_run(where_the_run_was_started(options));
+  if (!options.join.empty()) return join_run(where_the_run_was_started(options), rendezvous);
   if (rendezvous.world_size > 1) {
     log::set_tag(fmt::format("rank {}", rendezvous.rank));
     return run_worker(options, rendezvous, job_of(options));
@@ -305,8 +298,9 @@ void add_train_verb(CLI::App& app) {
       ->check(CLI::Validator(is_worker_range, "N or MIN:MAX"));
   verb->add_option("--join", options->join,
                    "join a run that goes on: its folder, or RUN@HOST:PORT of one of its workers, as its views/ say");
-  verb->add_option("--listen", options->listen,
-                   "numeric address of this machine at which workers on other machines may join (default: none)");
+  verb->add_option(
+      "--listen", options->listen,
+      "numeric address of this machine, IPv4 or IPv6, at which workers on other machines may join (default: none)");
   verb->add_option("--out", options->out, "folder of the run (default: runs/NAME-DATE-TIME)");
   verb->add_flag("--resume", options->resume,
                  "go on from the newest good checkpoint of the folder; start there if there is none");

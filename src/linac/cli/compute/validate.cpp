@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "linac/base/cores.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/version.h"
@@ -118,7 +118,7 @@ void run_validate(ValidateOptions options) {
     gate = physics::read_gate(options.gate);
     physics::need_known_figures(gate, validate::figure_names(options.validation, !options.training.empty()));
   }
-  options.validation.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.validation.threads = usable_cores();
   const auto reference = validate::open_showers(options.reference, options.fields);
   const auto sample = open_sample(options, *reference);
   std::unique_ptr<const validate::ShowerSource> training;

@@ -93,7 +93,8 @@ void write_all(int descriptor, std::string_view text) {
 }
 
 struct Worker {
-  int rank;  // or, of a newcomer, its number here
+  int rank;        // or, of a newcomer, its number here
+  int local_rank;  // which GPU it takes; a newcomer has that of the worker whose place it takes
   ChildProcess process;
   LineRelay relay;
   bool running = true;
@@ -130,13 +131,14 @@ class Supervisor {
   enum class Phase { kRunning, kFailing, kStopping, kEnding, kKilled };
 
   // In place of one that is lost. It finds the others by itself.
-  void start_newcomer() {
+  void start_newcomer(int local_rank) {
     ++restarts_;
     const int number = static_cast<int>(workers_.size());
     ChildCommand command{launch_.program, launch_.join_argv, launch_.environment, Output::kCapture};
-    command.environment.emplace_back("LOCAL_RANK", std::to_string(number));
+    command.environment.emplace_back("LINAC_WORKER", std::to_string(number));
+    command.environment.emplace_back("LOCAL_RANK", std::to_string(local_rank));
     command.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(launch_.workers));
-    workers_.push_back({number, start_child(command), LineRelay(fmt::format("[worker {}] ", number))});
+    workers_.push_back({number, local_rank, start_child(command), LineRelay(fmt::format("[worker {}] ", number))});
     workers_.back().newcomer = true;
   }
 
@@ -163,7 +165,7 @@ class Supervisor {
                        end.exit_code != static_cast<int>(ErrorCode::kPeerLost);
     write_all(STDERR_FILENO, fmt::format("linac: worker {} {}; the others go on{}\n", end.rank, describe(end),
                                          again ? ", and another one is started" : ""));
-    if (again) start_newcomer();
+    if (again) start_newcomer(workers_[static_cast<size_t>(end.rank)].local_rank);
   }
 
   void start(int rank) {
@@ -179,7 +181,7 @@ class Supervisor {
                                                              {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                                                              {"TORCHELASTIC_RESTART_COUNT", "0"}};
     for (const auto& [name, value] : variables) command.environment.emplace_back(name, value);
-    workers_.push_back({rank, start_child(command), LineRelay(fmt::format("[rank {}] ", rank))});
+    workers_.push_back({rank, rank, start_child(command), LineRelay(fmt::format("[rank {}] ", rank))});
   }
 
   void wait_for_something() {

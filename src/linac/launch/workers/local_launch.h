@@ -33,7 +33,8 @@ struct LocalLaunch {
 
 /// Runs the workers to their end and returns the exit status of the whole (see run_end.h), having printed the root
 /// cause of a failure last on standard error. Each worker finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
-/// MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE and LINAC_ERROR_FD in its environment. Rank 0 has the
+/// MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE and LINAC_ERROR_FD in its environment; one that takes the
+/// place of a lost worker that one's LOCAL_RANK, and in place of a rank its number as LINAC_WORKER. Rank 0 has the
 /// terminal; what the others print appears line by line as "[rank 2] ..." on standard error. The first SIGINT, SIGTERM
 /// or SIGUSR1 becomes one SIGTERM to each worker; a second SIGINT kills them. Environment error when a worker cannot be
 /// started; those already running are ended.

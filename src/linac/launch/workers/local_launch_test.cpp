@@ -7,14 +7,18 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "linac/base/temporary_folder.h"
 #include "linac/comm/group.h"
 #include "linac/launch/workers/worker_error.h"
 
@@ -26,6 +30,7 @@ using std::literals::chrono_literals::operator""ms;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kRoleVariable = "LINAC_TEST_LAUNCH_ROLE";
+constexpr const char* kFolderVariable = "LINAC_TEST_LAUNCH_FOLDER";
 
 volatile sig_atomic_t stop_requests = 0;
 
@@ -54,7 +59,26 @@ void print_lines(int rank) {
   }
 }
 
+// Rank 1 is lost, and so is the first one in its place. The second one says which worker of the machine it is.
+int play_replaced(const comm::Rendezvous& meet) {
+  const std::filesystem::path folder = std::getenv(kFolderVariable);
+  if (std::getenv("RANK") != nullptr) {
+    const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s, .folder = folder});
+    group->barrier();
+    if (meet.rank == 1) raise(SIGKILL);
+  } else if (mkdir((folder / "first").c_str(), 0700) == 0) {
+    raise(SIGKILL);
+  } else {
+    std::ofstream(folder / "newcomer") << std::getenv("LOCAL_RANK") << ' ' << std::getenv("LINAC_WORKER");
+    std::filesystem::rename(folder / "newcomer", folder / "done");
+  }
+  const auto end = Clock::now() + 30s;
+  while (!std::filesystem::exists(folder / "done") && Clock::now() < end) std::this_thread::sleep_for(5ms);
+  return 0;
+}
+
 int play(const std::string& role, const comm::Rendezvous& meet) {
+  if (role == "replaced") return play_replaced(meet);
   if (role == "print") {
     if (meet.rank > 0) print_lines(meet.rank);
     return 0;
@@ -174,6 +198,24 @@ TEST(LocalLaunch, AKilledWorkerIsNamedWithItsSignal) {
   const auto outcome = run(launch_of("killed", 3));
   EXPECT_EQ(outcome.code, 128 + SIGKILL) << outcome.said;
   EXPECT_TRUE(verdict_of(outcome).starts_with("linac: rank 2 was killed by signal 9")) << outcome.said;
+}
+
+// The GPU goes by LOCAL_RANK: another one is in use by a worker that lives, or does not exist.
+TEST(LocalLaunch, ANewWorkerTakesThePlaceOfTheLostOne) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "views");
+  auto launch = launch_of("replaced", 3);
+  launch.environment.emplace_back(kFolderVariable, folder.path().string());
+  launch.views = folder / "views";
+  launch.restarts = 2;
+  launch.join_argv = launch.argv;
+  const auto outcome = run(launch);
+  EXPECT_EQ(outcome.code, 0) << outcome.said;
+  std::ifstream file(folder / "done");
+  int local_rank = -1, number = -1;
+  file >> local_rank >> number;
+  EXPECT_EQ(local_rank, 1) << outcome.said;
+  EXPECT_EQ(number, 4) << "the fifth that was started";
 }
 
 TEST(LocalLaunch, ACrashShowsTheLastOutput) {

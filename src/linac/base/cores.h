@@ -1,0 +1,31 @@
+#pragma once
+// How many processor cores this process may keep busy. A batch system or a container gives a part of the machine: by
+// the set of cores that the process may run on, by the job's set when each task has a share of it, or by a quota of
+// time that Linux's control groups enforce (kernel.org: cgroup-v2, "cpu.max"; cgroup-v1, "cpu.cfs_quota_us"). Reads
+// files of the kernel only; thread-safe.
+
+#include <filesystem>
+#include <limits>
+
+namespace linac {
+
+/// Whether the launcher bound each process to a share of the cores of its job.
+enum class Binding { kNone, kEach };
+
+struct Cores {
+  int allowed = 1;                                         // those that this process may run on
+  int together = 1;                                        // those of its job or container on this machine
+  double quota = std::numeric_limits<double>::infinity();  // cores' worth of time for the control group
+};
+
+/// What the kernel says. `root`: where /proc and /sys lie; `allowed` is always that of this process. What cannot be
+/// read limits nothing.
+Cores read_cores(const std::filesystem::path& root = "/");
+
+/// The share of each of `processes` that work side by side on this machine; at least 1.
+int cores_of_each(const Cores& cores, int processes, Binding binding);
+
+/// Those of a process that works alone; at least 1.
+int usable_cores();
+
+}  // namespace linac
