@@ -2,6 +2,7 @@
 """Nothing hangs. A worker that is halted, one whose disk never answers, one whose disk is full: each is noticed within the stall
 timeout and named with what it was doing, the run goes on without it, and the answer is that of the undisturbed run."""
 
+import json
 import os
 import pathlib
 import signal
@@ -77,6 +78,39 @@ def full(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
     elastic.same_end(calm, case.out, "full disk")
 
 
+def draft_that_hangs(case: Case, rank: int) -> None:
+    """A FIFO that nobody reads, in place of the file in which this rank would write the next view."""
+    views = case.out / "views"
+    newest = sorted(views.glob("*.json"))[-1]
+    view = json.loads(newest.read_text())
+    member = view["members"][rank]
+    name = f"{newest.name.split('-after-')[0]}-after-{view['number']:06}.json"
+    os.mkfifo(views / f".{name}-{member['key']:016x}.tmp.{member['pid']}")
+
+
+def unwritten(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
+    case = Case(root, "unwritten", library)
+    draft_that_hangs(case, 0)
+    case.run.kill(case.members[2])
+    seconds = case.noticed(case.members[0], 10 * STALL_S)
+    check(True, f"a coordinator that cannot write the next view down is gone after {seconds:.1f} s")
+    case.needs(["rank 0 has made no progress for", "writing down the view after number 1"], "the log says which file it waited for")
+    check(case.run.end(60) == 0, "the others go on and the run ends well")
+    elastic.same_end(calm, case.out, "a view that is never written")
+
+
+def nobody_writes(root: pathlib.Path, library: pathlib.Path) -> None:
+    case = Case(root, "nobody", library, {**CLASSIFIER, "train.epochs": 1000})
+    for rank in (0, 1):
+        draft_that_hangs(case, rank)
+    case.run.kill(case.members[2])
+    begin = time.monotonic()
+    status = case.run.end(20 * STALL_S)
+    check(status == 8, f"a disk that answers to nobody ends the run with status {status} after {time.monotonic() - begin:.1f} s")
+    check(case.log().rstrip().count("writing down the view after number 1") >= 2 and "linac: rank 1 ended with exit code 8" in case.log(),
+          "and each worker, and the launcher, says what it waited for")
+
+
 def unreadable(root: pathlib.Path, library: pathlib.Path) -> None:
     """The reading thread of a worker waits for its data file for ever."""
     settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "data.test": "[]", "train.replicas": 3, "data.prefetch": 1,
@@ -98,6 +132,8 @@ def main() -> None:
         halted(root, library, root / "calm")
         stuck(root, library, root / "calm")
         full(root, library, root / "calm")
+        unwritten(root, library, root / "calm")
+        nobody_writes(root, library)
         unreadable(root, library)
 
 

@@ -29,7 +29,9 @@ Membership::Membership(Member self, const MembershipSettings& settings, std::fun
 void Membership::found(const View& first, int64_t now) {
   LINAC_CHECK(first.rank_of(self_.key) >= 0);
   install(first, now);
-  if (ledger_ && coordinates()) ledger_(0, first);  // where newcomers find it
+  if (!ledger_kept_ || !coordinates()) return;
+  note_ = {0, first};  // where newcomers find it
+  noting_ = true;
 }
 
 void Membership::join(const std::vector<std::string>& addresses, int64_t now) {
@@ -424,6 +426,8 @@ void Membership::tick_regrouping(int64_t now) {
     if (stale) proposed_.reset();
   }
   note_silence(now);
+  // Sooner than the others lose their patience, who do not know the reason.
+  if (!note_error_.empty() && now - phase_began_ > settings_.quorum_ms * 3 / 4) return abort(unwritten());
   if (now - phase_began_ > settings_.quorum_ms) {
     return depart(
         {static_cast<int>(ErrorCode::kLostQuorum),
@@ -432,6 +436,7 @@ void Membership::tick_regrouping(int64_t now) {
                      settings_.quorum_ms / 1000, std::max<int64_t>(0, moment_.steps), settings_.members_min)});
   }
   if (leads()) propose_if_ready(now);
+  if (phase_ == Phase::kRegrouping && proposed_) install_if_accepted(now);  // if a note is to be tried again
   if (phase_ != Phase::kRegrouping || now - last_attempt_ < settings_.retry_ms) return;
   last_attempt_ = now;
   if (!leads()) {
@@ -440,8 +445,9 @@ void Membership::tick_regrouping(int64_t now) {
   }
   if (!proposed_) return send_to_others(plain(Type::kCall));
   for (const Member& member : proposed_->members) {
-    if (member.key != self_.key && !peer(member.key).accepted)
-      send(member.address, with_view(Type::kPropose, *proposed_));
+    if (member.key == self_.key) continue;
+    // Who has accepted waits for the view to be written down.
+    send(member.address, peer(member.key).accepted ? plain(Type::kPing) : with_view(Type::kPropose, *proposed_));
   }
 }
 

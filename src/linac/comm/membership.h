@@ -52,16 +52,18 @@ enum class Reach { kThisWorker, kRun };
 
 /// What happened, for the log; `text` is a sentence.
 struct MembershipEvent {
-  enum class Kind { kLost, kJoined, kInstalled, kExcluded, kShares, kNote };
+  enum class Kind { kLost, kJoined, kInstalled, kExcluded, kShares, kTrouble, kNote };
   Kind kind;
   std::string text;
   std::optional<Member> silent{};  // kLost: a member whose process may still be there
   Activity last_activity{};        // kLost: what it was doing as far as is known
 };
 
-/// Notes that `next` follows the view of this number, and gives the view that does: `next`, or another that was noted
-/// before.
-using Ledger = std::function<View(int64_t number, const View& next)>;
+/// To be written down: `next` follows the view of this number.
+struct LedgerNote {
+  int64_t number = 0;
+  View next;
+};
 
 class Membership {
  public:
@@ -69,7 +71,8 @@ class Membership {
 
   /// `self`: address, host and pid. `draw_key` gives random numbers.
   Membership(Member self, const MembershipSettings& settings, std::function<uint64_t()> draw_key);
-  void use(Ledger ledger) { ledger_ = std::move(ledger); }
+  /// The views are to be written down: what take_note() gives, each answered by on_noted() or on_note_failed().
+  void keep_ledger() { ledger_kept_ = true; }
 
   /// The start of a run: the founders' view, alike on all of them; self is one of its members by address.
   void found(const View& first, int64_t now);
@@ -97,6 +100,10 @@ class Membership {
   /// Nobody listens at the address: the process that did has ended.
   void on_refused(const std::string& address, int64_t now);
   void on_tick(int64_t now);
+  /// The ledger has it that `next` follows the view of this number: what was to be noted, or another that came before.
+  void on_noted(int64_t number, const View& next, int64_t now);
+  /// It could not be written, nor read. It is tried again, and at last the run ends: the disk is everybody's.
+  void on_note_failed(int64_t number, const std::string& why, int64_t now);
 
   Phase phase() const { return phase_; }
   bool running() const { return phase_ == Phase::kRunning; }
@@ -117,6 +124,7 @@ class Membership {
   };
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
   std::vector<MembershipEvent> take_events() { return std::exchange(events_, {}); }
+  std::optional<LedgerNote> take_note() { return std::exchange(note_, {}); }
 
  private:
   enum class Standing { kPresent, kSilent, kGone };
@@ -150,6 +158,7 @@ class Membership {
   void end(const Failure& failure);
   void become_newcomer(std::set<std::string> contacts, int64_t now);
   void renounce(const std::string& address);
+  Failure unwritten() const;
   void hear(const Message& message, int64_t now);
   bool put_straight(const Message& message);
 
@@ -165,6 +174,7 @@ class Membership {
   void note_silence(int64_t now);
   void propose_if_ready(int64_t now);
   void install_if_accepted(int64_t now);
+  void install_for_all(const View& view, int64_t now);
   bool aboard(const Member& member) const;  // reported, or oneself
   bool has_quorum(const View& view) const;
   bool has_all_quorums() const;
@@ -175,7 +185,6 @@ class Membership {
   Member self_;
   const MembershipSettings settings_;
   const std::function<uint64_t()> draw_key_;
-  Ledger ledger_;
   Phase phase_ = Phase::kJoining;
   View installed_;
   std::optional<View> accepted_;  // of another's making, later than installed_
@@ -185,6 +194,11 @@ class Membership {
   std::set<std::string> contacts_;                            // addresses that a newcomer asks to be let in
   std::set<std::string> refused_contacts_;                    // of them, where nobody listened when last tried
   std::optional<int64_t> all_closed_since_;
+  bool ledger_kept_ = false;
+  std::optional<LedgerNote> note_;  // to be handed out
+  bool noting_ = false;             // until the answer comes
+  std::string note_error_;          // of the last attempt in this regrouping
+  int64_t note_again_ = 0;          // not before
   Moment moment_;
   Activity activity_;
   Failure ending_;

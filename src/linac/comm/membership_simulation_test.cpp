@@ -42,6 +42,9 @@ struct Process {
   bool has_state = false, announced = false;
   std::map<uint64_t, Training> parts{};  // of the others, for this step
   bool complete = false;
+  std::optional<LedgerNote> writing{};  // with the disk
+  int64_t written_at = 0;
+  bool writing_fails = false;
 };
 
 class Simulation {
@@ -116,9 +119,7 @@ class Simulation {
     process.membership = std::make_unique<Membership>(
         Member{.seniority = 0, .key = 0, .address = process.address, .host = "sim", .pid = 0}, kSettings,
         [this] { return random_() | 1; });
-    if (ledger_kept_)
-      process.membership->use(
-          [this](int64_t number, const View& next) { return ledger_.emplace(number, next).first->second; });
+    if (ledger_kept_) process.membership->keep_ledger();
   }
 
   bool cut(size_t a, size_t b) const { return !side_.empty() && side_[a] != side_[b]; }
@@ -173,6 +174,21 @@ class Simulation {
           .refusal = true});
   }
 
+  // The disk: writes at once, or a moment after the process may have died; answers later. Sometimes it is full.
+  void write_down(Process& process, const LedgerNote& note) {
+    process.writing = note;
+    process.written_at = now_ + (chance(0.1) ? pick(0, 4000) : pick(0, 100));
+    process.writing_fails = now_ < kFaultsEndMs && chance(0.05) && note.number > 0;
+    if (!process.writing_fails && chance(0.5)) ledger_.emplace(note.number, note.next);
+  }
+
+  void answer_note(Process& process) {
+    if (!process.writing || process.written_at > now_) return;
+    const LedgerNote note = *std::exchange(process.writing, {});
+    if (process.writing_fails) return process.membership->on_note_failed(note.number, "the disk is full", now_);
+    process.membership->on_noted(note.number, ledger_.emplace(note.number, note.next).first->second, now_);
+  }
+
   // Sends what the state machine wants sent, and follows it into a new view.
   void settle(Process& process) {
     const size_t self = index_of(process.address);
@@ -185,6 +201,7 @@ class Simulation {
             .message = std::move(outgoing.message),
             .training = {}});
     }
+    if (const auto note = process.membership->take_note()) write_down(process, *note);
     for (const auto& event : process.membership->take_events()) say(process.address + " " + event.text);
     const View& view = process.membership->view();
     if (process.membership->running() && process.view != view.number) enter(process, view);
@@ -237,6 +254,7 @@ class Simulation {
 
   void tick(Process& process) {
     process.membership->on_tick(now_);
+    answer_note(process);
     settle(process);
     if (process.membership->phase() == Membership::Phase::kEnded) {
       process.complete = process.membership->ending().code == 0;

@@ -22,6 +22,7 @@ void Membership::regroup(const std::string& why, int64_t now) {
   phase_began_ = now;
   last_attempt_ = now - settings_.retry_ms;
   proposed_.reset();
+  note_error_.clear();
   for (auto& [key, one] : peers_) {
     one.report.reset();
     one.accepted = false;
@@ -179,7 +180,36 @@ void Membership::install_if_accepted(int64_t now) {
   for (const Member& member : proposed_->members) {
     if (member.key != self_.key && !peer(member.key).accepted) return;
   }
-  const View view = ledger_ ? ledger_(installed_.number, *proposed_) : *proposed_;
+  if (!ledger_kept_) return install_for_all(View(*proposed_), now);
+  if (noting_ || now < note_again_) return;
+  note_ = {installed_.number, *proposed_};
+  noting_ = true;
+}
+
+// What is written down counts, also where this process has given its proposal up since.
+void Membership::on_noted(int64_t number, const View& next, int64_t now) {
+  noting_ = false;
+  note_error_.clear();
+  if (phase_ == Phase::kRegrouping && number == installed_.number) install_for_all(next, now);
+}
+
+void Membership::on_note_failed(int64_t number, const std::string& why, int64_t now) {
+  constexpr int64_t kTryAgainMs = 500;
+  noting_ = false;
+  note_again_ = now + kTryAgainMs;
+  const bool news = std::exchange(note_error_, why).empty();
+  if (number == 0) return abort(unwritten());  // nothing is lost yet
+  if (news) events_.push_back({MembershipEvent::Kind::kTrouble, why + "; trying again"});
+}
+
+Failure Membership::unwritten() const {
+  return {static_cast<int>(ErrorCode::kEnvironment),
+          fmt::format("[comm] the views of the run cannot be written down: {}; make room or mend the disk, then go on "
+                      "with --resume",
+                      note_error_)};
+}
+
+void Membership::install_for_all(const View& view, int64_t now) {
   if (view.rank_of(self_.key) < 0) {
     std::set<std::string> contacts;
     for (const Member& member : view.members) contacts.insert(member.address);
