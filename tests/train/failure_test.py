@@ -58,15 +58,9 @@ def damaged(root: pathlib.Path) -> None:
     check(runs.newest_checkpoint(out).read_bytes() == wanted, "and the end is the same, byte for byte")
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int]) -> list[str]:
     """Two ranks started as torchrun would, each with its own settings."""
-    port = free_port()
+    port = runs.free_port()
     processes = []
     for rank, mine in enumerate(settings):
         variables = runs.placed(rank, 2, port, local_rank=rank)

@@ -123,6 +123,31 @@ def unreadable(root: pathlib.Path, library: pathlib.Path) -> None:
     check(case.run.end() == 0, "the run ends well")
 
 
+def long_test(root: pathlib.Path) -> None:
+    """Its parts are short, and the whole takes longer than the stall timeout."""
+    settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 1, "train.replicas": 2, "data.min_sum": 50,
+                "distribution.restarts": 0, "distribution.stall_timeout_s": 1.5}
+    runs.run(root / "long", settings, "--workers", "2")
+    seconds = sum(account["phases"]["test"]["wall_s"] for account in runs.lines(root / "long")[-1]["workers"]) / 2
+    check(seconds > 1.5, f"a test of {seconds:.1f} s is no hang for a stall timeout of 1.5 s")
+
+
+def unopened(root: pathlib.Path, library: pathlib.Path) -> None:
+    """The data of one worker never come, before the first step."""
+    settings = {**runs.SMALL, "train.max_steps": 1, "train.replicas": 2, "data.test": "[]", "distribution.stall_timeout_s": 1.5}
+    disk, port, workers = root / "unopened.disk", runs.free_port(), []
+    for rank in range(2):
+        variables = runs.placed(rank, 2, port, local_rank=rank)
+        with open(root / f"unopened.{rank}.log", "wb") as log:
+            workers.append(subprocess.Popen(runs.arguments(root / "unopened", settings), cwd=runs.ROOT, stdout=log, stderr=log, env=runs.environment(
+                **variables, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(disk), LINAC_CACHE=str(root / f"cache{rank}"))))
+    disk.write_text(f"{workers[1].pid} stuck")
+    status = [worker.wait(timeout=120) for worker in workers]
+    text = (root / "unopened.1.log").read_text()
+    check(status == [0, 8] and "opening the data and the model" in text and "pread64" in text,
+          f"a worker whose data never open says so and ends, the other one goes on: exit status {status}")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-hang-") as folder:
         root = pathlib.Path(folder)
@@ -135,6 +160,8 @@ def main() -> None:
         unwritten(root, library, root / "calm")
         nobody_writes(root, library)
         unreadable(root, library)
+        long_test(root)
+        unopened(root, library)
 
 
 main()

@@ -27,6 +27,8 @@ using Post = Watchdog::Post;
 constexpr milliseconds kTick{20}, kFarewellTime{1000};
 // What the membership's clock takes for one tick at most: the rest, this process was not running.
 constexpr int64_t kMaxTickMs = 500;
+// In stall timeouts. Scans count their pieces; what LibTorch and the formats' libraries do at the start says nothing.
+constexpr int kPatienceAtStart = 4;
 // A connection that answers to nothing is noticed by the membership; this only bounds a link that is dead one way.
 constexpr int64_t kMaxSilenceMs = 15'000;
 
@@ -73,8 +75,7 @@ MembershipNode::MembershipNode(const Settings& settings)
       membership_(self_, membership_settings(settings), draw_key),
       watchdog_(settings.stall_timeout, [this](const std::string& what, double s) { give_up(what, s); }),
       files_watchdog_(settings.stall_timeout / 2, [this](const std::string& what, double s) { give_up(what, s); }) {
-  // How long that takes, only the data know.
-  watchdog_.mark(Post::kTraining, "opening the data", -1, false);
+  watchdog_.mark(Post::kTraining, "opening the data and the model", -1, true, kPatienceAtStart);
 }
 
 MembershipNode::Desk::Desk() : bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "linac/base/piece_of_work.h"
+
 namespace linac::comm {
 namespace {
 
@@ -28,9 +30,9 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
-void Watchdog::mark(Post post, const std::string& what, int number, bool watched) {
+void Watchdog::mark(Post post, const std::string& what, int number, bool watched, int patience) {
   const std::lock_guard lock(mutex_);
-  marks_[static_cast<size_t>(post)] = {what, number, watched, clock_ms_};
+  marks_[static_cast<size_t>(post)] = {what, number, watched, patience, clock_ms_};
 }
 
 Activity Watchdog::activity(Post post) const {
@@ -51,8 +53,10 @@ void Watchdog::run() {
     const auto now = Clock::now();
     clock_ms_ += std::clamp<int64_t>(std::chrono::duration_cast<milliseconds>(now - last).count(), 0, kMaxTickMs);
     last = now;
+    if (const uint64_t pieces = pieces_of_work; std::exchange(pieces_, pieces) != pieces)
+      marks_[static_cast<size_t>(Post::kTraining)].since_ms = clock_ms_;
     const auto late = std::find_if(marks_.begin(), marks_.end(), [&](const Mark& mark) {
-      return mark.watched && clock_ms_ - mark.since_ms >= limit_ms_;
+      return mark.watched && clock_ms_ - mark.since_ms >= mark.patience * limit_ms_;
     });
     if (late == marks_.end()) continue;
     const std::string what = in_words(*late);

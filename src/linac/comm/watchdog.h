@@ -36,8 +36,9 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
   /// What a post is at from now on; `number` (-1: none) tells it from others of the kind. Unwatched: it waits for other
-  /// processes, or has nothing to do. At first none is watched.
-  void mark(Post post, const std::string& what, int number, bool watched);
+  /// processes, or has nothing to do. At first none is watched. The training's work counts its pieces as well
+  /// (base/piece_of_work.h). `patience`: in limits, for what cannot say much.
+  void mark(Post post, const std::string& what, int number, bool watched, int patience = 1);
   /// Without pace and account.
   Activity activity(Post post) const;
 
@@ -46,6 +47,7 @@ class Watchdog {
     std::string what;
     int number = -1;
     bool watched = false;
+    int patience = 1;
     int64_t since_ms = 0;
   };
 
@@ -58,6 +60,7 @@ class Watchdog {
   std::condition_variable ending_now_;
   std::array<Mark, static_cast<size_t>(Post::kCount)> marks_;
   int64_t clock_ms_ = 0;
+  uint64_t pieces_ = 0;  // of work, when last looked
   bool ending_ = false;
   std::thread thread_;
 };

@@ -6,6 +6,8 @@
 #include <future>
 #include <thread>
 
+#include "linac/base/piece_of_work.h"
+
 namespace linac::comm {
 namespace {
 
@@ -34,6 +36,20 @@ TEST(Watchdog, IsQuietWhileThePostsGoOn) {
   EXPECT_EQ(watchdog.activity(Post::kTraining).what, "step 9");
   EXPECT_FALSE(watchdog.activity(Post::kTraining).waiting);
   EXPECT_EQ(said, 0);
+}
+
+// A phase of the training lasts longer than the limit, and counts what it does; then it hangs in its midst.
+TEST(Watchdog, PiecesOfWorkAreProgressOfTheTraining) {
+  std::promise<double> said;
+  Watchdog watchdog(200ms, [&](const std::string&, double seconds) { said.set_value(seconds); });
+  watchdog.mark(Post::kTraining, "test, replica", 0, true);
+  auto verdict = said.get_future();
+  for (int i = 0; i < 30; ++i) {
+    piece_is_done();
+    ASSERT_EQ(verdict.wait_for(20ms), std::future_status::timeout) << "after " << i << " pieces";
+  }
+  ASSERT_EQ(verdict.wait_for(10s), std::future_status::ready);
+  EXPECT_LT(verdict.get(), 0.6);
 }
 
 }  // namespace
