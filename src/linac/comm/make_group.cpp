@@ -37,6 +37,7 @@ Ledger ledger_of(const GroupSettings& settings, const std::string& run) {
 MembershipNode::Settings node_settings(const GroupSettings& settings, const std::string& host, const std::string& run) {
   return {.host = settings.listen.empty() ? host : settings.listen,
           .run = run,
+          .ledger = settings.folder.empty() ? "" : ViewLedger(settings.folder / "views", run).folder_mark(),
           .members_min = settings.members_min,
           .replicas = settings.replicas,
           .stall_timeout = settings.stall_timeout,

@@ -14,6 +14,10 @@ bool holds(const std::vector<Member>& members, uint64_t key) {
   return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.key == key; });
 }
 
+std::string machine_of(const std::string& address) {
+  return address.substr(0, address.rfind(':'));
+}
+
 bool same_members(const View& a, const View& b) {
   return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
                     [](const Member& x, const Member& y) { return x.key == y.key && x.seniority == y.seniority; });
@@ -202,8 +206,20 @@ void Membership::on_refused(const std::string& address, int64_t now) {
   }
   std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == address; });
   for (const Member& member : others()) {
-    if (member.address == address) lose(member, Standing::kGone, "its process has ended", now);
+    if (member.address != address) continue;
+    const bool ended = means_end(address);
+    lose(member, ended ? Standing::kGone : Standing::kSilent,
+         ended ? "its process has ended" : "its address refuses connections", now);
   }
+}
+
+// The own machine's kernel knows. What comes from elsewhere is harmless only if everybody who might form another view
+// would write it down at the same place.
+bool Membership::means_end(const std::string& refusing) const {
+  if (machine_of(refusing) == machine_of(self_.address)) return true;
+  const std::vector<Member> all = others();
+  return !self_.ledger.empty() &&
+         std::all_of(all.begin(), all.end(), [&](const Member& one) { return one.ledger == self_.ledger; });
 }
 
 // --- newcomers ------------------------------------------------------------------------------------------------------

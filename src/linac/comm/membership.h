@@ -10,9 +10,11 @@
 // some have not installed cannot move; what is left to exclude is that two views without a member in common both move:
 //
 // A view may be proposed only with a quorum of every view that a reporter has installed or accepted. Members whose
-// process is known to have ended (their address refuses connections, or they took their leave) do not count; of the
-// others, more must be on board than are silent, or as many with the most senior among them. The rule of the majority
-// goes back to Gifford's weighted voting (SOSP 1979); the accept that binds to Paxos (Lamport 1998).
+// process is known to have ended do not count: they took their leave, or their address on this very machine refuses
+// connections. From another machine a refusal may be a firewall's or a router's word, so it counts only where a ledger
+// that all share decides in the end. Of the others, more must be on board than are silent, or as many with the most
+// senior among them. The rule of the majority goes back to Gifford's weighted voting (SOSP 1979); the accept that binds
+// to Paxos (Lamport 1998).
 //
 // That rule trusts that somebody lives who knows of the latest view. Where the processes share a folder, a ledger does
 // without that trust: each view has one successor, and who comes second to write it down learns which.
@@ -97,7 +99,7 @@ class Membership {
   void set_activity(const Activity& activity) { activity_ = activity; }
 
   void on_message(const Message& message, int64_t now);
-  /// Nobody listens at the address: the process that did has ended.
+  /// Connections to the address are refused: its process has ended, or something on the way says so.
   void on_refused(const std::string& address, int64_t now);
   void on_tick(int64_t now);
   /// The ledger has it that `next` follows the view of this number: what was to be noted, or another that came before.
@@ -161,6 +163,7 @@ class Membership {
   Failure unwritten() const;
   void hear(const Message& message, int64_t now);
   bool put_straight(const Message& message);
+  bool means_end(const std::string& refusing) const;
 
   void as_newcomer(const Message& message, int64_t now);
   void as_member(const Message& message, int64_t now);

@@ -46,8 +46,9 @@ MembershipSettings membership_settings(const MembershipNode::Settings& settings)
           .replicas = settings.replicas};
 }
 
-Member member_of(const std::string& address) {
-  return {.seniority = 0, .key = draw_key(), .address = address, .host = host_name(), .pid = getpid()};
+Member member_of(const std::string& address, const std::string& ledger) {
+  return {
+      .seniority = 0, .key = draw_key(), .address = address, .host = host_name(), .pid = getpid(), .ledger = ledger};
 }
 
 void set(int event) {
@@ -71,7 +72,7 @@ MembershipNode::MembershipNode(const Settings& settings)
     : settings_(settings),
       links_(settings.host, settings.run),
       desk_(std::make_shared<Desk>()),
-      self_(member_of(links_.address())),
+      self_(member_of(links_.address(), settings.ledger)),
       membership_(self_, membership_settings(settings), draw_key),
       watchdog_(settings.stall_timeout, [this](const std::string& what, double s) { give_up(what, s); }),
       files_watchdog_(settings.stall_timeout / 2, [this](const std::string& what, double s) { give_up(what, s); }) {

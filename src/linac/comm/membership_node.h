@@ -40,8 +40,9 @@ using Ledger = std::function<View(int64_t number, const View& next)>;
 class MembershipNode {
  public:
   struct Settings {
-    std::string host;  // numeric address to listen at and to be reached at
-    std::string run;   // a secret of the run's members; connections of others are closed
+    std::string host;      // numeric address to listen at and to be reached at
+    std::string run;       // a secret of the run's members; connections of others are closed
+    std::string ledger{};  // see Member
     int members_min = 1;
     int replicas = 0;
     std::chrono::milliseconds stall_timeout{300'000};

@@ -60,7 +60,8 @@ class Simulation {
                                .key = processes_.back().membership->key(),
                                .address = processes_.back().address,
                                .host = "sim",
-                               .pid = i});
+                               .pid = i,
+                               .ledger = ledger_kept_ ? "shared" : ""});
     }
     for (Process& process : processes_) process.membership->found(first, 0);
   }
@@ -92,7 +93,7 @@ class Simulation {
     std::optional<Message> message;
     std::optional<Training> training;
     uint64_t training_from = 0;
-    bool refusal = false;
+    bool refusal = false, reset = false;  // reset: by the network, whatever listens there
     bool operator<(const Packet& other) const { return std::tie(due, order) > std::tie(other.due, other.order); }
   };
 
@@ -116,9 +117,13 @@ class Simulation {
 
   void start(Process& process) {
     process = {.address = process.address, .membership = {}};
-    process.membership = std::make_unique<Membership>(
-        Member{.seniority = 0, .key = 0, .address = process.address, .host = "sim", .pid = 0}, kSettings,
-        [this] { return random_() | 1; });
+    process.membership = std::make_unique<Membership>(Member{.seniority = 0,
+                                                             .key = 0,
+                                                             .address = process.address,
+                                                             .host = "sim",
+                                                             .pid = 0,
+                                                             .ledger = ledger_kept_ ? "shared" : ""},
+                                                      kSettings, [this] { return random_() | 1; });
     if (ledger_kept_) process.membership->keep_ledger();
   }
 
@@ -140,10 +145,13 @@ class Simulation {
     while (!packets_.empty() && packets_.top().due <= now_) {
       Packet packet = packets_.top();
       packets_.pop();
-      if (cut(packet.to, packet.from)) continue;
+      if (cut(packet.to, packet.from) && !packet.reset) {
+        if (resets_ && packet.message) bounce(packet, true);
+        continue;
+      }
       Process& to = processes_[packet.to];
       if (!to.membership) {
-        if (!packet.refusal && packet.message) bounce(packet);
+        if (!packet.refusal && packet.message) bounce(packet, false);
         continue;
       }
       if (to.halted_until > now_) {
@@ -153,7 +161,8 @@ class Simulation {
       }
       if (packet.refusal) {
         // It may have begun anew meanwhile, as a listener would have noticed.
-        if (!processes_[packet.from].membership) to.membership->on_refused(processes_[packet.from].address, now_);
+        if (packet.reset || !processes_[packet.from].membership)
+          to.membership->on_refused(processes_[packet.from].address, now_);
       } else if (packet.message) {
         to.membership->on_message(*packet.message, now_);
       } else {
@@ -163,7 +172,7 @@ class Simulation {
     }
   }
 
-  void bounce(const Packet& packet) {
+  void bounce(const Packet& packet, bool reset) {
     post({.due = 0,
           .order = 0,
           .to = packet.from,
@@ -171,7 +180,8 @@ class Simulation {
           .from = packet.to,
           .message = {},
           .training = {},
-          .refusal = true});
+          .refusal = true,
+          .reset = reset});
   }
 
   // The disk: writes at once, or a moment after the process may have died; answers later. Sometimes it is full.
@@ -326,7 +336,8 @@ class Simulation {
     }
     if (side_.empty() && chance(0.003)) {
       for (size_t i = 0; i < processes_.size(); ++i) side_.push_back(pick(0, 1));
-      say("partition");
+      resets_ = chance(0.5);
+      say(resets_ ? "partition, answered by resets" : "partition");
       ++partitions;
     } else if (!side_.empty() && chance(0.01)) {
       side_.clear();
@@ -388,7 +399,7 @@ class Simulation {
   std::deque<Process> processes_;
   std::priority_queue<Packet> packets_;
   std::vector<int> side_;  // of the partition
-  bool lossy_ = false;
+  bool lossy_ = false, resets_ = false;
   View newest_installed_;
   int64_t newest_view_ = 0, newest_step_ = 0;
   std::string violation_;

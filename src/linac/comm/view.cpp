@@ -34,12 +34,13 @@ void to_json(nlohmann::json& json, const Member& member) {
   json = {{"seniority", member.seniority}, {"key", member.key}, {"address", member.address},
           {"host", member.host},           {"pid", member.pid}, {"moment", member.moment},
           {"share", member.share}};
+  if (!member.ledger.empty()) json["ledger"] = member.ledger;
 }
 
 void from_json(const nlohmann::json& json, Member& member) {
-  member = {json.at("seniority"), json.at("key"), json.at("address"),
-            json.at("host"),      json.at("pid"), json.at("moment").get<Moment>(),
-            json.at("share")};
+  member = {json.at("seniority"), json.at("key"),          json.at("address"),
+            json.at("host"),      json.at("pid"),          json.at("moment").get<Moment>(),
+            json.at("share"),     json.value("ledger", "")};
 }
 
 void to_json(nlohmann::json& json, const View& view) {

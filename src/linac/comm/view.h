@@ -29,6 +29,7 @@ struct Member {
   int64_t pid = 0;        // on that host
   Moment moment{};        // of its state when the view begins
   int share = 0;          // the replicas that it carries; where all have 0, as evenly as can be
+  std::string ledger{};   // tells the folder where it writes views down from others; empty: none
 };
 
 struct View {
