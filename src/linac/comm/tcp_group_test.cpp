@@ -322,7 +322,27 @@ TEST_F(TcpGroups, ALedgerThatFailsIsAnEnvironmentError) {
     EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kEnvironment));
     const auto said = file_text(workers_[rank].out);
     EXPECT_NE(said.find(views.string()), std::string::npos) << said;
+    EXPECT_NE(said.find("the views of the run cannot be written down"), std::string::npos) << said;
   }
+}
+
+// A full disk that all share: no coordinator is to leave for it, and the run goes on once there is room.
+TEST_F(TcpGroups, ALedgerThatFailsForAWhileCostsNobody) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 3; ++rank) start("endure", rank, 3, store->port(), true);
+  for (const auto end = Clock::now() + 40s; last_step(file_text(workers_[0].out)) < 20;) {
+    ASSERT_LT(Clock::now(), end) << file_text(workers_[0].out);
+    std::this_thread::sleep_for(1ms);
+  }
+  const auto views = folder_.path() / "views", elsewhere = folder_.path() / "elsewhere";
+  std::filesystem::rename(views, elsewhere);
+  std::ofstream(views) << "no folder";
+  kill(workers_[2].pid, SIGKILL);
+  std::this_thread::sleep_for(1s);
+  std::filesystem::remove(views);
+  std::filesystem::rename(elsewhere, views);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(wait_for(workers_[rank]), 0) << file_text(workers_[rank].out);
+  EXPECT_EQ(ViewLedger::join_addresses(views).size(), 2);
 }
 
 TEST_F(TcpGroups, MissingRanksAreNamed) {
