@@ -50,6 +50,10 @@ bool Membership::commit(const Moment& moment) {
   return true;
 }
 
+void Membership::complain_of(uint64_t key) {
+  if (installed_.rank_of(key) >= 0) unreachable_ = key;
+}
+
 void Membership::leave_view(const std::string& why, int64_t now) {
   if (phase_ == Phase::kRunning) regroup(why, now);
 }
@@ -131,7 +135,7 @@ int64_t Membership::highest_number() const {
 }
 
 Report Membership::own_report() const {
-  return {.installed = installed_.number, .accepted = accepted_, .moment = moment_};
+  return {.installed = installed_.number, .accepted = accepted_, .moment = moment_, .unreachable = unreachable_};
 }
 
 void Membership::send(const std::string& to, Message message) {
@@ -191,6 +195,7 @@ void Membership::hear(const Message& message, int64_t now) {
   Peer& speaker = peer(message.from);
   speaker.heard = now;
   if (!message.activity.what.empty()) speaker.activity = message.activity;
+  if (speaker.expelled) return;
   if (speaker.standing == Standing::kSilent || (speaker.standing == Standing::kGone && speaker.farewell.empty()))
     speaker.standing = Standing::kPresent;
 }
@@ -266,6 +271,9 @@ void Membership::as_newcomer(const Message& message, int64_t now) {
       return;
     case Type::kEnd:
       return end(message.failure);
+    case Type::kExcluded:
+      if (message.failure.code != 0) depart(message.failure);
+      return;
     default:
       return;
   }
@@ -336,6 +344,7 @@ bool Membership::put_straight(const Message& message) {
 }
 
 void Membership::as_member(const Message& message, int64_t now) {
+  if (is_expelled(message)) return;
   if (holds(others(), message.from)) hear(message, now);
   switch (message.type) {
     case Type::kPing:
@@ -359,6 +368,7 @@ void Membership::as_member(const Message& message, int64_t now) {
         install(*message.view, now);
       return;
     case Type::kExcluded:
+      if (message.failure.code != 0) return depart(message.failure);
       if (message.report.installed > installed_.number) become_newcomer({message.from_address}, now);
       return;
     case Type::kJoin:
@@ -387,6 +397,7 @@ void Membership::on_report(const Message& message, int64_t now) {
   if (installed_.rank_of(message.from) < 0) return;
   if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} has left it", installed_.rank_of(message.from)), now);
   peer(message.from).report = message.report;
+  if (message.report.unreachable != 0) complaints_.emplace(message.from, message.report.unreachable);
   if (proposed_ && message.report.accepted && message.report.accepted->number > proposed_->number) proposed_.reset();
 }
 
@@ -442,6 +453,7 @@ void Membership::tick_regrouping(int64_t now) {
     if (stale) proposed_.reset();
   }
   note_silence(now);
+  expel_the_deaf(now);
   // Sooner than the others lose their patience, who do not know the reason.
   if (!note_error_.empty() && now - phase_began_ > settings_.quorum_ms * 3 / 4) return abort(unwritten());
   if (now - phase_began_ > settings_.quorum_ms) {

@@ -46,6 +46,7 @@ struct MembershipSettings {
   int64_t quorum_ms = 120000;  // how long to look for a quorum, for enough members, or for the run to join
   int members_min = 1;
   int fruitless_max = 5;  // views lost in a row without a step: the step itself is deadly
+  int idle_max = 20;      // views in a row without a step, or with members that do not reach each other
   int replicas = 0;       // to deal to the members by their pace; 0: evenly
 };
 
@@ -91,6 +92,8 @@ class Membership {
   bool wants_next_view() const {
     return phase_ == Phase::kRunning && coordinates() && (!newcomers_.empty() || unfair_since_ == kLongUnfair);
   }
+  /// No connection for data could be made to this member of the view. Where that goes on, one of the two is excluded.
+  void complain_of(uint64_t key);
   /// Ends the run for all with this error, or this process's part in it. Reaches whoever hears it.
   void abort(const Failure& failure);
   void depart(const Failure& why);
@@ -137,6 +140,7 @@ class Membership {
     bool accepted = false;         // the view that this process proposes
     Activity activity;
     std::string farewell;  // why it left
+    bool expelled = false;
   };
 
   // The state of the complaint about shares: none, or since when; confirmed after a while.
@@ -176,11 +180,18 @@ class Membership {
   void tick_joining(int64_t now);
   void note_silence(int64_t now);
   void propose_if_ready(int64_t now);
+  bool is_expelled(const Message& message);
+  std::optional<size_t> most_cut_off() const;
+  void expel_the_cut_off(int64_t now);
+  void expel(const Member& member, const std::string& why, int64_t now);
+  void expel_the_deaf(int64_t now);
   void install_if_accepted(int64_t now);
   void install_for_all(const View& view, int64_t now);
   bool aboard(const Member& member) const;  // reported, or oneself
   bool has_quorum(const View& view) const;
   bool has_all_quorums() const;
+  bool stepped() const;
+  bool quarrelled() const;
   View next_view() const;
   void deal_by_pace(View& view) const;
   void watch_shares(int64_t now);
@@ -197,6 +208,11 @@ class Membership {
   std::set<std::string> contacts_;                            // addresses that a newcomer asks to be let in
   std::set<std::string> refused_contacts_;                    // of them, where nobody listened when last tried
   std::optional<int64_t> all_closed_since_;
+  std::string left_because_;                            // the last view
+  uint64_t unreachable_ = 0;                            // see complain_of(); in this view
+  std::set<std::pair<uint64_t, uint64_t>> complaints_;  // heard as the one who proposes, while the views are idle
+  std::map<std::string, Failure> expelled_;             // by address: told again when they are heard
+  int64_t proposed_at_ = 0;
   bool ledger_kept_ = false;
   std::optional<LedgerNote> note_;  // to be handed out
   bool noting_ = false;             // until the answer comes

@@ -292,6 +292,11 @@ void MembershipNode::leave_view(const std::string& why) {
   wake();
 }
 
+void MembershipNode::complain_of(const Member& member) {
+  const std::lock_guard lock(mutex_);
+  if (membership_.view().number == given_view_) membership_.complain_of(member.key);
+}
+
 bool MembershipNode::commit(const Moment& moment) {
   const std::lock_guard lock(mutex_);
   return membership_.view().number == given_view_ && membership_.commit(moment);

@@ -68,6 +68,8 @@ class MembershipNode {
   };
   std::optional<Place> await_view(int64_t number);
   void leave_view(const std::string& why);
+  /// No connection for data could be made to this member of the view given last.
+  void complain_of(const Member& member);
   bool commit(const Moment& moment);
   bool wants_next_view();
   /// See Group. Returns when the others have been told, or cannot be.

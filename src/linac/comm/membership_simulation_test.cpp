@@ -17,7 +17,16 @@ namespace {
 
 constexpr int64_t kFaultsEndMs = 60'000, kEndMs = 400'000, kTickMs = 50, kMeanStepMs = 400;
 constexpr int64_t kSteps = 150;
-constexpr MembershipSettings kSettings{.silence_ms = 3000, .quorum_ms = 10'000'000, .fruitless_max = 1000};
+constexpr MembershipSettings kSettings{
+    .silence_ms = 3000, .quorum_ms = 10'000'000, .fruitless_max = 1000, .idle_max = 1000};
+constexpr MembershipSettings kShortSettings{.silence_ms = 3000, .quorum_ms = 20'000};
+constexpr int64_t kLinkPatienceMs = 3000;
+
+// From one process to another nothing arrives, or neither way; or only the data do not.
+struct BadLink {
+  size_t from = 0, to = 0;
+  bool both_ways = false, data_alone = false;
+};
 
 uint64_t next_value(uint64_t value) {
   return value * 6364136223846793005U + 1442695040888963407U;
@@ -51,7 +60,11 @@ class Simulation {
  public:
   // Without a ledger, no process is killed: it is what the rule of the majority alone cannot bear.
   Simulation(uint64_t seed, bool verbose) : random_(seed), verbose_(verbose), ledger_kept_(seed % 4 != 0) {
-    const int count = pick(2, 7);
+    found(pick(2, 7));
+  }
+
+  // The first view, of so many processes.
+  void found(int count) {
     View first{.number = 1, .members = {}, .next_seniority = count};
     for (int i = 0; i < count; ++i) {
       processes_.push_back({.address = fmt::format("p{}", i), .membership = {}});
@@ -66,10 +79,16 @@ class Simulation {
     for (Process& process : processes_) process.membership->found(first, 0);
   }
 
+  // `count` processes without any fault but this, which lasts.
+  Simulation(uint64_t seed, int count, const BadLink& link, bool verbose)
+      : random_(seed), verbose_(verbose), ledger_kept_(seed % 2 != 0), settings_(kShortSettings), bad_link_(link) {
+    found(count);
+  }
+
   // The first violation in words; empty if there is none.
   std::string run() {
     for (now_ = 0; now_ < kEndMs && violation_.empty(); now_ += kTickMs) {
-      if (now_ < kFaultsEndMs) inject();
+      if (now_ < kFaultsEndMs && !bad_link_) inject();
       if (now_ == kFaultsEndMs) heal();
       deliver();
       for (Process& process : processes_) {
@@ -83,6 +102,11 @@ class Simulation {
   }
 
   int crashes = 0, joins = 0, halts = 0, partitions = 0, all_lost = 0, views = 0;
+  int64_t now() const { return now_; }
+  int completed() const {
+    return static_cast<int>(
+        std::count_if(processes_.begin(), processes_.end(), [](const Process& process) { return process.complete; }));
+  }
 
  private:
   struct Packet {
@@ -123,8 +147,15 @@ class Simulation {
                                                              .host = "sim",
                                                              .pid = 0,
                                                              .ledger = ledger_kept_ ? "shared" : ""},
-                                                      kSettings, [this] { return random_() | 1; });
+                                                      settings_, [this] { return random_() | 1; });
     if (ledger_kept_) process.membership->keep_ledger();
+  }
+
+  bool swallows(size_t from, size_t to, bool data) const {
+    if (!bad_link_ || (bad_link_->data_alone && !data)) return false;
+    const bool forth = from == bad_link_->from && to == bad_link_->to;
+    const bool back = from == bad_link_->to && to == bad_link_->from;
+    return forth || (back && bad_link_->both_ways);
   }
 
   bool cut(size_t a, size_t b) const { return !side_.empty() && side_[a] != side_[b]; }
@@ -149,6 +180,7 @@ class Simulation {
         if (resets_ && packet.message) bounce(packet, true);
         continue;
       }
+      if (swallows(packet.from, packet.to, packet.training.has_value())) continue;
       Process& to = processes_[packet.to];
       if (!to.membership) {
         if (!packet.refusal && packet.message) bounce(packet, false);
@@ -277,7 +309,21 @@ class Simulation {
       tell_others(process, {process.view, process.moment, process.value, true});
     if (process.membership->wants_next_view() && chance(0.2)) process.membership->leave_view("newcomers", now_);
     if (process.has_state && now_ >= process.ready_at) step(process, view);
+    complain(process, view);
     settle(process);
+  }
+
+  // Who cannot make a connection says with whom; the others only wait.
+  void complain(Process& process, const View& view) {
+    if (!bad_link_ || !process.membership->running() || now_ - process.ready_at < kLinkPatienceMs) return;
+    const size_t self = index_of(process.address);
+    for (const Member& member : view.members) {
+      const size_t other = index_of(member.address);
+      if (!swallows(self, other, true) && !swallows(other, self, true)) continue;
+      process.membership->complain_of(member.key);
+      process.membership->leave_view("no connection", now_);
+      return;
+    }
   }
 
   void step(Process& process, const View& view) {
@@ -394,6 +440,8 @@ class Simulation {
 
   std::mt19937_64 random_;
   const bool verbose_, ledger_kept_;
+  const MembershipSettings settings_ = kSettings;
+  const std::optional<BadLink> bad_link_{};
   std::map<int64_t, View> ledger_;
   int64_t now_ = 0, order_ = 0;
   std::deque<Process> processes_;
@@ -431,6 +479,31 @@ TEST(MembershipSimulation, NoScheduleSplitsLosesOrHangsARun) {
     EXPECT_GT(crashes, count);
     EXPECT_GT(partitions, count / 2);
     EXPECT_LT(all_lost, count / 4);
+  }
+}
+
+// Two members that do not reach each other while all others reach both: the run ends well without one of them.
+TEST(MembershipSimulation, MembersThatDoNotReachEachOther) {
+  const int64_t only = number_from("LINAC_SIM_SEED", -1);
+  for (int count = 3; count <= 5; ++count) {
+    for (size_t from = 0; from < static_cast<size_t>(count); ++from) {
+      for (size_t to = 0; to < static_cast<size_t>(count); ++to) {
+        for (const bool both_ways : {false, true}) {
+          for (const bool data_alone : {false, true}) {
+            if (from == to) continue;
+            const uint64_t seed = only >= 0 ? static_cast<uint64_t>(only) : from + 10 * to + 100 * both_ways;
+            Simulation simulation(seed, count, {from, to, both_ways, data_alone}, only >= 0);
+            const std::string violation = simulation.run();
+            const std::string what = fmt::format("{} members, {} to {}{}{}, seed {}", count, from, to,
+                                                 both_ways ? " and back" : "", data_alone ? ", data alone" : "", seed);
+            EXPECT_EQ(violation, "") << what;
+            EXPECT_GE(simulation.completed(), count - 1) << what;
+            EXPECT_LT(simulation.views, 20) << what;
+            EXPECT_LT(simulation.now(), kEndMs) << what;
+          }
+        }
+      }
+    }
   }
 }
 

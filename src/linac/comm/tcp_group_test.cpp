@@ -143,6 +143,21 @@ int endure_role(Group& group, std::ostream& out) {
   return 0;
 }
 
+// Two that do not agree on what is due; in every view again.
+int mismatch_role(Group& group, std::ostream&) {
+  std::vector<float> data(10);
+  for (;;) {
+    try {
+      if (group.rank() == 0) group.send(data, 1, 1);
+      group.receive(data, 1 - group.rank(), 2);
+      return 27;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kPeerLost) throw;
+      if (!group.next_view(error.what())) return 28;
+    }
+  }
+}
+
 GroupSettings settings_of(const std::string& role) {
   GroupSettings settings{.join_timeout = kTimeout, .stall_timeout = kTimeout};
   if (role == "join") settings.join_timeout = 1500ms;
@@ -168,6 +183,7 @@ TEST(TcpWorker, Role) {
   try {
     const auto group = make_group(rendezvous_from_environment(), settings_of(role));
     status = role == std::string("collectives") ? collectives_role(*group, out)
+             : role == std::string("mismatch")  ? mismatch_role(*group, out)
              : role == std::string("endure")    ? endure_role(*group, out)
              : role == std::string("channels")  ? testing::channels_role(*group, out)
              : role == std::string("channel")   ? testing::unanswered_channel_role(*group, out)
@@ -343,6 +359,16 @@ TEST_F(TcpGroups, ALedgerThatFailsForAWhileCostsNobody) {
   std::filesystem::rename(elsewhere, views);
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(wait_for(workers_[rank]), 0) << file_text(workers_[rank].out);
   EXPECT_EQ(ViewLedger::join_addresses(views).size(), 2);
+}
+
+TEST_F(TcpGroups, WorkersThatNeverAgreeEndWithAVerdict) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) start("mismatch", rank, 2, store->port(), true);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kPeerLost));
+    const auto said = file_text(workers_[rank].out);
+    EXPECT_NE(said.find("views in a row came to nothing"), std::string::npos) << said;
+  }
 }
 
 TEST_F(TcpGroups, MissingRanksAreNamed) {

@@ -44,16 +44,14 @@ void from_json(const nlohmann::json& json, Member& member) {
 }
 
 void to_json(nlohmann::json& json, const View& view) {
-  json = {{"number", view.number},
-          {"proposer", view.proposer},
-          {"members", view.members},
-          {"next_seniority", view.next_seniority},
-          {"fruitless", view.fruitless}};
+  json = {{"number", view.number},       {"proposer", view.proposer},
+          {"members", view.members},     {"next_seniority", view.next_seniority},
+          {"fruitless", view.fruitless}, {"idle", view.idle}};
 }
 
 void from_json(const nlohmann::json& json, View& view) {
-  view = {json.at("number"), json.at("proposer"), json.at("members").get<std::vector<Member>>(),
-          json.at("next_seniority"), json.at("fruitless")};
+  view = {json.at("number"),         json.at("proposer"),  json.at("members").get<std::vector<Member>>(),
+          json.at("next_seniority"), json.at("fruitless"), json.value("idle", 0)};
 }
 
 ReplicaRange replicas_of(const View& view, int rank, int replicas) {
