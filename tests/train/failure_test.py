@@ -58,15 +58,9 @@ def damaged(root: pathlib.Path) -> None:
     check(runs.newest_checkpoint(out).read_bytes() == wanted, "and the end is the same, byte for byte")
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int]) -> list[str]:
     """Two ranks started as torchrun would, each with its own settings."""
-    port = free_port()
+    port = runs.free_port()
     processes = []
     for rank, mine in enumerate(settings):
         variables = runs.placed(rank, 2, port, local_rank=rank)
@@ -158,6 +152,30 @@ def refused(root: pathlib.Path) -> None:
     check(process.wait(timeout=120) == 0, "and the run goes on without it")
 
 
+def tell_end(run: str, address: str) -> None:
+    """The message of a worker that has finished the run, as comm/membership_message.h has it (11th kind, no failure)."""
+    host, port = address.rsplit(":", 1)
+    message = {"type": 10, "from": 1, "from_address": "127.0.0.1:1", "report": {"installed": 0, "moment": [-1, -1, -1]}}
+    with socket.create_connection((host, int(port)), timeout=10) as link:
+        for part in ({"run": run, "from": 1, "view": 0}, message):
+            text = json.dumps(part).encode()
+            link.sendall(len(text).to_bytes(4, "little") + text)
+
+
+def ended_early(root: pathlib.Path) -> None:
+    out = root / "early"
+    process = runs.start(out, {**CLASSIFIER, "train.epochs": 1000}, "--workers", "2")
+    runs.wait_for_steps(out, process, 5)
+    newest = sorted((out / "views").glob("*.json"))[-1]
+    for member in json.loads(newest.read_text())["members"]:
+        tell_end(newest.name.split("-after-")[0], member["address"])
+    status = process.wait(timeout=60)
+    check(status == 6, f"a worker that calls the run complete before its end makes no success of it: exit status {status}")
+    text = pathlib.Path(f"{out}.log").read_text()
+    check("was ended by another worker as complete, and this one stands at epoch 1 of 1000" in text, "the message says so")
+    check(runs.lines(out)[-1]["status"] == "failed", "and so does the record")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-failure-") as folder:
         root = pathlib.Path(folder)
@@ -168,6 +186,7 @@ def main() -> None:
         damaged(root)
         lost_worker(root)
         refused(root)
+        ended_early(root)
 
 
 main()

@@ -2,6 +2,7 @@
 """Nothing hangs. A worker that is halted, one whose disk never answers, one whose disk is full: each is noticed within the stall
 timeout and named with what it was doing, the run goes on without it, and the answer is that of the undisturbed run."""
 
+import json
 import os
 import pathlib
 import signal
@@ -77,6 +78,39 @@ def full(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
     elastic.same_end(calm, case.out, "full disk")
 
 
+def draft_that_hangs(case: Case, rank: int) -> None:
+    """A FIFO that nobody reads, in place of the file in which this rank would write the next view."""
+    views = case.out / "views"
+    newest = sorted(views.glob("*.json"))[-1]
+    view = json.loads(newest.read_text())
+    member = view["members"][rank]
+    name = f"{newest.name.split('-after-')[0]}-after-{view['number']:06}.json"
+    os.mkfifo(views / f".{name}-{member['key']:016x}.tmp.{member['pid']}")
+
+
+def unwritten(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
+    case = Case(root, "unwritten", library)
+    draft_that_hangs(case, 0)
+    case.run.kill(case.members[2])
+    seconds = case.noticed(case.members[0], 10 * STALL_S)
+    check(True, f"a coordinator that cannot write the next view down is gone after {seconds:.1f} s")
+    case.needs(["rank 0 has made no progress for", "writing down the view after number 1"], "the log says which file it waited for")
+    check(case.run.end(60) == 0, "the others go on and the run ends well")
+    elastic.same_end(calm, case.out, "a view that is never written")
+
+
+def nobody_writes(root: pathlib.Path, library: pathlib.Path) -> None:
+    case = Case(root, "nobody", library, {**CLASSIFIER, "train.epochs": 1000})
+    for rank in (0, 1):
+        draft_that_hangs(case, rank)
+    case.run.kill(case.members[2])
+    begin = time.monotonic()
+    status = case.run.end(20 * STALL_S)
+    check(status == 8, f"a disk that answers to nobody ends the run with status {status} after {time.monotonic() - begin:.1f} s")
+    check(case.log().rstrip().count("writing down the view after number 1") >= 2 and "linac: rank 1 ended with exit code 8" in case.log(),
+          "and each worker, and the launcher, says what it waited for")
+
+
 def unreadable(root: pathlib.Path, library: pathlib.Path) -> None:
     """The reading thread of a worker waits for its data file for ever."""
     settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "data.test": "[]", "train.replicas": 3, "data.prefetch": 1,
@@ -89,6 +123,31 @@ def unreadable(root: pathlib.Path, library: pathlib.Path) -> None:
     check(case.run.end() == 0, "the run ends well")
 
 
+def long_test(root: pathlib.Path) -> None:
+    """Its parts are short, and the whole takes longer than the stall timeout."""
+    settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 1, "train.replicas": 2, "data.min_sum": 50,
+                "distribution.restarts": 0, "distribution.stall_timeout_s": 1.5}
+    runs.run(root / "long", settings, "--workers", "2")
+    seconds = sum(account["phases"]["test"]["wall_s"] for account in runs.lines(root / "long")[-1]["workers"]) / 2
+    check(seconds > 1.5, f"a test of {seconds:.1f} s is no hang for a stall timeout of 1.5 s")
+
+
+def unopened(root: pathlib.Path, library: pathlib.Path) -> None:
+    """The data of one worker never come, before the first step."""
+    settings = {**runs.SMALL, "train.max_steps": 1, "train.replicas": 2, "data.test": "[]", "distribution.stall_timeout_s": 1.5}
+    disk, port, workers = root / "unopened.disk", runs.free_port(), []
+    for rank in range(2):
+        variables = runs.placed(rank, 2, port, local_rank=rank)
+        with open(root / f"unopened.{rank}.log", "wb") as log:
+            workers.append(subprocess.Popen(runs.arguments(root / "unopened", settings), cwd=runs.ROOT, stdout=log, stderr=log, env=runs.environment(
+                **variables, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(disk), LINAC_CACHE=str(root / f"cache{rank}"))))
+    disk.write_text(f"{workers[1].pid} stuck")
+    status = [worker.wait(timeout=120) for worker in workers]
+    text = (root / "unopened.1.log").read_text()
+    check(status == [0, 8] and "opening the data and the model" in text and "pread64" in text,
+          f"a worker whose data never open says so and ends, the other one goes on: exit status {status}")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-hang-") as folder:
         root = pathlib.Path(folder)
@@ -98,7 +157,11 @@ def main() -> None:
         halted(root, library, root / "calm")
         stuck(root, library, root / "calm")
         full(root, library, root / "calm")
+        unwritten(root, library, root / "calm")
+        nobody_writes(root, library)
         unreadable(root, library)
+        long_test(root)
+        unopened(root, library)
 
 
 main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Four hosts (network namespaces, 100 Mbit/s, 1 ms) train together. One is slow, and its replicas move. Another is cut off: the others go
 on without it, it finds them again when the network heals. Then the host of rank 0 dies, at which all had met: the others go on. The end is
-that of an undisturbed run."""
+that of an undisturbed run, also where two hosts reach the others and not each other."""
 
 import os
 import pathlib
@@ -30,6 +30,24 @@ def start(net: hosts.Network, out: pathlib.Path) -> list[subprocess.Popen]:
         with open(f"{out}.{rank}.log", "wb") as log:
             workers.append(host.popen(runs.arguments(out, SETTINGS), cwd=runs.ROOT, env=runs.environment(**variables), stdout=log, stderr=log))
     return workers
+
+
+def do_not_reach(net: hosts.Network, root: pathlib.Path, how: str) -> None:
+    """Hosts b and c both reach a and d, and not each other."""
+    out = root / f"apart-{how}"
+    workers = start(net, out)
+    run = elastic.Record(out)
+    elastic.wait_until(lambda: run.steps() >= 30, "the first steps")
+    net.partition(["b", "c"], how)
+    codes = [worker.wait(timeout=120) for worker in workers]
+    net.heal()
+    views = len(list((out / "views").glob("*.json")))
+    texts = [pathlib.Path(f"{out}.{rank}.log").read_text() for rank in range(4)]
+    if codes != [0, 0, 6, 0]:
+        print(*[text[-3000:] for text in texts], sep="\n")
+    check(codes == [0, 0, 6, 0] and views < 10, f"{how}: of two that do not reach each other one is excluded: {codes}, {views} views")
+    check("excluded from the run" in texts[2], "and told why")
+    elastic.same_end(root / "calm", out, f"two that do not reach each other ({how})")
 
 
 def main() -> None:
@@ -69,6 +87,7 @@ def main() -> None:
             print(*[pathlib.Path(f"{out}.{rank}.log").read_text()[-3000:] for rank in range(4)], sep="\n")
         check(codes[1:] == [0, 0, 0] and codes[0] != 0, f"without the host at which they had met the others end well: {codes}")
         elastic.same_end(root / "calm", out, "partition, healing, loss of the rendezvous host")
+        do_not_reach(net, root, "unreachable")
 
 
 main()

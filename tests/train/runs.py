@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -45,6 +46,12 @@ def placed(rank: int, world_size: int, port: int, address: str = "127.0.0.1", lo
     """The variables by which a launcher of several machines, or torchrun, tells a worker its place."""
     return {"RANK": str(rank), "WORLD_SIZE": str(world_size), "LOCAL_RANK": str(local_rank), "LOCAL_WORLD_SIZE": str(world_size),
             "MASTER_ADDR": address, "MASTER_PORT": str(port)}
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def run(out: pathlib.Path, settings: dict, *extra: str, status: int = 0, **variables: str) -> str:

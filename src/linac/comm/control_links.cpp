@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kConnectTime{3000}, kHelloTime{5000}, kTryAgain{10};
+constexpr milliseconds kConnectTime{3000}, kHelloTime{5000}, kTryAgain{10}, kAcceptAgain{100};
 constexpr size_t kHeaderBytes = 4, kMaxIncoming = 8192;
 
 uint32_t length_of(std::string_view bytes) {
@@ -110,6 +110,8 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
   if (!news.refused.empty()) return news;
 
   std::vector<pollfd> polled{{wake, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  // Who waits to be accepted would end every wait at once.
+  if (Clock::now() < accept_again_) polled[1].fd = -1;
   for (const Incoming& link : incoming_) polled.push_back({link.socket.get(), POLLIN, 0});
   for (const auto& [to, link] : outgoing_) {
     const bool writing = !link.connected || !link.queue.empty();
@@ -224,6 +226,8 @@ bool ControlLinks::take_frames(Incoming& link, News& news) {
 void ControlLinks::accept_all() {
   for (;;) {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+      accept_again_ = Clock::now() + kAcceptAgain;
     if (!socket) return;
     if (incoming_.size() >= kMaxIncoming) continue;
     const int on = 1;

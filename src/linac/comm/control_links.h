@@ -81,6 +81,7 @@ class ControlLinks {
   Descriptor listener_;
   std::string address_;
   std::list<Incoming> incoming_;
+  Clock::time_point accept_again_{};  // not before: there was no descriptor left
   std::map<std::string, Outgoing> outgoing_;
   std::map<std::string, std::pair<Clock::time_point, uint64_t>> broken_;  // when to try again, as whom
   News early_;                                                            // found while sending

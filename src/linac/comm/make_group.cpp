@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <future>
+#include <memory>
+#include <thread>
+
 #include "linac/base/error.h"
 #include "linac/comm/founding.h"
 #include "linac/comm/group.h"
@@ -34,6 +38,21 @@ Ledger ledger_of(const GroupSettings& settings, const std::string& run) {
   };
 }
 
+// A disk that does not answer tells nothing of who shares it: as if nobody did.
+std::string folder_mark(const GroupSettings& settings, const std::string& run) {
+  if (settings.folder.empty()) return "";
+  auto answer = std::make_shared<std::promise<std::string>>();
+  std::future<std::string> told = answer->get_future();
+  std::thread([ledger = ViewLedger(settings.folder / "views", run), answer] {
+    try {
+      answer->set_value(ledger.folder_mark());
+    } catch (const std::exception&) {
+      answer->set_value("");
+    }
+  }).detach();
+  return told.wait_for(settings.stall_timeout / 2) == std::future_status::ready ? told.get() : "";
+}
+
 // `other`: where those are that this worker is to meet.
 MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettings& settings, const std::string& other,
                                        const std::string& run) {
@@ -51,6 +70,7 @@ MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettin
           .advertise = meet.advertise.empty() ? "" : advertised_address(meet.advertise),
           .ports = meet.ports,
           .run = run,
+          .ledger = folder_mark(settings, run),
           .members_min = settings.members_min,
           .replicas = settings.replicas,
           .stall_timeout = settings.stall_timeout,

@@ -14,6 +14,10 @@ bool holds(const std::vector<Member>& members, uint64_t key) {
   return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.key == key; });
 }
 
+std::string machine_of(const std::string& address) {
+  return address.substr(0, address.rfind(':'));
+}
+
 bool same_members(const View& a, const View& b) {
   return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
                     [](const Member& x, const Member& y) { return x.key == y.key && x.seniority == y.seniority; });
@@ -29,7 +33,9 @@ Membership::Membership(Member self, const MembershipSettings& settings, std::fun
 void Membership::found(const View& first, int64_t now) {
   LINAC_CHECK(first.rank_of(self_.key) >= 0);
   install(first, now);
-  if (ledger_ && coordinates()) ledger_(0, first);  // where newcomers find it
+  if (!ledger_kept_ || !coordinates()) return;
+  note_ = {0, first};  // where newcomers find it
+  noting_ = true;
 }
 
 void Membership::join(const std::vector<std::string>& addresses, int64_t now) {
@@ -42,6 +48,10 @@ bool Membership::commit(const Moment& moment) {
   if (phase_ != Phase::kRunning) return false;
   moment_ = moment;
   return true;
+}
+
+void Membership::complain_of(uint64_t key) {
+  if (installed_.rank_of(key) >= 0) unreachable_ = key;
 }
 
 void Membership::leave_view(const std::string& why, int64_t now) {
@@ -125,7 +135,7 @@ int64_t Membership::highest_number() const {
 }
 
 Report Membership::own_report() const {
-  return {.installed = installed_.number, .accepted = accepted_, .moment = moment_};
+  return {.installed = installed_.number, .accepted = accepted_, .moment = moment_, .unreachable = unreachable_};
 }
 
 void Membership::send(const std::string& to, Message message) {
@@ -185,6 +195,7 @@ void Membership::hear(const Message& message, int64_t now) {
   Peer& speaker = peer(message.from);
   speaker.heard = now;
   if (!message.activity.what.empty()) speaker.activity = message.activity;
+  if (speaker.expelled) return;
   if (speaker.standing == Standing::kSilent || (speaker.standing == Standing::kGone && speaker.farewell.empty()))
     speaker.standing = Standing::kPresent;
 }
@@ -200,8 +211,20 @@ void Membership::on_refused(const std::string& address, int64_t now) {
   }
   std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == address; });
   for (const Member& member : others()) {
-    if (member.address == address) lose(member, Standing::kGone, "its process has ended", now);
+    if (member.address != address) continue;
+    const bool ended = means_end(address);
+    lose(member, ended ? Standing::kGone : Standing::kSilent,
+         ended ? "its process has ended" : "its address refuses connections", now);
   }
+}
+
+// The own machine's kernel knows. What comes from elsewhere is harmless only if everybody who might form another view
+// would write it down at the same place.
+bool Membership::means_end(const std::string& refusing) const {
+  if (machine_of(refusing) == machine_of(self_.address)) return true;
+  const std::vector<Member> all = others();
+  return !self_.ledger.empty() &&
+         std::all_of(all.begin(), all.end(), [&](const Member& one) { return one.ledger == self_.ledger; });
 }
 
 // --- newcomers ------------------------------------------------------------------------------------------------------
@@ -248,6 +271,9 @@ void Membership::as_newcomer(const Message& message, int64_t now) {
       return;
     case Type::kEnd:
       return end(message.failure);
+    case Type::kExcluded:
+      if (message.failure.code != 0) depart(message.failure);
+      return;
     default:
       return;
   }
@@ -318,6 +344,7 @@ bool Membership::put_straight(const Message& message) {
 }
 
 void Membership::as_member(const Message& message, int64_t now) {
+  if (is_expelled(message)) return;
   if (holds(others(), message.from)) hear(message, now);
   switch (message.type) {
     case Type::kPing:
@@ -341,6 +368,7 @@ void Membership::as_member(const Message& message, int64_t now) {
         install(*message.view, now);
       return;
     case Type::kExcluded:
+      if (message.failure.code != 0) return depart(message.failure);
       if (message.report.installed > installed_.number) become_newcomer({message.from_address}, now);
       return;
     case Type::kJoin:
@@ -369,6 +397,7 @@ void Membership::on_report(const Message& message, int64_t now) {
   if (installed_.rank_of(message.from) < 0) return;
   if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} has left it", installed_.rank_of(message.from)), now);
   peer(message.from).report = message.report;
+  if (message.report.unreachable != 0) complaints_.emplace(message.from, message.report.unreachable);
   if (proposed_ && message.report.accepted && message.report.accepted->number > proposed_->number) proposed_.reset();
 }
 
@@ -424,6 +453,9 @@ void Membership::tick_regrouping(int64_t now) {
     if (stale) proposed_.reset();
   }
   note_silence(now);
+  expel_the_deaf(now);
+  // Sooner than the others lose their patience, who do not know the reason.
+  if (!note_error_.empty() && now - phase_began_ > settings_.quorum_ms * 3 / 4) return abort(unwritten());
   if (now - phase_began_ > settings_.quorum_ms) {
     return depart(
         {static_cast<int>(ErrorCode::kLostQuorum),
@@ -432,6 +464,7 @@ void Membership::tick_regrouping(int64_t now) {
                      settings_.quorum_ms / 1000, std::max<int64_t>(0, moment_.steps), settings_.members_min)});
   }
   if (leads()) propose_if_ready(now);
+  if (phase_ == Phase::kRegrouping && proposed_) install_if_accepted(now);  // if a note is to be tried again
   if (phase_ != Phase::kRegrouping || now - last_attempt_ < settings_.retry_ms) return;
   last_attempt_ = now;
   if (!leads()) {
@@ -440,8 +473,9 @@ void Membership::tick_regrouping(int64_t now) {
   }
   if (!proposed_) return send_to_others(plain(Type::kCall));
   for (const Member& member : proposed_->members) {
-    if (member.key != self_.key && !peer(member.key).accepted)
-      send(member.address, with_view(Type::kPropose, *proposed_));
+    if (member.key == self_.key) continue;
+    // Who has accepted waits for the view to be written down.
+    send(member.address, peer(member.key).accepted ? plain(Type::kPing) : with_view(Type::kPropose, *proposed_));
   }
 }
 

@@ -10,9 +10,11 @@
 // some have not installed cannot move; what is left to exclude is that two views without a member in common both move:
 //
 // A view may be proposed only with a quorum of every view that a reporter has installed or accepted. Members whose
-// process is known to have ended (their address refuses connections, or they took their leave) do not count; of the
-// others, more must be on board than are silent, or as many with the most senior among them. The rule of the majority
-// goes back to Gifford's weighted voting (SOSP 1979); the accept that binds to Paxos (Lamport 1998).
+// process is known to have ended do not count: they took their leave, or their address on this very machine refuses
+// connections. From another machine a refusal may be a firewall's or a router's word, so it counts only where a ledger
+// that all share decides in the end. Of the others, more must be on board than are silent, or as many with the most
+// senior among them. The rule of the majority goes back to Gifford's weighted voting (SOSP 1979); the accept that binds
+// to Paxos (Lamport 1998).
 //
 // That rule trusts that somebody lives who knows of the latest view. Where the processes share a folder, a ledger does
 // without that trust: each view has one successor, and who comes second to write it down learns which.
@@ -44,6 +46,7 @@ struct MembershipSettings {
   int64_t quorum_ms = 120000;  // how long to look for a quorum, for enough members, or for the run to join
   int members_min = 1;
   int fruitless_max = 5;  // views lost in a row without a step: the step itself is deadly
+  int idle_max = 20;      // views in a row without a step, or with members that do not reach each other
   int replicas = 0;       // to deal to the members by their pace; 0: evenly
 };
 
@@ -52,16 +55,18 @@ enum class Reach { kThisWorker, kRun };
 
 /// What happened, for the log; `text` is a sentence.
 struct MembershipEvent {
-  enum class Kind { kLost, kJoined, kInstalled, kExcluded, kShares, kNote };
+  enum class Kind { kLost, kJoined, kInstalled, kExcluded, kShares, kTrouble, kNote };
   Kind kind;
   std::string text;
   std::optional<Member> silent{};  // kLost: a member whose process may still be there
   Activity last_activity{};        // kLost: what it was doing as far as is known
 };
 
-/// Notes that `next` follows the view of this number, and gives the view that does: `next`, or another that was noted
-/// before.
-using Ledger = std::function<View(int64_t number, const View& next)>;
+/// To be written down: `next` follows the view of this number.
+struct LedgerNote {
+  int64_t number = 0;
+  View next;
+};
 
 class Membership {
  public:
@@ -69,7 +74,8 @@ class Membership {
 
   /// `self`: address, host and pid. `draw_key` gives random numbers.
   Membership(Member self, const MembershipSettings& settings, std::function<uint64_t()> draw_key);
-  void use(Ledger ledger) { ledger_ = std::move(ledger); }
+  /// The views are to be written down: what take_note() gives, each answered by on_noted() or on_note_failed().
+  void keep_ledger() { ledger_kept_ = true; }
 
   /// The start of a run: the founders' view, alike on all of them; self is one of its members by address.
   void found(const View& first, int64_t now);
@@ -86,6 +92,8 @@ class Membership {
   bool wants_next_view() const {
     return phase_ == Phase::kRunning && coordinates() && (!newcomers_.empty() || unfair_since_ == kLongUnfair);
   }
+  /// No connection for data could be made to this member of the view. Where that goes on, one of the two is excluded.
+  void complain_of(uint64_t key);
   /// Ends the run for all with this error, or this process's part in it. Reaches whoever hears it.
   void abort(const Failure& failure);
   void depart(const Failure& why);
@@ -94,9 +102,13 @@ class Membership {
   void set_activity(const Activity& activity) { activity_ = activity; }
 
   void on_message(const Message& message, int64_t now);
-  /// Nobody listens at the address: the process that did has ended.
+  /// Connections to the address are refused: its process has ended, or something on the way says so.
   void on_refused(const std::string& address, int64_t now);
   void on_tick(int64_t now);
+  /// The ledger has it that `next` follows the view of this number: what was to be noted, or another that came before.
+  void on_noted(int64_t number, const View& next, int64_t now);
+  /// It could not be written, nor read. It is tried again, and at last the run ends: the disk is everybody's.
+  void on_note_failed(int64_t number, const std::string& why, int64_t now);
 
   Phase phase() const { return phase_; }
   bool running() const { return phase_ == Phase::kRunning; }
@@ -117,6 +129,7 @@ class Membership {
   };
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
   std::vector<MembershipEvent> take_events() { return std::exchange(events_, {}); }
+  std::optional<LedgerNote> take_note() { return std::exchange(note_, {}); }
 
  private:
   enum class Standing { kPresent, kSilent, kGone };
@@ -127,6 +140,7 @@ class Membership {
     bool accepted = false;         // the view that this process proposes
     Activity activity;
     std::string farewell;  // why it left
+    bool expelled = false;
   };
 
   // The state of the complaint about shares: none, or since when; confirmed after a while.
@@ -150,8 +164,10 @@ class Membership {
   void end(const Failure& failure);
   void become_newcomer(std::set<std::string> contacts, int64_t now);
   void renounce(const std::string& address);
+  Failure unwritten() const;
   void hear(const Message& message, int64_t now);
   bool put_straight(const Message& message);
+  bool means_end(const std::string& refusing) const;
 
   void as_newcomer(const Message& message, int64_t now);
   void as_member(const Message& message, int64_t now);
@@ -164,10 +180,18 @@ class Membership {
   void tick_joining(int64_t now);
   void note_silence(int64_t now);
   void propose_if_ready(int64_t now);
+  bool is_expelled(const Message& message);
+  std::optional<size_t> most_cut_off() const;
+  void expel_the_cut_off(int64_t now);
+  void expel(const Member& member, const std::string& why, int64_t now);
+  void expel_the_deaf(int64_t now);
   void install_if_accepted(int64_t now);
+  void install_for_all(const View& view, int64_t now);
   bool aboard(const Member& member) const;  // reported, or oneself
   bool has_quorum(const View& view) const;
   bool has_all_quorums() const;
+  bool stepped() const;
+  bool quarrelled() const;
   View next_view() const;
   void deal_by_pace(View& view) const;
   void watch_shares(int64_t now);
@@ -175,7 +199,6 @@ class Membership {
   Member self_;
   const MembershipSettings settings_;
   const std::function<uint64_t()> draw_key_;
-  Ledger ledger_;
   Phase phase_ = Phase::kJoining;
   View installed_;
   std::optional<View> accepted_;  // of another's making, later than installed_
@@ -185,6 +208,16 @@ class Membership {
   std::set<std::string> contacts_;                            // addresses that a newcomer asks to be let in
   std::set<std::string> refused_contacts_;                    // of them, where nobody listened when last tried
   std::optional<int64_t> all_closed_since_;
+  std::string left_because_;                            // the last view
+  uint64_t unreachable_ = 0;                            // see complain_of(); in this view
+  std::set<std::pair<uint64_t, uint64_t>> complaints_;  // heard as the one who proposes, while the views are idle
+  std::map<std::string, Failure> expelled_;             // by address: told again when they are heard
+  int64_t proposed_at_ = 0;
+  bool ledger_kept_ = false;
+  std::optional<LedgerNote> note_;  // to be handed out
+  bool noting_ = false;             // until the answer comes
+  std::string note_error_;          // of the last attempt in this regrouping
+  int64_t note_again_ = 0;          // not before
   Moment moment_;
   Activity activity_;
   Failure ending_;

@@ -10,11 +10,13 @@ constexpr int kLastType = static_cast<int>(Message::Type::kEnd);
 nlohmann::json to_json(const Report& report) {
   nlohmann::json json{{"installed", report.installed}, {"moment", report.moment}};
   if (report.accepted) json["accepted"] = *report.accepted;
+  if (report.unreachable != 0) json["unreachable"] = report.unreachable;
   return json;
 }
 
 Report report_from(const nlohmann::json& json) {
   Report report{.installed = json.at("installed"), .accepted = {}, .moment = json.at("moment")};
+  report.unreachable = json.value("unreachable", uint64_t{0});
   if (json.contains("accepted")) report.accepted = json.at("accepted").get<View>();
   return report;
 }

@@ -29,6 +29,7 @@ struct Report {
   int64_t installed = 0;         // the view's number
   std::optional<View> accepted;  // a later one that it has accepted
   Moment moment;
+  uint64_t unreachable = 0;  // a member to which no connection for data could be made in the installed view; 0: none
 };
 
 struct Message {
@@ -39,7 +40,7 @@ struct Message {
     kPropose,   // view
     kAccept,    // view.number alone
     kInstall,   // view
-    kExcluded,  // the run goes on without you; report.installed
+    kExcluded,  // the run goes on without you; report.installed; with failure: for good, end
     kJoin,      // member; former: its key before, under which it will not be heard again
     kTryThere,  // `address` knows better
     kLeave,     // failure: this process

@@ -22,9 +22,13 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
+using Post = Watchdog::Post;
+
 constexpr milliseconds kTick{20}, kFarewellTime{1000};
 // What the membership's clock takes for one tick at most: the rest, this process was not running.
 constexpr int64_t kMaxTickMs = 500;
+// In stall timeouts. Scans count their pieces; what LibTorch and the formats' libraries do at the start says nothing.
+constexpr int kPatienceAtStart = 4;
 // A connection that answers to nothing is noticed by the membership; this only bounds a link that is dead one way.
 constexpr int64_t kMaxSilenceMs = 15'000;
 
@@ -42,8 +46,9 @@ MembershipSettings membership_settings(const MembershipNode::Settings& settings)
           .replicas = settings.replicas};
 }
 
-Member member_of(const std::string& address) {
-  return {.seniority = 0, .key = draw_key(), .address = address, .host = host_name(), .pid = getpid()};
+Member member_of(const std::string& address, const std::string& ledger) {
+  return {
+      .seniority = 0, .key = draw_key(), .address = address, .host = host_name(), .pid = getpid(), .ledger = ledger};
 }
 
 void set(int event) {
@@ -66,10 +71,20 @@ std::string in_words(const Activity& activity) {
 MembershipNode::MembershipNode(const Settings& settings)
     : settings_(settings),
       links_(settings.host, settings.advertise, settings.ports, settings.run),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      self_(member_of(links_.address())),
-      membership_(self_, membership_settings(settings), draw_key) {
-  LINAC_CHECK(wake_);
+      desk_(std::make_shared<Desk>()),
+      self_(member_of(links_.address(), settings.ledger)),
+      membership_(self_, membership_settings(settings), draw_key),
+      watchdog_(settings.stall_timeout, [this](const std::string& what, double s) { give_up(what, s); }),
+      files_watchdog_(settings.stall_timeout / 2, [this](const std::string& what, double s) { give_up(what, s); }) {
+  watchdog_.mark(Post::kTraining, "opening the data and the model", -1, true, kPatienceAtStart);
+}
+
+MembershipNode::Desk::Desk() : bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!bell) throw environment_error(fmt::format("[comm] no event ({}); raise ulimit -n", std::strerror(errno)));
+}
+
+void MembershipNode::Desk::wake() const {
+  set(bell.get());
 }
 
 MembershipNode::~MembershipNode() {
@@ -83,7 +98,8 @@ MembershipNode::~MembershipNode() {
 
 void MembershipNode::start(const std::function<void(Membership&)>& begin, Ledger ledger) {
   const std::lock_guard lock(mutex_);
-  if (ledger) membership_.use(std::move(ledger));
+  if (ledger) membership_.keep_ledger();
+  ledger_ = std::move(ledger);
   begin(membership_);
   thread_ = std::thread([this] { run(); });
 }
@@ -96,10 +112,6 @@ void MembershipNode::join(const std::vector<std::string>& contacts, Ledger ledge
   start([&](Membership& membership) { membership.join(contacts, 0); }, std::move(ledger));
 }
 
-void MembershipNode::wake() {
-  set(wake_.get());
-}
-
 // --- the thread -----------------------------------------------------------------------------------------------------
 
 void MembershipNode::run() {
@@ -107,17 +119,18 @@ void MembershipNode::run() {
   std::vector<std::string> watched;
   std::optional<Clock::time_point> last_words;
   for (;;) {
+    watchdog_.mark(Post::kMembership, "the thread that speaks with the other workers", -1, true);
     try {
-      ControlLinks::News news = links_.wait(wake_.get(), kTick, watched);
+      ControlLinks::News news = links_.wait(desk_->bell.get(), kTick, watched);
       const std::lock_guard lock(mutex_);
-      calm(wake_);
+      calm(desk_->bell);
       const auto now = Clock::now();
       clock_ms_ += std::clamp<int64_t>(std::chrono::duration_cast<milliseconds>(now - last).count(), 0, kMaxTickMs);
       last = now;
       pass_time(std::move(news));
       watched = membership_.watched();
     } catch (const std::exception& error) {
-      // The folder of the views cannot be written, an address cannot be used: this worker's trouble.
+      // An address cannot be used, descriptors are used up: this worker's trouble.
       const std::lock_guard lock(mutex_);
       membership_.depart({static_cast<int>(ErrorCode::kEnvironment), error.what()});
       take_leave();
@@ -125,15 +138,30 @@ void MembershipNode::run() {
     const std::lock_guard lock(mutex_);
     // What was queued last still goes out.
     if (ending_ && !last_words) last_words = Clock::now() + 2 * kTick;
-    if (last_words && Clock::now() >= *last_words) return;
+    if (last_words && Clock::now() >= *last_words) break;
   }
+  watchdog_.mark(Post::kMembership, "", -1, false);
 }
 
 void MembershipNode::pass_time(ControlLinks::News news) {
   digest(std::move(news));
   membership_.set_activity(activity());
   membership_.on_tick(clock_ms_);
-  watch_training();
+  std::vector<Desk::Answer> answers;
+  std::optional<Failure> verdict;
+  {
+    const std::lock_guard lock(desk_->mutex);
+    answers.swap(desk_->answers);
+    verdict.swap(desk_->verdict);
+  }
+  for (const Desk::Answer& answer : answers) {
+    files_watchdog_.mark(Post::kViews, "", -1, false);
+    if (answer.next)
+      membership_.on_noted(answer.number, *answer.next, clock_ms_);
+    else
+      membership_.on_note_failed(answer.number, answer.why, clock_ms_);
+  }
+  if (verdict) membership_.depart(*verdict);
   after_change();
 }
 
@@ -169,6 +197,8 @@ void MembershipNode::digest(ControlLinks::News news) {
 void MembershipNode::after_change() {
   for (const auto& outgoing : membership_.take_outgoing())
     links_.send(outgoing.to, encode(outgoing.message), membership_.key());
+  if (const auto note = membership_.take_note()) write_down(*note);
+  rank_ = membership_.rank();
   say_events();
   const bool in_view = membership_.running() && membership_.view().number == given_view_;
   if (given_view_ > 0 && !in_view && !view_end_->has_come()) view_end_->come();
@@ -183,7 +213,7 @@ void MembershipNode::say_events() {
       continue;
     }
     if (event.kind != MembershipEvent::Kind::kLost) {
-      log::info(said);
+      event.kind == MembershipEvent::Kind::kTrouble ? log::warn(said) : log::info(said);
       continue;
     }
     std::string text = fmt::format("[comm] lost {}{}", event.text, in_words(event.last_activity));
@@ -195,26 +225,41 @@ void MembershipNode::say_events() {
 }
 
 Activity MembershipNode::activity() const {
-  const std::string what = mark_.number < 0 ? mark_.what : fmt::format("{} {}", mark_.what, mark_.number);
-  return {.what = what,
-          .since_ms = clock_ms_ - mark_.since_ms,
-          .waiting = mark_.waiting,
-          .pace_s = pace_s_,
-          .account = account_};
+  Activity now = watchdog_.activity(Post::kTraining);
+  now.pace_s = pace_s_;
+  now.account = account_;
+  return now;
 }
 
-void MembershipNode::watch_training() {
-  const bool at_work = !mark_.waiting && membership_.phase() != Membership::Phase::kEnded;
-  if (!at_work || told_ || clock_ms_ - mark_.since_ms < settings_.stall_timeout.count()) return;
-  told_ = true;
-  const Error error(
-      ErrorCode::kHang,
-      fmt::format("[comm] rank {} has made no progress for {:.1f} s: {}\n{}", membership_.rank(),
-                  static_cast<double>(clock_ms_ - mark_.since_ms) / 1000, activity().what, stacks::own_stacks()));
-  membership_.depart({static_cast<int>(error.code()), error.what()});
-  after_change();
-  const auto end = Clock::now() + kFarewellTime;
-  while (Clock::now() < end) links_.wait(wake_.get(), kTick, {});
+// A disk may not answer for a long time, or never: nobody else is to wait for it.
+void MembershipNode::write_down(const LedgerNote& note) {
+  files_watchdog_.mark(Post::kViews, "writing down the view after number", static_cast<int>(note.number), true);
+  std::thread([ledger = ledger_, note, desk = desk_] {
+    Desk::Answer answer{.number = note.number, .next = {}};
+    try {
+      answer.next = ledger(note.number, note.next);
+    } catch (const std::exception& error) {
+      answer.why = error.what();
+    }
+    {
+      const std::lock_guard lock(desk->mutex);
+      desk->answers.push_back(std::move(answer));
+    }
+    desk->wake();
+  }).detach();
+}
+
+// On a watchdog's thread: takes no lock that what hangs may hold. The others are told if that is still possible; they
+// notice the end of this process at any rate.
+void MembershipNode::give_up(const std::string& what, double seconds) {
+  const Error error(ErrorCode::kHang, fmt::format("[comm] rank {} has made no progress for {:.1f} s: {}\n{}",
+                                                  rank_.load(), seconds, what, stacks::own_stacks()));
+  {
+    const std::lock_guard lock(desk_->mutex);
+    desk_->verdict = {static_cast<int>(error.code()), error.what()};
+  }
+  wake();
+  std::this_thread::sleep_for(kFarewellTime);
   if (settings_.on_hang) settings_.on_hang(error);
 }
 
@@ -247,6 +292,11 @@ void MembershipNode::leave_view(const std::string& why) {
   wake();
 }
 
+void MembershipNode::complain_of(const Member& member) {
+  const std::lock_guard lock(mutex_);
+  if (membership_.view().number == given_view_) membership_.complain_of(member.key);
+}
+
 bool MembershipNode::commit(const Moment& moment) {
   const std::lock_guard lock(mutex_);
   return membership_.view().number == given_view_ && membership_.commit(moment);
@@ -263,6 +313,7 @@ void MembershipNode::fail_with(const Error& error, Reach reach) {
     const Failure failure{static_cast<int>(error.code()), error.what()};
     reach == Reach::kThisWorker ? membership_.depart(failure) : membership_.abort(failure);
   }
+  mark("ending", -1, true);
   wake();
   std::this_thread::sleep_for(3 * kTick);
 }
@@ -272,12 +323,12 @@ void MembershipNode::finish() {
     const std::lock_guard lock(mutex_);
     membership_.finish();
   }
+  mark("ending", -1, true);
   wake();
 }
 
 void MembershipNode::mark(const char* what, int number, bool waiting) {
-  const std::lock_guard lock(mutex_);
-  mark_ = {what, number, waiting, clock_ms_};
+  watchdog_.mark(Post::kTraining, what, number, !waiting);
 }
 
 Descriptor MembershipNode::connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end) {

@@ -1,7 +1,8 @@
 #pragma once
 // A process of a run on the network: a listener, a thread that keeps up the membership (membership.h) whatever the
-// training does, and the connections by which the members of a view exchange data. The thread also watches over the
-// training of its own process: one that says nothing for the stall timeout, and does not wait for others, hangs.
+// training does, and the connections by which the members of a view exchange data. A watchdog watches over that thread,
+// over the training, and over the file in which the next view is written down: what says nothing for the stall timeout
+// (a file: half of it), and does not wait for others, hangs. Then this worker leaves, whatever it hangs on.
 //
 // Thread-safe. await_view() is for one thread; each channel's connections are (see group.h).
 //
@@ -28,8 +29,13 @@
 #include "linac/comm/control_links.h"
 #include "linac/comm/membership.h"
 #include "linac/comm/view_end.h"
+#include "linac/comm/watchdog.h"
 
 namespace linac::comm {
+
+/// Notes that `next` follows the view of this number, and gives the view that does: `next`, or another that was noted
+/// before. May wait for a disk, also for ever; called on a thread of its own.
+using Ledger = std::function<View(int64_t number, const View& next)>;
 
 class MembershipNode {
  public:
@@ -38,6 +44,7 @@ class MembershipNode {
     std::string advertise;  // and to be reached at, if another
     PortRange ports{};      // to listen at
     std::string run;        // a secret of the run's members; connections of others are closed
+    std::string ledger{};   // see Member
     int members_min = 1;
     int replicas = 0;
     std::chrono::milliseconds stall_timeout{300'000};
@@ -63,6 +70,8 @@ class MembershipNode {
   };
   std::optional<Place> await_view(int64_t number);
   void leave_view(const std::string& why);
+  /// No connection for data could be made to this member of the view given last.
+  void complain_of(const Member& member);
   bool commit(const Moment& moment);
   bool wants_next_view();
   /// See Group. Returns when the others have been told, or cannot be.
@@ -94,11 +103,21 @@ class MembershipNode {
   void ring_for_data(uint64_t channel, int event);
 
  private:
-  struct Mark {
-    const char* what = "opening the data";
-    int number = -1;
-    bool waiting = true;  // not watched: how long that takes, only the data know
-    int64_t since_ms = 0;
+  // What others leave for the thread, who may outlive the node.
+  struct Desk {
+    struct Answer {
+      int64_t number = 0;
+      std::optional<View> next;
+      std::string why{};  // there is none
+    };
+
+    Desk();
+    void wake() const;
+
+    Descriptor bell;
+    std::mutex mutex;  // of everything below; held for moments only
+    std::vector<Answer> answers{};
+    std::optional<Failure> verdict{};
   };
 
   void start(const std::function<void(Membership&)>& begin, Ledger ledger);
@@ -108,13 +127,15 @@ class MembershipNode {
   void after_change();
   void take_leave() noexcept;
   void say_events();
-  void watch_training();
-  void wake();
+  void write_down(const LedgerNote& note);
+  void give_up(const std::string& what, double seconds);
+  void wake() { desk_->wake(); }
   Activity activity() const;
 
   const Settings settings_;
   ControlLinks links_;  // used by the thread alone
-  Descriptor wake_;
+  const std::shared_ptr<Desk> desk_;
+  Ledger ledger_;
   Member self_;
   std::mutex mutex_;  // of everything below
   std::condition_variable changed_;
@@ -124,11 +145,11 @@ class MembershipNode {
   int64_t clock_ms_ = 0;
   int64_t given_view_ = 0;
   std::shared_ptr<ViewEnd> view_end_;  // of that view
-  Mark mark_;
   double pace_s_ = 0;
   std::string account_;
-  bool told_ = false;
   bool ending_ = false;  // the thread is to end
+  std::atomic<int> rank_ = -1;
+  Watchdog watchdog_, files_watchdog_;
   std::thread thread_;
 };
 

@@ -17,7 +17,16 @@ namespace {
 
 constexpr int64_t kFaultsEndMs = 60'000, kEndMs = 400'000, kTickMs = 50, kMeanStepMs = 400;
 constexpr int64_t kSteps = 150;
-constexpr MembershipSettings kSettings{.silence_ms = 3000, .quorum_ms = 10'000'000, .fruitless_max = 1000};
+constexpr MembershipSettings kSettings{
+    .silence_ms = 3000, .quorum_ms = 10'000'000, .fruitless_max = 1000, .idle_max = 1000};
+constexpr MembershipSettings kShortSettings{.silence_ms = 3000, .quorum_ms = 20'000};
+constexpr int64_t kLinkPatienceMs = 3000;
+
+// From one process to another nothing arrives, or neither way; or only the data do not.
+struct BadLink {
+  size_t from = 0, to = 0;
+  bool both_ways = false, data_alone = false;
+};
 
 uint64_t next_value(uint64_t value) {
   return value * 6364136223846793005U + 1442695040888963407U;
@@ -42,13 +51,20 @@ struct Process {
   bool has_state = false, announced = false;
   std::map<uint64_t, Training> parts{};  // of the others, for this step
   bool complete = false;
+  std::optional<LedgerNote> writing{};  // with the disk
+  int64_t written_at = 0;
+  bool writing_fails = false;
 };
 
 class Simulation {
  public:
   // Without a ledger, no process is killed: it is what the rule of the majority alone cannot bear.
   Simulation(uint64_t seed, bool verbose) : random_(seed), verbose_(verbose), ledger_kept_(seed % 4 != 0) {
-    const int count = pick(2, 7);
+    found(pick(2, 7));
+  }
+
+  // The first view, of so many processes.
+  void found(int count) {
     View first{.number = 1, .members = {}, .next_seniority = count};
     for (int i = 0; i < count; ++i) {
       processes_.push_back({.address = fmt::format("p{}", i), .membership = {}});
@@ -57,15 +73,22 @@ class Simulation {
                                .key = processes_.back().membership->key(),
                                .address = processes_.back().address,
                                .host = "sim",
-                               .pid = i});
+                               .pid = i,
+                               .ledger = ledger_kept_ ? "shared" : ""});
     }
     for (Process& process : processes_) process.membership->found(first, 0);
+  }
+
+  // `count` processes without any fault but this, which lasts.
+  Simulation(uint64_t seed, int count, const BadLink& link, bool verbose)
+      : random_(seed), verbose_(verbose), ledger_kept_(seed % 2 != 0), settings_(kShortSettings), bad_link_(link) {
+    found(count);
   }
 
   // The first violation in words; empty if there is none.
   std::string run() {
     for (now_ = 0; now_ < kEndMs && violation_.empty(); now_ += kTickMs) {
-      if (now_ < kFaultsEndMs) inject();
+      if (now_ < kFaultsEndMs && !bad_link_) inject();
       if (now_ == kFaultsEndMs) heal();
       deliver();
       for (Process& process : processes_) {
@@ -79,6 +102,11 @@ class Simulation {
   }
 
   int crashes = 0, joins = 0, halts = 0, partitions = 0, all_lost = 0, views = 0;
+  int64_t now() const { return now_; }
+  int completed() const {
+    return static_cast<int>(
+        std::count_if(processes_.begin(), processes_.end(), [](const Process& process) { return process.complete; }));
+  }
 
  private:
   struct Packet {
@@ -89,7 +117,7 @@ class Simulation {
     std::optional<Message> message;
     std::optional<Training> training;
     uint64_t training_from = 0;
-    bool refusal = false;
+    bool refusal = false, reset = false;  // reset: by the network, whatever listens there
     bool operator<(const Packet& other) const { return std::tie(due, order) > std::tie(other.due, other.order); }
   };
 
@@ -113,12 +141,21 @@ class Simulation {
 
   void start(Process& process) {
     process = {.address = process.address, .membership = {}};
-    process.membership = std::make_unique<Membership>(
-        Member{.seniority = 0, .key = 0, .address = process.address, .host = "sim", .pid = 0}, kSettings,
-        [this] { return random_() | 1; });
-    if (ledger_kept_)
-      process.membership->use(
-          [this](int64_t number, const View& next) { return ledger_.emplace(number, next).first->second; });
+    process.membership = std::make_unique<Membership>(Member{.seniority = 0,
+                                                             .key = 0,
+                                                             .address = process.address,
+                                                             .host = "sim",
+                                                             .pid = 0,
+                                                             .ledger = ledger_kept_ ? "shared" : ""},
+                                                      settings_, [this] { return random_() | 1; });
+    if (ledger_kept_) process.membership->keep_ledger();
+  }
+
+  bool swallows(size_t from, size_t to, bool data) const {
+    if (!bad_link_ || (bad_link_->data_alone && !data)) return false;
+    const bool forth = from == bad_link_->from && to == bad_link_->to;
+    const bool back = from == bad_link_->to && to == bad_link_->from;
+    return forth || (back && bad_link_->both_ways);
   }
 
   bool cut(size_t a, size_t b) const { return !side_.empty() && side_[a] != side_[b]; }
@@ -139,10 +176,14 @@ class Simulation {
     while (!packets_.empty() && packets_.top().due <= now_) {
       Packet packet = packets_.top();
       packets_.pop();
-      if (cut(packet.to, packet.from)) continue;
+      if (cut(packet.to, packet.from) && !packet.reset) {
+        if (resets_ && packet.message) bounce(packet, true);
+        continue;
+      }
+      if (swallows(packet.from, packet.to, packet.training.has_value())) continue;
       Process& to = processes_[packet.to];
       if (!to.membership) {
-        if (!packet.refusal && packet.message) bounce(packet);
+        if (!packet.refusal && packet.message) bounce(packet, false);
         continue;
       }
       if (to.halted_until > now_) {
@@ -152,7 +193,8 @@ class Simulation {
       }
       if (packet.refusal) {
         // It may have begun anew meanwhile, as a listener would have noticed.
-        if (!processes_[packet.from].membership) to.membership->on_refused(processes_[packet.from].address, now_);
+        if (packet.reset || !processes_[packet.from].membership)
+          to.membership->on_refused(processes_[packet.from].address, now_);
       } else if (packet.message) {
         to.membership->on_message(*packet.message, now_);
       } else {
@@ -162,7 +204,7 @@ class Simulation {
     }
   }
 
-  void bounce(const Packet& packet) {
+  void bounce(const Packet& packet, bool reset) {
     post({.due = 0,
           .order = 0,
           .to = packet.from,
@@ -170,7 +212,23 @@ class Simulation {
           .from = packet.to,
           .message = {},
           .training = {},
-          .refusal = true});
+          .refusal = true,
+          .reset = reset});
+  }
+
+  // The disk: writes at once, or a moment after the process may have died; answers later. Sometimes it is full.
+  void write_down(Process& process, const LedgerNote& note) {
+    process.writing = note;
+    process.written_at = now_ + (chance(0.1) ? pick(0, 4000) : pick(0, 100));
+    process.writing_fails = now_ < kFaultsEndMs && chance(0.05) && note.number > 0;
+    if (!process.writing_fails && chance(0.5)) ledger_.emplace(note.number, note.next);
+  }
+
+  void answer_note(Process& process) {
+    if (!process.writing || process.written_at > now_) return;
+    const LedgerNote note = *std::exchange(process.writing, {});
+    if (process.writing_fails) return process.membership->on_note_failed(note.number, "the disk is full", now_);
+    process.membership->on_noted(note.number, ledger_.emplace(note.number, note.next).first->second, now_);
   }
 
   // Sends what the state machine wants sent, and follows it into a new view.
@@ -185,6 +243,7 @@ class Simulation {
             .message = std::move(outgoing.message),
             .training = {}});
     }
+    if (const auto note = process.membership->take_note()) write_down(process, *note);
     for (const auto& event : process.membership->take_events()) say(process.address + " " + event.text);
     const View& view = process.membership->view();
     if (process.membership->running() && process.view != view.number) enter(process, view);
@@ -237,6 +296,7 @@ class Simulation {
 
   void tick(Process& process) {
     process.membership->on_tick(now_);
+    answer_note(process);
     settle(process);
     if (process.membership->phase() == Membership::Phase::kEnded) {
       process.complete = process.membership->ending().code == 0;
@@ -249,7 +309,21 @@ class Simulation {
       tell_others(process, {process.view, process.moment, process.value, true});
     if (process.membership->wants_next_view() && chance(0.2)) process.membership->leave_view("newcomers", now_);
     if (process.has_state && now_ >= process.ready_at) step(process, view);
+    complain(process, view);
     settle(process);
+  }
+
+  // Who cannot make a connection says with whom; the others only wait.
+  void complain(Process& process, const View& view) {
+    if (!bad_link_ || !process.membership->running() || now_ - process.ready_at < kLinkPatienceMs) return;
+    const size_t self = index_of(process.address);
+    for (const Member& member : view.members) {
+      const size_t other = index_of(member.address);
+      if (!swallows(self, other, true) && !swallows(other, self, true)) continue;
+      process.membership->complain_of(member.key);
+      process.membership->leave_view("no connection", now_);
+      return;
+    }
   }
 
   void step(Process& process, const View& view) {
@@ -308,7 +382,8 @@ class Simulation {
     }
     if (side_.empty() && chance(0.003)) {
       for (size_t i = 0; i < processes_.size(); ++i) side_.push_back(pick(0, 1));
-      say("partition");
+      resets_ = chance(0.5);
+      say(resets_ ? "partition, answered by resets" : "partition");
       ++partitions;
     } else if (!side_.empty() && chance(0.01)) {
       side_.clear();
@@ -365,12 +440,14 @@ class Simulation {
 
   std::mt19937_64 random_;
   const bool verbose_, ledger_kept_;
+  const MembershipSettings settings_ = kSettings;
+  const std::optional<BadLink> bad_link_{};
   std::map<int64_t, View> ledger_;
   int64_t now_ = 0, order_ = 0;
   std::deque<Process> processes_;
   std::priority_queue<Packet> packets_;
   std::vector<int> side_;  // of the partition
-  bool lossy_ = false;
+  bool lossy_ = false, resets_ = false;
   View newest_installed_;
   int64_t newest_view_ = 0, newest_step_ = 0;
   std::string violation_;
@@ -402,6 +479,31 @@ TEST(MembershipSimulation, NoScheduleSplitsLosesOrHangsARun) {
     EXPECT_GT(crashes, count);
     EXPECT_GT(partitions, count / 2);
     EXPECT_LT(all_lost, count / 4);
+  }
+}
+
+// Two members that do not reach each other while all others reach both: the run ends well without one of them.
+TEST(MembershipSimulation, MembersThatDoNotReachEachOther) {
+  const int64_t only = number_from("LINAC_SIM_SEED", -1);
+  for (int count = 3; count <= 5; ++count) {
+    for (size_t from = 0; from < static_cast<size_t>(count); ++from) {
+      for (size_t to = 0; to < static_cast<size_t>(count); ++to) {
+        for (const bool both_ways : {false, true}) {
+          for (const bool data_alone : {false, true}) {
+            if (from == to) continue;
+            const uint64_t seed = only >= 0 ? static_cast<uint64_t>(only) : from + 10 * to + 100 * both_ways;
+            Simulation simulation(seed, count, {from, to, both_ways, data_alone}, only >= 0);
+            const std::string violation = simulation.run();
+            const std::string what = fmt::format("{} members, {} to {}{}{}, seed {}", count, from, to,
+                                                 both_ways ? " and back" : "", data_alone ? ", data alone" : "", seed);
+            EXPECT_EQ(violation, "") << what;
+            EXPECT_GE(simulation.completed(), count - 1) << what;
+            EXPECT_LT(simulation.views, 20) << what;
+            EXPECT_LT(simulation.now(), kEndMs) << what;
+          }
+        }
+      }
+    }
   }
 }
 

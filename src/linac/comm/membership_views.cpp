@@ -19,9 +19,11 @@ Moment latest(const View& view) {
 void Membership::regroup(const std::string& why, int64_t now) {
   events_.push_back({MembershipEvent::Kind::kNote, fmt::format("leaving view {}: {}", installed_.number, why)});
   phase_ = Phase::kRegrouping;
+  left_because_ = why;
   phase_began_ = now;
   last_attempt_ = now - settings_.retry_ms;
   proposed_.reset();
+  note_error_.clear();
   for (auto& [key, one] : peers_) {
     one.report.reset();
     one.accepted = false;
@@ -35,11 +37,15 @@ void Membership::install(const View& view, int64_t now) {
       events_.push_back(
           {MembershipEvent::Kind::kJoined, fmt::format("{} joined", describe(view, view.rank_of(member.key)))});
     newcomers_.erase(member.key);
+    expelled_.erase(member.address);
     Peer& fresh = peer(member.key);
     fresh.heard = now;
     fresh.standing = Standing::kPresent;
+    fresh.expelled = false;
   }
   installed_ = view;
+  unreachable_ = 0;
+  if (view.idle == 0) complaints_.clear();
   seen_number_ = std::max(seen_number_, view.number);
   if (accepted_ && accepted_->number <= view.number) accepted_.reset();
   proposed_.reset();
@@ -80,6 +86,14 @@ bool Membership::has_all_quorums() const {
   });
 }
 
+// Whether a step was finished in the view that is left, as far as those on board know.
+bool Membership::stepped() const {
+  const Moment begin = latest(installed_);
+  return std::any_of(installed_.members.begin(), installed_.members.end(), [&](const Member& member) {
+    return aboard(member) && (member.key == self_.key ? moment_ : peers_.at(member.key).report->moment) > begin;
+  });
+}
+
 View Membership::next_view() const {
   View next{
       .number = seen_number_ + 1, .proposer = self_.key, .members = {}, .next_seniority = installed_.next_seniority};
@@ -89,8 +103,8 @@ View Membership::next_view() const {
     next.members.push_back(member);
   }
   const bool lost = next.size() < installed_.size();
-  const bool stepped = latest(next) > latest(installed_);
-  next.fruitless = lost ? (stepped ? 1 : installed_.fruitless + 1) : stepped ? 0 : installed_.fruitless;
+  next.fruitless = lost ? (stepped() ? 1 : installed_.fruitless + 1) : stepped() ? 0 : installed_.fruitless;
+  next.idle = stepped() && !quarrelled() ? 0 : installed_.idle + 1;
   for (const auto& [key, newcomer] : newcomers_) {
     next.members.push_back(newcomer.first);
     next.members.back().seniority = next.next_seniority++;
@@ -157,6 +171,9 @@ void Membership::propose_if_ready(int64_t now) {
     if (present && !aboard(member)) return;  // its report is on the way
   }
   if (!has_all_quorums()) return;
+  if (unreachable_ != 0) complaints_.emplace(self_.key, unreachable_);
+  expel_the_cut_off(now);
+  if (phase_ != Phase::kRegrouping || !has_all_quorums()) return;
   const View next = next_view();
   if (next.size() < settings_.members_min) return;
   if (next.fruitless > settings_.fruitless_max) {
@@ -165,7 +182,16 @@ void Membership::propose_if_ready(int64_t now) {
                               "the step itself ends them; see their messages",
                               next.fruitless, std::max<int64_t>(0, latest(next).steps))});
   }
+  if (next.idle > settings_.idle_max) {
+    return abort(
+        {static_cast<int>(ErrorCode::kPeerLost),
+         fmt::format("[comm] {} views in a row came to nothing (after step {}; the last one was left because: {}): the "
+                     "workers cannot exchange data; look at the network between them, and whether all run the "
+                     "same program",
+                     next.idle, std::max<int64_t>(0, latest(next).steps), left_because_)});
+  }
   proposed_ = next;
+  proposed_at_ = now;
   seen_number_ = next.number;
   for (auto& [key, one] : peers_) one.accepted = false;
   for (const Member& member : next.members) {
@@ -179,7 +205,36 @@ void Membership::install_if_accepted(int64_t now) {
   for (const Member& member : proposed_->members) {
     if (member.key != self_.key && !peer(member.key).accepted) return;
   }
-  const View view = ledger_ ? ledger_(installed_.number, *proposed_) : *proposed_;
+  if (!ledger_kept_) return install_for_all(View(*proposed_), now);
+  if (noting_ || now < note_again_) return;
+  note_ = {installed_.number, *proposed_};
+  noting_ = true;
+}
+
+// What is written down counts, also where this process has given its proposal up since.
+void Membership::on_noted(int64_t number, const View& next, int64_t now) {
+  noting_ = false;
+  note_error_.clear();
+  if (phase_ == Phase::kRegrouping && number == installed_.number) install_for_all(next, now);
+}
+
+void Membership::on_note_failed(int64_t number, const std::string& why, int64_t now) {
+  constexpr int64_t kTryAgainMs = 500;
+  noting_ = false;
+  note_again_ = now + kTryAgainMs;
+  const bool news = std::exchange(note_error_, why).empty();
+  if (number == 0) return abort(unwritten());  // nothing is lost yet
+  if (news) events_.push_back({MembershipEvent::Kind::kTrouble, why + "; trying again"});
+}
+
+Failure Membership::unwritten() const {
+  return {static_cast<int>(ErrorCode::kEnvironment),
+          fmt::format("[comm] the views of the run cannot be written down: {}; make room or mend the disk, then go on "
+                      "with --resume",
+                      note_error_)};
+}
+
+void Membership::install_for_all(const View& view, int64_t now) {
   if (view.rank_of(self_.key) < 0) {
     std::set<std::string> contacts;
     for (const Member& member : view.members) contacts.insert(member.address);

@@ -128,15 +128,27 @@ void TcpChannel::need_view() const {
   if (channel_number() != 0 && end_->has_come()) throw std::runtime_error("the view is being left");
 }
 
+// What `make` gives; where that fails though the view goes on, the members do not reach each other.
+template <class Make>
+Descriptor TcpChannel::linked(int peer, const Make& make) {
+  try {
+    return make();
+  } catch (const std::exception&) {
+    if (!end_->has_come()) node_->complain_of(view().members.at(static_cast<size_t>(peer)));
+    throw;
+  }
+}
+
 Descriptor& TcpChannel::link_to(int peer) {
   Descriptor& socket = to_[peer];
-  if (!socket) socket = node_->connect_data(view(), peer, channel_number(), *end_);
+  if (!socket) socket = linked(peer, [&] { return node_->connect_data(view(), peer, channel_number(), *end_); });
   return socket;
 }
 
 TcpChannel::InLink& TcpChannel::link_from(int peer) {
   InLink& link = from_[peer];
-  if (!link.socket) link.socket = node_->accept_data(view(), peer, channel_number(), patience_, *end_);
+  if (!link.socket)
+    link.socket = linked(peer, [&] { return node_->accept_data(view(), peer, channel_number(), patience_, *end_); });
   return link;
 }
 

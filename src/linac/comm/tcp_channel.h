@@ -57,6 +57,8 @@ class TcpChannel : public Group {
   std::unique_ptr<Group> open_part(Part part) override;
   void waiting_for(int peer, const char* operation) override;
   void need_view() const;
+  template <class Make>
+  Descriptor linked(int peer, const Make& make);
   Descriptor& link_to(int peer);
   InLink& link_from(int peer);
   Search search(int tag);

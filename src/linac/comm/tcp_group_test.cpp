@@ -145,6 +145,21 @@ int endure_role(Group& group, std::ostream& out) {
   return 0;
 }
 
+// Two that do not agree on what is due; in every view again.
+int mismatch_role(Group& group, std::ostream&) {
+  std::vector<float> data(10);
+  for (;;) {
+    try {
+      if (group.rank() == 0) group.send(data, 1, 1);
+      group.receive(data, 1 - group.rank(), 2);
+      return 27;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kPeerLost) throw;
+      if (!group.next_view(error.what())) return 28;
+    }
+  }
+}
+
 GroupSettings settings_of(const std::string& role) {
   GroupSettings settings{.join_timeout = kTimeout, .stall_timeout = kTimeout};
   if (role == "join") settings.join_timeout = 1500ms;
@@ -170,6 +185,7 @@ TEST(TcpWorker, Role) {
   try {
     const auto group = make_group(rendezvous_from_environment(), settings_of(role));
     status = role == std::string("collectives") ? collectives_role(*group, out)
+             : role == std::string("mismatch")  ? mismatch_role(*group, out)
              : role == std::string("endure")    ? endure_role(*group, out)
              : role == std::string("channels")  ? testing::channels_role(*group, out)
              : role == std::string("channel")   ? testing::unanswered_channel_role(*group, out)
@@ -359,6 +375,36 @@ TEST_F(TcpGroups, ALedgerThatFailsIsAnEnvironmentError) {
     EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kEnvironment));
     const auto said = file_text(workers_[rank].out);
     EXPECT_NE(said.find(views.string()), std::string::npos) << said;
+    EXPECT_NE(said.find("the views of the run cannot be written down"), std::string::npos) << said;
+  }
+}
+
+// A full disk that all share: no coordinator is to leave for it, and the run goes on once there is room.
+TEST_F(TcpGroups, ALedgerThatFailsForAWhileCostsNobody) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 3; ++rank) start("endure", rank, 3, store->port(), true);
+  for (const auto end = Clock::now() + 40s; last_step(file_text(workers_[0].out)) < 20;) {
+    ASSERT_LT(Clock::now(), end) << file_text(workers_[0].out);
+    std::this_thread::sleep_for(1ms);
+  }
+  const auto views = folder_.path() / "views", elsewhere = folder_.path() / "elsewhere";
+  std::filesystem::rename(views, elsewhere);
+  std::ofstream(views) << "no folder";
+  kill(workers_[2].pid, SIGKILL);
+  std::this_thread::sleep_for(1s);
+  std::filesystem::remove(views);
+  std::filesystem::rename(elsewhere, views);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(wait_for(workers_[rank]), 0) << file_text(workers_[rank].out);
+  EXPECT_EQ(ViewLedger::join_addresses(views).size(), 2);
+}
+
+TEST_F(TcpGroups, WorkersThatNeverAgreeEndWithAVerdict) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) start("mismatch", rank, 2, store->port(), true);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kPeerLost));
+    const auto said = file_text(workers_[rank].out);
+    EXPECT_NE(said.find("views in a row came to nothing"), std::string::npos) << said;
   }
 }
 

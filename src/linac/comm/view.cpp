@@ -34,25 +34,24 @@ void to_json(nlohmann::json& json, const Member& member) {
   json = {{"seniority", member.seniority}, {"key", member.key}, {"address", member.address},
           {"host", member.host},           {"pid", member.pid}, {"moment", member.moment},
           {"share", member.share}};
+  if (!member.ledger.empty()) json["ledger"] = member.ledger;
 }
 
 void from_json(const nlohmann::json& json, Member& member) {
-  member = {json.at("seniority"), json.at("key"), json.at("address"),
-            json.at("host"),      json.at("pid"), json.at("moment").get<Moment>(),
-            json.at("share")};
+  member = {json.at("seniority"), json.at("key"),          json.at("address"),
+            json.at("host"),      json.at("pid"),          json.at("moment").get<Moment>(),
+            json.at("share"),     json.value("ledger", "")};
 }
 
 void to_json(nlohmann::json& json, const View& view) {
-  json = {{"number", view.number},
-          {"proposer", view.proposer},
-          {"members", view.members},
-          {"next_seniority", view.next_seniority},
-          {"fruitless", view.fruitless}};
+  json = {{"number", view.number},       {"proposer", view.proposer},
+          {"members", view.members},     {"next_seniority", view.next_seniority},
+          {"fruitless", view.fruitless}, {"idle", view.idle}};
 }
 
 void from_json(const nlohmann::json& json, View& view) {
-  view = {json.at("number"), json.at("proposer"), json.at("members").get<std::vector<Member>>(),
-          json.at("next_seniority"), json.at("fruitless")};
+  view = {json.at("number"),         json.at("proposer"),  json.at("members").get<std::vector<Member>>(),
+          json.at("next_seniority"), json.at("fruitless"), json.value("idle", 0)};
 }
 
 ReplicaRange replicas_of(const View& view, int rank, int replicas) {

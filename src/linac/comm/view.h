@@ -29,6 +29,7 @@ struct Member {
   int64_t pid = 0;        // on that host
   Moment moment{};        // of its state when the view begins
   int share = 0;          // the replicas that it carries; where all have 0, as evenly as can be
+  std::string ledger{};   // tells the folder where it writes views down from others; empty: none
 };
 
 struct View {
@@ -37,6 +38,7 @@ struct View {
   std::vector<Member> members;  // by seniority; the index is the rank
   int64_t next_seniority = 0;
   int fruitless = 0;  // views in a row, this one included, that lost members since the last finished step
+  int idle = 0;       // views in a row, this one included, since one with a step and without a bad connection
 
   int size() const { return static_cast<int>(members.size()); }
   /// The rank of the process with this key, -1 if it is no member.

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <random>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
@@ -41,6 +42,22 @@ View ViewLedger::note(int64_t number, const View& next) const {
                     path.string(), std::strerror(why)));
   }
   return read_view(path);
+}
+
+std::string ViewLedger::folder_mark() const {
+  std::random_device device;
+  const std::string mine = fmt::format("{:08x}{:08x}", device(), device());
+  const fs::path path = folder_ / fmt::format(".{}-folder", run_), draft = path.string() + "." + mine;
+  try {
+    make_folder(folder_);
+    write_file_atomically(draft, mine);
+    const bool first = link(draft.c_str(), path.c_str()) == 0;
+    std::error_code ignored;
+    fs::remove(draft, ignored);
+    return first ? mine : read_file(path);
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 std::vector<std::string> ViewLedger::join_addresses(const fs::path& folder) {

@@ -20,6 +20,9 @@ class ViewLedger {
   /// be used.
   View note(int64_t number, const View& next) const;
 
+  /// What tells the folder from others, the same for all processes that share it; empty if it cannot be written.
+  std::string folder_mark() const;
+
   /// The join addresses ("RUN@10.0.0.3:41233") of the members of the latest view that was noted in `folder`; none if
   /// there is none.
   static std::vector<std::string> join_addresses(const std::filesystem::path& folder);

@@ -17,6 +17,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/piece_of_work.h"
 #include "linac/base/progress.h"
 #include "linac/data/column_facts.h"
 #include "linac/data/file_format.h"
@@ -207,6 +208,7 @@ void pack_file(const std::filesystem::path& path, const std::string& url, const 
   std::vector<RaggedColumn> block;
   for (reader->next(block); !block[0].rows.empty(); reader->next(block)) {
     packer.add(block);
+    piece_is_done();
     if (progress) progress->update(packer.events(), "events");
   }
   const storage::Fingerprint after = storage::fingerprint(path);

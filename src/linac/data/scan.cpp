@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "linac/base/error.h"
+#include "linac/base/piece_of_work.h"
 
 namespace linac::data {
 namespace {
@@ -57,6 +58,7 @@ ScannedFile scan_file(const std::filesystem::path& path, const std::string& url,
   for (int64_t first = 0; first < report.events; first += block_events) {
     file->read(first, std::min(block_events, report.events - first), block);
     check_values(block, url, first);
+    piece_is_done();
     for (int64_t event = 0; event < block.events(); ++event) {
       const double sum = checked_sum(block, event, preprocessing, url, first);
       result.sum_max = std::max(result.sum_max, sum);

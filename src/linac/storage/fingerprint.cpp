@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "linac/base/error.h"
+#include "linac/base/piece_of_work.h"
 #include "linac/storage/storage.h"
 
 namespace linac::storage {
@@ -51,6 +52,7 @@ Fingerprint fingerprint(const std::filesystem::path& path) {
     if (size < 0) fail(path);
     if (size == 0) break;
     XXH3_128bits_update(state.get(), buffer.data(), static_cast<size_t>(size));
+    piece_is_done();
   }
   result.content = hex(XXH3_128bits_digest(state.get()));
   return result;

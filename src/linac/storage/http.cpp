@@ -14,6 +14,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/piece_of_work.h"
 #include "linac/storage/cache.h"
 #include "linac/storage/file_lock.h"
 #include "linac/storage/http_request.h"
@@ -106,7 +107,10 @@ net::HttpAnswer request(net::HttpClient& http, const std::string& url, Transfer&
   } else if (transfer.cached && !transfer.cached->modified.empty()) {
     request.headers = {"If-Modified-Since: " + transfer.cached->modified};
   }
-  request.receive = [&](const net::HttpAnswer& head, std::string_view bytes) { return take(transfer, head, bytes); };
+  request.receive = [&](const net::HttpAnswer& head, std::string_view bytes) {
+    piece_is_done();
+    return take(transfer, head, bytes);
+  };
   net::HttpAnswer answer = http.perform(request);
   if (answer.status != 0) transfer.seen = validators_of(answer);
   if (answer.status == 304 && transfer.cached) transfer.cached_is_current = true;

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "linac/base/piece_of_work.h"
 #include "linac/train/monitor.h"
 #include "linac/train/record.h"
 #include "linac/trained/labelled_data.h"
@@ -143,6 +144,7 @@ TestResult CustomLoop::test(const TrainState& state, Figures) {
       const auto values = training_.test(weights_of(state), batch.events, views(batch), key,
                                          static_cast<double>(batch.events) / static_cast<double>(table.size()));
       std::transform(sums.begin(), sums.end(), values.begin(), sums.begin(), std::plus<>());
+      piece_is_done();
     }
     return sums;
   };

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "linac/base/piece_of_work.h"
 #include "linac/physics/shower_record.h"
 #include "linac/train/quick_figures.h"
 #include "linac/trained/shower_generator.h"
@@ -97,6 +98,7 @@ void Evaluation::chunk(const graph::Parameters& generator, const graph::Paramete
                          share.record(is_real, wanted[i]));
     }
   }
+  piece_is_done();
 }
 
 std::pair<TestResult, TestProjections> Evaluation::run(const graph::Parameters& generator,

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 
+#include "linac/base/piece_of_work.h"
 #include "linac/scores/roc.h"
 #include "linac/trained/labelled_data.h"
 
@@ -77,6 +78,7 @@ void FitEvaluation::chunk(const graph::Parameters& parameters, const data::Event
     }
     row.back() = events.weights.empty() ? 1.0F : events.weights[static_cast<size_t>(i)];
   }
+  piece_is_done();
 }
 
 // The mean over the classes of the area under each one's curve against the rest; NaN if a class is missing.

@@ -7,6 +7,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/base/piece_of_work.h"
 #include "linac/physics/collapse.h"
 #include "linac/physics/comparison.h"
 
@@ -31,6 +32,7 @@ QuickFigures quick_figures(const data::Dataset& dataset, int64_t events,
   for (int64_t event = 0; event < events; ++event) {
     reference.add(shower(true, event));
     generated.add(shower(false, event));
+    piece_is_done();
   }
   QuickFigures result;
   for (const physics::Figure& figure : physics::compare(reference, generated, {.in_bins = false}))

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -64,7 +65,7 @@ class Trainer {
         here = group_.next_view(error.what());
       }
     }
-    log::info("the run is complete");
+    complete_elsewhere();
   }
 
   /// Rank 0: what the folder should say about a run that did not reach its end.
@@ -82,6 +83,19 @@ class Trainer {
            stopped_early(job_.train.early_stopping, state_.history, loop_->loss_name());
   }
   bool limit_reached() const { return job_.train.max_steps > 0 && state_.global_step >= job_.train.max_steps; }
+
+  // Others say that the run is complete. What this worker has not reached itself is no success of its own.
+  void complete_elsewhere() const {
+    const bool reached = finished() || limit_reached();
+    const bool written = !reporter_ || record_closed_;
+    if (took_part() && !(reached && written))
+      throw Error(
+          ErrorCode::kPeerLost,
+          fmt::format("[train] the run was ended by another worker as complete, and this one stands at epoch {} "
+                      "of {}, step {}: look into the run's folder, and go on with --resume if it has no end",
+                      std::min<int64_t>(state_.epoch + 1, job_.train.epochs), job_.train.epochs, state_.step));
+    log::info(took_part() ? "the run is complete" : "the run was complete before this worker had a part in it");
+  }
 
   // --- views --------------------------------------------------------------------------------------------------------
 

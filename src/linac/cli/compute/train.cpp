@@ -1,5 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 
 #include "linac/base/cores.h"
@@ -155,9 +157,21 @@ int replicas_side_by_side(const spec::Job& job, const comm::Rendezvous& rendezvo
   return std::clamp(comm::cores_of_worker(rendezvous, read_cores()) / job.train.threads, 1, job.train.replicas);
 }
 
+// The log lies in the run's folder, whose disk may be what hangs: the launcher is told first, and the log has a moment.
 [[noreturn]] void end_hanging(const Error& error) {
-  log::error(error.what());
+  constexpr auto kLogTime = std::chrono::seconds(1);
   launch::report_worker_error(error);
+  auto written = std::make_shared<std::promise<void>>();
+  std::thread([text = std::string(error.what()), written] {
+    log::error(text);
+    written->set_value();
+  }).detach();
+  if (written->get_future().wait_for(kLogTime) != std::future_status::ready) {
+    const std::string text = std::string("linac: ") + error.what() + "\n";
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (poll(&ready, 1, 0) == 1) [[maybe_unused]]
+      const auto said = write(STDERR_FILENO, text.data(), text.size());
+  }
   _exit(static_cast<int>(error.code()));  // what hangs cannot be ended in an orderly way
 }
 

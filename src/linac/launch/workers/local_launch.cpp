@@ -11,8 +11,10 @@
 #include <array>
 #include <cerrno>
 #include <deque>
+#include <future>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "linac/base/error.h"
 #include "linac/comm/rendezvous.h"
@@ -32,6 +34,24 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kKillWait = std::chrono::seconds(10);
 // timeout(1) and some batch systems send one request twice, to the process and to its group: that is no second Ctrl-C.
 constexpr auto kSecondInterruptGap = std::chrono::milliseconds(500);
+
+// How long the disk of the run's folder may take to say who is in the run. One that does not answer tells no views.
+constexpr auto kFolderWait = std::chrono::seconds(3);
+
+bool has_views(const std::filesystem::path& folder) {
+  auto answer = std::make_shared<std::promise<bool>>();
+  std::future<bool> told = answer->get_future();
+  std::thread([folder, answer] {
+    bool any = false;
+    try {
+      any = !comm::ViewLedger::join_addresses(folder).empty();
+    } catch (const std::exception&) {
+      // A view that cannot be read is none.
+    }
+    answer->set_value(any);
+  }).detach();
+  return told.wait_for(kFolderWait) == std::future_status::ready && told.get();
+}
 
 // Where the handler writes; one inbox at a time.
 volatile int inbox_descriptor = -1;
@@ -128,7 +148,7 @@ class Supervisor {
   }
 
  private:
-  enum class Phase { kRunning, kFailing, kStopping, kEnding, kKilled };
+  enum class Phase { kRunning, kCompleting, kFailing, kStopping, kEnding, kKilled };
 
   // In place of one that is lost. It finds the others by itself.
   void start_newcomer(int local_rank) {
@@ -154,14 +174,16 @@ class Supervisor {
                        return end.exit_code == static_cast<int>(code);
                      });
     const bool others = std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.running; });
-    return own && others && phase_ == Phase::kRunning && !launch_.views.empty() &&
-           !comm::ViewLedger::join_addresses(launch_.views).empty();
+    return own && others && phase_ == Phase::kRunning && !launch_.views.empty() && has_views(launch_.views);
+  }
+
+  bool complete() const {
+    return std::any_of(ends_.begin(), ends_.end(), [](const WorkerEnd& end) { return end.status() == 0; });
   }
 
   void go_on_without(WorkerEnd& end) {
     end.forgiven = true;
-    const bool complete = std::any_of(ends_.begin(), ends_.end(), [](const WorkerEnd& e) { return e.status() == 0; });
-    const bool again = restarts_ < launch_.restarts && !complete && phase_ == Phase::kRunning &&
+    const bool again = restarts_ < launch_.restarts && !complete() && phase_ == Phase::kRunning &&
                        end.exit_code != static_cast<int>(ErrorCode::kPeerLost);
     write_all(STDERR_FILENO, fmt::format("linac: worker {} {}; the others go on{}\n", end.rank, describe(end),
                                          again ? ", and another one is started" : ""));
@@ -224,7 +246,12 @@ class Supervisor {
     const int code = ends_.back().status();
     const bool failed = code != 0 && code != static_cast<int>(ErrorCode::kPreempted);
     if (failed && can_go_on_without(ends_.back())) return go_on_without(ends_.back());
-    if (failed && phase_ == Phase::kRunning) enter(Phase::kFailing, launch_.failure_grace);
+    // Left behind by a run that is complete.
+    ends_.back().forgiven = code == static_cast<int>(ErrorCode::kPeerLost) && complete();
+    if (ends_.back().forgiven) return;
+    if (failed && (phase_ == Phase::kRunning || phase_ == Phase::kCompleting))
+      enter(Phase::kFailing, launch_.failure_grace);
+    if (!failed && phase_ == Phase::kRunning) enter(Phase::kCompleting, launch_.complete_grace);
   }
 
   void add_end(Worker& worker, int exit_code, int signal) {
@@ -250,13 +277,13 @@ class Supervisor {
       // without their checkpoint.
       send_all(SIGTERM);
       enter(Phase::kStopping, launch_.stop_grace);
-    } else if (phase_ == Phase::kFailing) {
+    } else if (phase_ == Phase::kFailing || phase_ == Phase::kCompleting) {
       end_all();
     }
   }
 
   void on_deadline() {
-    if (phase_ == Phase::kFailing) return end_all();
+    if (phase_ == Phase::kFailing || phase_ == Phase::kCompleting) return end_all();
     if (phase_ != Phase::kKilled) return kill_all();
     for (auto& worker : workers_) {
       if (worker.running) add_end(worker, 0, SIGKILL);

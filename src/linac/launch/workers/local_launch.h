@@ -27,17 +27,20 @@ struct LocalLaunch {
   // After a failure, how long the others may take to notice by themselves; then SIGTERM, and after `end_grace` SIGKILL.
   std::chrono::milliseconds failure_grace{10'000};
   std::chrono::milliseconds end_grace{10'000};
+  // Once a worker has ended well, how long the others may take to end too; then as after a failure.
+  std::chrono::milliseconds complete_grace{60'000};
   // After a request to stop, how long the workers may take to finish their step and write the checkpoint.
   std::chrono::milliseconds stop_grace{120'000};
 };
 
 /// Runs the workers to their end and returns the exit status of the whole (see run_end.h), having printed the root
-/// cause of a failure last on standard error. Each worker finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
-/// MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE and LINAC_ERROR_FD in its environment; one that takes the
-/// place of a lost worker that one's LOCAL_RANK, and in place of a rank its number as LINAC_WORKER. Rank 0 has the
-/// terminal; what the others print appears line by line as "[rank 2] ..." on standard error. The first SIGINT, SIGTERM
-/// or SIGUSR1 becomes one SIGTERM to each worker; a second SIGINT kills them. Environment error when a worker cannot be
-/// started; those already running are ended.
+/// cause of a failure last on standard error. From the first end of a worker that ends the run on, every wait is
+/// bounded. Each worker finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+/// TORCHELASTIC_USE_AGENT_STORE and LINAC_ERROR_FD in its environment; one that takes the place of a lost worker that
+/// one's LOCAL_RANK, and in place of a rank its number as LINAC_WORKER. Rank 0 has the terminal; what the others print
+/// appears line by line as "[rank 2] ..." on standard error. The first SIGINT, SIGTERM or SIGUSR1 becomes one SIGTERM
+/// to each worker; a second SIGINT kills them. Environment error when a worker cannot be started; those already running
+/// are ended.
 int launch_local_workers(const LocalLaunch& launch);
 
 }  // namespace linac::launch

@@ -85,7 +85,7 @@ int play(const std::string& role, const comm::Rendezvous& meet) {
   }
   if (role == "launcher") return launch_local_workers(launch_of("orphan", 2));
   const auto on_stop = [](int) { stop_requests = stop_requests + 1; };
-  signal(SIGTERM, role == "stubborn" || role == "interrupted twice" ? SIG_IGN : on_stop);
+  signal(SIGTERM, role == "stubborn" || role == "lingers" || role == "interrupted twice" ? SIG_IGN : on_stop);
   const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s});
   group->barrier();
   if (role == "meet") return std::getenv("LOCAL_WORLD_SIZE") == std::to_string(group->size()) ? 0 : 1;
@@ -95,6 +95,10 @@ int play(const std::string& role, const comm::Rendezvous& meet) {
   if (role == "aborts" && meet.rank == 1) {
     std::fputs("last words\n", stderr);
     raise(SIGABRT);
+  }
+  if (role == "lingers") {
+    if (meet.rank == 0) return 0;
+    sleep_out();
   }
   if (role == "stubborn") {
     if (meet.rank == 1) throw user_error("[job] no such key");
@@ -234,6 +238,17 @@ TEST(LocalLaunch, WorkersThatDoNotEndAreEnded) {
   EXPECT_TRUE(
       verdict_of(outcome).starts_with("linac: rank 1 ended with exit code 2 (user error)\n  [job] no such key\n"
                                       "  then rank 0 was ended by the launcher"))
+      << outcome.said;
+  EXPECT_LT(outcome.seconds, 15);
+}
+
+TEST(LocalLaunch, ACompleteRunEndsAlsoIfAWorkerDoesNot) {
+  auto launch = launch_of("lingers", 2);
+  launch.complete_grace = 200ms;
+  launch.end_grace = 200ms;
+  const auto outcome = run(launch);
+  EXPECT_EQ(outcome.code, 0) << outcome.said;
+  EXPECT_NE(outcome.said.find("linac: the run is complete; rank 1 did not end by itself"), std::string::npos)
       << outcome.said;
   EXPECT_LT(outcome.seconds, 15);
 }

@@ -114,6 +114,11 @@ RunEnd judge(const std::vector<WorkerEnd>& all, int stop_signal) {
         std::any_of(ends.begin(), ends.end(), [](const auto& end) { return end.status() == kPreempted; });
     return {preempted ? kPreempted : 0, ""};
   }
+  const auto late = std::find_if(ends.begin(), ends.end(), [](const WorkerEnd& end) { return end.ended_by_launcher; });
+  const bool complete = std::any_of(ends.begin(), ends.end(), [](const WorkerEnd& end) { return end.status() == 0; });
+  if (complete && std::all_of(ends.begin(), ends.end(),
+                              [](const WorkerEnd& end) { return end.status() == 0 || end.ended_by_launcher; }))
+    return {0, fmt::format("linac: the run is complete; rank {} did not end by itself and was ended", late->rank)};
   if (stop_signal != 0) return judge_stopped(ends, stop_signal);
   const WorkerEnd* const cause = root_cause(ends);
   LINAC_CHECK(cause != nullptr);  // the launcher ends workers only after one has failed by itself

@@ -32,7 +32,7 @@ struct RunEnd {
 /// `stop_signal`: the signal by which the user or the batch system asked the launcher to stop, before any failure, or
 /// 0.
 /// Those that the others went on without count only if there are no others.
-/// - every worker 0: 0. All 0 or 75, at least one 75: 75.
+/// - every worker 0, or 0 and ended by the launcher: 0. All 0 or 75, at least one 75: 75.
 /// - stopped: 75 if rank 0 wrote the checkpoint (ended with 75); 137 if a worker had to be killed; else 128 + signal
 ///   unless a worker failed for a reason of its own.
 /// - otherwise the status of the root cause: the first worker that failed by itself with anything but 6 (peer lost) and
