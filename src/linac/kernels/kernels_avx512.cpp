@@ -60,6 +60,12 @@ inline Vec where_positive(Vec x, Vec a, Vec b) {
 inline Vec keep(Vec a, unsigned bits) {
   return _mm512_maskz_mov_ps(static_cast<__mmask16>(bits), a);
 }
+/// `best` becomes a where a is larger or no number; a bit for each such lane.
+inline unsigned take_larger(Vec& best, Vec a) {
+  const __mmask16 taken = _mm512_cmp_ps_mask(a, best, _CMP_GT_OQ) | _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+  best = _mm512_mask_mov_ps(best, taken, a);
+  return taken;
+}
 inline void add_to_doubles(Vec a, double* to) {
   const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
   const __m512d high = _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a), 1)));

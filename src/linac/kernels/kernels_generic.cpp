@@ -67,6 +67,16 @@ inline Vec keep(Vec a, unsigned bits) {
   for (int i = 0; i < kLanes; ++i) result[i] = (bits >> i & 1) != 0 ? a[i] : 0.0F;
   return result;
 }
+/// `best` becomes a where a is larger or no number; a bit for each such lane.
+inline unsigned take_larger(Vec& best, Vec a) {
+  unsigned taken = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    if (!(a[i] > best[i]) && a[i] == a[i]) continue;
+    best[i] = a[i];
+    taken |= 1U << i;
+  }
+  return taken;
+}
 inline void add_to_doubles(Vec a, double* to) {
   for (int i = 0; i < kLanes; ++i) to[i] += static_cast<double>(a[i]);
 }

@@ -67,6 +67,13 @@ inline Vec keep(Vec a, unsigned bits) {
   const uint32x4_t lane = {1, 2, 4, 8};
   return of_bits(vandq_u32(bits_of(a), vtstq_u32(vdupq_n_u32(bits), lane)));
 }
+/// `best` becomes a where a is larger or no number; a bit for each such lane.
+inline unsigned take_larger(Vec& best, Vec a) {
+  const uint32x4_t lane = {1, 2, 4, 8};
+  const uint32x4_t taken = vorrq_u32(vcgtq_f32(a, best), vmvnq_u32(vceqq_f32(a, a)));
+  best = vbslq_f32(taken, a, best);
+  return vaddvq_u32(vandq_u32(taken, lane));
+}
 inline void add_to_doubles(Vec a, double* to) {
   vst1q_f64(to, vaddq_f64(vld1q_f64(to), vcvt_f64_f32(vget_low_f32(a))));
   vst1q_f64(to + 2, vaddq_f64(vld1q_f64(to + 2), vcvt_high_f64_f32(a)));
