@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -177,6 +178,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
@@ -185,6 +187,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kAvx2PlaneKernels;
 const PlaneKernels kAvx2PlaneKernels = kKernels;
+
+extern const PoolKernels kAvx2PoolKernels;
+const PoolKernels kAvx2PoolKernels = kPools;
 
 extern const RecurrentKernels kAvx2RecurrentKernels;
 const RecurrentKernels kAvx2RecurrentKernels = kRecurrent;

@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -165,6 +166,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
@@ -173,6 +175,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kAvx512PlaneKernels;
 const PlaneKernels kAvx512PlaneKernels = kKernels;
+
+extern const PoolKernels kAvx512PoolKernels;
+const PoolKernels kAvx512PoolKernels = kPools;
 
 extern const RecurrentKernels kAvx512RecurrentKernels;
 const RecurrentKernels kAvx512RecurrentKernels = kRecurrent;

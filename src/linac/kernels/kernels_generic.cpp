@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -156,6 +157,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
@@ -164,6 +166,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kGenericPlaneKernels;
 const PlaneKernels kGenericPlaneKernels = kKernels;
+
+extern const PoolKernels kGenericPoolKernels;
+const PoolKernels kGenericPoolKernels = kPools;
 
 extern const RecurrentKernels kGenericRecurrentKernels;
 const RecurrentKernels kGenericRecurrentKernels = kRecurrent;

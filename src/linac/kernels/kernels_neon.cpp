@@ -1,6 +1,7 @@
 #include <arm_neon.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -171,6 +172,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
@@ -179,6 +181,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kNeonPlaneKernels;
 const PlaneKernels kNeonPlaneKernels = kKernels;
+
+extern const PoolKernels kNeonPoolKernels;
+const PoolKernels kNeonPoolKernels = kPools;
 
 extern const RecurrentKernels kNeonRecurrentKernels;
 const RecurrentKernels kNeonRecurrentKernels = kRecurrent;

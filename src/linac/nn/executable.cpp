@@ -5,6 +5,7 @@
 #include "linac/base/error.h"
 #include "linac/graph/passes/chain_convolutions.h"
 #include "linac/graph/passes/fuse_activations.h"
+#include "linac/graph/passes/fuse_pooling.h"
 #include "linac/graph/passes/join_masks.h"
 #include "linac/nn/conv_chain.h"
 #include "linac/nn/layers.h"
@@ -45,7 +46,8 @@ Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision,
     : graph_(std::move(graph)), kernels_(kernels), precision_(precision), device_(device) {
   if (kernels == Kernels::kLinac) {
     graph_ = graph::join_masks(graph_);
-    graph_ = device == Device::kCpu ? graph::chain_convolutions(graph_) : graph::fuse_activations(graph_);
+    graph_ = device == Device::kCpu ? graph::fuse_pooling(graph::chain_convolutions(graph_))
+                                    : graph::fuse_activations(graph_);
   }
   statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;
   statistics_shares_ = graph::statistics_shares(graph_);

@@ -4,15 +4,17 @@
 #include "linac/graph/layers.h"
 #include "linac/graph/layers/attributes.h"
 #include "linac/graph/layers/window.h"
+#include "linac/graph/passes/fuse_pooling.h"
 #include "linac/nn/cuda_conv.h"
 #include "linac/nn/layers/families.h"
+#include "linac/nn/max_pool.h"
 #include "linac/nn/upsample_conv.h"
 
 namespace linac::nn {
 namespace {
 
 // What multiplies a convolution's negative results: 1, unless its activation is relu or one of another layer was fused
-// into it (graph/passes/fuse_activations.h).
+// into it (graph/passes/fuse_activations.h, fuse_pooling.h).
 double negative_slope(const graph::Node& node) {
   if (node.attributes.value("activation", "linear") == "relu") return 0;
   return node.attributes.value("fused_negative_slope", 1.0);
@@ -27,6 +29,18 @@ at::Tensor activate_convolution(const graph::Node& node, const at::Tensor& x) {
   const double slope = negative_slope(node);
   if (slope == 1) return activate(node, x);
   return slope == 0 ? at::relu(x) : at::leaky_relu(x, slope);
+}
+
+/// The window of a max pooling that was fused into the convolution; empty for none.
+std::vector<int64_t> fused_window(const graph::Node& node) {
+  return node.attributes.value(graph::kFusedPool, std::vector<int64_t>{});
+}
+
+/// What a layer makes of a convolution's results (N, cells..., C).
+at::Tensor add_and_activate(const graph::Node& node, const at::Tensor& x, const at::Tensor& bias) {
+  const std::vector<int64_t> window = fused_window(node);
+  if (!window.empty()) return max_pool_activated(x, bias, negative_slope(node), window);
+  return activate_convolution(node, bias.defined() ? x + bias : x);
 }
 
 /// The strides of channels last, where LibTorch has a word for them.
@@ -74,9 +88,17 @@ at::Tensor convolve(const graph::Node& node, const at::Tensor& x, const at::Tens
                                        window.dilation, /*transposed=*/false, none, groups));
 }
 
+/// With a fused pool the bias waits for the largest cells; else it is the convolution's own.
+at::Tensor convolve_and_activate(const LayerCall& call, const at::Tensor& kernel_OI, int64_t groups) {
+  const at::Tensor bias = bias_of(call), none;
+  const bool pooled = !fused_window(call.node).empty();
+  return add_and_activate(call.node, convolve(call.node, call.x(), kernel_OI, pooled ? none : bias, groups),
+                          pooled ? bias : none);
+}
+
 at::Tensor conv(const LayerCall& call) {
-  return activate_convolution(call.node, convolve(call.node, call.x(), kernel_out_first(call.weights[0]), bias_of(call),
-                                                  call.node.attributes.value("groups", int64_t{1})));
+  return convolve_and_activate(call, kernel_out_first(call.weights[0]),
+                               call.node.attributes.value("groups", int64_t{1}));
 }
 
 at::Tensor conv3d(const LayerCall& call) {
@@ -132,15 +154,14 @@ at::Tensor depthwise_kernel(const at::Tensor& kernel) {
 }
 
 at::Tensor depthwise(const LayerCall& call) {
-  return activate(call.node,
-                  convolve(call.node, call.x(), depthwise_kernel(call.weights[0]), bias_of(call), call.x().size(-1)));
+  return convolve_and_activate(call, depthwise_kernel(call.weights[0]), call.x().size(-1));
 }
 
 at::Tensor separable(const LayerCall& call) {
   const at::Tensor between = convolve(call.node, call.x(), depthwise_kernel(call.weights[0]), {}, call.x().size(-1));
   const at::Tensor& pointwise = call.weights[1];
   const at::Tensor y = at::matmul(between, pointwise.reshape({pointwise.size(-2), pointwise.size(-1)}));
-  return activate(call.node, call.weights.size() > 2 ? y + call.weights[2] : y);
+  return add_and_activate(call.node, y, call.weights.size() > 2 ? call.weights[2] : at::Tensor());
 }
 
 }  // namespace
