@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 
@@ -43,6 +44,7 @@ data:
   scaling: {scaling}
 train: {{epochs: 1, batch: 32, max_steps: 1, fit: {{loss: categorical_crossentropy}}}}
 """
+COLUMNS = 100  # of the text in README.md
 README, BEGIN, END = ROOT / "bench/README.md", "<!-- bench/models.py begins -->\n", "<!-- bench/models.py ends -->\n"
 
 
@@ -303,7 +305,10 @@ def tables(result):
     missing = [f"{entry['model']}, {entry['threads']} thread{'s' * (entry['threads'] > 1)}: {mode}, {why}"
                for entry in result["models"] for mode, why in entry["missing"].items()]  # fmt: skip
     if missing:
-        lines += ["Modes that are not in it:", "", *[f"- {line}" for line in missing], ""]
+        lines += ["Modes that are not in it:", ""]
+        for line in missing:
+            lines += textwrap.wrap(f"- {line}", COLUMNS, subsequent_indent="  ")
+        lines.append("")
     return lines + start_lines(result["start"])
 
 
@@ -326,13 +331,12 @@ def about(result):
     versions = sorted({version for entry in result["models"] for version in entry["versions"].values()})
     state = "idle" if host["idle_share"] > 0.95 else f"{100 * (1 - host['idle_share']):.0f} % in use by others"
     load = " ".join(f"{value:.2f}" for value in host["load_average"])
-    return [
-        f"{result['date'][:10]}, {host['cpu']}, {host['cpus']} CPUs, {state} at the start (load average",
-        f"{load}); linac {result['commit']};",
-        "; ".join(versions) + f"; {result['repeat']} rounds;",
-        f"{result['minutes']:.0f} minutes in all.",
-        "",
-    ]
+    text = (
+        f"{result['date'][:10]}, {host['cpu']}, {host['cpus']} CPUs, {state} at the start (load average {load}); "
+        f"linac {result['commit']}; {'; '.join(versions)}; {result['repeat']} rounds, {result['minutes']:.0f} minutes in all. "
+        f"`{result['command']}`"
+    )
+    return [*textwrap.wrap(text, COLUMNS, break_on_hyphens=False, break_long_words=False), ""]
 
 
 def put_into_readme(lines):
@@ -367,7 +371,7 @@ def main():
         path = options.out / f"{result['date'][:10]}-{cpu_name(result)}-models.json"
         path.write_text(json.dumps(result, indent=1) + "\n")
         lines = about(result) + tables(result)
-        path.with_suffix(".md").write_text("\n".join(["# Usual models", "", f"`{result['command']}`", "", *lines]))
+        path.with_suffix(".md").write_text("\n".join(["# Usual models", "", *lines]))
         if options.readme:
             put_into_readme(lines)
         print("\n".join(lines))
