@@ -322,6 +322,10 @@ MODELS = {
     "max_pooling": lambda: sequential((9, 7, 3), L.Conv2D(4, 2), L.MaxPooling2D(3, strides=2, padding="same")),
     "max_pooling1d": lambda: sequential((9, 3), L.MaxPooling1D(2)),
     "max_pooling3d": lambda: sequential((6, 5, 4, 2), L.MaxPooling3D(2)),
+    "max_pooling3d_between_training": lambda: sequential(
+        (7, 6, 9, 2), L.Conv3D(4, 3, padding="same", activation="relu"), L.MaxPooling3D(2),
+        L.BatchNormalization(), L.Conv3D(3, 2), L.LeakyReLU(0.2), L.MaxPooling3D((2, 1, 3)),
+    ),
     "global_pooling": lambda: sequential((6, 5, 4), L.Conv2D(3, 2), L.GlobalAveragePooling2D(), L.Dense(2)),
     "global_max_pooling": lambda: sequential((6, 5, 4, 3), L.Conv3D(3, 2), L.GlobalMaxPooling3D(keepdims=True)),
     "global_pooling_masked": lambda: sequential((6, 4), L.Masking(), L.GlobalAveragePooling1D(), L.Dense(2)),

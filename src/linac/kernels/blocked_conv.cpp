@@ -29,7 +29,7 @@ std::unique_ptr<const BlockedConv3d> make_conv3d(const Conv3dShape& shape, ConvM
 }
 
 float* thread_scratch(Scratch purpose, int64_t floats) {
-  thread_local std::array<AlignedFloats, static_cast<size_t>(Scratch::kPlane) + 1> buffers;
+  thread_local std::array<AlignedFloats, static_cast<size_t>(Scratch::kPooled) + 1> buffers;
   return grown(buffers[static_cast<size_t>(purpose)], floats);
 }
 

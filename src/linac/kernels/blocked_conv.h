@@ -64,7 +64,19 @@ std::unique_ptr<const BlockedConv3d> make_conv3d(const Conv3dShape& shape, ConvM
 
 /// Memory of one thread for one purpose, allocated once: `floats` values that nobody else uses until the thread asks
 /// for the same purpose again.
-enum class Scratch { kRows, kSink, kWindow, kGradient, kProduct, kWeights, kSums, kTransform, kPlanes, kPlane };
+enum class Scratch {
+  kRows,
+  kSink,
+  kWindow,
+  kGradient,
+  kProduct,
+  kWeights,
+  kSums,
+  kTransform,
+  kPlanes,
+  kPlane,
+  kPooled
+};
 float* thread_scratch(Scratch purpose, int64_t floats);
 /// `buffer` enlarged to `floats` if it is smaller; new values are zero.
 float* grown(AlignedFloats& buffer, int64_t floats);

@@ -3,6 +3,7 @@
 
 #include "linac/base/error.h"
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -22,6 +23,7 @@
 namespace linac::kernels {
 
 LINAC_DECLARE(PlaneKernels);
+LINAC_DECLARE(PoolKernels);
 LINAC_DECLARE(RecurrentKernels);
 LINAC_DECLARE(RowKernels);
 LINAC_DECLARE(SpectralKernels);
@@ -29,6 +31,11 @@ LINAC_DECLARE(SpectralKernels);
 const PlaneKernels& plane_kernels(Isa isa) {
   LINAC_CHECK(has_isa(isa));
   return LINAC_CHOOSE(isa, PlaneKernels);
+}
+
+const PoolKernels& pool_kernels(Isa isa) {
+  LINAC_CHECK(has_isa(isa));
+  return LINAC_CHOOSE(isa, PoolKernels);
 }
 
 const RecurrentKernels& recurrent_kernels(Isa isa) {

@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -59,6 +60,12 @@ inline Vec keep(Vec a, unsigned bits) {
   const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lane);
   return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane)));
+}
+/// `best` becomes a where a is larger or no number; a bit for each such lane.
+inline unsigned take_larger(Vec& best, Vec a) {
+  const __m256 taken = _mm256_or_ps(_mm256_cmp_ps(a, best, _CMP_GT_OQ), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+  best = _mm256_blendv_ps(best, a, taken);
+  return static_cast<unsigned>(_mm256_movemask_ps(taken));
 }
 inline void add_to_doubles(Vec a, double* to) {
   const __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a)), high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
@@ -171,6 +178,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
@@ -179,6 +187,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kAvx2PlaneKernels;
 const PlaneKernels kAvx2PlaneKernels = kKernels;
+
+extern const PoolKernels kAvx2PoolKernels;
+const PoolKernels kAvx2PoolKernels = kPools;
 
 extern const RecurrentKernels kAvx2RecurrentKernels;
 const RecurrentKernels kAvx2RecurrentKernels = kRecurrent;

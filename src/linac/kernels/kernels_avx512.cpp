@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -59,6 +60,12 @@ inline Vec where_positive(Vec x, Vec a, Vec b) {
 }
 inline Vec keep(Vec a, unsigned bits) {
   return _mm512_maskz_mov_ps(static_cast<__mmask16>(bits), a);
+}
+/// `best` becomes a where a is larger or no number; a bit for each such lane.
+inline unsigned take_larger(Vec& best, Vec a) {
+  const __mmask16 taken = _mm512_cmp_ps_mask(a, best, _CMP_GT_OQ) | _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+  best = _mm512_mask_mov_ps(best, taken, a);
+  return taken;
 }
 inline void add_to_doubles(Vec a, double* to) {
   const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
@@ -159,6 +166,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
@@ -167,6 +175,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kAvx512PlaneKernels;
 const PlaneKernels kAvx512PlaneKernels = kKernels;
+
+extern const PoolKernels kAvx512PoolKernels;
+const PoolKernels kAvx512PoolKernels = kPools;
 
 extern const RecurrentKernels kAvx512RecurrentKernels;
 const RecurrentKernels kAvx512RecurrentKernels = kRecurrent;

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -66,6 +67,16 @@ inline Vec keep(Vec a, unsigned bits) {
   Vec result{};
   for (int i = 0; i < kLanes; ++i) result[i] = (bits >> i & 1) != 0 ? a[i] : 0.0F;
   return result;
+}
+/// `best` becomes a where a is larger or no number; a bit for each such lane.
+inline unsigned take_larger(Vec& best, Vec a) {
+  unsigned taken = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    if (!(a[i] > best[i]) && a[i] == a[i]) continue;
+    best[i] = a[i];
+    taken |= 1U << i;
+  }
+  return taken;
 }
 inline void add_to_doubles(Vec a, double* to) {
   for (int i = 0; i < kLanes; ++i) to[i] += static_cast<double>(a[i]);
@@ -146,6 +157,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
@@ -154,6 +166,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kGenericPlaneKernels;
 const PlaneKernels kGenericPlaneKernels = kKernels;
+
+extern const PoolKernels kGenericPoolKernels;
+const PoolKernels kGenericPoolKernels = kPools;
 
 extern const RecurrentKernels kGenericRecurrentKernels;
 const RecurrentKernels kGenericRecurrentKernels = kRecurrent;

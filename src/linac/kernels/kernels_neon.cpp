@@ -1,6 +1,7 @@
 #include <arm_neon.h>
 
 #include "linac/kernels/plane_kernels.h"
+#include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
 #include "linac/kernels/row_kernels.h"
 #include "linac/kernels/spectral_kernels.h"
@@ -66,6 +67,13 @@ inline Vec where_positive(Vec x, Vec a, Vec b) {
 inline Vec keep(Vec a, unsigned bits) {
   const uint32x4_t lane = {1, 2, 4, 8};
   return of_bits(vandq_u32(bits_of(a), vtstq_u32(vdupq_n_u32(bits), lane)));
+}
+/// `best` becomes a where a is larger or no number; a bit for each such lane.
+inline unsigned take_larger(Vec& best, Vec a) {
+  const uint32x4_t lane = {1, 2, 4, 8};
+  const uint32x4_t taken = vorrq_u32(vcgtq_f32(a, best), vmvnq_u32(vceqq_f32(a, a)));
+  best = vbslq_f32(taken, a, best);
+  return vaddvq_u32(vandq_u32(taken, lane));
 }
 inline void add_to_doubles(Vec a, double* to) {
   vst1q_f64(to, vaddq_f64(vld1q_f64(to), vcvt_f64_f32(vget_low_f32(a))));
@@ -164,6 +172,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace linac::kernels
 
 #include "linac/kernels/plane_kernels-inl.h"
+#include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
 #include "linac/kernels/row_kernels-inl.h"
 #include "linac/kernels/spectral_kernels-inl.h"
@@ -172,6 +181,9 @@ namespace linac::kernels {
 
 extern const PlaneKernels kNeonPlaneKernels;
 const PlaneKernels kNeonPlaneKernels = kKernels;
+
+extern const PoolKernels kNeonPoolKernels;
+const PoolKernels kNeonPoolKernels = kPools;
 
 extern const RecurrentKernels kNeonRecurrentKernels;
 const RecurrentKernels kNeonRecurrentKernels = kRecurrent;

@@ -186,6 +186,90 @@ void unpool(const RowShape& shape, const float* gradient, int64_t size_z, float 
   }
 }
 
+/// Bits of the cells of one window and row, which came one after the other: a later cell wins. What any of them won.
+inline unsigned settle_winners(int64_t size, uint16_t* bits) {
+  unsigned won = 0;
+  for (int64_t k = size - 1; k >= 0; --k) {
+    const unsigned taken = bits[k];
+    bits[k] = static_cast<uint16_t>(taken & ~won);
+    won |= taken;
+  }
+  return won;
+}
+
+void max_pool(const RowShape& row, const float* cells, int64_t size_z, int64_t earlier, float* best, uint16_t* bits) {
+  const int64_t windows = row.cells / size_z;
+  for (int64_t c = 0; c < row.channels; ++c) {
+    for (int64_t i = 0; i < windows; ++i) {
+      const int64_t first = c * row.cells + i * size_z;
+      const float* const from = cells + first * 16;
+      float* const to = best + (c * windows + i) * 16;
+      uint16_t* const won = bits == nullptr ? nullptr : bits + first;
+      for (int64_t lane = 0; lane < 16; lane += kLanes) {
+        Vec largest = earlier > 0 ? load(to + lane) : load(from + lane);
+        for (int64_t k = 0; k < size_z; ++k) {
+          unsigned taken = take_larger(largest, load(from + k * 16 + lane));
+          if (won == nullptr) continue;
+          if (k == 0 && earlier == 0) taken = (1U << kLanes) - 1;
+          won[k] = static_cast<uint16_t>((lane == 0 ? 0U : won[k]) | taken << lane);
+        }
+        store(to + lane, largest);
+      }
+      if (won == nullptr) continue;
+      const unsigned all = settle_winners(size_z, won);
+      for (int64_t e = 1; e <= earlier && all != 0; ++e) {
+        for (int64_t k = 0; k < size_z; ++k) {
+          uint16_t& before = won[k - e * row.channels * row.cells];
+          before = static_cast<uint16_t>(before & ~all);
+        }
+      }
+    }
+  }
+}
+
+void max_planes(const RowShape& pooled, const MaxWindow& window, int64_t earlier, float* best, const float* plane,
+                uint16_t* bits) {
+  for (int64_t line = 0; line < pooled.rows * pooled.channels; ++line) {
+    const int64_t y = line / pooled.channels * window.size_y, c = line % pooled.channels;
+    for (int64_t i = 0; i < pooled.cells; ++i) {
+      const int64_t at = (line * pooled.cells + i) * 16;
+      unsigned all = 0;
+      for (int64_t lane = 0; lane < 16; lane += kLanes) {
+        Vec largest = load(best + at + lane);
+        all |= take_larger(largest, load(plane + at + lane)) << lane;
+        store(best + at + lane, largest);
+      }
+      if (bits == nullptr) continue;
+      for (int64_t dy = 0; dy < window.size_y; ++dy) {
+        uint16_t* const won = bits + ((y + dy) * pooled.channels + c) * window.cells + i * window.size_z;
+        for (int64_t k = 0; k < window.size_z; ++k) {
+          won[k] = static_cast<uint16_t>(won[k] & all);
+          for (int64_t e = 1; e <= earlier; ++e) {
+            uint16_t& before = won[k - e * window.plane];
+            before = static_cast<uint16_t>(before & ~all);
+          }
+        }
+      }
+    }
+  }
+}
+
+void max_unpool(const RowShape& row, const float* gradient, int64_t size_z, const uint16_t* bits, float* cells) {
+  const int64_t windows = row.cells / size_z;
+  for (int64_t c = 0; c < row.channels; ++c) {
+    float* to = cells + c * row.cells * 16;
+    const uint16_t* won = bits + c * row.cells;
+    for (int64_t i = 0; i < windows; ++i) {
+      const float* const from = gradient + (c * windows + i) * 16;
+      for (int64_t k = 0; k < size_z; ++k, to += 16, ++won) {
+        for (int64_t lane = 0; lane < 16; lane += kLanes)
+          store(to + lane, keep(load(from + lane), static_cast<unsigned>(*won >> lane)));
+      }
+    }
+    for (int64_t i = windows * size_z * 16; i < row.cells * 16; i += kLanes, to += kLanes) store(to, broadcast(0.0F));
+  }
+}
+
 /// One Philox block for each of 16 events: eight 16-bit numbers an event.
 inline void philox_events(const uint32_t key[2], const uint32_t counter[2], const uint64_t blocks[16],
                           uint32_t words[4][16]) {
@@ -244,8 +328,8 @@ double multiply_adds(int64_t rounds) {
   return 2.0 * kChains * kLanes * static_cast<double>(rounds) + (result[0] > 1e30F ? 1 : 0);
 }
 
-constexpr RowKernels kRows{transform_rows, activate,  gradient_rows, through_dropout, add_cells, pool,
-                           unpool,         keep_bits, multiply_adds, block,           unblock};
+constexpr RowKernels kRows{transform_rows, activate,   gradient_rows, through_dropout, add_cells,     pool,  unpool,
+                           max_pool,       max_planes, max_unpool,    keep_bits,       multiply_adds, block, unblock};
 
 }  // namespace
 }  // namespace linac::kernels

@@ -46,6 +46,12 @@ struct RowGradient {
   float slope = 1;                                                                           // where r <= 0
 };
 
+/// A pool's window along y and z; of the image under it the cells along z, and the bits from one plane to the next.
+struct MaxWindow {
+  int64_t size_y, size_z;
+  int64_t cells, plane;
+};
+
 struct RowKernels {
   void (*transform)(const RowShape& shape, const KeptRows& r, const RowTransform& what, float* y);
   /// r = act(a + bias), `bias` null for none, `slope` where a + bias <= 0. `sums`, if not null: [channel][sum of r, sum
@@ -63,6 +69,18 @@ struct RowKernels {
   /// Means over blocks of rows x z cells: out[channel][z / size_z] += rows of one y of the pool / count.
   void (*pool)(const RowShape& shape, const float* rows, int64_t size_z, float factor, float* out);
   void (*unpool)(const RowShape& shape, const float* gradient, int64_t size_z, float factor, float* rows);
+  /// The largest of each run of size_z cells of one row: best[channel][z / size_z], joined with what is there if rows
+  /// of the same window came before, `earlier` of them. `bits`, if not null: [channel][z], an event's bit where this
+  /// cell is its first largest so far; those of the earlier rows lie before them and are cleared where this row wins.
+  /// A value that is no number is the largest, and stays it. Cells that no window covers are left alone.
+  void (*max_pool)(const RowShape& row, const float* cells, int64_t size_z, int64_t earlier, float* best,
+                   uint16_t* bits);
+  /// The same along x: `best` of the windows' first plane joined with that of a later one, both [y][channel][z] of
+  /// `pooled`. `bits`, if not null: of the later plane of the image.
+  void (*max_planes)(const RowShape& pooled, const MaxWindow& window, int64_t earlier, float* best, const float* plane,
+                     uint16_t* bits);
+  /// The gradient of a row whose largest cells have their bit: rows[channel][z] = gradient[channel][z / size_z] or 0.
+  void (*max_unpool)(const RowShape& row, const float* gradient, int64_t size_z, const uint16_t* bits, float* cells);
   /// Bits [element] of 16 events from number `event` on: set where a 16-bit random number is not below `threshold`.
   /// `key`, `counter`: of philox_sequence. Each event's elements are numbered from 0, eight to a block of Philox, and
   /// the events' blocks follow each other, `event_blocks` each.

@@ -216,6 +216,63 @@ TEST(RowPools, AverageAndSpread) {
   }
 }
 
+/// Two rows and two planes of windows of 2 x 2 x 3 cells, with equal cells and some that are no numbers, against a
+/// search in plain loops.
+TEST(RowPools, TheLargestCellTakesTheGradient) {
+  constexpr int64_t kSize = 3, kWindows = kShape.cells / kSize, kRow = kShape.channels * kShape.cells;
+  constexpr RowShape kOne{1, kShape.channels, kShape.cells};
+  AlignedFloats cells(static_cast<size_t>(4 * kRow * 16));
+  fill_uniform({.lane = 1}, cells);
+  for (float& value : cells) value = std::floor(4 * value) - 2;
+  for (size_t i = 0; i < cells.size(); i += 211) cells[i] = std::numeric_limits<float>::quiet_NaN();
+  for (const Isa isa : kIsas) {
+    if (!has_isa(isa)) continue;
+    SCOPED_TRACE(to_string(isa));
+    const RowKernels& kernels = row_kernels(isa);
+    AlignedFloats best(static_cast<size_t>(2 * kShape.channels * kWindows * 16)), without_bits = best;
+    std::vector<uint16_t> bits(static_cast<size_t>(4 * kRow));
+    for (int64_t row = 0; row < 4; ++row) {
+      const int64_t to = row / 2 * kShape.channels * kWindows * 16;
+      kernels.max_pool(kOne, cells.data() + row * kRow * 16, kSize, row % 2, best.data() + to,
+                       bits.data() + row * kRow);
+      kernels.max_pool(kOne, cells.data() + row * kRow * 16, kSize, row % 2, without_bits.data() + to, nullptr);
+    }
+    const RowShape pooled{1, kShape.channels, kWindows};
+    for (AlignedFloats* joined : {&best, &without_bits}) {
+      kernels.max_planes(pooled, {2, kSize, kShape.cells, 2 * kRow}, 1, joined->data(),
+                         joined->data() + pooled.floats(), joined == &best ? bits.data() + 2 * kRow : nullptr);
+    }
+    std::vector<AlignedFloats> spread(4, AlignedFloats(static_cast<size_t>(kRow * 16), 9.0F));
+    for (size_t row = 0; row < 4; ++row)
+      kernels.max_unpool(kOne, best.data(), kSize, bits.data() + static_cast<int64_t>(row) * kRow, spread[row].data());
+    const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    for (int64_t c = 0; c < kShape.channels; ++c) {
+      for (int64_t i = 0; i < kWindows; ++i) {
+        for (int64_t event = 0; event < 16; ++event) {
+          const auto cell = [&](int64_t k) { return (c * kShape.cells + i * kSize + k) * 16 + event; };
+          int64_t winner = 0;
+          float largest = cells[static_cast<size_t>(cell(0))];
+          for (int64_t n = 1; n < 4 * kSize; ++n) {
+            const float value = cells[static_cast<size_t>(n / kSize * kRow * 16 + cell(n % kSize))];
+            if (!std::isnan(largest) && !(value <= largest)) largest = value, winner = n;
+          }
+          const float found = best[static_cast<size_t>((c * kWindows + i) * 16 + event)];
+          ASSERT_TRUE(same(found, largest)) << found << " for " << largest;
+          ASSERT_TRUE(same(found, without_bits[static_cast<size_t>((c * kWindows + i) * 16 + event)]));
+          if (std::isnan(largest)) continue;  // a later one may have taken the gradient
+          for (int64_t n = 0; n < 4 * kSize; ++n) {
+            ASSERT_EQ(spread[static_cast<size_t>(n / kSize)][static_cast<size_t>(cell(n % kSize))],
+                      n == winner ? largest : 0.0F)
+                << c << " " << i << " " << event << " " << n;
+          }
+        }
+      }
+      for (int64_t event = 0; event < 16; ++event)
+        EXPECT_EQ(spread[0][static_cast<size_t>((c * kShape.cells + kShape.cells - 1) * 16 + event)], 0) << "left over";
+    }
+  }
+}
+
 // The compiler once saw through the generic loop, left it out, and the measurement never ended.
 TEST(Peak, IsMeasuredOnEveryIsa) {
   for (const Isa isa : kIsas) {

@@ -62,6 +62,8 @@ void make_room(const ChainPlan& plan, int64_t events, bool training, ChainBuffer
     kept.masks.resize(static_cast<size_t>(blocks));
     for (auto& sums : kept.sums)
       sums.resize(static_cast<size_t>(stage.out.cells[0] * stage.out.channels * kPairOfLanes));
+    kept.won.resize(static_cast<size_t>(blocks));
+    for (auto& won : kept.won) won.resize(static_cast<size_t>(stage.pooled() ? stage.made.floats() / kLanes : 0));
     for (auto& mask : kept.masks) mask.resize(static_cast<size_t>(stage.dropped() ? stage.out.floats() / kLanes : 0));
   }
 }
@@ -171,20 +173,61 @@ std::vector<std::array<double, 2>> ChainPass::total(size_t s) const {
   return totals;
 }
 
+void ChainPass::finish_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, const float* data) const {
+  const BlockedExtent& extent = stage(s).out;
+  rows_.activate({count, extent.channels, extent.cells[2]}, data, weight(stage(s).bias), stage(s).slope,
+                 training_ && stage(s).normalized() ? sums(s, block, x) : nullptr,
+                 image(s, block).at(x * extent.plane() + y * extent.row()));
+  if (training_ && stage(s).dropped()) draw_mask(s, block, x, y, count);
+}
+
+uint16_t* ChainPass::won(size_t s, int64_t block, int64_t x, int64_t y) const {
+  if (!training_) return nullptr;
+  const BlockedExtent& made = stage(s).made;
+  return kept(s).won[static_cast<size_t>(block)].data() + (x * made.cells[1] + y) * made.row() / kLanes;
+}
+
+// A pool is taken before bias and activation: neither changes the order of two cells.
+void ChainPass::pool_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, const float* data) const {
+  const BlockedExtent &made = stage(s).made, &out = stage(s).out;
+  const Extent3& size = stage(s).window;
+  if (x >= out.cells[0] * size[0]) return;
+  for (int64_t end = std::min(y + count, out.cells[1] * size[1]); y < end; ++y, data += made.row()) {
+    rows_.max_pool({1, made.channels, made.cells[2]}, data, size[2], y % size[1],
+                   working_->largest.data() + (x * out.cells[1] + y / size[1]) * out.row(), won(s, block, x, y));
+  }
+}
+
+void ChainPass::pool_planes(size_t s, int64_t block) const {
+  const BlockedExtent &made = stage(s).made, &out = stage(s).out;
+  const Extent3& size = stage(s).window;
+  const RowShape plane{out.cells[1], out.channels, out.cells[2]};
+  parallel_(out.cells[0], [&](int64_t x) {
+    float* const best = working_->largest.data() + x * size[0] * out.plane();
+    for (int64_t dx = 1; dx < size[0]; ++dx) {
+      rows_.max_planes(plane, {size[1], size[2], made.cells[2], made.plane() / kLanes}, dx, best,
+                       best + dx * out.plane(), won(s, block, x * size[0] + dx, 0));
+    }
+    finish_rows(s, block, x, 0, out.cells[1], best);
+  });
+}
+
 void ChainPass::forward_stage(size_t s) const {
-  const BlockedExtent extent = stage(s).out;
-  const bool statistics = training_ && stage(s).normalized();
-  if (statistics) clear_sums(s);
+  const BlockedExtent& made = stage(s).made;
+  const bool pooled = stage(s).pooled();
+  if (training_ && stage(s).normalized()) clear_sums(s);
+  if (pooled) kernels::grown(working_->largest, made.cells[0] * stage(s).out.plane());
   for (int64_t block = 0; block < blocks(); ++block) {
-    const KeptRows r = image(s, block);
     const RowSink sink{
-        [=](int64_t, int64_t, int64_t count) { return thread_scratch(Scratch::kSink, count * extent.row()); },
+        [=](int64_t, int64_t, int64_t count) { return thread_scratch(Scratch::kSink, count * made.row()); },
         [=, this](int64_t x, int64_t y, int64_t count, float* data) {
-          rows_.activate({count, extent.channels, extent.cells[2]}, data, weight(stage(s).bias), stage(s).slope,
-                         statistics ? sums(s, block, x) : nullptr, r.at(x * extent.plane() + y * extent.row()));
-          if (training_ && stage(s).dropped()) draw_mask(s, block, x, y, count);
+          if (pooled)
+            pool_rows(s, block, x, y, count, data);
+          else
+            finish_rows(s, block, x, y, count, data);
         }};
     stage(s).conv->forward(input(s, block), weight(stage(s).kernel), sink, working_->workspace, parallel_);
+    if (pooled) pool_planes(s, block);
   }
   if (stage(s).normalized()) set_moments(s);
 }
@@ -362,9 +405,9 @@ ChainPass::StageFactors ChainPass::normalization_factors(size_t s) const {
   return factors;
 }
 
-void ChainPass::backward_block(size_t s, int64_t block, const StageFactors& factors, bool data_wanted,
-                               const at::Tensor& kernel_gradient, const at::Tensor& bias_gradient) const {
-  const BlockedExtent extent = stage(s).out, before = stage(s).in;
+ReadRows ChainPass::conv_gradient(size_t s, int64_t block, const StageFactors& factors) const {
+  const BlockedExtent extent = stage(s).out, made = stage(s).made;
+  const Extent3 size = stage(s).window;
   const KeptRows r = image(s, block), dy = gradient(s, block);
   RowGradient what;
   what.slope = stage(s).slope;
@@ -372,12 +415,32 @@ void ChainPass::backward_block(size_t s, int64_t block, const StageFactors& fact
     what.y_factor = factors.of_y.data(), what.r_factor = factors.of_r.data();
     what.offset = factors.offset.data(), what.mean = kept(s).mean_f.data();
   }
-  const ReadRows out_gradient = [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
+  const bool as_it_is = what.mean == nullptr && what.slope == 1 && dy.storage == Storage::kFloat;
+  const ReadRows of_rows = [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
     const int64_t at = x * extent.plane() + y * extent.row();
-    if (what.mean == nullptr && what.slope == 1 && dy.storage == Storage::kFloat) return dy.at(at).floats();
+    if (as_it_is) return dy.at(at).floats();
     rows_.gradient({count, extent.channels, extent.cells[2]}, r.at(at), dy.at(at), what, scratch);
     return scratch;
   };
+  if (!stage(s).pooled()) return of_rows;
+  return [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
+    float* const pooled = thread_scratch(Scratch::kPooled, extent.row());
+    float* to = scratch;
+    for (const int64_t end = y + count; y < end; ++y, to += made.row()) {
+      if (x / size[0] >= extent.cells[0] || y / size[1] >= extent.cells[1]) {
+        std::fill_n(to, made.row(), 0.0F);
+        continue;
+      }
+      rows_.max_unpool({1, made.channels, made.cells[2]}, of_rows(x / size[0], y / size[1], 1, pooled), size[2],
+                       won(s, block, x, y), to);
+    }
+    return scratch;
+  };
+}
+
+void ChainPass::backward_block(size_t s, int64_t block, const StageFactors& factors, bool data_wanted,
+                               const at::Tensor& kernel_gradient, const at::Tensor& bias_gradient) const {
+  const BlockedExtent before = stage(s).in;
   kernels::ConvGradients gradients;
   if (data_wanted) {
     float* const target = working_->gradients[(s + 1) % 2][static_cast<size_t>(block)].data();
@@ -394,14 +457,14 @@ void ChainPass::backward_block(size_t s, int64_t block, const StageFactors& fact
   const bool weights_wanted = kernel_gradient.defined() || bias_gradient.defined();
   const at::Tensor kernel =
       weights_wanted ? at::empty_like(weights_[static_cast<size_t>(stage(s).kernel)]) : at::Tensor();
-  const at::Tensor bias = weights_wanted ? at::empty({extent.channels}, at::kFloat) : at::Tensor();
+  const at::Tensor bias = weights_wanted ? at::empty({stage(s).out.channels}, at::kFloat) : at::Tensor();
   if (weights_wanted) {
     gradients.weights = kernel.mutable_data_ptr<float>();
     gradients.bias = bias.mutable_data_ptr<float>();
   }
   if (!weights_wanted && !data_wanted) return;
-  stage(s).conv->backward(input(s, block), out_gradient, weight(stage(s).kernel), events_of(block), gradients,
-                          working_->workspace, parallel_);
+  stage(s).conv->backward(input(s, block), conv_gradient(s, block, factors), weight(stage(s).kernel), events_of(block),
+                          gradients, working_->workspace, parallel_);
   if (kernel_gradient.defined()) kernel_gradient.add_(kernel);
   if (bias_gradient.defined()) bias_gradient.add_(bias);
 }

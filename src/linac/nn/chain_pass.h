@@ -25,14 +25,16 @@ using Blocks = std::vector<AlignedFloats>;
 /// Memory that a pass works in and nothing keeps: one for each pass that runs at the moment, whatever its chain.
 struct WorkingMemory {
   std::array<Blocks, 2> gradients;  // towards a stage's y and the one before it, in turn
+  AlignedFloats largest;            // of a block's windows, plane by plane
   kernels::ConvWorkspace workspace;
 };
 
 /// Everything that a run keeps for its backward pass.
 struct ChainBuffers {
   struct Kept {
-    Blocks r;                                  // act(conv + bias)
+    Blocks r;                                  // act(conv + bias), the largest of each window
     std::vector<std::vector<uint16_t>> masks;  // [block][x, y, channel, z]: a bit an event
+    std::vector<std::vector<uint16_t>> won;    // the same of `made`: the largest cell of each window
     std::vector<double> mean, variance;        // of batch normalisation
     std::vector<float> mean_f, scale, shift;   // the same as the rows are transformed
     std::vector<std::vector<double>> sums;     // [block][x, channel, 2, lane]
@@ -88,6 +90,14 @@ class ChainPass {
   double count(size_t s) const { return static_cast<double>(events_ * kernels::cells(stage(s).out.cells)); }
 
   void forward_stage(size_t s) const;
+  /// Bias, activation and what is kept of rows that a convolution has written and a pool has joined.
+  void finish_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, const float* data) const;
+  /// The largest of each window that rows of a convolution's plane belong to, in `largest`.
+  void pool_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, const float* data) const;
+  /// The same of the planes, when all are there; then finish_rows.
+  void pool_planes(size_t s, int64_t block) const;
+  /// Null in inference.
+  uint16_t* won(size_t s, int64_t block, int64_t x, int64_t y) const;
 
   double inverse_deviation(size_t s, size_t channel) const;
 
@@ -124,6 +134,9 @@ class ChainPass {
   /// Through batch normalisation, with the sums S of dy and T of dy (r - mean) over M cells:
   /// dr = gamma / deviation * (dy - S / M - (r - mean) / deviation^2 * T / M).
   StageFactors normalization_factors(size_t s) const;
+
+  /// The gradient towards what the convolution wrote.
+  kernels::ReadRows conv_gradient(size_t s, int64_t block, const StageFactors& factors) const;
 
   void backward_block(size_t s, int64_t block, const StageFactors& factors, bool data_wanted,
                       const at::Tensor& kernel_gradient, const at::Tensor& bias_gradient) const;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "linac/base/error.h"
 #include "linac/graph/layers.h"
 #include "linac/graph/passes/chain_convolutions.h"
@@ -28,16 +30,17 @@ struct Assembly {
   std::array<std::array<int64_t, 2>, 3> padding{};
   std::string padding_name;
 
-  void add(const graph::Node& layer, uint32_t index) {
+  /// `window`: of a MaxPooling3D behind the layer, if it is a convolution.
+  void add(const graph::Node& layer, uint32_t index, const Extent3& window) {
     if (layer.op == "ZeroPadding3D") {
       padding = graph::zero_padding(layer);
       padding_name = layer.name + " + ";
       return;  // `shape` stays that of the image before the padding
     }
     if (layer.op == "Conv3D") {
-      add_conv(layer);
+      add_conv(layer, window);
     } else if (layer.op == "UpsampleConv3D") {
-      add_upsample(layer);
+      add_upsample(layer, window);
     } else if (layer.op == "AveragePooling3D") {
       pool = graph::extent3(layer, "pool_size");
     } else {
@@ -47,30 +50,36 @@ struct Assembly {
   }
 
  private:
-  void add_conv(const graph::Node& layer) {
+  void add_conv(const graph::Node& layer, const Extent3& window) {
     if (padding_name.empty()) padding = graph::own_padding(layer);
     kernels::Conv3dShape conv{};
     conv.in = cells_of(shape), conv.in_channels = shape[3];
     conv.kernel = graph::extent3(layer, "kernel_size"), conv.out_channels = layer.output[3];
-    for (size_t i = 0; i < 3; ++i) conv.before[i] = padding[i][0], conv.behind[i] = padding[i][1];
+    for (size_t i = 0; i < 3; ++i) {
+      conv.before[i] = padding[i][0];
+      // Cells that no window covers need not be computed.
+      conv.behind[i] = padding[i][1] - std::min(padding[i][1], layer.output[i] % window[i]);
+    }
     const kernels::ConvMethod method = kernels::choose_method(conv);
-    start_stage(layer, kernels::make_conv3d(conv, method), kernels::to_string(method), conv.flop());
+    start_stage(layer, kernels::make_conv3d(conv, method), kernels::to_string(method), conv.flop(), conv.out(), window);
     padding = {};
   }
 
-  void add_upsample(const graph::Node& layer) {
+  void add_upsample(const graph::Node& layer, const Extent3& window) {
     const kernels::UpsampleShape conv{cells_of(shape), shape[3], graph::extent3(layer, "size"),
                                       graph::extent3(layer, "kernel_size"), layer.output[3]};
     start_stage(layer, std::make_unique<kernels::UpsampleConv3d>(conv), "folded",
-                graph::layer_kind(layer).flop(layer, shape));
+                graph::layer_kind(layer).flop(layer, shape), cells_of(layer.output), window);
   }
 
   void start_stage(const graph::Node& layer, std::unique_ptr<const kernels::BlockedConv3d> conv,
-                   const std::string& method, double flop) {
+                   const std::string& method, double flop, const Extent3& made, const Extent3& window) {
     Stage stage;
     stage.conv = std::move(conv);
     stage.in = {cells_of(shape), shape[3]};
-    stage.out = {cells_of(layer.output), layer.output[3]};
+    stage.made = {made, layer.output[3]};
+    stage.window = window;
+    stage.out = {{made[0] / window[0], made[1] / window[1], made[2] / window[2]}, layer.output[3]};
     stage.layers = padding_name + layer.name;
     stage.method = method;
     stage.flop = flop;
@@ -88,6 +97,8 @@ struct Assembly {
       stage.slope = static_cast<float>(layer.attributes.value("negative_slope", 0.3));
     } else if (layer.op == "Activation") {
       if (layer.attributes.value("activation", "linear") == "relu") stage.slope = 0;
+    } else if (layer.op == "MaxPooling3D") {
+      LINAC_CHECK(layer.output[3] == stage.out.channels && cells_of(layer.output) == stage.out.cells);
     } else if (layer.op == "BatchNormalization") {
       stage.epsilon = layer.attributes.value("epsilon", 1e-3);
       if (layer.attributes.value("scale", true)) stage.gamma = weight++;
@@ -103,6 +114,15 @@ struct Assembly {
   }
 };
 
+/// The window of the pool over what layer i gives, behind its activation.
+Extent3 window_behind(const std::vector<graph::Node>& layers, size_t i) {
+  while (++i < layers.size()) {
+    if (layers[i].op == "MaxPooling3D") return graph::extent3(layers[i], "pool_size");
+    if (layers[i].op != "Activation" && layers[i].op != "LeakyReLU") break;
+  }
+  return {1, 1, 1};
+}
+
 }  // namespace
 
 ChainPlan::ChainPlan(const graph::Node& chain, const graph::Shape& input, kernels::Storage storage)
@@ -110,7 +130,7 @@ ChainPlan::ChainPlan(const graph::Node& chain, const graph::Shape& input, kernel
   Assembly assembly(stages, input);
   const std::vector<graph::Node> layers = graph::chain_layers(chain, input);
   for (size_t i = 0; i < layers.size(); ++i)
-    assembly.add(layers[i], chain.attributes.at("layers")[i].at("index").get<uint32_t>());
+    assembly.add(layers[i], chain.attributes.at("layers")[i].at("index").get<uint32_t>(), window_behind(layers, i));
   pool = assembly.pool;
 }
 

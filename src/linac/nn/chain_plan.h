@@ -15,7 +15,8 @@ namespace linac::nn {
 /// A convolution with what is done to its output; the indices are those of its weights in the chain's, -1 for none.
 struct Stage {
   std::unique_ptr<const kernels::BlockedConv3d> conv;
-  kernels::BlockedExtent in, out;
+  kernels::BlockedExtent in, made, out;  // made: the convolution's image, of whose windows `out` keeps the largest
+  kernels::Extent3 window{1, 1, 1};
   std::string layers, method;
   double flop = 0;
   int kernel = -1, bias = -1, gamma = -1, beta = -1, moving_mean = -1;  // the moving variance follows the mean
@@ -26,6 +27,7 @@ struct Stage {
 
   bool normalized() const { return moving_mean >= 0; }
   bool dropped() const { return rate > 0; }
+  bool pooled() const { return kernels::cells(window) > 1; }
   float kept() const { return static_cast<float>(1 / (1 - rate)); }
 };
 

@@ -55,6 +55,24 @@ graph::Graph generating() {
   return b.finish({x});
 }
 
+/// Largest cells with and without what stands before and behind them; windows that leave cells over on each axis, where
+/// the convolution's padding can be cut and where there is none.
+graph::Graph with_largest_cells() {
+  graph::Builder b("with_largest_cells");
+  int x = b.input("image", {13, 15, 11, 2});
+  x = b.add("Conv3D", "conv_1", {x}, conv(5, {3, 3, 3}, "same"));
+  x = b.add("LeakyReLU", "leaky_1", {x}, {{"negative_slope", 0.3}});
+  x = b.add("MaxPooling3D", "max_1", {x}, {{"pool_size", {2, 2, 2}}});
+  x = b.add("BatchNormalization", "bn_1", {x}, {{"epsilon", 1e-6}});
+  x = b.add("Dropout", "drop_1", {x}, {{"rate", 0.2}});
+  x = b.add("Conv3D", "conv_2", {x},
+            {{"filters", 3}, {"kernel_size", {1, 2, 1}}, {"use_bias", false}, {"activation", "relu"}});
+  x = b.add("MaxPooling3D", "max_2", {x}, {{"pool_size", {1, 4, 3}}});
+  x = b.add("Conv3D", "conv_3", {x}, conv(4, {2, 1, 1}, "same"));
+  x = b.add("MaxPooling3D", "max_3", {x}, {{"pool_size", {4, 1, 1}}});
+  return b.finish({x});
+}
+
 struct Outcome {
   at::Tensor output, input_gradient;
   std::vector<at::Tensor> masks;
@@ -107,7 +125,7 @@ at::Tensor as_tensor(const Floats& values) {
 class ConvChainOfBatch : public testing::TestWithParam<int64_t> {};
 
 TEST_P(ConvChainOfBatch, AgreesWithLibTorchLayerByLayer) {
-  for (const graph::Graph& graph : {discriminating(), generating()}) {
+  for (const graph::Graph& graph : {discriminating(), generating(), with_largest_cells()}) {
     SCOPED_TRACE(graph.name);
     const Setting setting{graph, GetParam()};
     const Outcome chain = run(setting, Kernels::kLinac), layers = run(setting, Kernels::kAten);
@@ -125,20 +143,21 @@ TEST_P(ConvChainOfBatch, AgreesWithLibTorchLayerByLayer) {
 INSTANTIATE_TEST_SUITE_P(Sizes, ConvChainOfBatch, testing::Values(1, 3, 16, 37));
 
 TEST(ConvChain, ThreadsChangeNoBit) {
-  const Setting setting{discriminating(), 19};
-  Outcome two;
-  std::thread([&] {
-    at::set_num_threads(2);
-    two = run(setting, Kernels::kLinac);
-  }).join();
-  Outcome one;
-  std::thread([&] {
-    at::set_num_threads(1);
-    one = run(setting, Kernels::kLinac);
-  }).join();
-  EXPECT_TRUE(at::equal(one.output, two.output));
-  EXPECT_EQ(one.gradient, two.gradient);
-  EXPECT_EQ(one.statistics, two.statistics);
+  for (const graph::Graph& graph : {discriminating(), with_largest_cells()}) {
+    const Setting setting{graph, 19};
+    const auto by = [&](int threads) {
+      Outcome outcome;
+      std::thread([&] {
+        at::set_num_threads(threads);
+        outcome = run(setting, Kernels::kLinac);
+      }).join();
+      return outcome;
+    };
+    const Outcome one = by(1), two = by(2);
+    EXPECT_TRUE(at::equal(one.output, two.output));
+    EXPECT_EQ(one.gradient, two.gradient);
+    EXPECT_EQ(one.statistics, two.statistics);
+  }
 }
 
 TEST(ConvChain, GradientsAreToldStageByStage) {
@@ -170,6 +189,15 @@ TEST(ConvChain, ABackwardPassCanBeBrokenOff) {
   };
   EXPECT_THROW(run(setting, Kernels::kLinac, Mode::kTraining, break_off), std::runtime_error);
   EXPECT_EQ(told, 2) << "nothing is computed after that";
+}
+
+TEST(ConvChain, MaxPoolingStaysInTheChain) {
+  const Executable network(with_largest_cells());
+  ASSERT_EQ(network.graph().nodes.size(), 2U);
+  const auto stages = network.chain(1)->report();
+  ASSERT_EQ(stages.size(), 3U);
+  EXPECT_EQ(stages[0].layers, "conv_1 + leaky_1 + max_1 + bn_1 + drop_1");
+  EXPECT_EQ(stages[0].output, (graph::Shape{6, 7, 5, 5}));
 }
 
 TEST(ConvChain, ReportsItsStages) {

@@ -5,6 +5,7 @@
 #include "linac/base/error.h"
 #include "linac/graph/passes/chain_convolutions.h"
 #include "linac/graph/passes/fuse_activations.h"
+#include "linac/graph/passes/fuse_pooling.h"
 #include "linac/graph/passes/join_masks.h"
 #include "linac/nn/conv_chain.h"
 #include "linac/nn/layers.h"
@@ -15,6 +16,21 @@ namespace {
 at::Tensor view_of(const AlignedFloats& buffer, const graph::Slot& slot) {
   // from_blob takes a mutable pointer; nothing writes through it.
   return at::from_blob(const_cast<float*>(buffer.data()) + slot.offset, slot.shape, at::kFloat);
+}
+
+/// Of each node the values that it reads as the last one.
+std::vector<std::vector<size_t>> values_read_last(const graph::Graph& graph) {
+  std::vector<size_t> last(graph.nodes.size(), graph.nodes.size());  // nobody
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const int input : graph.nodes[i].inputs) last[static_cast<size_t>(input)] = i;
+    if (graph.nodes[i].mask >= 0) last[static_cast<size_t>(graph.nodes[i].mask)] = i;
+  }
+  for (const int output : graph.outputs) last[static_cast<size_t>(output)] = graph.nodes.size();
+  std::vector<std::vector<size_t>> read_last(graph.nodes.size());
+  for (size_t i = 0; i < last.size(); ++i) {
+    if (last[i] < read_last.size()) read_last[last[i]].push_back(i);
+  }
+  return read_last;
 }
 
 }  // namespace
@@ -45,7 +61,8 @@ Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision,
     : graph_(std::move(graph)), kernels_(kernels), precision_(precision), device_(device) {
   if (kernels == Kernels::kLinac) {
     graph_ = graph::join_masks(graph_);
-    graph_ = device == Device::kCpu ? graph::chain_convolutions(graph_) : graph::fuse_activations(graph_);
+    graph_ = device == Device::kCpu ? graph::fuse_pooling(graph::chain_convolutions(graph_))
+                                    : graph::fuse_activations(graph_);
   }
   statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;
   statistics_shares_ = graph::statistics_shares(graph_);
@@ -56,6 +73,7 @@ Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision,
     for (const graph::Weight& weight : node.weights)
       if (!weight.trainable) statistics_slots_.back().push_back(slots++);
   }
+  read_last_ = values_read_last(graph_);
   parts_read_.resize(graph_.nodes.size());
   for (const graph::Node& node : graph_.nodes) {
     if (node.op == graph::kPart) parts_read_[static_cast<size_t>(node.inputs.at(0))] = true;
@@ -109,6 +127,8 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     values[i] = chains_[i] != nullptr ? chains_[i]->run(call) : layer_function(node.op)(call);
     for (size_t at = 0; at < of_call.size(); ++at)
       (*options.batch_statistics)[at] += statistics_shares_[i] * of_call[at];
+    // Its memory is used again while the caches still hold it.
+    for (const size_t done : read_last_[i]) values[done].reset();
   }
   std::vector<at::Tensor> outputs;
   for (const int output : graph_.outputs) outputs.push_back(values[static_cast<size_t>(output)]);

@@ -80,6 +80,7 @@ class Executable {
   std::vector<std::vector<size_t>> statistics_slots_;  // of each node's layer
   std::vector<float> statistics_shares_;               // of each node's call of it
   std::vector<bool> parts_read_;                       // of each node: whether a Part reads it
+  std::vector<std::vector<size_t>> read_last_;         // of each node: whose values nobody reads behind it
 };
 
 }  // namespace linac::nn

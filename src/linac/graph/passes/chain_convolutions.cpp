@@ -20,8 +20,8 @@ bool normalizes_channels(const Node& node) {
   return node.op == "BatchNormalization" && (axis == node.attributes.end() || *axis == -1 || *axis == 4);
 }
 
-bool is_plain_pooling(const Node& node) {
-  if (node.op != "AveragePooling3D" || node.attributes.value("padding", "valid") != "valid") return false;
+bool is_plain_pooling(const Node& node, const char* op) {
+  if (node.op != op || node.attributes.value("padding", "valid") != "valid") return false;
   const Window window = pool_window(node, 3);
   return window.strides == window.size;
 }
@@ -79,6 +79,7 @@ class Walk {
         return node.op == "LeakyReLU" || (node.op == "Activation" && is_cheap_activation(node));
       });
     }
+    take([](const Node& node) { return is_plain_pooling(node, "MaxPooling3D"); });
     take(normalizes_channels);
     take_op("Dropout");
     return true;
@@ -104,7 +105,7 @@ std::vector<size_t> chain_from(const Graph& graph, const std::vector<bool>& shar
   Walk walk(graph, shared, first);
   while (walk.take_stage()) {
   }
-  if (!walk.taken().empty()) walk.take(is_plain_pooling);
+  if (!walk.taken().empty()) walk.take([](const Node& node) { return is_plain_pooling(node, "AveragePooling3D"); });
   return walk.taken();
 }
 

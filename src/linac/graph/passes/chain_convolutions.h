@@ -10,10 +10,10 @@
 namespace linac::graph {
 
 /// Replaces each run of at least one stage [ZeroPadding3D] (Conv3D | UpsampleConv3D) [Activation | LeakyReLU]
-/// [BatchNormalization] [Dropout], and an AveragePooling3D behind the last, by one node ConvolutionChain. Every inner
-/// node has one reader, activations are linear or relu, and images have at most kChainChannelsMax channels. The node's
-/// attribute "layers" holds the layers with their op, name, attributes and "index" in `graph`; its weights are theirs,
-/// in the same order. Pure.
+/// [MaxPooling3D] [BatchNormalization] [Dropout], and an AveragePooling3D behind the last, by one node
+/// ConvolutionChain. Every inner node has one reader, activations are linear or relu, and images have at most
+/// kChainChannelsMax channels. The node's attribute "layers" holds the layers with their op, name, attributes and
+/// "index" in `graph`; its weights are theirs, in the same order. Pure.
 Graph chain_convolutions(const Graph& graph);
 
 inline constexpr int64_t kChainChannelsMax = 32;  // beyond, matrix kernels do better

@@ -58,6 +58,23 @@ TEST(ChainConvolutions, TakesWholeStagesAndTheLastPool) {
   EXPECT_DOUBLE_EQ(forward_flop(chained), forward_flop(graph));
 }
 
+TEST(ChainConvolutions, TakesMaxPoolingBehindTheActivation) {
+  Builder b("network");
+  int x = b.input("image", {9, 8, 8, 2});
+  x = b.add("Conv3D", "conv_1", {x}, conv(4, "relu"));
+  x = b.add("MaxPooling3D", "max_1", {x}, {{"pool_size", {2, 2, 2}}});
+  x = b.add("BatchNormalization", "bn_1", {x});
+  x = b.add("Conv3D", "conv_2", {x}, conv(3));
+  x = b.add("BatchNormalization", "bn_2", {x});
+  x = b.add("MaxPooling3D", "max_2", {x}, {{"pool_size", {2, 2, 2}}});  // of normalised cells
+  x = b.add("Conv3D", "conv_3", {x}, {{"filters", 3}, {"kernel_size", {1, 1, 1}}});
+  x = b.add("MaxPooling3D", "max_3", {x}, {{"pool_size", {1, 1, 1}}, {"strides", {1, 1, 2}}, {"padding", "same"}});
+  const Graph chained = chain_convolutions(b.finish({x}));
+  EXPECT_EQ(ops(chained), (std::vector<std::string>{"InputLayer", "ConvolutionChain", "MaxPooling3D",
+                                                    "ConvolutionChain", "MaxPooling3D"}));
+  EXPECT_EQ(members(chained.nodes[1]), (std::vector<std::string>{"conv_1", "max_1", "bn_1", "conv_2", "bn_2"}));
+}
+
 TEST(ChainConvolutions, TakesAFoldedUpSampling) {
   Builder b("network");
   int x = b.input("image", {3, 3, 3, 2});

@@ -4,15 +4,17 @@
 #include "linac/graph/layers.h"
 #include "linac/graph/layers/attributes.h"
 #include "linac/graph/layers/window.h"
+#include "linac/graph/passes/fuse_pooling.h"
 #include "linac/nn/cuda_conv.h"
 #include "linac/nn/layers/families.h"
+#include "linac/nn/max_pool.h"
 #include "linac/nn/upsample_conv.h"
 
 namespace linac::nn {
 namespace {
 
 // What multiplies a convolution's negative results: 1, unless its activation is relu or one of another layer was fused
-// into it (graph/passes/fuse_activations.h).
+// into it (graph/passes/fuse_activations.h, fuse_pooling.h).
 double negative_slope(const graph::Node& node) {
   if (node.attributes.value("activation", "linear") == "relu") return 0;
   return node.attributes.value("fused_negative_slope", 1.0);
@@ -23,10 +25,16 @@ at::Tensor activate_rest(const graph::Node& node, const at::Tensor& x) {
   return negative_slope(node) == 1 ? activate(node, x) : x;
 }
 
-at::Tensor activate_convolution(const graph::Node& node, const at::Tensor& x) {
+/// In place, where nothing else holds x and it is no view.
+at::Tensor activate_convolution(const graph::Node& node, at::Tensor x) {
   const double slope = negative_slope(node);
   if (slope == 1) return activate(node, x);
-  return slope == 0 ? at::relu(x) : at::leaky_relu(x, slope);
+  return slope == 0 ? x.relu_() : at::leaky_relu_(x, slope);
+}
+
+/// The window of a max pooling that was fused into the convolution; empty for none.
+std::vector<int64_t> fused_window(const graph::Node& node) {
+  return node.attributes.value(graph::kFusedPool, std::vector<int64_t>{});
 }
 
 /// The strides of channels last, where LibTorch has a word for them.
@@ -64,19 +72,30 @@ at::Tensor kernel_out_first(const at::Tensor& kernel) {
   return kernel.movedim(-1, 0).movedim(-1, 1);
 }
 
+/// (N, cells..., C) -> (N, C, cells...)
 at::Tensor convolve(const graph::Node& node, const at::Tensor& x, const at::Tensor& kernel_OI, const at::Tensor& bias,
                     int64_t groups) {
   const graph::Window window = graph::conv_window(node, node.output.size() - 1);
   std::vector<int64_t> padding;
   const at::Tensor in = dense_channels_last(padded(node, channels_first(x), window, padding));
   const std::vector<int64_t> none(window.size.size(), 0);
-  return channels_last(at::convolution(in, dense_channels_last(kernel_OI), bias, window.strides, padding,
-                                       window.dilation, /*transposed=*/false, none, groups));
+  return at::convolution(in, dense_channels_last(kernel_OI), bias, window.strides, padding, window.dilation,
+                         /*transposed=*/false, none, groups);
+}
+
+/// With a fused pool the bias waits for the largest cells; else it is the convolution's own.
+at::Tensor convolve_and_activate(const LayerCall& call, const at::Tensor& kernel_OI, int64_t groups) {
+  const graph::Node& node = call.node;
+  const std::vector<int64_t> window = fused_window(node);
+  if (window.empty())
+    return channels_last(activate_convolution(node, convolve(node, call.x(), kernel_OI, bias_of(call), groups)));
+  return max_pool_activated(channels_last(convolve(node, call.x(), kernel_OI, {}, groups)), bias_of(call),
+                            negative_slope(node), window);
 }
 
 at::Tensor conv(const LayerCall& call) {
-  return activate_convolution(call.node, convolve(call.node, call.x(), kernel_out_first(call.weights[0]), bias_of(call),
-                                                  call.node.attributes.value("groups", int64_t{1})));
+  return convolve_and_activate(call, kernel_out_first(call.weights[0]),
+                               call.node.attributes.value("groups", int64_t{1}));
 }
 
 at::Tensor conv3d(const LayerCall& call) {
@@ -98,7 +117,10 @@ at::Tensor folded_conv3d(const LayerCall& call) {
     return channels_last(activate_rest(
         call.node, cuda_upsample_conv3d(x, call.weights[0], bias_of(call), up, negative_slope(call.node))));
   }
-  return channels_last(activate_convolution(call.node, upsample_conv3d(x, call.weights[0], bias_of(call), up)));
+  const at::Tensor y = upsample_conv3d(x, call.weights[0], bias_of(call), up);
+  const double slope = negative_slope(call.node);  // not in place: y is a view
+  if (slope == 1) return channels_last(activate(call.node, y));
+  return channels_last(slope == 0 ? at::relu(y) : at::leaky_relu(y, slope));
 }
 
 // The gradient of a convolution towards its data: all cells that a kernel reaches, of which "same" keeps the middle.
@@ -132,15 +154,20 @@ at::Tensor depthwise_kernel(const at::Tensor& kernel) {
 }
 
 at::Tensor depthwise(const LayerCall& call) {
-  return activate(call.node,
-                  convolve(call.node, call.x(), depthwise_kernel(call.weights[0]), bias_of(call), call.x().size(-1)));
+  return convolve_and_activate(call, depthwise_kernel(call.weights[0]), call.x().size(-1));
 }
 
 at::Tensor separable(const LayerCall& call) {
-  const at::Tensor between = convolve(call.node, call.x(), depthwise_kernel(call.weights[0]), {}, call.x().size(-1));
+  const graph::Node& node = call.node;
+  const at::Tensor between =
+      channels_last(convolve(node, call.x(), depthwise_kernel(call.weights[0]), {}, call.x().size(-1)));
   const at::Tensor& pointwise = call.weights[1];
-  const at::Tensor y = at::matmul(between, pointwise.reshape({pointwise.size(-2), pointwise.size(-1)}));
-  return activate(call.node, call.weights.size() > 2 ? y + call.weights[2] : y);
+  at::Tensor y = at::matmul(between, pointwise.reshape({pointwise.size(-2), pointwise.size(-1)}));
+  const at::Tensor bias = call.weights.size() > 2 ? call.weights[2] : at::Tensor();
+  const std::vector<int64_t> window = fused_window(node);
+  if (!window.empty()) return max_pool_activated(y, bias, negative_slope(node), window);
+  if (bias.defined()) y.add_(bias);  // nothing else holds the product
+  return activate_convolution(node, y);
 }
 
 }  // namespace
