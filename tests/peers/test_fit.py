@@ -564,10 +564,11 @@ def scripted(folder: pathlib.Path, data: dict, make_script: str) -> None:
     with h5py.File(folder / "script.h5") as file:
         predicted = far(file["output"][:], model.predict(data["features"], verbose=0))
     check(predicted < TOLERANCE, f"torchscript: the run predicts as Keras's model, within {predicted:.1e}")
-    done = subprocess.run([LINAC, "export", folder / "script", "--out", folder / "script.onnx"], capture_output=True, text=True)
+    done = subprocess.run([LINAC, "generate", "--model", folder / "script", "--events", "1", "--seed", "1", "--energy", "10", "--out", folder / "none.h5"],
+                          capture_output=True, text=True)
     advised = re.search("`(linac [^`]*)`", done.stderr)
     check(done.returncode == 2 and "models/model.pt" in done.stderr and ".keras" not in done.stderr and advised is not None,
-          f"torchscript: export says what there is: {done.stderr.strip()[-250:]}")
+          f"torchscript: generate says what there is: {done.stderr.strip()[-250:]}")
     command = f"{advised[1]} --data {shlex.quote(str(folder / 'events.h5'))} --out {shlex.quote(str(folder / 'advised.h5'))}"
     done = subprocess.run(command.replace("linac", shlex.quote(LINAC), 1), shell=True, capture_output=True, text=True)
     check(done.returncode == 0, f"torchscript: the advice works: {command}")
