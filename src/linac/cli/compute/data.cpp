@@ -218,12 +218,15 @@ std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& optio
     return data::EventTable::open(options.files, columns);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kData) throw;
-    const std::string url = storage::expand_all(options.files).front();
+    const std::string what = error.what(), url = storage::expand_all(options.files).front();
     const data::TableContents contents = data::contents_of_table(storage::fetch(url), url);
+    const std::string columns_there = what.find("(found: ") != std::string::npos
+                                          ? ""
+                                          : fmt::format("; {} has {}", url, fmt::join(contents.columns, ", "));
     throw data_error(
         fmt::format("{}; --column takes NAME for one number an event, NAME:FEATURES for a list of features, and "
-                    "NAME:ROWSxFEATURES for a list of rows, of which the first ROWS count; {} has {}",
-                    error.what(), url, fmt::join(contents.columns, ", ")));
+                    "NAME:ROWSxFEATURES for a list of rows, of which the first ROWS count{}",
+                    what, columns_there));
   }
 }
 

@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "linac/base/error.h"
+#include "linac/nn/script/lists.h"
+#include "linac/nn/script/operators.h"
 #include "linac/nn/script/program_builder.h"
 #include "linac/nn/script/script_error.h"
 
@@ -24,58 +25,9 @@ using Items = std::vector<ScriptValue>;
 
 constexpr size_t kStepsMax = pt2::kNodesMax;
 
-// What an operator says of a tensor without a look at its numbers.
-bool is_fact(std::string_view name) {
-  static const std::set<std::string_view> kFacts{"prim::dtype",
-                                                 "prim::device",
-                                                 "prim::layout",
-                                                 "prim::is_cuda",
-                                                 "prim::is_nested",
-                                                 "prim::is_sparse",
-                                                 "prim::requires_grad",
-                                                 "prim::is_quantized",
-                                                 "prim::is_mkldnn",
-                                                 "prim::is_mps",
-                                                 "aten::dim",
-                                                 "aten::numel",
-                                                 "aten::is_floating_point",
-                                                 "aten::is_complex",
-                                                 "aten::__is__",
-                                                 "aten::__isnot__",
-                                                 "aten::is_contiguous",
-                                                 "aten::get_device",
-                                                 "prim::ndim",
-                                                 "aten::len"};
-  return kFacts.contains(name);
-}
-
-// Values that go through as they are.
-bool hands_on(std::string_view name) {
-  static const std::set<std::string_view> kNames{"prim::unchecked_cast", "prim::unchecked_unwrap_optional",
-                                                 "aten::_unwrap_optional"};
-  return kNames.contains(name);
-}
-
-// Of numbers of shapes, which a trace has as tensors of one.
-bool changes_kind(std::string_view name) {
-  static const std::set<std::string_view> kNames{"prim::NumToTensor", "aten::Int", "aten::IntImplicit",
-                                                 "aten::ScalarImplicit", "aten::scalar_tensor"};
-  return kNames.contains(name);
-}
-
 bool raises(const Block& block) {
   return std::any_of(block.nodes().begin(), block.nodes().end(),
                      [](const Node* node) { return node->kind() == c10::prim::RaiseException; });
-}
-
-// By what the table of ATen operators calls it: programs of torch.export have one name where TorchScript has several.
-std::string target_of(const c10::FunctionSchema& schema) {
-  std::string name = schema.name().substr(schema.name().find("::") + 2), overload = schema.overload_name();
-  static const std::set<std::string> kScalars{"add", "add_", "sub", "sub_", "div", "div_"};
-  if (overload == "Scalar" && kScalars.contains(name)) overload = "Tensor";
-  if (name == "_convolution") name = "convolution", overload = "";
-  if (name == "to") overload = "dtype";
-  return fmt::format("torch.ops.aten.{}.{}", name, overload.empty() ? "default" : overload);
 }
 
 class Walk {
@@ -198,65 +150,18 @@ class Walk {
 
   // What is done with lists and tuples that hold something of the events; true if that was all.
   bool list(const Node& node, std::string_view name) {
-    if (node.kind() == c10::prim::ListConstruct || node.kind() == c10::prim::TupleConstruct) {
-      Items elements;
-      for (size_t i = 0; i < node.inputs().size(); ++i) elements.push_back(in(node, i));
-      out(node, ScriptValue::of(std::move(elements)));
-      return true;
-    }
+    Items inputs;
+    for (const torch::jit::Value* input : node.inputs()) inputs.push_back(items_.at(input));
     if (node.kind() == c10::prim::ListUnpack || node.kind() == c10::prim::TupleUnpack) {
-      const Items elements = elements_of(in(node, 0));
+      const Items elements = elements_of(inputs[0]);
       if (elements.size() != node.outputs().size())
         refuse(node, fmt::format("{} values for {} names", elements.size(), node.outputs().size()));
       for (size_t i = 0; i < elements.size(); ++i) bind(node.output(i), elements[i]);
       return true;
     }
-    const bool is_list = !node.inputs().empty() && (in(node, 0).elements != nullptr);
-    if (!is_list) return false;
-    const std::shared_ptr<Items> elements = in(node, 0).elements;
-    const auto size = static_cast<int64_t>(elements->size());
-    const auto constant = [&](size_t i, int64_t otherwise) {
-      const ScriptValue& given = in(node, i);
-      if (!given.is_constant()) refuse(node, "takes a place that depends on the events");
-      return given.computed[0].isNone() ? otherwise : given.computed[0].toInt();
-    };
-    if (node.kind() == c10::prim::TupleIndex || name == "aten::__getitem__") {
-      const int64_t given = constant(1, 0), place = given < 0 ? given + size : given;
-      if (place < 0 || place >= size) refuse(node, fmt::format("takes element {} of {}", given, size));
-      out(node, (*elements)[static_cast<size_t>(place)]);
-    } else if (name == "aten::append") {
-      elements->push_back(in(node, 1));
-      if (!node.outputs().empty()) out(node, in(node, 0));
-    } else if (name == "aten::len") {
-      out(node, ScriptValue::constant(size));
-    } else if (name == "aten::list") {
-      out(node, ScriptValue::of(*elements));
-    } else if (name == "aten::slice") {
-      const auto within = [&](int64_t place) { return std::clamp<int64_t>(place < 0 ? place + size : place, 0, size); };
-      const int64_t begin = within(constant(1, 0)), end = within(constant(2, size)), stride = constant(3, 1);
-      if (stride < 1) refuse(node, "takes a slice backwards");
-      Items taken;
-      for (int64_t i = begin; i < end; i += stride) taken.push_back((*elements)[static_cast<size_t>(i)]);
-      out(node, ScriptValue::of(std::move(taken)));
-    } else if (name == "aten::add" && node.inputs().size() == 2) {
-      Items both = *elements;
-      for (const ScriptValue& each : elements_of(in(node, 1))) both.push_back(each);
-      out(node, ScriptValue::of(std::move(both)));
-    } else {
-      return false;
-    }
-    return true;
-  }
-
-  static Items elements_of(const ScriptValue& value) {
-    if (value.elements) return *value.elements;
-    Items items;
-    if (value.computed[0].isTuple()) {
-      for (const IValue& each : value.computed[0].toTupleRef().elements()) items.push_back(ScriptValue::constant(each));
-    } else {
-      for (const IValue& each : value.computed[0].toListRef()) items.push_back(ScriptValue::constant(each));
-    }
-    return items;
+    auto made = of_lists(name, inputs);
+    if (made && !node.outputs().empty()) out(node, std::move(*made));
+    return made.has_value();
   }
 
   // Extents of tensors, and sums and products of them; true if it was that.
