@@ -127,6 +127,7 @@ def main() -> None:
         save_trace(kind().eval(), example, folder / f"{name}-trace.pt")
     torch.manual_seed(5)
     save_trace(Fixed(), features, folder / "broken-events.pt")
+    save_trace(Fixed(), features[:1], folder / "broken-one.pt")
     save_trace(Dense(), features, folder / "broken-training.pt")
     torch.jit.script(Branch()).save(folder / "broken-branch.pt")
     torch.jit.script(Recurrent()).save(folder / "broken-gru.pt")

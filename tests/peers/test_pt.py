@@ -100,6 +100,7 @@ def main() -> None:
     refused(folder, modules / "broken-gru.pt", ("aten.gru.input", "rnn.py, line", "run_decompositions()"))
     refused(folder, modules / "broken-training.pt", ("aten::dropout", "model.eval()", "torch.jit.script"))
     refused(folder, modules / "broken-events.pt", ("aten::view", "invalid for input of size", "x.shape[0]", ".pt2"))
+    refused(folder, modules / "broken-one.pt", ("shape '[1, 3]' is invalid", "a trace keeps the number of events"))
     said = linac("export", modules / "dense-script.pt", "--out", folder / "foreign.onnx", status=2)
     check("was not trained by linac" in said, f"a file without the shapes of its inputs: {said.strip()[-250:]}")
     if failures:

@@ -127,8 +127,13 @@ std::vector<at::Tensor> ScriptModule::call(const Weights& weights, const std::ve
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
+    const std::string reason = script::reason(error);
+    const bool of_shapes = reason.find("shape '[") != std::string::npos;
     throw user_error(
-        fmt::format("[torchscript] {}: forward() fails: {}", parts_->path, script::reason(error)));
+        fmt::format("[torchscript] {}: forward() fails: {}{}", parts_->path, reason,
+                    of_shapes ? "; a trace keeps the number of events that it was made with: write x.shape[0] or "
+                                "flatten(1)"
+                              : ""));
   }
   if (statistics == nullptr) return outputs;
   std::vector<at::Tensor> before, after;

@@ -27,7 +27,7 @@ std::string line_of(const torch::jit::Node& node) {
   if (!range.source()) return "";
   const std::string text = trimmed(range.source()->get_line(range.source()->lineno_for_offset(range.start())).str());
   const auto place = range.file_line_col();
-  if (!place) return text;
+  if (!place || std::get<0>(*place).empty()) return text;
   return fmt::format("{}, line {}{}{}", std::get<0>(*place), std::get<1>(*place), text.empty() ? "" : ": ", text);
 }
 
