@@ -78,7 +78,7 @@ models::ForeignModel open_script(const std::filesystem::path& file, const nlohma
   const spec::Job job = job_in(notes, file);
   std::vector<std::pair<std::string, graph::Shape>> inputs;
   if (job.model.is<spec::ThreeDGanSettings>())
-    inputs.emplace_back("latent", graph::Shape{notes.at("latent").get<int64_t>()});
+    inputs.emplace_back("latent", graph::Shape{job.model.as<spec::ThreeDGanSettings>().latent});
   for (const spec::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
   return models::ForeignModel::torchscript(file, inputs);
 }
