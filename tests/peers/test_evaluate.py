@@ -108,12 +108,18 @@ def check_classifier(folder, classes, columns, target, weighted=False):
     names = [f"class {i}" for i in range(len(classes))]
     full = (p if columns > 1 else np.hstack([1 - p.astype("float64"), p])).astype("float64")
     write(folder / "predictions.h5", label=p)
-    write(folder / "targets.h5", one_hot=np.eye(len(classes), dtype="int8")[truth], number=truth.astype("int64"), weight=weight)
+    write(folder / "targets.h5", one_hot=np.eye(len(classes), dtype="int8")[truth], number=truth.astype("int64"), weight=weight,
+          text=np.array([name.encode() for name in names])[truth])
     done = linac("--predictions", folder / "predictions.h5", "--targets", f"{folder}/targets.h5:{target}", "--out", folder / "report", "--bootstraps", 400,
                  *(("--weights", f"{folder}/targets.h5:weight") if weighted else ()))
     assert done.returncode == 0, done.stderr
     report = json.loads((folder / "report" / "report.json").read_text())
     found, model, check = scores_of(report), report["models"][0], Checker()
+    by_name = linac("--predictions", folder / "predictions.h5", "--targets", f"{folder}/targets.h5:text", "--classes", ",".join(names),
+                    "--out", folder / "by_name", "--bootstraps", 0, *(("--weights", f"{folder}/targets.h5:weight") if weighted else ()))
+    assert by_name.returncode == 0, by_name.stderr
+    same = json.loads((folder / "by_name" / "report.json").read_text())["models"][0]["confusion"] == model["confusion"]
+    check.same("the truth as texts gives the same confusion", float(same), 1.0)
     decision = p.argmax(1) if columns > 1 else (p[:, 0] >= 0.5).astype(int)
     check.same("confusion", float(np.allclose(model["confusion"], metrics.confusion_matrix(truth, decision, sample_weight=weight64), rtol=1e-9, atol=0)), 1.0)
     check.same("accuracy", found["accuracy", None]["value"], metrics.accuracy_score(truth, decision, sample_weight=weight64))
@@ -184,7 +190,7 @@ def refused(status, text, *arguments):
 def check_refusals(folder):
     p = np.full((10, 2), 0.5, "float32")
     write(folder / "p.h5", p=p, logits=p * 7, short=p[:-1], one=p[:, :1], three=np.full((10, 3), 1 / 3, "float32"))
-    write(folder / "t.h5", y=np.arange(10) % 2, same=np.zeros(10), five=np.arange(10) % 5, soft=p, few=np.ones(9), nan=np.full(10, np.nan), below=np.arange(10) % 2 - 0.5)
+    write(folder / "t.h5", y=np.arange(10) % 2, same=np.zeros(10), five=np.arange(10) % 5, soft=p, text=np.array(list("abacababab"), "S"), few=np.ones(9), nan=np.full(10, np.nan), below=np.arange(10) % 2 - 0.5)
     call = ("--targets", f"{folder}/t.h5:y", "--predictions", folder / "p.h5")
     of = lambda name: ("--field", name, "--predictions", folder / "p.h5", "--targets")
     ok = refused(2, "has 5 data sets (logits, one, p, short, three)", *call)
@@ -196,6 +202,8 @@ def check_refusals(folder):
     ok = refused(3, "one weight for each of the 10 events", *weighted("few")) and ok
     ok = refused(3, "event 0 has the weight nan", *weighted("nan")) and ok
     ok = refused(2, "the weights of the 5 events of 'class 0' add up to -2.5", *weighted("below")) and ok
+    ok = refused(2, "'text' holds texts: name the classes", *of("p"), f"{folder}/t.h5:text") and ok
+    ok = refused(3, "event 3: 'text' holds 'c', and the classes are a, b", *of("p"), f"{folder}/t.h5:text", "--classes", "a,b") and ok
     ok = refused(3, "not one-hot", *of("p"), f"{folder}/t.h5:soft") and ok
     ok = refused(2, "all 10 events are of 'class 0'", *of("one"), f"{folder}/t.h5:same") and ok
     ok = refused(3, "has 3 columns, but there are 2 classes", *call, "--field", "p", "--compare", f"{folder}/p.h5:three") and ok

@@ -117,6 +117,8 @@ def main() -> None:
     run = train_both("torchscript", folder, scripts, showers, 8)
     check((run / "models" / "generator.pt").stat().st_size > 1000, "torchscript: the trained generator is there")
     check("models/generator.pt" in linac("export", run, "--out", folder / "no.keras", status=2), "torchscript: export says where it is")
+    linac("export", run / "models" / "generator.pt", "--out", folder / "generator.onnx")
+    check((folder / "generator.onnx").stat().st_size > 1000, "torchscript: and writes it as ONNX")
 
     job = folder / "keras.json"
     keras.Model(discriminator.inputs, discriminator.outputs[0]).save(folder / "one-output.keras")

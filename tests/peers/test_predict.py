@@ -150,6 +150,7 @@ def main():
     ok = ok and good
     call = ("predict", "--model", file, "--data", data, "--out", folder / "none.h5")
     ok = refused(3, "no data set 'hlf' (found: features", *call) and ok
+    ok = refused(3, "read from the column of its name: --field INPUT=COLUMN names another", *call) and ok
     ok = refused(3, "holds 300 events", *call, "--field", "hlf=short") and ok
     ok = refused(3, "column 'particles' is stored as [60, 19], wanted is [14]", *call, "--field", "hlf=particles") and ok
     ok = refused(2, "no such input (it has: particles, hlf)", *call, "--field", "jets=features") and ok

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
 
 namespace linac::data {
 namespace {
@@ -203,6 +204,43 @@ std::optional<std::string_view> text_of(const Array& array, int64_t i) {
   return text_at(dictionary, place);
 }
 
+/// Where the text of element i lies among those of all elements. Data error unless it is a list of one.
+template <class ListArray>
+int64_t place_in(const ListArray& lists, int64_t i, int64_t event, const TextCodes& codes) {
+  if (lists.IsNull(i)) codes.refuse(event, "holds a null; remove the event or write the name of its class");
+  const int64_t begin = lists.value_offset(i), texts = lists.value_offset(i + 1) - begin;
+  if (texts != 1)
+    codes.refuse(event, fmt::format("holds a list of {}; a target is the name of one class", plural(texts, "text")));
+  LINAC_CHECK(begin >= 0 && begin < lists.values()->length());
+  return begin;
+}
+
+int64_t place_of_text(const Array& array, int64_t i, int64_t event, const TextCodes& codes) {
+  switch (array.type_id()) {
+    case Type::LIST:
+      return place_in(static_cast<const arrow::ListArray&>(array), i, event, codes);
+    case Type::LARGE_LIST:
+      return place_in(static_cast<const arrow::LargeListArray&>(array), i, event, codes);
+    case Type::FIXED_SIZE_LIST:
+      return place_in(static_cast<const arrow::FixedSizeListArray&>(array), i, event, codes);
+    default:
+      return i;
+  }
+}
+
+const Array& texts_in(const Array& array) {
+  switch (array.type_id()) {
+    case Type::LIST:
+      return *static_cast<const arrow::ListArray&>(array).values();
+    case Type::LARGE_LIST:
+      return *static_cast<const arrow::LargeListArray&>(array).values();
+    case Type::FIXED_SIZE_LIST:
+      return *static_cast<const arrow::FixedSizeListArray&>(array).values();
+    default:
+      return array;
+  }
+}
+
 }  // namespace
 
 std::string describe_type(const arrow::DataType& type) {
@@ -217,6 +255,7 @@ bool holds_numbers(const arrow::DataType& type) {
 }
 
 bool holds_texts(const arrow::DataType& type) {
+  if (is_list(type)) return !is_list(*type.field(0)->type()) && holds_texts(*type.field(0)->type());
   if (type.id() != Type::DICTIONARY) return is_text(type);
   return is_text(*static_cast<const arrow::DictionaryType&>(type).value_type());
 }
@@ -224,8 +263,9 @@ bool holds_texts(const arrow::DataType& type) {
 RaggedColumn codes_of(const Array& array, int64_t first_event, TextCodes& codes) {
   RaggedColumn out;
   out.rows.assign(static_cast<size_t>(array.length()), 1);
+  const Array& texts = texts_in(array);
   for (int64_t i = 0; i < array.length(); ++i) {
-    const auto text = text_of(array, i);
+    const auto text = text_of(texts, place_of_text(array, i, first_event + i, codes));
     if (!text) codes.refuse(first_event + i, "holds a null; remove the event or write the name of its class");
     out.values.push_back(codes.code(*text, first_event + i));
   }

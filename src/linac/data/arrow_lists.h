@@ -13,10 +13,11 @@ std::string describe_type(const arrow::DataType& type);
 /// True for numbers, and for lists (of lists ...) of numbers.
 bool holds_numbers(const arrow::DataType& type);
 
-/// True for texts (bytes, too), as they are or by a dictionary.
+/// True for texts (bytes, too), as they are or by a dictionary, and for lists of them, which must hold one each.
 bool holds_texts(const arrow::DataType& type);
 
-/// The places of the texts of `array` in `codes`, one an event. Data error for a null, and those of TextCodes::code().
+/// The places of the texts of `array` in `codes`, one an event. Data error for a null, for a list of another number of
+/// texts than one, and those of TextCodes::code().
 RaggedColumn codes_of(const arrow::Array& array, int64_t first_event, TextCodes& codes);
 
 /// The rows of `array`, whose element i is the event first_event + i, as float32. Data error naming file, column and

@@ -19,7 +19,9 @@ Handle opened(const std::filesystem::path& path) {
 
 bool is_list_of_texts(hid_t dataset) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
-  return type && H5Tget_class(type.get()) == H5T_STRING && hdf5::shape_of(dataset).size() == 1;
+  if (!type || H5Tget_class(type.get()) != H5T_STRING) return false;
+  const auto shape = hdf5::shape_of(dataset);
+  return shape.size() == 1 || (shape.size() == 2 && shape[1] == 1);
 }
 
 // A text of fixed length without its padding.
@@ -40,7 +42,9 @@ class EventTexts::File {
     dataset_ = Handle(H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!dataset_ || !is_list_of_texts(dataset_.get()))
       throw data_error(fmt::format("[hdf5] {}: '{}' is not a list of texts", path_, name_));
-    events_ = static_cast<int64_t>(hdf5::shape_of(dataset_.get()).front());
+    const auto shape = hdf5::shape_of(dataset_.get());
+    axes_ = shape.size();
+    events_ = static_cast<int64_t>(shape.front());
   }
 
   ~File() {
@@ -55,10 +59,13 @@ class EventTexts::File {
     if (count == 0) return {};
     const hdf5::Lock lock;
     const Handle stored(H5Dget_type(dataset_.get()), H5Tclose), space(H5Dget_space(dataset_.get()), H5Sclose);
-    const auto start = static_cast<hsize_t>(first), extent = static_cast<hsize_t>(count);
-    const Handle memory(H5Screate_simple(1, &extent, nullptr), H5Sclose);
-    const bool selected = stored && space && memory &&
-                          H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &extent, nullptr) >= 0;
+    std::vector<hsize_t> start(axes_, 0), extent(axes_, 1);
+    start[0] = static_cast<hsize_t>(first);
+    extent[0] = static_cast<hsize_t>(count);
+    const Handle memory(H5Screate_simple(1, extent.data(), nullptr), H5Sclose);
+    const bool selected =
+        stored && space && memory &&
+        H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0;
     if (!selected) fail(first);
     return H5Tis_variable_str(stored.get()) > 0 ? variable(stored.get(), memory.get(), space.get(), first, count)
                                                 : fixed(stored.get(), memory.get(), space.get(), first, count);
@@ -95,6 +102,7 @@ class EventTexts::File {
   std::string path_, name_;
   Handle file_, dataset_;
   int64_t events_ = 0;
+  size_t axes_ = 1;
 };
 
 std::vector<std::string> text_names(const std::filesystem::path& path) {

@@ -1,6 +1,6 @@
 #pragma once
-// A data set of texts [events] in an HDF5 file, of fixed or variable length: names of classes. Used by one thread at a
-// time.
+// A data set of texts [events] or [events, 1] in an HDF5 file, of fixed or variable length: names of classes. Used by
+// one thread at a time.
 
 #include <cstdint>
 #include <filesystem>

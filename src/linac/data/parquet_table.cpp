@@ -134,7 +134,7 @@ class ParquetTable : public TableReader {
       const bool texts = holds_texts(type);
       if (texts && !column.texts) refuse_texts(name_, column.name, words);
       if (!texts && !holds_numbers(type)) fail(fmt::format("column '{}' is {}, not numbers", column.name, words));
-      stored_.push_back({.words = words, .is_number = type.num_fields() == 0, .is_text = texts});
+      stored_.push_back({.words = words, .is_number = texts || type.num_fields() == 0, .is_text = texts});
       return static_cast<int>(i);
     }
     fail(fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(fields(), ", ")));

@@ -59,7 +59,9 @@ std::unique_ptr<TableReader> open_table_reader(const std::filesystem::path& path
 
 void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored, int64_t event) {
   const std::string place = event < 0 ? "" : fmt::format("event {}: ", event);
-  const char* const way_out = event >= 0      ? "every event needs this size: mend the file"
+  const char* const way_out = event >= 0
+                                  ? "give the column the shape that its events have ([ROWS, VALUES] where they are "
+                                    "lists of rows), or mend the events that differ"
                               : wanted.joined ? "it cannot be joined to others: give it an input of its own"
                                               : "set the column's shape";
   throw data_error(fmt::format("[data] {}: {}column '{}' is stored as {}, wanted is {} an event; {}", name, place,

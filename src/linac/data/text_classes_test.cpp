@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <span>
 
 #include "linac/base/tfrecord_frame.h"
@@ -19,9 +20,38 @@ namespace {
 const std::vector<std::string> kTexts{"ttbar", "QCD", "W+jets", "QCD", "ttbar", "QCD"};
 const std::vector<float> kNumbers{2, 0, 1, 0, 2, 0};  // sorted: QCD, W+jets, ttbar
 
-enum class Stored { kString, kLarge, kBinary, kDictionary, kTfrecord, kHdf5Variable, kHdf5Fixed, kHdf5Spaces };
+enum class Stored {
+  kString,
+  kLarge,
+  kBinary,
+  kDictionary,
+  kList,
+  kLargeList,
+  kFixedList,
+  kTfrecord,
+  kHdf5Variable,
+  kHdf5Fixed,
+  kHdf5Spaces,
+  kHdf5Column
+};
 constexpr Stored kAllStored[] = {Stored::kString,   Stored::kLarge,        Stored::kBinary,    Stored::kDictionary,
+                                 Stored::kList,     Stored::kLargeList,    Stored::kFixedList, Stored::kHdf5Column,
                                  Stored::kTfrecord, Stored::kHdf5Variable, Stored::kHdf5Fixed, Stored::kHdf5Spaces};
+
+template <class List, class Offset>
+std::shared_ptr<arrow::Array> lists_of(const std::vector<Offset>& ends, const std::shared_ptr<arrow::Array>& texts) {
+  typename arrow::CTypeTraits<Offset>::BuilderType offsets;
+  EXPECT_TRUE(offsets.Append(0).ok() && offsets.AppendValues(ends).ok());
+  return List::FromArrays(*offsets.Finish().ValueOrDie(), *texts).ValueOrDie();
+}
+
+// 1, 2, ...: lists of one.
+template <class Offset>
+std::vector<Offset> ends_of(const std::vector<std::string>& texts) {
+  std::vector<Offset> ends(texts.size());
+  std::iota(ends.begin(), ends.end(), Offset{1});
+  return ends;
+}
 
 template <class Builder>
 std::shared_ptr<arrow::Array> array_of(const std::vector<std::string>& texts) {
@@ -30,15 +60,16 @@ std::shared_ptr<arrow::Array> array_of(const std::vector<std::string>& texts) {
   return builder.Finish().ValueOrDie();
 }
 
-void write_texts(const std::string& path, const std::vector<std::string>& texts, size_t size, H5T_str_t padding) {
+void write_texts(const std::string& path, const std::vector<std::string>& texts, size_t size, H5T_str_t padding,
+                 std::vector<hsize_t> shape = {}) {
   const hdf5::Lock lock;
   const hdf5::Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
   const hdf5::Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), size == 0 ? H5T_VARIABLE : size);
   H5Tset_strpad(type.get(), padding);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
-  const hsize_t count = texts.size();
-  const hdf5::Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose);
+  if (shape.empty()) shape = {texts.size()};
+  const hdf5::Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
   const hdf5::Handle set(H5Dcreate2(file.get(), "x", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                          H5Dclose);
   std::string fixed;
@@ -61,6 +92,17 @@ void write_texts(const std::string& path, const std::vector<std::string>& texts,
       return write_parquet(path, "x", array_of<arrow::BinaryBuilder>(texts));
     case Stored::kDictionary:
       return write_parquet(path, "x", array_of<arrow::StringDictionaryBuilder>(texts));
+    case Stored::kList:
+      return write_parquet(path, "x",
+                           lists_of<arrow::ListArray>(ends_of<int32_t>(texts), array_of<arrow::StringBuilder>(texts)));
+    case Stored::kLargeList:
+      return write_parquet(
+          path, "x", lists_of<arrow::LargeListArray>(ends_of<int64_t>(texts), array_of<arrow::StringBuilder>(texts)));
+    case Stored::kFixedList:
+      return write_parquet(
+          path, "x", arrow::FixedSizeListArray::FromArrays(array_of<arrow::StringBuilder>(texts), 1).ValueOrDie());
+    case Stored::kHdf5Column:
+      return write_texts(path, texts, 12, H5T_STR_NULLPAD, {texts.size(), 1});
     case Stored::kTfrecord: {
       std::ofstream file(path, std::ios::binary);
       for (const std::string& text : texts) {
@@ -185,6 +227,19 @@ TEST_F(TextClassesTest, WhatNamesNoClassIsRefused) {
   write_parquet(path("coded"), "x", coded.Finish().ValueOrDie());
   EXPECT_TRUE(contains(refusal({"coded"}, number(2)), "event 1: column 'x' holds a null"));
 
+  // Lists hold one text an event.
+  const auto texts = array_of<arrow::StringBuilder>({"a", "b", "c"});
+  write_parquet(path("two"), "x", lists_of<arrow::ListArray>(std::vector<int32_t>{1, 3}, texts));
+  EXPECT_TRUE(contains(refusal({"two"}, number(3)), "event 1: column 'x' holds a list of 2 texts; a target is"));
+  write_parquet(path("none"), "x", lists_of<arrow::ListArray>(std::vector<int32_t>{1, 1, 3}, texts));
+  EXPECT_TRUE(contains(refusal({"none"}, number(3)), "event 1: column 'x' holds a list of 0 texts"));
+  arrow::ListBuilder gap(arrow::default_memory_pool(), std::make_shared<arrow::StringBuilder>());
+  ASSERT_TRUE(gap.AppendNull().ok());
+  write_parquet(path("gap"), "x", gap.Finish().ValueOrDie());
+  EXPECT_TRUE(contains(refusal({"gap"}, number(2)), "event 0: column 'x' holds a null"));
+  write_texts(path("wide"), {"a", "b", "a", "b"}, 4, H5T_STR_NULLPAD, {2, 2});
+  EXPECT_FALSE(refusal({"wide"}, number(2)).empty());
+
   Example one, two;
   one["x"].bytes = {"a"}, two["x"].bytes = {"a", "b"};
   std::ofstream(path("lists"), std::ios::binary)
@@ -225,17 +280,19 @@ TEST_F(TextClassesTest, WhereNumbersAreWantedTextsAreRefusedPackedOrNot) {
 }
 
 TEST_F(TextClassesTest, DamagedParquetIsRefusedOrReadWithoutACrash) {
-  write_texts(path("whole"), kTexts, Stored::kDictionary);
-  std::ifstream stream(path("whole"), std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-  for (size_t place = 4; place < bytes.size(); place += 7) {
-    std::string damaged = bytes;
-    damaged[place] = static_cast<char>(damaged[place] ^ 0x41);
-    std::ofstream(path("a" + std::to_string(place)), std::ios::binary) << damaged;
-    try {
-      read_all(*EventTable::open({path("a" + std::to_string(place))}, {number(3)}));
-    } catch (const Error& error) {
-      EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+  for (const Stored stored : {Stored::kDictionary, Stored::kList}) {
+    write_texts(path("whole"), kTexts, stored);
+    std::ifstream stream(path("whole"), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+    for (size_t place = 4; place < bytes.size(); place += 7) {
+      std::string damaged = bytes;
+      damaged[place] = static_cast<char>(damaged[place] ^ 0x41);
+      std::ofstream(path("a" + std::to_string(place)), std::ios::binary) << damaged;
+      try {
+        read_all(*EventTable::open({path("a" + std::to_string(place))}, {number(3)}));
+      } catch (const Error& error) {
+        EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+      }
     }
   }
 }

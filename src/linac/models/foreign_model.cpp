@@ -55,6 +55,10 @@ std::optional<std::filesystem::path> ForeignModel::save(const graph::Parameters&
   return module_->save(parameters, path, notes);
 }
 
+std::optional<pt2::WeightedProgram> ForeignModel::program() const {
+  return module_->program();
+}
+
 std::string ForeignModel::remark() const {
   return module_->remark();
 }

@@ -13,6 +13,7 @@
 
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
+#include "linac/pt2/program.h"
 
 namespace linac::nn {
 class ForeignModule;
@@ -43,6 +44,9 @@ class ForeignModel {
   /// ending. Environment error if it cannot be written.
   std::optional<std::filesystem::path> save(const graph::Parameters& parameters, const std::filesystem::path& path,
                                             const std::string& notes) const;
+  /// The operators of a TorchScript file, with its weights, for ONNX; nothing of other kinds. Errors as
+  /// nn::ScriptModule::program.
+  std::optional<pt2::WeightedProgram> program() const;
   /// What whoever trains it should know, or nothing.
   std::string remark() const;
 

@@ -14,6 +14,7 @@
 #include "linac/graph/graph.h"
 #include "linac/graph/parameters.h"
 #include "linac/nn/executable.h"
+#include "linac/pt2/program.h"
 
 namespace linac::nn {
 
@@ -63,6 +64,10 @@ class ForeignModule {
   virtual std::optional<std::filesystem::path> save(const graph::Parameters& parameters,
                                                     const std::filesystem::path& path,
                                                     const std::string& notes) const = 0;
+
+  /// The operators that the file holds, with its weights, where its kind says them in no file of its own that others
+  /// read. User error if they cannot be told.
+  virtual std::optional<pt2::WeightedProgram> program() const { return std::nullopt; }
 
   /// What whoever trains it should know, or nothing.
   virtual std::string remark() const { return ""; }

@@ -6,11 +6,12 @@
 #include <torch/script.h>
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/nn/script/script_error.h"
+#include "linac/nn/script/script_program.h"
 #include "linac/nn/tensor_view.h"
 #include "linac/nn/torch_random.h"
 
@@ -48,12 +49,6 @@ std::vector<ForeignWeight> weights_of(const Module& module) {
     weights.push_back({parameter.name, parameter.value, parameter.value.requires_grad()});
   for (const auto& buffer : module.named_buffers()) weights.push_back({buffer.name, buffer.value, false});
   return weights;
-}
-
-// TorchScript's errors show the code first and the reason last.
-std::string last_line(std::string text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
 }
 
 constexpr const char* kNotes = "linac.json";
@@ -94,13 +89,15 @@ std::vector<ForeignInput> arguments_of(const Module& module, const std::string& 
 struct ScriptModule::Parts {
   std::string path;
   Module module;
+  std::vector<ForeignInput> inputs;
 };
 
 ScriptModule::ScriptModule(const std::filesystem::path& path, const std::vector<ForeignInput>& inputs) {
   torch::jit::ExtraFilesMap nothing_else;
   const Module module = load(path, nothing_else);
-  describe(path.stem().string(), arguments_of(module, path.string(), inputs), weights_of(module));
-  parts_ = std::make_unique<const Parts>(Parts{path.string(), module});
+  const std::vector<ForeignInput> ordered = arguments_of(module, path.string(), inputs);
+  describe(path.stem().string(), ordered, weights_of(module));
+  parts_ = std::make_unique<const Parts>(Parts{path.string(), module, ordered});
   find_outputs();
 }
 
@@ -130,7 +127,13 @@ std::vector<at::Tensor> ScriptModule::call(const Weights& weights, const std::ve
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw user_error(fmt::format("[torchscript] {}: forward() fails: {}", parts_->path, last_line(error.what())));
+    const std::string reason = script::reason(error);
+    const bool of_shapes = reason.find("shape '[") != std::string::npos;
+    throw user_error(
+        fmt::format("[torchscript] {}: forward() fails: {}{}", parts_->path, reason,
+                    of_shapes ? "; a trace keeps the number of events that it was made with: write x.shape[0] or "
+                                "flatten(1)"
+                              : ""));
   }
   if (statistics == nullptr) return outputs;
   std::vector<at::Tensor> before, after;
@@ -149,6 +152,10 @@ std::vector<at::Tensor> ScriptModule::run(const Weights& weights, const std::vec
   if (options.mode == Mode::kInference) return call(weights, inputs, options.mode, nullptr);
   const TorchRandomTurn turn(options.dropout_key);
   return call(weights, inputs, options.mode, options.batch_statistics);
+}
+
+std::optional<pt2::WeightedProgram> ScriptModule::program() const {
+  return script::program_of(parts_->module, parts_->inputs);
 }
 
 std::string ScriptModule::notes_in(const std::filesystem::path& path) {

@@ -24,6 +24,8 @@ class ScriptModule : public ForeignModule {
   /// As PATH.pt; the notes as an extra file, "linac.json".
   std::optional<std::filesystem::path> save(const graph::Parameters& parameters, const std::filesystem::path& path,
                                             const std::string& notes) const override;
+  /// Errors as script::program_of (script/script_program.h).
+  std::optional<pt2::WeightedProgram> program() const override;
   /// What save() took along in this file; empty if there is nothing. User error as the constructor's.
   static std::string notes_in(const std::filesystem::path& path);
 

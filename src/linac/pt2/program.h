@@ -48,6 +48,7 @@ struct Node {
   std::vector<std::pair<std::string, Argument>> inputs;
   std::vector<Argument> outputs;  // None, Name or a list of them
   std::string where;              // in the file, for messages
+  std::string source = {};        // the line of Python that asks for it, where it is known
 };
 
 /// An extent, or the symbol that stands for it ("s77"); empty: an expression of several.
@@ -90,6 +91,19 @@ struct Program {
   std::map<std::string, TensorInfo> tensors;  // of the graph, by their names
   std::map<std::string, Range> ranges;        // of symbols
   std::string torch_version;
+};
+
+/// A weight's numbers as they lie in memory, the last axis first.
+struct Numbers {
+  int64_t scalar_type = 0;
+  std::vector<int64_t> sizes;
+  std::string bytes;
+};
+
+/// A program with the numbers of its parameters, buffers and constants, by ProgramInput::name: of whatever file.
+struct WeightedProgram {
+  Program program;
+  std::map<std::string, Numbers> weights;
 };
 
 /// Where one weight lies in the archive.

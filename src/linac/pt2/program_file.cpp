@@ -175,6 +175,15 @@ std::string ProgramFile::with(const std::vector<std::pair<const ProgramInput*, s
   return archive::write_zip(members);
 }
 
+Numbers ProgramFile::numbers(const ProgramInput& input) const {
+  const Tensor found = tensor(input);
+  const size_t width = bytes_of(found.layout.scalar_type);
+  Numbers numbers{found.layout.scalar_type, found.layout.sizes, ""};
+  for (const int64_t place : places(found.layout))
+    numbers.bytes += found.bytes.substr(static_cast<size_t>(place) * width, width);
+  return numbers;
+}
+
 std::string ProgramFile::notes() const {
   const std::string* const notes = find(kNotes);
   return notes == nullptr ? "" : *notes;

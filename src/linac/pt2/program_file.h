@@ -33,6 +33,8 @@ class ProgramFile {
   /// The weight of a parameter, buffer or constant. User error naming it if the file does not hold it, or holds another
   /// type of number than is known.
   Tensor tensor(const ProgramInput& input) const;
+  /// Its numbers. User error as tensor().
+  Numbers numbers(const ProgramInput& input) const;
 
   /// The file's bytes with these values of weights of floats, each of the size that tensor() gives, and `notes`.
   std::string with(const std::vector<std::pair<const ProgramInput*, std::span<const float>>>& weights,

@@ -257,8 +257,10 @@ keras::Compilation FitLoop::compilation() const {
     of_outputs[metric.output].push_back(metric.name);
   }
   if (!left_out.empty()) {
-    log::info(fmt::format("model.keras is compiled without what Keras does not have, or computes otherwise: {}",
-                          fmt::join(left_out, ", ")));
+    log::info(
+        fmt::format("models/model.keras is complete, but compile() in it is without {}: Keras has no such "
+                    "metric or optimizer, or computes another number under that name",
+                    fmt::join(left_out, ", ")));
   }
   return compilation;
 }

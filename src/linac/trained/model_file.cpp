@@ -74,17 +74,11 @@ void need_graph(const std::optional<models::ForeignModel>& foreign, const std::s
   throw user_error(fmt::format("[export] {} is PyTorch's, which is not exported from a checkpoint; {}", file, where));
 }
 
-// Of a run the model that it has left: a file of Keras or a .pt2.
+// Of a run the model that it has left: a file of Keras or of PyTorch.
 std::filesystem::path exported_file(const std::filesystem::path& model) {
   if (std::filesystem::is_directory(model)) {
     if (const auto file = model_of_run(model)) return exported_file(*file);
     throw user_error(fmt::format("[export] {}: no trained model; {}", model.string(), advice_on_run(model)));
-  }
-  if (model.extension() == ".pt") {
-    throw user_error(
-        fmt::format("[export] {} is TorchScript: torch.onnx.export makes ONNX of it; of a .pt2 "
-                    "(torch.export) linac does",
-                    model.string()));
   }
   if (model.extension() == ".safetensors") {
     throw user_error(
@@ -114,9 +108,16 @@ void export_program(const std::filesystem::path& model, const std::filesystem::p
   if (format != FileFormat::kOnnx)
     throw user_error(
         fmt::format("[export] {} is PyTorch's, of which linac writes ONNX; name a file.onnx", model.string()));
-  const pt2::ProgramFile file(model);
-  const auto notes = nlohmann::json::parse(file.notes(), nullptr, false);
-  onnx::write_onnx(file, path, metadata_of(notes.is_object() ? notes : nlohmann::json::object()));
+  const auto notes = nlohmann::json::parse(models::ForeignModel::notes_in_torchscript(model), nullptr, false);
+  const auto metadata = metadata_of(notes.is_object() ? notes : nlohmann::json::object());
+  if (pt2::is_program_file(model)) return onnx::write_onnx(pt2::ProgramFile(model), path, metadata);
+  if (!notes.is_object() || !notes.contains("job")) {
+    throw user_error(
+        fmt::format("[export] {}: was not trained by linac, so the shapes of its inputs are not known; "
+                    "torch.onnx.export is told them, and torch.export writes them into a .pt2",
+                    model.string()));
+  }
+  onnx::write_onnx(open_script(model, notes).program().value(), path, metadata);
 }
 
 GeneratorModel from_keras(const std::filesystem::path& path) {
@@ -204,8 +205,7 @@ void export_generator(const spec::Job& job, const std::optional<TrainedRange>& r
                       const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator,
-             "the run leaves it trained as models/generator.pt, of which torch.onnx.export makes ONNX, or as "
-             "models/generator.pt2, of which `linac export` does");
+             "the run leaves it trained as models/generator.pt or .pt2, of which `linac export` makes ONNX");
   write_network(architecture.generator, graph::to_weight_values(architecture.generator, parameters),
                 extra(job, range, architecture), path, format);
 }
@@ -235,7 +235,7 @@ void export_keras_model(const std::filesystem::path& named, const std::filesyste
   std::vector<std::string> inputs;
   for (const std::filesystem::path& file : keras::files_of(model)) inputs.push_back(file.string());
   storage::need_another_file(path, inputs, "export");
-  if (model.extension() == ".pt2") return export_program(model, path, format);
+  if (models::ForeignModel::is_torchscript(model)) return export_program(model, path, format);
   keras::KerasModel keras = keras::read_keras(model);
   close_sizes(keras);
   if (format == FileFormat::kOnnx && graph::has_open_sizes(keras.graph)) say_sizes(keras, model);

@@ -46,8 +46,8 @@ void save_generator(const spec::Job& job, const std::optional<TrainedRange>& ran
 void export_discriminator(const spec::Job& job, const std::optional<TrainedRange>& range,
                           const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                           const std::filesystem::path& path, FileFormat format = FileFormat::kKeras);
-/// Any model of a .keras file, of a .pt2 (ONNX alone), or of a run that left one, with what its linac.json says. User
-/// error if the run left another, or none.
+/// Any model of a .keras file, of a .pt2 or a TorchScript file that linac trained (ONNX alone), or of a run that left
+/// one, with what its linac.json says. User error if the run left another, or none.
 void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format);
 
 /// Both networks and the job of a run's folder or a checkpoint file.

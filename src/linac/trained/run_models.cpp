@@ -42,8 +42,7 @@ fs::path started_in(const fs::path& model) {
 
 std::string advice_on_run(const fs::path& run) {
   if (const auto model = model_of_run(run)) {
-    const bool generates = model->stem() == "generator",
-               exported = model->extension() == ".keras" || model->extension() == ".pt2";
+    const bool generates = model->stem() == "generator", exported = model->extension() != ".safetensors";
     return fmt::format("its trained model is {}: `linac {} --model {}`{}", model->string(),
                        generates ? "generate" : "predict", shell_word(run.string()),
                        exported ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");

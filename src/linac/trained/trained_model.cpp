@@ -42,9 +42,7 @@ spec::Job job_in(const nlohmann::json& notes, const std::filesystem::path& file)
 
 TrainedModel torchscript(const std::filesystem::path& file) {
   const auto notes = nlohmann::json::parse(models::ForeignModel::notes_in_torchscript(file), nullptr, false);
-  std::vector<std::pair<std::string, graph::Shape>> inputs;
-  for (const spec::DataColumn& input : job_in(notes, file).data.inputs) inputs.emplace_back(input.name, input.shape);
-  const auto model = models::ForeignModel::torchscript(file, inputs);
+  const auto model = open_script(file, notes);
   return {std::make_unique<const models::Predictor>(model, model.parameters()), notes};
 }
 
@@ -74,6 +72,15 @@ void close_sizes(keras::KerasModel& model, const FindShapes& find) {
   const std::vector<graph::Shape> shapes =
       knows ? trained_shapes(model.graph, columns_from_json(model.extra.at("inputs"))) : find(model.graph);
   model.graph = graph::with_input_shapes(std::move(model.graph), shapes);
+}
+
+models::ForeignModel open_script(const std::filesystem::path& file, const nlohmann::json& notes) {
+  const spec::Job job = job_in(notes, file);
+  std::vector<std::pair<std::string, graph::Shape>> inputs;
+  if (job.model.is<spec::ThreeDGanSettings>())
+    inputs.emplace_back("latent", graph::Shape{job.model.as<spec::ThreeDGanSettings>().latent});
+  for (const spec::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
+  return models::ForeignModel::torchscript(file, inputs);
 }
 
 TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& find) {

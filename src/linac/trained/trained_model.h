@@ -31,6 +31,9 @@ void close_sizes(keras::KerasModel& model, const FindShapes& find = {});
 /// the folder of a run that came to its end; files also by URL. User error if it is none of them.
 TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& find = {});
 
+/// A TorchScript file or a .pt2 that linac trained, by the `notes` in it. User error if they do not say its inputs.
+models::ForeignModel open_script(const std::filesystem::path& file, const nlohmann::json& notes);
+
 /// Writes somebody else's code with its trained weights into the folder: TorchScript as model.pt, a program of
 /// torch.export as model.pt2, a plug-in's model as weights (save_weights). Returns the file. Environment error if it
 /// cannot be written.

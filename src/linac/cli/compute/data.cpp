@@ -211,10 +211,29 @@ data::ColumnRequest column_of(const std::string& text) {
   return column;
 }
 
+// What the columns are called and how lists are named, where one of those asked for is not as the file has it.
+std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& options,
+                                                     const std::vector<data::ColumnRequest>& columns) {
+  try {
+    return data::EventTable::open(options.files, columns);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kData) throw;
+    const std::string what = error.what(), url = storage::expand_all(options.files).front();
+    const data::TableContents contents = data::contents_of_table(storage::fetch(url), url);
+    const std::string columns_there = what.find("(found: ") != std::string::npos
+                                          ? ""
+                                          : fmt::format("; {} has {}", url, fmt::join(contents.columns, ", "));
+    throw data_error(
+        fmt::format("{}; --column takes NAME for one number an event, NAME:FEATURES for a list of features, and "
+                    "NAME:ROWSxFEATURES for a list of rows, of which the first ROWS count{}",
+                    what, columns_there));
+  }
+}
+
 void run_scaling(const ScalingOptions& options) {
   std::vector<data::ColumnRequest> columns;
   for (const std::string& column : options.columns) columns.push_back(column_of(column));
-  const auto table = data::EventTable::open(options.files, columns);
+  const auto table = open_columns(options, columns);
   data::warn_of_cuts(*table);
   data::write_scaling(*table, options.out);
   fmt::print("{}: {} of {}\n", options.out, plural(static_cast<int64_t>(columns.size()), "column"),

@@ -155,8 +155,8 @@ void add_evaluate_verb(CLI::App& app) {
       "data set of the predictions, where the file has several; with --model the output to judge (default: the "
       "first)");
   verb->add_option("--targets", options->sources.targets,
-                   "FILE:DATA_SET with the truth: one-hot [events, classes] or class numbers [events]; with --model a "
-                   "column of the data (default: what the output was trained on)");
+                   "FILE:DATA_SET with the truth: one-hot [events, classes], class numbers [events], or texts that "
+                   "--classes names; with --model a column of the data (default: what the output was trained on)");
   verb->add_option("--weights", options->sources.weights,
                    "what each event counts, below zero too: FILE:DATA_SET [events]; with --model a column of the data "
                    "(default: data.event_weight of its training; none: all the same)");

@@ -8,6 +8,8 @@
 
 #include "linac/base/error.h"
 #include "linac/data/event_arrays.h"
+#include "linac/data/hdf5_texts.h"
+#include "linac/data/text_codes.h"
 
 namespace linac::cli {
 namespace {
@@ -23,17 +25,17 @@ Source split(const std::string& text) {
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
-/// The data set of that name; without one the file's only one.
+/// The data set's name; without one that of the file's only one.
+std::string name_in(const Source& source, const std::string& option) {
+  if (!source.data_set.empty()) return source.data_set;
+  const std::vector<std::string> names = data::array_names(source.file);
+  if (names.size() == 1) return names.front();
+  throw user_error(fmt::format("[evaluate] {} has {} data sets ({}); say which one: --{} {}:NAME", source.file,
+                               names.size(), fmt::join(names, ", "), option, source.file));
+}
+
 Array read(const Source& source, const std::string& option) {
-  std::string name = source.data_set;
-  if (name.empty()) {
-    const std::vector<std::string> names = data::array_names(source.file);
-    if (names.size() != 1) {
-      throw user_error(fmt::format("[evaluate] {} has {} data sets ({}); say which one: --{} {}:NAME", source.file,
-                                   names.size(), fmt::join(names, ", "), option, source.file));
-    }
-    name = names.front();
-  }
+  const std::string name = name_in(source, option);
   const data::EventArrays arrays(source.file, {name});
   const std::vector<int64_t> shape = arrays.shape(0);
   const int64_t events = arrays.events();
@@ -44,6 +46,35 @@ Array read(const Source& source, const std::string& option) {
   return {.values = arrays.read(0, 0, events),
           .width = shape.empty() ? 1 : static_cast<size_t>(shape[0]),
           .name = fmt::format("{}:{}", source.file, name)};
+}
+
+/// The truth: numbers, or texts that name classes, as their places among `classes`.
+Array read_truth(const Source& source, const std::vector<std::string>& classes) {
+  constexpr int64_t kBlockEvents = 4096;
+  const std::string name = name_in(source, "targets");
+  const std::vector<std::string> of_texts = data::text_names(source.file);
+  if (std::find(of_texts.begin(), of_texts.end(), name) == of_texts.end()) return read({source.file, name}, "targets");
+  if (classes.empty()) {
+    throw user_error(
+        fmt::format("[evaluate] {}: '{}' holds texts: name the classes in the order of the predictions, --classes "
+                    "A,B,...",
+                    source.file, name));
+  }
+  const data::EventTexts texts(source.file, name);
+  Array truth{.values = {}, .width = 1, .name = fmt::format("{}:{}", source.file, name)};
+  for (int64_t first = 0; first < texts.events(); first += kBlockEvents) {
+    for (const std::string& text : texts.read(first, std::min(kBlockEvents, texts.events() - first))) {
+      const auto found = std::find(classes.begin(), classes.end(), text);
+      if (found == classes.end()) {
+        throw data_error(
+            fmt::format("[evaluate] {}: event {}: '{}' holds {}, and the classes are {}; name all of them "
+                        "with --classes",
+                        source.file, truth.values.size(), name, data::shown_text(text), fmt::join(classes, ", ")));
+      }
+      truth.values.push_back(static_cast<float>(found - classes.begin()));
+    }
+  }
+  return truth;
 }
 
 /// One output of a model for labelled events, and their truth.
@@ -90,7 +121,7 @@ Arrays compute_arrays(const ArraySources& options) {
 }
 
 Arrays read_predictions(const ArraySources& options) {
-  Arrays arrays{.targets = read(split(options.targets), "targets"),
+  Arrays arrays{.targets = read_truth(split(options.targets), options.model.classes),
                 .weights = {},
                 .models = {},
                 .names = options.names,

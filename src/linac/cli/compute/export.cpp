@@ -29,8 +29,8 @@ void run_export(const ExportOptions& options) {
   // Of a graph's run the model that it has left; of a generator's its best checkpoint.
   const auto left = trained::model_of_run(options.run);
   const std::filesystem::path ending = std::filesystem::path(options.run).extension();
-  const bool is_graph = ending == ".keras" || ending == ".pt2" ||
-                        (left && (left->filename() == "model.keras" || left->filename() == "model.pt2"));
+  const bool is_graph = ending == ".keras" || ending == ".pt2" || ending == ".pt" ||
+                        (left && left->stem() == "model" && left->extension() != ".safetensors");
   if (const std::string& model = is_graph ? options.run : options.model; !model.empty()) {
     trained::export_keras_model(client::local_model(model), options.out, format);
     log::info(fmt::format("{}: {}", options.out, model));
@@ -52,12 +52,12 @@ void add_export_verb(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   auto* verb = add_compute_verb(app, "export");
   auto* source = verb->add_option_group("source");
-  source->add_option(
-      "run", options->run,
-      "folder of a run (of a 3DGAN its best checkpoint, else the newest), a checkpoint, a .keras file or a .pt2");
+  source->add_option("run", options->run,
+                     "folder of a run (of a 3DGAN its best checkpoint, else the newest), a checkpoint, a .keras file, "
+                     "a .pt2 or a .pt");
   source->add_option(
       "--model", options->model,
-      "a .keras or .pt2 file of any model, a run that left one, or catalog://NAME@ALIAS: as it is there");
+      "a .keras, .pt2 or .pt file of any model, a run that left one, or catalog://NAME@ALIAS: as it is there");
   source->require_option(1);
   verb->add_option("--out", options->out, "file to write, e.g. generator.keras or generator.onnx")->required();
   verb->add_option("--format", options->format,

@@ -143,6 +143,21 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
 
 }  // namespace
 
+/// Of a model that linac has not trained the inputs are read from columns of their names.
+std::shared_ptr<const data::EventTable> named_events(const ModelEventsOptions& options, const nlohmann::json& notes,
+                                                     const std::vector<data::ColumnRequest>& columns) {
+  try {
+    return data::EventTable::open(options.data, columns);
+  } catch (const Error& error) {
+    const bool knows = notes.is_object() && notes.contains("inputs");
+    if (knows || error.code() != ErrorCode::kData) throw;
+    throw data_error(
+        fmt::format("{}; linac has not trained this model, so each input is read from the column of its name: {} "
+                    "INPUT=COLUMN names another",
+                    error.what(), options.fields_option));
+  }
+}
+
 ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : options_(options) {
   file_ = client::local_model(options.model);
   trained::TrainedModel model =
@@ -163,7 +178,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   notes_ = std::move(model.notes);
   data_ = options.validation_split ? "the validation split" : fmt::format("{}", fmt::join(options.data, ", "));
   table_ = options.validation_split ? validation_events(options.model, notes_, columns)
-                                    : data::EventTable::open(options.data, columns);
+                                    : named_events(options, notes_, columns);
   const size_t place = network_->inputs().size();  // of the truth
   if (truth == Truth::kWanted && columns[place].texts && columns[place].texts->names.empty() &&
       !table_->classes(place).empty()) {

@@ -141,6 +141,12 @@ IValue make_list(const std::vector<IValue>& values, const TypePtr& type, const s
   }
 }
 
+constexpr std::pair<int64_t, at::ScalarType> kScalarTypes[] = {
+    {1, at::kByte},  {2, at::kChar},      {3, at::kShort},           {4, at::kInt},
+    {5, at::kLong},  {6, at::kHalf},      {pt2::kFloat, at::kFloat}, {8, at::kDouble},
+    {12, at::kBool}, {13, at::kBFloat16},
+};
+
 pt2::Argument argument_of(const pt2::Element& element) {
   return std::visit([](auto value) -> pt2::Argument { return value; }, element);
 }
@@ -148,13 +154,14 @@ pt2::Argument argument_of(const pt2::Element& element) {
 }  // namespace
 
 std::optional<at::ScalarType> scalar_type(int64_t code) {
-  constexpr std::pair<int64_t, at::ScalarType> kTable[] = {
-      {1, at::kByte},  {2, at::kChar},      {3, at::kShort},           {4, at::kInt},
-      {5, at::kLong},  {6, at::kHalf},      {pt2::kFloat, at::kFloat}, {8, at::kDouble},
-      {12, at::kBool}, {13, at::kBFloat16},
-  };
-  for (const auto& [number, type] : kTable)
+  for (const auto& [number, type] : kScalarTypes)
     if (number == code) return type;
+  return std::nullopt;
+}
+
+std::optional<int64_t> code_of(at::ScalarType type) {
+  for (const auto& [number, known] : kScalarTypes)
+    if (known == type) return number;
   return std::nullopt;
 }
 

@@ -29,6 +29,8 @@ class Slots {
 
 /// c10's number of a type of the file; nothing if it is not known.
 std::optional<at::ScalarType> scalar_type(int64_t code);
+/// And back.
+std::optional<int64_t> code_of(at::ScalarType type);
 
 using Values = std::vector<c10::IValue>;
 

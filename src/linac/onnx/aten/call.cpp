@@ -23,8 +23,12 @@ std::optional<Type> type_of(int64_t scalar_type) {
   }
 }
 
+std::string described(const pt2::Node& node) {
+  return node.source.empty() ? node.target : fmt::format("{} ({})", node.target, node.source);
+}
+
 void Call::refuse(const std::string& why) const {
-  throw user_error(fmt::format("[export] {}: {}", node_.target, why));
+  throw user_error(fmt::format("[export] {}: {}", described(node_), why));
 }
 
 const pt2::Argument* Call::find(const std::string& argument) const {

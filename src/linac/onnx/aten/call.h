@@ -38,6 +38,9 @@ struct Values {
 /// ONNX's number of a type of the file; nothing if there is none in the models that linac writes.
 std::optional<Type> type_of(int64_t scalar_type);
 
+/// The node's operator, and its line of Python where it is known, for messages.
+std::string described(const pt2::Node& node);
+
 class Call {
  public:
   Call(Emitter& emit, const pt2::Program& program, const pt2::Node& node, Values& values)

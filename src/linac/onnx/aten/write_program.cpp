@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <set>
 
 #include "linac/base/atomic_file.h"
@@ -41,7 +41,10 @@ Function function_of(const pt2::Node& node) {
   const auto& table = functions();
   for (const std::string& name : {node.target, out_of_place(node.target)})
     if (const auto found = table.find(name); found != table.end()) return found->second;
-  throw user_error(fmt::format("[export] linac does not write {} as ONNX; torch.onnx.export may", node.target));
+  throw user_error(fmt::format(
+      "[export] linac does not write {} as ONNX; torch.onnx.export may, or linac does of the model as a .pt2 "
+      "behind run_decompositions()",
+      aten::described(node)));
 }
 
 std::vector<pt2::Extent> extents(const std::vector<int64_t>& sizes) {
@@ -71,9 +74,12 @@ std::vector<std::string> results_of(const pt2::Node& node) {
   return names;
 }
 
+using NumbersOf = std::function<pt2::Numbers(const pt2::ProgramInput&)>;
+
 class Writer {
  public:
-  explicit Writer(const pt2::ProgramFile& file) : file_(file), program_(file.program()), emit_("program") {}
+  Writer(const pt2::Program& program, NumbersOf numbers_of)
+      : program_(program), numbers_of_(std::move(numbers_of)), emit_("program") {}
 
   Model write() {
     for (const pt2::ProgramInput& input : program_.inputs) read(input);
@@ -107,15 +113,11 @@ class Writer {
   }
 
   void read_weight(const pt2::ProgramInput& input) {
-    const auto tensor = file_.tensor(input);
-    const auto type = aten::type_of(tensor.layout.scalar_type);
+    pt2::Numbers numbers = numbers_of_(input);
+    const auto type = aten::type_of(numbers.scalar_type);
     if (!type) return;  // an operator that takes it will say so
-    const size_t width = pt2::bytes_of(tensor.layout.scalar_type);
-    std::string bytes;
-    for (const int64_t place : pt2::places(tensor.layout))
-      bytes += tensor.bytes.substr(static_cast<size_t>(place) * width, width);
-    values_.tensors[input.name] = {emit_.numbers(input.target, *type, tensor.layout.sizes, std::move(bytes)), *type,
-                                   extents(tensor.layout.sizes)};
+    values_.tensors[input.name] = {emit_.numbers(input.target, *type, numbers.sizes, std::move(numbers.bytes)), *type,
+                                   extents(numbers.sizes)};
   }
 
   // What an operator wrote in place has its new value under the old name too. Not so what shares memory with it: of
@@ -135,7 +137,7 @@ class Writer {
       throw user_error(
           fmt::format("[export] {} changes a tensor of which there are views; write forward() without "
                       "operators in place",
-                      node.target));
+                      aten::described(node)));
     }
     values_.tensors[given->text] = values_.tensors.at(result->text);
   }
@@ -166,8 +168,8 @@ class Writer {
     return emit_.finish(names, values);
   }
 
-  const pt2::ProgramFile& file_;
   const pt2::Program& program_;
+  const NumbersOf numbers_of_;
   Emitter emit_;
   aten::Values values_;
   std::set<std::string> views_;  // and of what there are views
@@ -176,13 +178,23 @@ class Writer {
 }  // namespace
 
 Model to_onnx(const pt2::ProgramFile& file, Metadata metadata) {
-  Model model = Writer(file).write();
+  Model model = Writer(file.program(), [&](const auto& input) { return file.numbers(input); }).write();
+  model.metadata = std::move(metadata);
+  return model;
+}
+
+Model to_onnx(const pt2::WeightedProgram& program, Metadata metadata) {
+  Model model = Writer(program.program, [&](const auto& input) { return program.weights.at(input.name); }).write();
   model.metadata = std::move(metadata);
   return model;
 }
 
 void write_onnx(const pt2::ProgramFile& file, const std::filesystem::path& path, const Metadata& metadata) {
   write_file_atomically(path, encode(to_onnx(file, metadata)));
+}
+
+void write_onnx(const pt2::WeightedProgram& program, const std::filesystem::path& path, const Metadata& metadata) {
+  write_file_atomically(path, encode(to_onnx(program, metadata)));
 }
 
 }  // namespace linac::onnx
