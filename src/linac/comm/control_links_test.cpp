@@ -17,7 +17,7 @@ constexpr int kWaits = 20;
 
 // No descriptor is left for a connection that waits: the thread sleeps, and hears it once there is one.
 TEST(ControlLinks, DoesNotSpinWithoutDescriptors) {
-  ControlLinks links("127.0.0.1", "run"), other("127.0.0.1", "run");
+  ControlLinks links("127.0.0.1", "", {}, "run"), other("127.0.0.1", "", {}, "run");
   other.send(links.address(), "hello", 1);
   rlimit all{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &all), 0);
