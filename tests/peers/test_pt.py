@@ -6,10 +6,8 @@ usage: test_pt.py FOLDER MODULES
 MODULES is what make_pt.py has written (tests/peers/pt)."""
 
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import zipfile
 
@@ -18,29 +16,14 @@ import numpy as np
 import onnx
 import onnxruntime
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
+from checks import check, failures, linac
+
 SHAPES = {"dense": ("features", (4,)), "convolutions": ("image", (1, 8, 8)), "particles": ("momenta", (6, 3)), "broken": ("features", (4,))}
 EVENTS = 8
-
-failures = []
-
-
-def check(holds: bool, what: str) -> None:
-    print(("ok   " if holds else "FAIL ") + what, flush=True)
-    if not holds:
-        failures.append(what)
 
 
 def far(a, b) -> float:
     return float("inf") if a.shape != b.shape else float(np.max(np.abs(a - b)) / max(1.0, np.max(np.abs(b))))
-
-
-def linac(*arguments, status: int = 0) -> str:
-    done = subprocess.run([LINAC, *map(str, arguments)], capture_output=True, text=True, timeout=100)
-    if done.returncode != status:
-        check(False, f"linac {' '.join(map(str, arguments))}: {done.returncode}, not {status}: {(done.stdout + done.stderr)[-600:]}")
-    return done.stdout + done.stderr
 
 
 def job_of(folder: pathlib.Path, module: pathlib.Path) -> tuple[str, pathlib.Path, dict]:

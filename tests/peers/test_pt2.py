@@ -21,8 +21,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
+from checks import ROOT, check, failures, linac
+
 TORCH = os.environ.get("LINAC_TORCH_PYTHON", str(ROOT / "build" / "bench-peers" / "bin" / "python"))
 DTYPES = {5: "i8", 7: "f4", 12: "?"}  # PyTorch's numbers of them in the file
 LOAD = """
@@ -35,25 +35,9 @@ with torch.no_grad():
 numpy.save(sys.argv[3], output.numpy())
 """
 
-failures = []
-
-
-def check(holds: bool, what: str) -> None:
-    print(("ok   " if holds else "FAIL ") + what, flush=True)
-    if not holds:
-        failures.append(what)
-
-
 def far(a, b) -> float:
     a, b = np.asarray(a, "f8"), np.asarray(b, "f8")
     return float("inf") if a.shape != b.shape else float(np.max(np.abs(a - b), initial=0) / max(1.0, np.max(np.abs(b), initial=0)))
-
-
-def linac(*arguments, status: int = 0, timeout: float = 100) -> str:
-    done = subprocess.run([LINAC, *map(str, arguments)], capture_output=True, text=True, timeout=timeout)
-    if done.returncode != status:
-        check(False, f"linac {' '.join(map(str, arguments))}: {done.returncode}, not {status}: {(done.stdout + done.stderr)[-600:]}")
-    return done.stdout + done.stderr
 
 
 class Program:

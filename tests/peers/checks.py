@@ -1,0 +1,24 @@
+"""What the tests of PyTorch's files share: checks that are counted, and linac's command."""
+
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
+
+failures = []
+
+
+def check(holds: bool, what: str) -> None:
+    print(("ok   " if holds else "FAIL ") + what, flush=True)
+    if not holds:
+        failures.append(what)
+
+
+def linac(*arguments, status: int = 0, timeout: float = 100) -> str:
+    """What `linac` prints; another exit status than `status` is a failure."""
+    done = subprocess.run([LINAC, *map(str, arguments)], capture_output=True, text=True, timeout=timeout)
+    if done.returncode != status:
+        check(False, f"linac {' '.join(map(str, arguments))}: {done.returncode}, not {status}: {(done.stdout + done.stderr)[-600:]}")
+    return done.stdout + done.stderr
