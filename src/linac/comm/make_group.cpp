@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <future>
 #include <memory>
-#include <thread>
 
+#include "linac/base/answer_within.h"
 #include "linac/base/error.h"
 #include "linac/comm/founding.h"
 #include "linac/comm/group.h"
@@ -41,16 +40,8 @@ Ledger ledger_of(const GroupSettings& settings, const std::string& run) {
 // A disk that does not answer tells nothing of who shares it: as if nobody did.
 std::string folder_mark(const GroupSettings& settings, const std::string& run) {
   if (settings.folder.empty()) return "";
-  auto answer = std::make_shared<std::promise<std::string>>();
-  std::future<std::string> told = answer->get_future();
-  std::thread([ledger = ViewLedger(settings.folder / "views", run), answer] {
-    try {
-      answer->set_value(ledger.folder_mark());
-    } catch (const std::exception&) {
-      answer->set_value("");
-    }
-  }).detach();
-  return told.wait_for(settings.stall_timeout / 2) == std::future_status::ready ? told.get() : "";
+  return answer_within(settings.stall_timeout / 2, std::string(),
+                       [ledger = ViewLedger(settings.folder / "views", run)] { return ledger.folder_mark(); });
 }
 
 // `other`: where those are that this worker is to meet.

@@ -11,11 +11,10 @@
 #include <array>
 #include <cerrno>
 #include <deque>
-#include <future>
 #include <memory>
 #include <optional>
-#include <thread>
 
+#include "linac/base/answer_within.h"
 #include "linac/base/error.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/comm/store_host.h"
@@ -39,18 +38,8 @@ constexpr auto kSecondInterruptGap = std::chrono::milliseconds(500);
 constexpr auto kFolderWait = std::chrono::seconds(3);
 
 bool has_views(const std::filesystem::path& folder) {
-  auto answer = std::make_shared<std::promise<bool>>();
-  std::future<bool> told = answer->get_future();
-  std::thread([folder, answer] {
-    bool any = false;
-    try {
-      any = !comm::ViewLedger::join_addresses(folder).empty();
-    } catch (const std::exception&) {
-      // A view that cannot be read is none.
-    }
-    answer->set_value(any);
-  }).detach();
-  return told.wait_for(kFolderWait) == std::future_status::ready && told.get();
+  // A view that cannot be read is none.
+  return answer_within(kFolderWait, false, [folder] { return !comm::ViewLedger::join_addresses(folder).empty(); });
 }
 
 // Where the handler writes; one inbox at a time.
