@@ -48,6 +48,16 @@ COLUMNS = 100  # of the text in README.md
 README, BEGIN, END = ROOT / "bench/README.md", "<!-- bench/models.py begins -->\n", "<!-- bench/models.py ends -->\n"
 
 
+def without_paths(arguments):
+    """Where the programs and files lie is the machine's own affair."""
+    kept, skip = [], False
+    for argument in arguments:
+        if not skip and argument.partition("=")[0] not in ("--python", "--linac", "--files", "--out"):
+            kept.append(argument)
+        skip = not skip and argument in ("--python", "--linac", "--files", "--out")
+    return kept
+
+
 def words(known):
     def split(text):
         for word in text.split(","):
@@ -356,7 +366,7 @@ def main():
         program = sha256_of(Path(options.linac).resolve().with_name("linac-compute"))
         result = {
             "date": datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
-            "command": shlex.join(["bench/models.py", *sys.argv[1:]]),
+            "command": shlex.join(["bench/models.py", *without_paths(sys.argv[1:])]),
             "commit": commit(),
             "host": describe_host() | {"idle_share": round(idle_share(), 3)},
             "repeat": options.repeat,
