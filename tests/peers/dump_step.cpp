@@ -25,7 +25,7 @@ using linac::models::threedgan::kLossParts;
 using linac::models::threedgan::Phase;
 using linac::models::threedgan::ThreeDGan;
 
-constexpr int64_t kStepEvents = 4, kExportEvents = 8;
+constexpr int64_t kStepEvents = 2, kExportEvents = 8;
 constexpr uint64_t kSeed = 11;
 
 void write_layout(FloatFile& file, const std::string& prefix, const linac::graph::Layout& layout,

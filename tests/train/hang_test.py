@@ -15,7 +15,7 @@ import runs
 from runs import check
 
 STALL_S = 3
-CLASSIFIER = {**elastic.CLASSIFIER, "train.epochs": 12, "distribution.restarts": 0, "distribution.stall_timeout_s": STALL_S}
+CLASSIFIER = {**elastic.CLASSIFIER, "train.epochs": 9, "distribution.restarts": 0, "distribution.stall_timeout_s": STALL_S}
 
 
 class Case:
@@ -125,7 +125,7 @@ def unreadable(root: pathlib.Path, library: pathlib.Path) -> None:
 
 def long_test(root: pathlib.Path) -> None:
     """Its parts are short, and the whole takes longer than the stall timeout."""
-    settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 1, "train.replicas": 2, "data.min_sum": 50,
+    settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 1, "train.replicas": 2, "data.min_sum": 30,
                 "distribution.restarts": 0, "distribution.stall_timeout_s": 1.5}
     runs.run(root / "long", settings, "--workers", "2")
     seconds = sum(account["phases"]["test"]["wall_s"] for account in runs.lines(root / "long")[-1]["workers"]) / 2

@@ -12,8 +12,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
 
-# Networks with a tenth of the operations, for tests of what does not depend on their size.
-SMALL_NETWORKS = {"model.generator_channels": 2, "model.generator_filters": "[2, 2, 2, 2, 2, 2]", "model.discriminator_filters": "[2, 2, 2, 2]"}
+# Networks with a small part of the operations, for tests of what does not depend on their size.
+SMALL_NETWORKS = {"model.generator_channels": 1, "model.generator_filters": "[2, 1, 2, 1, 1, 1]", "model.discriminator_filters": "[2, 1, 1, 1]"}
 
 # Few events pass min_sum, so that an epoch with its test losses takes seconds.
 FEW_EVENTS = {
