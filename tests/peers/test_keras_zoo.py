@@ -584,7 +584,7 @@ def moving_statistics(model, before):
 
 
 def make(folder, name):
-    keras.utils.clear_session()
+    keras.utils.clear_session(free_memory=False)  # to collect would take longer than the model
     keras.utils.set_random_seed(1)
     rng = np.random.default_rng(len(name))
     if name in MODELS:

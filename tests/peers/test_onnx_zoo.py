@@ -92,7 +92,7 @@ EMPTY = [name for name in MODELS if name.startswith(("gru", "lstm", "simple_rnn"
 
 def make(folder, name):
     """Saves the model; its inputs by name, and what Keras predicts."""
-    keras.utils.clear_session()
+    keras.utils.clear_session(free_memory=False)  # to collect would take longer than the model
     keras.utils.set_random_seed(1)
     rng = np.random.default_rng(len(name))
     if name in MODELS:
