@@ -682,7 +682,7 @@ def unfit(folder: pathlib.Path, data: dict) -> None:
         ("no-weight", path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "data.event_weight": "nothing"}, "add up to 0, so no event counts"),
     ):
         job = job_of(folder, model, target, {"data.train": [str(events)], **settings})
-        for verb in ("check", "train"):
+        for verb in ("check", "train") if what == "class-3" else ("check",):
             arguments = [LINAC, verb, str(job)] + (["--out", str(folder / what)] if verb == "train" else [])
             done = subprocess.run(arguments, capture_output=True, text=True)
             check(done.returncode == 3 and words in done.stderr, f"{what}, {verb}: {done.returncode}, {done.stderr.strip()[-200:]}")
