@@ -50,6 +50,19 @@ std::string difference(const nlohmann::json& mine, const nlohmann::json& other) 
   return "";
 }
 
+// The first to leave a view ends it for all. Who is refused and has not read why would come into the next one, and the
+// next: the others leave once all have read it.
+void wait_until_told(comm::Group& group, int refused) {
+  constexpr int kTag = 1;
+  std::array<float, 1> word{};
+  group.gather_text("");
+  if (group.rank() == refused) return;
+  if (group.rank() != 0) return group.receive(word, 0, kTag);
+  for (int rank = 1; rank < group.size(); ++rank) {
+    if (rank != refused) group.send(word, rank, kTag);
+  }
+}
+
 }  // namespace
 
 nlohmann::json what_must_agree(const spec::Job& job, const nlohmann::json& data) {
@@ -86,11 +99,13 @@ std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann
   broadcast_bytes(group, verdict, 0);
   if (verdict.empty()) return std::nullopt;
   const auto json = nlohmann::json::parse(verdict);
+  const int refused = json.at(0);
+  wait_until_told(group, refused);
   return Disagreement{
-      .rank = json.at(0),
+      .rank = refused,
       .text = fmt::format("[train] rank {} has {} (compared with rank 0); start all workers from the same job, data "
                           "and build",
-                          json.at(0).get<int>(), json.at(1).get<std::string>())};
+                          refused, json.at(1).get<std::string>())};
 }
 
 void broadcast_bytes(comm::Group& group, std::string& bytes, int root) {
