@@ -12,7 +12,7 @@ import time
 import zipfile
 
 import runs
-from elastic import CLASSIFIER
+from elastic import CLASSIFIER, Run, same_end, wait_until
 from runs import check
 
 STALL_S = 4
@@ -176,6 +176,32 @@ def ended_early(root: pathlib.Path) -> None:
     check(runs.lines(out)[-1]["status"] == "failed", "and so does the record")
 
 
+def leaving(root: pathlib.Path) -> None:
+    """A machine is taken away, that of the writer: its worker leaves and the others go on. Then another: too few would be left, so all stop."""
+    settings = {**CLASSIFIER, "train.epochs": 15, "distribution.on_sigterm": "leave", "distribution.workers_min": 2}
+    runs.run(root / "stayed", settings, "--workers", "2")
+    out = root / "leaving"
+    run = Run(out, settings, 3)
+    wait_until(lambda: run.steps() >= 10, "the first steps")
+    first = run.members()
+    run.kill(first[0], signal.SIGTERM)
+    wait_until(lambda: first[0] not in run.members(), "a worker that leaves is gone", 30)
+    after = run.steps()
+    wait_until(lambda: run.steps() > after + 10, "the others go on", 30)
+    check(run.launcher.poll() is None and len(run.members()) == 2, "one has left by SIGTERM, two go on, and nobody takes its place")
+    run.kill(run.members()[1], signal.SIGTERM)
+    status = run.end(60)
+    log = pathlib.Path(f"{out}.log").read_text()
+    check(status == 75 and log.count("left the run after step") >= 1 and "another one is started" not in log,
+          f"with fewer than workers_min left all stop: exit status {status}")
+    done = sum(line["kind"] == "step" for line in runs.lines(out))
+    check(runs.newest_checkpoint(out).name == f"step-{done:010}.safetensors", "after a checkpoint")
+    ends = [line["status"] for line in runs.lines(out) if line["kind"] == "end"]
+    check(ends == ["interrupted"], f"the record ends once, as interrupted: {ends}")
+    runs.run(out, settings, "--resume", "--workers", "1")
+    same_end(root / "stayed", out, "left, stopped and resumed")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-failure-") as folder:
         root = pathlib.Path(folder)
@@ -187,6 +213,7 @@ def main() -> None:
         lost_worker(root)
         refused(root)
         ended_early(root)
+        leaving(root)
 
 
 main()

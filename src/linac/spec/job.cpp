@@ -107,6 +107,7 @@ void validate(const Job& job, const std::string& where) {
   need(job.distribution.workers_min >= 1 && job.distribution.workers_min <= job.train.replicas, where,
        "distribution.workers_min must be from 1 to train.replicas");
   need(job.distribution.stall_timeout_s >= 1, where, "distribution.stall_timeout_s must be at least 1");
+  need_one_of(job.distribution.on_sigterm, {"stop", "leave"}, where, "distribution.on_sigterm");
   need(job.distribution.restarts >= 0, where, "distribution.restarts must not be negative");
   need(job.workers <= job.train.replicas, where,
        fmt::format("workers = {} is more than train.replicas = {}: a worker carries at least one replica; lower "

@@ -293,6 +293,7 @@ struct Distribution {
   double stall_timeout_s = 300;
   int restarts = 10;
   bool balance = true;
+  std::string on_sigterm = "stop";
 
   template <class V>
   void fields(V& v) {
@@ -301,6 +302,9 @@ struct Distribution {
       "a worker that has made no progress for so long is given up; longer than a replica's part of a step takes");
     v("restarts", restarts, "so many lost workers are started again on this machine");
     v("balance", balance, "replicas move from slow workers to fast ones");
+    v("on_sigterm", on_sigterm,
+      "`stop`: all end after a checkpoint; `leave`: a worker ends alone and the others go on, if `workers_min` are "
+      "left");
   }
 };
 

@@ -190,13 +190,13 @@ Contribution AdversarialLoop::on_real(const TrainState& state, const Ahead& step
                                    Phase::kRealDiscriminator, options(step.keys[i], ready));
 }
 
-StepResult AdversarialLoop::step(TrainState& state, double learning_rate, bool stop_wanted) {
+StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWish wish) {
   const Ahead now = ahead_ ? *std::exchange(ahead_, std::nullopt) : read_ahead(state, 0);
   StepResult result;
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
   static const std::vector<std::string> parts(kLossNames.begin(), kLossNames.end());
   const auto update = [&](const char* prefix, Network& network, const ReplicaFunction& compute, const SideWork& side) {
-    return update_.run(prefix, parts, network, learning_rate, compute, stop_wanted, result, side);
+    return update_.run(prefix, parts, network, learning_rate, compute, wish, result, side);
   };
 
   const auto real = [&](size_t i, const graph::GradientReady& ready) {

@@ -88,7 +88,7 @@ TrainState CustomLoop::initial_state() const {
   return state;
 }
 
-StepResult CustomLoop::step(TrainState& state, double learning_rate, bool stop_wanted) {
+StepResult CustomLoop::step(TrainState& state, double learning_rate, StopWish wish) {
   std::vector<data::TableBatch> batches;
   {
     const PhaseClock::Scope time(clock_, TimePhase::kInput);
@@ -105,7 +105,7 @@ StepResult CustomLoop::step(TrainState& state, double learning_rate, bool stop_w
     };
     result.losses.clear();
     const bool applied = update_.run(update.name + "/", update.losses, state.networks[update.network], learning_rate,
-                                     compute, stop_wanted, result);
+                                     compute, wish, result);
     for (const auto& [name, value] : result.losses) {
       sums[name] += value;
       ++times[name];

@@ -194,7 +194,7 @@ models::Contribution FitLoop::contribution(const TrainState& state, const data::
   return sum;
 }
 
-StepResult FitLoop::step(TrainState& state, double learning_rate, bool stop_wanted) {
+StepResult FitLoop::step(TrainState& state, double learning_rate, StopWish wish) {
   std::vector<data::TableBatch> batches;
   {
     const PhaseClock::Scope time(clock_, TimePhase::kInput);
@@ -206,7 +206,7 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, bool stop_want
       [&](size_t i, const graph::GradientReady& ready) {
         return contribution(state, batches[i], update_.owned()[i], ready);
       },
-      stop_wanted, result);
+      wish, result);
   return result;
 }
 

@@ -28,11 +28,15 @@ namespace linac::train {
 /// Why a step was not (wholly) applied. All workers see the same.
 enum class Health { kGood, kNotFinite, kEmpty };
 
+/// What a signal asked of this worker: to leave the others, or that all stop.
+enum class StopWish { kNone, kLeave, kStop };
+
 struct StepResult {
   Health health = Health::kGood;
   std::string where;  // the phase that failed
   Measures losses;
-  bool stop_requested = false;    // some worker was asked to stop
+  bool stop_requested = false;    // some worker wishes that all stop
+  int leaving = 0;                // workers that wish to leave
   bool next_view_wanted = false;  // after this step: newcomers wait, or replicas are to move
 };
 
@@ -96,7 +100,7 @@ class Loop {
   /// and in each new view of the group.
   virtual void seek(const TrainState& state) = 0;
   /// Collective. Changes the state's networks, not its position.
-  virtual StepResult step(TrainState& state, double learning_rate, bool stop_wanted) = 0;
+  virtual StepResult step(TrainState& state, double learning_rate, StopWish wish) = 0;
   /// The updates of a step in their order, on a worker that carries `replicas` of them.
   virtual std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const = 0;
   /// Collective, with test data only.

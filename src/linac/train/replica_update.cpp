@@ -28,13 +28,14 @@ void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats
 }
 
 bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, Network& network,
-                        double learning_rate, const ReplicaFunction& compute, bool stop_wanted, StepResult& result,
+                        double learning_rate, const ReplicaFunction& compute, StopWish wish, StepResult& result,
                         const SideWork& side) {
   std::vector<Message> messages(owned().size(), Message(network.parameters, losses.size()));
   Message total(network.parameters, losses.size());
   const std::vector<Bucket> buckets = SynchronousExchange::cut(network.parameters, total);
   ReplicaProgress progress(network.parameters.trainable_layout, buckets, messages.size(), side.tasks);
-  const Wishes wishes{.stop = stop_wanted, .next_view = group_.wants_next_view()};
+  const Wishes wishes{
+      .stop = wish == StopWish::kStop, .leave = wish == StopWish::kLeave, .next_view = group_.wants_next_view()};
   const PhaseClock::Seconds begin = PhaseClock::now();
   compute_.begin(compute, side, wishes, messages, progress);
   bool applied = false;

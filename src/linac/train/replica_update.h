@@ -34,7 +34,7 @@ class ReplicaUpdate {
   /// Collective. `losses`: the names of Contribution::losses; with `prefix` they are the names in `result`. False (and
   /// why, in `result`) if the network was left as it was.
   bool run(const std::string& prefix, const std::vector<std::string>& losses, Network& network, double learning_rate,
-           const ReplicaFunction& compute, bool stop_wanted, StepResult& result, const SideWork& side = {});
+           const ReplicaFunction& compute, StopWish wish, StepResult& result, const SideWork& side = {});
 
   /// Of such an update of state.networks[network] with as many losses.
   UpdateOutline outline(const std::string& phase, const TrainState& state, size_t network, size_t losses,

@@ -74,13 +74,15 @@ TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
                                [&](size_t i, const graph::GradientReady& ready) {
                                  return contribution(layout, update.owned()[i], tells ? ready : graph::GradientReady{});
                                },
-                               group->rank() == 1, result, {.tasks = 1, .run = [&](size_t) { ++beside; }}));
+                               group->rank() == 1 ? StopWish::kStop : StopWish::kLeave, result,
+                               {.tasks = 1, .run = [&](size_t) { ++beside; }}));
         const graph::Parameters& after = state.networks[0].parameters;
         EXPECT_EQ(after.trainable[0], -0.5F * (1 + 2 + 3));
         EXPECT_EQ(after.trainable[static_cast<size_t>(layout.slots[1].offset)], -0.5F * (1 + 2 + 3));
         EXPECT_FLOAT_EQ(after.statistics[0], 0.5F + 0.5F * 6);  // the mean over the replicas
         EXPECT_EQ(result.losses.at("p/total"), 6);
         EXPECT_TRUE(result.stop_requested) << "one worker's wish";
+        EXPECT_EQ(result.leaving, 1) << "the other one's, counted once for its replicas";
         EXPECT_EQ(beside, 1u);
       });
     }
@@ -103,7 +105,7 @@ TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
         made.finite = i != 1;
         return made;
       },
-      false, result));
+      StopWish::kNone, result));
   EXPECT_EQ(result.health, Health::kNotFinite);
   EXPECT_EQ(result.where, "p on 1 of 3 replicas");
   EXPECT_EQ(state.networks[0].parameters.trainable[0], 0);
@@ -120,7 +122,7 @@ TEST(ReplicaUpdate, TellsWhatTravels) {
     EXPECT_EQ(outline.parts[0].begin, 0u);
     EXPECT_EQ(outline.parts[0].bytes, (exchange == "bf16" ? 2 : 4) * (kLarge + kSmall));
     EXPECT_EQ(outline.parts[1].begin, static_cast<size_t>(kLarge + kSmall)) << "behind the gradient";
-    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + 4)) << "statistics, losses and flags, never rounded";
+    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + 5)) << "statistics, losses and flags, never rounded";
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <limits>
 
 #include "linac/base/atomic_file.h"
@@ -70,11 +71,13 @@ class Trainer {
 
   /// Rank 0: what the folder should say about a run that did not reach its end.
   void record_failure(const Error& error) {
-    if (reporter_) reporter_->failed(state_, clock_, group_, error);
+    if (reporter_ && !leaves_) reporter_->failed(state_, clock_, group_, error);
   }
 
   /// Whether this worker has taken part: what fails before concerns a newcomer alone.
   bool took_part() const { return took_part_ || !options_.joins; }
+  /// Whether it was asked to leave, and the others go on.
+  bool leaves() const { return leaves_; }
 
  private:
   bool writer() const { return group_.rank() == 0; }
@@ -236,7 +239,8 @@ class Trainer {
                         plateau_factor(job_.train.schedule.plateau, state_.history, loop_->loss_name());
     set_out();
     const double begun = clock_[TimePhase::kCompute].wall;
-    const StepResult result = loop_->step(state_, rate, stop_signal() != 0);
+    wish_ = wish_of(stop_signal());
+    const StepResult result = loop_->step(state_, rate, wish_);
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
@@ -246,7 +250,10 @@ class Trainer {
     ++state_.global_step;
     arrive();
     give_account(clock_[TimePhase::kCompute].wall - begun);
-    stop_requested_ = result.stop_requested;
+    // Who leaves must leave enough others behind; else all stop.
+    stop_requested_ =
+        result.stop_requested || (result.leaving > 0 && group_.size() - result.leaving < job_.distribution.workers_min);
+    some_leave_ = result.leaving > 0;
     next_view_wanted_ = result.next_view_wanted;
     last_step_ = {state_.epoch, state_.step, state_.global_step, loop_->reported(result.losses), rate};
     if (writer()) {
@@ -255,6 +262,11 @@ class Trainer {
       reporter_->workers(group_, state_.global_step);
     }
     return true;
+  }
+
+  StopWish wish_of(int signal) const {
+    if (signal == 0) return StopWish::kNone;
+    return signal == SIGTERM && job_.distribution.on_sigterm == "leave" ? StopWish::kLeave : StopWish::kStop;
   }
 
   // What this worker's times are. The pace is smoothed: a step may be slow by chance.
@@ -281,10 +293,15 @@ class Trainer {
     const bool by_time = job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
     if (by_steps) keep_good();
     if (writer() && (by_steps || by_time)) save();
-    if (next_view_wanted_) {
-      group_.barrier();  // nobody is to be called away before it has arrived
-      throw left("a step is done, and the next view is due");
+    if (next_view_wanted_ || some_leave_) group_.barrier();  // nobody is to be called away before it has arrived
+    if (some_leave_ && wish_ == StopWish::kLeave) {
+      leaves_ = true;
+      throw Error(ErrorCode::kPreempted,
+                  fmt::format("[train] left the run after step {}, as SIGTERM asks (distribution.on_sigterm = leave); "
+                              "the others go on",
+                              state_.global_step));
     }
+    if (next_view_wanted_) throw left("a step is done, and the next view is due");
   }
 
   void end_epoch() {
@@ -423,10 +440,11 @@ class Trainer {
   Clock::time_point last_save_ = Clock::now();
   int64_t saved_step_ = -1;
   Clock::time_point left_at_ = Clock::now();
-  std::string left_because_;  // the last view
-  double pace_s_ = 0;         // wall seconds of computing a replica of a step
-  bool under_way_ = false, stop_requested_ = false, next_view_wanted_ = false, took_part_ = false,
-       record_closed_ = false;
+  std::string left_because_;         // the last view
+  double pace_s_ = 0;                // wall seconds of computing a replica of a step
+  StopWish wish_ = StopWish::kNone;  // in the last step
+  bool under_way_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
+       took_part_ = false, record_closed_ = false;
 };
 
 }  // namespace
@@ -448,7 +466,8 @@ void run_training(const spec::Job& job, comm::Group& group, const TrainingOption
       log::warn(another.what());  // the first one counts
     }
     // What any other worker would meet as well ends the run; a machine or a program that fails ends a worker.
-    const bool own = error.code() == ErrorCode::kEnvironment || error.code() == ErrorCode::kInternal;
+    const bool own =
+        error.code() == ErrorCode::kEnvironment || error.code() == ErrorCode::kInternal || trainer.leaves();
     group.fail_with(error, own || !trainer.took_part() ? comm::Reach::kThisWorker : comm::Reach::kRun);
   };
   try {

@@ -270,6 +270,7 @@ int start_workers(const TrainOptions& options, const spec::Job& job, const std::
   launch.argv = arguments;
   launch.views = train::RunFolder(folder).views();
   launch.restarts = job.distribution.restarts;
+  launch.may_leave = job.distribution.on_sigterm == "leave";
   launch.join_argv = arguments;
   launch.join_argv.insert(launch.join_argv.end(), {"--join", folder.string()});
   return launch::launch_local_workers(launch);

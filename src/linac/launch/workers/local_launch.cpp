@@ -159,9 +159,10 @@ class Supervisor {
     // kPeerLost: it was left behind and has not found back. Where the run itself cannot go on, the others end so too.
     constexpr std::array kOwnFailures{ErrorCode::kInternal, ErrorCode::kEnvironment, ErrorCode::kHang,
                                       ErrorCode::kPeerLost};
-    const bool own = end.signal != 0 || std::any_of(kOwnFailures.begin(), kOwnFailures.end(), [&](ErrorCode code) {
-                       return end.exit_code == static_cast<int>(code);
-                     });
+    const bool left = launch_.may_leave && end.exit_code == static_cast<int>(ErrorCode::kPreempted);
+    const bool own = end.signal != 0 || left ||
+                     std::any_of(kOwnFailures.begin(), kOwnFailures.end(),
+                                 [&](ErrorCode code) { return end.exit_code == static_cast<int>(code); });
     const bool others = std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.running; });
     return own && others && phase_ == Phase::kRunning && !launch_.views.empty() && has_views(launch_.views);
   }
@@ -173,7 +174,8 @@ class Supervisor {
   void go_on_without(WorkerEnd& end) {
     end.forgiven = true;
     const bool again = restarts_ < launch_.restarts && !complete() && phase_ == Phase::kRunning &&
-                       end.exit_code != static_cast<int>(ErrorCode::kPeerLost);
+                       end.exit_code != static_cast<int>(ErrorCode::kPeerLost) &&
+                       end.exit_code != static_cast<int>(ErrorCode::kPreempted);
     write_all(STDERR_FILENO, fmt::format("linac: worker {} {}; the others go on{}\n", end.rank, describe(end),
                                          again ? ", and another one is started" : ""));
     if (again) start_newcomer(workers_[static_cast<size_t>(end.rank)].local_rank);
@@ -234,7 +236,7 @@ class Supervisor {
     add_end(worker, WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     const int code = ends_.back().status();
     const bool failed = code != 0 && code != static_cast<int>(ErrorCode::kPreempted);
-    if (failed && can_go_on_without(ends_.back())) return go_on_without(ends_.back());
+    if (code != 0 && can_go_on_without(ends_.back())) return go_on_without(ends_.back());
     // Left behind by a run that is complete.
     ends_.back().forgiven = code == static_cast<int>(ErrorCode::kPeerLost) && complete();
     if (ends_.back().forgiven) return;

@@ -23,6 +23,8 @@ struct LocalLaunch {
   std::filesystem::path views;
   int restarts = 0;
   std::vector<std::string> join_argv;
+  // A worker that ends with 75 has left the others (distribution.on_sigterm = leave): nobody takes its place.
+  bool may_leave = false;
 
   // After a failure, how long the others may take to notice by themselves; then SIGTERM, and after `end_grace` SIGKILL.
   std::chrono::milliseconds failure_grace{10'000};

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace linac::train {
 
 bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses, int replicas,
                   double learning_rate, Network& network, StepResult& result) {
   result.stop_requested = result.stop_requested || total.flag(Message::kStopWanted) > 0;
+  result.leaving = std::max(result.leaving, static_cast<int>(total.flag(Message::kLeaving)));
   result.next_view_wanted = result.next_view_wanted || total.flag(Message::kNextViewWanted) > 0;
   for (size_t i = 0; i < losses.size(); ++i) result.losses[prefix + losses[i]] = total.losses()[i];
   if (total.flag(Message::kBrokenReplicas) > 0 || total.flag(Message::kEmptyReplicas) > 0) {

@@ -20,7 +20,9 @@ void ReplicaCompute::fill(size_t index, const ReplicaFunction& compute, const Wi
       progress.told(index, offset, values.size());
     };
     const models::Contribution contribution = compute(index, ready);
-    message.fill(contribution, told, job_.train.replicas, wishes);
+    Wishes here = wishes;
+    here.leave = wishes.leave && index == 0;  // counted once a worker
+    message.fill(contribution, told, job_.train.replicas, here);
     progress.finished(index);
   } catch (...) {
     progress.failed(index);

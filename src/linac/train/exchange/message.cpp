@@ -21,6 +21,7 @@ void Message::fill(const models::Contribution& contribution, bool gradient_told,
   flag(kEmptyReplicas) = contribution.all_empty ? 1 : 0;
   flag(kBrokenReplicas) = contribution.finite ? 0 : 1;
   flag(kStopWanted) = wishes.stop ? 1 : 0;
+  flag(kLeaving) = wishes.leave ? 1 : 0;
   flag(kNextViewWanted) = wishes.next_view ? 1 : 0;
 }
 

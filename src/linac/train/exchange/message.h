@@ -13,12 +13,13 @@ namespace linac::train {
 
 /// What this worker wishes beside the update; all workers see the wishes of all.
 struct Wishes {
-  bool stop = false;       // it was asked to stop
+  bool stop = false;       // that all stop
+  bool leave = false;      // to leave the others
   bool next_view = false;  // newcomers wait, or replicas are to move
 };
 
 struct Message {
-  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kNextViewWanted, kFlags };
+  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kLeaving, kNextViewWanted, kFlags };
 
   Message(const graph::Parameters& parameters, size_t losses);
 
