@@ -87,6 +87,10 @@ def kept(fit: types.ModuleType, folder: pathlib.Path, files: list[str]) -> None:
     done = command(fit, "predict", "--model", out, "--data", *files, "--out", folder / "texts-scores.h5")
     with h5py.File(folder / "texts-scores.h5") as scores:
         fit.check(done.returncode == 0 and list(scores["out"].attrs["classes"]) == CLASSES, "predictions name their classes")
+    with h5py.File(folder / "events.h5") as events, h5py.File(folder / "texts-truth.h5", "w") as truth:
+        truth["kind"] = [CLASSES[index] for index in events["index"]]
+    done = command(fit, "evaluate", "--predictions", f"{folder}/texts-scores.h5:out", "--targets", f"{folder}/texts-truth.h5:kind", "--bootstraps", "0", "--json")
+    fit.check(done.returncode == 0 and json.loads(done.stdout)["parts"] == CLASSES, f"evaluate takes them from there: {done.stderr.strip()[-200:]}")
     done = command(fit, "evaluate", "--model", out / "models" / "model.keras", "--validation-split", "--json", cwd=folder)
     fit.check(json.loads(done.stdout)["events"] == fit.EVENTS * SPLIT, "from another folder the same events are found")
     done = command(fit, "data", "info", *files, "--json")

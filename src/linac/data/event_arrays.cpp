@@ -125,6 +125,26 @@ DescribedArrays described_arrays(const std::filesystem::path& path) {
   return arrays;
 }
 
+std::vector<std::string> array_texts(const std::filesystem::path& path, const std::string& array,
+                                     const std::string& attribute) {
+  constexpr hssize_t kMost = 1 << 16;
+  const hdf5::Lock lock;
+  const Handle file = opened(path);
+  const Handle set(H5Dopen2(file.get(), array.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!set || H5Aexists(set.get(), attribute.c_str()) <= 0) return {};
+  const Handle opened_attribute(H5Aopen(set.get(), attribute.c_str(), H5P_DEFAULT), H5Aclose);
+  const Handle type(H5Aget_type(opened_attribute.get()), H5Tclose);
+  const Handle space(H5Aget_space(opened_attribute.get()), H5Sclose);
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  if (H5Tis_variable_str(type.get()) <= 0 || count < 1 || count > kMost) return {};
+  std::vector<char*> read(static_cast<size_t>(count), nullptr);
+  if (H5Aread(opened_attribute.get(), type.get(), read.data()) < 0) return {};
+  std::vector<std::string> texts;
+  for (const char* const text : read) texts.emplace_back(text == nullptr ? "" : text);
+  H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, read.data());
+  return texts;
+}
+
 EventArrays::EventArrays(const std::filesystem::path& path, const std::vector<std::string>& names,
                          const std::string& way_out)
     : file_(std::make_unique<File>(path, names, way_out)) {}

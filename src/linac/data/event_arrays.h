@@ -20,6 +20,11 @@ struct DescribedArrays {
 /// The data sets with their shapes, of any type. Data error when the file cannot be opened.
 DescribedArrays described_arrays(const std::filesystem::path& path);
 
+/// The texts of a data set's attribute, as EventArraysWriter writes them; none if it has no such attribute. Data error
+/// when the file cannot be opened.
+std::vector<std::string> array_texts(const std::filesystem::path& path, const std::string& array,
+                                     const std::string& attribute);
+
 class EventArrays {
  public:
   /// Opens the data sets called `names`. Data error naming the file and those it has if one is missing, holds no

@@ -6,7 +6,11 @@
 #include <torch/script.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
@@ -53,13 +57,35 @@ std::vector<ForeignWeight> weights_of(const Module& module) {
 
 constexpr const char* kNotes = "linac.json";
 
+// LibTorch's own words on these speak of its internals.
+void need_archive(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw user_error(
+        fmt::format("[torchscript] {}: cannot be opened ({}); give a file that torch.jit.script(model)"
+                    ".save(...) wrote",
+                    path.string(), std::generic_category().message(errno)));
+  }
+  std::array<char, 2> begin{};
+  file.read(begin.data(), begin.size());
+  if (begin != std::array{'P', 'K'}) {
+    throw user_error(
+        fmt::format("[torchscript] {}: is not a file of torch.jit.save, or is damaged: it does not begin "
+                    "as one; save the model with torch.jit.script(model).save(...)",
+                    path.string()));
+  }
+}
+
 Module load(const std::filesystem::path& path, torch::jit::ExtraFilesMap& others) {
+  need_archive(path);
   try {
     return torch::jit::load(path.string(), at::kCPU, others);
   } catch (const c10::Error& error) {
+    const std::string said = error.what_without_backtrace();
     throw user_error(
-        fmt::format("[torchscript] {}: cannot be read; save it with torch.jit.script(model).save(...) ({})",
-                    path.string(), std::string(error.what_without_backtrace()).substr(0, 200)));
+        fmt::format("[torchscript] {}: cannot be read as a module; torch.save writes weights alone: save "
+                    "the model with torch.jit.script(model).save(...) ({})",
+                    path.string(), said.substr(0, std::min(said.find(". "), said.find('\n')))));
   }
 }
 

@@ -120,17 +120,25 @@ Arrays compute_arrays(const ArraySources& options) {
   return arrays;
 }
 
+/// As `linac predict` notes them beside its scores; one score is the second of two classes.
+std::vector<std::string> noted_classes(const Source& source, size_t width) {
+  const std::vector<std::string> noted = data::array_texts(source.file, name_in(source, "predictions"), "classes");
+  return noted.size() == std::max<size_t>(2, width) ? noted : std::vector<std::string>{};
+}
+
 Arrays read_predictions(const ArraySources& options) {
-  Arrays arrays{.targets = read_truth(split(options.targets), options.model.classes),
-                .weights = {},
-                .models = {},
-                .names = options.names,
-                .classes = {},
-                .remarks = {}};
-  if (!options.weights.empty() && options.weights != "none") arrays.weights = read(split(options.weights), "weights");
   Source first = split(options.predictions);
   if (!options.field.empty()) first.data_set = options.field;
-  arrays.models.push_back(read(first, "predictions"));
+  const Array predicted = read(first, "predictions");
+  const std::vector<std::string> classes =
+      options.model.classes.empty() ? noted_classes(first, predicted.width) : options.model.classes;
+  Arrays arrays{.targets = read_truth(split(options.targets), classes),
+                .weights = {},
+                .models = {predicted},
+                .names = options.names,
+                .classes = classes,
+                .remarks = {}};
+  if (!options.weights.empty() && options.weights != "none") arrays.weights = read(split(options.weights), "weights");
   return arrays;
 }
 
