@@ -51,6 +51,31 @@ void normalize_line(const float* __restrict__ x, const float* __restrict__ mean,
   for (int64_t i = 0; i < size; ++i) y[i] = (x[i] - mean[i]) * scale[i] + shift[i];
 }
 
+struct NormalLines {
+  const float *mean, *scale, *shift;
+};
+
+LINAC_FLOAT_CLONES
+void normalize_and_bend_line(const float* __restrict__ x, const NormalLines& line, float slope, int64_t size,
+                             float* __restrict__ y) {
+  const float* __restrict__ mean = line.mean, * __restrict__ scale = line.scale, * __restrict__ shift = line.shift;
+  for (int64_t i = 0; i < size; ++i) {
+    const float normal = (x[i] - mean[i]) * scale[i] + shift[i];
+    y[i] = normal > 0 ? normal : normal * slope + 0.0F;  // no -0
+  }
+}
+
+// The gradient of what is bent from that of the result.
+LINAC_FLOAT_CLONES
+void unbend_line(const float* __restrict__ x, const float* __restrict__ gradient, const NormalLines& line, float slope,
+                 int64_t size, float* __restrict__ out) {
+  const float* __restrict__ mean = line.mean, * __restrict__ scale = line.scale, * __restrict__ shift = line.shift;
+  for (int64_t i = 0; i < size; ++i) {
+    const float normal = (x[i] - mean[i]) * scale[i] + shift[i];
+    out[i] = normal > 0 ? gradient[i] : gradient[i] * slope;
+  }
+}
+
 struct GradientLines {
   const float *mean, *gradient_mean, *slope, *factor;
 };
@@ -94,30 +119,42 @@ void channel_moments(const float* x, int64_t rows, std::span<double> mean, std::
 }
 
 void channel_normalize(const float* x, int64_t rows, std::span<const double> mean, std::span<const float> scale,
-                       std::span<const float> shift, float* y) {
+                       std::span<const float> shift, float negative_slope, float* y) {
   const std::vector<float> mean_line = line_of(std::vector<float>(mean.begin(), mean.end()));
   const std::vector<float> scale_line = line_of(scale), shift_line = line_of(shift);
   for_each_line(
       rows, static_cast<int64_t>(scale.size()),
       [&](int64_t offset, int64_t size) {
-        normalize_line(x + offset, mean_line.data(), scale_line.data(), shift_line.data(), size, y + offset);
+        if (negative_slope == 1)
+          return normalize_line(x + offset, mean_line.data(), scale_line.data(), shift_line.data(), size, y + offset);
+        const NormalLines lines{mean_line.data(), scale_line.data(), shift_line.data()};
+        normalize_and_bend_line(x + offset, lines, negative_slope, size, y + offset);
       },
       [] {});
 }
 
 void batch_norm_backward(const float* x, const float* y_gradient, int64_t rows, std::span<const double> mean,
-                         std::span<const double> inverse_deviation, std::span<const float> gamma,
+                         std::span<const double> inverse_deviation, const BatchNormSettings& settings,
                          const BatchNormGradients& out) {
   const size_t channels = mean.size();
   const auto line_floats = static_cast<size_t>(kRowsInLine) * channels;
-  const std::vector<float> mean_line = line_of(std::vector<float>(mean.begin(), mean.end()));
-  std::vector<float> sum(line_floats), sum_product(line_floats);
+  std::vector<float> factor(channels);
+  for (size_t i = 0; i < channels; ++i) factor[i] = static_cast<float>(settings.gamma[i] * inverse_deviation[i]);
+  const std::vector<float> mean_line = line_of(std::vector<float>(mean.begin(), mean.end())),
+                           factor_line = line_of(factor), shift_line = line_of(settings.beta);
+  std::vector<float> sum(line_floats), sum_product(line_floats), unbent(line_floats);
+  const auto gradient_at = [&](int64_t offset, int64_t size) -> const float* {
+    if (settings.negative_slope == 1) return y_gradient + offset;
+    unbend_line(x + offset, y_gradient + offset, {mean_line.data(), factor_line.data(), shift_line.data()},
+                settings.negative_slope, size, unbent.data());
+    return unbent.data();
+  };
   std::fill(out.gamma.begin(), out.gamma.end(), 0.0);
   std::fill(out.beta.begin(), out.beta.end(), 0.0);
   for_each_line(
       rows, static_cast<int64_t>(channels),
       [&](int64_t offset, int64_t size) {
-        add_products(x + offset, mean_line.data(), y_gradient + offset, size, sum.data(), sum_product.data());
+        add_products(x + offset, mean_line.data(), gradient_at(offset, size), size, sum.data(), sum_product.data());
       },
       [&] {
         fold(sum, out.beta);
@@ -126,21 +163,19 @@ void batch_norm_backward(const float* x, const float* y_gradient, int64_t rows, 
         std::fill(sum_product.begin(), sum_product.end(), 0.0F);
       });
   // x_gradient = gamma s ((g - mean(g)) - (x - mean) s mean(g xhat)) with xhat = (x - mean) s
-  std::vector<float> gradient_mean(channels), slope(channels), factor(channels);
+  std::vector<float> gradient_mean(channels), slope(channels);
   const auto n = static_cast<double>(rows);
   for (size_t i = 0; i < channels; ++i) {
     out.gamma[i] *= inverse_deviation[i];
     gradient_mean[i] = static_cast<float>(out.beta[i] / n);
     slope[i] = static_cast<float>(inverse_deviation[i] * out.gamma[i] / n);
-    factor[i] = static_cast<float>(gamma[i] * inverse_deviation[i]);
   }
-  const std::vector<float> gradient_mean_line = line_of(gradient_mean), slope_line = line_of(slope),
-                           factor_line = line_of(factor);
+  const std::vector<float> gradient_mean_line = line_of(gradient_mean), slope_line = line_of(slope);
   const GradientLines lines{mean_line.data(), gradient_mean_line.data(), slope_line.data(), factor_line.data()};
   for_each_line(
       rows, static_cast<int64_t>(channels),
       [&](int64_t offset, int64_t size) {
-        gradient_line(x + offset, y_gradient + offset, lines, size, out.x + offset);
+        gradient_line(x + offset, gradient_at(offset, size), lines, size, out.x + offset);
       },
       [] {});
 }

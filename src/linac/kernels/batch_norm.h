@@ -11,19 +11,27 @@ namespace linac::kernels {
 /// Mean and biased variance of each channel of x, [rows][channels]; `mean` and `variance` have `channels` values.
 void channel_moments(const float* x, int64_t rows, std::span<double> mean, std::span<double> variance);
 
-/// y = (x - mean) * scale + shift by channel. Sizes as above. The mean is taken off first: a shower is empty in most
-/// cells, and there the rounding of x * scale + (shift - mean * scale) would be the same in all of them and add up.
+/// y = (x - mean) * scale + shift by channel, then times `negative_slope` where it is below zero (1: it stays). Sizes
+/// as above. The mean is taken off first: a shower is empty in most cells, and there the rounding of x * scale + (shift
+/// - mean * scale) would be the same in all of them and add up.
 void channel_normalize(const float* x, int64_t rows, std::span<const double> mean, std::span<const float> scale,
-                       std::span<const float> shift, float* y);
+                       std::span<const float> shift, float negative_slope, float* y);
 
 struct BatchNormGradients {
   std::span<double> gamma, beta;  // [channels], overwritten
   float* x;                       // [rows][channels], overwritten
 };
 
-/// Backward of y = (x - mean) * inverse_deviation * gamma + beta, where mean and deviation are those of x itself.
+/// What stands behind the moments of a batch, by channel.
+struct BatchNormSettings {
+  std::span<const float> gamma, beta;
+  float negative_slope = 1;  // see channel_normalize()
+};
+
+/// Backward of channel_normalize() with scale = gamma * inverse_deviation and shift = beta, where mean and deviation
+/// are those of x itself.
 void batch_norm_backward(const float* x, const float* y_gradient, int64_t rows, std::span<const double> mean,
-                         std::span<const double> inverse_deviation, std::span<const float> gamma,
+                         std::span<const double> inverse_deviation, const BatchNormSettings& settings,
                          const BatchNormGradients& out);
 
 }  // namespace linac::kernels

@@ -35,11 +35,15 @@ TEST(BatchNorm, MomentsKeepTheirDigitsOverManyRows) {
   }
 }
 
-TEST(BatchNorm, BackwardIsTheDerivative) {
+class BatchNormBackward : public ::testing::TestWithParam<float> {};
+
+TEST_P(BatchNormBackward, IsTheDerivative) {
+  const float slope = GetParam();
   constexpr int64_t kRows = 37;
   constexpr size_t kChannels = 2;
   const std::vector<float> x = normal(kRows * kChannels, 1), weight = normal(kRows * kChannels, 2), gamma{1.5F, -0.5F},
                            beta{0.1F, 0.2F};
+  const auto bent = [&](double value) { return value > 0 ? value : value * slope; };
   // The sum of y * weight in double, as a function of x.
   const auto loss = [&](const std::vector<double>& at) {
     double total = 0;
@@ -48,7 +52,7 @@ TEST(BatchNorm, BackwardIsTheDerivative) {
       for (size_t i = c; i < at.size(); i += kChannels) mean += at[i] / kRows;
       for (size_t i = c; i < at.size(); i += kChannels) variance += (at[i] - mean) * (at[i] - mean) / kRows;
       for (size_t i = c; i < at.size(); i += kChannels)
-        total += weight[i] * ((at[i] - mean) / std::sqrt(variance + 1e-6) * gamma[c] + beta[c]);
+        total += weight[i] * bent((at[i] - mean) / std::sqrt(variance + 1e-6) * gamma[c] + beta[c]);
     }
     return total;
   };
@@ -57,7 +61,8 @@ TEST(BatchNorm, BackwardIsTheDerivative) {
   for (const double value : variance) inverse.push_back(1 / std::sqrt(value + 1e-6));
   std::vector<double> gamma_gradient(kChannels), beta_gradient(kChannels);
   std::vector<float> x_gradient(x.size());
-  batch_norm_backward(x.data(), weight.data(), kRows, mean, inverse, gamma,
+  batch_norm_backward(x.data(), weight.data(), kRows, mean, inverse,
+                      {.gamma = gamma, .beta = beta, .negative_slope = slope},
                       {gamma_gradient, beta_gradient, x_gradient.data()});
   for (size_t i = 0; i < x.size(); ++i) {
     std::vector<double> up(x.begin(), x.end()), down = up;
@@ -65,10 +70,20 @@ TEST(BatchNorm, BackwardIsTheDerivative) {
     down[i] -= 1e-4;
     EXPECT_NEAR(x_gradient[i], (loss(up) - loss(down)) / 2e-4, 1e-4);
   }
+  std::vector<float> scale, y(x.size());
+  for (size_t c = 0; c < kChannels; ++c) scale.push_back(static_cast<float>(gamma[c] * inverse[c]));
+  channel_normalize(x.data(), kRows, mean, scale, beta, slope, y.data());
   double beta_sum = 0;
-  for (size_t i = 0; i < weight.size(); i += kChannels) beta_sum += weight[i];
+  for (size_t i = 0; i < weight.size(); ++i) {
+    const size_t c = i % kChannels;
+    const double normal = (x[i] - mean[c]) * inverse[c] * gamma[c] + beta[c];
+    EXPECT_NEAR(y[i], bent(normal), 1e-5);
+    if (c == 0) beta_sum += weight[i] * (normal > 0 ? 1 : slope);
+  }
   EXPECT_NEAR(beta_gradient[0], beta_sum, 1e-4);
 }
+
+INSTANTIATE_TEST_SUITE_P(Slopes, BatchNormBackward, ::testing::Values(1.0F, 0.0F, 0.3F));
 
 }  // namespace
 }  // namespace linac::kernels

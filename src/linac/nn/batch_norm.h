@@ -14,9 +14,14 @@ struct BatchMoments {
   std::vector<double> mean, variance;
 };
 
-/// x_NCXYZ with any strides; gamma and beta (C) may be undefined (1 and 0). Returns NCXYZ with strides of channels
-/// last; fills `moments`.
-at::Tensor batch_norm_training(const at::Tensor& x_NCXYZ, const at::Tensor& gamma, const at::Tensor& beta,
-                               double epsilon, BatchMoments& moments);
+/// What the moments are not.
+struct BatchNormLayer {
+  at::Tensor gamma, beta;  // (C), undefined for 1 and 0
+  double epsilon = 1e-3;
+  double negative_slope = 1;  // of the activation behind it: 0 for relu, 1 for none
+};
+
+/// x_NCXYZ with any strides. Returns NCXYZ with strides of channels last; fills `moments`.
+at::Tensor batch_norm_training(const at::Tensor& x_NCXYZ, const BatchNormLayer& layer, BatchMoments& moments);
 
 }  // namespace linac::nn

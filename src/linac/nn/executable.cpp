@@ -4,10 +4,12 @@
 
 #include "linac/base/error.h"
 #include "linac/graph/passes/chain_convolutions.h"
+#include "linac/graph/passes/fold_norms.h"
 #include "linac/graph/passes/fuse_activations.h"
 #include "linac/graph/passes/fuse_pooling.h"
 #include "linac/graph/passes/join_masks.h"
 #include "linac/nn/conv_chain.h"
+#include "linac/nn/folded_norm.h"
 #include "linac/nn/layers.h"
 
 namespace linac::nn {
@@ -61,8 +63,18 @@ Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision,
     : graph_(std::move(graph)), kernels_(kernels), precision_(precision), device_(device) {
   if (kernels == Kernels::kLinac) {
     graph_ = graph::join_masks(graph_);
-    graph_ = device == Device::kCpu ? graph::fuse_pooling(graph::chain_convolutions(graph_))
-                                    : graph::fuse_activations(graph_);
+    if (device == Device::kCpu) graph_ = graph::fuse_pooling(graph::chain_convolutions(graph_));
+    graph_ = graph::fuse_activations(graph_);
+  }
+  norms_ = kernels == Kernels::kLinac ? graph::foldable_norms(graph_) : std::vector<int>(graph_.nodes.size(), -1);
+  when_applied_.resize(graph_.nodes.size());
+  for (size_t i = 0; i < norms_.size(); ++i) {
+    if (norms_[i] < 0) continue;
+    graph::Node& norm =
+        when_applied_[static_cast<size_t>(norms_[i])].emplace(graph_.nodes[static_cast<size_t>(norms_[i])]);
+    when_applied_[i] = with_norm(graph_.nodes[i], norm);
+    norm.op = "Activation";
+    norm.attributes = {{"activation", "linear"}};
   }
   statistics_layout_ = graph::Parameters::of(graph_).statistics_layout;
   statistics_shares_ = graph::statistics_shares(graph_);
@@ -99,8 +111,14 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
   for (size_t i = 0; i < inputs.size(); ++i)
     values[static_cast<size_t>(graph_.inputs[i])] = inputs[i].to(torch_device(device_));
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-    const graph::Node& node = graph_.nodes[i];
+    const bool applied = options.mode == Mode::kInference && when_applied_[i];
+    const graph::Node& node = applied ? *when_applied_[i] : graph_.nodes[i];
     if (node.op == "InputLayer") continue;
+    std::vector<at::Tensor> folded;
+    if (applied && norms_[i] >= 0) {
+      const auto norm = static_cast<size_t>(norms_[i]);
+      folded = weights_with_norm(graph_.nodes[i], weights.nodes[i], graph_.nodes[norm], weights.nodes[norm]);
+    }
     std::vector<at::Tensor> arguments, argument_masks;
     for (const int input : node.inputs) {
       arguments.push_back(node.op == graph::kPart ? more[static_cast<size_t>(input)].at(graph::part_number(node) - 1)
@@ -110,8 +128,10 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     if (node.mask >= 0) argument_masks[0] = values[static_cast<size_t>(node.mask)];
     RngKey key = options.dropout_key;
     if (chains_[i] == nullptr) key.lane += static_cast<uint32_t>(i);  // a chain knows its layers' indices
-    LayerCall call{node,     arguments,  weights.nodes[i],          options, key, {},
-                   kernels_, precision_, std::move(argument_masks), {}};
+    LayerCall call{node,     arguments,  folded.empty() ? weights.nodes[i] : folded,
+                   options,  key,        {},
+                   kernels_, precision_, std::move(argument_masks),
+                   {}};
     call.own_mask = masks[i] = output_mask(call);
     if (parts_read_[i]) call.more = &more[i];
     std::vector<float> of_call;  // where the layer has several

@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "linac/base/rng.h"
@@ -76,6 +77,8 @@ class Executable {
   Precision precision_;
   Device device_;
   std::vector<std::unique_ptr<const ConvChain>> chains_;
+  std::vector<int> norms_;                                // graph/passes/fold_norms.h
+  std::vector<std::optional<graph::Node>> when_applied_;  // in place of a node, in inference
   graph::Layout statistics_layout_;
   std::vector<std::vector<size_t>> statistics_slots_;  // of each node's layer
   std::vector<float> statistics_shares_;               // of each node's call of it

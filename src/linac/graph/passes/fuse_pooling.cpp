@@ -31,8 +31,10 @@ void make_identity(Node& node) {
 
 std::optional<double> slope_of_activation(const Node& node) {
   if (node.op == "Activation" && node.attributes.value("activation", "linear") == "relu") return 0;
-  if (node.op != "LeakyReLU") return std::nullopt;
-  const double slope = node.attributes.value("negative_slope", 0.3);
+  const bool plain = node.op == "ReLU" && node.attributes.value("max_value", nlohmann::json()).is_null() &&
+                     node.attributes.value("threshold", 0.0) == 0;
+  if (node.op != "LeakyReLU" && !plain) return std::nullopt;
+  const double slope = node.attributes.value("negative_slope", plain ? 0.0 : 0.3);
   return slope >= 0 ? std::optional(slope) : std::nullopt;
 }
 

@@ -18,7 +18,7 @@ Graph fuse_pooling(const Graph& graph);
 
 inline constexpr char kFusedPool[] = "fused_pool_size";
 
-/// What multiplies negative values, of relu and LeakyReLU; none for other layers.
+/// What multiplies negative values, of relu, ReLU without bounds and LeakyReLU; none for other layers.
 std::optional<double> slope_of_activation(const Node& node);
 
 }  // namespace linac::graph

@@ -90,6 +90,16 @@ at::Tensor activate(const graph::Node& node, const at::Tensor& x) {
   return activate(node.attributes.value("activation", "linear"), x);
 }
 
+double fused_negative_slope(const graph::Node& node) {
+  return node.attributes.value("fused_negative_slope", 1.0);
+}
+
+at::Tensor fused_activation(const graph::Node& node, at::Tensor x) {
+  const double slope = fused_negative_slope(node);
+  if (slope == 1) return x;
+  return slope == 0 ? x.relu_() : at::leaky_relu_(x, slope);
+}
+
 std::vector<NamedLayer> activation_layers() {
   return {{"Activation", activation}, {"ReLU", relu}, {"LeakyReLU", leaky_relu},
           {"PReLU", prelu},           {"ELU", elu},   {"Softmax", softmax}};

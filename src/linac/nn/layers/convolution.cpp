@@ -16,8 +16,7 @@ namespace {
 // What multiplies a convolution's negative results: 1, unless its activation is relu or one of another layer was fused
 // into it (graph/passes/fuse_activations.h, fuse_pooling.h).
 double negative_slope(const graph::Node& node) {
-  if (node.attributes.value("activation", "linear") == "relu") return 0;
-  return node.attributes.value("fused_negative_slope", 1.0);
+  return node.attributes.value("activation", "linear") == "relu" ? 0 : fused_negative_slope(node);
 }
 
 // For kernels that apply the slope themselves: the other activations.

@@ -27,6 +27,11 @@ at::Tensor activate(const std::string& name, const at::Tensor& x);
 /// The node's attribute "activation".
 at::Tensor activate(const graph::Node& node, const at::Tensor& x);
 
+/// What multiplies the layer's negative results since graph/passes/fuse_activations.h; 1 where nothing was fused.
+double fused_negative_slope(const graph::Node& node);
+/// The same applied in place: nothing else holds x, and no gradient needs it as it was.
+at::Tensor fused_activation(const graph::Node& node, at::Tensor x);
+
 /// (N, cells..., C) <-> (N, C, cells...): views.
 at::Tensor channels_first(const at::Tensor& x);
 at::Tensor channels_last(const at::Tensor& x);

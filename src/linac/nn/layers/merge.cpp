@@ -31,7 +31,7 @@ at::Tensor product_of(const at::Tensor& a, const at::Tensor& b) {
 }
 
 at::Tensor add(const LayerCall& call) {
-  return fold(call, sum_of);
+  return fused_activation(call.node, fold(call, sum_of));
 }
 at::Tensor subtract(const LayerCall& call) {
   return call.inputs[0] - call.inputs[1];

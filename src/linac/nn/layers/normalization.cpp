@@ -75,16 +75,22 @@ at::Tensor batch_normalization(const LayerCall& call) {
   const at::Tensor x = call.x().movedim(dim, 1);
   const at::Tensor &mean = call.weights[weights.weights], &variance = call.weights[weights.weights + 1];
   if (!call.training() || graph::is_frozen(call.node)) {
-    return at::batch_norm(x, weights.gamma, weights.beta, mean, variance, false, 0, epsilon_of(call), false)
-        .movedim(1, dim);
+    const at::Tensor y =
+        at::batch_norm(x, weights.gamma, weights.beta, mean, variance, false, 0, epsilon_of(call), false);
+    return fused_activation(call.node, y).movedim(1, dim);
   }
-  if (call.mask().defined()) return masked_batch_normalization(call, weights, dim);
+  if (call.mask().defined()) return fused_activation(call.node, masked_batch_normalization(call, weights, dim));
   // linac's own sums want five axes: the others are one cell wide.
   const at::Tensor last = x.movedim(1, -1);
   const bool image = x.dim() == 5;
   const at::Tensor cells = image ? x : last.reshape({-1, 1, 1, 1, x.size(1)}).movedim(-1, 1);
   BatchMoments moments;
-  const at::Tensor y = batch_norm_training(cells, weights.gamma, weights.beta, epsilon_of(call), moments);
+  const at::Tensor y = batch_norm_training(cells,
+                                           {.gamma = weights.gamma,
+                                            .beta = weights.beta,
+                                            .epsilon = epsilon_of(call),
+                                            .negative_slope = fused_negative_slope(call.node)},
+                                           moments);
   hand_over(call, moments);
   return image ? y.movedim(1, dim) : y.movedim(1, -1).reshape(last.sizes()).movedim(-1, dim);
 }
