@@ -11,6 +11,7 @@
 #include "linac/base/version.h"
 #include "linac/keras/archive.h"
 #include "linac/kernels/isa.h"
+#include "linac/models/processor_probe.h"
 #include "linac/models/torch_threads.h"
 #include "linac/storage/storage.h"
 
@@ -32,11 +33,10 @@ nlohmann::json content_of(const std::string& name) {
   return contents;
 }
 
-constexpr std::pair<const char*, const char*> kDifferences[] = {{"job", "another job"},
-                                                                {"train", "other training files"},
-                                                                {"test", "other test files"},
-                                                                {"scaling", "another scaling file"},
-                                                                {"model", "another model file"}};
+constexpr std::pair<const char*, const char*> kDifferences[] = {
+    {"job", "another job"},          {"train", "other training files"},
+    {"test", "other test files"},    {"scaling", "another scaling file"},
+    {"model", "another model file"}, {"processor", "a processor that computes other last bits"}};
 
 // The first difference, in words; empty if there is none.
 std::string difference(const nlohmann::json& mine, const nlohmann::json& other) {
@@ -65,6 +65,11 @@ void wait_until_told(comm::Group& group, int refused) {
 
 }  // namespace
 
+std::string processor_digest() {
+  static const std::string digest = storage::content_hash(models::processor_probe());
+  return digest;
+}
+
 nlohmann::json what_must_agree(const spec::Job& job, const nlohmann::json& data) {
   // The settings that are free to differ between workers, runs and resumes are not part of the numerics.
   spec::Job fixed = job;
@@ -85,6 +90,7 @@ nlohmann::json what_must_agree(const spec::Job& job, const nlohmann::json& data)
   all.update({{"linac", kVersion},
               {"libtorch", models::torch_version()},
               {"isa", kernels::to_string(kernels::best_isa())},
+              {"processor", processor_digest()},
               {"job", spec::to_yaml(fixed)}});
   return all;
 }
@@ -104,7 +110,7 @@ std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann
   return Disagreement{
       .rank = refused,
       .text = fmt::format("[train] rank {} has {} (compared with rank 0); start all workers from the same job, data "
-                          "and build",
+                          "and build, on processors of one kind",
                           refused, json.at(1).get<std::string>())};
 }
 

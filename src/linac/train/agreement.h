@@ -16,9 +16,12 @@ struct Disagreement {
   std::string text;  // in what it differs from rank 0
 };
 
-/// Version, LibTorch, instruction set, job and the content of every file that the job names (`data`: Loop::data): with
-/// others the answer would depend on who computes. Files count by their content, not by where they lie. Reads the files
-/// of the model and the scaling: once, at the start, as they may change later.
+/// What this processor computes of fixed numbers (models/processor_probe.h), as a digest.
+std::string processor_digest();
+
+/// Version, LibTorch, instruction set, processor, job and the content of every file that the job names (`data`:
+/// Loop::data): with others the answer would depend on who computes. Files count by their content, not by where they
+/// lie. Reads the files of the model and the scaling: once, at the start, as they may change later.
 nlohmann::json what_must_agree(const spec::Job& job, const nlohmann::json& data);
 
 /// Compares what_must_agree() of all workers. The first that differs, alike on every rank.

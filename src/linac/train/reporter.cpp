@@ -16,6 +16,7 @@
 #include "linac/kernels/isa.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/metric_names.h"
+#include "linac/train/agreement.h"
 
 namespace linac::train {
 namespace {
@@ -137,7 +138,10 @@ nlohmann::json Reporter::provenance() const {
   job.workers = 1;
   job.distribution = {};
   nlohmann::json provenance = loop_.notes();
-  provenance.update({{"job", spec::to_yaml(job)}, {"linac", kVersion}, {"libtorch", models::torch_version()}});
+  provenance.update({{"job", spec::to_yaml(job)},
+                     {"linac", kVersion},
+                     {"libtorch", models::torch_version()},
+                     {"processor", processor_digest()}});
   return provenance;
 }
 

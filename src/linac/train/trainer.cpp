@@ -155,7 +155,9 @@ class Trainer {
     const auto loaded = store_->newest_good(
         [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state_); });
     if (loaded) {
-      need_same_classes(notes_of(loaded->bytes, loaded->path.string()));
+      const nlohmann::json notes = notes_of(loaded->bytes, loaded->path.string());
+      need_same_classes(notes);
+      tell_of_processor(notes);
       saved_step_ = state_.global_step;
       log::info(
           fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state_.epoch + 1, state_.step));
@@ -163,6 +165,13 @@ class Trainer {
       log::info("nothing to resume from: starting at the first step");
       state_ = loop_->initial_state();
     }
+  }
+
+  static void tell_of_processor(const nlohmann::json& notes) {
+    if (notes.value("processor", processor_digest()) == processor_digest()) return;
+    log::warn(
+        "this processor computes other last bits than the one that wrote the checkpoint: the run goes on, and ends as "
+        "it would have there but for rounding");
   }
 
   // The outputs of the checkpoint stand for certain texts of the files.
