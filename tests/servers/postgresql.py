@@ -10,16 +10,11 @@ import pathlib
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
-
-def _free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+from ports import free_port
 
 
 class PostgreSQL:
@@ -58,7 +53,7 @@ class PostgreSQL:
             self._command(self.programs() / "initdb", "-D", self.data, "-U", "linac", "-A", "scram-sha-256", "--no-sync", "-E", "UTF8",
                           "--locale=C", "--pwfile", self.folder / "password"),
             check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"postgresql://linac:{password}@127.0.0.1:{self.port}/postgres"
         try:
             self.start()

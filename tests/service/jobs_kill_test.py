@@ -6,20 +6,13 @@ The number of kills is the first argument (default 15). LINAC names the program.
 
 import pathlib
 import random
-import socket
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from jobs_test import ENDED, JOB, SHORT, STEPS, Client  # noqa: E402
-from server_process import Service  # noqa: E402
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+from server_process import Service, free_port  # noqa: E402
 
 
 def main() -> int:

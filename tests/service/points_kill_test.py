@@ -20,8 +20,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from jobs_kill_test import free_port  # noqa: E402
-from server_process import PostgreSQL, Service  # noqa: E402
+from server_process import PostgreSQL, Service, free_port  # noqa: E402
 
 WRITERS, SUBMITTERS, BATCH = 8, 2, 20
 JOB = "name: waits\ndata: {train: [/dev/null]}\n"

@@ -4,7 +4,6 @@ Exit 77 where there is no Prometheus."""
 import json
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server_process import Service  # noqa: E402
+from server_process import Service, free_port  # noqa: E402
 
 WAIT_S = 60
 
@@ -21,12 +20,6 @@ WAIT_S = 60
 def get(url: str, token: str | None = None) -> str:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
     return urllib.request.urlopen(request, timeout=10).read().decode()
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def value(server: str, query: str) -> float | None:

@@ -16,6 +16,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "servers"))
+from ports import free_port  # noqa: E402, F401
 from postgresql import PostgreSQL  # noqa: E402
 
 

@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "servers"))
+from ports import free_port  # noqa: E402, F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
@@ -46,12 +48,6 @@ def placed(rank: int, world_size: int, port: int, address: str = "127.0.0.1", lo
     """The variables by which a launcher of several machines, or torchrun, tells a worker its place."""
     return {"RANK": str(rank), "WORLD_SIZE": str(world_size), "LOCAL_RANK": str(local_rank), "LOCAL_WORLD_SIZE": str(world_size),
             "MASTER_ADDR": address, "MASTER_PORT": str(port)}
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def run(out: pathlib.Path, settings: dict, *extra: str, status: int = 0, **variables: str) -> str:

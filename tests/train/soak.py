@@ -75,6 +75,7 @@ class Injector:
         self.run, self.dice = run, dice
         self.count: collections.Counter = collections.Counter()
         self.recoveries: list[float] = []
+        self.lost, self.twice, self.equal = 0, 0, False  # of the run, when it has ended
 
     def __call__(self) -> None:
         living = self.run.living()
@@ -123,6 +124,16 @@ class Injector:
         self.count[kind] += 1
 
 
+def steps_of(out: pathlib.Path) -> collections.Counter:
+    """How often the record has each step."""
+    return collections.Counter(line["global_step"] for line in runs.lines(out) if line["kind"] == "step")
+
+
+def equal_end(calm: pathlib.Path, out: pathlib.Path) -> bool:
+    ends = [runs.newest_checkpoint(run) for run in (calm, out)]
+    return runs.losses(calm) == runs.losses(out) and ends[0].name == ends[1].name and ends[0].read_bytes() == ends[1].read_bytes()
+
+
 def soak(net: hosts.Network, root: pathlib.Path, calm: pathlib.Path, number: int, dice: random.Random) -> Injector:
     out = root / f"run-{number}"
     run = Run(net, out, 29700 + number % 100)
@@ -143,7 +154,13 @@ def soak(net: hosts.Network, root: pathlib.Path, calm: pathlib.Path, number: int
         if "has made no progress" in line:
             print(line)
     check(not wrong, f"run {number}: all workers end well but those that were killed {wrong or ''}")
-    elastic.same_end(calm, out, f"run {number}: {dict(inject.count)}")
+    expected, found = steps_of(calm), steps_of(out)
+    inject.lost, inject.twice, inject.equal = (expected - found).total(), (found - expected).total(), equal_end(calm, out)
+    good = inject.equal and not inject.lost and not inject.twice
+    print(f"{'ok    ' if good else 'FAILED'} run {number}: {dict(inject.count)}; {inject.lost} steps lost, {inject.twice} there twice, "
+          f"{'the same' if inject.equal else 'OTHER'} bits", flush=True)
+    if not good:
+        print(f"the log is in {shutil.copy(f'{out}.log', tempfile.gettempdir())}")
     return inject
 
 
@@ -160,7 +177,7 @@ def main() -> None:
     dice = random.Random(options.seed)
     faults: collections.Counter = collections.Counter()
     recoveries: list[float] = []
-    number, steps = 0, 0
+    number, steps, lost, twice, equal = 0, 0, 0, 0, 0
     with tempfile.TemporaryDirectory(prefix="linac-soak-") as folder, hosts.Network("abcd", seed=options.seed) as net:
         root = options.keep or pathlib.Path(folder)
         root.mkdir(parents=True, exist_ok=True)
@@ -171,16 +188,18 @@ def main() -> None:
             inject = soak(net, root, root / "calm", number, dice)
             faults += inject.count
             recoveries += inject.recoveries
+            lost, twice, equal = lost + inject.lost, twice + inject.twice, equal + inject.equal
             steps += elastic.Record(root / "calm").steps()
         seconds = time.monotonic() - begin
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=runs.ROOT, capture_output=True, text=True).stdout.strip()
     result = {"command": "tests/train/soak.py " + " ".join(sys.argv[1:]), "date": datetime.date.today().isoformat(), "commit": commit, "seed": options.seed,
-              "cores": os.cpu_count(), "seconds": round(seconds), "runs": number, "steps": steps, "faults": dict(faults), "steps_lost": 0,
-              "runs_with_equal_bits": number, "kill_to_next_step_s": {"median": statistics.median(recoveries), "max": max(recoveries)}}
+              "cores": os.cpu_count(), "seconds": round(seconds), "runs": number, "steps": steps, "faults": dict(faults), "steps_lost": lost,
+              "steps_twice": twice, "runs_with_equal_bits": equal, "kill_to_next_step_s": {"median": statistics.median(recoveries), "max": max(recoveries)}}
     print(json.dumps(result, indent=1))
     path = runs.ROOT / "bench" / "results" / f"{result['date']}-soak.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     print(path)
+    check(lost == twice == 0 and equal == number, f"{number} runs of {steps} steps: {lost} lost, {twice} there twice, {equal} with equal bits")
 
 
 if __name__ == "__main__":
