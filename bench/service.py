@@ -28,7 +28,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "service"))
-from server_process import Service, databases  # noqa: E402
+from server_process import Service, databases, free_port  # noqa: E402
 
 WRITERS, BATCH = 32, 100
 FIRST_STEP = b'"step": 1000000000'
@@ -242,9 +242,7 @@ class Mlflow:
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="mlflow-")
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
+        port = free_port()
         self.url, self.token = f"http://127.0.0.1:{port}", None
         database = f"sqlite:///{self.folder.name}/x.db"
         # Beforehand: its workers would make the tables at the same time, and some of them fail.

@@ -69,12 +69,22 @@ def wait_until(condition, what: str, limit_s: float = 300) -> None:
         time.sleep(0.005)
 
 
-def same_end(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
+def same_losses(reference: pathlib.Path, other: pathlib.Path) -> bool:
+    """Whether both records have the same steps and epochs; where not, prints what is there."""
     expected, found = runs.losses(reference), runs.losses(other)
     first = next((i for i, (a, b) in enumerate(zip(expected, found)) if a != b), min(len(expected), len(found)))
     for name, lines in (("expected", expected), ("found", found)):
         if expected != found:
             print(f"{name} {len(lines)} records, from {first}: {json.dumps(lines[max(0, first - 1):first + 2])}")
-    check(expected == found, f"{what}: every step and epoch once, with the same losses")
+    return expected == found
+
+
+def same_checkpoint(reference: pathlib.Path, other: pathlib.Path) -> bool:
+    """Whether the newest ones have the same name and bytes."""
     a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
-    check(a.name == b.name and a.read_bytes() == b.read_bytes(), f"{what}: {a.name} is the same, byte for byte")
+    return a.name == b.name and a.read_bytes() == b.read_bytes()
+
+
+def same_end(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
+    check(same_losses(reference, other), f"{what}: every step and epoch once, with the same losses")
+    check(same_checkpoint(reference, other), f"{what}: {runs.newest_checkpoint(reference).name} is the same, byte for byte")

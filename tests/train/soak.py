@@ -129,11 +129,6 @@ def steps_of(out: pathlib.Path) -> collections.Counter:
     return collections.Counter(line["global_step"] for line in runs.lines(out) if line["kind"] == "step")
 
 
-def equal_end(calm: pathlib.Path, out: pathlib.Path) -> bool:
-    ends = [runs.newest_checkpoint(run) for run in (calm, out)]
-    return runs.losses(calm) == runs.losses(out) and ends[0].name == ends[1].name and ends[0].read_bytes() == ends[1].read_bytes()
-
-
 def soak(net: hosts.Network, root: pathlib.Path, calm: pathlib.Path, number: int, dice: random.Random) -> Injector:
     out = root / f"run-{number}"
     run = Run(net, out, 29700 + number % 100)
@@ -155,7 +150,8 @@ def soak(net: hosts.Network, root: pathlib.Path, calm: pathlib.Path, number: int
             print(line)
     check(not wrong, f"run {number}: all workers end well but those that were killed {wrong or ''}")
     expected, found = steps_of(calm), steps_of(out)
-    inject.lost, inject.twice, inject.equal = (expected - found).total(), (found - expected).total(), equal_end(calm, out)
+    inject.lost, inject.twice = (expected - found).total(), (found - expected).total()
+    inject.equal = elastic.same_losses(calm, out) and elastic.same_checkpoint(calm, out)
     good = inject.equal and not inject.lost and not inject.twice
     print(f"{'ok    ' if good else 'FAILED'} run {number}: {dict(inject.count)}; {inject.lost} steps lost, {inject.twice} there twice, "
           f"{'the same' if inject.equal else 'OTHER'} bits", flush=True)
@@ -175,31 +171,28 @@ def main() -> None:
         sys.exit(why)
     print(f"seed {options.seed}", flush=True)
     dice = random.Random(options.seed)
-    faults: collections.Counter = collections.Counter()
-    recoveries: list[float] = []
-    number, steps, lost, twice, equal = 0, 0, 0, 0, 0
+    done: list[Injector] = []
     with tempfile.TemporaryDirectory(prefix="linac-soak-") as folder, hosts.Network("abcd", seed=options.seed) as net:
         root = options.keep or pathlib.Path(folder)
         root.mkdir(parents=True, exist_ok=True)
         runs.run(root / "calm", SETTINGS, "--workers", "2")
         begin = time.monotonic()
         while time.monotonic() - begin < 60 * options.minutes:
-            number += 1
-            inject = soak(net, root, root / "calm", number, dice)
-            faults += inject.count
-            recoveries += inject.recoveries
-            lost, twice, equal = lost + inject.lost, twice + inject.twice, equal + inject.equal
-            steps += elastic.Record(root / "calm").steps()
+            done.append(soak(net, root, root / "calm", len(done) + 1, dice))
         seconds = time.monotonic() - begin
+        steps = len(done) * elastic.Record(root / "calm").steps()
+    faults = sum((inject.count for inject in done), collections.Counter())
+    recoveries = [recovery for inject in done for recovery in inject.recoveries]
+    lost, twice, equal = (sum(getattr(inject, what) for inject in done) for what in ("lost", "twice", "equal"))
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=runs.ROOT, capture_output=True, text=True).stdout.strip()
     result = {"command": "tests/train/soak.py " + " ".join(sys.argv[1:]), "date": datetime.date.today().isoformat(), "commit": commit, "seed": options.seed,
-              "cores": os.cpu_count(), "seconds": round(seconds), "runs": number, "steps": steps, "faults": dict(faults), "steps_lost": lost,
+              "cores": os.cpu_count(), "seconds": round(seconds), "runs": len(done), "steps": steps, "faults": dict(faults), "steps_lost": lost,
               "steps_twice": twice, "runs_with_equal_bits": equal, "kill_to_next_step_s": {"median": statistics.median(recoveries), "max": max(recoveries)}}
     print(json.dumps(result, indent=1))
     path = runs.ROOT / "bench" / "results" / f"{result['date']}-soak.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     print(path)
-    check(lost == twice == 0 and equal == number, f"{number} runs of {steps} steps: {lost} lost, {twice} there twice, {equal} with equal bits")
+    check(lost == twice == 0 and equal == len(done), f"{len(done)} runs of {steps} steps: {lost} lost, {twice} there twice, {equal} with equal bits")
 
 
 if __name__ == "__main__":

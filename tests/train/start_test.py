@@ -9,6 +9,7 @@ import struct
 import tempfile
 
 import runs
+from elastic import same_end
 from runs import check
 
 GENERATOR = runs.ROOT / "models" / "3dgan-clic.keras"
@@ -26,12 +27,6 @@ def tensors(checkpoint: pathlib.Path, prefix: str) -> dict[str, bytes]:
 
 def at_step(out: pathlib.Path, step: int) -> pathlib.Path:
     return out / "checkpoints" / f"step-{step:010}.safetensors"
-
-
-def same_end(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
-    check(runs.losses(reference) == runs.losses(other), f"{what}: every loss is the same")
-    a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
-    check(a.name == b.name and a.read_bytes() == b.read_bytes(), f"{what}: {a.name} is the same, byte for byte")
 
 
 def from_generator(root: pathlib.Path) -> pathlib.Path:
