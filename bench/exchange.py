@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pathlib
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -27,9 +28,9 @@ BYTES = {"one number": 416, "discriminator": 349824, "generator": 5460672}
 
 def sums(members: list, repeat: int, case: dict) -> list[dict]:
     link = f"{case['stream_mb_per_s'] * 8:.3f}mbit:{case['latency_s'] * 1e6:.1f}us"
-    workers = []
+    workers, key = [], secrets.token_hex(32)  # the hosts share no folder of a run
     for rank, host in enumerate(members):
-        variables = runs.placed(rank, len(members), 29800, members[0].address)
+        variables = {**runs.placed(rank, len(members), 29800, members[0].address), "LINAC_RUN_KEY": key}
         command = [runs.LINAC, "bench", "exchange", "--json", "--link", link, "--repeat", repeat, "--bytes", ",".join(map(str, BYTES.values()))]
         workers.append(host.popen(command, env=runs.environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     outputs = [worker.communicate(timeout=300) for worker in workers]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What happens when things go wrong: collapse, rollback, a signal, a damaged checkpoint, workers that disagree, foreign launchers."""
 
+import hmac
 import json
 import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -160,14 +160,18 @@ def refused(root: pathlib.Path) -> None:
     check(process.wait(timeout=120) == 0, "and the run goes on without it")
 
 
-def tell_end(run: str, address: str) -> None:
-    """The message of a worker that has finished the run, as comm/membership_message.h has it (11th kind, no failure)."""
-    host, port = address.rsplit(":", 1)
+def tell_end(run: str, key: bytes, address: str) -> None:
+    """The message of a worker that has finished the run, as comm/membership_message.h has it (11th kind, no failure), by one that has the key."""
     message = {"type": 10, "from": 1, "from_address": "127.0.0.1:1", "report": {"installed": 0, "moment": [-1, -1, -1]}}
-    with socket.create_connection((host, int(port)), timeout=10) as link:
-        for part in ({"run": run, "from": 1, "view": 0}, message):
-            text = json.dumps(part).encode()
-            link.sendall(len(text).to_bytes(4, "little") + text)
+    texts = [json.dumps(part).encode() for part in ({"to": address, "from": 1, "view": 0}, message)]
+    psk = hmac.new(key, b"linac link 1\0" + run.encode(), "sha256").hexdigest()
+    link = subprocess.Popen(["openssl", "s_client", "-quiet", "-tls1_3", "-connect", address, "-psk", psk, "-psk_identity", run],
+                            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    link.stdin.write(b"".join(len(text).to_bytes(4, "little") + text for text in texts))
+    link.stdin.flush()
+    time.sleep(1)
+    link.kill()
+    link.wait()
 
 
 def ended_early(root: pathlib.Path) -> None:
@@ -175,8 +179,9 @@ def ended_early(root: pathlib.Path) -> None:
     process = runs.start(out, {**CLASSIFIER, "train.epochs": 1000}, "--workers", "2")
     runs.wait_for_steps(out, process, 5)
     newest = sorted((out / "views").glob("*.json"))[-1]
+    key = bytes.fromhex((out / "private" / "key").read_text())
     for member in json.loads(newest.read_text())["members"]:
-        tell_end(newest.name.split("-after-")[0], member["address"])
+        tell_end(newest.name.split("-after-")[0], key, member["address"])
     status = process.wait(timeout=60)
     check(status == 6, f"a worker that calls the run complete before its end makes no success of it: exit status {status}")
     text = pathlib.Path(f"{out}.log").read_text()

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -23,6 +24,16 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kConnectTime{3000}, kHelloTime{5000}, kTryAgain{10}, kAcceptAgain{100};
 constexpr size_t kHeaderBytes = 4, kMaxIncoming = 8192;
+// Links whose other end has yet to prove itself. The oldest gives way: a member needs some milliseconds.
+constexpr rlim_t kMaxUnproved = 256;
+constexpr int kAcceptAtOnce = 64;
+
+// Descriptors are needed for other things too.
+size_t max_unproved() {
+  rlimit all{};
+  const bool known = getrlimit(RLIMIT_NOFILE, &all) == 0;
+  return known ? std::clamp<rlim_t>(all.rlim_cur / 4, 1, kMaxUnproved) : kMaxUnproved;
+}
 
 uint32_t length_of(std::string_view bytes) {
   uint32_t length = 0;
@@ -32,9 +43,8 @@ uint32_t length_of(std::string_view bytes) {
 
 std::optional<Hello> decode_hello(std::string_view bytes) {
   const auto json = nlohmann::json::parse(bytes, nullptr, false);
-  if (!json.is_object() || !json.contains("run") || !json.at("run").is_string()) return std::nullopt;
   try {
-    return Hello{json.at("run"), json.at("from"), json.at("view"), json.value("channel", uint64_t{0})};
+    return Hello{json.at("to"), json.at("from"), json.at("view"), json.value("channel", uint64_t{0})};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -49,7 +59,7 @@ std::string frame(std::string_view bytes) {
 }
 
 std::string encode(const Hello& hello) {
-  nlohmann::json json{{"run", hello.run}, {"from", hello.from}, {"view", hello.view}};
+  nlohmann::json json{{"to", hello.to}, {"from", hello.from}, {"view", hello.view}};
   if (hello.channel != 0) json["channel"] = hello.channel;
   return frame(json.dump());
 }
@@ -65,27 +75,27 @@ Descriptor begin_connecting(const std::string& address, bool& refused) {
   return socket;
 }
 
-int connection_error(const Descriptor& socket) {
+int connection_error(int socket) {
   int error = 0;
   socklen_t size = sizeof error;
-  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+  return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
 ControlLinks::ControlLinks(const std::string& host, const std::string& advertise, const PortRange& ports,
-                           std::string run)
-    : run_(std::move(run)), listener_(listen_at(host, ports)) {
+                           std::shared_ptr<const LinkContext> context)
+    : context_(std::move(context)), listener_(listen_at(host, ports)) {
   fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
   address_ = host_and_port(advertise.empty() ? host : advertise, port_of(listener_.get()));
 }
 
 void ControlLinks::open(const std::string& to, Outgoing& link, News* news) {
   bool refused = false;
-  link.socket = begin_connecting(to, refused);
-  link.connected = false;
+  Descriptor socket = begin_connecting(to, refused);
   link.since = Clock::now();
-  if (!refused) return;
-  (news != nullptr ? *news : early_).refused.push_back(to);
-  link.socket.reset();
+  if (refused)
+    (news != nullptr ? *news : early_).refused.push_back(to);
+  else
+    link.link = SecureLink(std::move(socket), context_, SecureLink::End::kCaller);
 }
 
 void ControlLinks::send(const std::string& to, std::string_view bytes, uint64_t from) {
@@ -94,10 +104,10 @@ void ControlLinks::send(const std::string& to, std::string_view bytes, uint64_t 
   Outgoing& link = found->second;
   if (fresh) {
     link.from = from;
-    link.queue = encode({run_, from, 0});
+    link.queue = encode({to, from, 0});
     open(to, link, nullptr);
   }
-  if (!link.socket || link.queue.size() > kMaxQueuedBytes) {
+  if (!link.link || link.queue.size() > kMaxQueuedBytes) {
     outgoing_.erase(found);
     return;
   }
@@ -112,10 +122,14 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
   std::vector<pollfd> polled{{wake, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   // Who waits to be accepted would end every wait at once.
   if (Clock::now() < accept_again_) polled[1].fd = -1;
-  for (const Incoming& link : incoming_) polled.push_back({link.socket.get(), POLLIN, 0});
+  for (const Incoming& link : incoming_)
+    polled.push_back({link.link.descriptor(), link.secured ? short{POLLIN} : link.link.awaits(), 0});
   for (const auto& [to, link] : outgoing_) {
-    const bool writing = !link.connected || !link.queue.empty();
-    polled.push_back({link.socket.get(), static_cast<short>(POLLIN | POLLRDHUP | (writing ? POLLOUT : 0)), 0});
+    const int wanted = !link.connected       ? POLLOUT
+                       : !link.secured       ? link.link.awaits()
+                       : !link.queue.empty() ? POLLIN | POLLOUT
+                                             : POLLIN;
+    polled.push_back({link.link.descriptor(), static_cast<short>(wanted | POLLRDHUP), 0});
   }
   if (!broken_.empty()) patience = std::min(patience, kTryAgain);
   if (poll(polled.data(), polled.size(), static_cast<int>(patience.count())) < 0) return news;
@@ -135,10 +149,12 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
       continue;
     }
     const bool is_watched = std::find(watched.begin(), watched.end(), to) != watched.end();
-    if (is_watched && !late) broken_[to] = {Clock::now() + kTryAgain, link.from};
+    // Who does not have the key is not the process that was there.
+    const bool stranger = link.connected && !link.secured;
+    if (is_watched && !late && !stranger) broken_[to] = {Clock::now() + kTryAgain, link.from};
     entry = outgoing_.erase(entry);
   }
-  if (polled[1].revents != 0) accept_all();
+  if (polled[1].revents != 0) accept_some();
   return news;
 }
 
@@ -154,9 +170,9 @@ void ControlLinks::try_again(const std::vector<std::string>& watched, News& news
     if (is_watched && !outgoing_.contains(to)) {
       Outgoing& link = outgoing_[to];
       link.from = when.second;
-      link.queue = encode({run_, when.second, 0});
+      link.queue = encode({to, when.second, 0});
       open(to, link, &news);
-      if (!link.socket) outgoing_.erase(to);
+      if (!link.link) outgoing_.erase(to);
     }
     entry = broken_.erase(entry);
   }
@@ -165,39 +181,53 @@ void ControlLinks::try_again(const std::vector<std::string>& watched, News& news
 // False if the link is to be closed.
 bool ControlLinks::write(const std::string& to, Outgoing& link, short events, News& news) {
   if (!link.connected) {
-    const int error = connection_error(link.socket);
+    const int error = connection_error(link.link.descriptor());
     if (error == ECONNREFUSED) news.refused.push_back(to);
     if (error != 0) return false;
     if ((events & POLLOUT) != 0) link.connected = true;
   }
   if ((events & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return false;
-  if (link.connected && !link.queue.empty()) {
-    const auto size = ::send(link.socket.get(), link.queue.data(), link.queue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (size < 0 && errno != EAGAIN && errno != EINTR) return false;
-    if (size > 0) link.queue.erase(0, static_cast<size_t>(size));
+  if (!link.connected) return true;
+  try {
+    link.secured = link.secured || link.link.established();
+    if (!link.secured) return true;
+    std::byte unasked{};
+    if ((events & POLLIN) != 0 && link.link.receive({&unasked, 1}) > 0) return false;
+    while (!link.queue.empty()) {
+      const size_t size = link.link.send(std::as_bytes(std::span(link.queue)));
+      if (size == 0) break;
+      link.queue.erase(0, size);
+    }
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
   }
-  return true;
 }
 
 bool ControlLinks::read(Incoming& link, News& news) {
-  // Of a connection for data, nothing behind the hello may be taken.
-  for (;;) {
-    size_t wanted = 65536;
-    if (!link.greeted) {
-      wanted = kHeaderBytes;
-      if (link.bytes.size() >= kHeaderBytes) {
-        if (length_of(link.bytes) > kMaxHelloBytes) return false;
-        wanted += length_of(link.bytes);
+  try {
+    link.secured = link.secured || link.link.established();
+    // Of a link for data, nothing behind the hello may be taken.
+    while (link.secured) {
+      size_t wanted = 65536;
+      if (!link.greeted) {
+        wanted = kHeaderBytes;
+        if (link.bytes.size() >= kHeaderBytes) {
+          if (length_of(link.bytes) > kMaxHelloBytes) return false;
+          wanted += length_of(link.bytes);
+        }
+        wanted -= link.bytes.size();
       }
-      wanted -= link.bytes.size();
+      const size_t before = link.bytes.size();
+      link.bytes.resize(before + wanted);
+      const size_t size = link.link.receive(std::as_writable_bytes(std::span(link.bytes).subspan(before)));
+      link.bytes.resize(before + size);
+      if (size == 0) break;
+      if (!take_frames(link, news)) return false;
     }
-    const size_t before = link.bytes.size();
-    link.bytes.resize(before + wanted);
-    const auto size = recv(link.socket.get(), link.bytes.data() + before, wanted, MSG_DONTWAIT);
-    link.bytes.resize(before + static_cast<size_t>(std::max<ssize_t>(0, size)));
-    if (size == 0) return false;
-    if (size < 0) return errno == EAGAIN || errno == EINTR;
-    if (!take_frames(link, news)) return false;
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
   }
 }
 
@@ -213,27 +243,36 @@ bool ControlLinks::take_frames(Incoming& link, News& news) {
       continue;
     }
     const auto hello = decode_hello(content);
-    if (!hello || hello->run != run_) return false;
+    if (!hello || hello->to != address_) return false;
     link.greeted = true;
     if (hello->view != 0) {
-      news.data.push_back({*hello, std::move(link.socket)});
+      news.data.push_back({*hello, std::move(link.link)});
       return false;
     }
   }
   return true;
 }
 
-void ControlLinks::accept_all() {
-  for (;;) {
+// The rest waits for the next turn: whoever calls without end does not keep this thread from the others.
+void ControlLinks::accept_some() {
+  for (int i = 0; i < kAcceptAtOnce; ++i) {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
       accept_again_ = Clock::now() + kAcceptAgain;
     if (!socket) return;
     if (incoming_.size() >= kMaxIncoming) continue;
+    make_room();
     const int on = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    incoming_.push_back({std::move(socket), "", false, Clock::now()});
+    incoming_.push_back(
+        {SecureLink(std::move(socket), context_, SecureLink::End::kCalled), "", false, false, Clock::now()});
   }
+}
+
+void ControlLinks::make_room() {
+  const auto unproved = [](const Incoming& link) { return !link.secured; };
+  if (static_cast<size_t>(std::count_if(incoming_.begin(), incoming_.end(), unproved)) < max_unproved()) return;
+  incoming_.erase(std::find_if(incoming_.begin(), incoming_.end(), unproved));
 }
 
 }  // namespace linac::comm

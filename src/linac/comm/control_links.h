@@ -1,24 +1,26 @@
 #pragma once
-// Short messages between the processes of a run: a listener, a connection to each process that is spoken to, those that
-// came in. Every connection begins with a hello that names the run; connections of strangers are closed. A connection
-// for data is handed on after its hello. One thread.
+// Short messages between the processes of a run: a listener, a link to each process that is spoken to, those that came
+// in. Links are secure (secure_link.h); what strangers open is closed, and takes no place of others. Every link begins
+// with a hello. One for data is handed on after it. One thread.
 
 #include <chrono>
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "linac/base/descriptor.h"
 #include "linac/comm/rendezvous.h"
+#include "linac/comm/secure_link.h"
 
 namespace linac::comm {
 
-/// What a connection begins with.
+/// What a link begins with.
 struct Hello {
-  std::string run;
+  std::string to;        // the address that was called: a link that somebody has led elsewhere is closed
   uint64_t from = 0;     // the sender's key
   int64_t view = 0;      // for data: of this view; 0: a connection for messages
   uint64_t channel = 0;  // for data: of the group's part with this number (group.h); 0: of the whole group
@@ -34,7 +36,8 @@ class ControlLinks {
 
   /// Listens at `host`, a numeric address, at a free port of the range. Others find it at `advertise`, a numeric
   /// address too; empty: the same. Environment error if that fails.
-  ControlLinks(const std::string& host, const std::string& advertise, const PortRange& ports, std::string run);
+  ControlLinks(const std::string& host, const std::string& advertise, const PortRange& ports,
+               std::shared_ptr<const LinkContext> context);
 
   const std::string& address() const { return address_; }  // "10.0.0.3:41233"
 
@@ -43,7 +46,7 @@ class ControlLinks {
 
   struct Data {
     Hello hello;
-    Descriptor socket;
+    SecureLink link;
   };
   struct News {
     std::vector<std::string> messages;
@@ -57,15 +60,15 @@ class ControlLinks {
  private:
   using Clock = std::chrono::steady_clock;
   struct Incoming {
-    Descriptor socket;
+    SecureLink link;
     std::string bytes;
-    bool greeted = false;
+    bool secured = false, greeted = false;
     Clock::time_point since;
   };
   struct Outgoing {
-    Descriptor socket;
+    SecureLink link;
     std::string queue;
-    bool connected = false;
+    bool connected = false, secured = false;
     uint64_t from = 0;
     Clock::time_point since;
   };
@@ -74,10 +77,11 @@ class ControlLinks {
   bool write(const std::string& to, Outgoing& link, short events, News& news);
   bool read(Incoming& link, News& news);
   bool take_frames(Incoming& link, News& news);
-  void accept_all();
+  void accept_some();
+  void make_room();
   void try_again(const std::vector<std::string>& watched, News& news);
 
-  std::string run_;
+  const std::shared_ptr<const LinkContext> context_;
   Descriptor listener_;
   std::string address_;
   std::list<Incoming> incoming_;
@@ -91,6 +95,6 @@ class ControlLinks {
 /// `refused` is set if nobody listens, which may be known at once.
 Descriptor begin_connecting(const std::string& address, bool& refused);
 /// 0, or the errno of a connection that could not be made.
-int connection_error(const Descriptor& socket);
+int connection_error(int socket);
 
 }  // namespace linac::comm

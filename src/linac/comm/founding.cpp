@@ -1,7 +1,6 @@
 #include "linac/comm/founding.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -31,19 +30,19 @@ void quiet_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }
 
-// c10d's store writes to a connection whose other end may have died. That is an error of the call, told as kPeerLost;
-// the signal that comes with it by default would end the process without a word. A handler of the program's own stays.
-void broken_pipes_are_errors() {
-  struct sigaction action = {};
-  if (sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
-}
-
 std::string joined_key(int rank) {
   return fmt::format("joined/{}", rank);
 }
 
 std::string read_key(int rank) {
   return fmt::format("read/{}", rank);
+}
+
+constexpr const char* kRun = "run";
+constexpr const char* kFounded = "founded";
+
+std::string prefix(int attempt, int group) {
+  return fmt::format("linac/{}/{}", attempt, group);
 }
 
 // "2, 3, 7 and 12 others"
@@ -82,6 +81,13 @@ class TcpStoreHost : public HostedStore {
     store_ = c10::make_intrusive<c10d::TCPStore>(host_to_call(addr), options);
   }
   int port() const override { return store_->getPort(); }
+  bool founded() override {
+    try {
+      return store_->check({fmt::format("{}/{}", prefix(0, 0), kFounded)});
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
 
  private:
   c10::intrusive_ptr<c10d::TCPStore> store_;
@@ -94,11 +100,11 @@ c10::intrusive_ptr<c10d::Store> connect(const Rendezvous& meet, bool hosted, Mil
   options.waitWorkers = false;
   // Later groups of this process, and later attempts of a launcher, must not read the addresses of earlier ones.
   static std::atomic<int> groups{0};
-  const std::string prefix = fmt::format("linac/{}/{}", meet.attempt, groups++);
   try {
     return c10::make_intrusive<c10d::PrefixStore>(
-        prefix, c10::make_intrusive<c10d::TCPStore>(
-                    hosted ? host_to_call(store_address(meet.master_addr)) : meet.master_addr, options));
+        prefix(meet.attempt, groups++),
+        c10::make_intrusive<c10d::TCPStore>(hosted ? host_to_call(store_address(meet.master_addr)) : meet.master_addr,
+                                            options));
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kPeerLost,
                 fmt::format("[comm] rank {}: no answer from the store at {} ({}); check that rank 0 runs there and "
@@ -114,24 +120,42 @@ struct Founding::Store {
   c10::intrusive_ptr<c10d::Store> keys;
 };
 
-Founding::Founding(const Rendezvous& rendezvous, Milliseconds timeout)
+Founding::Founding(const Rendezvous& rendezvous, Milliseconds timeout, const std::function<RunKey()>& find_key)
     : meet_(rendezvous), timeout_(timeout), store_(std::make_unique<Store>()) {
   quiet_c10d();
   broken_pipes_are_errors();
   if (meet_.rank == 0 && !meet_.agent_store)
     store_->hosted = host_store(store_address(meet_.master_addr), meet_.master_port);
   store_->keys = connect(meet_, store_->hosted != nullptr, timeout);
-  if (meet_.rank == 0) store_->keys->set("run", draw_run());
-  wait_for("run");
-  run_ = store_->keys->get_to_str("run");
+  if (meet_.rank == 0) {
+    key_ = find_key();
+    leave(kRun, draw_run());
+  }
+  wait_for(kRun);
+  if (!key_) key_ = find_key();
+  run_ = find(kRun);
 }
 
 Founding::~Founding() = default;
 
-void Founding::wait_for(const std::string& key) {
+void Founding::leave(const std::string& place, const std::string& text) {
+  store_->keys->set(place, key_->seal(run_ + "/" + place, text));
+}
+
+std::string Founding::find(const std::string& place) {
+  const auto text = key_->open(run_ + "/" + place, store_->keys->get_to_str(place));
+  if (text) return *text;
+  throw user_error(
+      fmt::format("[comm] rank {}: '{}' at {} was not left there with this worker's key; workers that do not share the "
+                  "run's folder "
+                  "need the same {} (`openssl rand -hex 32`), or a stranger writes to that port",
+                  meet_.rank, place, host_and_port(meet_.master_addr, meet_.master_port), kRunKeyVariable));
+}
+
+void Founding::wait_for(const std::string& place) {
   std::string missing = "0";
   try {
-    return store_->keys->wait({key}, timeout_);
+    return store_->keys->wait({place}, timeout_);
   } catch (const std::exception&) {
     try {
       missing = missing_ranks(*store_->keys, meet_.world_size);
@@ -148,15 +172,16 @@ void Founding::wait_for(const std::string& key) {
 
 View Founding::meet(const Member& self) {
   View first{.number = 1, .members = {}, .next_seniority = meet_.world_size};
-  store_->keys->set(joined_key(meet_.rank), nlohmann::json(self).dump());
+  leave(joined_key(meet_.rank), nlohmann::json(self).dump());
   for (int rank = 0; rank < meet_.world_size; ++rank) {
     wait_for(joined_key(rank));
-    first.members.push_back(nlohmann::json::parse(store_->keys->get_to_str(joined_key(rank))).get<Member>());
+    first.members.push_back(nlohmann::json::parse(find(joined_key(rank))).get<Member>());
     first.members.back().seniority = rank;
   }
   // The store of rank 0 must not go away while others still read.
   store_->keys->set(read_key(meet_.rank), std::string("1"));
   for (int rank = 0; meet_.rank == 0 && rank < meet_.world_size; ++rank) wait_for(read_key(rank));
+  if (meet_.rank == 0) store_->keys->set(kFounded, std::string("1"));
   return first;
 }
 

@@ -7,12 +7,17 @@
 #include "linac/comm/founding.h"
 #include "linac/comm/group.h"
 #include "linac/comm/membership_node.h"
+#include "linac/comm/run_key.h"
+#include "linac/comm/secure_link.h"
 #include "linac/comm/sockets.h"
 #include "linac/comm/tcp_group.h"
 #include "linac/comm/view_ledger.h"
 
 namespace linac::comm {
 namespace {
+
+// Network disks show a new file late.
+constexpr auto kKeyPatience = std::chrono::seconds(10);
 
 class LoneGroup : public Group {
  public:
@@ -44,9 +49,19 @@ std::string folder_mark(const GroupSettings& settings, const std::string& run) {
                        [ledger = ViewLedger(settings.folder / "views", run)] { return ledger.folder_mark(); });
 }
 
+// `begins`: the run, so that the key is to be made.
+RunKey find_key(const GroupSettings& settings, bool begins) {
+  const auto key = ask_within(settings.stall_timeout, [folder = settings.folder, begins] {
+    if (const auto key = key_of_environment()) return *key;
+    return begins && !folder.empty() ? make_key_in(folder) : read_key_in(folder, kKeyPatience);
+  });
+  if (key) return *key;
+  throw environment_error(fmt::format("[comm] {}: the disk does not answer", settings.folder.string()));
+}
+
 // `other`: where those are that this worker is to meet.
 MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettings& settings, const std::string& other,
-                                       const std::string& run) {
+                                       const std::string& run, const RunKey& key) {
   std::string listen = settings.listen;
   // What is sent to an advertised host may arrive at any address of this machine.
   if (listen.empty())
@@ -60,7 +75,7 @@ MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettin
   return {.host = listen,
           .advertise = meet.advertise.empty() ? "" : advertised_address(meet.advertise),
           .ports = meet.ports,
-          .run = run,
+          .links = std::make_shared<const LinkContext>(key, run),
           .ledger = folder_mark(settings, run),
           .members_min = settings.members_min,
           .replicas = settings.replicas,
@@ -68,7 +83,7 @@ MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettin
           .on_hang = settings.on_hang};
 }
 
-// "RUN@10.0.0.3:41233" -> the run's secret and the address.
+// "RUN@10.0.0.3:41233" -> the run's name and the address.
 std::pair<std::string, std::string> split_join_address(const std::string& address) {
   const size_t at = address.find('@');
   if (at == std::string::npos)
@@ -80,7 +95,8 @@ std::unique_ptr<Group> join_run(const Rendezvous& meet, const GroupSettings& set
   const std::string run = split_join_address(settings.join_addresses.front()).first;
   std::vector<std::string> addresses;
   for (const std::string& address : settings.join_addresses) addresses.push_back(split_join_address(address).second);
-  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, host_in(addresses.front()), run));
+  const RunKey key = find_key(settings, false);
+  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, host_in(addresses.front()), run, key));
   return std::make_unique<TcpGroup>(
       std::move(node), settings.stall_timeout,
       [addresses, ledger = ledger_of(settings, run)](MembershipNode& self) { self.join(addresses, ledger); });
@@ -89,14 +105,16 @@ std::unique_ptr<Group> join_run(const Rendezvous& meet, const GroupSettings& set
 // A lone process that others may join.
 std::unique_ptr<Group> found_alone(const Rendezvous& meet, const GroupSettings& settings) {
   const std::string run = draw_run();
-  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, run));
+  auto node =
+      std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, run, find_key(settings, true)));
   node->found({.number = 1, .members = {node->self()}, .next_seniority = 1}, ledger_of(settings, run));
   return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
 }
 
 std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& settings) {
-  Founding founding(meet, settings.join_timeout);
-  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, founding.run()));
+  Founding founding(meet, settings.join_timeout, [&] { return find_key(settings, meet.rank == 0); });
+  auto node =
+      std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, founding.run(), founding.key()));
   const View first = founding.meet(node->self());
   node->found(first, ledger_of(settings, founding.run()));
   return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);

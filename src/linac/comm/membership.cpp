@@ -304,7 +304,7 @@ void Membership::tick_joining(int64_t now) {
     return depart({static_cast<int>(ErrorCode::kPeerLost),
                    fmt::format("[comm] no run at {} let this worker in within {} s{}",
                                fmt::join(contacts_.begin(), contacts_.end(), ", "), (now - phase_began_) / 1000,
-                               nobody_left ? ": nobody listens there any more" : "")});
+                               nobody_left ? ": nobody listens there any more" : "; does it have the run's key?")});
   }
   if (now - last_attempt_ < settings_.retry_ms) return;
   last_attempt_ = now;

@@ -24,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 using Post = Watchdog::Post;
 
-constexpr milliseconds kTick{20}, kFarewellTime{1000};
+constexpr milliseconds kTick{20}, kFarewellTime{1000}, kCallAgain{20};
+constexpr int kCalls = 6;
 // What the membership's clock takes for one tick at most: the rest, this process was not running.
 constexpr int64_t kMaxTickMs = 500;
 // In stall timeouts. Scans count their pieces; what LibTorch and the formats' libraries do at the start says nothing.
@@ -70,7 +71,7 @@ std::string in_words(const Activity& activity) {
 
 MembershipNode::MembershipNode(const Settings& settings)
     : settings_(settings),
-      links_(settings.host, settings.advertise, settings.ports, settings.run),
+      links_(settings.host, settings.advertise, settings.ports, settings.links),
       desk_(std::make_shared<Desk>()),
       self_(member_of(links_.address(), settings.ledger)),
       membership_(self_, membership_settings(settings), draw_key),
@@ -189,7 +190,7 @@ void MembershipNode::digest(ControlLinks::News news) {
   for (ControlLinks::Data& arrived : news.data) {
     const Hello& hello = arrived.hello;
     if (hello.view < given_view_) continue;
-    data_[{hello.view, hello.channel, hello.from}] = std::move(arrived.socket);
+    data_[{hello.view, hello.channel, hello.from}] = std::move(arrived.link);
     if (const auto bell = bells_.find(hello.channel); bell != bells_.end()) set(bell->second);
   }
 }
@@ -331,24 +332,41 @@ void MembershipNode::mark(const char* what, int number, bool waiting) {
   watchdog_.mark(Post::kTraining, what, number, !waiting);
 }
 
-Descriptor MembershipNode::connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end) {
-  const Member& member = view.members.at(static_cast<size_t>(to));
-  bool refused = false;
-  Descriptor socket = begin_connecting(member.address, refused);
-  if (refused) throw std::runtime_error("nobody listens there");
-  std::vector<pollfd> connecting{{socket.get(), POLLOUT, 0}};
-  wait_for_data(connecting, settings_.stall_timeout, end);
-  if (const int error = connection_error(socket); error != 0) throw std::runtime_error(std::strerror(error));
+SecureLink MembershipNode::connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end) {
+  const std::string& address = view.members.at(static_cast<size_t>(to)).address;
+  SecureLink link = call(address, end);
   uint64_t key = 0;
   {
     const std::lock_guard lock(mutex_);
     key = membership_.key();
   }
-  const std::string hello = encode(Hello{settings_.run, key, view.number, channel});
+  const std::string hello = encode(Hello{address, key, view.number, channel});
   // A fresh connection has room for so little.
-  if (send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size()))
-    throw std::runtime_error(std::strerror(errno));
-  return socket;
+  if (link.send(std::as_bytes(std::span(hello))) != hello.size()) throw std::runtime_error("no room for a greeting");
+  return link;
+}
+
+// A secure link. Where many strangers call, the other end may have let go of this one too.
+SecureLink MembershipNode::call(const std::string& address, const ViewEnd& end) {
+  for (int attempt = 1;; ++attempt) {
+    bool refused = false;
+    Descriptor socket = begin_connecting(address, refused);
+    if (refused) throw std::runtime_error("nobody listens there");
+    std::vector<pollfd> connecting{{socket.get(), POLLOUT, 0}};
+    wait_for_data(connecting, settings_.stall_timeout, end);
+    if (const int error = connection_error(socket.get()); error != 0) throw std::runtime_error(std::strerror(error));
+    SecureLink link(std::move(socket), settings_.links, SecureLink::End::kCaller);
+    try {
+      while (!link.established()) {
+        std::vector<pollfd> greeting{{link.descriptor(), link.awaits(), 0}};
+        wait_for_data(greeting, settings_.stall_timeout, end);
+      }
+      return link;
+    } catch (const std::runtime_error&) {
+      if (attempt == kCalls || end.has_come()) throw;
+    }
+    std::this_thread::sleep_for(attempt * kCallAgain);
+  }
 }
 
 void MembershipNode::tell(double pace_s, std::string account) {
@@ -386,23 +404,23 @@ void MembershipNode::wait_for_data(std::vector<pollfd>& polled, milliseconds lim
   }
 }
 
-Descriptor MembershipNode::accept_data(const View& view, int from, uint64_t channel, milliseconds limit,
+SecureLink MembershipNode::accept_data(const View& view, int from, uint64_t channel, milliseconds limit,
                                        const ViewEnd& end) {
   const std::tuple key(view.number, channel, view.members.at(static_cast<size_t>(from)).key);
   std::unique_lock lock(mutex_);
   const bool told = changed_.wait_for(lock, limit, [&] { return data_.contains(key) || end.has_come(); });
   if (const auto found = data_.find(key); found != data_.end()) {
-    Descriptor socket = std::move(found->second);
+    SecureLink link = std::move(found->second);
     data_.erase(found);
-    return socket;
+    return link;
   }
   throw std::runtime_error(told ? "the view is being left" : "no connection in time");
 }
 
-Descriptor MembershipNode::take_data(const View& view, int from, uint64_t channel) {
+SecureLink MembershipNode::take_data(const View& view, int from, uint64_t channel) {
   const std::lock_guard lock(mutex_);
   auto found = data_.extract({view.number, channel, view.members.at(static_cast<size_t>(from)).key});
-  return found.empty() ? Descriptor() : std::move(found.mapped());
+  return found.empty() ? SecureLink() : std::move(found.mapped());
 }
 
 void MembershipNode::ring_for_data(uint64_t channel, int event) {

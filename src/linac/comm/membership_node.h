@@ -40,11 +40,11 @@ using Ledger = std::function<View(int64_t number, const View& next)>;
 class MembershipNode {
  public:
   struct Settings {
-    std::string host;       // numeric address to listen at
-    std::string advertise;  // and to be reached at, if another
-    PortRange ports{};      // to listen at
-    std::string run;        // a secret of the run's members; connections of others are closed
-    std::string ledger{};   // see Member
+    std::string host;                          // numeric address to listen at
+    std::string advertise;                     // and to be reached at, if another
+    PortRange ports{};                         // to listen at
+    std::shared_ptr<const LinkContext> links;  // of the run's members; what others open is closed
+    std::string ledger{};                      // see Member
     int members_min = 1;
     int replicas = 0;
     std::chrono::milliseconds stall_timeout{300'000};
@@ -94,11 +94,11 @@ class MembershipNode {
   static void wait_for_data(std::vector<pollfd>& polled, std::chrono::milliseconds limit, const ViewEnd& end);
   /// A connection for this process's data to a member, or one of a member's data to this process (waits until it is
   /// there, until the view is left, or `limit`). Throws std::exception with the reason.
-  Descriptor connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end);
-  Descriptor accept_data(const View& view, int from, uint64_t channel, std::chrono::milliseconds limit,
+  SecureLink connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end);
+  SecureLink accept_data(const View& view, int from, uint64_t channel, std::chrono::milliseconds limit,
                          const ViewEnd& end);
   /// The same where it is there already, else nothing.
-  Descriptor take_data(const View& view, int from, uint64_t channel);
+  SecureLink take_data(const View& view, int from, uint64_t channel);
   /// From here on `event` (an eventfd; -1: none any more) is set for each connection of the channel that arrives.
   void ring_for_data(uint64_t channel, int event);
 
@@ -129,6 +129,7 @@ class MembershipNode {
   void say_events();
   void write_down(const LedgerNote& note);
   void give_up(const std::string& what, double seconds);
+  SecureLink call(const std::string& address, const ViewEnd& end);
   void wake() { desk_->wake(); }
   Activity activity() const;
 
@@ -140,7 +141,7 @@ class MembershipNode {
   std::mutex mutex_;  // of everything below
   std::condition_variable changed_;
   Membership membership_;
-  std::map<std::tuple<int64_t, uint64_t, uint64_t>, Descriptor> data_;  // arrived, by view, channel and sender
+  std::map<std::tuple<int64_t, uint64_t, uint64_t>, SecureLink> data_;  // arrived, by view, channel and sender
   std::map<uint64_t, int> bells_;                                       // by channel, see ring_for_data()
   int64_t clock_ms_ = 0;
   int64_t given_view_ = 0;

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -220,6 +221,11 @@ std::string advertised_address(const std::string& host) {
                                  host, text.empty() ? gai_strerror(status) : "it stands for all of them"));
   }
   return text;
+}
+
+void broken_pipes_are_errors() {
+  struct sigaction action = {};
+  if (sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
 }
 
 }  // namespace linac::comm

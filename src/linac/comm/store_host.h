@@ -12,6 +12,8 @@ class HostedStore {
   virtual ~HostedStore() = default;
   /// Where workers find it (MASTER_PORT).
   virtual int port() const = 0;
+  /// Whether the workers that met here, of a launcher's first attempt, need it no more. It may then be closed.
+  virtual bool founded() = 0;
 };
 
 /// Serves at `addr`: "127.0.0.1" (this machine only) or "0.0.0.0"; `port` 0 takes a free one. Environment error when

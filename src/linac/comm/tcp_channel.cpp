@@ -2,8 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,35 +18,32 @@ constexpr int kPatienceInStallTimeouts = 4;
 
 constexpr const char* kNotDue = "the message is not the one that is due; do all workers run the same program?";
 
-bool would_block(ssize_t moved) {
-  if (moved >= 0) return false;
-  if (errno == EAGAIN || errno == EINTR) return true;
-  throw std::runtime_error(std::strerror(errno));
-}
+// What a record of TLS holds.
+constexpr size_t kRecord = 16384;
 
 // A message on its way out, with its head before it.
 struct Sending {
-  Sending(const Descriptor& to, int rank, std::span<const std::byte> data, int tag)
-      : socket(to.get()), peer(rank), head{data.size(), tag}, body(data) {}
+  Sending(SecureLink& to, int rank, std::span<const std::byte> data, int tag)
+      : link(&to), peer(rank), first(std::min(sizeof(TcpHead) + data.size(), kRecord)), body(data) {
+    const TcpHead head{data.size(), tag};
+    std::memcpy(first.data(), &head, sizeof head);
+    std::copy_n(data.begin(), first.size() - sizeof head, first.begin() + sizeof head);
+  }
 
   // True once all has left.
   bool advance() {
-    while (sent < sizeof head + body.size()) {
-      const size_t of_head = std::min(sent, sizeof head), of_body = sent - of_head;
-      iovec parts[] = {{reinterpret_cast<char*>(&head) + of_head, sizeof head - of_head},
-                       {const_cast<std::byte*>(body.data()) + of_body, body.size() - of_body}};
-      msghdr message{};
-      message.msg_iov = parts;
-      message.msg_iovlen = 2;
-      const ssize_t now = sendmsg(socket, &message, MSG_NOSIGNAL);
-      if (would_block(now)) return false;
-      sent += static_cast<size_t>(now);
+    while (sent < sizeof(TcpHead) + body.size()) {
+      const size_t now =
+          link->send(sent < first.size() ? std::span(first).subspan(sent) : body.subspan(sent - sizeof(TcpHead)));
+      if (now == 0) return false;
+      sent += now;
     }
     return true;
   }
 
-  int socket, peer;
-  TcpHead head;
+  SecureLink* link;
+  int peer;
+  std::vector<std::byte> first;  // the head and what of the body goes along
   std::span<const std::byte> body;
   size_t sent = 0;
 };
@@ -56,24 +51,23 @@ struct Sending {
 // A message on its way in. What has come of its head stays with the link.
 struct Receiving {
   Receiving(TcpChannel::InLink& from, int rank, std::span<std::byte> data, int tag)
-      : link(&from), socket(from.socket.get()), peer(rank), due{data.size(), tag}, body(data) {}
+      : in(&from), peer(rank), due{data.size(), tag}, body(data) {}
 
   // True once all has come.
   bool advance() {
-    if (!link->advance()) return false;
-    if (link->head.bytes != due.bytes || link->head.tag != due.tag) throw std::runtime_error(kNotDue);
+    if (!in->advance()) return false;
+    if (in->head.bytes != due.bytes || in->head.tag != due.tag) throw std::runtime_error(kNotDue);
     while (received < body.size()) {
-      const ssize_t now = recv(socket, body.data() + received, body.size() - received, 0);
-      if (now == 0) throw std::runtime_error("connection closed by peer");
-      if (would_block(now)) return false;
-      received += static_cast<size_t>(now);
+      const size_t now = in->link.receive(body.subspan(received));
+      if (now == 0) return false;
+      received += now;
     }
     return true;
   }
-  void finish() const { link->of_head = 0; }
+  void finish() const { in->of_head = 0; }
 
-  TcpChannel::InLink* link;
-  int socket, peer;
+  TcpChannel::InLink* in;
+  int peer;
   TcpHead due;
   std::span<std::byte> body;
   size_t received = 0;
@@ -84,10 +78,9 @@ struct Receiving {
 // Reads what is there of the next message's head. True once it is whole.
 bool TcpChannel::InLink::advance() {
   while (of_head < sizeof head) {
-    const ssize_t now = recv(socket.get(), reinterpret_cast<char*>(&head) + of_head, sizeof head - of_head, 0);
-    if (now == 0) throw std::runtime_error("connection closed by peer");
-    if (would_block(now)) return false;
-    of_head += static_cast<size_t>(now);
+    const size_t now = link.receive(std::as_writable_bytes(std::span(&head, 1)).subspan(of_head));
+    if (now == 0) return false;
+    of_head += now;
   }
   return true;
 }
@@ -130,7 +123,7 @@ void TcpChannel::need_view() const {
 
 // What `make` gives; where that fails though the view goes on, the members do not reach each other.
 template <class Make>
-Descriptor TcpChannel::linked(int peer, const Make& make) {
+SecureLink TcpChannel::linked(int peer, const Make& make) {
   try {
     return make();
   } catch (const std::exception&) {
@@ -139,17 +132,17 @@ Descriptor TcpChannel::linked(int peer, const Make& make) {
   }
 }
 
-Descriptor& TcpChannel::link_to(int peer) {
-  Descriptor& socket = to_[peer];
-  if (!socket) socket = linked(peer, [&] { return node_->connect_data(view(), peer, channel_number(), *end_); });
-  return socket;
+SecureLink& TcpChannel::link_to(int peer) {
+  SecureLink& link = to_[peer];
+  if (!link) link = linked(peer, [&] { return node_->connect_data(view(), peer, channel_number(), *end_); });
+  return link;
 }
 
 TcpChannel::InLink& TcpChannel::link_from(int peer) {
-  InLink& link = from_[peer];
-  if (!link.socket)
-    link.socket = linked(peer, [&] { return node_->accept_data(view(), peer, channel_number(), patience_, *end_); });
-  return link;
+  InLink& in = from_[peer];
+  if (!in.link)
+    in.link = linked(peer, [&] { return node_->accept_data(view(), peer, channel_number(), patience_, *end_); });
+  return in;
 }
 
 void TcpChannel::exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) {
@@ -171,11 +164,11 @@ void TcpChannel::exchange_bytes(std::span<const Outward> sends, std::span<const 
       open.clear();
       for (Sending& one : out) {
         peer = one.peer;
-        if (!one.advance()) open.push_back({one.socket, POLLOUT, 0});
+        if (!one.advance()) open.push_back({one.link->descriptor(), POLLOUT, 0});
       }
       for (Receiving& one : in) {
         peer = one.peer;
-        if (!one.advance()) open.push_back({one.socket, POLLIN, 0});
+        if (!one.advance()) open.push_back({one.in->link.descriptor(), POLLIN, 0});
       }
       if (open.empty()) break;
       MembershipNode::wait_for_data(open, patience_, *end_);
@@ -225,16 +218,16 @@ TcpChannel::Search TcpChannel::search(int tag) {
   for (int step = 1; step <= size(); ++step) {
     const int from = (last_served_ + step) % size();
     if (from == rank()) continue;
-    InLink& link = from_[from];
-    if (!link.socket) link.socket = node_->take_data(view(), from, channel_number());
-    if (!link.socket) {
+    InLink& in = from_[from];
+    if (!in.link) in.link = node_->take_data(view(), from, channel_number());
+    if (!in.link) {
       all_linked = false;
       continue;
     }
     try {
-      if (!link.advance()) {
-        found.open.push_back({link.socket.get(), POLLIN, 0});
-      } else if (link.head.tag == tag) {
+      if (!in.advance()) {
+        found.open.push_back({in.link.descriptor(), POLLIN, 0});
+      } else if (in.head.tag == tag) {
         found.sender = from;
         return found;
       }
@@ -249,7 +242,7 @@ TcpChannel::Search TcpChannel::search(int tag) {
 void TcpChannel::receive_one(int from, std::span<std::byte> data, int tag) {
   Receiving message(from_[from], from, data, tag);
   while (!message.advance()) {
-    std::vector<pollfd> open{{message.socket, POLLIN, 0}};
+    std::vector<pollfd> open{{message.in->link.descriptor(), POLLIN, 0}};
     MembershipNode::wait_for_data(open, patience_, *end_);
   }
   message.finish();

@@ -31,7 +31,7 @@ class TcpChannel : public Group {
   struct InLink {
     bool advance();
 
-    Descriptor socket{};
+    SecureLink link{};
     TcpHead head{};
     size_t of_head = 0;  // bytes
   };
@@ -58,8 +58,8 @@ class TcpChannel : public Group {
   void waiting_for(int peer, const char* operation) override;
   void need_view() const;
   template <class Make>
-  Descriptor linked(int peer, const Make& make);
-  Descriptor& link_to(int peer);
+  SecureLink linked(int peer, const Make& make);
+  SecureLink& link_to(int peer);
   InLink& link_from(int peer);
   Search search(int tag);
   void receive_one(int from, std::span<std::byte> data, int tag);
@@ -67,7 +67,7 @@ class TcpChannel : public Group {
   const std::shared_ptr<MembershipNode> node_;  // lives as long as some channel does
   std::shared_ptr<ViewEnd> end_;
   const std::chrono::milliseconds patience_;
-  std::map<int, Descriptor> to_;  // by rank
+  std::map<int, SecureLink> to_;  // by rank
   std::map<int, InLink> from_;
   Descriptor bell_;      // see MembershipNode::ring_for_data()
   int last_served_ = 0;  // by receive_any

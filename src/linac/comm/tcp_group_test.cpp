@@ -21,6 +21,7 @@
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/comm/replica_sum.h"
+#include "linac/comm/run_key.h"
 #include "linac/comm/sockets.h"
 #include "linac/comm/store_host.h"
 #include "linac/comm/test_tcp_workers.h"
@@ -266,6 +267,30 @@ TEST_F(TcpGroups, MeetAtOneAddressAndExchangeAtAnother) {
   EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
 }
 
+// What stands at the meeting place is taken from those with the same key only.
+TEST_F(TcpGroups, WorkersWithOtherKeysDoNotMeet) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) {
+    further_ = {"LINAC_RUN_KEY=" + RunKey::draw().text()};
+    start("collectives", rank, 2, store->port(), true);
+  }
+  EXPECT_EQ(wait_for(workers_[1]), static_cast<int>(ErrorCode::kUser));
+  EXPECT_NE(file_text(workers_[1].out).find("LINAC_RUN_KEY"), std::string::npos) << file_text(workers_[1].out);
+  EXPECT_FALSE(store->founded());
+}
+
+TEST_F(TcpGroups, TheMeetingPlaceMayCloseOnceAllHaveMet) {
+  auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) start("until_lost", rank, 2, store->port(), true);
+  wait_until_ready();
+  for (const auto end = Clock::now() + kTimeout; !store->founded() && Clock::now() < end;)
+    std::this_thread::sleep_for(5ms);
+  EXPECT_TRUE(store->founded());
+  store.reset();
+  std::this_thread::sleep_for(200ms);
+  for (const Worker& worker : workers_) EXPECT_EQ(waitpid(worker.pid, nullptr, WNOHANG), 0) << file_text(worker.out);
+}
+
 // The launcher hosts the store, the workers write to each other: both outlive a peer that dies between two writes.
 TEST_F(TcpGroups, AWriteToADeadPeerIsAnErrorAndNoSignal) {
   ASSERT_NE(signal(SIGPIPE, SIG_DFL), SIG_ERR);
@@ -473,12 +498,15 @@ TEST(Sockets, ListenAtTheFirstFreePortOfARange) {
 }
 
 TEST(Sockets, AWorkerIsFoundWhereItSays) {
-  const ControlLinks here("127.0.0.1", "", {}, "run"), elsewhere("127.0.0.1", "fd00::9", {}, "run");
+  const auto run = std::make_shared<const LinkContext>(RunKey::draw(), "run");
+  const ControlLinks here("127.0.0.1", "", {}, run), elsewhere("127.0.0.1", "fd00::9", {}, run);
   EXPECT_TRUE(here.address().starts_with("127.0.0.1:"));
   EXPECT_TRUE(elsewhere.address().starts_with("[fd00::9]:"));
   EXPECT_EQ(advertised_address("10.0.0.9"), "10.0.0.9");
+  const TemporaryFolder folder;
   for (const char* const bad : {"0.0.0.0", "::", "no-such-host.invalid"}) EXPECT_THROW(advertised_address(bad), Error);
-  EXPECT_THROW(make_group({}, {.open = true, .listen = "0.0.0.0"}), Error) << "an address of none";
+  EXPECT_THROW(make_group({}, {.open = true, .listen = "0.0.0.0", .folder = folder.path()}), Error)
+      << "an address of none";
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #pragma once
-// The folder of a run and its files. Written by rank 0 only; nothing here is collective. Not thread-safe.
+// The folder of a run and its files. Written by who keeps the record (record_copy.h); nothing here is collective. Not thread-safe.
 //
 //   job.yaml        the job, resolved          run.json      versions, host, data fingerprints, time by phase
 //   metrics.jsonl   a line a step and epoch    tensorboard/  scalars, images, hyper-parameters; train/, validation/
 //   checkpoints/    step-*.safetensors, best   images/       projections and losses by epoch
 //   models/         generator.keras            log.txt       all ranks
-//   views/          who trained together (comm/view_ledger.h), with what it takes to join
+//   views/          who trained together (comm/view_ledger.h), and where they are found
+//   private/        the workers' key (comm/run_key.h)
 
 #include <filesystem>
 #include <fstream>

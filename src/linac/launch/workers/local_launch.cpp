@@ -17,6 +17,7 @@
 #include "linac/base/answer_within.h"
 #include "linac/base/error.h"
 #include "linac/comm/rendezvous.h"
+#include "linac/comm/run_key.h"
 #include "linac/comm/store_host.h"
 #include "linac/comm/view_ledger.h"
 #include "linac/launch/workers/child_process.h"
@@ -36,6 +37,8 @@ constexpr auto kSecondInterruptGap = std::chrono::milliseconds(500);
 
 // How long the disk of the run's folder may take to say who is in the run. One that does not answer tells no views.
 constexpr auto kFolderWait = std::chrono::seconds(3);
+
+constexpr int kLookForFounding = 100;  // ms
 
 bool has_views(const std::filesystem::path& folder) {
   // A view that cannot be read is none.
@@ -113,7 +116,12 @@ struct Worker {
 
 class Supervisor {
  public:
-  explicit Supervisor(const LocalLaunch& launch) : launch_(launch), store_(comm::host_store("127.0.0.1")) {}
+  explicit Supervisor(const LocalLaunch& launch)
+      : launch_(launch), environment_(launch.environment), store_(comm::host_store("127.0.0.1")) {
+    // The workers find a key in the run's folder, where they have one.
+    if (launch.views.empty() && !comm::key_of_environment())
+      environment_.emplace_back(comm::kRunKeyVariable, comm::RunKey::draw().text());
+  }
   ~Supervisor() {
     for (auto& worker : workers_) {
       if (!worker.running) continue;
@@ -126,6 +134,7 @@ class Supervisor {
     for (int rank = 0; rank < launch_.workers; ++rank) start(rank);
     while (ends_.size() < workers_.size()) {
       wait_for_something();
+      if (store_ && store_->founded()) store_.reset();
       for (auto& worker : workers_) relay_output(worker);
       while (const int signal = signals_.next()) {
         if (signal != SIGCHLD) on_stop_request(signal);
@@ -143,7 +152,7 @@ class Supervisor {
   void start_newcomer(int local_rank) {
     ++restarts_;
     const int number = static_cast<int>(workers_.size());
-    ChildCommand command{launch_.program, launch_.join_argv, launch_.environment, Output::kCapture};
+    ChildCommand command{launch_.program, launch_.join_argv, environment_, Output::kCapture};
     command.environment.emplace_back("LINAC_WORKER", std::to_string(number));
     command.environment.emplace_back("LOCAL_RANK", std::to_string(local_rank));
     command.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(launch_.workers));
@@ -183,8 +192,7 @@ class Supervisor {
 
   void start(int rank) {
     const auto size = std::to_string(launch_.workers);
-    ChildCommand command{launch_.program, launch_.argv, launch_.environment,
-                         rank == 0 ? Output::kInherit : Output::kCapture};
+    ChildCommand command{launch_.program, launch_.argv, environment_, rank == 0 ? Output::kInherit : Output::kCapture};
     const std::pair<const char*, std::string> variables[] = {{"RANK", std::to_string(rank)},
                                                              {"LOCAL_RANK", std::to_string(rank)},
                                                              {"WORLD_SIZE", size},
@@ -207,6 +215,7 @@ class Supervisor {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
       timeout_ms = static_cast<int>(std::max<int64_t>(0, left.count()));
     }
+    if (store_ && (timeout_ms < 0 || timeout_ms > kLookForFounding)) timeout_ms = kLookForFounding;
     poll(watched.data(), watched.size(), timeout_ms);
   }
 
@@ -306,8 +315,9 @@ class Supervisor {
   }
 
   const LocalLaunch& launch_;
+  std::vector<std::pair<std::string, std::string>> environment_;  // of the workers, beside the launcher's own
   SignalInbox signals_;
-  std::unique_ptr<comm::HostedStore> store_;
+  std::unique_ptr<comm::HostedStore> store_;  // until the workers have met
   std::deque<Worker> workers_;
   std::vector<WorkerEnd> ends_;
   Phase phase_ = Phase::kRunning;
