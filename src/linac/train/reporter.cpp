@@ -94,13 +94,14 @@ StepRecord StepRecord::decoded(const std::string& text) {
 }
 
 Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
-                   int concurrency, const TrainState& state)
+                   int concurrency, const TrainState& state, bool aloud)
     : job_(job),
       folder_(folder),
       loop_(loop),
       steps_per_epoch_(steps_per_epoch),
       workers_(workers),
       concurrency_(concurrency),
+      aloud_(aloud),
       first_step_(state.global_step),
       started_(utc_now()),
       begin_(Clock::now()),
@@ -121,6 +122,7 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
   }
   folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   const std::string stage = loop.stage(state.epoch, state.step);
+  if (!aloud_) return;
   log::info(fmt::format("{}: {}, {}, on {}{}{}", job.name, plural(loop.train_events(), "event"),
                         epoch_in_words(job, loop.train_events()), plural(workers, "worker"), stage.empty() ? "" : "; ",
                         stage));
@@ -143,6 +145,16 @@ nlohmann::json Reporter::provenance() const {
                      {"libtorch", models::torch_version()},
                      {"processor", processor_digest()}});
   return provenance;
+}
+
+void Reporter::progress(int64_t done, const std::string& detail) {
+  if (aloud_) progress_.update(done, detail);
+}
+
+void Reporter::flush() {
+  events_.flush();
+  train_events_.flush();
+  if (test_events_) test_events_->flush();
 }
 
 double Reporter::events_per_second(int64_t global_step) const {
@@ -191,10 +203,10 @@ void Reporter::step(const StepRecord& record) {
     events_.scalar(spec::metric::of_step(name), record.global_step, static_cast<float>(value));
   events_.scalar(spec::metric::kLearningRate, record.global_step, static_cast<float>(record.rate));
   const std::string stage = loop_.stage(record.epoch, record.step);
-  progress_.update(record.global_step,
-                   fmt::format("epoch {}/{} step {}/{}  {}{}{}  {:.4g} {}/s", record.epoch + 1, job_.train.epochs,
-                               record.step, steps_per_epoch_, stage, stage.empty() ? "" : "  ", in_words(record.losses),
-                               events_per_second(record.global_step), loop_.unit()));
+  progress(record.global_step,
+           fmt::format("epoch {}/{} step {}/{}  {}{}{}  {:.4g} {}/s", record.epoch + 1, job_.train.epochs, record.step,
+                       steps_per_epoch_, stage, stage.empty() ? "" : "  ", in_words(record.losses),
+                       events_per_second(record.global_step), loop_.unit()));
 }
 
 void Reporter::workers(const comm::Group& group, int64_t global_step) {
@@ -211,8 +223,8 @@ void Reporter::workers(const comm::Group& group, int64_t global_step) {
 }
 
 void Reporter::announce_test(const TrainState& state) {
-  progress_.update(state.global_step, fmt::format("epoch {}/{}  testing on {} {}", state.epoch + 1, job_.train.epochs,
-                                                  loop_.test_events(), loop_.unit()));
+  progress(state.global_step, fmt::format("epoch {}/{}  testing on {} {}", state.epoch + 1, job_.train.epochs,
+                                          loop_.test_events(), loop_.unit()));
 }
 
 void Reporter::epoch(const TrainState& state, const EpochRecord& record,
@@ -240,11 +252,13 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record,
       text += fmt::format("; fpd {:.4g}, response off by {:.3g}, profile z by {:.3g}", fpd->second,
                           record.physics.at("response.mean"), record.physics.at("profile.z"));
     }
-    for (const std::string& sign : signs_of_collapse) log::warn("the physics looks collapsed: " + sign);
+    for (const std::string& sign : signs_of_collapse)
+      if (aloud_) log::warn("the physics looks collapsed: " + sign);
     for (const DrawnPicture& picture : loop_.draw(state, folder_))
       events_.image_png(picture.tag, state.global_step, picture.png, picture.width, picture.height);
   }
-  log::info(fmt::format("{}; {} ({:.4g} {}/s, test included)", text, format_duration(seconds), rate, loop_.unit()));
+  if (aloud_)
+    log::info(fmt::format("{}; {} ({:.4g} {}/s, test included)", text, format_duration(seconds), rate, loop_.unit()));
   events_.flush();
   folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   epoch_begin_ = Clock::now();
@@ -299,8 +313,9 @@ spec::RunSummary Reporter::summary(const TrainState& state, spec::RunStatus stat
 
 void Reporter::finish(const TrainState& state, const TrainState& final,
                       const std::vector<spec::WorkerAccount>& workers) {
-  progress_.finish(
-      fmt::format("{} in {}", plural(state.global_step - first_step_, "step"), format_duration(seconds_since(begin_))));
+  if (aloud_)
+    progress_.finish(fmt::format("{} in {}", plural(state.global_step - first_step_, "step"),
+                                 format_duration(seconds_since(begin_))));
   const std::vector<std::string> hints = loop_.hand_over(final, folder_);
   events_.session_end(EventFileWriter::Outcome::kSuccess);
   events_.flush();
@@ -308,7 +323,7 @@ void Reporter::finish(const TrainState& state, const TrainState& final,
   run.time_by_worker = workers;
   folder_.write_run_json(run);
   end(state, run);
-  print_summary(state, workers, hints);
+  if (aloud_) print_summary(state, workers, hints);
 }
 
 void Reporter::failed(const TrainState& state, const PhaseClock& clock, const comm::Group& group, const Error& error) {

@@ -1,6 +1,6 @@
 #pragma once
 // What a person and other programs see of a run: progress bar, metrics.jsonl, TensorBoard, pictures, run.json and the
-// closing summary. Lives on rank 0, used by its main thread.
+// closing summary. Lives on who keeps the run's record (record_copy.h), used by its main thread.
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -37,9 +37,14 @@ struct StepRecord {
 
 class Reporter {
  public:
-  /// `state` is where the run starts (a resume continues the record there). Borrows job, folder and loop.
+  /// `state` is where the run starts (a resume continues the record there). `aloud`: tells people on the terminal and
+  /// in the log as well. Borrows job, folder and loop.
   Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
-           int concurrency, const TrainState& state);
+           int concurrency, const TrainState& state, bool aloud);
+
+  void speak(bool aloud) { aloud_ = aloud; }
+  /// What was reported is in the files from here on.
+  void flush();
 
   /// The workers from now on; why they are others than before, if they are, and how long nobody trained for that.
   void view(const comm::View& view, int64_t global_step, const std::string& why, double seconds);
@@ -62,6 +67,7 @@ class Reporter {
  private:
   spec::RunSummary summary(const TrainState& state, spec::RunStatus status) const;
   void end(const TrainState& state, const spec::RunSummary& run);
+  void progress(int64_t done, const std::string& detail);
   double events_per_second(int64_t global_step) const;  // of this epoch so far
   std::string in_words(const Measures& measures) const;
   void epochs_go_on(const TrainState& state);
@@ -76,6 +82,7 @@ class Reporter {
   const Loop& loop_;
   int64_t steps_per_epoch_;
   int workers_, concurrency_;
+  bool aloud_;
   int64_t first_step_;
   std::string started_;
   std::chrono::steady_clock::time_point begin_, epoch_begin_, accounts_written_;

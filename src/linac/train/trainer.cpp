@@ -19,6 +19,7 @@
 #include "linac/train/input.h"
 #include "linac/train/loop.h"
 #include "linac/train/monitor.h"
+#include "linac/train/record_copy.h"
 #include "linac/train/reporter.h"
 #include "linac/train/schedule.h"
 #include "linac/trained/checkpoint_files.h"
@@ -69,7 +70,7 @@ class Trainer {
     complete_elsewhere();
   }
 
-  /// Rank 0: what the folder should say about a run that did not reach its end.
+  /// Who keeps the record: what the folder should say about a run that did not reach its end.
   void record_failure(const Error& error) {
     if (reporter_ && !leaves_) reporter_->failed(state_, clock_, group_, error);
   }
@@ -80,7 +81,8 @@ class Trainer {
   bool leaves() const { return leaves_; }
 
  private:
-  bool writer() const { return group_.rank() == 0; }
+  // Rank 0 tells people how the run goes; who keeps the record writes it, see record_copy.h.
+  bool tells() const { return group_.rank() == 0; }
   bool finished() const {
     return state_.epoch >= job_.train.epochs ||
            stopped_early(job_.train.early_stopping, state_.history, loop_->loss_name());
@@ -107,16 +109,21 @@ class Trainer {
     const comm::View& view = group_.view();
     const int source = view.source();
     const bool founding = view.members[static_cast<size_t>(source)].moment == comm::Moment{};
-    if (founding || view.needs_state()) {
-      check_agreement(founding);
-      if (founding && writer()) find_start();
-      share_state(source);
-    }
-    // A writer that others were ahead of has not written what they have finished.
+    // Who others were ahead of has not written what they have finished.
     const bool behind =
         view.members[static_cast<size_t>(group_.rank())].moment != view.members[static_cast<size_t>(source)].moment;
-    if (!writer() || behind) reporter_.reset();
-    if (writer() && !reporter_) take_over_record(founding);
+    keeps_record_ = train::keeps_record(view, group_.rank());
+    if (!keeps_record_ || behind) reporter_.reset();
+    written_.reset();
+    bool copied = false;
+    if (founding || view.needs_state()) {
+      check_agreement(founding);
+      share_state(founding ? find_start() : source);
+      if (reporter_) reporter_->flush();
+      copied = copy_records(group_, RunFolder(options_.folder), holds());
+    }
+    if (keeps_record_ && !reporter_) take_over_record(founding, copied);
+    if (reporter_) reporter_->speak(tells());
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     took_part_ = true;
     loop_->seek(state_);
@@ -148,10 +155,36 @@ class Trainer {
     last_step_ = last.empty() ? std::nullopt : std::optional(StepRecord::decoded(last));
   }
 
-  // Rank 0, before the first step: where a resumed run goes on.
-  void find_start() {
+  // Before the first step: the rank whose folder says where a resumed run goes on. The latest of the states that the
+  // folders hold, where workers do not share one.
+  int find_start() {
+    if (keeps_record_) open_own_folder();
+    if (options_.start != Start::kResume) return 0;
+    if (keeps_record_) load_newest();
+    const nlohmann::json mine = keeps_record_ ? moment_of(state_) : comm::Moment{};
+    std::vector<comm::Moment> moments;
+    for (const std::string& one : group_.gather_text(mine.dump()))
+      moments.push_back(nlohmann::json::parse(one).get<comm::Moment>());
+    std::string latest = std::to_string(std::max_element(moments.begin(), moments.end()) - moments.begin());
+    broadcast_bytes(group_, latest, 0);
+    const int rank = std::stoi(latest);
+    if (rank != group_.rank()) saved_step_ = -1;
+    if (rank != 0 && tells()) log::info(fmt::format("the folder of rank {} holds the latest state", rank));
+    return rank;
+  }
+
+  // A folder that rank 0 does not see was not looked at before.
+  void open_own_folder() {
+    if (!tells() && options_.start == Start::kFresh && RunFolder(options_.folder).holds_run()) {
+      throw user_error(
+          fmt::format("[train] {} on this host already holds a run; add --resume to go on with it or choose another "
+                      "--out",
+                      options_.folder.string()));
+    }
     open_folder();
-    if (options_.start != Start::kResume) return;
+  }
+
+  void load_newest() {
     const auto loaded = store_->newest_good(
         [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state_); });
     if (loaded) {
@@ -190,17 +223,33 @@ class Trainer {
     store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
   }
 
-  // The first writer, or the next one after it was lost: the record goes on where the state stands. What the last one
-  // did not come to write of its last step, this one knows.
-  void take_over_record(bool founding) {
+  // The last step and the last epoch are known without a record.
+  bool is_at_epoch() const { return state_.step == 0 && !state_.history.empty(); }
+  Holds holds() {
+    if (!keeps_record_) return Holds::kNotItsTask;
+    if (reporter_) return Holds::kAll;
     open_folder();
-    const RunFolder::Written written = folder_->cut_metrics(state_.global_step, state_.epoch);
-    reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_);
+    written_ = folder_->cut_metrics(state_.global_step, state_.epoch);
+    const RunFolder::Written written = *written_;
+    const bool steps = std::max<int64_t>(0, written.step) >= state_.global_step - (last_step_ ? 1 : 0);
+    const bool epochs =
+        state_.history.empty() || written.epoch >= state_.history.back().epoch - (is_at_epoch() ? 1 : 0);
+    return steps && epochs ? Holds::kAll : Holds::kPart;
+  }
+
+  // The first one that keeps it, or the next one after that was lost: the record goes on where the state stands. What
+  // the last one did not come to write of its last step, this one knows. `copied`: the folder has no checkpoint yet.
+  void take_over_record(bool founding, bool copied) {
+    open_folder();
+    if (!folder_->holds_run()) folder_->create(job_);
+    if (!written_ || copied) written_ = folder_->cut_metrics(state_.global_step, state_.epoch);
+    const RunFolder::Written written = *std::exchange(written_, std::nullopt);
+    reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_, tells());
     last_save_ = Clock::now();
+    if (copied) save();
     if (founding) return;
     if (last_step_ && last_step_->global_step > written.step) reporter_->step(*last_step_);
-    const bool at_epoch = state_.step == 0 && !state_.history.empty();
-    if (at_epoch && state_.history.back().epoch > written.epoch) {
+    if (is_at_epoch() && state_.history.back().epoch > written.epoch) {
       reporter_->epoch(state_, state_.history.back(), {});
       save(state_.best_epoch == state_.history.back().epoch);
     }
@@ -220,13 +269,13 @@ class Trainer {
 
   void close_record() {
     const auto times = group_time();
-    if (writer() && !std::exchange(record_closed_, true)) {
+    if (keeps_record_ && !std::exchange(record_closed_, true)) {
       // A run cut short by max_steps ends between two checkpoints.
       if (saved_step_ != state_.global_step) save();
       reporter_->finish(state_, final_state(), times);
-      tell_of_early_stop();
+      if (tells()) tell_of_early_stop();
     }
-    group_.barrier();  // should the writer be lost before, another one is needed
+    group_.barrier();  // should one that keeps the record be lost before, another one is needed
     group_.finish();
   }
 
@@ -265,7 +314,7 @@ class Trainer {
     some_leave_ = result.leaving > 0;
     next_view_wanted_ = result.next_view_wanted;
     last_step_ = {state_.epoch, state_.step, state_.global_step, loop_->reported(result.losses), rate};
-    if (writer()) {
+    if (reporter_) {
       const PhaseClock::Scope time(clock_, TimePhase::kReport);
       reporter_->step(*last_step_);
       reporter_->workers(group_, state_.global_step);
@@ -290,7 +339,7 @@ class Trainer {
 
   void after_step() {
     if (stop_requested_) {
-      if (writer()) save();
+      if (reporter_) save();
       group_.barrier();
       throw Error(ErrorCode::kPreempted,
                   fmt::format("[train] stopped by a signal after step {} (checkpoint saved); go on with: linac train "
@@ -301,7 +350,7 @@ class Trainer {
     const double minutes = std::chrono::duration<double>(Clock::now() - last_save_).count() / 60;
     const bool by_time = job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
     if (by_steps) keep_good();
-    if (writer() && (by_steps || by_time)) save();
+    if (reporter_ && (by_steps || by_time)) save();
     if (next_view_wanted_ || some_leave_) group_.barrier();  // nobody is to be called away before it has arrived
     if (some_leave_ && wish_ == StopWish::kLeave) {
       leaves_ = true;
@@ -321,7 +370,7 @@ class Trainer {
     record.train = loop_->reported(std::move(record.train));
     std::optional<TestResult> tested;
     if (loop_->test_events() > 0) {
-      if (writer()) reporter_->announce_test(state_);
+      if (reporter_) reporter_->announce_test(state_);
       const bool due = job_.validate.every_epochs > 0 && (state_.epoch + 1) % job_.validate.every_epochs == 0;
       tested = loop_->test(state_, due ? Figures::kWanted : Figures::kNone);
       record.test = tested->losses;
@@ -340,7 +389,7 @@ class Trainer {
     }
     arrive();
     keep_good();
-    if (!writer()) return;
+    if (!reporter_) return;
     const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
     if (due || best || finished()) save(best);
     const PhaseClock::Scope time(clock_, TimePhase::kReport);
@@ -413,21 +462,25 @@ class Trainer {
     state_.rollbacks = rollbacks;
     arrive();
     last_step_.reset();
-    if (writer()) {
+    if (tells()) {
       log::warn(fmt::format(
           "collapse: {} ({}); back to epoch {}, step {} with other random numbers and the learning rate x {}", what,
           where, state_.epoch + 1, state_.step, job_.train.collapse.lr_factor));
+    }
+    if (reporter_) {
       folder_->cut_metrics(state_.global_step, state_.epoch);
       reporter_->rolled_back(state_, what, where);
     }
     loop_->seek(state_);
   }
 
-  // Rank 0: the phase clocks of all workers.
+  // The phase clocks of all workers.
   std::vector<spec::WorkerAccount> group_time() {
+    const auto texts = group_.gather_text(spec::to_text(account_of(clock_, group_.traffic())));
+    std::string carried = nlohmann::json(texts).dump();
+    broadcast_bytes(group_, carried, 0);
     std::vector<spec::WorkerAccount> all;
-    for (const std::string& text : group_.gather_text(spec::to_text(account_of(clock_, group_.traffic()))))
-      all.push_back(spec::read_account(text));
+    for (const auto& text : nlohmann::json::parse(carried)) all.push_back(spec::read_account(text.get<std::string>()));
     return all;
   }
 
@@ -444,7 +497,9 @@ class Trainer {
   std::string good_;   // encoded state that a rollback returns to
   std::optional<RunFolder> folder_;
   std::optional<CheckpointStore> store_;
-  std::optional<Reporter> reporter_;  // of the writer
+  std::optional<Reporter> reporter_;           // of who keeps the record
+  bool keeps_record_ = false;                  // in this view
+  std::optional<RunFolder::Written> written_;  // what was found in the folder, before it is taken over
   std::optional<StepRecord> last_step_;
   Clock::time_point last_save_ = Clock::now();
   int64_t saved_step_ = -1;

@@ -227,7 +227,11 @@ void join_run(const TrainOptions& options, comm::Rendezvous place) {
                     "--workers, or --listen to let others join a single one",
                     options.join));
   }
-  if (!by_folder) train::RunFolder(folder).create(job);
+  if (!by_folder) {
+    train::RunFolder own(folder);
+    if (own.holds_run()) need_same_numerics(job, own.job(), folder.string());  // it was part of this run before
+    own.create(job);
+  }
   const auto worker = comm::process_environment("LINAC_WORKER");
   log::set_tag(fmt::format("worker {}", worker ? *worker : std::to_string(getpid())));
   log::set_file(train::RunFolder(folder).log());

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Hosts (network namespaces) that share no folder: each sees a disk of its own where the run's folder lies. The host of rank 0 dies, and the
+one that follows it goes on with the whole record. A host with an empty disk joins and gets it. Then all are lost but that one, which
+resumes alone: the end is that of an undisturbed run."""
+
+import json
+import os
+import pathlib
+import signal
+import secrets
+import subprocess
+import sys
+import tempfile
+
+import elastic
+import runs
+from runs import check
+
+sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
+import hosts  # noqa: E402
+
+SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.stall_timeout_s": 3, "train.early_stopping.restore_best": "true"}
+PORT = 29500
+
+
+class Host:
+    """One with a disk of its own at `run`, which lies at `disk` for who looks from outside."""
+
+    def __init__(self, net: hosts.Network, name: str, root: pathlib.Path, key: str):
+        self.net, self.name, self.key = net, name, key
+        self.run, self.disk, self.log = root / "run", root / f"disk-{name}", root / f"{name}.log"
+        self.run.mkdir(exist_ok=True)
+        self.disk.mkdir()
+        self.process: subprocess.Popen | None = None
+
+    def start(self, *extra: str, **variables: str) -> None:
+        mount = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", self.disk, self.run]
+        command = [*mount, *runs.arguments(self.run / "a", SETTINGS, *extra)]
+        with open(self.log, "ab") as log:
+            self.process = self.net[self.name].popen(command, cwd=runs.ROOT, stdout=log, stderr=log,
+                                                     env=runs.environment(LINAC_RUN_KEY=self.key, **variables))
+
+    def record(self) -> elastic.Record:
+        return elastic.Record(self.disk / "a")
+
+    def address(self) -> str:
+        """To join at."""
+        view = sorted((self.disk / "a" / "views").glob("*.json"))[-1]
+        return view.name.split("-after-")[0] + "@" + json.loads(view.read_text())["members"][0]["address"]
+
+    def kill(self) -> None:
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def text(self) -> str:
+        return self.log.read_text()
+
+
+def scalars(out: pathlib.Path) -> int:
+    """Bytes of its curves."""
+    return sum(path.stat().st_size for path in (out / "tensorboard").rglob("events.*"))
+
+
+def await_steps(host: Host, steps: int) -> None:
+    def reached() -> bool:
+        if host.process.poll() not in (None, 0):
+            sys.exit(f"host {host.name} ends with exit status {host.process.poll()}:\n{host.text()[-3000:]}")
+        return host.record().steps() >= steps
+    elastic.wait_until(reached, f"step {steps} in the record of host {host.name}", 120)
+
+
+def main() -> None:
+    able, why = hosts.available()
+    if not able:
+        print(f"skipped: {why}")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix="linac-apart-") as folder, hosts.Network("abcd", seed=1) as net:
+        root = pathlib.Path(folder)
+        runs.run(root / "calm", SETTINGS, "--workers", "2")
+        calm = runs.losses(root / "calm")
+        key = secrets.token_hex(32)
+        a, b, c, d = (Host(net, name, root, key) for name in "abcd")
+        for rank, host in enumerate((a, b, c)):
+            host.start(**runs.placed(rank, 3, PORT, net["a"].address))
+        for host in (a, b, c):
+            await_steps(host, 30)
+        check(True, "each of three hosts keeps the record on its own disk")
+        check(not (c.disk / "a" / "private").exists(), "a key of the environment is written nowhere")
+
+        a.kill()
+        done = b.record().steps()
+        await_steps(b, done + 20)
+        await_steps(c, done + 20)
+        check(runs.losses(b.disk / "a")[:done] == calm[:done], "without the host of rank 0 the next one has the whole record")
+
+        d.start("--join", b.address())
+        await_steps(d, done + 30)
+        check("the record of the run has come" in d.text() and runs.losses(d.disk / "a")[:done] == calm[:done],
+              "a host with an empty disk joins, and has the record from the first step")
+        elastic.wait_until(lambda: list((d.disk / "a" / "checkpoints").glob("step-*.safetensors")), "a checkpoint of its own", 30)
+        b.kill()
+        await_steps(d, d.record().steps() + 10)
+        c.kill()
+        status = d.process.wait(timeout=120)
+        check(status == 9, f"the last one of two that cannot know of the other ends: exit status {status}")
+        check(len(runs.losses(d.disk / "a")) < len(calm), "before the end")
+
+        d.start("--resume")
+        status = d.process.wait(timeout=300)
+        check(status == 0, f"all hosts are lost but that one, which resumes: exit status {status}")
+        elastic.same_end(root / "calm", d.disk / "a", "three hosts lost one by one")
+        best = "checkpoints/best.safetensors"
+        check((root / "calm" / best).read_bytes() == (d.disk / "a" / best).read_bytes(), "so is the best checkpoint")
+        check(scalars(d.disk / "a") > scalars(root / "calm"), "its curves go from the first step to the last")
+
+        again(net, root, key, d)
+
+
+def again(net: hosts.Network, root: pathlib.Path, key: str, holds: Host) -> None:
+    """A run that is resumed on several hosts goes on from the folder that has come furthest; a new one overwrites no other."""
+    e = Host(net, "a", root / "again", key) if (root / "again").mkdir() is None else None
+    status = []
+    for start in ((), ("--resume",)):
+        for rank, host in enumerate((e, holds)):
+            host.start(*start, **runs.placed(rank, 2, PORT + 1, net["a"].address))
+        status.append([host.process.wait(timeout=120) for host in (e, holds)])
+    check(status[0] == [2, 2] and "already holds a run" in holds.text(), f"a new run does not begin over another one: exit status {status[0]}")
+    check(status[1] == [0, 0] and "the folder of rank 1 holds the latest state" in e.text(),
+          f"a resumed one goes on from the host that has come furthest: exit status {status[1]}")
+    elastic.same_end(root / "calm", e.disk / "a", "the host whose folder was empty")
+
+
+main()
