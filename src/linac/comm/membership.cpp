@@ -135,7 +135,10 @@ int64_t Membership::highest_number() const {
 }
 
 Report Membership::own_report() const {
-  return {.installed = installed_.number, .accepted = accepted_, .moment = moment_, .unreachable = unreachable_};
+  return {.installed = phase_ == Phase::kJoining ? latest_view_ : installed_.number,
+          .accepted = accepted_,
+          .moment = moment_,
+          .unreachable = unreachable_};
 }
 
 void Membership::send(const std::string& to, Message message) {
@@ -265,6 +268,8 @@ void Membership::as_newcomer(const Message& message, int64_t now) {
       if (message.view->rank_of(self_.key) >= 0) install(*message.view, now);
       return;
     case Type::kCall:
+      // From a view that was left behind before this process was.
+      if (message.report.installed < latest_view_) return send(message.from_address, plain(Type::kExcluded));
       return renounce(message.from_address);
     case Type::kTryThere:
       if (contacts_.insert(message.address).second) send(message.address, request_to_join(self_));
@@ -287,14 +292,18 @@ void Membership::on_join(const Message& message, int64_t now) {
       if (member.key == message.former) lose(member, Standing::kGone, "it begins anew", now);
     }
   }
+  // Who has been in a later view has voted for what followed this one, which may go on: that is no end.
+  const Standing standing = message.report.installed > installed_.number ? Standing::kSilent : Standing::kGone;
   for (const Member& member : others()) {
     if (member.address == newcomer.address && member.key != newcomer.key)
-      lose(member, Standing::kGone, "its process has begun anew", now);
+      lose(member, standing, "its process has begun anew", now);
   }
   if (installed_.rank_of(newcomer.key) >= 0) {
     return send(message.from_address, with_view(Type::kInstall, installed_));
   }
   if (!leads() && candidate() != nullptr) return send(message.from_address, direction_to(candidate()->address));
+  // Nor waits what was at that address before: a view with both would miss one of them for ever.
+  std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == newcomer.address; });
   newcomers_[newcomer.key] = {newcomer, now};
 }
 

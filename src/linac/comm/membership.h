@@ -224,6 +224,7 @@ class Membership {
   bool departed_ = false;
   int64_t phase_began_ = 0, last_attempt_ = 0, last_ping_ = 0;
   int64_t seen_number_ = 0;
+  int64_t latest_view_ = 0;  // the number of the latest view that this process has installed, under whatever key
   int64_t unfair_since_ = kFair;
   std::vector<Outgoing> outgoing_;
   std::vector<MembershipEvent> events_;

@@ -53,12 +53,13 @@ void Membership::expel_the_cut_off(int64_t now) {
   }
 }
 
-// Who goes on calling but accepts no view does not hear.
+// Who goes on calling but accepts no view does not hear. Who is halted does neither, and may come back.
 void Membership::expel_the_deaf(int64_t now) {
   if (!proposed_ || now - proposed_at_ < settings_.silence_ms) return;
   const std::vector<Member> members = proposed_->members;
   for (const Member& member : members) {
-    if (member.key == self_.key || peer(member.key).accepted) continue;
+    const Peer& one = peer(member.key);
+    if (member.key == self_.key || one.accepted || one.heard - proposed_at_ < settings_.silence_ms / 2) continue;
     expel(member, "it is heard, and does not hear", now);
   }
 }

@@ -26,7 +26,7 @@ struct Failure {
 
 /// Where a process stands that has left its view.
 struct Report {
-  int64_t installed = 0;         // the view's number
+  int64_t installed = 0;         // the view's number; of a newcomer the latest that it has been in
   std::optional<View> accepted;  // a later one that it has accepted
   Moment moment;
   uint64_t unreachable = 0;  // a member to which no connection for data could be made in the installed view; 0: none

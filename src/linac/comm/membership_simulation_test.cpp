@@ -302,8 +302,13 @@ class Simulation {
       process.complete = process.membership->ending().code == 0;
       return;
     }
-    if (!process.membership->running()) return;
     const View& view = process.membership->view();
+    if (!process.membership->running()) {
+      // The training learns later than the membership that its view is left.
+      const bool in_step = process.membership->phase() == Membership::Phase::kRegrouping && process.view == view.number;
+      if (in_step && process.has_state && now_ >= process.ready_at) step(process, view);
+      return;
+    }
     // Data that a broken connection lost is not sent again: here it is, every tick, which no view outlives for long.
     if (process.has_state && view.needs_state() && view.source() == process.membership->rank())
       tell_others(process, {process.view, process.moment, process.value, true});
@@ -423,7 +428,7 @@ class Simulation {
       const bool ended = process.membership && process.membership->phase() == Membership::Phase::kEnded;
       if (ended && !process.complete && process.membership->ending().code != static_cast<int>(ErrorCode::kPeerLost))
         violate(fmt::format("{} gave up: {}", process.address, process.membership->ending().text));
-      alive = alive || (process.membership && newest_installed_.rank_of(process.membership->key()) >= 0);
+      alive = alive || (process.membership && !ended && newest_installed_.rank_of(process.membership->key()) >= 0);
     }
     views = static_cast<int>(newest_installed_.number);
     if (anyone && all_done()) return;
@@ -507,9 +512,12 @@ TEST(MembershipSimulation, MembersThatDoNotReachEachOther) {
   }
 }
 
-// 2150: a newcomer that had given up answered a proposal with the end of the run.
+// 2150: a newcomer that had given up answered a proposal with the end of the run. 34: a view with two newcomers of one
+// address. 2809: a newcomer was called by who was left behind before it, and began anew for ever. 2970: who was halted
+// was taken for deaf. 4592: who began anew after a later view was counted as ended by one who was left behind.
 TEST(MembershipSimulation, SchedulesThatFoundFaults) {
-  for (const uint64_t seed : {579U, 2150U}) EXPECT_EQ(Simulation(seed, false).run(), "") << "seed " << seed;
+  for (const uint64_t seed : {34U, 579U, 2150U, 2809U, 2970U, 4592U})
+    EXPECT_EQ(Simulation(seed, false).run(), "") << "seed " << seed;
 }
 
 }  // namespace

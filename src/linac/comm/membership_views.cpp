@@ -44,6 +44,7 @@ void Membership::install(const View& view, int64_t now) {
     fresh.expelled = false;
   }
   installed_ = view;
+  latest_view_ = std::max(latest_view_, view.number);
   unreachable_ = 0;
   if (view.idle == 0) complaints_.clear();
   seen_number_ = std::max(seen_number_, view.number);

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Two builds of linac in turns: what a change costs or saves. The sums of the 3DGAN's updates between two processes of this host over its
+loopback interface, where nothing but the exchange takes time; and the step of the 3DGAN on two workers.
+
+  bench/builds.py --before PATH/bin/linac --after PATH/bin/linac [--rounds 5] [--steps 6]     writes bench/results/DATE-builds-NAME.json and .md (--name NAME)"""
+
+import argparse
+import json
+import os
+import pathlib
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import network
+from network_contenders import ROOT
+
+import runs  # noqa: E402  (tests/train)
+
+BYTES = {"discriminator": 349_824, "generator": 5_460_672, "100 MB": 100_000_000}
+STEP = {"train.replicas": 2, "train.epochs": 1, "data.test": "[]", "data.min_sum": 65, "checkpoint.every_epochs": 0}
+
+
+def usage(workers: list[subprocess.Popen]) -> float:
+    """Seconds of CPU that all of them have taken, once they have ended well."""
+    cpu = 0.0
+    for worker in workers:
+        _, status, used = os.wait4(worker.pid, 0)
+        worker.returncode = os.waitstatus_to_exitcode(status)
+        if worker.returncode:
+            sys.exit(f"{worker.args[:3]} failed (exit status {worker.returncode})")
+        cpu += used.ru_utime + used.ru_stime
+    return cpu
+
+
+def sums(linac: str, folder: pathlib.Path) -> dict:
+    port, key, workers = runs.free_port(), secrets.token_hex(32), []
+    for rank in range(2):
+        command = [linac, "bench", "exchange", "--json", "--repeat", "15", "--bytes", ",".join(map(str, BYTES.values()))]
+        with open(folder / f"sums.{rank}", "wb") as out:
+            workers.append(subprocess.Popen(command, env=runs.environment(**runs.placed(rank, 2, port), LINAC_RUN_KEY=key), stdout=out))
+    cpu = usage(workers)
+    found = json.loads((folder / "sums.0").read_text())
+    return {f"sum of {name}, ms": 1e3 * one["median_s"] for name, one in zip(BYTES, found)} | {"sums, CPU s": cpu}
+
+
+def step(linac: str, folder: pathlib.Path, number: int, steps: int) -> dict:
+    out = folder / f"run{number}"
+    command = [linac, *runs.arguments(out, {**STEP, "train.steps_per_epoch": steps}, "--workers", "2")[1:]]
+    with open(folder / "step.log", "wb") as log:
+        cpu = usage([subprocess.Popen(command, cwd=ROOT, env=runs.environment(), stdout=log, stderr=log)])
+    lines = runs.lines(out)
+    epoch = next(line for line in lines if line["kind"] == "epoch")
+    waited = [worker["phases"]["communication"]["wall_s"] for worker in lines[-1]["workers"]]
+    return {"step, s": epoch["seconds"] / steps, "not hidden of a step, ms": 1e3 * max(waited) / steps, "run, CPU s": cpu}
+
+
+def markdown(result: dict) -> str:
+    lines = ["# Two builds in turns",
+             f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}, before: {result['before']}; other programs took "
+             f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", "",
+             f"Median (minimum) of {len(result['rounds'])} rounds.", "", "| | before | after | after / before, medians |", "|---|---|---|---|"]
+    for name in result["rounds"][0]["before"]:
+        both = [[one[which][name] for one in result["rounds"]] for which in ("before", "after")]
+        medians = [statistics.median(values) for values in both]
+        cells = [f"{median:.4g} ({min(values):.4g})" for median, values in zip(medians, both)]
+        lines.append(f"| {name} | {cells[0]} | {cells[1]} | {medians[1] / medians[0]:.3f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", required=True)
+    parser.add_argument("--after", required=True)
+    parser.add_argument("--before-commit", required=True)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=6)
+    options = parser.parse_args()
+    builds = {"before": options.before, "after": options.after}
+    result = {**network.provenance("bench/builds.py"), "before": options.before_commit, "others_cores": network.busy_cores(), "rounds": []}
+    with tempfile.TemporaryDirectory(prefix="linac-builds-") as folder:
+        for number in range(options.rounds):
+            order = list(builds) if number % 2 == 0 else list(reversed(builds))
+            found = {}
+            for which in order:
+                found[which] = sums(builds[which], pathlib.Path(folder)) | step(builds[which], pathlib.Path(folder), 2 * number + (which == "after"), options.steps)
+            result["rounds"].append(found)
+            network.say(f"round {number + 1}: " + "; ".join(f"{name} {found['before'][name]:.4g} -> {found['after'][name]:.4g}" for name in found["before"]))
+    path = ROOT / "bench" / "results" / f"{result['date']}-builds-{options.name}.md"
+    path.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    path.write_text(markdown(result))
+    print(path.read_text(), end="")
+
+
+if __name__ == "__main__":
+    main()
