@@ -305,6 +305,10 @@ void Membership::on_join(const Message& message, int64_t now) {
   // Nor waits what was at that address before: a view with both would miss one of them for ever.
   std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == newcomer.address; });
   newcomers_[newcomer.key] = {newcomer, now};
+  // It has accepted a later view of somebody else, which may never come: this one needs a higher number.
+  const auto& accepted = message.report.accepted;
+  if (proposed_ && accepted && accepted->number > proposed_->number && proposed_->rank_of(newcomer.key) >= 0)
+    proposed_.reset();
 }
 
 void Membership::tick_joining(int64_t now) {

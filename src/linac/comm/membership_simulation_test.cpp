@@ -514,9 +514,10 @@ TEST(MembershipSimulation, MembersThatDoNotReachEachOther) {
 
 // 2150: a newcomer that had given up answered a proposal with the end of the run. 34: a view with two newcomers of one
 // address. 2809: a newcomer was called by who was left behind before it, and began anew for ever. 2970: who was halted
-// was taken for deaf. 4592: who began anew after a later view was counted as ended by one who was left behind.
+// was taken for deaf. 4592: who began anew after a later view was counted as ended by one who was left behind. 10065:
+// newcomers had accepted a view with a higher number, of one who gave it up.
 TEST(MembershipSimulation, SchedulesThatFoundFaults) {
-  for (const uint64_t seed : {34U, 579U, 2150U, 2809U, 2970U, 4592U})
+  for (const uint64_t seed : {34U, 579U, 2150U, 2809U, 2970U, 4592U, 10065U})
     EXPECT_EQ(Simulation(seed, false).run(), "") << "seed " << seed;
 }
 
