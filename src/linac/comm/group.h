@@ -39,6 +39,9 @@ struct Traffic {
   double seconds = 0;
 };
 
+/// Why a transport refuses a message of another tag or size than the one that is due.
+inline constexpr const char* kNotDue = "the message is not the one that is due; do all workers run the same program?";
+
 class Group {
  public:
   virtual ~Group() = default;
@@ -82,8 +85,9 @@ class Group {
   /// Copies `root`'s data to every rank; the same size everywhere.
   void broadcast(std::span<float> data, int root);
   /// Several messages at once: all go on side by side, so ranks that send to each other do not wait for each other. At
-  /// most one message a peer and direction; none is empty. Matched by tag (0..kMaxTag), in the order of the calls; both
-  /// ends give the same size. Returns once all have left and come.
+  /// most one message a peer and direction; none is empty. Received in the order in which they were sent; tag
+  /// (0..kMaxTag) and size must be those of the next one, else the peers do not run the same program (kPeerLost).
+  /// Returns once all have left and come.
   struct Outward {
     int to;
     std::span<const std::byte> data;

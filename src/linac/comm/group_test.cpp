@@ -83,23 +83,31 @@ TEST(Group, NobodyPassesABarrierBeforeTheLastArrives) {
   }
 }
 
-TEST(Group, TagsKeepExchangesApart) {
-  on_all_ranks(2, [](Group& group) {
-    std::vector<float> a{1}, b{2};
-    if (group.rank() == 0) {
-      group.send(a, 1, 10);
-      group.send(b, 1, 11);
-      EXPECT_EQ(group.traffic().bytes, 8);
-      EXPECT_EQ(group.traffic().messages, 2);
-    } else {
-      std::vector<float> got(1);
-      group.receive(got, 0, 11);
-      EXPECT_EQ(got[0], 2);
+// Of another tag, or of another size: as over TCP (tcp_group_test.cpp, mismatch).
+TEST(Group, AMessageThatIsNotDueIsRefused) {
+  for (const auto& [size, tag] : {std::pair(1, 11), std::pair(2, 10)}) {
+    on_all_ranks(2, [&](Group& group) {
+      std::vector<float> a{1}, b{2};
+      if (group.rank() == 0) {
+        group.send(a, 1, 10);
+        group.send(b, 1, 10);
+        EXPECT_EQ(group.traffic().bytes, 8);
+        EXPECT_EQ(group.traffic().messages, 2);
+        return;
+      }
+      std::vector<float> got(1), other(static_cast<size_t>(size));
       group.receive(got, 0, 10);
       EXPECT_EQ(got[0], 1);
       EXPECT_GT(group.traffic().seconds, 0);
-    }
-  });
+      try {
+        group.receive(other, 0, tag);
+        ADD_FAILURE() << "taken";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+        EXPECT_NE(std::string(error.what()).find("not the one that is due"), std::string::npos) << error.what();
+      }
+    });
+  }
 }
 
 TEST(Group, EverybodyExchangesWithEverybody) {

@@ -22,11 +22,15 @@ constexpr uint64_t kWholeGroup = 0;  // its channel
 
 // Ranks are those of the whole group.
 struct Hub {
-  using Address = std::tuple<uint64_t, int, int, int>;  // channel, from, to, tag
+  using Address = std::tuple<uint64_t, int, int>;  // channel, from, to
+  struct Message {
+    int tag;
+    std::vector<std::byte> bytes;
+  };
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<Address, std::deque<std::vector<std::byte>>> mailboxes;
-  std::set<std::pair<uint64_t, int>> ended;  // by channel; who has left the whole group has left all
+  std::map<Address, std::deque<Message>> mailboxes;  // in the order in which they were sent, as on a network
+  std::set<std::pair<uint64_t, int>> ended;          // by channel; who has left the whole group has left all
 
   bool has_ended(uint64_t channel, int rank) const {
     return ended.contains({kWholeGroup, rank}) || ended.contains({channel, rank});
@@ -40,7 +44,7 @@ class InProcessGroup : public Group {
   ~InProcessGroup() override { leave(); }
 
  private:
-  using Mailbox = std::deque<std::vector<std::byte>>;
+  using Mailbox = std::deque<Hub::Message>;
 
   InProcessGroup(std::shared_ptr<Hub> hub, Part part, Milliseconds timeout)
       : Group(std::move(part)), hub_(std::move(hub)), timeout_(timeout) {}
@@ -55,9 +59,7 @@ class InProcessGroup : public Group {
     for (const Inward& message : receives) receive_bytes(message.data, message.from, tag);
   }
 
-  Mailbox& mailbox(int from, int to, int tag) {
-    return hub_->mailboxes[{channel_number(), origin(from), origin(to), tag}];
-  }
+  Mailbox& mailbox(int from, int to) { return hub_->mailboxes[{channel_number(), origin(from), origin(to)}]; }
   bool has_ended(int rank) const { return hub_->has_ended(channel_number(), origin(rank)); }
 
   // Until `there`, or `peer` has ended, or this rank itself in another thread.
@@ -71,18 +73,19 @@ class InProcessGroup : public Group {
 
   void send_bytes(std::span<const std::byte> data, int to, int tag) {
     std::unique_lock lock(hub_->mutex);
-    Mailbox& box = mailbox(rank(), to, tag);
+    Mailbox& box = mailbox(rank(), to);
     wait_for(lock, to, [&] { return box.size() < kMaxQueuedMessages; });
     if (has_ended(to)) throw PeerFailed(to, "connection closed by peer");
-    box.emplace_back(data.begin(), data.end());
+    box.push_back({tag, {data.begin(), data.end()}});
     hub_->changed.notify_all();
   }
 
   void receive_bytes(std::span<std::byte> data, int from, int tag) {
     std::unique_lock lock(hub_->mutex);
-    Mailbox& box = mailbox(from, rank(), tag);
+    Mailbox& box = mailbox(from, rank());
     wait_for(lock, from, [&] { return !box.empty(); });
     if (box.empty()) throw PeerFailed(from, "connection closed by peer");
+    if (box.front().tag != tag || box.front().bytes.size() != data.size()) throw PeerFailed(from, kNotDue);
     take(box, data);
   }
 
@@ -94,7 +97,8 @@ class InProcessGroup : public Group {
       for (int step = 1; step <= size() && sender < 0; ++step) {
         const int from = (last_served_ + step) % size();
         if (from == rank()) continue;
-        if (!mailbox(from, rank(), tag).empty()) sender = from;
+        const Mailbox& box = mailbox(from, rank());
+        if (!box.empty() && box.front().tag == tag) sender = from;
         if (has_ended(from)) ended = from;
       }
       return sender >= 0 || ended >= 0 || has_ended(rank());
@@ -102,13 +106,13 @@ class InProcessGroup : public Group {
     if (!hub_->changed.wait_for(lock, timeout_, look)) throw PeerFailed(-1, "timed out");
     if (has_ended(rank())) throw PeerFailed(-1, "this rank has left the group");
     if (sender < 0) throw PeerFailed(ended, "connection closed by peer");
-    take(mailbox(sender, rank(), tag), data);
+    if (mailbox(sender, rank()).front().bytes.size() != data.size()) throw PeerFailed(sender, kNotDue);
+    take(mailbox(sender, rank()), data);
     return last_served_ = sender;
   }
 
   void take(Mailbox& box, std::span<std::byte> data) {
-    LINAC_CHECK(box.front().size() == data.size());
-    std::copy(box.front().begin(), box.front().end(), data.begin());
+    std::copy(box.front().bytes.begin(), box.front().bytes.end(), data.begin());
     box.pop_front();
     hub_->changed.notify_all();
   }

@@ -16,8 +16,6 @@ namespace {
 // what the membership cannot see, a connection that is dead while its ends live.
 constexpr int kPatienceInStallTimeouts = 4;
 
-constexpr const char* kNotDue = "the message is not the one that is due; do all workers run the same program?";
-
 // What a record of TLS holds.
 constexpr size_t kRecord = 16384;
 
