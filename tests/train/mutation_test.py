@@ -30,8 +30,6 @@ RULES = [
      "if (phase_ != Phase::kRunning) return false;", "if (phase_ == Phase::kEnded) return false;"),
     ("a refusal from another machine is no proof of an end", "membership.cpp",
      "if (machine_of(refusing) == machine_of(self_.address)) return true;", "if (!refusing.empty()) return true;"),
-    ("one newcomer an address", "membership.cpp",
-     "std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == newcomer.address; });", ""),
 ]
 
 

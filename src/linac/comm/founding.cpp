@@ -39,6 +39,7 @@ std::string read_key(int rank) {
 }
 
 constexpr const char* kRun = "run";
+constexpr const char* kView = "view";
 constexpr const char* kFounded = "founded";
 
 std::string prefix(int attempt, int group) {
@@ -170,14 +171,21 @@ void Founding::wait_for(const std::string& place) {
                   meet_.rank, meet_.world_size, missing, static_cast<double>(timeout_.count()) / 1000, meet_.source));
 }
 
+// Rank 0 reads what all have left and writes the view down for them, so that what the store answers grows with their
+// number and not with its square.
 View Founding::meet(const Member& self) {
-  View first{.number = 1, .members = {}, .next_seniority = meet_.world_size};
   leave(joined_key(meet_.rank), nlohmann::json(self).dump());
-  for (int rank = 0; rank < meet_.world_size; ++rank) {
-    wait_for(joined_key(rank));
-    first.members.push_back(nlohmann::json::parse(find(joined_key(rank))).get<Member>());
-    first.members.back().seniority = rank;
+  if (meet_.rank == 0) {
+    View first{.number = 1, .members = {}, .next_seniority = meet_.world_size};
+    for (int rank = 0; rank < meet_.world_size; ++rank) {
+      wait_for(joined_key(rank));
+      first.members.push_back(nlohmann::json::parse(find(joined_key(rank))).get<Member>());
+      first.members.back().seniority = rank;
+    }
+    leave(kView, nlohmann::json(first).dump());
   }
+  wait_for(kView);
+  View first = nlohmann::json::parse(find(kView)).get<View>();
   // The store of rank 0 must not go away while others still read.
   store_->keys->set(read_key(meet_.rank), std::string("1"));
   for (int rank = 0; meet_.rank == 0 && rank < meet_.world_size; ++rank) wait_for(read_key(rank));

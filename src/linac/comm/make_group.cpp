@@ -124,6 +124,7 @@ std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& se
 
 std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings) {
   LINAC_CHECK(rendezvous.rank >= 0 && rendezvous.rank < rendezvous.world_size && settings.join_timeout.count() > 0);
+  if (rendezvous.world_size > 1 || settings.open || !settings.join_addresses.empty()) raise_descriptor_limit();
   if (!settings.join_addresses.empty()) return join_run(rendezvous, settings);
   if (rendezvous.world_size == 1) {
     if (settings.open) return found_alone(rendezvous, settings);

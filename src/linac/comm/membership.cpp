@@ -10,12 +10,19 @@ namespace {
 
 using Type = Message::Type;
 
+constexpr int64_t kProposeAgain = 5;  // attempts
+
 bool holds(const std::vector<Member>& members, uint64_t key) {
   return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.key == key; });
 }
 
 std::string machine_of(const std::string& address) {
   return address.substr(0, address.rfind(':'));
+}
+
+std::string address_of_proposer(const View& view) {
+  const int rank = view.rank_of(view.proposer);
+  return rank < 0 ? "" : view.members[static_cast<size_t>(rank)].address;
 }
 
 bool same_members(const View& a, const View& b) {
@@ -83,9 +90,12 @@ void Membership::end(const Failure& failure) {
 
 std::vector<Member> Membership::others() const {
   std::vector<Member> all;
+  std::set<uint64_t> known{self_.key};
+  std::set<std::pair<int64_t, uint64_t>> views;  // most have accepted the same
   const auto add = [&](const View& view) {
+    if (view.members.empty() || !views.emplace(view.number, view.proposer).second) return;
     for (const Member& member : view.members) {
-      if (member.key != self_.key && !holds(all, member.key)) all.push_back(member);
+      if (known.insert(member.key).second) all.push_back(member);
     }
   };
   add(installed_);
@@ -112,7 +122,9 @@ bool Membership::leads() const {
 std::vector<std::string> Membership::watched() const {
   std::vector<std::string> addresses;
   if (phase_ == Phase::kRunning && !coordinates()) return {installed_.members.front().address};
-  if (phase_ == Phase::kRunning || phase_ == Phase::kRegrouping) {
+  if (phase_ == Phase::kRegrouping && !leads()) {
+    if (const Member* const first = candidate()) addresses.push_back(first->address);
+  } else if (phase_ == Phase::kRunning || phase_ == Phase::kRegrouping) {
     for (const Member& member : others()) addresses.push_back(member.address);
   }
   return addresses;
@@ -145,6 +157,8 @@ void Membership::send(const std::string& to, Message message) {
   message.from = self_.key;
   message.from_address = self_.address;
   message.report = own_report();
+  if (accepted_ && (message.type != Type::kReport || address_of_proposer(*accepted_) == to))
+    message.report.accepted = name_of(*accepted_);
   outgoing_.push_back({to, std::move(message)});
 }
 
@@ -183,15 +197,29 @@ void Membership::lose(const Member& member, Standing standing, const std::string
   if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} is lost", rank), now);
 }
 
+// While all is well the coordinator watches the others, and they the coordinator; between two views who leads watches
+// all, and they who leads: nobody else speaks to them.
 void Membership::note_silence(int64_t now) {
-  const bool all = phase_ == Phase::kRegrouping || coordinates();
-  for (const Member& member : others()) {
-    Peer& silent = peer(member.key);
-    const bool watched = all || member.key == installed_.members.front().key;
-    if (!watched || silent.standing != Standing::kPresent || now - silent.heard < settings_.silence_ms) continue;
-    lose(member, Standing::kSilent,
-         fmt::format("nothing heard for {:.1f} s", static_cast<double>(now - silent.heard) / 1000), now);
+  if (phase_ == Phase::kRegrouping && !leads()) {
+    if (const Member* const first = candidate()) note_silence_of(Member(*first), now);
+    return;
   }
+  if (phase_ == Phase::kRegrouping) {
+    if (now - looked_for_silence_ < settings_.retry_ms) return;
+    looked_for_silence_ = now;
+    for (const Member& member : others()) note_silence_of(member, now);
+    return;
+  }
+  const size_t watched = coordinates() ? installed_.members.size() : 1;
+  for (size_t rank = 0; rank < watched; ++rank) note_silence_of(installed_.members[rank], now);
+}
+
+void Membership::note_silence_of(const Member& member, int64_t now) {
+  if (member.key == self_.key) return;
+  const Peer& silent = peer(member.key);
+  if (silent.standing != Standing::kPresent || now - silent.heard < settings_.silence_ms) return;
+  lose(member, Standing::kSilent,
+       fmt::format("nothing heard for {:.1f} s", static_cast<double>(now - silent.heard) / 1000), now);
 }
 
 void Membership::hear(const Message& message, int64_t now) {
@@ -263,9 +291,10 @@ void Membership::as_newcomer(const Message& message, int64_t now) {
     case Type::kPropose:
       if (message.view->rank_of(self_.key) < 0 || message.view->number < highest_number()) return;
       accepted_ = message.view;
-      return send(message.from_address, with_view(Type::kAccept, *message.view));
+      return send(message.from_address, with_view(Type::kAccept, name_of(*message.view)));
     case Type::kInstall:
-      if (message.view->rank_of(self_.key) >= 0) install(*message.view, now);
+      if (const View* const view = meant(*message.view); view != nullptr && view->rank_of(self_.key) >= 0)
+        install(View(*view), now);
       return;
     case Type::kCall:
       // From a view that was left behind before this process was.
@@ -306,9 +335,7 @@ void Membership::on_join(const Message& message, int64_t now) {
   std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == newcomer.address; });
   newcomers_[newcomer.key] = {newcomer, now};
   // It has accepted a later view of somebody else, which may never come: this one needs a higher number.
-  const auto& accepted = message.report.accepted;
-  if (proposed_ && accepted && accepted->number > proposed_->number && proposed_->rank_of(newcomer.key) >= 0)
-    proposed_.reset();
+  if (proposed_ && proposed_->rank_of(newcomer.key) >= 0 && is_promised(message.report)) proposed_.reset();
 }
 
 void Membership::tick_joining(int64_t now) {
@@ -345,6 +372,18 @@ void Membership::on_message(const Message& message, int64_t now) {
   }
 }
 
+// Whether the sender has accepted another view, beside which it cannot accept the proposed one under its number.
+bool Membership::is_promised(const Report& report) const {
+  return report.accepted && report.accepted->proposer != self_.key && report.accepted->number >= proposed_->number;
+}
+
+// The view that a message is about: its own, or the accepted one that it names.
+const View* Membership::meant(const View& view) const {
+  if (!view.members.empty()) return &view;
+  const bool known = accepted_ && accepted_->number == view.number && accepted_->proposer == view.proposer;
+  return known ? &*accepted_ : nullptr;
+}
+
 // True if the sender lives in an older view, and has been told.
 bool Membership::put_straight(const Message& message) {
   if (message.report.installed >= installed_.number) return false;
@@ -358,7 +397,7 @@ bool Membership::put_straight(const Message& message) {
 
 void Membership::as_member(const Message& message, int64_t now) {
   if (is_expelled(message)) return;
-  if (holds(others(), message.from)) hear(message, now);
+  if (installed_.rank_of(message.from) >= 0 || holds(others(), message.from)) hear(message, now);
   switch (message.type) {
     case Type::kPing:
       if (!put_straight(message) && message.report.installed > installed_.number) report_to(message.from_address);
@@ -377,8 +416,9 @@ void Membership::as_member(const Message& message, int64_t now) {
       peer(message.from).accepted = true;
       return install_if_accepted(now);
     case Type::kInstall:
-      if (message.view->number > installed_.number && message.view->rank_of(self_.key) >= 0)
-        install(*message.view, now);
+      if (const View* const view = meant(*message.view);
+          view != nullptr && view->number > installed_.number && view->rank_of(self_.key) >= 0)
+        install(View(*view), now);
       return;
     case Type::kExcluded:
       if (message.failure.code != 0) return depart(message.failure);
@@ -411,7 +451,7 @@ void Membership::on_report(const Message& message, int64_t now) {
   if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} has left it", installed_.rank_of(message.from)), now);
   peer(message.from).report = message.report;
   if (message.report.unreachable != 0) complaints_.emplace(message.from, message.report.unreachable);
-  if (proposed_ && message.report.accepted && message.report.accepted->number > proposed_->number) proposed_.reset();
+  if (proposed_ && is_promised(message.report)) proposed_.reset();
 }
 
 void Membership::on_propose(const Message& message, int64_t now) {
@@ -427,7 +467,7 @@ void Membership::on_propose(const Message& message, int64_t now) {
   if (phase_ == Phase::kRunning) regroup(fmt::format("view {} is proposed", view.number), now);
   accepted_ = view;
   proposed_.reset();
-  send(message.from_address, with_view(Type::kAccept, view));
+  send(message.from_address, with_view(Type::kAccept, name_of(view)));
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------
@@ -487,9 +527,13 @@ void Membership::tick_regrouping(int64_t now) {
   if (!proposed_) return send_to_others(plain(Type::kCall));
   for (const Member& member : proposed_->members) {
     if (member.key == self_.key) continue;
-    // Who has accepted waits for the view to be written down.
-    send(member.address, peer(member.key).accepted ? plain(Type::kPing) : with_view(Type::kPropose, *proposed_));
+    // Who has accepted waits for the view to be written down. Only a connection that broke has lost a proposal.
+    if (peer(member.key).accepted)
+      send(member.address, plain(Type::kPing));
+    else if (now - proposed_to_all_ >= kProposeAgain * settings_.retry_ms)
+      send(member.address, with_view(Type::kPropose, *proposed_));
   }
+  if (now - proposed_to_all_ >= kProposeAgain * settings_.retry_ms) proposed_to_all_ = now;
 }
 
 }  // namespace linac::comm

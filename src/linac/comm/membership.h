@@ -166,6 +166,8 @@ class Membership {
   void renounce(const std::string& address);
   Failure unwritten() const;
   void hear(const Message& message, int64_t now);
+  bool is_promised(const Report& report) const;
+  const View* meant(const View& view) const;
   bool put_straight(const Message& message);
   bool means_end(const std::string& refusing) const;
 
@@ -179,6 +181,7 @@ class Membership {
   void tick_regrouping(int64_t now);
   void tick_joining(int64_t now);
   void note_silence(int64_t now);
+  void note_silence_of(const Member& member, int64_t now);
   void propose_if_ready(int64_t now);
   bool is_expelled(const Message& message);
   std::optional<size_t> most_cut_off() const;
@@ -212,7 +215,7 @@ class Membership {
   uint64_t unreachable_ = 0;                            // see complain_of(); in this view
   std::set<std::pair<uint64_t, uint64_t>> complaints_;  // heard as the one who proposes, while the views are idle
   std::map<std::string, Failure> expelled_;             // by address: told again when they are heard
-  int64_t proposed_at_ = 0;
+  int64_t proposed_at_ = 0, proposed_to_all_ = 0;
   bool ledger_kept_ = false;
   std::optional<LedgerNote> note_;  // to be handed out
   bool noting_ = false;             // until the answer comes
@@ -222,7 +225,7 @@ class Membership {
   Activity activity_;
   Failure ending_;
   bool departed_ = false;
-  int64_t phase_began_ = 0, last_attempt_ = 0, last_ping_ = 0;
+  int64_t phase_began_ = 0, last_attempt_ = 0, last_ping_ = 0, looked_for_silence_ = 0;
   int64_t seen_number_ = 0;
   int64_t latest_view_ = 0;  // the number of the latest view that this process has installed, under whatever key
   int64_t unfair_since_ = kFair;

@@ -59,7 +59,9 @@ void Membership::expel_the_deaf(int64_t now) {
   const std::vector<Member> members = proposed_->members;
   for (const Member& member : members) {
     const Peer& one = peer(member.key);
-    if (member.key == self_.key || one.accepted || one.heard - proposed_at_ < settings_.silence_ms / 2) continue;
+    const auto waits = newcomers_.find(member.key);
+    const int64_t heard = waits == newcomers_.end() ? one.heard : waits->second.second;
+    if (member.key == self_.key || one.accepted || heard - proposed_at_ < settings_.silence_ms / 2) continue;
     expel(member, "it is heard, and does not hear", now);
   }
 }

@@ -35,6 +35,10 @@ Message with_view(Message::Type type, const View& view) {
   return message;
 }
 
+View name_of(const View& view) {
+  return {.number = view.number, .proposer = view.proposer, .members = {}};
+}
+
 Message with_failure(Message::Type type, const Failure& failure) {
   Message message = plain(type);
   message.failure = failure;

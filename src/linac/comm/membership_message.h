@@ -16,20 +16,24 @@ struct Activity {
   bool waiting = false;   // for another process
   double pace_s = 0;      // what a replica of a step takes here; 0: not known
   std::string account{};  // what its training says of its times; for the record
+  bool operator==(const Activity&) const = default;
 };
 
 /// Why a process, or the run, ends. `code` is an exit status (base/error.h); 0: the run is complete.
 struct Failure {
   int code = 0;
   std::string text;
+  bool operator==(const Failure&) const = default;
 };
 
 /// Where a process stands that has left its view.
 struct Report {
   int64_t installed = 0;         // the view's number; of a newcomer the latest that it has been in
-  std::optional<View> accepted;  // a later one that it has accepted
+  std::optional<View> accepted;  // a later one that it has accepted; whole in reports to others than who proposed it,
+                                 // else by name_of()
   Moment moment;
   uint64_t unreachable = 0;  // a member to which no connection for data could be made in the installed view; 0: none
+  bool operator==(const Report&) const = default;
 };
 
 struct Message {
@@ -39,7 +43,7 @@ struct Message {
     kReport,    // report
     kPropose,   // view
     kAccept,    // view.number alone
-    kInstall,   // view
+    kInstall,   // view; without members: the one of this number and proposer, which the receiver has accepted
     kExcluded,  // the run goes on without you; report.installed; with failure: for good, end
     kJoin,      // member; former: its key before, under which it will not be heard again
     kTryThere,  // `address` knows better
@@ -56,11 +60,14 @@ struct Message {
   Failure failure{};
   std::string address{};
   uint64_t former = 0;
+  bool operator==(const Message&) const = default;
 };
 
 /// The kinds of messages with what they want.
 Message plain(Message::Type type);
 Message with_view(Message::Type type, const View& view);
+/// A view by its number and proposer alone.
+View name_of(const View& view);
 Message with_failure(Message::Type type, const Failure& failure);
 Message request_to_join(const Member& self, uint64_t former = 0);
 Message direction_to(const std::string& address);

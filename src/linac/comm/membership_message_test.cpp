@@ -35,6 +35,7 @@ TEST(MembershipMessage, ComesBackAsItWas) {
   EXPECT_EQ(got.view->members[0].share, 5);
   EXPECT_EQ(got.view->fruitless, 1);
   EXPECT_EQ(got.report.accepted->members[1].moment, (Moment{0, 17, 2}));
+  EXPECT_EQ(got.report, sent.report);
   EXPECT_EQ(got.activity.pace_s, 0.25);
   EXPECT_TRUE(got.activity.waiting);
   EXPECT_EQ(got.failure.code, 4);

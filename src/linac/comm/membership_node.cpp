@@ -24,8 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 using Post = Watchdog::Post;
 
-constexpr milliseconds kTick{20}, kFarewellTime{1000}, kCallAgain{20};
-constexpr int kCalls = 6;
+constexpr milliseconds kTick{20}, kFarewellTime{1000}, kListWatched{50};
 // What the membership's clock takes for one tick at most: the rest, this process was not running.
 constexpr int64_t kMaxTickMs = 500;
 // In stall timeouts. Scans count their pieces; what LibTorch and the formats' libraries do at the start says nothing.
@@ -118,6 +117,7 @@ void MembershipNode::join(const std::vector<std::string>& contacts, Ledger ledge
 void MembershipNode::run() {
   auto last = Clock::now();
   std::vector<std::string> watched;
+  Clock::time_point listed{};
   std::optional<Clock::time_point> last_words;
   for (;;) {
     watchdog_.mark(Post::kMembership, "the thread that speaks with the other workers", -1, true);
@@ -129,7 +129,10 @@ void MembershipNode::run() {
       clock_ms_ += std::clamp<int64_t>(std::chrono::duration_cast<milliseconds>(now - last).count(), 0, kMaxTickMs);
       last = now;
       pass_time(std::move(news));
-      watched = membership_.watched();
+      if (now - listed >= kListWatched) {
+        watched = membership_.watched();
+        listed = now;
+      }
     } catch (const std::exception& error) {
       // An address cannot be used, descriptors are used up: this worker's trouble.
       const std::lock_guard lock(mutex_);
@@ -196,8 +199,15 @@ void MembershipNode::digest(ControlLinks::News news) {
 }
 
 void MembershipNode::after_change() {
-  for (const auto& outgoing : membership_.take_outgoing())
-    links_.send(outgoing.to, encode(outgoing.message), membership_.key());
+  // What goes to many is written once.
+  const Message* last = nullptr;
+  std::string bytes;
+  const auto all = membership_.take_outgoing();
+  for (const auto& outgoing : all) {
+    if (last == nullptr || !(outgoing.message == *last)) bytes = encode(outgoing.message);
+    last = &outgoing.message;
+    links_.send(outgoing.to, bytes, membership_.key());
+  }
   if (const auto note = membership_.take_note()) write_down(*note);
   rank_ = membership_.rank();
   say_events();
@@ -332,41 +342,19 @@ void MembershipNode::mark(const char* what, int number, bool waiting) {
   watchdog_.mark(Post::kTraining, what, number, !waiting);
 }
 
-SecureLink MembershipNode::connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end) {
-  const std::string& address = view.members.at(static_cast<size_t>(to)).address;
-  SecureLink link = call(address, end);
+std::vector<SecureLink> MembershipNode::connect_data(const View& view, std::span<const int> to, uint64_t channel,
+                                                     const ViewEnd& end) {
   uint64_t key = 0;
   {
     const std::lock_guard lock(mutex_);
     key = membership_.key();
   }
-  const std::string hello = encode(Hello{address, key, view.number, channel});
-  // A fresh connection has room for so little.
-  if (link.send(std::as_bytes(std::span(hello))) != hello.size()) throw std::runtime_error("no room for a greeting");
-  return link;
-}
-
-// A secure link. Where many strangers call, the other end may have let go of this one too.
-SecureLink MembershipNode::call(const std::string& address, const ViewEnd& end) {
-  for (int attempt = 1;; ++attempt) {
-    bool refused = false;
-    Descriptor socket = begin_connecting(address, refused);
-    if (refused) throw std::runtime_error("nobody listens there");
-    std::vector<pollfd> connecting{{socket.get(), POLLOUT, 0}};
-    wait_for_data(connecting, settings_.stall_timeout, end);
-    if (const int error = connection_error(socket.get()); error != 0) throw std::runtime_error(std::strerror(error));
-    SecureLink link(std::move(socket), settings_.links, SecureLink::End::kCaller);
-    try {
-      while (!link.established()) {
-        std::vector<pollfd> greeting{{link.descriptor(), link.awaits(), 0}};
-        wait_for_data(greeting, settings_.stall_timeout, end);
-      }
-      return link;
-    } catch (const std::runtime_error&) {
-      if (attempt == kCalls || end.has_come()) throw;
-    }
-    std::this_thread::sleep_for(attempt * kCallAgain);
+  std::vector<Callee> callees;
+  for (const int rank : to) {
+    const std::string& address = view.members.at(static_cast<size_t>(rank)).address;
+    callees.push_back({rank, address, encode(Hello{address, key, view.number, channel})});
   }
+  return call_all(callees, settings_.links, settings_.stall_timeout, end);
 }
 
 void MembershipNode::tell(double pace_s, std::string account) {

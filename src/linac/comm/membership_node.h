@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -27,6 +28,7 @@
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
 #include "linac/comm/control_links.h"
+#include "linac/comm/link_calls.h"
 #include "linac/comm/membership.h"
 #include "linac/comm/view_end.h"
 #include "linac/comm/watchdog.h"
@@ -92,9 +94,10 @@ class MembershipNode {
   /// Waits until one of the training's sockets is ready for what is polled; throws std::exception when the view has
   /// come to its `end`, or after `limit`.
   static void wait_for_data(std::vector<pollfd>& polled, std::chrono::milliseconds limit, const ViewEnd& end);
-  /// A connection for this process's data to a member, or one of a member's data to this process (waits until it is
-  /// there, until the view is left, or `limit`). Throws std::exception with the reason.
-  SecureLink connect_data(const View& view, int to, uint64_t channel, const ViewEnd& end);
+  /// Links for this process's data to these ranks. Throws LinkFailed.
+  std::vector<SecureLink> connect_data(const View& view, std::span<const int> to, uint64_t channel, const ViewEnd& end);
+  /// One of a member's data to this process: waits until it is there, until the view is left, or `limit`. Throws
+  /// std::exception with the reason.
   SecureLink accept_data(const View& view, int from, uint64_t channel, std::chrono::milliseconds limit,
                          const ViewEnd& end);
   /// The same where it is there already, else nothing.
@@ -129,7 +132,6 @@ class MembershipNode {
   void say_events();
   void write_down(const LedgerNote& note);
   void give_up(const std::string& what, double seconds);
-  SecureLink call(const std::string& address, const ViewEnd& end);
   void wake() { desk_->wake(); }
   Activity activity() const;
 

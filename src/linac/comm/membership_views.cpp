@@ -80,10 +80,12 @@ bool Membership::has_quorum(const View& view) const {
 
 bool Membership::has_all_quorums() const {
   if (!has_quorum(installed_) || (accepted_ && !has_quorum(*accepted_))) return false;
+  std::set<std::pair<int64_t, uint64_t>> views;  // most have accepted the same
   return std::all_of(installed_.members.begin(), installed_.members.end(), [&](const Member& member) {
     if (member.key == self_.key || !aboard(member)) return true;
     const auto& accepted = peers_.at(member.key).report->accepted;
-    return !accepted || accepted->proposer == self_.key || has_quorum(*accepted);
+    if (!accepted || accepted->proposer == self_.key) return true;
+    return !views.emplace(accepted->number, accepted->proposer).second || has_quorum(*accepted);
   });
 }
 
@@ -192,7 +194,7 @@ void Membership::propose_if_ready(int64_t now) {
                      next.idle, std::max<int64_t>(0, latest(next).steps), left_because_)});
   }
   proposed_ = next;
-  proposed_at_ = now;
+  proposed_at_ = proposed_to_all_ = now;
   seen_number_ = next.number;
   for (auto& [key, one] : peers_) one.accepted = false;
   for (const Member& member : next.members) {
@@ -242,7 +244,10 @@ void Membership::install_for_all(const View& view, int64_t now) {
     return become_newcomer(contacts, now);
   }
   for (const Member& member : view.members) {
-    if (member.key != self_.key) send(member.address, with_view(Message::Type::kInstall, view));
+    if (member.key == self_.key) continue;
+    const bool known = proposed_ && proposed_->number == view.number && proposed_->proposer == view.proposer &&
+                       peer(member.key).accepted;
+    send(member.address, with_view(Message::Type::kInstall, known ? name_of(view) : view));
   }
   install(view, now);
 }

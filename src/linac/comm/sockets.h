@@ -52,6 +52,9 @@ std::string interface_address(const std::string& interface);
 /// unknown here.
 std::string advertised_address(const std::string& host);
 
+/// Lets this process open as many files and sockets as it may: hundreds of workers need more than the usual 1,024.
+void raise_descriptor_limit();
+
 /// From here on a write to a connection whose other end has died is an error of the call; the signal that comes with it
 /// by default would end the process without a word. A handler of the program's own stays.
 void broken_pipes_are_errors();

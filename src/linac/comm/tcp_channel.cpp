@@ -44,6 +44,8 @@ struct Sending {
   std::vector<std::byte> first;  // the head and what of the body goes along
   std::span<const std::byte> body;
   size_t sent = 0;
+  bool done = false;
+  size_t place = 0;  // among those that wait
 };
 
 // A message on its way in. What has come of its head stays with the link.
@@ -69,6 +71,8 @@ struct Receiving {
   TcpHead due;
   std::span<std::byte> body;
   size_t received = 0;
+  bool done = false;
+  size_t place = 0;  // among those that wait
 };
 
 }  // namespace
@@ -119,27 +123,34 @@ void TcpChannel::need_view() const {
   if (channel_number() != 0 && end_->has_come()) throw std::runtime_error("the view is being left");
 }
 
-// What `make` gives; where that fails though the view goes on, the members do not reach each other.
-template <class Make>
-SecureLink TcpChannel::linked(int peer, const Make& make) {
-  try {
-    return make();
-  } catch (const std::exception&) {
-    if (!end_->has_come()) node_->complain_of(view().members.at(static_cast<size_t>(peer)));
-    throw;
-  }
+// A link failed though the view goes on: the members do not reach each other.
+void TcpChannel::complain_of(int peer) {
+  if (!end_->has_come()) node_->complain_of(view().members.at(static_cast<size_t>(peer)));
 }
 
-SecureLink& TcpChannel::link_to(int peer) {
-  SecureLink& link = to_[peer];
-  if (!link) link = linked(peer, [&] { return node_->connect_data(view(), peer, channel_number(), *end_); });
-  return link;
+void TcpChannel::link_to(std::span<const Outward> sends) {
+  std::vector<int> missing;
+  for (const Outward& message : sends) {
+    if (!to_[message.to]) missing.push_back(message.to);
+  }
+  if (missing.empty()) return;
+  try {
+    std::vector<SecureLink> links = node_->connect_data(view(), missing, channel_number(), *end_);
+    for (size_t i = 0; i < missing.size(); ++i) to_[missing[i]] = std::move(links[i]);
+  } catch (const LinkFailed& failed) {
+    complain_of(failed.rank);
+    throw PeerFailed(failed.rank, failed.what());
+  }
 }
 
 TcpChannel::InLink& TcpChannel::link_from(int peer) {
   InLink& in = from_[peer];
-  if (!in.link)
-    in.link = linked(peer, [&] { return node_->accept_data(view(), peer, channel_number(), patience_, *end_); });
+  try {
+    if (!in.link) in.link = node_->accept_data(view(), peer, channel_number(), patience_, *end_);
+  } catch (const std::exception&) {
+    complain_of(peer);
+    throw;
+  }
   return in;
 }
 
@@ -149,29 +160,33 @@ void TcpChannel::exchange_bytes(std::span<const Outward> sends, std::span<const 
   int peer = sends.empty() ? receives.front().from : sends.front().to;
   try {
     need_view();
-    for (const Outward& message : sends) {
-      peer = message.to;
-      out.emplace_back(link_to(peer), peer, message.data, tag);
-    }
+    link_to(sends);
+    for (const Outward& message : sends) out.emplace_back(to_[message.to], message.to, message.data, tag);
     for (const Inward& message : receives) {
       peer = message.from;
       in.emplace_back(link_from(peer), peer, message.data, tag);
     }
-    std::vector<pollfd> open;
+    // At first each is tried; then those whose sockets are ready.
+    std::vector<pollfd> polled, next;
+    const auto advance = [&](auto& one, int socket, short wanted) {
+      if (one.done) return;
+      peer = one.peer;
+      if (polled.empty() || polled[one.place].revents != 0) one.done = one.advance();
+      if (one.done) return;
+      one.place = next.size();
+      next.push_back({socket, wanted, 0});
+    };
     for (;;) {
-      open.clear();
-      for (Sending& one : out) {
-        peer = one.peer;
-        if (!one.advance()) open.push_back({one.link->descriptor(), POLLOUT, 0});
-      }
-      for (Receiving& one : in) {
-        peer = one.peer;
-        if (!one.advance()) open.push_back({one.in->link.descriptor(), POLLIN, 0});
-      }
-      if (open.empty()) break;
-      MembershipNode::wait_for_data(open, patience_, *end_);
+      next.clear();
+      for (Sending& one : out) advance(one, one.link->descriptor(), POLLOUT);
+      for (Receiving& one : in) advance(one, one.in->link.descriptor(), POLLIN);
+      if (next.empty()) break;
+      polled.swap(next);
+      MembershipNode::wait_for_data(polled, patience_, *end_);
     }
     for (const Receiving& one : in) one.finish();
+  } catch (const PeerFailed&) {
+    throw;
   } catch (const std::exception& error) {
     throw PeerFailed(peer, error.what());
   }

@@ -57,9 +57,8 @@ class TcpChannel : public Group {
   std::unique_ptr<Group> open_part(Part part) override;
   void waiting_for(int peer, const char* operation) override;
   void need_view() const;
-  template <class Make>
-  SecureLink linked(int peer, const Make& make);
-  SecureLink& link_to(int peer);
+  void complain_of(int peer);
+  void link_to(std::span<const Outward> sends);
   InLink& link_from(int peer);
   Search search(int tag);
   void receive_one(int from, std::span<std::byte> data, int tag);

@@ -30,6 +30,7 @@ struct Member {
   Moment moment{};        // of its state when the view begins
   int share = 0;          // the replicas that it carries; where all have 0, as evenly as can be
   std::string ledger{};   // tells the folder where it writes views down from others; empty: none
+  bool operator==(const Member&) const = default;
 };
 
 struct View {
@@ -47,6 +48,7 @@ struct View {
   int source() const;
   /// Whether some member's state is not the latest.
   bool needs_state() const;
+  bool operator==(const View&) const = default;
 };
 
 void to_json(nlohmann::json& json, const Moment& moment);
