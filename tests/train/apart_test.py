@@ -94,9 +94,9 @@ def main() -> None:
         check(runs.losses(b.disk / "a")[:done] == calm[:done], "without the host of rank 0 the next one has the whole record")
 
         d.start("--join", b.address())
+        elastic.wait_until(lambda: "the record of the run has come" in d.text(), "the record of a host with an empty disk", 60)
         await_steps(d, done + 30)
-        check("the record of the run has come" in d.text() and runs.losses(d.disk / "a")[:done] == calm[:done],
-              "a host with an empty disk joins, and has the record from the first step")
+        check(runs.losses(d.disk / "a")[:done] == calm[:done], "a host with an empty disk joins, and has the record from the first step")
         elastic.wait_until(lambda: list((d.disk / "a" / "checkpoints").glob("step-*.safetensors")), "a checkpoint of its own", 30)
         b.kill()
         await_steps(d, d.record().steps() + 10)

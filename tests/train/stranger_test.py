@@ -2,7 +2,7 @@
 """A stranger on the host of a run reads all that it can and sends the workers whatever it likes: the run neither ends nor changes, and
 the stranger learns nothing of its key.
 
-  stranger_test.py [--seconds 5]     as root the stranger is another user; else it is the same, and reads what is private too"""
+  stranger_test.py [--seconds 4]     as root the stranger is another user; else it is the same, and reads what is private too"""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ def others_may(path: pathlib.Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--seconds", type=float, default=4)
     options = parser.parse_args()
     root_user = os.geteuid() == 0
     # Replicas that move from a slow worker to a fast one would be a new view.
