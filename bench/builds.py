@@ -2,7 +2,9 @@
 """Two builds of linac in turns: what a change costs or saves. The sums of the 3DGAN's updates between two processes of this host over its
 loopback interface, where nothing but the exchange takes time; and the step of the 3DGAN on two workers.
 
-  bench/builds.py --before PATH/bin/linac --after PATH/bin/linac [--rounds 5] [--steps 6]     writes bench/results/DATE-builds-NAME.json and .md (--name NAME)"""
+  bench/builds.py --before PATH/bin/linac --before-commit COMMIT --after PATH/bin/linac --name NAME [--rounds 5] [--steps 6]
+
+Writes bench/results/DATE-builds-NAME.json and .md."""
 
 import argparse
 import json
@@ -16,6 +18,7 @@ import tempfile
 
 import network
 from network_contenders import ROOT
+from store import store
 
 import runs  # noqa: E402  (tests/train)
 
@@ -82,6 +85,8 @@ def main() -> None:
     options = parser.parse_args()
     builds = {"before": options.before, "after": options.after}
     result = {**network.provenance("bench/builds.py"), "before": options.before_commit, "others_cores": network.busy_cores(), "rounds": []}
+    for which, path in builds.items():  # where they lie on this machine is of no use to others
+        result["command"] = result["command"].replace(path, f"{which.upper()}/bin/linac")
     with tempfile.TemporaryDirectory(prefix="linac-builds-") as folder:
         for number in range(options.rounds):
             order = list(builds) if number % 2 == 0 else list(reversed(builds))
@@ -90,10 +95,7 @@ def main() -> None:
                 found[which] = sums(builds[which], pathlib.Path(folder)) | step(builds[which], pathlib.Path(folder), 2 * number + (which == "after"), options.steps)
             result["rounds"].append(found)
             network.say(f"round {number + 1}: " + "; ".join(f"{name} {found['before'][name]:.4g} -> {found['after'][name]:.4g}" for name in found["before"]))
-    path = ROOT / "bench" / "results" / f"{result['date']}-builds-{options.name}.md"
-    path.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    path.write_text(markdown(result))
-    print(path.read_text(), end="")
+    store(result, f"builds-{options.name}", markdown(result))
 
 
 if __name__ == "__main__":

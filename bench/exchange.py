@@ -7,18 +7,14 @@ says of the same link: no computing, so nothing but the exchange is measured.
 The link of the model is what one connection carries and half a round trip, measured in each case."""
 
 import argparse
-import datetime
 import itertools
 import json
-import os
-import pathlib
 import secrets
 import subprocess
 import sys
-import tempfile
 
 import network
-from network_contenders import ROOT
+from store import store
 
 import hosts  # noqa: E402  (tests/network, by network_contenders)
 import runs  # noqa: E402  (tests/train)
@@ -87,10 +83,7 @@ def main() -> None:
                 result["cases"].append(case)
                 network.say(f"{count} hosts, {rate}, {delay_ms:g} ms: " + ", ".join(
                     f"{one['bytes']} bytes {one['median_s'] * 1e3:.1f} ms (model {one['model_s'] * 1e3:.1f})" for one in case["sums"]))
-    path = ROOT / "bench" / "results" / f"{result['date']}-exchange.md"
-    path.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    path.write_text(markdown(result))
-    print(path.read_text(), end="")
+    store(result, "exchange", markdown(result))
 
 
 if __name__ == "__main__":

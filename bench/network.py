@@ -11,7 +11,6 @@ is measured with and without communication: with 8 on each of four hosts that sh
 import argparse
 import datetime
 import itertools
-import json
 import os
 import pathlib
 import platform
@@ -23,6 +22,7 @@ import tempfile
 import time
 
 from network_contenders import ROOT, Ddp, Linac
+from store import RESULTS, store
 
 import hosts  # noqa: E402  (tests/network, by network_contenders)
 
@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument("--mode", default="eager-channels-last-folded", help="of bench/peers/torch_step.py")
     parser.add_argument("--python", type=pathlib.Path, default=ROOT / "build/bench-peers/bin/python", help="PyTorch's interpreter")
     parser.add_argument("--name", default="network", help="of the result (default network)")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
     options = parser.parse_args()
     able, why = hosts.available()
     if not able:
@@ -179,11 +179,7 @@ def main() -> None:
                 for delay_ms in options.delays:
                     case = measure_case(options, net, rate, delay_ms, pathlib.Path(folder) / f"{count}-{rate}-{delay_ms:g}")
                     result["cases"].append(case)
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / f"{result['date']}-{options.name}.md"
-    path.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    path.write_text(markdown(result))
-    print(path.read_text(), end="")
+    path = store(result, options.name, markdown(result), options.out)
     say(f"written: {path} and {path.with_suffix('.json').name}")
 
 

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from store import store
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
 LINKS, REPLICAS = ("1gbit:50us", "10gbit:50us", "100gbit:5us"), (1, 8)
@@ -80,10 +82,7 @@ def main() -> None:
         for link in LINKS:
             found = bench(options, "--compute", str(step_s), "--replicas-per-worker", str(replicas), "--link", link)["predicted"]
             result["predicted"].append({"replicas": replicas, **found, "link": link})
-    path = ROOT / "bench" / "results" / f"{result['date']}-scaling.md"
-    path.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    path.write_text(markdown(result))
-    print(path.read_text(), end="")
+    store(result, "scaling", markdown(result))
 
 
 if __name__ == "__main__":

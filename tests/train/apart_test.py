@@ -6,8 +6,8 @@ resumes alone: the end is that of an undisturbed run."""
 import json
 import os
 import pathlib
-import signal
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -118,7 +118,8 @@ def main() -> None:
 
 def again(net: hosts.Network, root: pathlib.Path, key: str, holds: Host) -> None:
     """A run that is resumed on several hosts goes on from the folder that has come furthest; a new one overwrites no other."""
-    e = Host(net, "a", root / "again", key) if (root / "again").mkdir() is None else None
+    (root / "again").mkdir()
+    e = Host(net, "a", root / "again", key)
     status = []
     for start in ((), ("--resume",)):
         for rank, host in enumerate((e, holds)):

@@ -118,7 +118,7 @@ void receive_file(comm::Group& group, int from, const fs::path& path, size_t byt
 void move_over(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (!fs::exists(from, error)) return;
-  fs::remove_all(to, error);
+  if (fs::is_directory(from, error)) fs::remove_all(to, error);  // a file replaces another at once
   make_folder(to.parent_path());
   fs::rename(from, to, error);
   if (error) throw environment_error(fmt::format("[run] {}: cannot be written ({})", to.string(), error.message()));
