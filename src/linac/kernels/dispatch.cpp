@@ -2,6 +2,7 @@
 // from the processor that is compiled for (CMakeLists.txt).
 
 #include "linac/base/error.h"
+#include "linac/kernels/matrix_kernels.h"
 #include "linac/kernels/plane_kernels.h"
 #include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
@@ -22,11 +23,17 @@
 
 namespace linac::kernels {
 
+LINAC_DECLARE(MatrixKernels);
 LINAC_DECLARE(PlaneKernels);
 LINAC_DECLARE(PoolKernels);
 LINAC_DECLARE(RecurrentKernels);
 LINAC_DECLARE(RowKernels);
 LINAC_DECLARE(SpectralKernels);
+
+const MatrixKernels& matrix_kernels(Isa isa) {
+  LINAC_CHECK(has_isa(isa));
+  return LINAC_CHOOSE(isa, MatrixKernels);
+}
 
 const PlaneKernels& plane_kernels(Isa isa) {
   LINAC_CHECK(has_isa(isa));

@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include "linac/kernels/matrix_kernels.h"
 #include "linac/kernels/plane_kernels.h"
 #include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
@@ -177,6 +178,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace
 }  // namespace linac::kernels
 
+#include "linac/kernels/matrix_kernels-inl.h"
 #include "linac/kernels/plane_kernels-inl.h"
 #include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
@@ -184,6 +186,9 @@ inline Vec reciprocal_guess(Vec a) {
 #include "linac/kernels/spectral_kernels-inl.h"
 
 namespace linac::kernels {
+
+extern const MatrixKernels kAvx2MatrixKernels;
+const MatrixKernels kAvx2MatrixKernels = kMatrices;
 
 extern const PlaneKernels kAvx2PlaneKernels;
 const PlaneKernels kAvx2PlaneKernels = kKernels;

@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include "linac/kernels/matrix_kernels.h"
 #include "linac/kernels/plane_kernels.h"
 #include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
@@ -165,6 +166,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace
 }  // namespace linac::kernels
 
+#include "linac/kernels/matrix_kernels-inl.h"
 #include "linac/kernels/plane_kernels-inl.h"
 #include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
@@ -172,6 +174,9 @@ inline Vec reciprocal_guess(Vec a) {
 #include "linac/kernels/spectral_kernels-inl.h"
 
 namespace linac::kernels {
+
+extern const MatrixKernels kAvx512MatrixKernels;
+const MatrixKernels kAvx512MatrixKernels = kMatrices;
 
 extern const PlaneKernels kAvx512PlaneKernels;
 const PlaneKernels kAvx512PlaneKernels = kKernels;

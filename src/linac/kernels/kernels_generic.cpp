@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "linac/kernels/matrix_kernels.h"
 #include "linac/kernels/plane_kernels.h"
 #include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
@@ -156,6 +157,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace
 }  // namespace linac::kernels
 
+#include "linac/kernels/matrix_kernels-inl.h"
 #include "linac/kernels/plane_kernels-inl.h"
 #include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
@@ -163,6 +165,9 @@ inline Vec reciprocal_guess(Vec a) {
 #include "linac/kernels/spectral_kernels-inl.h"
 
 namespace linac::kernels {
+
+extern const MatrixKernels kGenericMatrixKernels;
+const MatrixKernels kGenericMatrixKernels = kMatrices;
 
 extern const PlaneKernels kGenericPlaneKernels;
 const PlaneKernels kGenericPlaneKernels = kKernels;

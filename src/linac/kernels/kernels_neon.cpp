@@ -1,5 +1,6 @@
 #include <arm_neon.h>
 
+#include "linac/kernels/matrix_kernels.h"
 #include "linac/kernels/plane_kernels.h"
 #include "linac/kernels/pool_kernels.h"
 #include "linac/kernels/recurrent_kernels.h"
@@ -171,6 +172,7 @@ inline Vec reciprocal_guess(Vec a) {
 }  // namespace
 }  // namespace linac::kernels
 
+#include "linac/kernels/matrix_kernels-inl.h"
 #include "linac/kernels/plane_kernels-inl.h"
 #include "linac/kernels/pool_kernels-inl.h"
 #include "linac/kernels/recurrent_kernels-inl.h"
@@ -178,6 +180,9 @@ inline Vec reciprocal_guess(Vec a) {
 #include "linac/kernels/spectral_kernels-inl.h"
 
 namespace linac::kernels {
+
+extern const MatrixKernels kNeonMatrixKernels;
+const MatrixKernels kNeonMatrixKernels = kMatrices;
 
 extern const PlaneKernels kNeonPlaneKernels;
 const PlaneKernels kNeonPlaneKernels = kKernels;

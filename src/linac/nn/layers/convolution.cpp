@@ -1,5 +1,6 @@
 // Convolutions by LibTorch, with TensorFlow's padding. Kernels come in Keras's axes: (cells..., in, out).
 #include <algorithm>
+#include <optional>
 
 #include "linac/graph/layers.h"
 #include "linac/graph/layers/attributes.h"
@@ -8,6 +9,7 @@
 #include "linac/nn/cuda_conv.h"
 #include "linac/nn/layers/families.h"
 #include "linac/nn/max_pool.h"
+#include "linac/nn/plain_conv.h"
 #include "linac/nn/upsample_conv.h"
 
 namespace linac::nn {
@@ -92,7 +94,38 @@ at::Tensor convolve_and_activate(const LayerCall& call, const at::Tensor& kernel
                             negative_slope(node), window);
 }
 
+/// What linac's own kernels make of the layer, with its activation and pooling where they know them. The choice follows
+/// from the shapes alone.
+std::optional<PlainConv> plain_conv_of(const LayerCall& call) {
+  const graph::Node& node = call.node;
+  const at::Tensor& x = call.x();
+  if (call.kernels != Kernels::kLinac || !x.is_cpu() || x.scalar_type() != at::kFloat || x.dim() != 4) return {};
+  const graph::Window window = graph::conv_window(node, 2);
+  const std::vector<int64_t> ones{1, 1};
+  if (window.size != std::vector<int64_t>{3, 3} || window.strides != ones || window.dilation != ones ||
+      node.attributes.value("groups", int64_t{1}) != 1)
+    return {};
+  const auto before = [&](size_t axis) {
+    return graph::pads_same(node)
+               ? window.same_padding(axis, x.size(static_cast<int64_t>(axis) + 1), node.output[axis]) / 2
+               : 0;
+  };
+  PlainConv what{
+      {x.size(1), x.size(2), x.size(3), node.output[0], node.output[1], node.output[2], before(0), before(1)}};
+  if (!kernels::winograd_takes(what.shape)) return {};
+  what.pooled = fused_window(node) == std::vector<int64_t>{2, 2};
+  if (what.pooled || fused_window(node).empty()) what.negative_slope = negative_slope(node);
+  return what;
+}
+
 at::Tensor conv(const LayerCall& call) {
+  if (const auto plain = plain_conv_of(call)) {
+    const std::vector<int64_t> window = fused_window(call.node);
+    if (plain->pooled) return plain_conv(*plain, call.x(), call.weights[0], bias_of(call));
+    if (window.empty()) return activate_rest(call.node, plain_conv(*plain, call.x(), call.weights[0], bias_of(call)));
+    return max_pool_activated(plain_conv(*plain, call.x(), call.weights[0], {}), bias_of(call),
+                              negative_slope(call.node), window);
+  }
   return convolve_and_activate(call, kernel_out_first(call.weights[0]),
                                call.node.attributes.value("groups", int64_t{1}));
 }

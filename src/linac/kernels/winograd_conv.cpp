@@ -1,0 +1,198 @@
+#include "linac/kernels/winograd_conv.h"
+
+#include <algorithm>
+
+#include "linac/base/aligned.h"
+#include "linac/base/error.h"
+
+namespace linac::kernels {
+namespace {
+
+constexpr int64_t kNumbers = 16;                    // of a tile and channel
+constexpr int64_t kTileBytes = int64_t{256} << 10;  // of all tiles at a time: they stay in the L2 cache
+
+/// Tiles from `first` to `last` of all events' tiles, one after the other.
+template <class Tile>
+void for_each_tile(const PlainConvShape& shape, int64_t first, int64_t last, const Tile& tile) {
+  const int64_t across = shape.tiles_x(), all = shape.tiles();
+  int64_t event = first / all, y = first % all / across, x = first % across;
+  for (int64_t i = first; i < last; ++i) {
+    tile(i - first, event, 2 * y, 2 * x);
+    if (++x < across) continue;
+    x = 0;
+    if (++y * across < all) continue;
+    y = 0;
+    ++event;
+  }
+}
+
+ImageTile image_tile(const PlainConvShape& shape, const float* x, int64_t event, int64_t out_y, int64_t out_x) {
+  const int64_t row = shape.in_x * shape.in_channels, y0 = out_y - shape.before_y, x0 = out_x - shape.before_x;
+  return {x + event * shape.in_floats() + y0 * row + x0 * shape.in_channels,
+          row,
+          shape.in_channels,
+          -y0,
+          shape.in_y - y0,
+          -x0,
+          shape.in_x - x0};
+}
+
+/// What the tile has of the output.
+int64_t wanted(int64_t out, int64_t at) {
+  return std::min<int64_t>(2, out - at);
+}
+
+int64_t tiles_at_a_time(const PlainConvShape& shape) {
+  const int64_t bytes = kNumbers * (shape.in_channels + shape.out_channels) * static_cast<int64_t>(sizeof(float));
+  return std::max<int64_t>(24, kTileBytes / bytes / 24 * 24);
+}
+
+/// Memory that a thread uses again.
+float* room(int64_t floats) {
+  thread_local AlignedFloats memory;
+  if (memory.size() < static_cast<size_t>(floats)) memory.resize(static_cast<size_t>(floats));
+  return memory.data();
+}
+
+}  // namespace
+
+bool winograd_takes(const PlainConvShape& shape) {
+  return shape.in_channels % 16 == 0 && shape.out_channels % 16 == 0 && shape.in_channels > 0 &&
+         shape.out_channels > 0 && shape.out_y > 1 && shape.out_x > 1 && shape.before_y <= 2 && shape.before_x <= 2;
+}
+
+void winograd_kernel(const PlainConvShape& shape, const float* kernel, bool transposed, float* to) {
+  const int64_t in = shape.in_channels, out = shape.out_channels;
+  const int64_t rows = transposed ? out : in, columns = transposed ? in : out;
+  const int64_t row_step = transposed ? 1 : out, column_step = transposed ? out : 1;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      const float* const from = kernel + r * row_step + c * column_step;
+      float half[4][3];
+      for (int64_t x = 0; x < 3; ++x) {
+        const auto tap = [&](int64_t y) { return from[(transposed ? 8 - 3 * y - x : 3 * y + x) * in * out]; };
+        half[0][x] = tap(0);
+        half[1][x] = ((tap(0) + tap(2)) + tap(1)) * 0.5F;
+        half[2][x] = ((tap(0) + tap(2)) - tap(1)) * 0.5F;
+        half[3][x] = tap(2);
+      }
+      float* const at = to + r * columns + c;
+      for (int64_t y = 0; y < 4; ++y) {
+        const float ends = half[y][0] + half[y][2];
+        at[(4 * y) * in * out] = half[y][0];
+        at[(4 * y + 1) * in * out] = (ends + half[y][1]) * 0.5F;
+        at[(4 * y + 2) * in * out] = (ends - half[y][1]) * 0.5F;
+        at[(4 * y + 3) * in * out] = half[y][2];
+      }
+    }
+  }
+}
+
+void winograd_forward(const PlainConvShape& shape, const float* x, int64_t events, const float* kernel,
+                      const WinogradOutput& output, Isa isa) {
+  LINAC_CHECK(winograd_takes(shape));
+  const MatrixKernels& kernels = matrix_kernels(isa);
+  const int64_t in = shape.in_channels, out = shape.out_channels, all = events * shape.tiles();
+  const int64_t most = std::min(tiles_at_a_time(shape), all);
+  float* const images = room(kNumbers * most * (in + out));
+  float* const products = images + kNumbers * most * in;
+  const int64_t pooled_y = shape.out_y / 2, pooled_x = shape.out_x / 2;
+  for (int64_t first = 0; first < all; first += most) {
+    const int64_t count = std::min(most, all - first);
+    for_each_tile(shape, first, first + count, [&](int64_t i, int64_t event, int64_t at_y, int64_t at_x) {
+      kernels.tile_of_image(image_tile(shape, x, event, at_y, at_x), images + i * in, most * in);
+    });
+    for (int64_t p = 0; p < kNumbers; ++p) {
+      kernels.multiply({.a = images + p * most * in,
+                        .a_row = in,
+                        .a_segment = 0,
+                        .a_step = 1,
+                        .b = kernel + p * in * out,
+                        .b_row = out,
+                        .c = products + p * most * out,
+                        .c_row = out,
+                        .rows = count,
+                        .columns = out,
+                        .segments = 1,
+                        .depth = in});
+    }
+    for_each_tile(shape, first, first + count, [&](int64_t i, int64_t event, int64_t at_y, int64_t at_x) {
+      const int64_t y_count = wanted(shape.out_y, at_y), x_count = wanted(shape.out_x, at_x);
+      const float* const from = products + i * out;
+      if (!output.pooled) {
+        const int64_t at = event * shape.out_floats() + (at_y * shape.out_x + at_x) * out;
+        kernels.tile_to_cells(from, most * out, {output.y + at, shape.out_x * out, out, y_count, x_count},
+                              output.finish);
+      } else if (y_count == 2 && x_count == 2) {
+        const int64_t window = (event * pooled_y + at_y / 2) * pooled_x + at_x / 2;
+        kernels.tile_to_largest(from, most * out, {output.y + window * out, 0, out, 1, 1}, output.finish,
+                                output.winners == nullptr ? nullptr : output.winners + window * 4 * (out / 16));
+      }
+    });
+  }
+}
+
+void winograd_backward_kernel(const PlainConvShape& shape, const float* x, const float* y_gradient, int64_t events,
+                              float* sums, double* bias_gradient, Isa isa) {
+  LINAC_CHECK(winograd_takes(shape));
+  const MatrixKernels& kernels = matrix_kernels(isa);
+  const int64_t in = shape.in_channels, out = shape.out_channels, all = events * shape.tiles();
+  const int64_t most = std::min(tiles_at_a_time(shape), all);
+  float* const images = room(kNumbers * most * (in + out));
+  float* const gradients = images + kNumbers * most * in;
+  std::vector<float> bias(static_cast<size_t>(out));
+  for (int64_t first = 0; first < all; first += most) {
+    const int64_t count = std::min(most, all - first);
+    for_each_tile(shape, first, first + count, [&](int64_t i, int64_t event, int64_t at_y, int64_t at_x) {
+      kernels.tile_of_image(image_tile(shape, x, event, at_y, at_x), images + i * in, most * in);
+      const int64_t at = event * shape.out_floats() + (at_y * shape.out_x + at_x) * out;
+      kernels.tile_of_gradient({const_cast<float*>(y_gradient) + at, shape.out_x * out, out, wanted(shape.out_y, at_y),
+                                wanted(shape.out_x, at_x)},
+                               gradients + i * out, most * out);
+    });
+    for (int64_t p = 0; p < kNumbers; ++p) {
+      kernels.multiply({.a = images + p * most * in,
+                        .a_row = 1,
+                        .a_segment = 0,
+                        .a_step = in,
+                        .b = gradients + p * most * out,
+                        .b_row = out,
+                        .c = sums + p * in * out,
+                        .c_row = out,
+                        .rows = in,
+                        .columns = out,
+                        .segments = 1,
+                        .depth = count,
+                        .add = true});
+    }
+    if (bias_gradient == nullptr) continue;
+    std::fill(bias.begin(), bias.end(), 0.0F);
+    const float* row = gradients + 5 * most * out;  // the sum of a tile's cells
+    for (int64_t i = 0; i < count; ++i, row += out) {
+      for (int64_t c = 0; c < out; ++c) bias[static_cast<size_t>(c)] += row[c];
+    }
+    for (int64_t c = 0; c < out; ++c) bias_gradient[c] += static_cast<double>(bias[static_cast<size_t>(c)]);
+  }
+}
+
+void winograd_kernel_gradient(const PlainConvShape& shape, const float* sums, float* gradient) {
+  const int64_t plane = shape.in_channels * shape.out_channels;
+  for (int64_t i = 0; i < plane; ++i) {
+    float half[3][4];
+    for (int64_t x = 0; x < 4; ++x) {
+      const auto number = [&](int64_t y) { return sums[(4 * y + x) * plane + i]; };
+      const float both = (number(1) + number(2)) * 0.5F;
+      half[0][x] = number(0) + both;
+      half[1][x] = (number(1) - number(2)) * 0.5F;
+      half[2][x] = both + number(3);
+    }
+    for (int64_t y = 0; y < 3; ++y) {
+      const float both = (half[y][1] + half[y][2]) * 0.5F;
+      gradient[(3 * y) * plane + i] = half[y][0] + both;
+      gradient[(3 * y + 1) * plane + i] = (half[y][1] - half[y][2]) * 0.5F;
+      gradient[(3 * y + 2) * plane + i] = both + half[y][3];
+    }
+  }
+}
+
+}  // namespace linac::kernels
