@@ -100,6 +100,42 @@ void multiply_matrices(const MatrixProduct& what) {
   }
 }
 
+/// Cells x .. x + Cells of a row; `kWhole`: the kernel meets cells alone.
+template <int Cells, bool kWhole>
+inline void depthwise_cells(const DepthwiseRow& row, int64_t x) {
+  for (int64_t c = 0; c < row.channels; c += kLanes) {
+    Vec sums[Cells];
+#pragma GCC unroll 4
+    for (int i = 0; i < Cells; ++i) sums[i] = broadcast(0.0F);
+    for (int64_t ky = 0; ky < 3; ++ky) {
+      if (row.rows[ky] == nullptr) continue;
+      const float* const from = row.rows[ky] + (x - row.before_x) * row.channels + c;
+      Vec cells[Cells + 2];
+#pragma GCC unroll 6
+      for (int i = 0; i < Cells + 2; ++i) {
+        const int64_t at = x - row.before_x + i;
+        cells[i] = kWhole || (at >= 0 && at < row.in_x) ? load(from + i * row.channels) : broadcast(0.0F);
+      }
+#pragma GCC unroll 3
+      for (int kx = 0; kx < 3; ++kx) {
+        const Vec weight = load(row.weights + (ky * 3 + kx) * row.channels + c);
+#pragma GCC unroll 4
+        for (int i = 0; i < Cells; ++i) sums[i] = multiply_add(cells[i + kx], weight, sums[i]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < Cells; ++i) store(row.to + (x + i) * row.channels + c, sums[i]);
+  }
+}
+
+void depthwise_row(const DepthwiseRow& row) {
+  const int64_t whole_from = row.before_x, whole_to = row.in_x + row.before_x - 2;  // of the output
+  int64_t x = 0;
+  for (; x < row.out_x && x < whole_from; ++x) depthwise_cells<1, false>(row, x);
+  for (; x + 4 <= row.out_x && x + 4 <= whole_to; x += 4) depthwise_cells<4, true>(row, x);
+  for (; x < row.out_x; ++x) depthwise_cells<1, false>(row, x);
+}
+
 // F(2x2, 3x3) of Lavin and Gray (arXiv:1509.09308), after Winograd. Sums and differences alone.
 
 inline void along_image(Vec a, Vec b, Vec c, Vec d, Vec (&to)[4]) {
@@ -226,7 +262,8 @@ void tile_to_largest(const float* from, int64_t plane, const OutputTile& tile, c
   }
 }
 
-constexpr MatrixKernels kMatrices{multiply_matrices, tile_of_image, tile_of_gradient, tile_to_cells, tile_to_largest};
+constexpr MatrixKernels kMatrices{multiply_matrices, depthwise_row, tile_of_image,
+                                  tile_of_gradient,  tile_to_cells, tile_to_largest};
 
 }  // namespace
 }  // namespace linac::kernels

@@ -45,8 +45,18 @@ struct OutputTile {
   int64_t y_count, x_count;
 };
 
+/// A row of cells, each channel by itself: `rows` are those of the image that a kernel of 3 x 3 meets, null where there
+/// is none. Channels: a multiple of 16.
+struct DepthwiseRow {
+  const float* rows[3];
+  int64_t in_x, before_x, out_x, channels;
+  const float* weights;  // [3][3][channel]
+  float* to;             // [x][channel]
+};
+
 struct MatrixKernels {
   void (*multiply)(const MatrixProduct& product);
+  void (*depthwise)(const DepthwiseRow& row);
   /// to[p * plane + channel] = the 16 numbers of B' d B, p from row to row. The matrices are those of F(2x2, 3x3).
   void (*tile_of_image)(const ImageTile& tile, float* to, int64_t plane);
   /// The same of A g A': g are 2 x 2 cells of a gradient.

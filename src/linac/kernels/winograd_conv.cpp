@@ -14,7 +14,7 @@ constexpr int64_t kTileBytes = int64_t{256} << 10;  // of all tiles at a time: t
 /// Tiles from `first` to `last` of all events' tiles, one after the other.
 template <class Tile>
 void for_each_tile(const PlainConvShape& shape, int64_t first, int64_t last, const Tile& tile) {
-  const int64_t across = shape.tiles_x(), all = shape.tiles();
+  const int64_t across = (shape.out_x + 1) / 2, all = winograd_tiles(shape);
   int64_t event = first / all, y = first % all / across, x = first % across;
   for (int64_t i = first; i < last; ++i) {
     tile(i - first, event, 2 * y, 2 * x);
@@ -57,8 +57,14 @@ float* room(int64_t floats) {
 }  // namespace
 
 bool winograd_takes(const PlainConvShape& shape) {
-  return shape.in_channels % 16 == 0 && shape.out_channels % 16 == 0 && shape.in_channels > 0 &&
+  return shape.kernel_y == 3 && shape.kernel_x == 3 && shape.stride_y == 1 && shape.stride_x == 1 &&
+         shape.in_channels % 16 == 0 && shape.out_channels % 16 == 0 && shape.in_channels > 0 &&
          shape.out_channels > 0 && shape.out_y > 1 && shape.out_x > 1 && shape.before_y <= 2 && shape.before_x <= 2;
+}
+
+PlainConvShape winograd_back(const PlainConvShape& shape) {
+  return {shape.out_y, shape.out_x,       shape.out_channels, shape.in_y,
+          shape.in_x,  shape.in_channels, 2 - shape.before_y, 2 - shape.before_x};
 }
 
 void winograd_kernel(const PlainConvShape& shape, const float* kernel, bool transposed, float* to) {
@@ -92,7 +98,7 @@ void winograd_forward(const PlainConvShape& shape, const float* x, int64_t event
                       const WinogradOutput& output, Isa isa) {
   LINAC_CHECK(winograd_takes(shape));
   const MatrixKernels& kernels = matrix_kernels(isa);
-  const int64_t in = shape.in_channels, out = shape.out_channels, all = events * shape.tiles();
+  const int64_t in = shape.in_channels, out = shape.out_channels, all = events * winograd_tiles(shape);
   const int64_t most = std::min(tiles_at_a_time(shape), all);
   float* const images = room(kNumbers * most * (in + out));
   float* const products = images + kNumbers * most * in;
@@ -136,11 +142,10 @@ void winograd_backward_kernel(const PlainConvShape& shape, const float* x, const
                               float* sums, double* bias_gradient, Isa isa) {
   LINAC_CHECK(winograd_takes(shape));
   const MatrixKernels& kernels = matrix_kernels(isa);
-  const int64_t in = shape.in_channels, out = shape.out_channels, all = events * shape.tiles();
+  const int64_t in = shape.in_channels, out = shape.out_channels, all = events * winograd_tiles(shape);
   const int64_t most = std::min(tiles_at_a_time(shape), all);
   float* const images = room(kNumbers * most * (in + out));
   float* const gradients = images + kNumbers * most * in;
-  std::vector<float> bias(static_cast<size_t>(out));
   for (int64_t first = 0; first < all; first += most) {
     const int64_t count = std::min(most, all - first);
     for_each_tile(shape, first, first + count, [&](int64_t i, int64_t event, int64_t at_y, int64_t at_x) {
@@ -165,13 +170,8 @@ void winograd_backward_kernel(const PlainConvShape& shape, const float* x, const
                         .depth = count,
                         .add = true});
     }
-    if (bias_gradient == nullptr) continue;
-    std::fill(bias.begin(), bias.end(), 0.0F);
-    const float* row = gradients + 5 * most * out;  // the sum of a tile's cells
-    for (int64_t i = 0; i < count; ++i, row += out) {
-      for (int64_t c = 0; c < out; ++c) bias[static_cast<size_t>(c)] += row[c];
-    }
-    for (int64_t c = 0; c < out; ++c) bias_gradient[c] += static_cast<double>(bias[static_cast<size_t>(c)]);
+    if (bias_gradient != nullptr)  // number 5 is the sum of a tile's cells
+      add_channel_sums(gradients + 5 * most * out, count, out, bias_gradient);
   }
 }
 

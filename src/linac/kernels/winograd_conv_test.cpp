@@ -59,7 +59,7 @@ void expect_near(const std::vector<float>& values, const std::vector<double>& wa
 }
 
 std::vector<float> forward(const Case& c, const Finish& finish, Isa isa) {
-  std::vector<float> kernel(static_cast<size_t>(c.shape.kernel_floats())), y(c.gradient.size());
+  std::vector<float> kernel(static_cast<size_t>(winograd_floats(c.shape))), y(c.gradient.size());
   winograd_kernel(c.shape, c.kernel.data(), false, kernel.data());
   winograd_forward(c.shape, c.x.data(), c.events, kernel.data(), {.finish = finish, .y = y.data()}, isa);
   return y;
@@ -71,8 +71,8 @@ struct Gradients {
 };
 
 Gradients backward(const Case& c, Isa isa) {
-  const PlainConvShape back = c.shape.transposed();
-  std::vector<float> turned(static_cast<size_t>(c.shape.kernel_floats())), sums(turned.size());
+  const PlainConvShape back = winograd_back(c.shape);
+  std::vector<float> turned(static_cast<size_t>(winograd_floats(c.shape))), sums(turned.size());
   Gradients g{std::vector<float>(c.x.size()), std::vector<float>(c.kernel.size()), std::vector<double>(c.bias.size())};
   winograd_kernel(c.shape, c.kernel.data(), true, turned.data());
   winograd_forward(back, c.gradient.data(), c.events, turned.data(), {.y = g.x.data()}, isa);
@@ -158,7 +158,7 @@ TEST(WinogradConv, PooledIsTheMaxPoolingOfItsCells) {
       for (float& value : c.kernel) value = 2 * std::round(value);
       const PoolShape pool{{1, c.shape.out_y, c.shape.out_x}, {1, 2, 2}, c.shape.out_channels};
       const std::vector<float> cells = forward(c, {}, isa);
-      std::vector<float> kernel(static_cast<size_t>(c.shape.kernel_floats()));
+      std::vector<float> kernel(static_cast<size_t>(winograd_floats(c.shape)));
       winograd_kernel(c.shape, c.kernel.data(), false, kernel.data());
       const auto events = static_cast<size_t>(c.events);
       std::vector<float> y(events * static_cast<size_t>(pool.out_floats())), wanted = y;

@@ -6,6 +6,8 @@
 #include "linac/graph/layers/attributes.h"
 #include "linac/graph/layers/window.h"
 #include "linac/graph/passes/fuse_pooling.h"
+#include "linac/kernels/plain_conv.h"
+#include "linac/nn/autograd.h"
 #include "linac/nn/cuda_conv.h"
 #include "linac/nn/layers/families.h"
 #include "linac/nn/max_pool.h"
@@ -94,38 +96,28 @@ at::Tensor convolve_and_activate(const LayerCall& call, const at::Tensor& kernel
                             negative_slope(node), window);
 }
 
-/// What linac's own kernels make of the layer, with its activation and pooling where they know them. The choice follows
-/// from the shapes alone.
+/// Of a layer on plain images, its activation and pooling with it; nothing if linac's own kernels do not know its
+/// padding or dilation, or are not wanted. The choice follows from the shapes alone.
 std::optional<PlainConv> plain_conv_of(const LayerCall& call) {
   const graph::Node& node = call.node;
   const at::Tensor& x = call.x();
   if (call.kernels != Kernels::kLinac || !x.is_cpu() || x.scalar_type() != at::kFloat || x.dim() != 4) return {};
   const graph::Window window = graph::conv_window(node, 2);
-  const std::vector<int64_t> ones{1, 1};
-  if (window.size != std::vector<int64_t>{3, 3} || window.strides != ones || window.dilation != ones ||
-      node.attributes.value("groups", int64_t{1}) != 1)
-    return {};
+  if (window.dilation != std::vector<int64_t>{1, 1} || node.attributes.value("groups", int64_t{1}) != 1) return {};
   const auto before = [&](size_t axis) {
-    return graph::pads_same(node)
-               ? window.same_padding(axis, x.size(static_cast<int64_t>(axis) + 1), node.output[axis]) / 2
-               : 0;
+    const int64_t in = x.size(static_cast<int64_t>(axis) + 1);
+    return graph::pads_same(node) ? window.same_padding(axis, in, node.output[axis]) / 2 : 0;
   };
-  PlainConv what{
-      {x.size(1), x.size(2), x.size(3), node.output[0], node.output[1], node.output[2], before(0), before(1)}};
-  if (!kernels::winograd_takes(what.shape)) return {};
-  what.pooled = fused_window(node) == std::vector<int64_t>{2, 2};
-  if (what.pooled || fused_window(node).empty()) what.negative_slope = negative_slope(node);
+  PlainConv what{.shape = {x.size(1), x.size(2), x.size(3), node.output[0], node.output[1], node.output[2], before(0),
+                           before(1), window.size[0], window.size[1], window.strides[0], window.strides[1]},
+                 .negative_slope = negative_slope(node),
+                 .window = fused_window(node)};
   return what;
 }
 
 at::Tensor conv(const LayerCall& call) {
-  if (const auto plain = plain_conv_of(call)) {
-    const std::vector<int64_t> window = fused_window(call.node);
-    if (plain->pooled) return plain_conv(*plain, call.x(), call.weights[0], bias_of(call));
-    if (window.empty()) return activate_rest(call.node, plain_conv(*plain, call.x(), call.weights[0], bias_of(call)));
-    return max_pool_activated(plain_conv(*plain, call.x(), call.weights[0], {}), bias_of(call),
-                              negative_slope(call.node), window);
-  }
+  if (const auto plain = plain_conv_of(call); plain && takes_plain_conv(plain->shape))
+    return activate_rest(call.node, plain_conv(*plain, call.x(), call.weights[0], bias_of(call)));
   return convolve_and_activate(call, kernel_out_first(call.weights[0]),
                                call.node.attributes.value("groups", int64_t{1}));
 }
@@ -191,11 +183,15 @@ at::Tensor depthwise(const LayerCall& call) {
 
 at::Tensor separable(const LayerCall& call) {
   const graph::Node& node = call.node;
+  const at::Tensor bias = call.weights.size() > 2 ? call.weights[2] : at::Tensor();
+  if (const auto plain = plain_conv_of(call); plain && kernels::separable_takes(plain->shape) &&
+                                              call.weights[0].size(-1) == 1 &&
+                                              !wants_gradient({call.x(), call.weights[0], call.weights[1], bias}))
+    return activate_rest(node, plain_separable(*plain, call.x(), call.weights[0], call.weights[1], bias));
   const at::Tensor between =
       channels_last(convolve(node, call.x(), depthwise_kernel(call.weights[0]), {}, call.x().size(-1)));
   const at::Tensor& pointwise = call.weights[1];
   at::Tensor y = at::matmul(between, pointwise.reshape({pointwise.size(-2), pointwise.size(-1)}));
-  const at::Tensor bias = call.weights.size() > 2 ? call.weights[2] : at::Tensor();
   const std::vector<int64_t> window = fused_window(node);
   if (!window.empty()) return max_pool_activated(y, bias, negative_slope(node), window);
   if (bias.defined()) y.add_(bias);  // nothing else holds the product
