@@ -68,29 +68,33 @@ PlainConvShape winograd_back(const PlainConvShape& shape) {
 }
 
 void winograd_kernel(const PlainConvShape& shape, const float* kernel, bool transposed, float* to) {
-  const int64_t in = shape.in_channels, out = shape.out_channels;
-  const int64_t rows = transposed ? out : in, columns = transposed ? in : out;
-  const int64_t row_step = transposed ? 1 : out, column_step = transposed ? out : 1;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) {
-      const float* const from = kernel + r * row_step + c * column_step;
-      float half[4][3];
-      for (int64_t x = 0; x < 3; ++x) {
-        const auto tap = [&](int64_t y) { return from[(transposed ? 8 - 3 * y - x : 3 * y + x) * in * out]; };
-        half[0][x] = tap(0);
-        half[1][x] = ((tap(0) + tap(2)) + tap(1)) * 0.5F;
-        half[2][x] = ((tap(0) + tap(2)) - tap(1)) * 0.5F;
-        half[3][x] = tap(2);
-      }
-      float* const at = to + r * columns + c;
-      for (int64_t y = 0; y < 4; ++y) {
-        const float ends = half[y][0] + half[y][2];
-        at[(4 * y) * in * out] = half[y][0];
-        at[(4 * y + 1) * in * out] = (ends + half[y][1]) * 0.5F;
-        at[(4 * y + 2) * in * out] = (ends - half[y][1]) * 0.5F;
-        at[(4 * y + 3) * in * out] = half[y][2];
+  const int64_t in = shape.in_channels, out = shape.out_channels, plane = in * out;
+  AlignedFloats turned(static_cast<size_t>(transposed ? 9 * plane : 0));
+  if (transposed) {
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      for (int64_t i = 0; i < in; ++i) {
+        for (int64_t o = 0; o < out; ++o)
+          turned[static_cast<size_t>(((8 - tap) * out + o) * in + i)] = kernel[(tap * in + i) * out + o];
       }
     }
+    kernel = turned.data();
+  }
+  // Along y into half, [4][3][plane], then along x.
+  AlignedFloats half(static_cast<size_t>(12 * plane));
+  const auto spread = [plane](const float* a, const float* b, const float* c, float* number, int64_t step) {
+    for (int64_t i = 0; i < plane; ++i) {
+      const float ends = a[i] + c[i];
+      number[i] = a[i];
+      number[step + i] = (ends + b[i]) * 0.5F;
+      number[2 * step + i] = (ends - b[i]) * 0.5F;
+      number[3 * step + i] = c[i];
+    }
+  };
+  for (int64_t x = 0; x < 3; ++x)
+    spread(kernel + x * plane, kernel + (3 + x) * plane, kernel + (6 + x) * plane, half.data() + x * plane, 3 * plane);
+  for (int64_t y = 0; y < 4; ++y) {
+    const float* const row = half.data() + 3 * y * plane;
+    spread(row, row + plane, row + 2 * plane, to + 4 * y * plane, plane);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "linac/nn/dropout.h"
 #include "linac/nn/layers/families.h"
+#include "linac/nn/linear.h"
 
 namespace linac::nn {
 namespace {
@@ -19,17 +20,16 @@ struct Projection {
     return product.unflatten(-1, {kernel.size(1), kernel.size(2)}).transpose(1, 2);
   }
   /// (N, T, F) to (N, H, T, K).
-  at::Tensor apply(const at::Tensor& x) const {
-    at::Tensor product = at::matmul(x, kernel.flatten(1));
-    if (bias.defined()) product.add_(bias.flatten());  // nothing else holds the product
-    return heads(product);
+  at::Tensor apply(const at::Tensor& x, Kernels kernels) const {
+    return heads(linear(x, kernel.flatten(1), bias.defined() ? bias.flatten() : bias, kernels));
   }
 };
 
 Heads project(const LayerCall& call, const std::vector<Projection>& by) {
   const at::Tensor &query = call.inputs[0], &value = call.inputs[1],
                    &key = call.inputs.size() > 2 ? call.inputs[2] : value;
-  if (!query.is_same(key) || !query.is_same(value)) return {by[0].apply(query), by[1].apply(key), by[2].apply(value)};
+  if (!query.is_same(key) || !query.is_same(value))
+    return {by[0].apply(query, call.kernels), by[1].apply(key, call.kernels), by[2].apply(value, call.kernels)};
   // Of one input: one product in place of three.
   std::vector<at::Tensor> kernels, biases;
   std::vector<int64_t> columns;
@@ -38,8 +38,8 @@ Heads project(const LayerCall& call, const std::vector<Projection>& by) {
     columns.push_back(kernels.back().size(1));
     if (one.bias.defined()) biases.push_back(one.bias.flatten());
   }
-  at::Tensor product = at::matmul(query, at::cat(kernels, 1));
-  if (!biases.empty()) product.add_(at::cat(biases));
+  const at::Tensor product =
+      linear(query, at::cat(kernels, 1), biases.empty() ? at::Tensor() : at::cat(biases), call.kernels);
   const std::vector<at::Tensor> parts = product.split_with_sizes(columns, -1);
   return {by[0].heads(parts[0]), by[1].heads(parts[1]), by[2].heads(parts[2])};
 }
@@ -101,8 +101,7 @@ at::Tensor multi_head_attention(const LayerCall& call) {
   for (size_t part = 0; part < 4; ++part)
     by.push_back({call.weights[part * stride], biased ? call.weights[part * stride + 1] : at::Tensor()});
   const at::Tensor said = attend(call, project(call, {by.begin(), by.begin() + 3})).transpose(1, 2).flatten(2);
-  at::Tensor y = at::matmul(said, by[3].kernel.flatten(0, 1));
-  return biased ? y.add_(by[3].bias) : y;
+  return linear(said, by[3].kernel.flatten(0, 1), by[3].bias, call.kernels);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "linac/nn/layers/families.h"
+#include "linac/nn/linear.h"
 
 namespace linac::nn {
 namespace {
@@ -6,10 +7,9 @@ namespace {
 using nlohmann::json;
 
 at::Tensor dense(const LayerCall& call) {
-  at::Tensor product = at::matmul(call.x(), call.weights[0]);
-  const at::Tensor bias = bias_of(call);
-  if (bias.defined()) product.add_(bias);  // nothing else holds the product
-  return call.node.attributes.value("activation", "linear") == "relu" ? product.relu_() : activate(call.node, product);
+  const bool relu = call.node.attributes.value("activation", "linear") == "relu";
+  const at::Tensor y = linear(call.x(), call.weights[0], bias_of(call), call.kernels, relu ? 0 : 1);
+  return relu ? y : activate(call.node, y);
 }
 
 at::Tensor einsum_dense(const LayerCall& call) {
