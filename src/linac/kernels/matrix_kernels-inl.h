@@ -136,6 +136,32 @@ void depthwise_row(const DepthwiseRow& row) {
   for (; x < row.out_x; ++x) depthwise_cells<1, false>(row, x);
 }
 
+void depthwise_gradient_row(const DepthwiseRow& row, float* sums) {
+  for (int64_t c = 0; c < row.channels; c += kLanes) {
+    for (int64_t ky = 0; ky < 3; ++ky) {
+      if (row.rows[ky] == nullptr) continue;
+      const float* const from = row.rows[ky] - row.before_x * row.channels + c;
+      Vec taps[3];
+#pragma GCC unroll 3
+      for (int kx = 0; kx < 3; ++kx) taps[kx] = broadcast(0.0F);
+      for (int64_t x = 0; x < row.out_x; ++x) {
+        const Vec gradient = in_register(load(row.to + x * row.channels + c));
+#pragma GCC unroll 3
+        for (int64_t kx = 0; kx < 3; ++kx) {
+          const int64_t at = x - row.before_x + kx;
+          if (at >= 0 && at < row.in_x)
+            taps[kx] = multiply_add(load(from + (x + kx) * row.channels), gradient, taps[kx]);
+        }
+      }
+#pragma GCC unroll 3
+      for (int kx = 0; kx < 3; ++kx) {
+        float* const to = sums + (ky * 3 + kx) * row.channels + c;
+        store(to, add(load(to), taps[kx]));
+      }
+    }
+  }
+}
+
 // F(2x2, 3x3) of Lavin and Gray (arXiv:1509.09308), after Winograd. Sums and differences alone.
 
 inline void along_image(Vec a, Vec b, Vec c, Vec d, Vec (&to)[4]) {
@@ -262,7 +288,7 @@ void tile_to_largest(const float* from, int64_t plane, const OutputTile& tile, c
   }
 }
 
-constexpr MatrixKernels kMatrices{multiply_matrices, depthwise_row, tile_of_image,
+constexpr MatrixKernels kMatrices{multiply_matrices, depthwise_row, depthwise_gradient_row, tile_of_image,
                                   tile_of_gradient,  tile_to_cells, tile_to_largest};
 
 }  // namespace

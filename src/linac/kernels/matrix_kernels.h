@@ -57,6 +57,8 @@ struct DepthwiseRow {
 struct MatrixKernels {
   void (*multiply)(const MatrixProduct& product);
   void (*depthwise)(const DepthwiseRow& row);
+  /// sums[3][3][channel] += the weights' gradient from such a row, whose `to` is the gradient of its results.
+  void (*depthwise_gradient)(const DepthwiseRow& row, float* sums);
   /// to[p * plane + channel] = the 16 numbers of B' d B, p from row to row. The matrices are those of F(2x2, 3x3).
   void (*tile_of_image)(const ImageTile& tile, float* to, int64_t plane);
   /// The same of A g A': g are 2 x 2 cells of a gradient.

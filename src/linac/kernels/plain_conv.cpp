@@ -98,10 +98,60 @@ void rows_backward_kernel(const PlainConvShape& shape, const float* x, const flo
   }
 }
 
+namespace {
+
+bool visits_every_cell(const PlainConvShape& shape) {
+  return shape.kernel_y == 3 && shape.kernel_x == 3 && shape.stride_y == 1 && shape.stride_x == 1 && shape.out_y > 0 &&
+         shape.out_x > 0;
+}
+
+bool fills_vectors(int64_t channels) {
+  return channels > 0 && channels % 16 == 0;
+}
+
+/// Row y of an event's depthwise results, which go to or come from `to`.
+DepthwiseRow depthwise_row(const PlainConvShape& shape, const float* x, int64_t y, const float* kernel, float* to) {
+  DepthwiseRow row{{}, shape.in_x, shape.before_x, shape.out_x, shape.in_channels, kernel, to};
+  for (int64_t ky = 0; ky < 3; ++ky) {
+    const int64_t at = y + ky - shape.before_y;
+    row.rows[ky] = at >= 0 && at < shape.in_y ? x + at * shape.in_x * shape.in_channels : nullptr;
+  }
+  return row;
+}
+
+}  // namespace
+
+PlainConvShape turned_back(const PlainConvShape& shape) {
+  return {shape.out_y, shape.out_x,       shape.out_channels, shape.in_y,
+          shape.in_x,  shape.in_channels, 2 - shape.before_y, 2 - shape.before_x};
+}
+
+bool depthwise_takes(const PlainConvShape& shape) {
+  return visits_every_cell(shape) && fills_vectors(shape.in_channels) && shape.out_channels == shape.in_channels &&
+         shape.before_y <= 2 && shape.before_x <= 2;
+}
+
+void depthwise_forward(const PlainConvShape& shape, const float* x, int64_t events, const float* kernel, float* y,
+                       Isa isa) {
+  LINAC_CHECK(depthwise_takes(shape));
+  for (int64_t event = 0; event < events; ++event, x += shape.in_floats()) {
+    for (int64_t row = 0; row < shape.out_y; ++row, y += shape.out_x * shape.out_channels)
+      matrix_kernels(isa).depthwise(depthwise_row(shape, x, row, kernel, y));
+  }
+}
+
+void depthwise_backward_kernel(const PlainConvShape& shape, const float* x, const float* y_gradient, int64_t events,
+                               float* kernel_gradient, Isa isa) {
+  LINAC_CHECK(depthwise_takes(shape));
+  float* from = const_cast<float*>(y_gradient);  // a row's results are read here
+  for (int64_t event = 0; event < events; ++event, x += shape.in_floats()) {
+    for (int64_t row = 0; row < shape.out_y; ++row, from += shape.out_x * shape.out_channels)
+      matrix_kernels(isa).depthwise_gradient(depthwise_row(shape, x, row, nullptr, from), kernel_gradient);
+  }
+}
+
 bool separable_takes(const PlainConvShape& shape) {
-  return shape.kernel_y == 3 && shape.kernel_x == 3 && shape.stride_y == 1 && shape.stride_x == 1 &&
-         shape.in_channels > 0 && shape.in_channels % 16 == 0 && shape.out_channels > 0 &&
-         shape.out_channels % 16 == 0 && shape.out_y > 0 && shape.out_x > 0;
+  return visits_every_cell(shape) && fills_vectors(shape.in_channels) && fills_vectors(shape.out_channels);
 }
 
 void separable_forward(const PlainConvShape& shape, const float* x, int64_t events, const float* depthwise,
@@ -112,18 +162,7 @@ void separable_forward(const PlainConvShape& shape, const float* x, int64_t even
   AlignedFloats between(static_cast<size_t>(shape.out_x * in));
   for (int64_t event = 0; event < events; ++event, x += shape.in_floats()) {
     for (int64_t row = 0; row < shape.out_y; ++row, y += shape.out_x * out) {
-      DepthwiseRow of_row{.rows = {},
-                          .in_x = shape.in_x,
-                          .before_x = shape.before_x,
-                          .out_x = shape.out_x,
-                          .channels = in,
-                          .weights = depthwise,
-                          .to = between.data()};
-      for (int64_t ky = 0; ky < 3; ++ky) {
-        const int64_t at = row + ky - shape.before_y;
-        of_row.rows[ky] = at >= 0 && at < shape.in_y ? x + at * shape.in_x * in : nullptr;
-      }
-      kernels.depthwise(of_row);
+      kernels.depthwise(depthwise_row(shape, x, row, depthwise, between.data()));
       kernels.multiply({.a = between.data(),
                         .a_row = in,
                         .a_segment = 0,

@@ -29,6 +29,10 @@ struct PlainConvShape {
   int64_t kernel_floats() const { return kernel_y * kernel_x * in_channels * out_channels; }
 };
 
+/// The convolution of 3 x 3 that visits every cell which gives the image's gradient from the output's, by a kernel
+/// whose cells are turned.
+PlainConvShape turned_back(const PlainConvShape& shape);
+
 /// Whether the method for few channels takes it: at most 8 of them, and a multiple of 16 of the output.
 bool rows_take(const PlainConvShape& shape);
 
@@ -39,6 +43,17 @@ void rows_forward(const PlainConvShape& shape, const float* x, int64_t events, c
 /// Adds what these events give to `kernel_gradient` [y][x][in][out] and bias_gradient [out].
 void rows_backward_kernel(const PlainConvShape& shape, const float* x, const float* y_gradient, int64_t events,
                           float* kernel_gradient, double* bias_gradient, Isa isa = best_isa());
+
+/// Whether each channel by itself is taken: 3 x 3, every cell, a multiple of 16 of channels, as many out as in.
+bool depthwise_takes(const PlainConvShape& shape);
+
+/// y = the depthwise convolution with `kernel` [y][x][channel].
+void depthwise_forward(const PlainConvShape& shape, const float* x, int64_t events, const float* kernel, float* y,
+                       Isa isa = best_isa());
+
+/// Adds what these events give to `kernel_gradient`.
+void depthwise_backward_kernel(const PlainConvShape& shape, const float* x, const float* y_gradient, int64_t events,
+                               float* kernel_gradient, Isa isa = best_isa());
 
 /// Whether the separable one is taken: 3 x 3, every cell, multiples of 16 of channels, one depthwise result of each.
 bool separable_takes(const PlainConvShape& shape);

@@ -62,11 +62,6 @@ bool winograd_takes(const PlainConvShape& shape) {
          shape.out_channels > 0 && shape.out_y > 1 && shape.out_x > 1 && shape.before_y <= 2 && shape.before_x <= 2;
 }
 
-PlainConvShape winograd_back(const PlainConvShape& shape) {
-  return {shape.out_y, shape.out_x,       shape.out_channels, shape.in_y,
-          shape.in_x,  shape.in_channels, 2 - shape.before_y, 2 - shape.before_x};
-}
-
 void winograd_kernel(const PlainConvShape& shape, const float* kernel, bool transposed, float* to) {
   const int64_t in = shape.in_channels, out = shape.out_channels, plane = in * out;
   AlignedFloats turned(static_cast<size_t>(transposed ? 9 * plane : 0));

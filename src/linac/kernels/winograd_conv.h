@@ -27,11 +27,8 @@ inline int64_t winograd_tiles(const PlainConvShape& shape) {
   return (shape.out_y + 1) / 2 * ((shape.out_x + 1) / 2);
 }
 
-/// The convolution that gives the image's gradient from the output's.
-PlainConvShape winograd_back(const PlainConvShape& shape);
-
 /// The kernel [3][3][in][out] as the forward pass wants it, winograd_floats() of them; `transposed`: as the one of
-/// winograd_back(shape) does, [in] and [out] of the kernel exchanged and its cells turned.
+/// turned_back(shape) does, [in] and [out] of the kernel exchanged and its cells turned.
 void winograd_kernel(const PlainConvShape& shape, const float* kernel, bool transposed, float* to);
 
 /// What follows the convolution, and where it goes.

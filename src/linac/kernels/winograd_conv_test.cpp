@@ -71,7 +71,7 @@ struct Gradients {
 };
 
 Gradients backward(const Case& c, Isa isa) {
-  const PlainConvShape back = winograd_back(c.shape);
+  const PlainConvShape back = turned_back(c.shape);
   std::vector<float> turned(static_cast<size_t>(winograd_floats(c.shape))), sums(turned.size());
   Gradients g{std::vector<float>(c.x.size()), std::vector<float>(c.kernel.size()), std::vector<double>(c.bias.size())};
   winograd_kernel(c.shape, c.kernel.data(), true, turned.data());

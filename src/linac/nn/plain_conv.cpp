@@ -36,6 +36,10 @@ int64_t tasks(const PlainConvShape& shape, int64_t events) {
   return (events + together - 1) / together;
 }
 
+int64_t sums_of(const PlainConvShape& shape, int64_t events) {
+  return std::clamp<int64_t>(events * shape.out_y * shape.out_x / kCellsOfASum, 1, kMostSums);
+}
+
 at::Tensor transformed(const PlainConvShape& shape, const at::Tensor& kernel, bool transposed) {
   const at::Tensor to = at::empty({kernels::winograd_floats(shape)}, at::kFloat);
   kernels::winograd_kernel(shape, kernel.const_data_ptr<float>(), transposed, to.mutable_data_ptr<float>());
@@ -119,7 +123,7 @@ at::Tensor convolved(const PlainConv& what, const at::Tensor& x, const at::Tenso
 }
 
 at::Tensor image_gradient(const PlainConvShape& shape, const at::Tensor& y_gradient, const at::Tensor& kernel) {
-  const PlainConv back{.shape = kernels::winograd_back(shape), .window = {}};
+  const PlainConv back{.shape = kernels::turned_back(shape), .window = {}};
   const at::Tensor packed = transformed(shape, kernel, true);
   return in_runs_of_events(back, y_gradient, nullptr, [&](const float* from, int64_t events, const Results& to) {
     kernels::winograd_forward(back.shape, from, events, packed.const_data_ptr<float>(), {.y = to.y});
@@ -144,8 +148,7 @@ at::Tensor image_gradient_of_rows(const PlainConvShape& shape, const at::Tensor&
 /// {kernel, bias}. Sums of some events each, added in their order: how many follows from the shape alone.
 variable_list weight_gradients(const PlainConvShape& shape, const at::Tensor& x, const at::Tensor& y_gradient) {
   const bool winograd = kernels::winograd_takes(shape);
-  const int64_t events = x.size(0), cells = shape.out_y * shape.out_x;
-  const int64_t count = std::clamp<int64_t>(events * cells / kCellsOfASum, 1, kMostSums);
+  const int64_t events = x.size(0), count = sums_of(shape, events);
   const int64_t floats = winograd ? kernels::winograd_floats(shape) : shape.kernel_floats();
   const at::Tensor sums = at::zeros({count, floats}, at::kFloat);
   const at::Tensor bias = at::zeros({count, shape.out_channels}, at::kDouble);
@@ -223,6 +226,44 @@ struct PlainConvBackward : public torch::autograd::Node {
   }
 };
 
+at::Tensor depthwise(const PlainConvShape& shape, const at::Tensor& x, const at::Tensor& kernel) {
+  return in_runs_of_events({.shape = shape, .window = {}}, x, nullptr,
+                           [&](const float* from, int64_t events, const Results& to) {
+                             kernels::depthwise_forward(shape, from, events, kernel.const_data_ptr<float>(), to.y);
+                           });
+}
+
+struct DepthwiseBackward : public torch::autograd::Node {
+  PlainConvShape shape;
+  torch::autograd::SavedVariable x, kernel;
+
+  variable_list apply(variable_list&& gradients) override {
+    const at::NoGradGuard no_gradient;
+    const at::Tensor image = x.unpack(), weights = kernel.unpack(), y_gradient = gradients[0].contiguous();
+    variable_list result(2);
+    if (task_should_compute_output(0)) {
+      const at::Tensor turned = weights.flip({0, 1}).contiguous();
+      result[0] = depthwise(kernels::turned_back(shape), y_gradient, turned);
+    }
+    if (!task_should_compute_output(1)) return result;
+    const int64_t count = sums_of(shape, image.size(0)), floats = 9 * shape.in_channels;
+    const at::Tensor sums = at::zeros({count, floats}, at::kFloat);
+    in_runs(image.size(0), count, [&](int64_t i, int64_t first, int64_t some) {
+      kernels::depthwise_backward_kernel(shape, image.const_data_ptr<float>() + first * shape.in_floats(),
+                                         y_gradient.const_data_ptr<float>() + first * shape.out_floats(), some,
+                                         sums.mutable_data_ptr<float>() + i * floats);
+    });
+    for (int64_t i = 1; i < count; ++i) sums[0].add_(sums[i]);
+    result[1] = sums[0].reshape(weights.sizes());
+    return result;
+  }
+
+  void release_variables() override {
+    x.reset_data();
+    kernel.reset_data();
+  }
+};
+
 }  // namespace
 
 bool takes_plain_conv(const PlainConvShape& shape) {
@@ -248,6 +289,22 @@ at::Tensor plain_conv(const PlainConv& what, const at::Tensor& x, const at::Tens
   if (!what.window.empty() || what.negative_slope != 1) node->y = y.detach();
   node->winners = winners;
   attach(node, inputs, y);
+  return y;
+}
+
+at::Tensor plain_depthwise(const PlainConvShape& shape, const at::Tensor& x, const at::Tensor& kernel) {
+  const at::Tensor image = x.contiguous(), weights = kernel.contiguous();
+  at::Tensor y;
+  {
+    const at::NoGradGuard no_gradient;
+    y = depthwise(shape, image, weights);
+  }
+  if (!wants_gradient({image, weights})) return y;
+  const auto node = std::make_shared<DepthwiseBackward>();
+  node->shape = shape;
+  node->x = torch::autograd::SavedVariable(image, false);
+  node->kernel = torch::autograd::SavedVariable(weights, false);
+  attach(node, {image, weights}, y);
   return y;
 }
 

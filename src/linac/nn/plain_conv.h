@@ -25,8 +25,11 @@ bool takes_plain_conv(const kernels::PlainConvShape& shape);
 /// Gradients of gradients are an internal error.
 at::Tensor plain_conv(const PlainConv& what, const at::Tensor& x, const at::Tensor& kernel, const at::Tensor& bias);
 
-/// The same of a separable one (kernels::separable_takes), for which nobody wants gradients: `depthwise` (3, 3, in, 1),
-/// `pointwise` (1, 1, in, out).
+/// Each channel by itself (kernels::depthwise_takes): x (N, y, x, channels), kernel (3, 3, channels, 1).
+at::Tensor plain_depthwise(const kernels::PlainConvShape& shape, const at::Tensor& x, const at::Tensor& kernel);
+
+/// plain_conv of a separable one (kernels::separable_takes), for which nobody wants gradients: `depthwise` (3, 3, in,
+/// 1), `pointwise` (1, 1, in, out).
 at::Tensor plain_separable(const PlainConv& what, const at::Tensor& x, const at::Tensor& depthwise,
                            const at::Tensor& pointwise, const at::Tensor& bias);
 

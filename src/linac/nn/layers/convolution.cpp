@@ -10,6 +10,7 @@
 #include "linac/nn/autograd.h"
 #include "linac/nn/cuda_conv.h"
 #include "linac/nn/layers/families.h"
+#include "linac/nn/linear.h"
 #include "linac/nn/max_pool.h"
 #include "linac/nn/plain_conv.h"
 #include "linac/nn/upsample_conv.h"
@@ -115,6 +116,14 @@ std::optional<PlainConv> plain_conv_of(const LayerCall& call) {
   return what;
 }
 
+/// The bias, the activation and a fused pool behind a sum that nothing else holds.
+at::Tensor activate_sum(const LayerCall& call, at::Tensor sum, const at::Tensor& bias) {
+  const std::vector<int64_t> window = fused_window(call.node);
+  if (!window.empty()) return max_pool_activated(sum, bias, negative_slope(call.node), window);
+  if (bias.defined()) sum.add_(bias);
+  return activate_convolution(call.node, sum);
+}
+
 at::Tensor conv(const LayerCall& call) {
   if (const auto plain = plain_conv_of(call); plain && takes_plain_conv(plain->shape))
     return activate_rest(call.node, plain_conv(*plain, call.x(), call.weights[0], bias_of(call)));
@@ -177,25 +186,35 @@ at::Tensor depthwise_kernel(const at::Tensor& kernel) {
   return kernel.flatten(-2, -1).movedim(-1, 0).unsqueeze(1);
 }
 
+/// What comes of each channel by itself, by whichever kernels take it.
+at::Tensor depthwise_alone(const LayerCall& call, const std::optional<PlainConv>& plain) {
+  const at::Tensor& kernel = call.weights[0];
+  if (plain && kernel.size(-1) == 1) {
+    kernels::PlainConvShape each = plain->shape;
+    each.out_channels = each.in_channels;
+    if (kernels::depthwise_takes(each)) return plain_depthwise(each, call.x(), kernel);
+  }
+  return channels_last(convolve(call.node, call.x(), depthwise_kernel(kernel), {}, call.x().size(-1)));
+}
+
 at::Tensor depthwise(const LayerCall& call) {
-  return convolve_and_activate(call, depthwise_kernel(call.weights[0]), call.x().size(-1));
+  const auto plain = plain_conv_of(call);
+  if (!plain) return convolve_and_activate(call, depthwise_kernel(call.weights[0]), call.x().size(-1));
+  return activate_sum(call, depthwise_alone(call, plain), bias_of(call));
 }
 
 at::Tensor separable(const LayerCall& call) {
-  const graph::Node& node = call.node;
+  const at::Tensor &kernel = call.weights[0], &pointwise = call.weights[1];
   const at::Tensor bias = call.weights.size() > 2 ? call.weights[2] : at::Tensor();
-  if (const auto plain = plain_conv_of(call); plain && kernels::separable_takes(plain->shape) &&
-                                              call.weights[0].size(-1) == 1 &&
-                                              !wants_gradient({call.x(), call.weights[0], call.weights[1], bias}))
-    return activate_rest(node, plain_separable(*plain, call.x(), call.weights[0], call.weights[1], bias));
-  const at::Tensor between =
-      channels_last(convolve(node, call.x(), depthwise_kernel(call.weights[0]), {}, call.x().size(-1)));
-  const at::Tensor& pointwise = call.weights[1];
-  at::Tensor y = at::matmul(between, pointwise.reshape({pointwise.size(-2), pointwise.size(-1)}));
-  const std::vector<int64_t> window = fused_window(node);
-  if (!window.empty()) return max_pool_activated(y, bias, negative_slope(node), window);
-  if (bias.defined()) y.add_(bias);  // nothing else holds the product
-  return activate_convolution(node, y);
+  const auto plain = plain_conv_of(call);
+  if (plain && kernels::separable_takes(plain->shape) && kernel.size(-1) == 1 &&
+      !wants_gradient({call.x(), kernel, pointwise, bias}))
+    return activate_rest(call.node, plain_separable(*plain, call.x(), kernel, pointwise, bias));
+  const at::Tensor between = depthwise_alone(call, plain);
+  const at::Tensor matrix = pointwise.reshape({pointwise.size(-2), pointwise.size(-1)});
+  if (!fused_window(call.node).empty()) return activate_sum(call, linear(between, matrix, {}, call.kernels), bias);
+  const double slope = negative_slope(call.node);
+  return activate_rest(call.node, linear(between, matrix, bias, call.kernels, slope));
 }
 
 }  // namespace
