@@ -51,7 +51,7 @@ function Controls({ settings, set, groups, find, setFind, many }: { settings: Se
         min–max
       </label>
       {groups && (
-        <label title="runs with the same tag linac.group, or with names that differ by their seed">
+        <label title="runs with the same tag linac.group, or with names that differ by their seed, whose parameters are the same but for the seed">
           <input type="checkbox" checked={settings.groups} onChange={(event) => set({ ...settings, groups: event.currentTarget.checked })} />
           seeds as bands
         </label>
@@ -61,8 +61,7 @@ function Controls({ settings, set, groups, find, setFind, many }: { settings: Se
   );
 }
 
-function Legend({ runs, colorOf, bands }: { runs: readonly Run[]; colorOf: (run: string) => number; bands: boolean }) {
-  const { groups, single } = bands ? grouped(runs) : ungrouped(runs);
+function Legend({ parts: { groups, single }, colorOf }: { parts: ReturnType<typeof grouped<Run>>; colorOf: (run: string) => number }) {
   return (
     <ul class="legend">
       {groups.map((group) => (
@@ -96,17 +95,19 @@ export function CurvesView({ runs, changed }: { runs: readonly Run[]; changed: (
   }, [ids]);
   useEffect(() => setRange(null), [settings.axis]);
 
-  const bands = settings.groups && grouped(runs).groups.length > 0;
+  const found = useMemo(() => grouped(runs), [runs]);
+  const bands = settings.groups && found.groups.length > 0;
+  const parts = bands ? found : ungrouped(runs);
   const colorOf = useMemo(() => {
     const places = new Map<string, number>();
-    const { groups, single } = bands ? grouped(runs) : ungrouped(runs);
+    const { groups, single } = parts;
     for (const group of groups) for (const run of group.members) places.set(run.id, groups.indexOf(group) % lineColors);
     single.forEach((run, i) => places.set(run.id, (groups.length + i) % lineColors));
     return (run: string) => places.get(run) ?? 0;
-  }, [ids, bands]);
+  }, [found, bands]);
   const drawing: Drawing = useMemo(
-    () => ({ axis: settings.axis, smoothing: weightOfSlider(settings.slider), log: settings.log, groups: bands, envelope: settings.envelope }),
-    [settings.axis, settings.slider, settings.log, settings.envelope, bands],
+    () => ({ axis: settings.axis, smoothing: weightOfSlider(settings.slider), log: settings.log, groups: bands ? new Map(found.groups.flatMap((group) => group.members.map((run) => [run.id, group.name] as const))) : null, envelope: settings.envelope }),
+    [settings.axis, settings.slider, settings.log, settings.envelope, found, bands],
   );
   const keys = [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))].sort(byInterest);
   const wanted = keys.filter((key) => key.toLowerCase().includes(find.toLowerCase()));
@@ -114,8 +115,8 @@ export function CurvesView({ runs, changed }: { runs: readonly Run[]; changed: (
   if (keys.length === 0) return <Empty>No metrics yet. They appear here as they come.</Empty>;
   return (
     <div class="curves">
-      <Controls settings={settings} set={setKept} groups={grouped(runs).groups.length > 0} find={find} setFind={setFind} many={keys.length > 6} />
-      {runs.length > 1 && <Legend runs={runs} colorOf={colorOf} bands={bands} />}
+      <Controls settings={settings} set={setKept} groups={found.groups.length > 0} find={find} setFind={setFind} many={keys.length > 6} />
+      {runs.length > 1 && <Legend parts={parts} colorOf={colorOf} />}
       {range && (
         <p class="note">
           A part of the axis is shown.{" "}
