@@ -111,7 +111,7 @@ function Header({ me, place, out, help }: { me: Me; place: Place; out: () => voi
 function Page({ place, me }: { place: Place; me: Me }) {
   switch (place.parts[0] ?? "runs") {
     case "runs":
-      return place.parts[1] ? <RunPage key={place.parts[1]} place={place} me={me} /> : <RunsPage place={place} />;
+      return place.parts[1] ? <RunPage key={place.parts[1]} place={place} me={me} /> : <RunsPage place={place} me={me} />;
     case "compare":
       return <ComparePage place={place} />;
     case "queue":

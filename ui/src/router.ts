@@ -30,12 +30,13 @@ export function go(hash: string): void {
   location.hash = hash;
 }
 
-/** Changes the query of the page without an entry in the browser's history. */
-export function replaceQuery(changes: Record<string, string>): void {
+/** Changes the query of the page without an entry in the browser's history; gives the new one. */
+export function replaceQuery(changes: Record<string, string>): string {
   const { parts, query } = placeOf(location.hash);
   for (const [name, value] of Object.entries(changes)) query.set(name, value);
   history.replaceState(null, "", hashOf(parts, query));
   dispatchEvent(new HashChangeEvent("hashchange"));
+  return placeOf(location.hash).query.toString();
 }
 
 export function usePlace(): Place {

@@ -1,6 +1,7 @@
 // One run: what it is, its curves, log, files and report.
 
 import { useEffect, useMemo } from "preact/hooks";
+import { archived, mayChange } from "../api/changes.ts";
 import { cancelRun, jobText, resumeRun } from "../api/jobs.ts";
 import { runDetail } from "../api/tracking.ts";
 import { ended, type Me, type RunDetail } from "../api/types.ts";
@@ -14,6 +15,7 @@ import { hashOf, type Place } from "../router.ts";
 import { took } from "./columns.tsx";
 import { FilesTab } from "./run_files.tsx";
 import { LogTab } from "./run_log.tsx";
+import { Keeping, Name } from "./run_edit.tsx";
 import { Overview } from "./run_overview.tsx";
 import { ReportTab } from "./run_report.tsx";
 import { WorkersTab } from "./run_workers.tsx";
@@ -33,11 +35,12 @@ function Title({ run, me, isJob, again }: { run: RunDetail; me: Me; isJob: boole
   const now = useNow(1000);
   const { act, shown } = useAction(again);
   const over = ended(run.state);
-  const mayChange = isJob && (me.role === "admin" || (me.role === "member" && me.user === run.user));
+  const change = mayChange(me, run);
+  const mayCancel = isJob && change;
   return (
     <>
       <header class="title">
-        <h1>{run.name}</h1>
+        <Name run={run} change={change} again={again} />
         <StateMark state={run.state} />
         <span class="facts">
           {run.user}
@@ -52,19 +55,22 @@ function Title({ run, me, isJob, again }: { run: RunDetail; me: Me; isJob: boole
         </span>
         <span class="push">
           <code class="id">{run.id.slice(0, 8)}</code> <Copy text={run.id} label="Copy id" />
-          {mayChange && !over && (
+          {mayCancel && !over && (
             <button type="button" onClick={() => confirm(`Cancel ${run.name}?`) && act(() => cancelRun(run.id))}>
               Cancel
             </button>
           )}
-          {mayChange && over && run.state !== "SUCCEEDED" && (
+          {mayCancel && over && run.state !== "SUCCEEDED" && (
             <button type="button" onClick={() => act(() => resumeRun(run.id))}>
               Resume
             </button>
           )}
+          {change && <Keeping run={run} again={again} />}
         </span>
       </header>
       {shown}
+      {run.deleted && <p class="warn">This run is deleted.</p>}
+      {archived(run) && <p class="note">This run is archived: the lists leave it out.</p>}
       {run.reason && <p class={`reason state-${run.state.toLowerCase()}`}>{run.reason}</p>}
     </>
   );
@@ -101,7 +107,7 @@ export function RunPage({ place, me }: { place: Place; me: Me }) {
       <Title run={run} me={me} isJob={Boolean(job.value)} again={again} />
       <Tabs label="Parts of the run" tabs={tabs} chosen={tab} href={href} />
       <Failure error={error} again={again} />
-      {tab === "overview" && <Overview run={run} job={job.value ?? ""} />}
+      {tab === "overview" && <Overview run={run} job={job.value ?? ""} change={mayChange(me, run)} again={again} />}
       {tab === "curves" && <CurvesView runs={same} changed={again} />}
       {tab === "workers" && <WorkersTab run={run} />}
       {tab === "log" && <LogTab run={run} />}

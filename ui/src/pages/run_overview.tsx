@@ -8,6 +8,7 @@ import { byInterest } from "../metric_order.ts";
 import { Copy, Empty, Pairs, StateMark } from "../parts/basics.tsx";
 import { useLoaded, useNow } from "../parts/hooks.ts";
 import { Table } from "../parts/table.tsx";
+import { Note, Tags } from "./run_edit.tsx";
 
 function History({ run }: { run: RunDetail }) {
   const now = useNow(1000);
@@ -82,15 +83,14 @@ function Job({ run, queued }: { run: RunDetail; queued: string }) {
   );
 }
 
-export function Overview({ run, job }: { run: RunDetail; job: string }) {
-  const hidden = (key: string) => key === "linac.cursor" || (key.startsWith("mlflow.") && key !== "mlflow.note.content");
-  const tags = Object.entries(run.tags).filter(([key]) => !hidden(key));
+export function Overview({ run, job, change, again }: { run: RunDetail; job: string; change: boolean; again: () => void }) {
   return (
     <div class="columns">
+      <Note key={`note ${run.id}`} run={run} change={change} again={again} />
       <History run={run} />
       <Metrics run={run} />
       <Pairs title="Parameters" pairs={Object.entries(run.parameters)} empty="No parameters." />
-      <Pairs title="Tags" pairs={tags} empty="No tags." />
+      <Tags run={run} change={change} again={again} />
       {run.inputs.length > 0 && <Pairs title="Data" pairs={run.inputs.map((one) => [one.name, `${one.source} ${one.digest}`] as const)} empty="" />}
       <Job run={run} queued={job} />
     </div>

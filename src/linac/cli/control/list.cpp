@@ -28,14 +28,6 @@ struct ListOptions {
   int limit = 50;
 };
 
-std::string filter_of(const ListOptions& options) {
-  std::string filter = options.filter.empty() ? "" : "(" + options.filter + ")";
-  const auto add = [&](const std::string& condition) { filter += (filter.empty() ? "" : " AND ") + condition; };
-  if (!options.state.empty()) add(fmt::format("attributes.state = '{}'", known_state(options.state)));
-  if (!options.user.empty()) add(fmt::format("attributes.user_id = '{}'", options.user));
-  return filter;
-}
-
 // Upper or lower case, as people write them.
 std::string known_state(const std::string& text) {
   std::string word = text;
@@ -46,6 +38,14 @@ std::string known_state(const std::string& text) {
   const auto near = nearest(word, all);
   throw user_error(fmt::format("[list] --state {}: no state of runs{}; there are {}", text,
                                near ? fmt::format(", did you mean {}?", *near) : "", fmt::join(all, ", ")));
+}
+
+std::string filter_of(const ListOptions& options) {
+  std::string filter = options.filter.empty() ? "" : "(" + options.filter + ")";
+  const auto add = [&](const std::string& condition) { filter += (filter.empty() ? "" : " AND ") + condition; };
+  if (!options.state.empty()) add(fmt::format("attributes.state = '{}'", known_state(options.state)));
+  if (!options.user.empty()) add(fmt::format("attributes.user_id = '{}'", options.user));
+  return filter;
 }
 
 // To those who look for what no run has; of the runs that were found, or else of the newest.
