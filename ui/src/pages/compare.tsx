@@ -14,6 +14,8 @@ import { Views } from "../parts/views.tsx";
 import { hashOf, type Place } from "../router.ts";
 import { Parallel, Scatter } from "./compare_axes.tsx";
 import { Logs } from "./compare_logs.tsx";
+import { Physics } from "./physics.tsx";
+import { Pictures } from "./pictures.tsx";
 import { comparedMax } from "./runs.tsx";
 
 const atOnce = 6; // requests
@@ -98,6 +100,8 @@ const tabs = [
   { id: "table", title: "Side by side" },
   { id: "parallel", title: "Parallel" },
   { id: "scatter", title: "Scatter" },
+  { id: "pictures", title: "Pictures" },
+  { id: "physics", title: "Physics" },
   { id: "logs", title: "Logs" },
 ];
 
@@ -114,6 +118,10 @@ export function ComparePage({ place }: { place: Place }) {
         return <Parallel runs={runs} place={place} />;
       case "scatter":
         return <Scatter runs={runs} place={place} />;
+      case "pictures":
+        return <Pictures runs={runs} place={place} />;
+      case "physics":
+        return <Physics runs={runs} />;
       case "logs":
         return <Logs runs={runs} place={place} />;
       default:

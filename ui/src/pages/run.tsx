@@ -17,6 +17,8 @@ import { FilesTab } from "./run_files.tsx";
 import { LogTab } from "./run_log.tsx";
 import { Keeping, Name } from "./run_edit.tsx";
 import { Overview } from "./run_overview.tsx";
+import { Physics } from "./physics.tsx";
+import { Pictures } from "./pictures.tsx";
 import { ReportTab } from "./run_report.tsx";
 import { WorkersTab } from "./run_workers.tsx";
 
@@ -27,6 +29,8 @@ const tabs = [
   { id: "curves", title: "Curves" },
   { id: "workers", title: "Workers" },
   { id: "log", title: "Log" },
+  { id: "pictures", title: "Pictures" },
+  { id: "physics", title: "Physics" },
   { id: "files", title: "Files" },
   { id: "report", title: "Report" },
 ];
@@ -111,6 +115,8 @@ export function RunPage({ place, me }: { place: Place; me: Me }) {
       {tab === "curves" && <CurvesView runs={same} changed={again} />}
       {tab === "workers" && <WorkersTab run={run} />}
       {tab === "log" && <LogTab run={run} />}
+      {tab === "pictures" && <Pictures runs={same} place={place} />}
+      {tab === "physics" && <Physics runs={same} />}
       {tab === "files" && <FilesTab run={run} />}
       {tab === "report" && <ReportTab run={run} />}
     </main>
