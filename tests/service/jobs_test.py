@@ -155,7 +155,8 @@ def test_runs_are_found_by_what_people_type() -> None:
         assert "did you mean RUNNING?" in client.run("list", "--state", "RUNING", status=2)
         assert made["calo"][0] in client.run("list", "--state", "running")
         told = subprocess.run([LINAC, "list", "--metrics", "test/acu", "--sort", "metrics.`test/auc` DESC"], env=client.environment, capture_output=True, text=True, timeout=60)
-        assert told.returncode == 0 and "no metric 'test/acu'; did you mean test/auc?" in told.stderr and told.stderr.count("no metric") == 1, told
+        assert told.returncode == 0, told
+        assert "no metric 'test/acu'; did you mean test/auc?" in told.stderr and told.stderr.count("no metric") == 1, told
         assert "no metric 'lsos'" in subprocess.run([LINAC, "list", "--filter", "metrics.lsos < 1"], env=client.environment, capture_output=True, text=True, timeout=60).stderr
         server = client.environment.pop("LINAC_SERVER")
         for words in (("--server", server, "list"), ("list", "--server", server), (f"--server={server}", "models", "list"), ("models", "--server", server, "list"), ("artifacts", "--server", server, "list", "calo")):

@@ -114,8 +114,8 @@ std::string find_run(ServiceClient& service, const std::string& text, Several se
     if (!begun.empty()) return begun.at(0).at("id");
   }
   std::vector<std::string> names;
-  for (const json& run : service.get("/api/v1/runs", {{"limit", kNamesMax}}).at("runs"))
-    names.push_back(run.at("name"));
+  const json newest = service.get("/api/v1/runs", {{"limit", kNamesMax}});
+  for (const json& run : newest.at("runs")) names.push_back(run.at("name"));
   const auto near = nearest(text, names);
   throw user_error(fmt::format("[runs] no run '{}'; {}`linac list` shows them", text,
                                near ? fmt::format("did you mean '{}'? ", *near) : ""));

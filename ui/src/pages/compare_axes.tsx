@@ -11,6 +11,7 @@ import { hashOf, replaceQuery, type Place } from "../router.ts";
 /** What is looked at last: words, and seeds, in which nobody expects an order. */
 const seldom = (axis: Axis) => (/seed$/.test(axis.id) ? 2 : axis.words ? 1 : 0);
 
+const nearEnd = 0.03; // of an axis
 const parallelMost = 8;
 const parallelUsual = 5;
 
@@ -161,7 +162,8 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
   };
   const heightAt = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
-    return Math.min(1, Math.max(0, 1 - (event.clientY - box.top) / box.height));
+    const at = 1 - (event.clientY - box.top) / box.height;
+    return at < nearEnd ? 0 : at > 1 - nearEnd ? 1 : at; // the ends are hard to meet
   };
   const through = runs.filter((run) => passes(run, axes, brushes));
   const inside = new Set(through.map((run) => run.id));

@@ -82,7 +82,7 @@ export function Tokens({ user, role }: { user: string; role: Role }) {
               <td>{time(token.used) || "never"}</td>
               <td>{time(token.expires) || "never"}</td>
               <td>
-                <button type="button" disabled={busy} aria-label={`Revoke ${token.note || token.id}`} onClick={() => confirm("Revoke this token? Who uses it is shut out.") && act(() => revokeToken(user, token.id))}>
+                <button type="button" disabled={busy} aria-label={`Revoke ${token.note || token.id}`} onClick={() => confirm(`Revoke this token? Who uses it is shut out, and browsers in which ${user} is logged in have to log in anew.`) && act(() => revokeToken(user, token.id))}>
                   Revoke
                 </button>
               </td>
