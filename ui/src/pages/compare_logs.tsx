@@ -11,12 +11,13 @@ import { hashOf, replaceQuery, type Place } from "../router.ts";
 
 const atOnce = 3; // requests
 const bytesMax = 8 << 20; // of a log, from its end: what matters is said last
+const bytesOfAllMax = 64 << 20;
 const hitsMax = 50; // shown of a run
 
 /** The end of a run's log, a MiB at a time; without it: nothing. */
-async function endOfLog(run: string, signal: AbortSignal): Promise<{ lines: string[]; cut: boolean }> {
+async function endOfLog(run: string, most: number, signal: AbortSignal): Promise<{ lines: string[]; cut: boolean }> {
   let lines: string[] = [];
-  let at = -bytesMax;
+  let at = -most;
   let cut = false;
   for (;;) {
     let part;
@@ -40,7 +41,7 @@ async function allLogs(runs: readonly Run[], signal: AbortSignal): Promise<{ lin
   const work = async () => {
     while (next < runs.length) {
       const place = next++;
-      logs[place] = await endOfLog(runs[place]!.id, signal);
+      logs[place] = await endOfLog(runs[place]!.id, Math.min(bytesMax, Math.floor(bytesOfAllMax / runs.length)), signal);
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, runs.length) }, work));
@@ -71,7 +72,7 @@ export function Logs({ runs, place }: { runs: readonly Run[]; place: Place }) {
           <section key={run.id} class="card" aria-label={`Log of ${run.name}`}>
             <header>
               <h2>
-                <a href={hashOf(["runs", run.id], { tab: "log" })}>{run.name}</a> <StateMark state={run.state} short /> <small>{of.length}{of.length > hitsMax ? `, the last ${hitsMax}` : ""}{cut ? ", in the last 8 MB" : ""}</small>
+                <a href={hashOf(["runs", run.id], { tab: "log" })}>{run.name}</a> <StateMark state={run.state} short /> <small>{of.length}{of.length > hitsMax ? `, the last ${hitsMax}` : ""}{cut ? ", in its last part" : ""}</small>
               </h2>
             </header>
             <pre class="code hits" tabIndex={0}>

@@ -9,7 +9,7 @@ import { useLoaded } from "../parts/hooks.ts";
 import { Table } from "../parts/table.tsx";
 import { hashOf } from "../router.ts";
 
-const bytesMax = 20_000_000;
+const bytesMax = 5_000_000;
 const foldersMax = 12;
 
 /** The first report of showers in the run's folder and the folders in it that are called so. */
