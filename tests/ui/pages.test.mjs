@@ -27,7 +27,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     ids.seeds = await Promise.all([0, 1, 2].map((seed) => service.run({ name: `gan-seed${seed}`, parameters: { seed, lr: 0.001, written: "0.29999999999999999" }, metrics: { loss: loss(seed), broken: [1, 2, NaN, Infinity, 3] }, status: "FINISHED" })));
     ids.hostile = await service.run({ name: hostile, experiment: named, parameters: { [`p${"x"}`]: hostile }, tags: { note: hostile, [`linac.group`]: hostile }, metrics: { "a/b c": [1, 2, 3] }, status: "FAILED" });
     const array = [0.001, 0.002].flatMap((lr) => [1, 2, 3].map((seed) => ({ lr, seed })));
-    ids.array = await Promise.all(array.map(({ lr, seed }, i) => service.run({ name: `scan-${i + 1}`, parameters: { "train.seed": seed, "train.optimizer.lr": lr }, tags: { "linac.group": "0123456789abcdef01234567" }, metrics: { loss: loss(seed, 50).map((value) => value * lr * 1000), "test/auc": [0.5, 0.9 - lr * seed, 0.7], "time/compute": [1, 2] }, status: "FINISHED" })));
+    ids.array = await Promise.all(array.map(({ lr, seed }, i) => service.run({ name: `scan-${i + 1}`, parameters: { "train.seed": seed, "train.optimizer.lr": lr }, tags: { "linac.group": "440047d46937", "linac.group.index": i + 1 }, metrics: { loss: loss(seed, 50).map((value) => value * lr * 1000), "test/auc": [0.5, 0.9 - lr * seed, 0.7], "time/compute": [1, 2] }, status: "FINISHED" })));
     ids.live = await service.run({ name: "live", metrics: { loss: [3] } });
     await service.mlflow("registered-models/create", { name: "showers", description: hostile });
     await service.mlflow("model-versions/create", { name: "showers", source: `runs:/${ids.hostile}/model`, run_id: ids.hostile, description: hostile });
@@ -416,6 +416,11 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.mouse.up();
     await page.waitForSelector("text=3 of 6 runs");
     await page.click("text=Show all");
+    await page.waitForSelector("text=6 of 6 runs");
+    await page.focus('[aria-label="Runs that pass train.optimizer.lr"]');
+    await page.keyboard.press("ArrowDown");
+    await page.waitForSelector("text=3 of 6 runs");
+    await page.keyboard.press("Escape");
     await page.waitForSelector("text=6 of 6 runs");
 
     await go(page, `#/compare?runs=${one},${two}&tab=pictures`);

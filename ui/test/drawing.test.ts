@@ -33,7 +33,7 @@ test("the slider rises from no smoothing to nearly all", () => {
   assert.equal(weightOfSlider(-5), 0);
 });
 
-const job = (name: string, parameters: Record<string, string>, group = "0123456789abcdef01234567") => ({ ...named(name, { "linac.group": group }), parameters });
+const job = (name: string, parameters: Record<string, string>, tags: Record<string, string> = { "linac.group": "440047d46937", "linac.group.index": "1" }) => ({ ...named(name, tags), parameters });
 const groupsOf = (runs: ReturnType<typeof named>[]) => grouped(runs).groups.map((group) => [group.name, ...group.members.map((run) => run.id)]);
 
 test("families by tag and by seed", () => {
@@ -56,7 +56,7 @@ test("an array over seeds and learning rates has a group for each learning rate,
 
 test("an array over seeds alone is one group, named as its runs; numbers are compared, not how they are written", () => {
   assert.deepEqual(groupsOf([job("top-1", { "train.seed": "1", lr: "1e-3" }), job("top-2", { "train.seed": "2", lr: "0.001" })]), [["top", "top-1", "top-2"]]);
-  assert.deepEqual(groupsOf([job("x-1", { lr: "1" }, "scan"), job("y-2", { lr: "1" }, "scan")]), [["scan", "x-1", "y-2"]], "a tag that somebody chose is the name");
+  assert.deepEqual(groupsOf([job("x-1", { lr: "1" }, { "linac.group": "scan" }), job("y-2", { lr: "1" }, { "linac.group": "scan" })]), [["scan", "x-1", "y-2"]], "a tag that somebody chose is the name");
 });
 
 test("names with a seed at their end do not hide that something else differs", () => {

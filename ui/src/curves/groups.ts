@@ -11,7 +11,6 @@ export interface Named {
 const seedAtEnd = /^(.+?)[-_ .,]*(?:seed|rng)[-_ =:]?\d+$/i;
 const memberAtEnd = /^(.+?)-\d+$/; // as a job of an array is named
 const seedKey = /(^|[._/-])seed$/i;
-const madeUp = /^[0-9a-f]{24}$/; // the service's name for an array
 const told = 3; // settings in a group's name
 
 /** What might make the run part of a group: its tag linac.group, else its name without the seed; null if neither says so. */
@@ -21,7 +20,7 @@ export function familyOf(run: Named): string | null {
 
 /** As words that name it: the tag, where somebody has chosen it, else what its runs' names begin with. */
 function familyName(family: string, runs: readonly Named[]): string {
-  if (!madeUp.test(family)) return family;
+  if (!runs.every((run) => "linac.group.index" in run.tags)) return family; // else the service has made it up, for an array
   const names = new Set(runs.map((run) => memberAtEnd.exec(run.name)?.[1] ?? seedAtEnd.exec(run.name)?.[1] ?? run.name));
   return names.size === 1 ? [...names][0]! : `${[...names][0]} …`;
 }

@@ -121,6 +121,14 @@ export function Scatter({ runs, place }: { runs: readonly Run[]; place: Place })
 
 type Brushes = Readonly<Record<string, readonly [number, number]>>;
 
+const without = (brushes: Brushes, id: string): Brushes => Object.fromEntries(Object.entries(brushes).filter(([one]) => one !== id));
+
+/** The quarter of an axis above or below the one that is marked; the first from the end that the arrow comes from. */
+function quarter(brush: readonly [number, number] | undefined, up: number): [number, number] {
+  const from = brush ? Math.min(Math.max(Math.floor(brush[0] * 4) + up, 0), 3) : up > 0 ? 0 : 3;
+  return [from / 4, (from + 1) / 4];
+}
+
 /** Whether the run passes through what is marked on each axis. */
 function passes(run: Run, axes: readonly Axis[], brushes: Brushes): boolean {
   return axes.every((axis) => {
@@ -195,7 +203,7 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
         {width > 50 && axes.length > 0 && (
           <svg width={width} height={height} role="group" aria-label={`Runs across ${axes.map((axis) => axis.title).join(", ")}`}>
             {[...runs].sort((a, b) => Number(inside.has(a.id)) - Number(inside.has(b.id))).map((run) => (
-              <a key={run.id} href={hashOf(["runs", run.id])} aria-label={nameOf(run, axes)} tabIndex={inside.has(run.id) ? 0 : -1} onFocus={() => setLit(run.id)} onBlur={() => setLit("")} onPointerEnter={() => setLit(run.id)} onPointerLeave={() => setLit("")}>
+              <a key={run.id} href={hashOf(["runs", run.id])} aria-label={nameOf(run, axes)} tabindex={inside.has(run.id) ? 0 : -1} onFocus={() => setLit(run.id)} onBlur={() => setLit("")} onPointerEnter={() => setLit(run.id)} onPointerLeave={() => setLit("")}>
                 <path class={`way ${inside.has(run.id) ? "" : "out"} ${lit === run.id ? "lit" : ""}`} d={line(run)} style={{ stroke: inside.has(run.id) ? shade(color!.place(run)) : "var(--rule)" }}>
                   <title>{nameOf(run, axes)}</title>
                 </path>
@@ -223,6 +231,21 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
                     width={24}
                     y={top(1)}
                     height={tall}
+                    tabindex={0}
+                    role="slider"
+                    aria-orientation="vertical"
+                    aria-label={`Runs that pass ${axis.title}`}
+                    aria-valuemin={0}
+                    aria-valuemax={100}
+                    aria-valuenow={brush ? Math.round(50 * (brush[0] + brush[1])) : 50}
+                    aria-valuetext={brush ? `from ${Math.round(100 * brush[0])} % to ${Math.round(100 * brush[1])} % of the axis` : "all"}
+                    onKeyDown={(event) => {
+                      const up = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+                      if (up) setBrushes({ ...brushes, [axis.id]: quarter(brush, up) });
+                      else if (event.key === "Escape") setBrushes(without(brushes, axis.id));
+                      else return;
+                      event.preventDefault();
+                    }}
                     onPointerDown={(event) => {
                       event.currentTarget.setPointerCapture(event.pointerId);
                       begun.current = { id: axis.id, from: heightAt(event) };
@@ -233,11 +256,7 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
                       setBrushes({ ...brushes, [axis.id]: [Math.min(from, to), Math.max(from, to)] });
                     }}
                     onPointerUp={(event) => {
-                      if (begun.current && Math.abs(heightAt(event) - begun.current.from) < 0.01) {
-                        const { [axis.id]: gone, ...others } = brushes;
-                        void gone;
-                        setBrushes(others);
-                      }
+                      if (begun.current && Math.abs(heightAt(event) - begun.current.from) < 0.01) setBrushes(without(brushes, axis.id));
                       begun.current = null;
                     }}
                   />
@@ -247,7 +266,7 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
           </svg>
         )}
       </div>
-      <p class="note">Drag along an axis to see the runs that pass there; a click on it takes that back. The colour is the last axis's.</p>
+      <p class="note">Drag along an axis to see the runs that pass there, or take the arrow keys; a click on it or Esc takes that back. The colour is the last axis's.</p>
     </section>
   );
 }
