@@ -234,9 +234,9 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await go(page, `#/runs/${ids.array[0]}?tab=curves`);
     await page.waitForSelector('section[aria-label="loss"] canvas');
     assert.equal(await page.locator('section[aria-label="time/compute"]').count(), 0, "accounts are folded away");
-    await page.click('[aria-label="time"] button[aria-expanded=false]');
+    await page.click('[aria-label="time/"] button[aria-expanded=false]');
     await page.waitForSelector('section[aria-label="time/compute"] canvas');
-    await page.click('[aria-label="test"] button[aria-expanded=true]');
+    await page.click('[aria-label="test/"] button[aria-expanded=true]');
     await page.waitForSelector('section[aria-label="test/auc"]', { state: "detached" });
     await page.locator("input[type=range]").fill("40");
     await page.check("text=log scale");

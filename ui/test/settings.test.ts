@@ -19,9 +19,10 @@ test("words of an address that mean nothing are passed over", () => {
 });
 
 test("metrics are grouped by what stands before the first slash", () => {
-  assert.deepEqual(byPrefix(["loss", "test/auc", "auc", "test/a/b", "/odd"]), [
-    { prefix: "", keys: ["loss", "auc", "/odd"] },
-    { prefix: "test", keys: ["test/auc", "test/a/b"] },
+  assert.deepEqual(byPrefix(["loss", "test/auc", "auc", "test/a/b", "/odd", "learning_rate", "events_per_s"]).map(({ title, keys }) => [title, ...keys]), [
+    ["metrics", "loss", "auc", "/odd"],
+    ["test/", "test/auc", "test/a/b"],
+    ["speed", "learning_rate", "events_per_s"],
   ]);
 });
 

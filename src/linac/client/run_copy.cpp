@@ -15,8 +15,7 @@ using nlohmann::json;
 std::vector<ListedFile> files_of_run(ServiceClient& service, const std::string& run, const std::string& folder) {
   const json answer = service.get("/api/v1/runs/" + run + "/files", {{"path", folder}});
   std::vector<ListedFile> files;
-  for (const json& file : answer.at("files"))
-    files.push_back({file.at("path"), file.at("folder"), file.at("bytes")});
+  for (const json& file : answer.at("files")) files.push_back({file.at("path"), file.at("folder"), file.at("bytes")});
   return files;
 }
 

@@ -1,5 +1,6 @@
 // How curves are drawn, as words of the page's address, so that a link shows what its sender sees. Pure.
 
+import { isSpeed } from "../metric_order.ts";
 import type { Axis } from "./lines.ts";
 
 export interface Settings {
@@ -47,16 +48,19 @@ export function habits({ slider, log, axis, groups, envelope }: Settings): Parti
 
 export interface MetricGroup {
   prefix: string; // "": those that have none
+  title: string;
   keys: string[];
 }
+
+const speed = "(speed)"; // of metrics without a prefix, apart from what is learned
 
 /** By what stands before the first slash, in the order of their first metrics. */
 export function byPrefix(keys: readonly string[]): MetricGroup[] {
   const groups = new Map<string, string[]>();
   for (const key of keys) {
     const slash = key.indexOf("/");
-    const prefix = slash > 0 ? key.slice(0, slash) : "";
+    const prefix = slash > 0 ? key.slice(0, slash) : isSpeed(key) ? speed : "";
     groups.set(prefix, [...(groups.get(prefix) ?? []), key]);
   }
-  return [...groups].map(([prefix, of]) => ({ prefix, keys: of }));
+  return [...groups].map(([prefix, of]) => ({ prefix, title: prefix === speed ? "speed" : prefix ? `${prefix}/` : "metrics", keys: of }));
 }

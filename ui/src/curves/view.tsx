@@ -102,10 +102,10 @@ function useSettings(): [Settings, (next: Settings) => void] {
 /** Metrics with the same front, which can be folded away. */
 function Section({ group, open, setOpen, children }: { group: MetricGroup; open: boolean; setOpen: (open: boolean) => void; children: ComponentChildren }) {
   return (
-    <section class="metric-group" aria-label={group.prefix || "metrics without a front"}>
+    <section class="metric-group" aria-label={group.title}>
       <h2>
         <button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
-          <span aria-hidden="true">{open ? "▾" : "▸"}</span> {group.prefix ? `${group.prefix}/` : "metrics"} <small>{group.keys.length}</small>
+          <span aria-hidden="true">{open ? "▾" : "▸"}</span> {group.title} <small>{group.keys.length}</small>
         </button>
       </h2>
       {open && children}
