@@ -417,6 +417,8 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.waitForSelector("text=3 of 6 runs");
     await page.click("text=Show all");
     await page.waitForSelector("text=6 of 6 runs");
+    await go(page, `#/compare?runs=${all}&tab=parallel&axes=%25E0%25A4,m%253Anone`);
+    await page.waitForFunction(() => document.querySelectorAll(".drawn .way").length === 6);
     await page.focus('[aria-label="Runs that pass train.optimizer.lr"]');
     await page.keyboard.press("ArrowDown");
     await page.waitForSelector("text=3 of 6 runs");

@@ -26,6 +26,18 @@ export function hashOf(parts: readonly string[], query: Record<string, string> |
   return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }
 
+/** Names that may hold anything, as one word of a query. */
+export const ofWords = (words: readonly string[]): string => words.map(encodeURIComponent).join(",");
+
+/** The names of such a word; none of one that somebody has cut. */
+export function wordsOf(text: string): string[] {
+  try {
+    return text.split(",").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return [];
+  }
+}
+
 export function go(hash: string): void {
   location.hash = hash;
 }

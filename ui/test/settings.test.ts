@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tableOfLines } from "../src/curves/export.ts";
 import type { DrawnLine } from "../src/curves/lines.ts";
+import { ofWords, wordsOf } from "../src/router.ts";
 import { byPrefix, habits, initial, queryOf, settingsOf, type Settings } from "../src/curves/settings.ts";
 
 const through = (settings: Settings, otherwise: Settings) => settingsOf(new URLSearchParams(Object.entries(queryOf(settings)).filter(([, value]) => value !== "")), otherwise);
@@ -34,4 +35,11 @@ test("a chart as a table has a row for each place, and the edges of bands", () =
     [2, null, 7, 6, 8],
     [3, null, 8, 7, 9],
   ]);
+});
+
+test("names that hold anything pass through an address, and one that was cut is none", () => {
+  const words = ["m:a,b", "p:c d%&=#", "ü/ß"];
+  const query = new URLSearchParams({ columns: ofWords(words) });
+  assert.deepEqual(wordsOf(new URLSearchParams(query.toString()).get("columns")!), words);
+  assert.deepEqual([wordsOf(""), wordsOf("%E0%A4"), wordsOf("a,%")], [[], [], []]);
 });

@@ -6,7 +6,7 @@ import type { Run } from "../api/types.ts";
 import { csv, fileName, save } from "../csv.ts";
 import { Empty } from "../parts/basics.tsx";
 import { useSize } from "../parts/hooks.ts";
-import { hashOf, replaceQuery, type Place } from "../router.ts";
+import { hashOf, ofWords, replaceQuery, wordsOf, type Place } from "../router.ts";
 
 /** What is looked at last: words, and seeds, in which nobody expects an order. */
 const seldom = (axis: Axis) => (/seed$/.test(axis.id) ? 2 : axis.words ? 1 : 0);
@@ -146,13 +146,13 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
   const begun = useRef<{ id: string; from: number } | null>(null);
   const wanted = place.query.get("axes");
   const axes = useMemo(() => {
-    const ids = wanted?.split(",").map((id) => decodeURIComponent(id));
-    if (ids) return ids.map((id) => all.find((axis) => axis.id === id)).filter((axis) => axis !== undefined).slice(0, parallelMost);
+    const ids = wordsOf(wanted ?? "");
+    if (ids.length > 0) return ids.map((id) => all.find((axis) => axis.id === id)).filter((axis) => axis !== undefined).slice(0, parallelMost);
     const metrics = all.filter((axis) => axis.id.startsWith("m:") && differs(axis, runs)).slice(0, 2);
     return [...all.filter((axis) => axis.id.startsWith("p:")).slice(0, parallelUsual - metrics.length), ...metrics];
   }, [all, wanted]);
   if (all.length < 2) return <Empty>The runs have no two parameters or metrics in which they differ.</Empty>;
-  const choose = (ids: readonly string[]) => replaceQuery({ axes: ids.map(encodeURIComponent).join(",") });
+  const choose = (ids: readonly string[]) => replaceQuery({ axes: ofWords(ids) });
   const color = axes[axes.length - 1];
   const tall = height - edge.top - edge.bottom - 10;
   const side = 64;

@@ -12,11 +12,12 @@ import { useAction } from "../parts/action.tsx";
 import { useKept, useLoaded, useNow, useSettled } from "../parts/hooks.ts";
 import { Rows } from "../parts/rows.tsx";
 import { Views } from "../parts/views.tsx";
-import { go, hashOf, replaceQuery, type Place } from "../router.ts";
+import { go, hashOf, ofWords, replaceQuery, wordsOf, type Place } from "../router.ts";
 import { choices, columnsOf, orderOf, tableOf, took, usual, type Choices } from "./columns.tsx";
 import { everyRun, useRuns, type RunsView } from "./runs_list.ts";
 
 export const comparedMax = 50;
+const columnsMost = 60;
 
 function FilterBox({ value, onInput, error, sent }: { value: string; onInput: (text: string) => void; error: Error | undefined; sent: string }) {
   const fault = error && sent ? faultOf(sent, error.message) : null;
@@ -165,23 +166,14 @@ function OfTicked({ runs, view, changed }: { runs: readonly Run[]; view: RunsVie
   );
 }
 
-function listOf(text: string): string[] {
-  try {
-    return text.split(",").filter(Boolean).map(decodeURIComponent);
-  } catch {
-    return []; // an address that somebody has cut
-  }
-}
-const textOf = (ids: readonly string[]) => ids.map(encodeURIComponent).join(",");
-
 /** Columns that somebody has chosen: the address says which, else this browser knows; null: nobody has. */
 function useColumns(place: Place, experiment: string): [readonly string[] | null, (ids: string[] | null) => void] {
   const address = place.query.get("columns") ?? "";
   const [kept, setKept] = useKept<string[] | null>(`columns.${experiment || "all"}`, null);
-  const chosen = useMemo(() => (address ? listOf(address).filter((id) => /^[mbp]:./.test(id)) : kept), [address, kept]);
+  const chosen = useMemo(() => (address ? wordsOf(address).filter((id) => /^[mbp]:./.test(id)).slice(0, columnsMost) : kept), [address, kept]);
   const choose = (ids: string[] | null) => {
     setKept(ids);
-    replaceQuery({ columns: textOf(ids ?? []) });
+    replaceQuery({ columns: ofWords(ids ?? []) });
   };
   return [chosen, choose];
 }
