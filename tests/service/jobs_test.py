@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import signal
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,8 @@ def test_from_submission_to_the_catalog(database: str | None) -> None:
         output = client.run("submit", JOB, *SHORT, "--name", "first", "--follow")
         assert "SUCCEEDED" in output and "epoch 1/1" in output, output
         run = client.state("first")
+        if database is None:
+            what_it_made_is_fetched_as_told(client, run, output)
         assert run["state"] == "SUCCEEDED", run
         assert [change["to"] for change in run["transitions"]][-3:] == ["STARTING", "RUNNING", "SUCCEEDED"], run["transitions"]
         assert run["metrics"]["loss"]["count"] == STEPS
@@ -114,6 +117,50 @@ def test_from_submission_to_the_catalog(database: str | None) -> None:
         assert run["id"] in client.run("list", "--filter", "params.`train.epochs` = '1' AND attributes.state = 'SUCCEEDED'")
         assert run["id"] not in client.run("list", "--state", "FAILED")
         assert "epoch 1/1" in client.run("logs", "first")
+
+
+def what_it_made_is_fetched_as_told(client: Client, run: dict, output: str) -> None:
+    commands = [shlex.split(line) for line in output.split("what it has made:\n")[1].splitlines()]
+    assert [words[:3] for words in commands][-2:] == [["linac", "models", "register"], ["linac", "artifacts", "list"]], commands
+    with tempfile.TemporaryDirectory() as folder:
+        for words in commands:
+            done = subprocess.run([LINAC, *words[1:]], cwd=folder, env=client.environment, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, (words, done.stdout + done.stderr)
+        assert pathlib.Path(folder, "model.keras").stat().st_size > 10000, os.listdir(folder)
+    [version] = client.json("models", "show", "first")
+    assert version["run"] == run["id"] and "linac.test.auc" in version["tags"] or "linac.train.loss" in version["tags"], version
+    with tempfile.TemporaryDirectory() as folder:
+        client.run("artifacts", "get", run["id"][:6], "job.yaml", f"{folder}/job.yaml")
+        source = client.send("GET", "/api/2.0/mlflow/model-versions/get-download-uri?name=first&version=1")["artifact_uri"].removeprefix("mlflow-artifacts:/")
+        provenance = client.send("GET", f"/api/2.0/mlflow-artifacts/artifacts/{source}/linac-model.json")
+        assert provenance["service_run"]["id"] == run["id"] and provenance["service_run"]["inputs"][0]["digest"] == run["inputs"][0]["digest"], provenance
+        assert provenance["job"] == pathlib.Path(folder, "job.yaml").read_text()
+
+
+def test_runs_are_found_by_what_people_type() -> None:
+    with serving() as (_, client):
+        made = {}
+        for name in ("calo", "calo", "topology", "it's"):
+            answer = client.send("POST", "/api/2.0/mlflow/runs/create", {"experiment_id": "0", "run_name": name, "start_time": int(time.time() * 1000)})
+            made.setdefault(name, []).append(answer["run"]["info"]["run_id"])
+            time.sleep(0.01)
+        client.send("POST", "/api/2.0/mlflow/runs/log-metric", {"run_id": made["calo"][1], "key": "test/auc", "value": 0.5, "timestamp": 1, "step": 1})
+        assert client.json("status", "calo")["id"] == made["calo"][1], "the newest of a name"
+        assert made["calo"][0][:8] in client.run("cancel", "calo", status=2), "nobody cancels one of several by chance"
+        assert client.json("status", made["topology"][0][:12])["id"] == made["topology"][0], "the beginning of an id"
+        assert client.json("status", "it's")["id"] == made["it's"][0]
+        assert "did you mean 'topology'?" in client.run("status", "toplogy", status=2)
+        for none in ("%", "____", "0000000000000000", "' OR '1'='1"):
+            assert "no run" in client.run("status", none, status=2), none
+        assert "did you mean RUNNING?" in client.run("list", "--state", "RUNING", status=2)
+        assert made["calo"][0] in client.run("list", "--state", "running")
+        told = subprocess.run([LINAC, "list", "--metrics", "test/acu", "--sort", "metrics.`test/auc` DESC"], env=client.environment, capture_output=True, text=True, timeout=60)
+        assert told.returncode == 0, told
+        assert "no metric 'test/acu'; did you mean test/auc?" in told.stderr and told.stderr.count("no metric") == 1, told
+        assert "no metric 'lsos'" in subprocess.run([LINAC, "list", "--filter", "metrics.lsos < 1"], env=client.environment, capture_output=True, text=True, timeout=60).stderr
+        server = client.environment.pop("LINAC_SERVER")
+        for words in (("--server", server, "list"), ("list", "--server", server), (f"--server={server}", "models", "list"), ("models", "--server", server, "list"), ("artifacts", "--server", server, "list", "calo")):
+            client.run(*words)
 
 
 def test_refusals() -> None:

@@ -56,6 +56,10 @@ describe("a job", { skip: reason }, () => {
     await page.fill("#filter", "epoch 15/15");
     await page.waitForSelector(".logline mark >> text=epoch 15/15");
 
+    await go(page, `#/compare?runs=${id}&tab=logs`);
+    await page.fill("#filter", "epoch 15/15");
+    await page.waitForSelector(".hits mark >> text=epoch 15/15");
+
     await go(page, `#/runs/${id}?tab=files`);
     await page.waitForSelector("text=Checkpoints");
     await page.click("text=images/");

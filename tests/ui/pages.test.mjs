@@ -26,6 +26,8 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
       await Promise.all(Array.from({ length: madeAtOnce }, (_, k) => service.run({ name: `run-${i + k}`, experiment: many, started: begin + i + k, parameters: { lr: (i + k) % 3 }, metrics: { auc: (i + k) / manyRuns } })));
     ids.seeds = await Promise.all([0, 1, 2].map((seed) => service.run({ name: `gan-seed${seed}`, parameters: { seed, lr: 0.001, written: "0.29999999999999999" }, metrics: { loss: loss(seed), broken: [1, 2, NaN, Infinity, 3] }, status: "FINISHED" })));
     ids.hostile = await service.run({ name: hostile, experiment: named, parameters: { [`p${"x"}`]: hostile }, tags: { note: hostile, [`linac.group`]: hostile }, metrics: { "a/b c": [1, 2, 3] }, status: "FAILED" });
+    const array = [0.001, 0.002].flatMap((lr) => [1, 2, 3].map((seed) => ({ lr, seed })));
+    ids.array = await Promise.all(array.map(({ lr, seed }, i) => service.run({ name: `scan-${i + 1}`, parameters: { "train.seed": seed, "train.optimizer.lr": lr }, tags: { "linac.group": "440047d46937", "linac.group.index": i + 1 }, metrics: { loss: loss(seed, 50).map((value) => value * lr * 1000), "test/auc": [0.5, 0.9 - lr * seed, 0.7], "time/compute": [1, 2] }, status: "FINISHED" })));
     ids.live = await service.run({ name: "live", metrics: { loss: [3] } });
     await service.mlflow("registered-models/create", { name: "showers", description: hostile });
     await service.mlflow("model-versions/create", { name: "showers", source: `runs:/${ids.hostile}/model`, run_id: ids.hostile, description: hostile });
@@ -206,6 +208,272 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.equal(await page.locator("th[scope=row] >> text=lr").count(), 0, "what is the same is left out");
     await page.check("text=also what they share");
     await page.waitForSelector("th[scope=row] >> text=lr");
+    await page.context().close();
+  });
+
+  test("an array over seeds and learning rates has a band for each learning rate, which its name tells", async () => {
+    const page = await visit(chromium, service);
+    await go(page, `#/compare?runs=${ids.array.join(",")}`);
+    await page.waitForSelector(".legend >> text=scan, lr=0.001");
+    assert.deepEqual(await page.locator(".legend li").allTextContents(), [" scan, lr=0.001 3 runs", " scan, lr=0.002 3 runs"]);
+    await go(page, `#/compare?runs=${ids.array.slice(2, 5).join(",")}`);
+    await page.waitForSelector(".legend >> text=scan-3");
+    assert.deepEqual((await page.locator(".legend li").allTextContents()).map((text) => text.trim()), ["scan, lr=0.002 2 runs", "scan-3"]);
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  /** What a click downloads. */
+  const downloaded = async (page, click) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), click()]);
+    return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+  };
+
+  test("metrics are grouped by their front, and a link shows what its sender sees", async () => {
+    const page = await visit(chromium, service);
+    await go(page, `#/runs/${ids.array[0]}?tab=curves`);
+    await page.waitForSelector('section[aria-label="loss"] canvas');
+    assert.equal(await page.locator('section[aria-label="time/compute"]').count(), 0, "accounts are folded away");
+    await page.click('[aria-label="time/"] button[aria-expanded=false]');
+    await page.waitForSelector('section[aria-label="time/compute"] canvas');
+    await page.click('[aria-label="test/"] button[aria-expanded=true]');
+    await page.waitForSelector('section[aria-label="test/auc"]', { state: "detached" });
+    await page.locator("input[type=range]").fill("40");
+    await page.check("text=log scale");
+    await page.click('section[aria-label="loss"] [aria-label="Larger"]');
+    await page.waitForFunction(() => /smooth=40/.test(location.hash) && /log=1/.test(location.hash) && /large=loss/.test(location.hash));
+    const other = await visit(chromium, service);
+    await go(other, await page.evaluate(() => location.hash));
+    await other.waitForSelector('section[aria-label="loss"] [aria-label="Smaller"]');
+    assert.equal(await other.locator("input[type=range]").inputValue(), "40");
+    assert.ok(await other.isChecked("text=log scale"));
+    await go(other, (await page.evaluate(() => location.hash)).replace("smooth=40", "smooth=10").replace("log=1", "log=0"));
+    await other.waitForFunction(() => document.querySelector("input[type=range]").value === "10");
+    assert.equal(await other.isChecked("text=log scale"), false, "another address of the same page counts too");
+
+    const table = await downloaded(page, () => page.click('[aria-label="Save loss as CSV"]'));
+    assert.equal(table.name, "loss.csv");
+    assert.match(table.bytes.toString(), /^step,scan-1\r\n0,2\.08\d+\r\n/);
+    const picture = await downloaded(page, () => page.click('[aria-label="Save loss as PNG"]'));
+    assert.deepEqual([picture.name, picture.bytes.subarray(1, 4).toString()], ["loss.png", "PNG"]);
+    assert.ok(picture.bytes.readUInt32BE(16) > 600 && picture.bytes.length > 5000, "it is the large chart");
+    assert.deepEqual([...page.complaints, ...other.complaints], []);
+    await other.context().close();
+    await page.context().close();
+  });
+
+  test("a run gets another name, tags and a note; is archived, deleted and restored", async () => {
+    const run = await service.run({ name: "typo", metrics: { loss: [1] }, status: "FINISHED" });
+    const told = () => service.get(`/api/v1/runs/${run}`);
+    const page = await visit(chromium, service);
+    page.on("dialog", (dialog) => void dialog.accept());
+    await go(page, `#/runs/${run}`);
+    await page.click("[aria-label=Rename]");
+    await page.fill('[aria-label="Name of the run"]', `mended ${hostile}`);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("h1 >> text=mended");
+    assert.equal((await told()).name, `mended ${hostile}`);
+
+    await page.fill('[aria-label="Tag"]', "site");
+    await page.fill('[aria-label="Value of the tag"]', hostile);
+    await page.click('text="Set"');
+    await page.click('[aria-label="Remove tag site"]');
+    await page.waitForSelector("text=No tags.");
+    await page.fill('[aria-label="Tag"]', "linac.archived");
+    assert.equal(await page.locator('[aria-label="Tag"]').evaluate((input) => input.checkValidity()), false, "the service's own tags are not for people");
+
+    const note = ["# Seen", "it **fell**", "<script>window.hacked=1</script>", "<img src=x onerror=window.hacked=1>", "[a](javascript:window.hacked=1)", "[b](JaVaScRiPt:window.hacked=1)", "[c](data:text/html,<script>parent.hacked=1</script>)", "![d](data:image/svg+xml,<svg/onload=window.hacked=1>)", "<a href=javascript:window.hacked=1>e</a>", "[good](https://example.org/x)", "[here](#/queue)"].join("\n\n");
+    await page.click('[aria-label="Write a note"]');
+    await page.fill('[aria-label="Note, in Markdown"]', note);
+    await page.waitForSelector(".preview h3 >> text=Seen");
+    await page.fill('[aria-label="Note, in Markdown"]', "x".repeat(8001));
+    assert.ok(await page.locator(".note-card button[type=submit]").isDisabled(), "what would be cut is not sent");
+    await page.fill('[aria-label="Note, in Markdown"]', note);
+    await page.click(".note-card button[type=submit]");
+    await page.waitForSelector(".note-card > .markdown strong >> text=fell");
+    assert.equal((await told()).tags["mlflow.note.content"], note);
+    const links = await page.locator(".markdown a").evaluateAll((all) => all.map((one) => [one.textContent, one.href, one.rel]));
+    assert.deepEqual(links.map(([text]) => text), ["good", "here"], "nothing else became a link");
+    assert.equal(links[0][1], "https://example.org/x");
+    assert.match(links[0][2], /noreferrer/);
+    assert.equal(await page.locator(".markdown script, .markdown img, .markdown svg, .markdown [onerror]").count(), 0);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+
+    const listed = async (view, count) => {
+      await go(page, `#/runs?filter=mended${view ? `&view=${view}` : ""}`);
+      await page.waitForFunction((wanted) => document.querySelector(".count")?.textContent?.startsWith(`${wanted} `), count);
+    };
+    await page.click('text="Archive"');
+    await page.waitForSelector("text=the lists leave it out");
+    await listed("", 0);
+    await listed("archived", 1);
+    await listed("deleted", 0);
+    await listed("archived", 1);
+    await page.check("#row-0 [aria-label=compare]");
+    await page.click('.count >> text="unarchive"');
+    await page.waitForFunction(() => document.querySelector(".count").textContent.startsWith("0"));
+    await listed("", 1);
+    await page.check("#row-0 [aria-label=compare]");
+    await page.click('.count >> text="delete"');
+    await page.waitForFunction(() => document.querySelector(".count").textContent.startsWith("0"));
+    assert.equal((await told()).deleted, true);
+    await listed("deleted", 1);
+    await go(page, `#/runs/${run}`);
+    await page.waitForSelector("text=This run is deleted.");
+    await page.click('text="Restore"');
+    await page.waitForSelector("text=This run is deleted.", { state: "detached" });
+    assert.equal((await told()).deleted, false);
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+
+    await service.send("POST", "/api/v1/users", { name: "reader", role: "viewer" });
+    const { secret } = await service.send("POST", "/api/v1/users/reader/tokens", {});
+    const reader = await visit(chromium, service, { token: secret });
+    await go(reader, `#/runs/${run}`);
+    await reader.waitForSelector(".markdown strong");
+    assert.equal(await reader.locator("header.title button:not(:has-text('Copy')), .note-card button, .add-tag").count(), 0, "who may only read is offered nothing to change");
+    await reader.click('[aria-label="My tokens (reader)"]');
+    await reader.waitForSelector("h1 >> text=My tokens");
+    assert.deepEqual(await reader.locator('[aria-label="What the token may"] option').allTextContents(), ["viewer"]);
+    await reader.fill('[placeholder="laptop"]', "second");
+    await reader.click("text=Make a token");
+    assert.match(await reader.textContent(".secret code"), /^linac_/);
+    reader.on("dialog", (dialog) => void dialog.accept());
+    await reader.click('[aria-label="Revoke second"]');
+    await reader.waitForSelector('[aria-label="Revoke second"]', { state: "detached" }); // the user's browsers are logged out with it
+    assert.deepEqual((await service.get("/api/v1/users/reader/tokens")).tokens.map((token) => token.note), [""]);
+    assert.deepEqual(reader.complaints.filter((text) => !text.includes("401")), []);
+    await reader.context().close();
+  });
+
+  test("the first column stays while the others scroll; columns are in the address; all that fits is exported", async () => {
+    const page = await visit(chromium, service);
+    const columns = ["m:loss", "b:loss", "b:test/auc", "m:test/auc", "p:train.seed", "p:train.optimizer.lr", "m:time/compute"];
+    await go(page, `#/runs?filter=scan&columns=${encodeURIComponent(columns.map(encodeURIComponent).join(","))}`);
+    await page.waitForSelector("[role=columnheader] >> text=max test/auc");
+    const grid = page.locator("[role=grid]");
+    const left = (selector) => page.locator(selector).evaluate((element) => element.getBoundingClientRect().left);
+    const [name, state] = ["#row-0 .fixed", "#row-0 [role=gridcell]:nth-child(3)"];
+    const before = [await left(name), await left(state)];
+    assert.ok(await grid.evaluate((element) => element.scrollWidth > element.clientWidth));
+    assert.equal(await page.locator(".frame.behind").count(), 1, "a shade says that there is more");
+    await grid.evaluate((element) => (element.scrollLeft = 200));
+    await page.waitForSelector(".rows.before");
+    assert.ok(Math.abs((await left(name)) - before[0]) <= 4 && Math.abs((await left(state)) - before[1] + 200) < 2);
+    const covering = await page.locator(name).evaluate((element) => {
+      const box = element.getBoundingClientRect();
+      return element.contains(document.elementFromPoint(box.right - 3, box.top + 5));
+    });
+    assert.ok(covering, "what scrolls is behind it");
+    await grid.evaluate((element) => (element.scrollLeft = element.scrollWidth));
+    await page.waitForSelector(".frame.behind", { state: "detached" });
+    const { name: file, bytes } = await downloaded(page, () => page.click('text="CSV"'));
+    const rows = bytes.toString().trim().split("\r\n").map((row) => row.split(","));
+    assert.deepEqual([file, rows.length, rows[0].slice(7)], ["runs.csv", 7, ["last loss", "best loss", "best test/auc", "last test/auc", "train.seed", "train.optimizer.lr", "last time/compute"]]);
+    const first = rows.find((row) => row[1] === "scan-1");
+    assert.deepEqual(first.slice(9, 13), ["0.899", "0.7", "1", "0.001"]);
+
+    page.on("dialog", (dialog) => void dialog.accept("scans"));
+    await page.selectOption("[aria-label=Views]", "+");
+    await page.waitForFunction(() => document.querySelector("[aria-label=Views]").value === "=scans");
+    const kept = await page.evaluate(() => location.hash);
+    await go(page, "#/runs");
+    await page.waitForSelector("[role=grid]");
+    await page.selectOption("[aria-label=Views]", "=scans");
+    await page.waitForFunction((hash) => location.hash === hash, kept);
+    await page.waitForSelector("[role=columnheader] >> text=max test/auc");
+    await page.selectOption("[aria-label=Views]", "-");
+    await page.waitForFunction(() => document.querySelectorAll("[aria-label=Views] option").length === 2);
+    await go(page, "#/runs?filter=scan&columns=%25E0%25A4%25A");
+    await page.waitForSelector("#row-0");
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  test("runs are compared as points, as lines across axes, by words in their logs, by pictures and figures", async () => {
+    const put = (run, path, bytes) => service.send("PUT", `/api/v1/runs/${run}/files/${path}`, bytes);
+    const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+    const figures = (value) => Buffer.from(JSON.stringify({ verdict: "failed", reference: { name: hostile }, sample: { events: 500 }, figures: [{ name: "fpd", title: "Fréchet distance", bin: null, value, uncertainty: 0.04, floor: 0.1, floor_deviation: 0.02, limit: 0.5, passed: false, verdict: "failed" }] }));
+    const [one, two] = ids.array;
+    for (const epoch of ["001", "002", "010"]) await put(one, `images/epoch-${epoch}.png`, png);
+    await put(two, "images/epoch-002.png", png);
+    await put(one, "validation/report.json", figures(0.72));
+    await put(two, "validation/report.json", figures(0.11));
+    const page = await visit(chromium, service);
+    const all = ids.array.join(",");
+    await go(page, `#/compare?runs=${all}&tab=scatter`);
+    await page.waitForFunction(() => document.querySelectorAll(".drawn circle").length === 6);
+    await page.selectOption("text=Colour >> select", "m:test/auc");
+    await page.waitForFunction(() => /color=m/.test(location.hash));
+    assert.match(await page.locator(".drawn a").first().getAttribute("aria-label"), /^scan-\d: train.optimizer.lr 0.001, loss .*, test\/auc 0.7$/);
+
+    await go(page, `#/compare?runs=${all}&tab=parallel`);
+    await page.waitForFunction(() => document.querySelectorAll(".drawn .way").length === 6);
+    const grip = await page.locator(".grip").first().boundingBox(); // of the learning rate
+    await page.mouse.move(grip.x + 12, grip.y + grip.height - 2);
+    await page.mouse.down();
+    await page.mouse.move(grip.x + 12, grip.y + grip.height - 40, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForSelector("text=3 of 6 runs");
+    await page.click("text=Show all");
+    await page.waitForSelector("text=6 of 6 runs");
+    await go(page, `#/compare?runs=${all}&tab=parallel&axes=%25E0%25A4,m%253Anone`);
+    await page.waitForFunction(() => document.querySelectorAll(".drawn .way").length === 6);
+    await page.focus('[aria-label="Runs that pass train.optimizer.lr"]');
+    await page.keyboard.press("ArrowDown");
+    await page.waitForSelector("text=3 of 6 runs");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("text=6 of 6 runs");
+
+    await go(page, `#/compare?runs=${one},${two}&tab=pictures`);
+    await page.waitForFunction(() => document.querySelectorAll(".pictures img").length === 2);
+    assert.deepEqual(await page.locator(".pictures span").allTextContents(), ["scan-1, 10", "scan-2, 2 (has no 10)"]);
+    await page.locator(".controls input[type=range]").fill("1");
+    await page.waitForSelector(".pictures >> text=scan-1, 2");
+    assert.match(page.url(), /at=2/);
+    await page.check("text=all of them");
+    await page.waitForFunction(() => document.querySelectorAll(".pictures img").length === 4);
+
+    await go(page, `#/compare?runs=${one},${two}&tab=physics`);
+    await page.waitForSelector("td >> text=7.2 ×");
+    assert.match(await page.textContent('[aria-label="Physics figures"]'), /Fréchet distance.*0\.720 ± 0\.040.*0\.100 ± 0\.020.*✕ failed.*1\.1 ×/s);
+    await go(page, `#/compare?runs=${all}&tab=table`);
+    await page.waitForSelector("td.best");
+    await go(page, `#/compare?runs=${all}&tab=logs`);
+    await page.waitForSelector("text=No log speaks of an error.");
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+  });
+
+  test("a version of a model has its schema, figures, checksum, tags and file", async () => {
+    const file = Buffer.from("a model");
+    await service.send("PUT", "/api/2.0/mlflow-artifacts/artifacts/models/calo/abc/model.keras", file);
+    await service.mlflow("registered-models/create", { name: "calo" });
+    const tags = { "linac.file": "model.keras", "linac.checksum": "0123456789abcdef", "linac.bytes": "7", "linac.inputs": '[{"name":"x","shape":[801,19]}]', "linac.outputs": "damaged", "linac.test.auc": "0.93", "linac.from": "catalog://showers/1", note: hostile };
+    await service.mlflow("model-versions/create", { name: "calo", source: "mlflow-artifacts:/models/calo/abc", run_id: ids.array[0], tags: Object.entries(tags).map(([key, value]) => ({ key, value })) });
+    const page = await visit(chromium, service);
+    await go(page, "#/models/calo");
+    await page.waitForSelector("td >> text=auc 0.93");
+    await page.click("th[scope=row] a");
+    await page.waitForSelector("td >> text=801 × 19");
+    await page.waitForSelector("code >> text=0123456789abcdef");
+    await page.waitForSelector(`dd >> text=${hostile}`);
+    assert.equal(await page.getAttribute("p.facts >> text=catalog://showers/1", "href"), "#/models/showers/1");
+    const kept = await downloaded(page, () => page.click("text=Download model.keras"));
+    assert.deepEqual([kept.name, kept.bytes.equals(file)], ["model.keras", true]);
+    await page.fill('[aria-label="Tag"]', "units");
+    await page.fill('[aria-label="Value of the tag"]', "GeV");
+    await page.click('text="Set"');
+    await page.waitForSelector("dt >> text=units");
+    await page.click('[aria-label="Remove tag note"]');
+    await page.waitForSelector("dt >> text=note", { state: "detached" });
+    await page.click('[aria-label="Change the description"]');
+    await page.fill('[aria-label="Description"]', "the good one");
+    await page.click('text="Save"');
+    await page.waitForSelector("p >> text=the good one");
+    await go(page, "#/models/calo/99");
+    await page.waitForSelector("text=calo has no version 99");
+    assert.deepEqual(page.complaints, []);
     await page.context().close();
   });
 
@@ -392,7 +660,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
   for (const colorScheme of ["light", "dark"]) {
     test(`360 px wide, ${colorScheme}: nothing sticks out, and nothing that is serious keeps anybody out`, async () => {
       const page = await visit(chromium, service, { width: 360, height: 740, colorScheme });
-      const places = ["#/runs", `#/runs/${ids.seeds[0]}`, `#/runs/${ids.seeds[0]}?tab=curves`, `#/runs/${ids.seeds[0]}?tab=log`, `#/runs/${ids.seeds[1]}?tab=files`, `#/compare?runs=${ids.seeds.join(",")}&tab=table`, "#/queue", "#/models", "#/models/showers", "#/users", "#/users?tab=audit", `#/runs/${ids.seeds[2]}?tab=workers`];
+      const places = ["#/runs", `#/runs/${ids.seeds[0]}`, `#/runs/${ids.seeds[0]}?tab=curves`, `#/runs/${ids.seeds[0]}?tab=log`, `#/runs/${ids.seeds[1]}?tab=files`, `#/compare?runs=${ids.seeds.join(",")}&tab=table`, "#/queue", "#/models", "#/models/showers", "#/users", "#/users?tab=audit", `#/runs/${ids.seeds[2]}?tab=workers`, "#/tokens", "#/models/calo/1", ...["parallel", "pictures", "physics"].map((tab) => `#/compare?runs=${ids.array.join(",")}&tab=${tab}`)];
       for (const place of places) {
         await go(page, place);
         if (place === "#/queue") await page.click("text=Submit a job");

@@ -10,6 +10,7 @@ import { ModelsPage } from "./pages/models.tsx";
 import { QueuePage } from "./pages/queue.tsx";
 import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
+import { TokensPage } from "./pages/tokens.tsx";
 import { UsersPage } from "./pages/users.tsx";
 import { Dialog, Empty, Failure } from "./parts/basics.tsx";
 import { hashOf, usePlace, type Place } from "./router.ts";
@@ -95,9 +96,9 @@ function Header({ me, place, out, help }: { me: Me; place: Place; out: () => voi
         <button type="button" class="quiet" aria-label="Keys" title="Keys (?)" onClick={help}>
           ?
         </button>
-        <span class="user" title={`${me.user}, ${me.role}`}>
+        <a class="user" href={hashOf(["tokens"])} title={`${me.user}, ${me.role}: my tokens`} aria-label={`My tokens (${me.user})`} aria-current={at === "tokens" ? "page" : undefined}>
           {me.user}
-        </span>
+        </a>
         {me.session && (
           <button type="button" class="quiet" onClick={out}>
             Log out
@@ -111,13 +112,15 @@ function Header({ me, place, out, help }: { me: Me; place: Place; out: () => voi
 function Page({ place, me }: { place: Place; me: Me }) {
   switch (place.parts[0] ?? "runs") {
     case "runs":
-      return place.parts[1] ? <RunPage key={place.parts[1]} place={place} me={me} /> : <RunsPage place={place} />;
+      return place.parts[1] ? <RunPage key={place.parts[1]} place={place} me={me} /> : <RunsPage place={place} me={me} />;
     case "compare":
       return <ComparePage place={place} />;
     case "queue":
       return <QueuePage me={me} />;
     case "models":
       return <ModelsPage place={place} me={me} />;
+    case "tokens":
+      return <TokensPage me={me} />;
     case "users":
       return <UsersPage place={place} me={me} />;
     default:

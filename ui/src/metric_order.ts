@@ -5,7 +5,8 @@ import { metricFronts, metricNames } from "./generated/run_record.ts";
 const { learningRate, epochSeconds, workers, rateEnd } = metricNames;
 const speeds: readonly string[] = [learningRate, epochSeconds, workers];
 const fronts = [...Object.values(metricFronts), "workers/", "cost/"];
-const isSpeed = (key: string) => speeds.includes(key) || key.endsWith(rateEnd);
+/** How fast it goes and how: no measure of the model. */
+export const isSpeed = (key: string): boolean => speeds.includes(key) || key.endsWith(rateEnd);
 const isAccount = (key: string) => fronts.some((front) => key.startsWith(front));
 
 const rank = (key: string) => (isAccount(key) ? 2 : isSpeed(key) ? 1 : 0);

@@ -26,16 +26,29 @@ export function hashOf(parts: readonly string[], query: Record<string, string> |
   return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }
 
+/** Names that may hold anything, as one word of a query. */
+export const ofWords = (words: readonly string[]): string => words.map(encodeURIComponent).join(",");
+
+/** The names of such a word; none of one that somebody has cut. */
+export function wordsOf(text: string): string[] {
+  try {
+    return text.split(",").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return [];
+  }
+}
+
 export function go(hash: string): void {
   location.hash = hash;
 }
 
-/** Changes the query of the page without an entry in the browser's history. */
-export function replaceQuery(changes: Record<string, string>): void {
+/** Changes the query of the page without an entry in the browser's history; gives the new one. */
+export function replaceQuery(changes: Record<string, string>): string {
   const { parts, query } = placeOf(location.hash);
   for (const [name, value] of Object.entries(changes)) query.set(name, value);
   history.replaceState(null, "", hashOf(parts, query));
   dispatchEvent(new HashChangeEvent("hashchange"));
+  return placeOf(location.hash).query.toString();
 }
 
 export function usePlace(): Place {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Stretch } from "../src/curves/curve.ts";
-import { band, grouped, groupName } from "../src/curves/groups.ts";
+import { band, familyOf, grouped } from "../src/curves/groups.ts";
 import { lines, type Curve, type Drawing } from "../src/curves/lines.ts";
 import { smoothed, weightOfSlider } from "../src/curves/smoothing.ts";
 
-const named = (name: string, tags: Record<string, string> = {}, id = name) => ({ id, name, tags, started: 0 });
+const named = (name: string, tags: Record<string, string> = {}, id = name) => ({ id, name, tags, parameters: {} as Record<string, string>, started: 0 });
 const close = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
 
 test("smoothing leaves a constant alone from its first value on", () => {
@@ -33,15 +33,43 @@ test("the slider rises from no smoothing to nearly all", () => {
   assert.equal(weightOfSlider(-5), 0);
 });
 
-test("groups by tag and by seed", () => {
-  assert.equal(groupName(named("gan-seed3")), "gan");
-  assert.equal(groupName(named("gan lr=1e-3 seed=12")), "gan lr=1e-3");
-  assert.equal(groupName(named("gan_seed_3")), "gan");
-  assert.equal(groupName(named("calm-shower-417")), null, "a number alone is no seed");
-  assert.equal(groupName(named("gan-seed3", { "linac.group": "scan" })), "scan");
+const job = (name: string, parameters: Record<string, string>, tags: Record<string, string> = { "linac.group": "440047d46937", "linac.group.index": "1" }) => ({ ...named(name, tags), parameters });
+const groupsOf = (runs: ReturnType<typeof named>[]) => grouped(runs).groups.map((group) => [group.name, ...group.members.map((run) => run.id)]);
+
+test("families by tag and by seed", () => {
+  assert.equal(familyOf(named("gan-seed3")), "gan");
+  assert.equal(familyOf(named("gan lr=1e-3 seed=12")), "gan lr=1e-3");
+  assert.equal(familyOf(named("gan_seed_3")), "gan");
+  assert.equal(familyOf(named("calm-shower-417")), null, "a number alone is no seed");
+  assert.equal(familyOf(named("gan-seed3", { "linac.group": "scan" })), "scan");
   const { groups, single } = grouped([named("a-seed1"), named("b"), named("a-seed2"), named("c-seed1")]);
   assert.deepEqual(groups.map((group) => [group.name, group.members.length]), [["a", 2]]);
   assert.deepEqual(single.map((run) => run.name), ["b", "c-seed1"]);
+});
+
+test("an array over seeds and learning rates has a group for each learning rate, and each says which", () => {
+  const array = ["0.001", "0.002"].flatMap((lr, i) => [1, 2].map((seed) => job(`top-${2 * i + seed}`, { "train.seed": `${seed}`, "train.optimizer.lr": lr, "train.epochs": "5" })));
+  assert.deepEqual(groupsOf(array), [["top, lr=0.001", "top-1", "top-2"], ["top, lr=0.002", "top-3", "top-4"]]);
+  assert.deepEqual(groupsOf(array.slice(0, 3)), [["top, lr=0.001", "top-1", "top-2"]], "one of a kind is no group");
+  assert.deepEqual(grouped(array.slice(0, 3)).single.map((run) => run.id), ["top-3"]);
+});
+
+test("an array over seeds alone is one group, named as its runs; numbers are compared, not how they are written", () => {
+  assert.deepEqual(groupsOf([job("top-1", { "train.seed": "1", lr: "1e-3" }), job("top-2", { "train.seed": "2", lr: "0.001" })]), [["top", "top-1", "top-2"]]);
+  assert.deepEqual(groupsOf([job("x-1", { lr: "1" }, { "linac.group": "scan" }), job("y-2", { lr: "1" }, { "linac.group": "scan" })]), [["scan", "x-1", "y-2"]], "a tag that somebody chose is the name");
+});
+
+test("names with a seed at their end do not hide that something else differs", () => {
+  const run = (name: string, lr: string) => ({ ...named(name), parameters: { seed: name.slice(-1), lr } });
+  assert.deepEqual(groupsOf([run("gan-seed1", "1"), run("gan-seed2", "2")]), []);
+  assert.deepEqual(groupsOf([run("gan-seed1", "1"), run("gan-seed2", "1"), run("gan-seed3", "2")]), [["gan, lr=1", "gan-seed1", "gan-seed2"]]);
+});
+
+test("a setting that is no more than another's end is told whole, and many are cut", () => {
+  const two = (a: string, b: string) => [1, 2].map((seed) => job(`j-${a}${b}${seed}`, { "a.lr": a, "b.lr": b, "train.seed": `${seed}` }));
+  assert.deepEqual(groupsOf([...two("1", "1"), ...two("1", "2"), ...two("2", "2")]).map(([name]) => name), ["j, a.lr=1, b.lr=1", "j, a.lr=1, b.lr=2", "j, a.lr=2, b.lr=2"]);
+  const many = (value: string) => [1, 2].map((seed) => job(`j-${value}${seed}`, { a: value, b: value, c: value, d: value, seed: `${seed}` }));
+  assert.deepEqual(groupsOf([...many("1"), ...many("2")]).map(([name]) => name), ["j, a=1, b=1, c=1, …", "j, a=2, b=2, c=2, …"]);
 });
 
 test("a band is mean and standard deviation, taken between steps, and only where runs are", () => {
@@ -68,7 +96,7 @@ test("a band passes over gaps", () => {
 });
 
 const stretch = (step: number, value: number, low = value, high = value, notFinite = 0): Stretch => ({ first: step, last: step, time: 5000 + step, count: low === high ? 1 : 3, notFinite, min: low, max: high, value });
-const plainly: Drawing = { axis: "step", smoothing: 0, log: false, groups: false, envelope: true };
+const plainly: Drawing = { axis: "step", smoothing: 0, log: false, groups: null, envelope: true };
 const curve = (name: string, stretches: Stretch[]): Curve => ({ run: named(name), color: 0, stretches });
 
 test("a line has its envelope, its gaps and its marks", () => {
@@ -95,8 +123,8 @@ test("places on the axis of time always rise", () => {
 });
 
 test("runs of a group are one line with a band", () => {
-  const drawn = lines([curve("a-seed1", [stretch(1, 1)]), curve("a-seed2", [stretch(1, 3)]), curve("b", [stretch(1, 9)])], { ...plainly, groups: true });
-  assert.equal(drawn.length, 2);
+  const drawn = lines([curve("a-seed1", [stretch(1, 1)]), curve("a-seed2", [stretch(1, 3)]), curve("b", [stretch(1, 9)]), curve("c-seed1", [stretch(1, 4)])], { ...plainly, groups: new Map([["a-seed1", "a"], ["a-seed2", "a"], ["c-seed1", "c"]]) });
+  assert.deepEqual(drawn.slice(1).map((line) => line.label), ["b", "c-seed1"], "of a group with one curve here that one is drawn");
   assert.deepEqual(drawn[0]!.y, [2]);
   close(drawn[0]!.high![0]!, 2 + Math.SQRT2);
   assert.match(drawn[0]!.label, /^a \(2 runs/);

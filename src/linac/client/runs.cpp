@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,6 +13,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/nearest.h"
 #include "linac/base/percent.h"
 #include "linac/spec/run_states.h"
 
@@ -23,8 +25,33 @@ using nlohmann::json;
 constexpr int kAwayMax = 60;  // tries, a second apart
 constexpr int64_t kWait_s = 20, kPieceBytes = 1 << 20;
 
-bool is_id(const std::string& text) {
-  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+constexpr size_t kIdLetters = 32, kIdLettersMin = 4;
+constexpr const char* kNamesMax = "200";  // among which a misspelt one is looked for
+constexpr size_t kToldMax = 4;
+
+bool is_hex(const std::string& text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// As filters have texts.
+std::string quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// The newest first.
+json runs_where(ServiceClient& service, const std::string& filter) {
+  return service.get("/api/v1/runs", {{"filter", filter}, {"limit", std::to_string(kToldMax + 1)}}).at("runs");
+}
+
+std::string words_of(const json& runs) {
+  std::vector<std::string> words;
+  for (const json& run : runs)
+    words.push_back(
+        fmt::format("{} of {}", run.at("id").get<std::string>().substr(0, 8), time_words(run.at("created_ms"))));
+  if (words.size() > kToldMax) words.back() = "...";
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 // The same request until the service is there again.
@@ -70,21 +97,28 @@ std::vector<std::string> values_of(const std::string& setting) {
 
 }  // namespace
 
-std::string find_run(ServiceClient& service, const std::string& id_or_name) {
-  if (is_id(id_or_name)) return id_or_name;
-  std::string quoted;
-  for (const char c : id_or_name) quoted += c == '\'' ? std::string("''") : std::string(1, c);
-  const json found =
-      service.get("/api/v1/runs", {{"filter", "attributes.run_name = '" + quoted + "'"}, {"limit", "2"}});
-  const json& runs = found.at("runs");
-  if (runs.empty()) throw user_error(fmt::format("[runs] no run '{}'; `linac list` shows them", id_or_name));
-  if (runs.size() > 1) {
-    throw user_error(
-        fmt::format("[runs] several runs are called '{}'; give the id of one, as `linac list --filter \"run_name = "
-                    "'{}'\"` shows it",
-                    id_or_name, id_or_name));
+std::string find_run(ServiceClient& service, const std::string& text, Several several) {
+  if (text.size() == kIdLetters && is_hex(text)) return text;
+  const json named = runs_where(service, "attributes.run_name = " + quoted(text));
+  if (named.size() > 1 && several == Several::kRefused)
+    throw user_error(fmt::format("[runs] several runs are called '{}': {}; give the id, or its first letters", text,
+                                 words_of(named)));
+  if (named.size() > 1)
+    log::info(
+        fmt::format("several runs are called '{}'; the newest is meant, {}", text, words_of(json::array({named[0]}))));
+  if (!named.empty()) return named.at(0).at("id");
+  if (text.size() >= kIdLettersMin && text.size() < kIdLetters && is_hex(text)) {
+    const json begun = runs_where(service, "attributes.run_id LIKE " + quoted(text + "%"));
+    if (begun.size() > 1)
+      throw user_error(fmt::format("[runs] several ids begin with {}: {}; give more of it", text, words_of(begun)));
+    if (!begun.empty()) return begun.at(0).at("id");
   }
-  return runs.at(0).at("id");
+  std::vector<std::string> names;
+  const json newest = service.get("/api/v1/runs", {{"limit", kNamesMax}});
+  for (const json& run : newest.at("runs")) names.push_back(run.at("name"));
+  const auto near = nearest(text, names);
+  throw user_error(fmt::format("[runs] no run '{}'; {}`linac list` shows them", text,
+                               near ? fmt::format("did you mean '{}'? ", *near) : ""));
 }
 
 std::string print_log(ServiceClient& service, const std::string& run, int64_t from, bool follow) {

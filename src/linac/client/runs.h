@@ -10,8 +10,13 @@
 
 namespace linac::client {
 
-/// The id for an id or the name of a run; user error if none or several have the name.
-std::string find_run(ServiceClient& service, const std::string& id_or_name);
+/// What a name means that several runs have.
+enum class Several { kNewest, kRefused };
+
+/// The id for an id, the beginning of one (four letters or more), or the name of a run. A name that several runs have
+/// means the newest of them, which is said in the log; where the wrong one would be a pity, it is refused. User error,
+/// with the nearest name, if there is none.
+std::string find_run(ServiceClient& service, const std::string& text, Several several = Several::kNewest);
 
 /// Where the service has a file of a run, for download() and upload().
 std::string file_address(const std::string& run, const std::string& path);

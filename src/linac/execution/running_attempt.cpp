@@ -12,6 +12,7 @@
 #include "linac/base/clock.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/money.h"
 #include "linac/base/refusal.h"
 #include "linac/base/safe_path.h"
 #include "linac/execution/news.h"
@@ -230,7 +231,7 @@ AttemptEnd RunningAttempt::ended() {
   if (cause_ == StopCause::kTimeUsedUp)
     end.seconds = std::max(end.seconds, static_cast<double>(job_.wishes.seconds_max) - job_.seconds_used);
   if (settings_.prices.known()) {
-    const std::string cost_text = fmt::format("{:.4f} {}", cost(end.seconds), settings_.prices.currency);
+    const std::string cost_text = money(cost(end.seconds), settings_.prices.currency);
     site_.catalog.write([&](catalog::Database& database) {
       catalog::set_run_tags(database, job_.run, {{"linac.cost", cost_text}});
     });

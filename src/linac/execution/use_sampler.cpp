@@ -1,5 +1,6 @@
 #include "linac/execution/use_sampler.h"
 
+#include <algorithm>
 #include <string>
 
 namespace linac::execution {
@@ -8,6 +9,7 @@ std::vector<catalog::KeyedPoint> UseSampler::sample(const launch::AttemptUse& us
                                                     int64_t time_ms) {
   const double seconds = std::chrono::duration<double>(now - last_).count();
   last_ = now;
+  wait_ = std::clamp(2 * wait_, kFirst, kEvery);
   std::vector<catalog::KeyedPoint> points;
   const auto add = [&](std::string key, double value) { points.push_back({std::move(key), {step, time_ms, value}}); };
   const auto add_bytes = [&](const char* key, const std::optional<int64_t>& bytes) {

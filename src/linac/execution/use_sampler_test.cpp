@@ -32,7 +32,6 @@ TEST(UseSampler, TellsRatesFromTheSecondSampleOn) {
                                                                                      {"system/gpu3_utilization", 0.5},
                                                                                      {"system/gpu3_memory_mb", 2},
                                                                                      {"system/gpu3_power_w", 70}}));
-  EXPECT_FALSE(sampler.due(begin + std::chrono::seconds(9)));
   use.cpu_s = 30;
   use.host = launch::HostUse{.busy_s = 140, .memory_bytes = 8 << 20, .energy_j = 2050};
   const auto second = values(sampler.sample(use, begin + std::chrono::seconds(10), 10, 0));
@@ -40,6 +39,19 @@ TEST(UseSampler, TellsRatesFromTheSecondSampleOn) {
   EXPECT_EQ(second.at("system/host_cores_busy"), 4);
   EXPECT_EQ(second.at("system/host_power_w"), 200);
   EXPECT_EQ(second.at("system/host_energy_kj"), 2);
+}
+
+TEST(UseSampler, ShortRunsHaveTheirAccount) {
+  UseSampler sampler;
+  const UseSampler::Time begin(std::chrono::hours(1));
+  std::vector<int> sampled;
+  for (int second = 0; second <= 50; ++second) {
+    const auto now = begin + std::chrono::seconds(second);
+    if (!sampler.due(now)) continue;
+    sampler.sample({}, now, second, 0);
+    sampled.push_back(second);
+  }
+  EXPECT_EQ(sampled, (std::vector<int>{0, 1, 3, 7, 15, 25, 35, 45}));
 }
 
 TEST(UseSampler, LeavesOutWhatIsNotKnown) {

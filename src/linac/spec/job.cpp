@@ -176,6 +176,24 @@ void check_overrides(const std::vector<std::string>& overrides, const YAML::Node
   }
 }
 
+// The override without which the job would be valid; "" if there is none, or not one alone.
+std::string override_at_fault(const std::string& text, const std::string& where,
+                              const std::vector<std::string>& overrides) {
+  for (const std::string& left_out : overrides) {
+    try {
+      YAML::Node root = config::parse_text(text, where);
+      for (const std::string& assignment : overrides)
+        if (&assignment != &left_out) config::apply_override(root, assignment);
+      Job job;
+      read_settings(root, job, where);
+      validate(job, where);
+      return left_out;
+    } catch (const Error&) {  // wrong without it, too
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<JobSetting> job_settings() {
@@ -209,7 +227,13 @@ Job parse_job(const std::string& text, const std::string& where, const std::vect
   for (const std::string* file : files_of(job))
     if (const auto found = missing.find(*file); found != missing.end()) throw MissingPath(found->second);
   if (job.model.optimizer_in_file()) leave_optimizer_to_file(root, job.train.optimizer);
-  validate(job, where);
+  try {
+    validate(job, where);
+  } catch (const Error&) {
+    if (const std::string fault = override_at_fault(text, where, overrides); !fault.empty())
+      validate(job, "--set " + fault);
+    throw;
+  }
   return job;
 }
 

@@ -110,6 +110,15 @@ TEST(JobModel, KnowsTheSettingsOfItsKindAlone) {
   EXPECT_NE(message(kSmall, {"model.kind=kears"}).find("did you mean keras?"), std::string::npos);
 }
 
+TEST(JobOverrides, OneBeyondALimitIsNamed) {
+  EXPECT_NE(message(kSmall, {"train.lr=0.1", "train.batch=0"}).find("--set train.batch=0: train.batch must be"),
+            std::string::npos)
+      << message(kSmall, {"train.lr=0.1", "train.batch=0"});
+  EXPECT_NE(message(kSmall, {"train.device=cuda", "train.precision=bf16"}).find("--set train."), std::string::npos);
+  const std::string wrong = std::string(kSmall) + "workers: 0\n";
+  EXPECT_EQ(message(wrong.c_str(), {"train.batch=2"}).find("--set"), std::string::npos) << "the file is at fault";
+}
+
 TEST(JobModel, AJobOfAnOlderRunListsTheSettingsOfAllKinds) {
   const char* const resolved =
       "model: {kind: 3dgan, file: \"\", from: \"\", generator: \"\", discriminator: \"\", options: {}, variant: gru, "

@@ -13,6 +13,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/spec/exit_codes.h"
 #include "linac/spec/metric_names.h"
+#include "linac/spec/metrics.h"
 #include "linac/spec/run_record.h"
 #include "linac/spec/run_states.h"
 
@@ -217,6 +218,11 @@ std::string record_typescript() {
       "const;\nexport const metricFronts = {{ parts: \"{}\", time: \"{}\", system: \"{}\" }} as const;\n\n",
       metric::kLearningRate, metric::kEpochSeconds, metric::kWorkers, metric::kRateEnd, metric::kParts, metric::kTime,
       metric::kSystem);
+  std::vector<std::string> better[2];
+  for (const Metric& metric : metrics()) better[metric.better == Better::kHigher ? 1 : 0].emplace_back(metric.name);
+  text += fmt::format(
+      "export const betterLower: readonly string[] = [{}];\nexport const betterHigher: readonly string[] = [{}];\n\n",
+      quoted_list(better[0]), quoted_list(better[1]));
   text += typescript<ViewMember>(ViewMember::kName, "") + typescript<PhaseTime>(PhaseTime::kName, "");
   text +=
       "export type PhaseTimes = Partial<Record<Phase, PhaseTime>>;\n\n"

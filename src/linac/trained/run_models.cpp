@@ -15,6 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kModelNames[] = {"model.keras",     "model.pt",     "model.pt2",    "model.safetensors",
+                                       "generator.keras", "generator.pt", "generator.pt2"};
+
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code none;
@@ -25,9 +28,12 @@ std::vector<std::string> names_in(const fs::path& folder) {
 
 }  // namespace
 
+std::span<const char* const> model_names() {
+  return kModelNames;
+}
+
 std::optional<fs::path> model_of_run(const fs::path& run) {
-  for (const char* name : {"model.keras", "model.pt", "model.pt2", "model.safetensors", "generator.keras",
-                           "generator.pt", "generator.pt2"})
+  for (const char* name : kModelNames)
     if (fs::exists(run / "models" / name)) return run / "models" / name;
   return std::nullopt;
 }

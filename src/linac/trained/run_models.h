@@ -3,9 +3,13 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace linac::trained {
+
+/// Under which names, the first that is there.
+std::span<const char* const> model_names();
 
 /// The file of the model that load_trained() takes; nothing if the run has left none.
 std::optional<std::filesystem::path> model_of_run(const std::filesystem::path& run);

@@ -68,3 +68,23 @@ export async function setAlias(name: string, alias: string, of: string): Promise
 export async function deleteAlias(name: string, alias: string): Promise<void> {
   await send("DELETE", `${changes}/registered-models/alias`, { name, alias });
 }
+
+const versionKey = (one: ModelVersion) => ({ name: one.model, version: one.version });
+
+export async function describeVersion(one: ModelVersion, description: string): Promise<void> {
+  await send("PATCH", `${changes}/model-versions/update`, { ...versionKey(one), description });
+}
+
+export async function setVersionTag(one: ModelVersion, key: string, value: string): Promise<void> {
+  await send("POST", `${changes}/model-versions/set-tag`, { ...versionKey(one), key, value });
+}
+
+export async function deleteVersionTag(one: ModelVersion, key: string): Promise<void> {
+  await send("DELETE", `${changes}/model-versions/delete-tag`, { ...versionKey(one), key });
+}
+
+/** What lies in a folder of artefacts, by names in it. */
+export async function artifactsIn(folder: string, signal?: AbortSignal): Promise<{ path: string; folder: boolean; bytes: number }[]> {
+  const json = await getJson<Json>(url("/api/2.0/mlflow-artifacts/artifacts", { path: folder }), signal);
+  return list(json["files"]).map((one) => ({ path: text(one["path"]), folder: one["is_dir"] === true, bytes: integer(one["file_size"]) }));
+}

@@ -26,6 +26,7 @@ export function run(json: Json): Run {
     user: text(json["user"]),
     state: text(json["state"]) as State,
     reason: text(json["reason"]),
+    deleted: json["deleted"] === true,
     created: integer(json["created_ms"]),
     started: integer(json["started_ms"]),
     ended: integer(json["ended_ms"]),
@@ -50,11 +51,12 @@ export interface RunsQuery {
   order: string; // "metrics.`val loss` DESC"; empty: newest first
   token: string;
   limit: number;
+  view?: "active" | "deleted";
 }
 
 export async function runs(query: RunsQuery, signal?: AbortSignal): Promise<Page<Run>> {
-  const { experiment, filter, order, token, limit } = query;
-  const json = await getJson<Json>(url("/api/v1/runs", { experiment, filter, order_by: order, page_token: token, limit }), signal);
+  const { experiment, filter, order, token, limit, view } = query;
+  const json = await getJson<Json>(url("/api/v1/runs", { experiment, filter, order_by: order, page_token: token, limit, view }), signal);
   return { items: list(json["runs"]).map(run), next: text(json["next"]) };
 }
 

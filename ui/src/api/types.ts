@@ -23,6 +23,7 @@ export interface Run {
   user: string;
   state: State;
   reason: string;
+  deleted: boolean;
   created: number; // ms since 1970; 0: not yet
   started: number;
   ended: number;

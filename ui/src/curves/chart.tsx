@@ -6,6 +6,7 @@ import type { Run } from "../api/types.ts";
 import { number } from "../format.ts";
 import { Failure } from "../parts/basics.tsx";
 import { Plot } from "../parts/plot.tsx";
+import { saveLines, savePicture } from "./export.ts";
 import { extended, type Point, type Stretch } from "./curve.ts";
 import type { LiveFeed } from "./feed.ts";
 import { lines, type Drawing } from "./lines.ts";
@@ -105,6 +106,7 @@ export function Chart(props: ChartProps) {
     () => lines(runs.filter((run) => curves.get(run.id)?.length).map((run) => ({ run, color: colorOf(run.id), stretches: curves.get(run.id)! })), drawing),
     [curves, runs, drawing],
   );
+  const axis = drawing.groups && drawing.axis === "time" ? "relative" : drawing.axis;
   const log = drawing.log && drawn.some((line) => line.y.some((y) => y !== null));
   const notFinite = [...curves.values()].reduce((sum, stretches) => sum + stretches.reduce((n, stretch) => n + stretch.notFinite, 0), 0);
   const lasts = runs.map((run) => `${run.name}: ${number(curves.get(run.id)?.at(-1)?.value ?? run.metrics[metric]?.value ?? NaN)}`);
@@ -118,12 +120,22 @@ export function Chart(props: ChartProps) {
           </span>
         )}
         {runs.length === 1 && <b class="last">{lasts[0]!.slice(runs[0]!.name.length + 2)}</b>}
+        {drawn.length > 0 && (
+          <>
+            <button type="button" class="quiet save" aria-label={`Save ${metric} as CSV`} title="what is drawn, as a table" onClick={() => saveLines(metric, drawn, axis)}>
+              csv
+            </button>
+            <button type="button" class="quiet save" aria-label={`Save ${metric} as PNG`} title="what is drawn, as a picture" onClick={() => savePicture(metric, drawn, ref.current!.querySelector("canvas")!)}>
+              png
+            </button>
+          </>
+        )}
         <button type="button" class="quiet" aria-pressed={large} aria-label={large ? "Smaller" : "Larger"} onClick={onLarge}>
           {large ? "⤡" : "⤢"}
         </button>
       </header>
       <Failure error={error} />
-      <Plot lines={drawn} log={log} axis={drawing.groups && drawing.axis === "time" ? "relative" : drawing.axis} range={range} onRange={onRange} sync="curves" height={large ? 420 : 230} label={`${metric}; ${lasts.slice(0, 8).join("; ")}`} />
+      <Plot lines={drawn} log={log} axis={axis} range={range} onRange={onRange} sync="curves" height={large ? 420 : 230} label={`${metric}; ${lasts.slice(0, 8).join("; ")}`} />
       {drawing.log && !log && drawn.length > 0 && <p class="note">Nothing positive to show on a logarithmic axis.</p>}
       {loading && seen && drawn.length === 0 && !error && <p class="note">loading…</p>}
     </section>

@@ -1,18 +1,40 @@
-// Runs that differ by nothing but their seed, as one band: mean and standard deviation over the runs at each step.
+// Runs that differ by nothing but their seed, as one band: mean and standard deviation over the runs at each step. An array over
+// seeds and learning rates has a band for each learning rate.
 
 export interface Named {
   id: string;
   name: string;
   tags: Record<string, string>;
+  parameters: Record<string, string>;
 }
 
 const seedAtEnd = /^(.+?)[-_ .,]*(?:seed|rng)[-_ =:]?\d+$/i;
+const memberAtEnd = /^(.+?)-\d+$/; // as a job of an array is named
+const seedKey = /(^|[._/-])seed$/i;
+const told = 3; // settings in a group's name
 
-/** What the run's group is called: its tag linac.group, else its name without the seed; null if it has none. */
-export function groupName(run: Named): string | null {
-  const tag = run.tags["linac.group"];
-  if (tag) return tag;
-  return seedAtEnd.exec(run.name)?.[1] ?? null;
+/** What might make the run part of a group: its tag linac.group, else its name without the seed; null if neither says so. */
+export function familyOf(run: Named): string | null {
+  return run.tags["linac.group"] || (seedAtEnd.exec(run.name)?.[1] ?? null);
+}
+
+/** As words that name it: the tag, where somebody has chosen it, else what its runs' names begin with. */
+function familyName(family: string, runs: readonly Named[]): string {
+  if (!runs.every((run) => "linac.group.index" in run.tags)) return family; // else the service has made it up, for an array
+  const names = new Set(runs.map((run) => memberAtEnd.exec(run.name)?.[1] ?? seedAtEnd.exec(run.name)?.[1] ?? run.name));
+  return names.size === 1 ? [...names][0]! : `${[...names][0]} …`;
+}
+
+/** Texts of the same number are the same: 1e-3 is 0.001. */
+function same(text: string): string {
+  const value = Number(text);
+  return text.trim() !== "" && Number.isFinite(value) ? String(value) : text;
+}
+
+/** All parameters but the seed, as text that is the same for runs that differ by nothing else. */
+function settingsOf(run: Named): string {
+  const others = Object.entries(run.parameters).filter(([key]) => !seedKey.test(key));
+  return JSON.stringify(others.map(([key, value]) => [key, same(value)]).sort());
 }
 
 export interface Group<T> {
@@ -20,14 +42,42 @@ export interface Group<T> {
   members: T[];
 }
 
-/** Groups of two runs or more, in the order of their first members, and what is left. */
+/** "lr=0.001": which settings tell this run from others of its family, by the shortest end of their names that is clear. */
+function difference(run: Named, keys: readonly string[]): string {
+  const short = (key: string) => {
+    const end = key.slice(key.lastIndexOf(".") + 1);
+    return keys.filter((one) => one.slice(one.lastIndexOf(".") + 1) === end).length === 1 ? end : key;
+  };
+  const words = keys.map((key) => `${short(key)}=${key in run.parameters ? same(run.parameters[key]!) : "–"}`);
+  return words.length > told ? `${words.slice(0, told).join(", ")}, …` : words.join(", ");
+}
+
+/**
+ * Groups of two runs or more whose parameters are the same but for the seed, in the order of their first members, and what is left.
+ * A group is named by its family, and by what tells it from the family's other runs.
+ */
 export function grouped<T extends Named>(runs: readonly T[]): { groups: Group<T>[]; single: T[] } {
-  const byName = new Map<string, T[]>();
+  const families = new Map<string, T[]>();
   for (const run of runs) {
-    const name = groupName(run);
-    if (name !== null) byName.set(name, [...(byName.get(name) ?? []), run]);
+    const family = familyOf(run);
+    if (family !== null) families.set(family, [...(families.get(family) ?? []), run]);
   }
-  const groups = [...byName].filter(([, members]) => members.length > 1).map(([name, members]) => ({ name, members }));
+  const groups: Group<T>[] = [];
+  const names = new Set<string>();
+  for (const [family, kin] of families) {
+    const bySettings = new Map<string, T[]>();
+    for (const run of kin) bySettings.set(settingsOf(run), [...(bySettings.get(settingsOf(run)) ?? []), run]);
+    const keys = [...new Set(kin.flatMap((run) => Object.keys(run.parameters)))].filter((key) => !seedKey.test(key) && new Set(kin.map((run) => same(run.parameters[key] ?? ""))).size > 1).sort();
+    for (const members of bySettings.values()) {
+      if (members.length < 2) continue;
+      const name = [familyName(family, kin), difference(members[0]!, keys)].filter(Boolean).join(", ");
+      const own = names.has(name) ? `${name} (${members[0]!.id.slice(0, 6)})` : name;
+      names.add(own);
+      groups.push({ name: own, members });
+    }
+  }
+  const place = new Map(runs.map((run, i) => [run.id, i]));
+  groups.sort((a, b) => place.get(a.members[0]!.id)! - place.get(b.members[0]!.id)!);
   const inGroup = new Set(groups.flatMap((group) => group.members.map((run) => run.id)));
   return { groups, single: runs.filter((run) => !inGroup.has(run.id)) };
 }

@@ -1,7 +1,7 @@
 // From curves to what is drawn: lines with their envelopes, bands of groups, marks where values were not finite. Pure.
 
 import type { Stretch } from "./curve.ts";
-import { band, grouped, type Named } from "./groups.ts";
+import { band } from "./groups.ts";
 import { smoothed } from "./smoothing.ts";
 
 export type Axis = "step" | "relative" | "time";
@@ -10,12 +10,12 @@ export interface Drawing {
   axis: Axis;
   smoothing: number; // weight, 0..1
   log: boolean;
-  groups: boolean; // runs of a group as one band
+  groups: ReadonlyMap<string, string> | null; // by run, the name of the group that is drawn as one band; null: each by itself
   envelope: boolean;
 }
 
 export interface Curve {
-  run: Named & { started: number };
+  run: { id: string; name: string; started: number };
   color: number; // place in the palette
   stretches: readonly Stretch[];
 }
@@ -76,11 +76,15 @@ function single(curve: Curve, drawing: Drawing): DrawnLine {
 }
 
 export function lines(curves: readonly Curve[], drawing: Drawing): DrawnLine[] {
-  if (!drawing.groups) return curves.map((curve) => single(curve, drawing));
-  const byId = new Map(curves.map((curve) => [curve.run.id, curve]));
-  const found = grouped(curves.map((curve) => curve.run));
-  const bands = found.groups.map((group): DrawnLine => {
-    const members = group.members.map((run) => byId.get(run.id)!);
+  const { groups } = drawing;
+  if (!groups) return curves.map((curve) => single(curve, drawing));
+  const byGroup = new Map<string, Curve[]>();
+  for (const curve of curves) {
+    const name = groups.get(curve.run.id);
+    if (name !== undefined) byGroup.set(name, [...(byGroup.get(name) ?? []), curve]);
+  }
+  const inBand = new Set([...byGroup].filter(([, members]) => members.length > 1).map(([name]) => name));
+  const bands = [...byGroup].filter(([name]) => inBand.has(name)).map(([name, members]): DrawnLine => {
     const axis = drawing.axis === "time" ? "relative" : drawing.axis;
     const parts = members.map((curve) => ({
       x: places(curve, axis),
@@ -89,7 +93,7 @@ export function lines(curves: readonly Curve[], drawing: Drawing): DrawnLine[] {
     const { x, mean, low, high } = band(parts);
     const marks = members.flatMap((curve, i) => parts[i]!.x.filter((_, k) => curve.stretches[k]!.notFinite > 0));
     return {
-      label: `${group.name} (${members.length} runs, mean ± σ)`,
+      label: `${name} (${members.length} runs, mean ± σ)`,
       color: members[0]!.color,
       x,
       y: drawable(mean, drawing.log),
@@ -99,5 +103,5 @@ export function lines(curves: readonly Curve[], drawing: Drawing): DrawnLine[] {
       marks: [...new Set(marks)].sort((a, b) => a - b),
     };
   });
-  return [...bands, ...found.single.map((run) => single(byId.get(run.id)!, drawing))];
+  return [...bands, ...curves.filter((curve) => !inBand.has(groups.get(curve.run.id) ?? "")).map((curve) => single(curve, drawing))];
 }

@@ -1,32 +1,26 @@
 // The curves of one or several runs: a chart for each metric, with common controls.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Run } from "../api/types.ts";
 import { Empty } from "../parts/basics.tsx";
 import { useKept } from "../parts/hooks.ts";
 import { lineColors } from "../parts/palette.ts";
 import { byInterest } from "../metric_order.ts";
-import { hashOf } from "../router.ts";
+import { metricFronts } from "../generated/run_record.ts";
+import { hashOf, replaceQuery, usePlace } from "../router.ts";
 import { Chart } from "./chart.tsx";
 import { LiveFeed } from "./feed.ts";
 import { grouped } from "./groups.ts";
 import type { Axis, Drawing } from "./lines.ts";
+import { byPrefix, habits, initial, queryOf, settingsOf, type MetricGroup, type Settings } from "./settings.ts";
 import { weightOfSlider } from "./smoothing.ts";
 
-interface Settings {
-  slider: number;
-  log: boolean;
-  axis: Axis;
-  groups: boolean;
-  envelope: boolean;
-}
-
-const initial: Settings = { slider: 0, log: false, axis: "step", groups: true, envelope: true };
 const firstCharts = 24; // the others on demand
 
 const ungrouped = (runs: readonly Run[]): ReturnType<typeof grouped<Run>> => ({ groups: [], single: [...runs] });
 
-function Controls({ settings, set, groups, find, setFind, many }: { settings: Settings; set: (settings: Settings) => void; groups: boolean; find: string; setFind: (find: string) => void; many: boolean }) {
+function Controls({ settings, set, groups, many }: { settings: Settings; set: (settings: Settings) => void; groups: boolean; many: boolean }) {
   return (
     <div class="controls" role="group" aria-label="How curves are drawn">
       <label>
@@ -36,7 +30,7 @@ function Controls({ settings, set, groups, find, setFind, many }: { settings: Se
       </label>
       <label>
         Over
-        <select value={settings.axis} onChange={(event) => set({ ...settings, axis: event.currentTarget.value as Axis })}>
+        <select value={settings.axis} onChange={(event) => set({ ...settings, axis: event.currentTarget.value as Axis, range: null })}>
           <option value="step">step</option>
           <option value="relative">time since start</option>
           <option value="time">time of day</option>
@@ -51,18 +45,17 @@ function Controls({ settings, set, groups, find, setFind, many }: { settings: Se
         min–max
       </label>
       {groups && (
-        <label title="runs with the same tag linac.group, or with names that differ by their seed">
+        <label title="runs with the same tag linac.group, or with names that differ by their seed, whose parameters are the same but for the seed">
           <input type="checkbox" checked={settings.groups} onChange={(event) => set({ ...settings, groups: event.currentTarget.checked })} />
           seeds as bands
         </label>
       )}
-      {many && <input type="search" class="find" placeholder="metrics" aria-label="Find metrics" value={find} onInput={(event) => setFind(event.currentTarget.value)} />}
+      {many && <input type="search" class="find" placeholder="metrics" aria-label="Find metrics" value={settings.find} onInput={(event) => set({ ...settings, find: event.currentTarget.value })} />}
     </div>
   );
 }
 
-function Legend({ runs, colorOf, bands }: { runs: readonly Run[]; colorOf: (run: string) => number; bands: boolean }) {
-  const { groups, single } = bands ? grouped(runs) : ungrouped(runs);
+function Legend({ parts: { groups, single }, colorOf }: { parts: ReturnType<typeof grouped<Run>>; colorOf: (run: string) => number }) {
   return (
     <ul class="legend">
       {groups.map((group) => (
@@ -79,13 +72,52 @@ function Legend({ runs, colorOf, bands }: { runs: readonly Run[]; colorOf: (run:
   );
 }
 
+const accounts = [metricFronts.parts, metricFronts.time, metricFronts.system].map((front) => front.slice(0, -1));
+const addressMs = 300; // browsers take few changes of the address a second
+
+/** What is chosen: the address says it, else what this browser has got used to. */
+function useSettings(): [Settings, (next: Settings) => void] {
+  const { query } = usePlace();
+  const [kept, setKept] = useKept<Partial<Settings>>("curves", {});
+  const [settings, setSettings] = useState(() => settingsOf(query, { ...initial, ...habits({ ...initial, ...kept }) }));
+  const told = useRef(query.toString());
+  const timer = useRef<ReturnType<typeof setTimeout>>();
+  useEffect(() => {
+    if (query.toString() === told.current) return;
+    told.current = query.toString();
+    setSettings(settingsOf(query, settings));
+  }, [query.toString()]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const set = (next: Settings) => {
+    setSettings(next);
+    setKept(habits(next));
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      told.current = replaceQuery(queryOf(next));
+    }, addressMs);
+  };
+  return [settings, set];
+}
+
+/** Metrics with the same front, which can be folded away. */
+function Section({ group, open, setOpen, children }: { group: MetricGroup; open: boolean; setOpen: (open: boolean) => void; children: ComponentChildren }) {
+  return (
+    <section class="metric-group" aria-label={group.title}>
+      <h2>
+        <button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <span aria-hidden="true">{open ? "▾" : "▸"}</span> {group.title} <small>{group.keys.length}</small>
+        </button>
+      </h2>
+      {open && children}
+    </section>
+  );
+}
+
 export function CurvesView({ runs, changed }: { runs: readonly Run[]; changed: (run: string) => void }) {
-  const [kept, setKept] = useKept<Settings>("curves", initial);
-  const settings = { ...initial, ...kept };
-  const [find, setFind] = useState("");
-  const [all, setAll] = useState(false);
-  const [range, setRange] = useState<[number, number] | null>(null);
-  const [large, setLarge] = useState("");
+  const [settings, set] = useSettings();
+  const { find, range, large } = settings;
+  const [closed, setClosed] = useKept<string[]>("curves.closed", accounts);
+  const [whole, setWhole] = useState<ReadonlySet<string>>(new Set());
   const [feed, setFeed] = useState<LiveFeed | null>(null);
 
   const ids = runs.map((run) => `${run.id}${run.state}`).join(",");
@@ -94,28 +126,48 @@ export function CurvesView({ runs, changed }: { runs: readonly Run[]; changed: (
     setFeed(made);
     return () => made.stop();
   }, [ids]);
-  useEffect(() => setRange(null), [settings.axis]);
 
-  const bands = settings.groups && grouped(runs).groups.length > 0;
+  const found = useMemo(() => grouped(runs), [runs]);
+  const bands = settings.groups && found.groups.length > 0;
+  const parts = bands ? found : ungrouped(runs);
   const colorOf = useMemo(() => {
     const places = new Map<string, number>();
-    const { groups, single } = bands ? grouped(runs) : ungrouped(runs);
+    const { groups, single } = parts;
     for (const group of groups) for (const run of group.members) places.set(run.id, groups.indexOf(group) % lineColors);
     single.forEach((run, i) => places.set(run.id, (groups.length + i) % lineColors));
     return (run: string) => places.get(run) ?? 0;
-  }, [ids, bands]);
+  }, [found, bands]);
   const drawing: Drawing = useMemo(
-    () => ({ axis: settings.axis, smoothing: weightOfSlider(settings.slider), log: settings.log, groups: bands, envelope: settings.envelope }),
-    [settings.axis, settings.slider, settings.log, settings.envelope, bands],
+    () => ({ axis: settings.axis, smoothing: weightOfSlider(settings.slider), log: settings.log, groups: bands ? new Map(found.groups.flatMap((group) => group.members.map((run) => [run.id, group.name] as const))) : null, envelope: settings.envelope }),
+    [settings.axis, settings.slider, settings.log, settings.envelope, found, bands],
   );
   const keys = [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))].sort(byInterest);
-  const wanted = keys.filter((key) => key.toLowerCase().includes(find.toLowerCase()));
-  const shown = all ? wanted : wanted.slice(0, firstCharts);
+  const groups = byPrefix(keys.filter((key) => key.toLowerCase().includes(find.toLowerCase())));
+  const setRange = (next: readonly [number, number] | null) => set({ ...settings, range: next });
+  const charts = ({ prefix, keys: all }: MetricGroup) => {
+    const shown = whole.has(prefix) ? all : all.slice(0, firstCharts);
+    return (
+      <>
+        <div class="charts">
+          {shown.map((key) => (
+            <Chart key={key} metric={key} runs={runs.filter((run) => key in run.metrics)} colorOf={colorOf} drawing={drawing} feed={feed} range={range} onRange={setRange} large={large === key} onLarge={() => set({ ...settings, large: large === key ? "" : key })} />
+          ))}
+        </div>
+        {shown.length < all.length && (
+          <button type="button" onClick={() => setWhole(new Set([...whole, prefix]))}>
+            Show all {all.length} metrics
+          </button>
+        )}
+      </>
+    );
+  };
+  const isOpen = (prefix: string) => find !== "" || groups.length === 1 || !closed.includes(prefix);
+  const setOpen = (prefix: string, open: boolean) => setClosed(open ? closed.filter((one) => one !== prefix) : [...closed, prefix]);
   if (keys.length === 0) return <Empty>No metrics yet. They appear here as they come.</Empty>;
   return (
     <div class="curves">
-      <Controls settings={settings} set={setKept} groups={grouped(runs).groups.length > 0} find={find} setFind={setFind} many={keys.length > 6} />
-      {runs.length > 1 && <Legend runs={runs} colorOf={colorOf} bands={bands} />}
+      <Controls settings={settings} set={set} groups={found.groups.length > 0} many={keys.length > 6} />
+      {runs.length > 1 && <Legend parts={parts} colorOf={colorOf} />}
       {range && (
         <p class="note">
           A part of the axis is shown.{" "}
@@ -124,16 +176,16 @@ export function CurvesView({ runs, changed }: { runs: readonly Run[]; changed: (
           </button>
         </p>
       )}
-      <div class="charts">
-        {shown.map((key) => (
-          <Chart key={key} metric={key} runs={runs.filter((run) => key in run.metrics)} colorOf={colorOf} drawing={drawing} feed={feed} range={range} onRange={setRange} large={large === key} onLarge={() => setLarge(large === key ? "" : key)} />
-        ))}
-      </div>
-      {shown.length < wanted.length && (
-        <button type="button" onClick={() => setAll(true)}>
-          Show all {wanted.length} metrics
-        </button>
+      {groups.length === 1 ? (
+        charts(groups[0]!)
+      ) : (
+        groups.map((group) => (
+          <Section key={group.prefix} group={group} open={isOpen(group.prefix)} setOpen={(open) => setOpen(group.prefix, open)}>
+            {charts(group)}
+          </Section>
+        ))
       )}
+      {groups.length === 0 && <Empty>No metric fits.</Empty>}
     </div>
   );
 }

@@ -1,6 +1,8 @@
 // The columns of the runs table: those every run has, and metrics and parameters that tell the runs apart.
 
 import { ended, type Run } from "../api/types.ts";
+import { best, betterOf } from "../better.ts";
+import type { Cell } from "../csv.ts";
 import { quoted } from "../filter.ts";
 import { duration, number } from "../format.ts";
 import { byInterest } from "../metric_order.ts";
@@ -51,8 +53,8 @@ const short = (key: string) => (key.length > 24 ? `…${key.slice(-23)}` : key);
 
 export function columnsOf(shown: readonly string[], now: number, experimentName: ((id: string) => string) | null): Column<Run>[] {
   const fixed: Column<Run>[] = [
+    { id: "name", title: "Run", width: "minmax(15rem, 2fr)", sortable: true, fixed: true, cell: (run) => <span class="name" title={run.name}>{run.name}</span> },
     { id: "state", title: "State", width: "9.8rem", sortable: true, cell: (run) => <StateMark state={run.state} /> },
-    { id: "name", title: "Run", width: "minmax(15rem, 2fr)", sortable: true, cell: (run) => <span class="name">{run.name}</span> },
   ];
   if (experimentName) fixed.push({ id: "experiment", title: "Experiment", width: "minmax(8rem, 1fr)", cell: (run) => experimentName(run.experiment) });
   fixed.push(
@@ -64,8 +66,25 @@ export function columnsOf(shown: readonly string[], now: number, experimentName:
     const key = id.slice(2);
     if (id.startsWith("m:"))
       return { id, title: short(key), hint: `metric ${key}`, width: "7rem", numeric: true, sortable: true, cell: (run) => (key in run.metrics ? number(run.metrics[key]!.value) : "") };
+    if (id.startsWith("b:")) {
+      const most = betterOf(key) === "most";
+      return { id, title: `${most ? "max" : "min"} ${short(key)}`, hint: `${most ? "largest" : "smallest"} value of the metric ${key} so far`, width: "8rem", numeric: true, cell: (run) => (key in run.metrics ? number(best(run.metrics[key]!)) : "") };
+    }
     return { id, title: short(key), hint: `parameter ${key}`, width: "minmax(6rem, 0.8fr)", sortable: true, cell: (run) => <Value text={run.parameters[key] ?? ""} /> };
   })];
+}
+
+/** The runs with these columns, for a spreadsheet: numbers with all their digits. */
+export function tableOf(runs: readonly Run[], shown: readonly string[], experimentName: (id: string) => string): Cell[][] {
+  const head = ["id", "name", "experiment", "user", "state", "started", "ended", ...shown.map((id) => ({ m: "last ", b: "best ", p: "" })[id[0] as "m"] + id.slice(2))];
+  const date = (ms: number) => (ms > 0 ? new Date(ms).toISOString() : "");
+  const cell = (run: Run, id: string): Cell => {
+    const key = id.slice(2);
+    if (id.startsWith("p:")) return run.parameters[key];
+    const metric = run.metrics[key];
+    return metric && (id.startsWith("b:") ? best(metric) : metric.value);
+  };
+  return [head, ...runs.map((run) => [run.id, run.name, experimentName(run.experiment), run.user, run.state, date(run.started), date(run.ended), ...shown.map((id) => cell(run, id))])];
 }
 
 const attributes: Record<string, string> = { state: "attributes.state", name: "attributes.run_name", started: "attributes.start_time", user: "attributes.user_id" };

@@ -3,12 +3,19 @@
 import { useMemo, useState } from "preact/hooks";
 import { runDetail } from "../api/tracking.ts";
 import type { RunDetail } from "../api/types.ts";
+import { bestOf } from "../better.ts";
+import { saveCsv } from "../csv.ts";
 import { CurvesView } from "../curves/view.tsx";
 import { number } from "../format.ts";
 import { byInterest } from "../metric_order.ts";
 import { Empty, Failure, StateMark, Tabs, Value } from "../parts/basics.tsx";
 import { useLoaded } from "../parts/hooks.ts";
+import { Views } from "../parts/views.tsx";
 import { hashOf, type Place } from "../router.ts";
+import { Parallel, Scatter } from "./compare_axes.tsx";
+import { Logs } from "./compare_logs.tsx";
+import { Physics } from "./physics.tsx";
+import { Pictures } from "./pictures.tsx";
 import { comparedMax } from "./runs.tsx";
 
 const atOnce = 6; // requests
@@ -32,6 +39,7 @@ function Differences({ runs }: { runs: readonly RunDetail[] }) {
   const metrics = [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))].sort(byInterest);
   const differ = parameters.filter((key) => new Set(runs.map((run) => run.parameters[key])).size > 1);
   const shown = all ? parameters : differ;
+  const bestAt = (key: string) => bestOf(key, runs.map((run) => run.metrics[key]?.value ?? NaN));
   const rows = (title: string, keys: readonly string[], cell: (run: RunDetail, key: string) => string, numeric: boolean) => (
     <tbody>
       <tr>
@@ -42,11 +50,15 @@ function Differences({ runs }: { runs: readonly RunDetail[] }) {
       {keys.map((key) => (
         <tr key={key} class={!numeric && new Set(runs.map((run) => cell(run, key))).size > 1 ? "differs" : ""}>
           <th scope="row">{key}</th>
-          {runs.map((run) => (
-            <td key={run.id} class={numeric ? "numeric" : ""}>
-              <Value text={cell(run, key)} />
-            </td>
-          ))}
+          {runs.map((run, i) => {
+            const leads = numeric && bestAt(key).has(i);
+            return (
+              <td key={run.id} class={`${numeric ? "numeric" : ""} ${leads ? "best" : ""}`} title={leads ? "the best of these" : undefined}>
+                <Value text={cell(run, key)} />
+                {leads && <span class="hidden"> best</span>}
+              </td>
+            );
+          })}
         </tr>
       ))}
     </tbody>
@@ -55,6 +67,9 @@ function Differences({ runs }: { runs: readonly RunDetail[] }) {
     <section class="card">
       <header>
         <h2>Side by side</h2>
+        <button type="button" onClick={() => saveCsv("side-by-side", [["", ...runs.map((run) => run.name)], ...parameters.map((key) => [key, ...runs.map((run) => run.parameters[key])]), ...metrics.map((key) => [key, ...runs.map((run) => run.metrics[key]?.value)])])}>
+          CSV
+        </button>
         <label>
           <input type="checkbox" checked={all} onChange={(event) => setAll(event.currentTarget.checked)} /> also what they share
         </label>
@@ -80,20 +95,51 @@ function Differences({ runs }: { runs: readonly RunDetail[] }) {
   );
 }
 
+const tabs = [
+  { id: "curves", title: "Curves" },
+  { id: "table", title: "Side by side" },
+  { id: "parallel", title: "Parallel" },
+  { id: "scatter", title: "Scatter" },
+  { id: "pictures", title: "Pictures" },
+  { id: "physics", title: "Physics" },
+  { id: "logs", title: "Logs" },
+];
+
 export function ComparePage({ place }: { place: Place }) {
   const ids = useMemo(() => [...new Set((place.query.get("runs") ?? "").split(",").filter(Boolean))].slice(0, comparedMax), [place.query.get("runs")]);
   const { value, error, again } = useLoaded((signal) => loadAll(ids, signal), [ids.join(",")]);
   const tab = place.query.get("tab") ?? "curves";
   const href = (id: string) => hashOf(["compare"], { runs: ids.join(","), tab: id });
+  const shown = (runs: readonly RunDetail[]) => {
+    switch (tab) {
+      case "table":
+        return <Differences runs={runs} />;
+      case "parallel":
+        return <Parallel runs={runs} place={place} />;
+      case "scatter":
+        return <Scatter runs={runs} place={place} />;
+      case "pictures":
+        return <Pictures runs={runs} place={place} />;
+      case "physics":
+        return <Physics runs={runs} />;
+      case "logs":
+        return <Logs runs={runs} place={place} />;
+      default:
+        return <CurvesView runs={runs} changed={again} />;
+    }
+  };
   return (
     <main class="page">
       <header class="title">
         <h1>Compare {ids.length} runs</h1>
+        <span class="push">
+          <Views page="#/compare?" />
+        </span>
       </header>
-      <Tabs label="Views" tabs={[{ id: "curves", title: "Curves" }, { id: "table", title: "Side by side" }]} chosen={tab} href={href} />
+      <Tabs label="Views" tabs={tabs} chosen={tab} href={href} />
       <Failure error={error} again={again} />
       {!value && !error && <Empty>loading…</Empty>}
-      {value && (tab === "table" ? <Differences runs={value} /> : <CurvesView runs={value} changed={again} />)}
+      {value && shown(value)}
     </main>
   );
 }

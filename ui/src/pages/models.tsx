@@ -3,12 +3,14 @@
 import { useState } from "preact/hooks";
 import { deleteAlias, modelOf, models, setAlias, stages, transition, versionsOf } from "../api/registry.ts";
 import type { Me, Model, ModelVersion } from "../api/types.ts";
-import { ago, time } from "../format.ts";
+import { ago, shortest, time } from "../format.ts";
+import { factsOf } from "../model_facts.ts";
 import { useAction } from "../parts/action.tsx";
 import { Empty, Failure, Pairs } from "../parts/basics.tsx";
 import { useLoaded, useNow, useSettled } from "../parts/hooks.ts";
 import { Table } from "../parts/table.tsx";
 import { hashOf, type Place } from "../router.ts";
+import { VersionPage } from "./model_version.tsx";
 
 function Models() {
   const [word, setWord] = useState("");
@@ -22,7 +24,7 @@ function Models() {
         <input id="filter" class="push" type="search" placeholder="name" aria-label="Find models" value={word} onInput={(event) => setWord(event.currentTarget.value)} />
       </header>
       <Failure error={error} again={again} />
-      {value?.items.length === 0 && <Empty>{settled ? "No model fits." : "No models are registered. Any MLflow client can register one."}</Empty>}
+      {value?.items.length === 0 && <Empty>{settled ? "No model fits." : "No models are registered. `linac models register` does it, and so can any MLflow client."}</Empty>}
       <ul class="models">
         {value?.items.map((model) => (
           <li key={model.name} class="card">
@@ -51,13 +53,21 @@ function Models() {
   );
 }
 
+/** The few that say most: of the test, as far as there are any. */
+function figuresOf(one: ModelVersion): string {
+  const { figures } = factsOf(one);
+  return figures.slice(0, 3).map((figure) => `${figure.name} ${shortest(figure.test || figure.train)}`).join(", ");
+}
+
 function Version({ one, me, changed }: { one: ModelVersion; me: Me; changed: () => void }) {
   const { act, busy, shown } = useAction(changed);
   const [alias, setAliasText] = useState("");
   const mayChange = me.role !== "viewer";
   return (
     <tr>
-      <th scope="row">{one.version}</th>
+      <th scope="row">
+        <a href={hashOf(["models", one.model, one.version])}>{one.version}</a>
+      </th>
       <td>
         {mayChange ? (
           <select aria-label={`Stage of version ${one.version}`} disabled={busy} value={one.stage} onChange={(event) => { const stage = event.currentTarget.value; act(() => transition(one.model, one.version, stage)); }}>
@@ -97,6 +107,7 @@ function Version({ one, me, changed }: { one: ModelVersion; me: Me; changed: () 
         {shown}
       </td>
       <td>{one.status === "READY" ? "" : one.status}</td>
+      <td>{figuresOf(one)}</td>
       <td>{one.run && <a href={hashOf(["runs", one.run])}>{one.run.slice(0, 8)}</a>}</td>
       <td>{time(one.created)}</td>
       <td class="why">{one.description}</td>
@@ -110,20 +121,23 @@ async function load(name: string, signal: AbortSignal): Promise<{ model: Model; 
   return { model, versions };
 }
 
-function OneModel({ name, me }: { name: string; me: Me }) {
+function OneModel({ name, version, me }: { name: string; version: string | undefined; me: Me }) {
   const { value, error, again } = useLoaded((signal) => load(name, signal), [name]);
+  const chosen = value?.versions.find((one) => one.version === version);
   return (
     <main class="page">
       <header class="title">
         <h1>
-          <a href="#/models">Models</a> / {name}
+          <a href="#/models">Models</a> / {version ? <a href={hashOf(["models", name])}>{name}</a> : name}
+          {version && ` / ${version}`}
         </h1>
       </header>
       <Failure error={error} again={again} />
-      {value && (
+      {value && version !== undefined && (chosen ? <VersionPage key={version} one={chosen} me={me} again={again} /> : <Empty>{name} has no version {version}.</Empty>)}
+      {value && version === undefined && (
         <>
           {value.model.description && <p>{value.model.description}</p>}
-          <Table card label="Versions" head={["Version", "Stage", "Aliases", "Status", "Run", "Made", "Description"]}>
+          <Table card label="Versions" head={["Version", "Stage", "Aliases", "Status", "Figures", "Run", "Made", "Description"]}>
             {value.versions.map((one) => (
               <Version key={one.version} one={one} me={me} changed={again} />
             ))}
@@ -138,5 +152,5 @@ function OneModel({ name, me }: { name: string; me: Me }) {
 
 export function ModelsPage({ place, me }: { place: Place; me: Me }) {
   const name = place.parts[1];
-  return name ? <OneModel key={name} name={name} me={me} /> : <Models />;
+  return name ? <OneModel key={name} name={name} version={place.parts[2]} me={me} /> : <Models />;
 }

@@ -1,6 +1,7 @@
 // One run: what it is, its curves, log, files and report.
 
 import { useEffect, useMemo } from "preact/hooks";
+import { archived, mayChange } from "../api/changes.ts";
 import { cancelRun, jobText, resumeRun } from "../api/jobs.ts";
 import { runDetail } from "../api/tracking.ts";
 import { ended, type Me, type RunDetail } from "../api/types.ts";
@@ -14,7 +15,10 @@ import { hashOf, type Place } from "../router.ts";
 import { took } from "./columns.tsx";
 import { FilesTab } from "./run_files.tsx";
 import { LogTab } from "./run_log.tsx";
+import { Keeping, Name } from "./run_edit.tsx";
 import { Overview } from "./run_overview.tsx";
+import { Physics } from "./physics.tsx";
+import { Pictures } from "./pictures.tsx";
 import { ReportTab } from "./run_report.tsx";
 import { WorkersTab } from "./run_workers.tsx";
 
@@ -25,6 +29,8 @@ const tabs = [
   { id: "curves", title: "Curves" },
   { id: "workers", title: "Workers" },
   { id: "log", title: "Log" },
+  { id: "pictures", title: "Pictures" },
+  { id: "physics", title: "Physics" },
   { id: "files", title: "Files" },
   { id: "report", title: "Report" },
 ];
@@ -33,11 +39,12 @@ function Title({ run, me, isJob, again }: { run: RunDetail; me: Me; isJob: boole
   const now = useNow(1000);
   const { act, shown } = useAction(again);
   const over = ended(run.state);
-  const mayChange = isJob && (me.role === "admin" || (me.role === "member" && me.user === run.user));
+  const change = mayChange(me, run);
+  const mayCancel = isJob && change;
   return (
     <>
       <header class="title">
-        <h1>{run.name}</h1>
+        <Name run={run} change={change} again={again} />
         <StateMark state={run.state} />
         <span class="facts">
           {run.user}
@@ -52,19 +59,22 @@ function Title({ run, me, isJob, again }: { run: RunDetail; me: Me; isJob: boole
         </span>
         <span class="push">
           <code class="id">{run.id.slice(0, 8)}</code> <Copy text={run.id} label="Copy id" />
-          {mayChange && !over && (
+          {mayCancel && !over && (
             <button type="button" onClick={() => confirm(`Cancel ${run.name}?`) && act(() => cancelRun(run.id))}>
               Cancel
             </button>
           )}
-          {mayChange && over && run.state !== "SUCCEEDED" && (
+          {mayCancel && over && run.state !== "SUCCEEDED" && (
             <button type="button" onClick={() => act(() => resumeRun(run.id))}>
               Resume
             </button>
           )}
+          {change && <Keeping run={run} again={again} />}
         </span>
       </header>
       {shown}
+      {run.deleted && <p class="warn">This run is deleted.</p>}
+      {archived(run) && <p class="note">This run is archived: the lists leave it out.</p>}
       {run.reason && <p class={`reason state-${run.state.toLowerCase()}`}>{run.reason}</p>}
     </>
   );
@@ -101,10 +111,12 @@ export function RunPage({ place, me }: { place: Place; me: Me }) {
       <Title run={run} me={me} isJob={Boolean(job.value)} again={again} />
       <Tabs label="Parts of the run" tabs={tabs} chosen={tab} href={href} />
       <Failure error={error} again={again} />
-      {tab === "overview" && <Overview run={run} job={job.value ?? ""} />}
+      {tab === "overview" && <Overview run={run} job={job.value ?? ""} change={mayChange(me, run)} again={again} />}
       {tab === "curves" && <CurvesView runs={same} changed={again} />}
       {tab === "workers" && <WorkersTab run={run} />}
       {tab === "log" && <LogTab run={run} />}
+      {tab === "pictures" && <Pictures runs={same} place={place} />}
+      {tab === "physics" && <Physics runs={same} />}
       {tab === "files" && <FilesTab run={run} />}
       {tab === "report" && <ReportTab run={run} />}
     </main>

@@ -1,13 +1,16 @@
 // State and history, parameters, metrics, tags, data sets and the job as it was resolved.
 
 import { fileHref, files, textFile } from "../api/folders.ts";
-import type { RunDetail } from "../api/types.ts";
+import type { Metric, RunDetail } from "../api/types.ts";
+import { betterOf, type Better } from "../better.ts";
+import { byPrefix } from "../curves/settings.ts";
 import { duration, number, time } from "../format.ts";
 import { stays } from "../history.ts";
 import { byInterest } from "../metric_order.ts";
 import { Copy, Empty, Pairs, StateMark } from "../parts/basics.tsx";
 import { useLoaded, useNow } from "../parts/hooks.ts";
 import { Table } from "../parts/table.tsx";
+import { Note, Tags } from "./run_edit.tsx";
 
 function History({ run }: { run: RunDetail }) {
   const now = useNow(1000);
@@ -32,6 +35,16 @@ function History({ run }: { run: RunDetail }) {
 
 function Metrics({ run }: { run: RunDetail }) {
   const metrics = Object.values(run.metrics).sort((a, b) => byInterest(a.key, b.key));
+  const groups = byPrefix(metrics.map((metric) => metric.key));
+  const extreme = (metric: Metric, which: Better) => {
+    const leads = betterOf(metric.key) === which && metric.min < metric.max;
+    const value = which === "least" ? metric.min : metric.max;
+    return (
+      <td class={`numeric ${leads ? "best" : ""}`} title={leads ? "the best so far" : undefined}>
+        {Number.isNaN(value) ? "" : number(value)}
+      </td>
+    );
+  };
   return (
     <section class="card">
       <header>
@@ -43,16 +56,19 @@ function Metrics({ run }: { run: RunDetail }) {
         <Empty>No metrics yet.</Empty>
       ) : (
         <Table label="Metrics" head={["metric", ...["last", "step", "smallest", "largest", "points"].map((numeric) => ({ numeric }))]}>
-          {metrics.map((metric) => (
+          {groups.flatMap(({ title, keys }) => [
+            ...(groups.length > 1 ? [<tr key={`group ${title}`}><th scope="colgroup" colSpan={6}>{title}</th></tr>] : []),
+            ...keys.map((key) => run.metrics[key]!).map((metric) => (
             <tr key={metric.key}>
               <th scope="row">{metric.key}</th>
               <td class={`numeric ${Number.isFinite(metric.value) ? "" : "bad"}`}>{number(metric.value)}</td>
               <td class="numeric">{metric.step}</td>
-              <td class="numeric">{Number.isNaN(metric.min) ? "" : number(metric.min)}</td>
-              <td class="numeric">{Number.isNaN(metric.max) ? "" : number(metric.max)}</td>
+              {extreme(metric, "least")}
+              {extreme(metric, "most")}
               <td class="numeric">{metric.count}</td>
             </tr>
-          ))}
+            )),
+          ])}
         </Table>
       )}
     </section>
@@ -82,15 +98,14 @@ function Job({ run, queued }: { run: RunDetail; queued: string }) {
   );
 }
 
-export function Overview({ run, job }: { run: RunDetail; job: string }) {
-  const hidden = (key: string) => key === "linac.cursor" || (key.startsWith("mlflow.") && key !== "mlflow.note.content");
-  const tags = Object.entries(run.tags).filter(([key]) => !hidden(key));
+export function Overview({ run, job, change, again }: { run: RunDetail; job: string; change: boolean; again: () => void }) {
   return (
     <div class="columns">
+      <Note key={`note ${run.id}`} run={run} change={change} again={again} />
       <History run={run} />
       <Metrics run={run} />
       <Pairs title="Parameters" pairs={Object.entries(run.parameters)} empty="No parameters." />
-      <Pairs title="Tags" pairs={tags} empty="No tags." />
+      <Tags run={run} change={change} again={again} />
       {run.inputs.length > 0 && <Pairs title="Data" pairs={run.inputs.map((one) => [one.name, `${one.source} ${one.digest}`] as const)} empty="" />}
       <Job run={run} queued={job} />
     </div>

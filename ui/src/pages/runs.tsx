@@ -2,17 +2,22 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { experiments as loadExperiments } from "../api/tracking.ts";
-import type { Run } from "../api/types.ts";
+import { archived, archivedTag, deleteRun, restoreRun, setArchived } from "../api/changes.ts";
+import type { Me, Run } from "../api/types.ts";
+import { saveCsv } from "../csv.ts";
 import { faultOf, filterOf } from "../filter.ts";
 import { duration, number } from "../format.ts";
 import { Dialog, Empty, Failure, StateMark, When } from "../parts/basics.tsx";
+import { useAction } from "../parts/action.tsx";
 import { useKept, useLoaded, useNow, useSettled } from "../parts/hooks.ts";
 import { Rows } from "../parts/rows.tsx";
-import { go, hashOf, replaceQuery, type Place } from "../router.ts";
-import { choices, columnsOf, orderOf, took, usual, type Choices } from "./columns.tsx";
-import { useRuns } from "./runs_list.ts";
+import { Views } from "../parts/views.tsx";
+import { go, hashOf, ofWords, replaceQuery, wordsOf, type Place } from "../router.ts";
+import { choices, columnsOf, orderOf, tableOf, took, usual, type Choices } from "./columns.tsx";
+import { everyRun, useRuns, type RunsView } from "./runs_list.ts";
 
 export const comparedMax = 50;
+const columnsMost = 60;
 
 function FilterBox({ value, onInput, error, sent }: { value: string; onInput: (text: string) => void; error: Error | undefined; sent: string }) {
   const fault = error && sent ? faultOf(sent, error.message) : null;
@@ -65,7 +70,8 @@ function ColumnsDialog({ offered, shown, onChange, close }: { offered: Choices; 
     <Dialog title="Columns" close={close}>
       <input type="search" placeholder="find" aria-label="Find columns" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
       <div class="choices">
-        {list("Metrics", "m:", offered.metrics)}
+        {list("Metrics, last values", "m:", offered.metrics)}
+        {list("Metrics, best values", "b:", offered.metrics)}
         {list("Parameters", "p:", offered.parameters)}
       </div>
       <button type="button" onClick={() => onChange(null)}>
@@ -130,23 +136,70 @@ function useFilterText(place: Place): [string, (text: string) => void, string] {
   return [typed, setTyped, address];
 }
 
-export function RunsPage({ place }: { place: Place }) {
+const viewNames: [RunsView, string][] = [
+  ["active", "current"],
+  ["archived", "archived"],
+  ["deleted", "deleted"],
+];
+const archivedCondition = `tags.\`${archivedTag}\` = 'true'`;
+
+/** One after the other, so that a refusal is the last thing that happens. */
+async function each(runs: readonly Run[], change: (run: string) => Promise<void>): Promise<void> {
+  for (const run of runs) await change(run.id);
+}
+
+/** What is done with the runs that are ticked. */
+function OfTicked({ runs, view, changed }: { runs: readonly Run[]; view: RunsView; changed: () => void }) {
+  const { act, busy, shown } = useAction(changed);
+  const button = (title: string, change: (run: string) => Promise<void>, question = "") => (
+    <button type="button" class="quiet" disabled={busy} onClick={() => (!question || confirm(question)) && act(() => each(runs, change))}>
+      {title}
+    </button>
+  );
+  return (
+    <>
+      {view === "active" && button("archive", (run) => setArchived(run, true))}
+      {view === "archived" && button("unarchive", (run) => setArchived(run, false))}
+      {view === "deleted" ? button("restore", restoreRun) : button("delete", deleteRun, `Delete ${runs.length === 1 ? runs[0]!.name : `${runs.length} runs`}? They can be restored.`)}
+      {shown}
+    </>
+  );
+}
+
+/** Columns that somebody has chosen: the address says which, else this browser knows; null: nobody has. */
+function useColumns(place: Place, experiment: string): [readonly string[] | null, (ids: string[] | null) => void] {
+  const address = place.query.get("columns") ?? "";
+  const [kept, setKept] = useKept<string[] | null>(`columns.${experiment || "all"}`, null);
+  const chosen = useMemo(() => (address ? wordsOf(address).filter((id) => /^[mbp]:./.test(id)).slice(0, columnsMost) : kept), [address, kept]);
+  const choose = (ids: string[] | null) => {
+    setKept(ids);
+    replaceQuery({ columns: ofWords(ids ?? []) });
+  };
+  return [chosen, choose];
+}
+
+export function RunsPage({ place, me }: { place: Place; me: Me }) {
   const experiment = place.query.get("experiment") ?? "";
   const [typed, setTyped, settled] = useFilterText(place);
-  const sent = filterOf(settled);
+  const wanted = place.query.get("view") ?? "";
+  const view: RunsView = wanted === "archived" || wanted === "deleted" ? wanted : "active";
+  const words = filterOf(settled);
+  const sent = view !== "archived" ? words : words ? `(${words}) AND ${archivedCondition}` : archivedCondition;
   const sortId = place.query.get("sort") ?? "";
   const sort = useMemo(() => (sortId ? { id: sortId.replace(/^-/, ""), descending: sortId.startsWith("-") } : null), [sortId]);
-  const list = useRuns(experiment, sent, orderOf(sort));
+  const list = useRuns(experiment, sent, orderOf(sort), view);
+  const rows = useMemo(() => (view === "active" ? list.rows.filter((run) => !archived(run)) : list.rows), [list.rows, view]);
   const experiments = useLoaded(loadExperiments, []);
-  const [chosen, setChosen] = useKept<string[] | null>(`columns.${experiment || "all"}`, null);
+  const [chosen, setChosen] = useColumns(place, experiment);
+  const { act: exporting, busy: exportBusy, shown: exportShown } = useAction(() => {});
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
   const [dialog, setDialog] = useState(false);
   const now = useNow(1000);
   const table = useRef<HTMLDivElement>(null);
   useSlash();
 
-  const offered = useMemo(() => choices(list.rows), [list.rows]);
-  const shown = useMemo(() => chosen ?? usual(list.rows, offered), [chosen, list.rows, offered]);
+  const offered = useMemo(() => choices(rows), [rows]);
+  const shown = useMemo(() => chosen ?? usual(rows, offered), [chosen, rows, offered]);
   const names = useMemo(() => new Map(experiments.value?.map((one) => [one.id, one.name])), [experiments.value]);
   const columns = useMemo(() => columnsOf(shown, now, experiment ? null : (id) => names.get(id) ?? id), [shown.join("\n"), now, experiment, names]);
   const onSort = (id: string) => {
@@ -168,7 +221,7 @@ export function RunsPage({ place }: { place: Place }) {
     <main class="page runs" ref={table} onKeyDown={(event) => event.key === "c" && !(event.target as Element).matches("input, select") && compare()}>
       <h1 class="hidden">Runs</h1>
       <div class="bar">
-        <select aria-label="Experiment" value={experiment} onChange={(event) => replaceQuery({ experiment: event.currentTarget.value })}>
+        <select aria-label="Experiment" value={experiment} onChange={(event) => replaceQuery({ experiment: event.currentTarget.value, columns: "" })}>
           <option value="">All experiments</option>
           {experiments.value?.map((one) => (
             <option key={one.id} value={one.id}>
@@ -177,16 +230,28 @@ export function RunsPage({ place }: { place: Place }) {
           ))}
         </select>
         <FilterBox value={typed} onInput={setTyped} error={list.error} sent={sent} />
+        <select aria-label="Which runs" value={view} onChange={(event) => { setTicked(new Set()); replaceQuery({ view: event.currentTarget.value === "active" ? "" : event.currentTarget.value }); }}>
+          {viewNames.map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+        <Views page="#/runs?" />
         <button type="button" onClick={() => setDialog(true)}>
           Columns
+        </button>
+        <button type="button" disabled={exportBusy || rows.length === 0} title="all runs that fit, with the columns that are shown" onClick={() => exporting(async () => saveCsv("runs", tableOf((await everyRun(experiment, sent, orderOf(sort), view)).filter((run) => view !== "active" || !archived(run)), shown, (id) => names.get(id) ?? id)))}>
+          CSV
         </button>
         <button type="button" class="primary" disabled={ticked.size === 0} onClick={compare} title="or press c">
           Compare{ticked.size ? ` ${ticked.size}` : ""}
         </button>
       </div>
+      {exportShown}
       {!filterFault && <Failure error={list.error} again={list.again} />}
       <p class="count" aria-live="polite">
-        {list.loading ? "loading…" : `${list.rows.length}${list.more ? "+" : ""} ${list.rows.length === 1 && !list.more ? "run" : "runs"}`}
+        {list.loading ? "loading…" : `${rows.length}${list.more ? "+" : ""} ${rows.length === 1 && !list.more ? "run" : "runs"}`}
         {ticked.size > 0 && (
           <>
             {" · "}
@@ -194,11 +259,12 @@ export function RunsPage({ place }: { place: Place }) {
             <button type="button" class="quiet" onClick={() => setTicked(new Set())}>
               untick
             </button>
+            {me.role !== "viewer" && <OfTicked runs={rows.filter((run) => ticked.has(run.id))} view={view} changed={() => { setTicked(new Set()); list.again(); }} />}
           </>
         )}
       </p>
-      {list.rows.length === 0 && !list.loading && !list.error ? (
-        sent || experiment ? (
+      {rows.length === 0 && !list.more && !list.loading && !list.error ? (
+        sent || experiment || view !== "active" ? (
           <Empty>No run fits.</Empty>
         ) : (
           <Empty>
@@ -206,7 +272,7 @@ export function RunsPage({ place }: { place: Place }) {
           </Empty>
         )
       ) : (
-        <Rows label="Runs" rows={list.rows} search={[experiment, sent, sortId].join("\n")} idOf={(run) => run.id} columns={columns} narrow={(run) => <Narrow run={run} metric={shown.find((id) => id.startsWith("m:"))?.slice(2)} now={now} />} sort={sort} onSort={onSort} ticked={ticked} onTick={onTick} onOpen={(run) => go(hashOf(["runs", run.id]))} onEnd={list.loadMore} more={list.more} />
+        <Rows label="Runs" rows={rows} search={[experiment, sent, sortId, view].join("\n")} idOf={(run) => run.id} columns={columns} narrow={(run) => <Narrow run={run} metric={shown.find((id) => id.startsWith("m:"))?.slice(2)} now={now} />} sort={sort} onSort={onSort} ticked={ticked} onTick={onTick} onOpen={(run) => go(hashOf(["runs", run.id]))} onEnd={list.loadMore} more={list.more} />
       )}
       {dialog && <ColumnsDialog offered={offered} shown={shown} onChange={setChosen} close={() => setDialog(false)} />}
     </main>

@@ -7,6 +7,7 @@ import type { Run } from "../api/types.ts";
 const firstPage = 200;
 const nextPages = 2000;
 const refreshMs = 5000;
+const everyRunMax = 50_000;
 
 export interface RunsList {
   rows: readonly Run[];
@@ -17,13 +18,28 @@ export interface RunsList {
   again: () => void;
 }
 
+const viewOf = (view: RunsView): "active" | "deleted" => (view === "deleted" ? "deleted" : "active");
+
+/** All that are found, as far as somebody would want them in one file. */
+export async function everyRun(experiment: string, filter: string, order: string, view: RunsView): Promise<Run[]> {
+  const found: Run[] = [];
+  for (let token = ""; ; ) {
+    const page = await loadRuns({ experiment, filter, order, token, limit: nextPages, view: viewOf(view) });
+    found.push(...page.items);
+    token = page.next;
+    if (!token || found.length >= everyRunMax) return found;
+  }
+}
+
 /** New records of the first page over those that are there; what has moved out of it stays behind. */
 export function refreshed(rows: readonly Run[], page: readonly Run[]): Run[] {
   const ids = new Set(page.map((run) => run.id));
   return [...page, ...rows.filter((run) => !ids.has(run.id))];
 }
 
-export function useRuns(experiment: string, filter: string, order: string): RunsList {
+export type RunsView = "active" | "archived" | "deleted";
+
+export function useRuns(experiment: string, filter: string, order: string, view: RunsView): RunsList {
   const [rows, setRows] = useState<readonly Run[]>([]);
   const [next, setNext] = useState("");
   const [loading, setLoading] = useState(true);
@@ -37,7 +53,7 @@ export function useRuns(experiment: string, filter: string, order: string): Runs
     abort.current = controller;
     setLoading(true);
     busy.current = true;
-    const query = { experiment, filter, order, token: "", limit: firstPage };
+    const query = { experiment, filter, order, token: "", limit: firstPage, view: viewOf(view) };
     loadRuns(query, controller.signal).then(
       (page) => {
         if (controller.signal.aborted) return;
@@ -69,13 +85,13 @@ export function useRuns(experiment: string, filter: string, order: string): Runs
       controller.abort();
       clearInterval(timer);
     };
-  }, [experiment, filter, order, round]);
+  }, [experiment, filter, order, view, round]);
 
   const loadMore = useCallback(() => {
     if (busy.current || !next) return;
     busy.current = true;
     const { signal } = abort.current;
-    loadRuns({ experiment, filter, order, token: next, limit: nextPages }, signal).then(
+    loadRuns({ experiment, filter, order, token: next, limit: nextPages, view: viewOf(view) }, signal).then(
       (page) => {
         if (signal.aborted) return;
         setRows((before) => {
@@ -91,7 +107,7 @@ export function useRuns(experiment: string, filter: string, order: string): Runs
         busy.current = false;
       },
     );
-  }, [experiment, filter, order, next]);
+  }, [experiment, filter, order, view, next]);
   const again = useCallback(() => setRound((before) => before + 1), []);
   return { rows, more: next !== "", loading, error, loadMore, again };
 }

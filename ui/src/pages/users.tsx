@@ -1,99 +1,16 @@
 // Users, their tokens, and what was changed by whom, for admins.
 
 import { useEffect, useState } from "preact/hooks";
-import { changeUser, createToken, createUser, revokeToken, setQuota, tokens, users } from "../api/users.ts";
+import { changeUser, createUser, setQuota, users } from "../api/users.ts";
 import type { Me, Quota, Role, User } from "../api/types.ts";
 import { time } from "../format.ts";
 import { useAction } from "../parts/action.tsx";
-import { Copy, Dialog, Empty, Failure, Tabs } from "../parts/basics.tsx";
+import { Dialog, Failure, Tabs } from "../parts/basics.tsx";
 import { useLoaded } from "../parts/hooks.ts";
 import { Table } from "../parts/table.tsx";
+import { RoleSelect, Tokens } from "../parts/tokens.tsx";
 import { hashOf, type Place } from "../router.ts";
 import { AuditTab } from "./audit.tsx";
-
-const roles: Role[] = ["viewer", "member", "admin"];
-const lifetimes: [string, number][] = [
-  ["30 days", 30],
-  ["90 days", 90],
-  ["1 year", 365],
-  ["for ever", 0],
-];
-
-function RoleSelect({ value, onChange, label, most = "admin" }: { value: Role; onChange: (role: Role) => void; label: string; most?: Role }) {
-  return (
-    <select aria-label={label} value={value} onChange={(event) => onChange(event.currentTarget.value as Role)}>
-      {roles.slice(0, roles.indexOf(most) + 1).map((role) => (
-        <option key={role}>{role}</option>
-      ))}
-    </select>
-  );
-}
-
-function Tokens({ user, close }: { user: User; close: () => void }) {
-  const { value, error, again } = useLoaded((signal) => tokens(user.name, signal), [user.name]);
-  const { act, busy, shown } = useAction(again);
-  const [scope, setScope] = useState<Role>(user.role);
-  const [lifetime, setLifetime] = useState(lifetimes[1]![1]);
-  const [note, setNote] = useState("");
-  const [secret, setSecret] = useState("");
-  return (
-    <Dialog title={`Tokens of ${user.name}`} close={close}>
-      <Failure error={error} />
-      {shown}
-      {secret && (
-        <p class="secret" role="status">
-          This is shown once: <code>{secret}</code> <Copy text={secret} />
-        </p>
-      )}
-      <form
-        class="controls"
-        onSubmit={(event) => {
-          event.preventDefault();
-          act(async () => setSecret(await createToken(user.name, scope, lifetime, note)));
-        }}
-      >
-        <label>
-          May act as <RoleSelect label="What the token may" value={scope} onChange={setScope} most={user.role} />
-        </label>
-        <label>
-          valid{" "}
-          <select value={lifetime} onChange={(event) => setLifetime(Number(event.currentTarget.value))}>
-            {lifetimes.map(([words, days]) => (
-              <option key={days} value={days}>
-                {words}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          for <input value={note} maxLength={200} placeholder="laptop" onInput={(event) => setNote(event.currentTarget.value)} />
-        </label>
-        <button type="submit" class="primary" disabled={busy}>
-          Make a token
-        </button>
-      </form>
-      {value?.length === 0 && <Empty>No tokens.</Empty>}
-      {value && value.length > 0 && (
-        <Table label="Tokens" head={["For", "May act as", "Made", "Used", "Ends", ""]}>
-          {value.map((token) => (
-            <tr key={token.id}>
-              <th scope="row">{token.note || token.id}</th>
-              <td>{token.scope}</td>
-              <td>{time(token.created)}</td>
-              <td>{time(token.used) || "never"}</td>
-              <td>{time(token.expires) || "never"}</td>
-              <td>
-                <button type="button" disabled={busy} aria-label={`Revoke ${token.note || token.id}`} onClick={() => confirm("Revoke this token? Who uses it is shut out.") && act(() => revokeToken(user.name, token.id))}>
-                  Revoke
-                </button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-    </Dialog>
-  );
-}
 
 /** The user's account of the host. What is typed counts once it is set. */
 function AccountForm({ user, busy, set }: { user: User; busy: boolean; set: (account: string) => void }) {
@@ -226,7 +143,11 @@ function UsersTab({ me }: { me: Me }) {
           ))}
         </Table>
       )}
-      {open && <Tokens user={open} close={() => setOpen(null)} />}
+      {open && (
+        <Dialog title={`Tokens of ${open.name}`} close={() => setOpen(null)}>
+          <Tokens user={open.name} role={open.role} />
+        </Dialog>
+      )}
     </>
   );
 }

@@ -3,6 +3,8 @@
 export interface Colors {
   lines: string[]; // #rrggbb
   text: string;
+  strong: string; // of titles
+  ground: string; // behind a chart
   grid: string;
   font: string;
 }
@@ -23,6 +25,8 @@ export function colors(): Colors {
   return {
     lines: Array.from({ length: lineColors }, (_, i) => resolved(`--line-${i}`)),
     text: resolved("--text-2"),
+    strong: resolved("--text"),
+    ground: resolved("--surface"),
     grid: resolved("--rule"),
     font: "11px system-ui, sans-serif",
   };

@@ -10,6 +10,7 @@ export interface Column<T> {
   width: string; // of a grid's column
   numeric?: boolean;
   sortable?: boolean;
+  fixed?: boolean; // stays at the left edge; the first one
   cell: (row: T) => ComponentChildren;
 }
 
@@ -48,7 +49,7 @@ function useNarrow(): boolean {
 export function Rows<T>(props: RowsProps<T>) {
   const { rows, idOf, columns, ticked, sort } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 800 });
+  const [view, setView] = useState({ top: 0, height: 800, before: false, behind: false });
   const [current, setCurrent] = useState(0);
   const lastTicked = useRef(-1);
   const toEnd = useRef(false); // as far as there are rows, also those that come
@@ -61,10 +62,12 @@ export function Rows<T>(props: RowsProps<T>) {
 
   useEffect(() => {
     const element = scroller.current!;
-    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    const measure = () =>
+      setView({ top: element.scrollTop, height: element.clientHeight, before: element.scrollLeft > 0, behind: element.scrollLeft + element.clientWidth < element.scrollWidth - 1 });
     const stay = () => (toEnd.current = false);
     const observer = new ResizeObserver(measure);
     observer.observe(element);
+    observer.observe(element.firstElementChild!);
     element.addEventListener("scroll", measure, { passive: true });
     element.addEventListener("wheel", stay, { passive: true });
     element.addEventListener("pointerdown", stay, { passive: true });
@@ -125,7 +128,8 @@ export function Rows<T>(props: RowsProps<T>) {
     </span>
   );
   return (
-    <div ref={scroller} class="rows" role="grid" aria-label={props.label} aria-rowcount={props.more ? -1 : rows.length + 1} aria-multiselectable="true" tabIndex={0} aria-activedescendant={rows.length ? `row-${at}` : undefined} onKeyDown={onKey}>
+    <div class={`frame ${view.behind ? "behind" : ""}`}>
+    <div ref={scroller} class={`rows ${view.before ? "before" : ""}`} role="grid" aria-label={props.label} aria-rowcount={props.more ? -1 : rows.length + 1} aria-multiselectable="true" tabIndex={0} aria-activedescendant={rows.length ? `row-${at}` : undefined} onKeyDown={onKey}>
       <div class="sheet" role="presentation" style={{ minWidth: `${widest}rem` }}>
       {!narrow && (
         <div class="row head" role="row" style={template}>
@@ -133,7 +137,7 @@ export function Rows<T>(props: RowsProps<T>) {
             <span class="hidden">compare</span>
           </span>
           {columns.map((column) => (
-            <span key={column.id} role="columnheader" class={column.numeric ? "numeric" : ""} title={column.hint ?? column.title} aria-sort={sort?.id === column.id ? (sort.descending ? "descending" : "ascending") : undefined}>
+            <span key={column.id} role="columnheader" class={`${column.numeric ? "numeric" : ""} ${column.fixed ? "fixed" : ""}`} title={column.hint ?? column.title} aria-sort={sort?.id === column.id ? (sort.descending ? "descending" : "ascending") : undefined}>
               {column.sortable ? (
                 <button type="button" onClick={() => props.onSort(column.id)}>
                   {column.title}
@@ -168,7 +172,7 @@ export function Rows<T>(props: RowsProps<T>) {
                 <span role="gridcell">{props.narrow(row)}</span>
               ) : (
                 columns.map((column) => (
-                  <span key={column.id} role="gridcell" class={column.numeric ? "numeric" : ""}>
+                  <span key={column.id} role="gridcell" class={`${column.numeric ? "numeric" : ""} ${column.fixed ? "fixed" : ""}`}>
                     {column.cell(row)}
                   </span>
                 ))
@@ -178,6 +182,7 @@ export function Rows<T>(props: RowsProps<T>) {
         })}
       </div>
       </div>
+    </div>
     </div>
   );
 }

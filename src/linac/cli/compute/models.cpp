@@ -14,11 +14,14 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/temporary_folder.h"
 #include "linac/base/text_table.h"
 #include "linac/cli/compute/model_facts.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/model_catalog.h"
+#include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
+#include "linac/trained/run_models.h"
 
 namespace linac::cli {
 namespace {
@@ -78,7 +81,7 @@ void print_json(const std::vector<CatalogVersion>& versions) {
   fmt::print("{}\n", all.dump(2));
 }
 
-void list(const ModelsOptions& options, ModelCatalog& catalog) {
+void list(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
   const auto all = catalog.models(options.filter);
   if (options.as_json) return print_json(all);
   if (all.empty()) return fmt::print("no models yet; linac models register runs/... --name NAME\n");
@@ -100,7 +103,7 @@ std::string words(const client::Dependants& dependants) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-void show(const ModelsOptions& options, ModelCatalog& catalog) {
+void show(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
   if (!client::is_model_address(options.address)) {
     const auto all = catalog.versions(options.address);
     return options.as_json ? print_json(all) : print_table(all);
@@ -128,8 +131,46 @@ void show(const ModelsOptions& options, ModelCatalog& catalog) {
   fmt::print("{}", lined_up(rows));
 }
 
-void do_register(const ModelsOptions& options, ModelCatalog& catalog) {
-  ModelFacts facts = model_facts(options.address);
+// Of a run of the service: what it has left comes here, and is registered with where it comes from.
+ModelFacts facts_of_service_run(client::ServiceClient& service, const std::string& run,
+                                const std::filesystem::path& copy) {
+  const json about = service.get("/api/v1/runs/" + run);
+  client::copy_record(service, run, copy);
+  client::copy_file(service, run, "report/report.json", copy);
+  const auto there = client::files_of_run(service, run, "models");
+  for (const char* name : trained::model_names()) {
+    const std::string path = fmt::format("models/{}", name);
+    if (std::ranges::none_of(there, [&](const client::ListedFile& file) { return file.path == path; })) continue;
+    client::copy_file(service, run, path, copy);
+    ModelFacts facts = model_facts(copy);
+    facts.provenance["service_run"] = {{"id", run},
+                                       {"name", about.at("name")},
+                                       {"user", about.at("user")},
+                                       {"state", about.at("state")},
+                                       {"server", service.login().server},
+                                       {"tags", about.at("tags")},
+                                       {"inputs", about.at("inputs")}};
+    return facts;
+  }
+  throw user_error(fmt::format(
+      "[models] run {} ({}) has left no model at the service (it is {}); `linac artifacts list "
+      "{} --all` shows what it has",
+      about.at("name").get<std::string>(), run.substr(0, 8), about.at("state").get<std::string>(), run.substr(0, 8)));
+}
+
+// A folder or a file here, else a run of the service.
+bool means_service_run(const std::string& text) {
+  const std::string ending = std::filesystem::path(text).extension();
+  constexpr std::string_view kOfFiles[] = {".keras", ".pt", ".pt2", ".safetensors", ".onnx", ".h5"};
+  return !std::filesystem::exists(text) && text.find('/') == std::string::npos &&
+         std::ranges::find(kOfFiles, ending) == std::end(kOfFiles);
+}
+
+void do_register(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient& service) {
+  const TemporaryFolder copy;
+  const bool of_service = means_service_run(options.address);
+  const std::string run = of_service ? client::find_run(service, options.address) : options.run;
+  ModelFacts facts = of_service ? facts_of_service_run(service, run, copy.path()) : model_facts(options.address);
   for (const std::string& tag : options.tags) {
     const size_t equals = tag.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -139,16 +180,18 @@ void do_register(const ModelsOptions& options, ModelCatalog& catalog) {
   const CatalogVersion added = catalog.add({.name = options.name,
                                             .description = options.description,
                                             .alias = options.alias,
-                                            .run = options.run,
+                                            .run = options.run.empty() ? run : options.run,
                                             .file = facts.file,
                                             .tags = facts.tags,
                                             .provenance = facts.provenance});
   if (options.as_json) return fmt::print("{}\n", to_json(catalog.find({added.name, "", added.version})).dump(2));
-  fmt::print("{}: loaded, computed two events, registered as {}{}\n", facts.file.string(),
-             client::fixed_address(added.name, added.version), options.alias.empty() ? "" : ", alias " + options.alias);
+  fmt::print(
+      "{}: loaded, computed two events, registered as {}{}\n",
+      of_service ? fmt::format("run {}, {}", run.substr(0, 8), facts.file.filename().string()) : facts.file.string(),
+      client::fixed_address(added.name, added.version), options.alias.empty() ? "" : ", alias " + options.alias);
 }
 
-void promote(const ModelsOptions& options, ModelCatalog& catalog) {
+void promote(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
   const CatalogVersion version = catalog.find(client::parse_model_address(options.address));
   if (options.alias.empty() && options.stage.empty())
     throw user_error("[models] promote: give --alias NAME, --stage Production, or both");
@@ -160,7 +203,7 @@ void promote(const ModelsOptions& options, ModelCatalog& catalog) {
              fmt::join(now.aliases, ", "));
 }
 
-void retire(const ModelsOptions& options, ModelCatalog& catalog) {
+void retire(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
   const CatalogVersion version = catalog.find(client::parse_model_address(options.address));
   for (const std::string& alias : version.aliases) catalog.remove_alias(version.name, alias);
   catalog.set_stage(version, "Archived");
@@ -170,7 +213,7 @@ void retire(const ModelsOptions& options, ModelCatalog& catalog) {
     fmt::print("made from it, and untouched: {}\n", words(dependants));
 }
 
-void fetch(const ModelsOptions& options, ModelCatalog& catalog) {
+void fetch(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
   namespace fs = std::filesystem;
   const CatalogVersion version = catalog.find(client::parse_model_address(options.address));
   const bool into_folder = options.out.empty() || fs::is_directory(options.out);
@@ -189,7 +232,7 @@ void fetch(const ModelsOptions& options, ModelCatalog& catalog) {
   fmt::print("{}: {}\n", file.string(), client::fixed_address(version.name, version.version));
 }
 
-void compare(const ModelsOptions& options, ModelCatalog& catalog) {
+void compare(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
   const std::vector<CatalogVersion> both{catalog.find(client::parse_model_address(options.address)),
                                          catalog.find(client::parse_model_address(options.other))};
   if (options.as_json) return print_json(both);
@@ -210,7 +253,7 @@ void compare(const ModelsOptions& options, ModelCatalog& catalog) {
   fmt::print("{}", lined_up(rows));
 }
 
-using Action = void (*)(const ModelsOptions&, ModelCatalog&);
+using Action = void (*)(const ModelsOptions&, ModelCatalog&, client::ServiceClient&);
 
 CLI::App* add_action(CLI::App& models, const char* name, const char* summary, Action action,
                      const std::shared_ptr<ModelsOptions>& options) {
@@ -220,7 +263,7 @@ CLI::App* add_action(CLI::App& models, const char* name, const char* summary, Ac
   verb->callback([options, action] {
     client::ServiceClient service(client::find_login(options->server));
     ModelCatalog catalog(service);
-    action(*options, catalog);
+    action(*options, catalog, service);
   });
   return verb;
 }
@@ -239,12 +282,15 @@ void add_models_verb(CLI::App& app) {
   verb->add_option("model", options->address, std::string("a model's name, or ") + kAddress)->required();
   verb = add_action(*models, "register", "Runs a model on two events and adds it to the catalog as a new version",
                     do_register, options);
-  verb->add_option("model", options->address, "folder of a run, or a .keras, TorchScript, .pt2 or weights file")
+  verb->add_option(
+          "model", options->address,
+          "folder of a run, a run of the service by id or name, or a .keras, TorchScript, .pt2 or weights file")
       ->required();
   verb->add_option("--name", options->name, "of the model; made if it is new")->required();
   verb->add_option("--alias", options->alias, "names this version from now on, e.g. champion");
   verb->add_option("--description", options->description, "what it is, in a sentence");
-  verb->add_option("--run", options->run, "the service's run that it comes from");
+  verb->add_option("--run", options->run,
+                   "the service's run that it comes from (known, if a run of the service is registered)");
   verb->add_option("--tag", options->tags, "KEY=VALUE, e.g. units=GeV or task=fast-simulation (may be repeated)")
       ->type_size(1)
       ->allow_extra_args(false);
@@ -264,6 +310,7 @@ void add_models_verb(CLI::App& app) {
   models->footer(
       "Examples:\n"
       "  linac models register runs/topology --name topology --alias champion --tag units=GeV\n"
+      "  linac models register topology --name topology    # of the run 'topology' at the service\n"
       "  linac models show catalog://topology@champion\n"
       "  linac predict --model catalog://topology@champion --data events.h5 --out scores.h5\n"
       "  linac train my.yaml --set model.from=catalog://topology@champion");

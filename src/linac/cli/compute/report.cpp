@@ -16,6 +16,7 @@
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/login.h"
+#include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
 #include "linac/report/run/report.h"
 
@@ -85,13 +86,7 @@ void report_run_of_service(const ReportOptions& options) {
   client::ServiceClient service(client::find_login(options.server));
   const std::string run = client::find_run(service, options.run);
   const TemporaryFolder copy;
-  const nlohmann::json answer = service.get("/api/v1/runs/" + run + "/files");
-  for (const nlohmann::json& file : answer.at("files")) {
-    const std::string name = file.at("path");
-    if (name == "run.json" || name == "job.yaml" || name == "log.txt" || name == "metrics.jsonl")
-      service.download(client::file_address(run, name), copy / name);
-  }
-  if (!fs::exists(copy / "metrics.jsonl"))
+  if (!client::copy_record(service, run, copy.path()))
     throw user_error(
         fmt::format("[report] {}: neither a folder here, nor a run whose folder the service has (it may "
                     "have been made elsewhere); give the folder of `linac train --out`",

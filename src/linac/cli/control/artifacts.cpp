@@ -7,6 +7,7 @@
 #include "linac/base/text_table.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/service_options.h"
+#include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
 
 namespace linac::cli {
@@ -20,23 +21,11 @@ struct ArtifactOptions {
   bool all = false;
 };
 
-struct Listed {
-  std::string path;
-  bool folder = false;
-  int64_t bytes = 0;
-};
-
-std::vector<Listed> listed(client::ServiceClient& service, const std::string& run, const std::string& path) {
-  std::vector<Listed> entries;
-  const json answer = service.get("/api/v1/runs/" + run + "/files", {{"path", path}});
-  for (const json& entry : answer.at("files"))
-    entries.push_back({entry.at("path"), entry.at("folder"), entry.at("bytes")});
-  return entries;
-}
+using Listed = client::ListedFile;
 
 void list_folder(client::ServiceClient& service, const std::string& run, const std::string& path, bool all,
                  std::vector<Listed>& found) {
-  for (const Listed& entry : listed(service, run, path)) {
+  for (const Listed& entry : client::files_of_run(service, run, path)) {
     found.push_back(entry);
     if (entry.folder && all) list_folder(service, run, entry.path, all, found);
   }
@@ -55,15 +44,6 @@ void run_list(const ArtifactOptions& options) {
   fmt::print("{}", options.service.json ? entries.dump(2) + "\n" : lined_up(rows));
 }
 
-// The service names the files; none of them may end outside of the folder that was asked for.
-std::filesystem::path place_of(const std::filesystem::path& folder, const std::string& path) {
-  const std::filesystem::path relative(path);
-  for (const auto& part : relative)
-    if (part == ".." || relative.is_absolute())
-      throw user_error(fmt::format("[artifacts] '{}' is no harmless name", path));
-  return folder / relative;
-}
-
 void run_get(const ArtifactOptions& options) {
   client::ServiceClient service = options.service.connect();
   const std::string run = client::find_run(service, options.run);
@@ -80,7 +60,7 @@ void run_get(const ArtifactOptions& options) {
   }
   for (const Listed& entry : files) {
     const std::string inside = entry.path.substr(options.path.empty() ? 0 : options.path.size() + 1);
-    const auto place = place_of(target, inside);
+    const auto place = client::place_below(target, inside);
     fmt::print("{}  {} bytes\n", place.string(), service.download(client::file_address(run, entry.path), place));
   }
 }
@@ -102,7 +82,7 @@ void add_artifacts_verb(CLI::App& app) {
   const auto sub = [&](const char* name, const char* what) {
     auto options = std::make_shared<ArtifactOptions>();
     auto* action = verb->add_subcommand(name, what);
-    action->add_option("run", options->run, "id or name")->required();
+    action->add_option("run", options->run, "name, id, or the beginning of an id")->required();
     add_service_options(*action, options->service);
     return std::pair(action, options);
   };

@@ -20,7 +20,8 @@ void change(const ChangeOptions& options, const std::string& what) {
   for (const std::string& name : options.runs) {
     nlohmann::json body = nlohmann::json::object();
     if (!options.reason.empty()) body["reason"] = options.reason;
-    const auto answer = service.post("/api/v1/runs/" + client::find_run(service, name) + "/" + what, body);
+    const auto answer =
+        service.post("/api/v1/runs/" + client::find_run(service, name, client::Several::kRefused) + "/" + what, body);
     if (options.service.json) {
       fmt::print("{}\n", answer.dump());
       continue;
@@ -36,7 +37,7 @@ void change(const ChangeOptions& options, const std::string& what) {
 void add_cancel_verb(CLI::App& app) {
   auto options = std::make_shared<ChangeOptions>();
   auto* verb = app.add_subcommand("cancel", "Takes runs out of the queue; those that run write a checkpoint and stop");
-  verb->add_option("runs", options->runs, "ids or names")->required();
+  verb->add_option("runs", options->runs, "names, ids, or beginnings of ids")->required();
   verb->add_option("--reason", options->reason, "kept in the catalog");
   add_service_options(*verb, options->service);
   verb->footer("Example: linac cancel topology --reason \"wrong data\"");
@@ -47,7 +48,7 @@ void add_resume_verb(CLI::App& app) {
   auto options = std::make_shared<ChangeOptions>();
   auto* verb = app.add_subcommand(
       "resume", "Puts runs that ended without success back into the queue, to go on from their newest checkpoint");
-  verb->add_option("runs", options->runs, "ids or names")->required();
+  verb->add_option("runs", options->runs, "names, ids, or beginnings of ids")->required();
   add_service_options(*verb, options->service);
   verb->footer("Example: linac resume topology");
   verb->callback([options] { change(*options, "resume"); });

@@ -1,12 +1,20 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
 
+#include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/base/nearest.h"
 #include "linac/base/progress.h"
 #include "linac/base/text_table.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/service_options.h"
+#include "linac/client/metric_names.h"
 #include "linac/client/runs.h"
+#include "linac/spec/run_states.h"
 
 namespace linac::cli {
 namespace {
@@ -20,12 +28,38 @@ struct ListOptions {
   int limit = 50;
 };
 
+// Upper or lower case, as people write them.
+std::string known_state(const std::string& text) {
+  std::string word = text;
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return c == '-' ? '_' : std::toupper(c); });
+  if (spec::run_state_named(word)) return word;
+  std::vector<std::string> all;
+  for (const auto& entry : spec::kRunStates) all.emplace_back(entry.word);
+  const auto near = nearest(word, all);
+  throw user_error(fmt::format("[list] --state {}: no state of runs{}; there are {}", text,
+                               near ? fmt::format(", did you mean {}?", *near) : "", fmt::join(all, ", ")));
+}
+
 std::string filter_of(const ListOptions& options) {
   std::string filter = options.filter.empty() ? "" : "(" + options.filter + ")";
   const auto add = [&](const std::string& condition) { filter += (filter.empty() ? "" : " AND ") + condition; };
-  if (!options.state.empty()) add(fmt::format("attributes.state = '{}'", options.state));
+  if (!options.state.empty()) add(fmt::format("attributes.state = '{}'", known_state(options.state)));
   if (!options.user.empty()) add(fmt::format("attributes.user_id = '{}'", options.user));
   return filter;
+}
+
+// To those who look for what no run has; of the runs that were found, or else of the newest.
+void tell_unknown_metrics(const ListOptions& options, client::ServiceClient& service, const json& runs) {
+  std::vector<std::string> wanted = options.metrics;
+  const auto add = [&](const std::vector<std::string>& more) { wanted.insert(wanted.end(), more.begin(), more.end()); };
+  add(client::metrics_in(options.filter));
+  for (const std::string& order : options.order) add(client::metrics_in(order));
+  std::vector<std::string> known = client::metrics_of(runs);
+  if (client::unknown_metrics(wanted, known).empty()) return;
+  for (const std::string& name : client::metrics_of(service.get("/api/v1/runs", {{"limit", "200"}}).at("runs")))
+    known.push_back(name);
+  for (const std::string& words : client::unknown_metrics(wanted, known))
+    log::warn("[list] the newest runs have " + words);
 }
 
 // An experiment is named by its number or its name.
@@ -67,6 +101,7 @@ void run_list(const ListOptions& options) {
     for (const std::string& name : options.metrics) rows.back().push_back(metric(run, name));
   }
   fmt::print("{}", lined_up(rows));
+  tell_unknown_metrics(options, service, answer.at("runs"));
   if (const std::string next = answer.value("next", ""); !next.empty())
     fmt::print("there are more; --limit shows them, --filter narrows\n");
 }

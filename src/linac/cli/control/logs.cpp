@@ -26,7 +26,7 @@ void run_logs(const LogsOptions& options) {
 void add_logs_verb(CLI::App& app) {
   auto options = std::make_shared<LogsOptions>();
   auto* verb = app.add_subcommand("logs", "What a run has printed");
-  verb->add_option("run", options->run, "id or name")->required();
+  verb->add_option("run", options->run, "name, id, or the beginning of an id")->required();
   verb->add_flag("-f,--follow", options->follow, "go on until the run has ended, and end as it ends");
   verb->add_option("--tail", options->tail_bytes, "only the last so many bytes")->check(CLI::NonNegativeNumber);
   verb->add_option("--server", options->service.server, "address of the service");

@@ -13,8 +13,10 @@
 #include "linac/cli/command_line.h"
 #include "linac/cli/compute_verbs.h"
 #include "linac/cli/control/verbs.h"
+#include "linac/cli/server_word.h"
 
 int main(int argc, char** argv) {
+  linac::cli::take_server_word(argc, argv);
   if (argc < 2 || !linac::cli::is_compute_verb(argv[1])) {
     const auto app = linac::cli::parser();
     for (const auto& verb : linac::cli::compute_verbs()) linac::cli::add_compute_verb(*app, verb.name);

@@ -83,7 +83,7 @@ void run_status(const StatusOptions& options) {
 void add_status_verb(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
   auto* verb = app.add_subcommand("status", "The queue of a service, or how one run stands");
-  verb->add_option("run", options->run, "id or name; without it: the queue");
+  verb->add_option("run", options->run, "name, id, or the beginning of an id; without it: the queue");
   add_service_options(*verb, options->service);
   verb->footer("Examples:\n  linac status\n  linac status topology --json");
   verb->callback([options] { run_status(*options); });

@@ -7,8 +7,11 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/shell_word.h"
 #include "linac/cli/control/verbs.h"
+#include "linac/cli/server_word.h"
 #include "linac/cli/service_options.h"
+#include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
 
 namespace linac::cli {
@@ -96,6 +99,24 @@ json submit(client::ServiceClient& service, const json& body) {
   }
 }
 
+// What a run has made, as commands that fetch it: its model, if it left one, and all its files.
+void print_fetch_commands(client::ServiceClient& service, const json& run, bool alone) {
+  const std::string id = run.at("id"), shown = id.substr(0, 8), name = run.at("name");
+  const std::string program =
+      taken_server().empty() ? "linac" : fmt::format("linac --server {}", shell_word(std::string(taken_server())));
+  std::vector<std::string> commands;
+  for (const client::ListedFile& file : client::files_of_run(service, id, "models")) {
+    if (file.folder) continue;
+    const std::string leaf = std::filesystem::path(file.path).filename().string();
+    const std::string to = alone ? "" : " " + shell_word(shown + "-" + leaf);
+    commands.push_back(fmt::format("artifacts get {} {}{}", shown, shell_word(file.path), to));
+  }
+  if (!commands.empty()) commands.push_back(fmt::format("models register {} --name {}", shown, shell_word(name)));
+  commands.push_back(fmt::format("artifacts list {} --all", shown));
+  fmt::print("what it has made:\n");
+  for (const std::string& command : commands) fmt::print("  {} {}\n", program, command);
+}
+
 void run_submit(const SubmitOptions& options) {
   client::ServiceClient service = options.service.connect();
   const json answer = submit(service, body_of(options, service));
@@ -117,6 +138,7 @@ void run_submit(const SubmitOptions& options) {
     const std::string reason = service.get("/api/v1/runs/" + id).at("reason");
     fmt::print("{}  {}{}\n", id, state, reason.empty() ? "" : ": " + reason);
     if (status == 0) status = client::exit_status(state);
+    if (client::exit_status(state) == 0 && !options.service.json) print_fetch_commands(service, run, runs.size() == 1);
   }
   if (status != 0) throw CLI::RuntimeError(status);
 }
@@ -136,7 +158,7 @@ void add_submit_verb(CLI::App& app) {
       ->allow_extra_args(false);
   verb->add_option("--name", options->name, "of the run (default: the job's)");
   verb->add_option("--experiment", options->experiment, "put it there; made if there is none (default: Default)");
-  verb->add_option("--depends-on", options->depends_on, "runs (ids or names) that have to succeed first")
+  verb->add_option("--depends-on", options->depends_on, "runs (names or ids) that have to succeed first")
       ->delimiter(',');
   verb->add_option("--priority", options->priority, "larger first; more than 0 is for admins");
   verb->add_option("--cores", options->cores, "default: workers x train.threads of the job");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linac/base/money.h"
 #include "linac/base/plural.h"
 #include "linac/base/progress.h"
 
@@ -71,9 +72,7 @@ std::string pace_text(double pace_s) {
 }
 
 std::string euros(double amount) {
-  const int decimals =
-      amount >= 1 || amount <= 0 ? 2 : std::min(8, 1 - static_cast<int>(std::floor(std::log10(amount))));
-  return fmt::format("{:.{}f} EUR", amount, std::max(2, decimals));
+  return money(amount, "EUR");
 }
 
 TimeUnit unit_for(double seconds) {
