@@ -46,15 +46,17 @@ void wrong_value(const std::string& where, const YAML::Node& value, const std::s
   YAML::Emitter emitter;
   emitter << YAML::Flow << value;
   const bool empty = value.IsNull();
-  throw user_error(empty ? fmt::format("[yaml] {}: {} has no value; wanted is {}", place(where, value), key, wanted)
-                         : fmt::format("[yaml] {}: {} = {} is not {}", place(where, value), key, emitter.c_str(), wanted));
+  throw user_error(
+      empty ? fmt::format("[yaml] {}: {} has no value; wanted is {}", place(where, value), key, wanted)
+            : fmt::format("[yaml] {}: {} = {} is not {}", place(where, value), key, emitter.c_str(), wanted));
 }
 
 void no_map(const std::string& where, const YAML::Node& value, const std::string& prefix,
             const std::vector<std::string>& known) {
   constexpr size_t kShown = 2;
   std::string keys;
-  for (size_t i = 0; i < std::min(kShown, known.size()); ++i) keys += fmt::format("{}{}: ...", i > 0 ? ", " : "", known[i]);
+  for (size_t i = 0; i < std::min(kShown, known.size()); ++i)
+    keys += fmt::format("{}{}: ...", i > 0 ? ", " : "", known[i]);
   wrong_value(where, value, prefix.empty() ? "the file" : prefix.substr(0, prefix.size() - 1),
               fmt::format("a map of settings, {{{}{}}}", keys, known.size() > kShown ? ", ..." : ""));
 }

@@ -31,9 +31,11 @@ namespace {
 
 // What others call a verb, where the nearest letters would mislead.
 constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
-    {"fit", "train"},      {"run", "train"},       {"test", "evaluate"}, {"score", "evaluate"}, {"compare", "validate"},
-    {"infer", "predict"},  {"inference", "predict"}, {"sample", "generate"}, {"convert", "data convert"},
-    {"info", "data info"}, {"inspect", "data info"}, {"summary", "check --explain"}, {"ls", "list"}, {"stop", "cancel"}};
+    {"fit", "train"},         {"run", "train"},         {"test", "evaluate"},
+    {"score", "evaluate"},    {"compare", "validate"},  {"infer", "predict"},
+    {"inference", "predict"}, {"sample", "generate"},   {"convert", "data convert"},
+    {"info", "data info"},    {"inspect", "data info"}, {"summary", "check --explain"},
+    {"ls", "list"},           {"stop", "cancel"}};
 
 std::string nearest_of(const std::string& word, const std::vector<std::string>& names, const std::string& otherwise) {
   const auto near = nearest(word, names);
@@ -51,7 +53,8 @@ std::string verb_hint(const CLI::App& within, const std::string& path, const std
     if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
   }
   for (const auto& [other, here] : kOtherWords)
-    if (word == other && path == "linac") return fmt::format("[linac] there is no verb '{}'; did you mean {}?", word, here);
+    if (word == other && path == "linac")
+      return fmt::format("[linac] there is no verb '{}'; did you mean {}?", word, here);
   return fmt::format("[{}] there is no verb '{}'; {}", path, word,
                      nearest_of(word, verbs, path + " --help lists them"));
 }
@@ -71,12 +74,13 @@ std::string option_hint(const CLI::App& app, const std::vector<std::string>& wor
     for (const CLI::Option* option : verb->get_options([](const CLI::Option*) { return true; }))
       for (const std::string& known : option->get_lnames()) names.push_back(known);
     const std::string where = verb == &app ? "linac" : "linac " + verb->get_name();
-    return fmt::format("[{}] there is no option {}; {}{}", verb == &app ? "linac" : verb->get_name(), name,
-                       [&] {
-                         const auto near = nearest(name.substr(2), names);
-                         return near ? fmt::format("did you mean --{}?", *near) : where + " --help lists them";
-                       }(),
-                       verb->get_option_no_throw("--set") != nullptr ? " (settings of the job: --set train.epochs=3)" : "");
+    return fmt::format(
+        "[{}] there is no option {}; {}{}", verb == &app ? "linac" : verb->get_name(), name,
+        [&] {
+          const auto near = nearest(name.substr(2), names);
+          return near ? fmt::format("did you mean --{}?", *near) : where + " --help lists them";
+        }(),
+        verb->get_option_no_throw("--set") != nullptr ? " (settings of the job: --set train.epochs=3)" : "");
   }
   return "";
 }

@@ -52,23 +52,22 @@ std::string name_of(const json& thing) {
 // Settings of Keras's losses and metrics that change what they compute, each with the values that linac computes.
 // Others, as a name, change nothing.
 const std::map<std::string, std::vector<json>>& computed_settings() {
-  static const std::map<std::string, std::vector<json>> settings{
-      {"alpha", {0.25}},
-      {"apply_class_balancing", {false}},
-      {"axis", {-1}},
-      {"class_id", {nullptr}},
-      {"curve", {"ROC"}},
-      {"delta", {1.0}},
-      {"from_logits", {false}},
-      {"gamma", {2.0}},
-      {"ignore_class", {nullptr}},
-      {"k", {5}},
-      {"label_smoothing", {0.0}},
-      {"label_weights", {nullptr}},
-      {"reduction", {"sum_over_batch_size", "auto", "mean"}},
-      {"threshold", {0.5}},
-      {"thresholds", {nullptr, 0.5}},
-      {"top_k", {nullptr}}};
+  static const std::map<std::string, std::vector<json>> settings{{"alpha", {0.25}},
+                                                                 {"apply_class_balancing", {false}},
+                                                                 {"axis", {-1}},
+                                                                 {"class_id", {nullptr}},
+                                                                 {"curve", {"ROC"}},
+                                                                 {"delta", {1.0}},
+                                                                 {"from_logits", {false}},
+                                                                 {"gamma", {2.0}},
+                                                                 {"ignore_class", {nullptr}},
+                                                                 {"k", {5}},
+                                                                 {"label_smoothing", {0.0}},
+                                                                 {"label_weights", {nullptr}},
+                                                                 {"reduction", {"sum_over_batch_size", "auto", "mean"}},
+                                                                 {"threshold", {0.5}},
+                                                                 {"thresholds", {nullptr, 0.5}},
+                                                                 {"top_k", {nullptr}}};
   return settings;
 }
 

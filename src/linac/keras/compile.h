@@ -24,7 +24,8 @@ std::vector<double> compiled_loss_weights(const nlohmann::json& compile_config, 
 /// Names by output; empty if there are none at all.
 using MetricNames = std::vector<std::vector<std::string>>;
 /// The names of the metrics, as those of the losses; `key` is "metrics" or "weighted_metrics". What has no name is left
-/// out; behind the name of one with settings that linac does not compute stands the first: "auc (curve = "PR")". Of several outputs, a list of another length counts for each of them.
+/// out; behind the name of one with settings that linac does not compute stands the first: "auc (curve = "PR")". Of
+/// several outputs, a list of another length counts for each of them.
 MetricNames compiled_metrics(const nlohmann::json& compile_config, const char* key, const graph::Graph& graph);
 
 struct CompiledOptimizer {

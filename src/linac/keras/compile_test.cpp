@@ -79,8 +79,9 @@ TEST(CompiledMetrics, OfAllKindsKeepTheirSettings) {
             MetricNames{{"binary_accuracy (threshold = 0.7)"}});
   EXPECT_EQ(metrics(R"([{"class_name": "TopKCategoricalAccuracy", "config": {"k": 3}}])", {"a"}),
             MetricNames{{"top_k_categorical_accuracy (k = 3)"}});
-  EXPECT_EQ(metrics(R"([{"class_name": "CategoricalCrossentropy", "config": {"label_smoothing": 0, "axis": -1}}])", {"a"}),
-            MetricNames{{"categorical_crossentropy"}});
+  EXPECT_EQ(
+      metrics(R"([{"class_name": "CategoricalCrossentropy", "config": {"label_smoothing": 0, "axis": -1}}])", {"a"}),
+      MetricNames{{"categorical_crossentropy"}});
   EXPECT_EQ(metrics(R"(["Recall", "AUC", "MeanSquaredError", "mse"])", {"a"}),
             (MetricNames{{"recall", "auc", "mean_squared_error", "mse"}}))
       << "a text may name a class";
@@ -104,10 +105,12 @@ TEST(CompiledLosses, AreRefusedWithSettingsThatLinacDoesNotCompute) {
   EXPECT_EQ(loss(R"({"class_name": "BinaryFocalCrossentropy", "config": {"gamma": 2.0, "alpha": 0.25}})"),
             "binary_focal_crossentropy");
   EXPECT_TRUE(contains(R"({"class_name": "BinaryFocalCrossentropy", "config": {"gamma": 3.0}})", "(gamma = 3.0)"));
-  EXPECT_TRUE(contains(R"({"class_name": "MeanSquaredError", "config": {"reduction": "sum"}})", R"((reduction = "sum"))"));
+  EXPECT_TRUE(
+      contains(R"({"class_name": "MeanSquaredError", "config": {"reduction": "sum"}})", R"((reduction = "sum"))"));
   EXPECT_TRUE(contains(R"({"class_name": "SparseCategoricalCrossentropy", "config": {"ignore_class": 1}})",
                        "(ignore_class = 1)"));
-  EXPECT_TRUE(contains(R"({"class_name": "BinaryCrossentropy", "config": {"from_logits": true}})", "from_logits = true"));
+  EXPECT_TRUE(
+      contains(R"({"class_name": "BinaryCrossentropy", "config": {"from_logits": true}})", "from_logits = true"));
   EXPECT_TRUE(contains(R"({"class_name": "function", "config": "<lambda>"})", "Python code"));
 }
 

@@ -39,9 +39,10 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
   const size_t outputs = graph.outputs.size();
   if (settings.losses.size() == 1 && outputs > 1) settings.losses.resize(outputs, settings.losses[0]);
   if (settings.losses.size() != outputs) {
-    throw user_error(fmt::format("[fit] {} for the {} of '{}'; give train.fit.loss one for each output",
-                                 settings.losses.size() == 1 ? "1 loss" : fmt::format("{} losses", settings.losses.size()),
-                                 plural(static_cast<int64_t>(outputs), "output"), graph.name));
+    throw user_error(
+        fmt::format("[fit] {} for the {} of '{}'; give train.fit.loss one for each output",
+                    settings.losses.size() == 1 ? "1 loss" : fmt::format("{} losses", settings.losses.size()),
+                    plural(static_cast<int64_t>(outputs), "output"), graph.name));
   }
   for (size_t i = 0; i < outputs; ++i) {
     std::string& loss = settings.losses[i];

@@ -14,9 +14,10 @@ namespace {
 
 // What others call a value, where the nearest letters would mislead.
 constexpr std::pair<const char*, const char*> kOtherWords[] = {
-    {"gpu", "cuda"},       {"float32", "fp32"},       {"float16", "bf16"}, {"fp16", "bf16"}, {"bfloat16", "bf16"},
-    {"pytorch", "torchscript"}, {"torch", "torchscript"}, {"pt2", "torchscript"}, {"tensorflow", "keras"},
-    {"cos", "cosine"},     {"exp", "exponential"},    {"minimum", "min"},  {"maximum", "max"}};
+    {"gpu", "cuda"},         {"float32", "fp32"},        {"float16", "bf16"},      {"fp16", "bf16"},
+    {"bfloat16", "bf16"},    {"pytorch", "torchscript"}, {"torch", "torchscript"}, {"pt2", "torchscript"},
+    {"tensorflow", "keras"}, {"cos", "cosine"},          {"exp", "exponential"},   {"minimum", "min"},
+    {"maximum", "max"}};
 
 }  // namespace
 

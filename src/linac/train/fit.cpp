@@ -152,9 +152,10 @@ void FitLoop::warn_of_classes() const {
     if (input_.test_events() == 0) continue;
     const data::ColumnFacts tested = input_.test().facts(column);
     if (numbers && tested.values > 0 && (tested.max > facts.max || tested.min < facts.min)) {
-      log::warn(fmt::format("[data] column '{}': the test events have classes from {:g} to {:g}, the training events "
-                            "from {:g} to {:g}; are the files sorted by class?",
-                            request.column, tested.min, tested.max, facts.min, facts.max));
+      log::warn(
+          fmt::format("[data] column '{}': the test events have classes from {:g} to {:g}, the training events "
+                      "from {:g} to {:g}; are the files sorted by class?",
+                      request.column, tested.min, tested.max, facts.min, facts.max));
     }
   }
 }

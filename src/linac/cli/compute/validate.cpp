@@ -94,20 +94,25 @@ void pronounce(const report::ShowerReport& report, bool quietly) {
   if (!report.gated) return;
   const physics::Judgement judgement = report.judgement();
   if (judgement == physics::Judgement::kPassed) {
-    if (!quietly) fmt::print("gate {} passed: {}\n", report.gate_name, plural(static_cast<int64_t>(report.verdicts.size()), "figure"));
+    if (!quietly)
+      fmt::print("gate {} passed: {}\n", report.gate_name,
+                 plural(static_cast<int64_t>(report.verdicts.size()), "figure"));
     return;
   }
   const bool failed = judgement == physics::Judgement::kFailed, few = report.has_too_few_showers();
   const size_t beyond = report.count(physics::Judgement::kFailed);
   const size_t unsure = report.count(physics::Judgement::kUndecided), all = report.verdicts.size();
   const size_t shown = failed ? beyond : few ? beyond + unsure : unsure;
-  const auto figures = [&](size_t count) { return fmt::format("{} of {}", count, plural(static_cast<int64_t>(all), "figure")); };
+  const auto figures = [&](size_t count) {
+    return fmt::format("{} of {}", count, plural(static_cast<int64_t>(all), "figure"));
+  };
   std::string text;
   if (few) {
-    text = fmt::format("[gate] not enough to judge by {}: there are {} and {} showers and it wants {} on either side; "
-                       "give more. With these {} would be beyond, and {} too uncertain",
-                       report.gate_name, report.reference->events(), report.sample->events(), report.gate_showers,
-                       figures(beyond), unsure);
+    text = fmt::format(
+        "[gate] not enough to judge by {}: there are {} and {} showers and it wants {} on either side; "
+        "give more. With these {} would be beyond, and {} too uncertain",
+        report.gate_name, report.reference->events(), report.sample->events(), report.gate_showers, figures(beyond),
+        unsure);
   } else {
     text = fmt::format("[gate] {} {} {} {}", figures(shown), shown == 1 ? "is" : "are",
                        failed ? "beyond" : "too uncertain to compare with", report.gate_name);

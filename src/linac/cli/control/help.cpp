@@ -58,9 +58,10 @@ void add_help_verb(CLI::App& app) {
       "In brackets: the kind of model that has the setting.");
   verb->callback([options] {
     if (options->topic != "job") {
-      throw user_error(fmt::format("[help] there is no page '{}'; `linac help job` shows the settings of a job, `linac "
-                                   "VERB --help` the options of a verb",
-                                   options->topic));
+      throw user_error(
+          fmt::format("[help] there is no page '{}'; `linac help job` shows the settings of a job, `linac "
+                      "VERB --help` the options of a verb",
+                      options->topic));
     }
     print_settings(options->part);
   });

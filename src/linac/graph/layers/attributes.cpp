@@ -148,9 +148,11 @@ void check_activation(const Node& node, const std::string& attribute, const std:
   const auto& known = activation_names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     const auto near = nearest(name, known);
-    refuse(node, fmt::format("activation '{}' is not known{}; an activation of your own is Python code: save the model in "
-                             "Python by linac_keras.save(model, 'model.keras') (docs/keras.md)",
-                             name, near ? fmt::format("; did you mean {}?", *near) : ""));
+    refuse(node,
+           fmt::format("activation '{}' is not known{}; one of your own is Python code: make it a Lambda layer behind "
+                       "this one, of keras.ops, and save the model by linac_keras.save(model, 'model.keras') "
+                       "(docs/keras.md)",
+                       name, near ? fmt::format("; did you mean {}?", *near) : ""));
   }
 }
 
