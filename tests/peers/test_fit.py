@@ -286,7 +286,7 @@ def every_output(folder: pathlib.Path, data: dict) -> None:
     state = max(far(a, b) for a, b in zip(home.get_weights(), model.get_weights()))
     check(worst[0] < TOLERANCE and state < 10 * TOLERANCE, f"two outputs: {len(ours)} measures within {worst[0]:.1e} ({worst[1]}), weights within {state:.1e}")
     again = home.fit(x, y, batch_size=EVENTS, epochs=1, shuffle=False, verbose=0, sample_weight=weights).history
-    check(set(again) == {name for name in history if not name.startswith("val_")}, f"they go home with the model: {sorted(again)}")
+    check(set(again) == {name for name in history if not name.startswith("val_")}, f"they are kept in the model: {sorted(again)}")
     steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines() if '"step"' in line]
     step = next(line["loss"] for line in steps if "loss" in line and isinstance(line["loss"], dict))
     check(set(step) == set(epochs(out)[0]["train"]), "a step has the measures of an epoch")
@@ -399,7 +399,7 @@ def restrained(folder: pathlib.Path, data: dict) -> None:
     weights = max(far(a, b) for a, b in zip(trained.get_weights(), model.get_weights()))
     check(worst < TOLERANCE and weights < 10 * TOLERANCE, f"regularizers and frozen layers: losses within {worst:.1e}, weights within {weights:.1e}")
     check(len(trained.trainable_weights) == len(model.trainable_weights) and len(trained.losses) == len(model.losses) == 7,
-          f"they go home: {len(trained.trainable_weights)} trained weights, {len(trained.losses)} penalties")
+          f"they are kept: {len(trained.trainable_weights)} trained weights, {len(trained.losses)} penalties")
 
 
 def confined() -> keras.Model:
@@ -436,7 +436,7 @@ def restrained_otherwise(folder: pathlib.Path, data: dict) -> None:
     weights = max(far(a, b) for a, b in zip(trained.get_weights(), model.get_weights()))
     check(worst < TOLERANCE and weights < 10 * TOLERANCE, f"constraints and activities: losses within {worst:.1e}, weights within {weights:.1e}")
     again = [far(some.fit(inputs, data["one_hot"], batch_size=EVENTS, epochs=1, shuffle=False, verbose=0).history["loss"], [0]) for some in (trained, model)]
-    check(far(again[:1], again[1:]) < 2 * TOLERANCE, f"they go home: a further epoch in Keras has the loss {again[0]:.6f} and {again[1]:.6f}")
+    check(far(again[:1], again[1:]) < 2 * TOLERANCE, f"they are kept: a further epoch in Keras has the loss {again[0]:.6f} and {again[1]:.6f}")
     files, losses = [], []
     for name, settings, workers in (("1", {}, 1), ("3", {}, 3), ("sliced", {"train.accumulate": 2}, 1)):
         out = folder / f"confined-{name}"
@@ -459,6 +459,19 @@ def compiled_otherwise(folder: pathlib.Path) -> None:
     refused("a schedule", keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)), "give train.optimizer.lr")
     refused("an average of weights", keras.optimizers.Adam(use_ema=True), "use_ema = true")
     refused("an optimizer that is not there", keras.optimizers.Ftrl(), "the optimizer ftrl")
+    model = winding()
+    model.compile(loss=keras.losses.CategoricalFocalCrossentropy(gamma=3.0))
+    model.save(path)
+    text = train(job_of(folder, path, "one_hot", {"train.optimizer.lr": 0.1}), folder / "refused", status=2)
+    check("(gamma = 3.0)" in text, "a loss with settings that linac does not compute is not taken for its name")
+    for value in (0, -0.1):
+        text = train(job_of(folder, path, "one_hot", {"train.optimizer.lr": value}), folder / "refused", status=2)
+        check("train.optimizer.lr must be positive" in text, f"a rate of {value} is not left out for the file's")
+    model = winding()
+    model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=[keras.metrics.AUC(curve="PR"), "Recall"])
+    model.save(path)
+    text = train(job_of(folder, path, "one_hot", {"train.epochs": 1}), folder / "curves")
+    check('auc (curve = "PR")' in text and "recall" in epochs(folder / "curves")[0]["train"], "another curve is no auc; a text may name a class")
     model = winding()
     model.compile(optimizer=keras.optimizers.Adam(0.5), loss="categorical_crossentropy", metrics=["accuracy", keras.metrics.Recall(thresholds=0.3)])
     model.save(path)  # never trained: no state
@@ -532,6 +545,8 @@ def exact(folder: pathlib.Path) -> None:
         text = train(job, out, "--workers", str(workers))
         files.append(sorted((out / "checkpoints").glob("step-*.safetensors"))[-1].read_bytes())
     check(files[0] == files[1] == files[2], "1, 2 and 3 workers: the same checkpoint, byte for byte")
+    models = [(folder / f"workers-{workers}" / "models" / "model.keras").read_bytes() for workers in (1, 2, 3)]
+    check(models[0] == models[1] == models[2], "and the same model.keras, its notes included")
     out = folder / "resumed"
     train(job, out, "--set", "train.max_steps=7")
     train(job, out, "--resume", "--workers", "2", keep=True)
@@ -540,7 +555,7 @@ def exact(folder: pathlib.Path) -> None:
     check(set(last) == {"loss", "accuracy", "auc"} and 0.5 < last["auc"] <= 1, f"test measures: {last}")
     check(abs(value_of(follow(text, 1)[0], "auc_macro") - last["auc"]) < 1e-5, "the printed command finds the same AUC")
     model = keras.models.load_model(folder / "workers-1" / "models" / "model.keras")
-    check(model.loss == "categorical_crossentropy", "the loss goes home with the model")
+    check(model.loss == "categorical_crossentropy", "the loss is kept in the model")
 
     sliced = job_of(folder, path, "one_hot", {**settings, "train.accumulate": 4, "train.epochs": 1, "data.test": [], "train.fit.metrics": [],
                                                "checkpoint.best_by": "loss"})
@@ -686,6 +701,17 @@ def unfit(folder: pathlib.Path, data: dict) -> None:
             arguments = [LINAC, verb, str(job)] + (["--out", str(folder / what)] if verb == "train" else [])
             done = subprocess.run(arguments, capture_output=True, text=True)
             check(done.returncode == 3 and words in done.stderr, f"{what}, {verb}: {done.returncode}, {done.stderr.strip()[-200:]}")
+    ordered = folder / "ordered.h5"
+    with h5py.File(ordered, "w") as file:
+        for name, values in {**data, "index": np.repeat([0, 1, 2], [40, 36, 20]), "one": np.ones(EVENTS, "f4")}.items():
+            file[name] = values
+    for model, target, settings, words in (
+        (path, "index", {**sparse, "data.validation_split": 0.2}, "are the files sorted by class?"),
+        (binary, "one", {"train.fit.loss": "binary_crossentropy"}, "column 'one' is 1 in all training events"),
+    ):
+        done = subprocess.run([LINAC, "check", str(job_of(folder, model, target, {"data.train": [str(ordered)], "train.batch": 8, **settings}))],
+                              capture_output=True, text=True)
+        check(done.returncode == 0 and words in done.stderr, f"a warning: {words}: {done.stderr.strip()[-200:]}")
     job = job_of(folder, path, "one_hot", {"train.fit.loss": "categorical_crossentropy", "train.batch": EVENTS // 2 - 9})
     said = subprocess.run([LINAC, "check", str(job)], capture_output=True, text=True).stdout
     check(f"(18 of the {EVENTS} events are left over, others in each epoch)" in said, "check says what a batch leaves over")

@@ -32,6 +32,7 @@ OPTIMIZERS = {
     "adagrad": (lambda: O.Adagrad(0.1), 1),
     "adadelta": (lambda: O.Adadelta(1.0), 1),
     "lion": (lambda: O.Lion(0.003), 1),
+    "text_sgd": (lambda: "sgd", 1),  # .keras files hold the text alone: Keras's defaults of it
     "old_sgd": (lambda: OLD.SGD(0.1), 1),
     "old_momentum": (lambda: OLD.SGD(0.05, momentum=0.9), 1),
     "old_rmsprop": (lambda: OLD.RMSprop(0.01), 10),

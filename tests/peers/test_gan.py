@@ -110,7 +110,7 @@ def main() -> None:
     changed = max(float(np.abs(a - b).max()) for a, b in zip(home.get_weights(), generator.get_weights()))
     check(home.output_shape == (None, CELLS, CELLS, CELLS, 1) and changed > 1e-4, f"keras: the trained generator opens in Keras, weights moved by {changed:.1e}")
     linac("export", run, "--part", "discriminator", "--out", folder / "trained-discriminator.keras")
-    check(len(keras.models.load_model(folder / "trained-discriminator.keras").outputs) == 2, "keras: the discriminator goes home, too")
+    check(len(keras.models.load_model(folder / "trained-discriminator.keras").outputs) == 2, "keras: Keras reads the discriminator, too")
 
     subprocess.run([sys.argv[2], str(folder)], check=True)
     scripts = {"generator": folder / "generator.pt", "discriminator": folder / "discriminator.pt"}

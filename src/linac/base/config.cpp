@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "linac/base/error.h"
@@ -44,7 +45,20 @@ void unknown_key(const std::string& where, const YAML::Node& key, const std::str
 void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key, const std::string& wanted) {
   YAML::Emitter emitter;
   emitter << YAML::Flow << value;
-  throw user_error(fmt::format("[yaml] {}: {} = {} is not {}", place(where, value), key, emitter.c_str(), wanted));
+  const bool empty = value.IsNull();
+  throw user_error(
+      empty ? fmt::format("[yaml] {}: {} has no value; wanted is {}", place(where, value), key, wanted)
+            : fmt::format("[yaml] {}: {} = {} is not {}", place(where, value), key, emitter.c_str(), wanted));
+}
+
+void no_map(const std::string& where, const YAML::Node& value, const std::string& prefix,
+            const std::vector<std::string>& known) {
+  constexpr size_t kShown = 2;
+  std::string keys;
+  for (size_t i = 0; i < std::min(kShown, known.size()); ++i)
+    keys += fmt::format("{}{}: ...", i > 0 ? ", " : "", known[i]);
+  wrong_value(where, value, prefix.empty() ? "the file" : prefix.substr(0, prefix.size() - 1),
+              fmt::format("a map of settings, {{{}{}}}", keys, known.size() > kShown ? ", ..." : ""));
 }
 
 YAML::Node parse_text(const std::string& text, const std::string& where) {

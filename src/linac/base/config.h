@@ -38,6 +38,10 @@ class UnknownKey : public Error {
 [[noreturn]] void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key,
                               const std::string& wanted);
 
+/// "demo.yaml:7: train.optimizer = adam is not a map of settings ({name: ..., lr: ..., ...})"; `prefix` ends in a dot.
+[[noreturn]] void no_map(const std::string& where, const YAML::Node& value, const std::string& prefix,
+                         const std::vector<std::string>& known);
+
 /// A user error with place, line and the reason if `text` is not YAML.
 YAML::Node parse_text(const std::string& text, const std::string& where);
 
@@ -153,6 +157,8 @@ struct Reader {
   void operator()(const char* name, T& value, const char*) {
     known.emplace_back(name);
     const YAML::Node child = node[name];
+    if constexpr (std::is_arithmetic_v<T>)
+      if (child.IsDefined() && child.IsNull()) wrong_value(where, child, prefix + name, wanted_form<T>());
     if (child.IsDefined() && !child.IsNull()) read_value(child, value, where, prefix + name);
   }
 };
@@ -217,10 +223,10 @@ struct Describer {
 
 template <class Struct>
 void read(const YAML::Node& node, Struct& out, const std::string& where, const std::string& prefix) {
-  if (!node.IsMap())
-    wrong_value(where, node, prefix.empty() ? "the file" : prefix.substr(0, prefix.size() - 1), "a map of settings");
-  detail::Reader reader{node, where, prefix, {}};
+  const YAML::Node nothing(YAML::NodeType::Map);
+  detail::Reader reader{node.IsMap() ? node : nothing, where, prefix, {}};
   out.fields(reader);
+  if (!node.IsMap()) no_map(where, node, prefix, reader.known);
   for (const auto& entry : node) {
     const auto name = entry.first.as<std::string>("");
     bool found = false;

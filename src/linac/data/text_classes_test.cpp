@@ -248,7 +248,7 @@ TEST_F(TextClassesTest, WhatNamesNoClassIsRefused) {
   two["x"].bytes.clear(), two["x"].floats = {1};
   std::ofstream(path("mixed"), std::ios::binary)
       << tfrecord_frame(encode_example(one)) << tfrecord_frame(encode_example(two));
-  EXPECT_TRUE(contains(refusal({"mixed"}, number(2)), "event 1: column 'x' is stored as a list of 1 floats"));
+  EXPECT_TRUE(contains(refusal({"mixed"}, number(2)), "event 1: column 'x' is stored as a list of 1 float"));
   std::ofstream(path("turned"), std::ios::binary)
       << tfrecord_frame(encode_example(two)) << tfrecord_frame(encode_example(one));
   EXPECT_TRUE(contains(refusal({"turned"}, number(2)), "every one needs one number"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
 #include "linac/data/example.h"
 #include "linac/data/table_reader.h"
 #include "linac/data/tfrecord.h"
@@ -54,9 +55,11 @@ class TfrecordTable : public TableReader {
 
  private:
   static std::string describe(const Feature& feature) {
-    if (!feature.integers.empty()) return fmt::format("a list of {} integers", feature.integers.size());
-    if (!feature.bytes.empty()) return fmt::format("a list of {} byte strings", feature.bytes.size());
-    return fmt::format("a list of {} floats", feature.floats.size());
+    if (!feature.integers.empty())
+      return fmt::format("a list of {}", plural(static_cast<int64_t>(feature.integers.size()), "integer"));
+    if (!feature.bytes.empty())
+      return fmt::format("a list of {}", plural(static_cast<int64_t>(feature.bytes.size()), "byte string"));
+    return fmt::format("a list of {}", plural(static_cast<int64_t>(feature.floats.size()), "float"));
   }
 
   static std::vector<std::string> described(const Example& example) {

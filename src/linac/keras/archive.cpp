@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "linac/archive/zip_archive.h"
@@ -111,6 +113,23 @@ auto naming(const std::filesystem::path& path, const Read& read) {
   }
 }
 
+/// User error with what the file seems to be, unless it begins as a zip archive does or cannot be looked at.
+void need_archive(const std::filesystem::path& path) {
+  static const std::map<std::string, const char*> others{
+      {".onnx", "linac writes ONNX and does not compute it: give the run or the model that it was written from"},
+      {".json", "a .json file is an architecture without weights: give both, model.json+weights.h5"},
+      {".pb", "a SavedModel is not read: save the model as model.keras"},
+      {".yaml", "is it a job? Give the model's file, or the folder of the run"}};
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 2> start{};
+  if (!file.read(start.data(), start.size()) || (start[0] == 'P' && start[1] == 'K')) return;
+  const auto found = others.find(path.extension().string());
+  throw user_error(fmt::format("[keras] {}: not a model's file; {}", path.string(),
+                               found != others.end()
+                                   ? found->second
+                                   : "give what model.save(\"model.keras\") wrote, whole, or the folder of a run"));
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& model) {
@@ -140,6 +159,7 @@ KerasModel read_keras(const std::filesystem::path& path) {
   if (const auto parts = split_parts(path)) return read_keras_parts(parts->first, parts->second);
   return naming(path, [&] {
     if (looks_like_hdf5(path)) return read_keras_h5(read_whole(path, kWeightBytesMax));
+    need_archive(path);
     archive::ZipReader archive(path);
     return read_members(archive);
   });

@@ -29,11 +29,17 @@ std::string snake_case(const std::string& name) {
   return text;
 }
 
+// A text may name a class: "Recall", "AUC".
+std::string name_in_text(const std::string& text) {
+  const auto is_upper = [](unsigned char letter) { return std::isupper(letter) != 0; };
+  return std::any_of(text.begin(), text.end(), is_upper) ? snake_case(text) : text;
+}
+
 /// Of a loss, a metric or an optimiser: a text, an object of a class, or a function
 /// ({"class_name": "function", "config": its name}); of a metric that Keras made of a function ("accuracy" in .h5 files
 /// of Keras 2), the function's. Empty if it has none.
 std::string name_of(const json& thing) {
-  if (thing.is_string()) return thing.get<std::string>();
+  if (thing.is_string()) return name_in_text(thing.get<std::string>());
   if (!thing.is_object() || !thing.contains("class_name") || !thing["class_name"].is_string()) return "";
   const json config = thing.value("config", json());
   if (config.is_string()) return config.get<std::string>();
@@ -43,45 +49,83 @@ std::string name_of(const json& thing) {
   return snake_case(class_name.starts_with(registered) ? class_name.substr(registered.size()) : class_name);
 }
 
-std::string loss_name(const json& loss) {
-  const json config = loss.is_object() ? loss.value("config", json()) : json();
-  if (config.is_object() && (config.value("from_logits", false) || config.value("label_smoothing", 0.0) != 0)) {
-    throw user_error(fmt::format(
-        "[keras] the model was compiled with a {} that has settings of its own; give train.fit.loss and its settings",
-        name_of(loss)));
-  }
-  const std::string name = name_of(loss);
-  if (name.empty())
-    throw user_error("[keras] the model was compiled with a loss that has no name; give train.fit.loss");
-  return name;
-}
-
-// Metrics of Keras that have settings, each with the only ones that linac computes; null: any default of Keras's.
-const std::map<std::string, json>& metric_settings() {
-  static const std::map<std::string, json> settings{
-      {"precision", {{"thresholds", nullptr}, {"top_k", nullptr}, {"class_id", nullptr}}},
-      {"recall", {{"thresholds", nullptr}, {"top_k", nullptr}, {"class_id", nullptr}}},
-      {"f1_score", {{"average", "micro"}, {"threshold", 0.5}}}};
+// Settings of Keras's losses and metrics that change what they compute, each with the values that linac computes.
+// Others, as a name, change nothing.
+const std::map<std::string, std::vector<json>>& computed_settings() {
+  static const std::map<std::string, std::vector<json>> settings{{"alpha", {0.25}},
+                                                                 {"apply_class_balancing", {false}},
+                                                                 {"axis", {-1}},
+                                                                 {"class_id", {nullptr}},
+                                                                 {"curve", {"ROC"}},
+                                                                 {"delta", {1.0}},
+                                                                 {"from_logits", {false}},
+                                                                 {"gamma", {2.0}},
+                                                                 {"ignore_class", {nullptr}},
+                                                                 {"k", {5}},
+                                                                 {"label_smoothing", {0.0}},
+                                                                 {"label_weights", {nullptr}},
+                                                                 {"reduction", {"sum_over_batch_size", "auto", "mean"}},
+                                                                 {"threshold", {0.5}},
+                                                                 {"thresholds", {nullptr, 0.5}},
+                                                                 {"top_k", {nullptr}}};
   return settings;
 }
 
-std::string metric_name(const json& metric) {
-  std::string name = name_of(metric);
-  const auto known = metric_settings().find(name);
-  if (known == metric_settings().end()) return name;
-  json config = metric.is_object() ? metric.value("config", json()) : json();
-  if (!config.is_object()) config = json::object();
-  for (const auto& [key, value] : known->second.items()) {
-    const json found = config.value(key, json());
-    const bool half = key == "thresholds" && found == 0.5;
-    if (found != value && !half) return fmt::format("{} ({} = {})", name, key, found.dump());
+// "gamma = 3.0", the first that linac does not compute; empty if it computes what these settings say.
+std::string uncomputed_setting(const json& config) {
+  if (!config.is_object()) return "";
+  for (const auto& [key, values] : computed_settings()) {
+    const auto found = config.find(key);
+    if (found != config.end() && std::find(values.begin(), values.end(), *found) == values.end())
+      return fmt::format("{} = {}", key, found->dump());
+  }
+  return "";
+}
+
+json config_of(const json& thing) {
+  json config = thing.is_object() ? thing.value("config", json()) : json();
+  return config.is_object() ? config : json::object();
+}
+
+std::string loss_name(const json& loss) {
+  const std::string name = name_of(loss);
+  if (name.empty() || name.find("lambda") != std::string::npos) {
+    throw user_error(
+        "[keras] the model was compiled with a loss that is Python code, which its file does not hold; give "
+        "train.fit.loss");
+  }
+  if (const std::string setting = uncomputed_setting(config_of(loss)); !setting.empty()) {
+    throw user_error(fmt::format(
+        "[keras] the model was compiled with a {} that has settings of its own ({}); give train.fit.loss, and "
+        "train.fit.from_logits or train.fit.label_smoothing where they are meant",
+        name, setting));
   }
   return name;
+}
+
+// What Keras's F1Score and its text mean is a list by classes.
+const json& micro_f1() {
+  static const json config{{"average", "micro"}, {"threshold", 0.5}};
+  return config;
+}
+
+// With the setting that linac does not compute behind it, which makes it a name that is not there.
+std::string metric_name(const json& metric) {
+  const std::string name = name_of(metric);
+  const json config = config_of(metric);
+  std::string setting = uncomputed_setting(config);
+  if (name == "f1_score") {
+    for (const auto& [key, value] : micro_f1().items()) {
+      const json found = config.value(key, json());
+      if (setting.empty() && found != value) setting = fmt::format("{} = {}", key, found.dump());
+    }
+  }
+  return setting.empty() ? name : fmt::format("{} ({})", name, setting);
 }
 
 json written_metric(const std::string& name) {
   if (name != "f1_score") return name;  // Keras's default of it is a list by classes
-  json config = metric_settings().at(name);
+  json config = micro_f1();
   config["name"] = name;
   return {{"module", "keras.metrics"}, {"class_name", "F1Score"}, {"config", config}, {"registered_name", nullptr}};
 }
@@ -113,6 +157,16 @@ const json* member(const json& compile_config, const char* key) {
   if (!compile_config.is_object()) return nullptr;
   const auto found = compile_config.find(key);
   return found == compile_config.end() || found->is_null() ? nullptr : &*found;
+}
+
+// Keras 2 writes compile("sgd") into .keras files as it was given. Its defaults, where they are not linac's.
+json settings_of_text(const std::string& optimizer) {
+  static const std::map<std::string, json> settings{{"sgd", {{"learning_rate", 0.01}}},
+                                                    {"adadelta", {{"rho", 0.95}}},
+                                                    {"adamw", {{"weight_decay", 0.004}}},
+                                                    {"lion", {{"learning_rate", 1e-4}, {"beta_2", 0.99}}}};
+  const auto found = settings.find(optimizer);
+  return found == settings.end() ? json::object() : found->second;
 }
 
 }  // namespace
@@ -202,8 +256,7 @@ std::optional<CompiledOptimizer> compiled_optimizer(const json& compile_config) 
     throw user_error("[keras] the model was compiled with an optimizer that has no name; give train.optimizer.name");
   }
   std::erase(compiled.name, '_');  // of RMSprop
-  if (optimizer->is_object()) compiled.config = optimizer->value("config", json::object());
-  if (!compiled.config.is_object()) compiled.config = json::object();
+  compiled.config = optimizer->is_string() ? settings_of_text(compiled.name) : config_of(*optimizer);
   return compiled;
 }
 

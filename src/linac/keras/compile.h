@@ -15,7 +15,7 @@ nlohmann::json modern_compile_config(nlohmann::json keras2, const graph::Graph& 
 
 /// The names of the losses, one an output, as Keras's functions are called ("categorical_crossentropy" also for the
 /// class CategoricalCrossentropy); empty if the model was not compiled. User error for a loss without a name, or for
-/// settings of one that are not Keras's defaults.
+/// settings of one that linac does not compute.
 std::vector<std::string> compiled_losses(const nlohmann::json& compile_config, const graph::Graph& graph);
 
 /// Their weights, one an output; empty if none were given. User error if they are not numbers for all outputs.
@@ -24,12 +24,13 @@ std::vector<double> compiled_loss_weights(const nlohmann::json& compile_config, 
 /// Names by output; empty if there are none at all.
 using MetricNames = std::vector<std::vector<std::string>>;
 /// The names of the metrics, as those of the losses; `key` is "metrics" or "weighted_metrics". What has no name is left
-/// out. Of several outputs, a list of another length counts for each of them.
+/// out; behind the name of one with settings that linac does not compute stands the first: "auc (curve = "PR")". Of
+/// several outputs, a list of another length counts for each of them.
 MetricNames compiled_metrics(const nlohmann::json& compile_config, const char* key, const graph::Graph& graph);
 
 struct CompiledOptimizer {
   std::string name;       // Keras's class in small letters: "adam"
-  nlohmann::json config;  // its settings; may be empty
+  nlohmann::json config;  // its settings; those that Keras's defaults are linac's may lack
 };
 /// Nothing if the model was not compiled. User error for an optimiser without a name.
 std::optional<CompiledOptimizer> compiled_optimizer(const nlohmann::json& compile_config);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "linac/base/error.h"
+
 namespace linac::keras {
 namespace {
 
@@ -66,6 +68,59 @@ TEST(CompiledMetrics, WithSettingsThatLinacDoesNotComputeAreNotTakenForTheirName
   EXPECT_EQ(metrics(R"([{"class_name": "Recall", "config": {"thresholds": 0.3}}])", {"a"}),
             MetricNames{{"recall (thresholds = 0.3)"}});
   EXPECT_EQ(metrics(R"(["f1_score"])", {"a"}), MetricNames{{"f1_score (average = null)"}}) << "a list by classes";
+}
+
+TEST(CompiledMetrics, OfAllKindsKeepTheirSettings) {
+  EXPECT_EQ(metrics(R"([{"class_name": "AUC", "config": {"curve": "PR", "num_thresholds": 200}}])", {"a"}),
+            MetricNames{{R"(auc (curve = "PR"))"}});
+  EXPECT_EQ(metrics(R"([{"class_name": "AUC", "config": {"curve": "ROC", "num_thresholds": 200}}])", {"a"}),
+            MetricNames{{"auc"}});
+  EXPECT_EQ(metrics(R"([{"class_name": "BinaryAccuracy", "config": {"threshold": 0.7}}])", {"a"}),
+            MetricNames{{"binary_accuracy (threshold = 0.7)"}});
+  EXPECT_EQ(metrics(R"([{"class_name": "TopKCategoricalAccuracy", "config": {"k": 3}}])", {"a"}),
+            MetricNames{{"top_k_categorical_accuracy (k = 3)"}});
+  EXPECT_EQ(
+      metrics(R"([{"class_name": "CategoricalCrossentropy", "config": {"label_smoothing": 0, "axis": -1}}])", {"a"}),
+      MetricNames{{"categorical_crossentropy"}});
+  EXPECT_EQ(metrics(R"(["Recall", "AUC", "MeanSquaredError", "mse"])", {"a"}),
+            (MetricNames{{"recall", "auc", "mean_squared_error", "mse"}}))
+      << "a text may name a class";
+}
+
+TEST(CompiledLosses, AreRefusedWithSettingsThatLinacDoesNotCompute) {
+  const auto loss = [](const char* text) {
+    try {
+      return compiled_losses({{"loss", json::parse(text)}}, with_outputs({"a"})).at(0);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  const auto contains = [&](const char* text, const char* part) {
+    const std::string found = loss(text);
+    return found.find(part) != std::string::npos ? testing::AssertionSuccess() : testing::AssertionFailure() << found;
+  };
+  EXPECT_EQ(loss(R"("BinaryCrossentropy")"), "binary_crossentropy");
+  EXPECT_EQ(loss(R"({"class_name": "Huber", "config": {"delta": 1.0, "reduction": "auto", "fn": "huber"}})"), "huber");
+  EXPECT_TRUE(contains(R"({"class_name": "Huber", "config": {"delta": 2.0}})", "(delta = 2.0)")) << "of Keras 2";
+  EXPECT_EQ(loss(R"({"class_name": "BinaryFocalCrossentropy", "config": {"gamma": 2.0, "alpha": 0.25}})"),
+            "binary_focal_crossentropy");
+  EXPECT_TRUE(contains(R"({"class_name": "BinaryFocalCrossentropy", "config": {"gamma": 3.0}})", "(gamma = 3.0)"));
+  EXPECT_TRUE(
+      contains(R"({"class_name": "MeanSquaredError", "config": {"reduction": "sum"}})", R"((reduction = "sum"))"));
+  EXPECT_TRUE(contains(R"({"class_name": "SparseCategoricalCrossentropy", "config": {"ignore_class": 1}})",
+                       "(ignore_class = 1)"));
+  EXPECT_TRUE(
+      contains(R"({"class_name": "BinaryCrossentropy", "config": {"from_logits": true}})", "from_logits = true"));
+  EXPECT_TRUE(contains(R"({"class_name": "function", "config": "<lambda>"})", "Python code"));
+}
+
+TEST(CompiledOptimizer, OfATextHasKerasDefaults) {
+  const auto config = [](const char* name) { return compiled_optimizer({{"optimizer", name}})->config; };
+  EXPECT_EQ(config("sgd")["learning_rate"], 0.01);
+  EXPECT_EQ(config("SGD")["learning_rate"], 0.01);
+  EXPECT_EQ(config("adamw")["weight_decay"], 0.004);
+  EXPECT_EQ(config("adadelta")["rho"], 0.95);
+  EXPECT_TRUE(config("adam").empty()) << "linac's are the same";
 }
 
 TEST(CompileConfig, TellsTheMetricsOfEachOutput) {

@@ -399,7 +399,11 @@ KerasConfig read_keras_config(const std::string& text, const std::string& keras_
     });
     const auto class_name = description.at("class_name").get<std::string>();
     if (!is_model(class_name))
-      refuse(fmt::format("a model of class '{}' is not supported (only Functional and Sequential)", class_name));
+      refuse(
+          fmt::format("a model of class '{}' is not supported (only Functional and Sequential); the file does not hold "
+                      "its code: make it functional in Python, keras.Model(x, model(x)), and save that by "
+                      "linac_keras.save(model, 'model.keras') (docs/keras.md)",
+                      class_name));
     const std::string version = description.value("keras_version", keras_version);
     if (version.starts_with("1."))
       refuse(fmt::format("it was written by Keras {}; save it again with Keras 2", version));

@@ -9,6 +9,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/base/plural.h"
 #include "linac/graph/weight_rules.h"
 #include "linac/models/runnable.h"
 #include "linac/nn/gradient.h"
@@ -38,8 +39,10 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
   const size_t outputs = graph.outputs.size();
   if (settings.losses.size() == 1 && outputs > 1) settings.losses.resize(outputs, settings.losses[0]);
   if (settings.losses.size() != outputs) {
-    throw user_error(fmt::format("[fit] {} losses for the {} outputs of '{}'; give train.fit.loss one for each output",
-                                 settings.losses.size(), outputs, graph.name));
+    throw user_error(
+        fmt::format("[fit] {} for the {} of '{}'; give train.fit.loss one for each output",
+                    settings.losses.size() == 1 ? "1 loss" : fmt::format("{} losses", settings.losses.size()),
+                    plural(static_cast<int64_t>(outputs), "output"), graph.name));
   }
   for (size_t i = 0; i < outputs; ++i) {
     std::string& loss = settings.losses[i];
@@ -54,7 +57,9 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
   }
   if (settings.loss_weights.empty()) settings.loss_weights.assign(outputs, 1);
   if (settings.loss_weights.size() != outputs) {
-    throw user_error(fmt::format("[fit] {} loss_weights for {} outputs", settings.loss_weights.size(), outputs));
+    throw user_error(fmt::format("[fit] train.fit.loss_weights has {} for {}",
+                                 plural(static_cast<int64_t>(settings.loss_weights.size()), "number"),
+                                 plural(static_cast<int64_t>(outputs), "output")));
   }
   const graph::Shape& first = output_of(graph, 0).output;
   const int64_t classes = std::max<int64_t>(2, first.empty() ? 1 : first.back());

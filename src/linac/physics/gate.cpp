@@ -16,7 +16,8 @@
 namespace linac::physics {
 namespace {
 
-constexpr double kSure = 2;  // uncertainties
+constexpr double kSure = 2;            // uncertainties
+constexpr int64_t kShowersLeast = 30;  // what a gate may ask for
 
 bool matches(std::string_view pattern, std::string_view name) {
   const size_t star = pattern.find('*');
@@ -39,6 +40,10 @@ Gate read_gate(const std::filesystem::path& path) {
   config::read(config::parse_text(read_file(path), where), gate, where);
   if (gate.limits.empty())
     throw user_error(fmt::format("[gate] {}: no limits; give a list, e.g. limits: [{{figure: fpd, max: 0.5}}]", where));
+  if (gate.showers < kShowersLeast) {
+    throw user_error(fmt::format("[gate] {}: showers = {}; give {} or more: fewer tell nothing of their uncertainty",
+                                 where, gate.showers, kShowersLeast));
+  }
   for (const Limit& limit : gate.limits) {
     if (!(limit.max > 0) && !(limit.floor > 0)) {
       throw user_error(
@@ -63,8 +68,10 @@ void need_known_figures(const Gate& gate, const std::vector<std::string>& known)
     const auto used = [&](const std::string& name) { return matches(limit.figure, name); };
     if (std::any_of(known.begin(), known.end(), used)) continue;
     const auto near = nearest(limit.figure, known);
-    throw user_error(fmt::format("[gate] this comparison has no figure '{}'{}", limit.figure,
-                                 near ? fmt::format("; did you mean '{}'?", *near) : ""));
+    std::string hint = near ? fmt::format("; did you mean '{}'?", *near) : "";
+    if (limit.figure == "memorised") hint = "; it wants the training's showers: --train FILES";
+    if (limit.figure.starts_with("auc")) hint = "; it wants the classifiers: leave out --no-classifiers";
+    throw user_error(fmt::format("[gate] this comparison has no figure '{}'{}", limit.figure, hint));
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The gate: limits that a comparison's figures must keep. A YAML file:
-//     showers: 500                                  # fewer in reference or sample: nothing passes
+//     showers: 500                                  # fewer in reference or sample: nothing is judged
 //     limits:
 //       - {figure: response.mean, max: 0.02}                    # absolute
 //       - {figure: fpd, floor: 3, cap: 0.5}                      # at most three times the floor, and never beyond 0.5
@@ -10,6 +10,8 @@
 // however few the showers, no more is allowed.
 // A figure is known to its uncertainty only, and chance alone makes it as large as its floor. So there are three ends,
 // not two: within its limit for sure, beyond it for sure, and neither.
+// The uncertainties of a few showers are themselves not known, and some figures (fpd) grow as samples shrink. So below
+// the gate's number of showers there is no verdict.
 // Values without locks; the functions are pure.
 
 #include <filesystem>
@@ -38,12 +40,12 @@ struct Limit {
 };
 
 struct Gate {
-  int64_t showers = 0;  // in reference and sample; with fewer nothing passes
+  int64_t showers = 100;  // in reference and sample; with fewer nothing is judged
   std::vector<Limit> limits;
 
   template <class V>
   void fields(V& v) {
-    v("showers", showers, "the smallest reference and sample that can pass");
+    v("showers", showers, "the smallest reference and sample that are judged");
     v("limits", limits, "what must hold");
   }
 };

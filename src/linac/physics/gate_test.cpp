@@ -43,6 +43,13 @@ Judgement judged(const Figure& figure) {
   return judge({.limits = {{.figure = figure.name, .max = 0.15}}}, {figure}).at(0).judgement();
 }
 
+TEST_F(GateTest, HasASmallestSample) {
+  EXPECT_EQ(gate("limits: [{figure: linearity, max: 1}]").showers, 100) << "where it names none";
+  EXPECT_NE(refusal("{showers: -5, limits: [{figure: linearity, max: 1}]}").find("showers = -5; give 30 or more"),
+            std::string::npos);
+  EXPECT_NE(refusal("{showers: 2, limits: [{figure: linearity, max: 1}]}").find("give 30 or more"), std::string::npos);
+}
+
 TEST_F(GateTest, JudgesWorstFirst) {
   const auto verdicts = judge(gate("limits: [{figure: 'ks.*', floor: 3, cap: 1}, "
                                    "{figure: linearity, max: 0.005, floor: 2, cap: 1}]"),

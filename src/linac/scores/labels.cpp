@@ -39,7 +39,8 @@ std::vector<uint32_t> from_numbers(const Table& targets, size_t classes) {
     const float value = targets.values[event];
     if (!(value >= 0 && value < static_cast<float>(classes) && value == std::floor(value))) {
       throw data_error(
-          fmt::format("[scores] {}: event {} is {:g}, not one of the class numbers 0 to {} that the predictions know",
+          fmt::format("[scores] {}: event {} is {:g}, not one of the class numbers 0 to {} that the predictions know; "
+                      "of an output that is no class: --task regression",
                       targets.name, event, value, classes - 1));
     }
     truth.push_back(static_cast<uint32_t>(value));

@@ -120,19 +120,24 @@ void expand_shorthand(YAML::Node& root, const std::string& where) {
   YAML::Node train = root["train"];
   if (!train.IsDefined() || !train.IsMap() || !train["lr"].IsDefined()) return;
   if (train["optimizer"].IsDefined() && !train["optimizer"].IsMap()) {
-    throw user_error(fmt::format("[job] {}: train.optimizer is not a map of settings", where));
+    throw user_error(
+        fmt::format("[job] {}: train.optimizer is not a map of settings, e.g. {{name: adam, lr: 1.0e-3}}", where));
   }
   train["optimizer"]["lr"] = train["lr"];
   train.remove("lr");
 }
 
 // A Keras file may have been compiled with an optimiser: it is used where the job says nothing but, perhaps, a rate.
-void leave_optimizer_to_file(const YAML::Node& root, optimizer::Settings& optimizer) {
+void leave_optimizer_to_file(const YAML::Node& root, const std::string& where, optimizer::Settings& optimizer) {
   const YAML::Node settings = root["train"] ? root["train"]["optimizer"] : YAML::Node(YAML::NodeType::Null);
   const bool has_rate = settings && settings.IsMap() && settings["lr"];
   if (settings && settings.IsMap() && settings.size() > (has_rate ? 1 : 0)) return;
   optimizer.name.clear();
-  if (!has_rate) optimizer.lr = 0;
+  if (!has_rate) {
+    optimizer.lr = 0;
+    return;
+  }
+  need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");
 }
 
 // The error of a key that is known elsewhere in the job, or that Keras knows, with where it belongs.
@@ -226,7 +231,7 @@ Job parse_job(const std::string& text, const std::string& where, const std::vect
   read_settings(root, job, where);
   for (const std::string* file : files_of(job))
     if (const auto found = missing.find(*file); found != missing.end()) throw MissingPath(found->second);
-  if (job.model.optimizer_in_file()) leave_optimizer_to_file(root, job.train.optimizer);
+  if (job.model.optimizer_in_file()) leave_optimizer_to_file(root, where, job.train.optimizer);
   try {
     validate(job, where);
   } catch (const Error&) {

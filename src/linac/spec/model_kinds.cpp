@@ -52,14 +52,20 @@ void need_columns(const Job& job, const std::string& where) {
     for (size_t i = 0; i < columns->size(); ++i) {
       const DataColumn& column = (*columns)[i];
       need_joined(column, where, fmt::format("{}[{}]", key, i));
-      const std::string name =
-          column.columns.empty() ? column.column : fmt::format("{}", fmt::join(column.columns, ", "));
-      need_one_of(column.scaling, {"none", "standard", "min_max"}, where, "data: scaling of column " + name);
+      const std::string name = fmt::format("{}[{}]", key, i);
+      need_one_of(column.scaling, {"none", "standard", "min_max"}, where, name + ".scaling");
       need(column.scaling == "none" || !job.data.scaling.empty(), where,
-           fmt::format("column {} wants {} scaling; name the JSON file of its constants as data.scaling", name,
+           fmt::format("{} wants {} scaling; name the JSON file of its constants as data.scaling", name,
                        column.scaling));
     }
   }
+  const auto is_scaled = [](const DataColumn& column) { return column.scaling != "none"; };
+  const bool used = std::any_of(job.data.inputs.begin(), job.data.inputs.end(), is_scaled) ||
+                    std::any_of(job.data.targets.begin(), job.data.targets.end(), is_scaled);
+  need(used || job.data.scaling.empty(), where,
+       fmt::format("data.scaling = {}, and nothing is scaled: say what, e.g. data.inputs: [{{name: x, scaling: "
+                   "standard}}], or leave it out",
+                   job.data.scaling));
 }
 
 void need_targets(const Job& job, const std::string& where) {
@@ -81,6 +87,11 @@ void need_fit(const Job& job, const std::string& where) {
   need(fit.label_smoothing >= 0 && fit.label_smoothing < 1, where, "train.fit.label_smoothing must be in [0, 1)");
   for (const double weight : fit.loss_weights) need(weight >= 0, where, "train.fit.loss_weights must not be negative");
   for (const double weight : fit.class_weight) need(weight >= 0, where, "train.fit.class_weight must not be negative");
+  const auto counts = [](double weight) { return weight > 0; };
+  need(fit.class_weight.empty() || std::any_of(fit.class_weight.begin(), fit.class_weight.end(), counts), where,
+       "train.fit.class_weight is 0 for every class, so no event counts");
+  need(fit.loss_weights.empty() || std::any_of(fit.loss_weights.begin(), fit.loss_weights.end(), counts), where,
+       "train.fit.loss_weights is 0 for every output, so nothing is learned");
   need_columns(job, where);
   need(!job.train.optimizer.restore || job.model.optimizer_in_file(), where,
        "train.optimizer.restore is for model.kind = keras, whose file may hold an optimizer");

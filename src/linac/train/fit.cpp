@@ -78,6 +78,7 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
   }
   need_fitting_values(input_.train());
   if (input_.test_events() > 0) need_fitting_values(input_.test());
+  if (group.rank() == 0) warn_of_classes();
 }
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
@@ -129,6 +130,33 @@ void FitLoop::need_fitting_values(const data::EventTable& table) const {
         fmt::format("[data] {}: the event weights in column '{}' add up to {}, so no event counts; mend "
                     "them, or name another column in data.event_weight",
                     table.files().front().url, job_.data.event_weight, sum));
+  }
+}
+
+// What a training does not stumble over and nobody wants: one class alone, or one that only tests.
+void FitLoop::warn_of_classes() const {
+  const graph::Graph& graph = model_.graph();
+  const data::EventTable& train = input_.train();
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const std::string& loss = model_.losses()[i];
+    const bool numbers = loss.starts_with("sparse_categorical_");
+    const size_t column = graph.inputs.size() + i;
+    const data::ColumnRequest& request = train.columns()[column];
+    const bool plain = request.event_values() == 1 && !request.texts && request.offset.empty();
+    if (!plain || (!numbers && !loss.starts_with("binary_"))) continue;
+    const data::ColumnFacts facts = train.facts(column);
+    if (facts.values > 1 && facts.min == facts.max) {
+      log::warn(fmt::format("[data] column '{}' is {:g} in all training events: there is nothing to tell apart",
+                            request.column, facts.min));
+    }
+    if (input_.test_events() == 0) continue;
+    const data::ColumnFacts tested = input_.test().facts(column);
+    if (numbers && tested.values > 0 && (tested.max > facts.max || tested.min < facts.min)) {
+      log::warn(
+          fmt::format("[data] column '{}': the test events have classes from {:g} to {:g}, the training events "
+                      "from {:g} to {:g}; are the files sorted by class?",
+                      request.column, tested.min, tested.max, facts.min, facts.max));
+    }
   }
 }
 
@@ -283,7 +311,9 @@ std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFo
   const graph::Graph& graph = model_.graph();
   const Network& network = state.networks[kModel];
   const std::vector<data::ColumnRequest> targets = this->targets();
-  nlohmann::json notes{{"job", spec::to_yaml(job_)},
+  spec::Job job = job_;
+  job.workers = 1;  // any number of them writes the same file
+  nlohmann::json notes{{"job", spec::to_yaml(job)},
                        {"inputs", trained::to_json(trained::input_columns(job_, graph))},
                        {"targets", trained::to_json(targets)},
                        {"event_weight", job_.data.event_weight},

@@ -56,6 +56,7 @@ class FitLoop : public Loop {
                                     const graph::GradientReady& ready) const;
   void need_known_measures() const;
   void need_fitting_values(const data::EventTable& table) const;
+  void warn_of_classes() const;
   keras::Compilation compilation() const;
   std::filesystem::path save_keras(const Network& network, const nlohmann::json& notes,
                                    const std::filesystem::path& folder) const;

@@ -55,6 +55,7 @@ std::string describe(const spec::DataColumn& setting) {
 std::vector<spec::DataColumn> in_order(const std::vector<spec::DataColumn>& settings,
                                        const std::vector<std::string>& names, const std::string& key) {
   std::vector<spec::DataColumn> ordered(names.size());
+  std::vector<bool> named(names.size());
   size_t next = 0;
   for (const spec::DataColumn& setting : settings) {
     size_t place = next;
@@ -64,6 +65,9 @@ std::vector<spec::DataColumn> in_order(const std::vector<spec::DataColumn>& sett
       throw user_error(
           fmt::format("[job] {}: the model has no '{}' (it has {})", key, describe(setting), fmt::join(names, ", ")));
     }
+    if (named[place])
+      throw user_error(fmt::format("[job] {} says twice what '{}' reads; leave one of them out", key, names[place]));
+    named[place] = true;
     ordered[place] = setting;
     next = place + 1;
   }
@@ -73,6 +77,21 @@ std::vector<spec::DataColumn> in_order(const std::vector<spec::DataColumn>& sett
       setting.column = setting.name.empty() ? names[i] : setting.name;
   }
   return ordered;
+}
+
+// As many as the output tells apart, each once: numbers in a file are named by them as texts are.
+void need_classes(const data::TextClasses& classes) {
+  const std::vector<std::string>& names = classes.names;
+  if (names.empty()) return;
+  if (static_cast<int64_t>(names.size()) != classes.count) {
+    throw user_error(fmt::format("[job] {} named for output '{}' ({}), which tells {} apart; name as many",
+                                 names.size() == 1 ? "1 class is" : fmt::format("{} classes are", names.size()),
+                                 classes.output, fmt::join(names, ", "), classes.count));
+  }
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (std::find(names.begin(), name, *name) != name)
+      throw user_error(fmt::format("[job] the class '{}' of output '{}' is named twice", *name, classes.output));
+  }
 }
 
 }  // namespace
@@ -139,6 +158,7 @@ std::optional<data::TextClasses> text_classes(const spec::Job& job, size_t numbe
       setting = &one;
   if (setting != nullptr) classes.names = setting->classes;
   if (classes.names.empty() && number == 0) classes.names = job.data.classes;
+  need_classes(classes);
   return classes;
 }
 

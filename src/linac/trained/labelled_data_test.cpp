@@ -50,11 +50,15 @@ TEST(LabelledData, TextsAreTargetsOfLossesOfClassesOnly) {
     return text_classes(job, number, node, loss, column);
   };
   const data::ColumnRequest kind{"kind", {}, {}, {}}, other{"other", {}, {}, {}}, scaled{"other", {}, {1}, {2}};
-  EXPECT_EQ(classes("a", {3}, "sparse_categorical_crossentropy", other)->count, 3);
   EXPECT_EQ(classes("a", {1}, "binary_crossentropy", other)->count, 2);
   EXPECT_EQ(classes("a", {1}, "binary_crossentropy", other)->names, job.data.classes);
   EXPECT_EQ(classes("b", {1}, "binary_crossentropy", kind, 1)->names, (std::vector<std::string>{"x", "y"}));
   EXPECT_TRUE(classes("a", {1}, "binary_crossentropy", other, 1)->names.empty());
+  EXPECT_THROW(classes("a", {3}, "sparse_categorical_crossentropy", other), Error) << "two names for three classes";
+  job.data.classes = {"first", "second", "first"};
+  EXPECT_THROW(classes("a", {3}, "sparse_categorical_crossentropy", other), Error) << "a name twice";
+  job.data.classes.clear();
+  EXPECT_EQ(classes("a", {3}, "sparse_categorical_crossentropy", other)->count, 3);
   EXPECT_EQ(classes("a", {3}, "categorical_crossentropy", {"other", {3}, {}, {}})->count, 3);
   EXPECT_FALSE(classes("a", {1}, "mean_squared_error", other));
   EXPECT_FALSE(classes("a", {1}, "binary_crossentropy", scaled));

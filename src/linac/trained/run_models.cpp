@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
 #include "linac/base/shell_word.h"
 #include "linac/spec/run_record.h"
 
@@ -24,6 +25,13 @@ std::vector<std::string> names_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, none)) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool collapsed(const fs::path& run) {
+  const fs::path file = run / spec::kSummaryFile;
+  if (!fs::exists(file)) return false;
+  const auto summary = spec::read_summary(read_file(file), file.string());
+  return summary && summary->error && summary->error->exit_code == static_cast<int>(ErrorCode::kNumeric);
 }
 
 }  // namespace
@@ -55,10 +63,14 @@ std::string advice_on_run(const fs::path& run) {
   }
   if (const auto names = names_in(run / "models"); !names.empty())
     return fmt::format("its folder models has {}: weights for the code that made them", fmt::join(names, ", "));
+  if (fs::exists(run / "job.yaml") && collapsed(run))
+    return "its training collapsed before it left one; train anew with a lower train.optimizer.lr and another --out";
   if (fs::exists(run / "job.yaml")) {
     return fmt::format("it has left no model yet; go on with it: `linac train {} --out {} --resume`",
                        shell_word((run / "job.yaml").string()), shell_word(run.string()));
   }
+  if (const fs::path whole = (run / "").parent_path().parent_path(); fs::exists(whole / "job.yaml"))
+    return fmt::format("it is a folder of the run {}; {}", whole.string(), advice_on_run(whole));
   return "it is no run; give the folder of a run that came to its end, or a .keras file";
 }
 

@@ -16,6 +16,12 @@ TEST(RunModels, AdviceNamesOnlyWhatIsThere) {
   EXPECT_TRUE(says("it is no run"));
   write_file_atomically(run / "job.yaml", "");
   EXPECT_TRUE(says("linac train " + (run / "job.yaml").string() + " --out " + run.string() + " --resume"));
+  std::filesystem::create_directories(run / "checkpoints");
+  EXPECT_NE(advice_on_run(run / "checkpoints").find("a folder of the run " + run.string()), std::string::npos);
+  write_file_atomically(run / "run.json", R"({"error": {"kind": "collapse", "message": "NaN", "exit_code": 5}})");
+  EXPECT_TRUE(says("collapsed")) << "to go on with it would collapse again";
+  EXPECT_FALSE(says("--resume"));
+  std::filesystem::remove(run / "run.json");
   write_file_atomically(models / "critic.safetensors", "");
   EXPECT_TRUE(says("critic.safetensors")) << "of a training loop of its own";
   EXPECT_FALSE(model_of_run(run));

@@ -47,6 +47,11 @@ TrainedModel torchscript(const std::filesystem::path& file) {
 }
 
 TrainedModel plugin(const std::filesystem::path& file) {
+  if (const auto run = file.parent_path().parent_path();
+      file.parent_path().filename() == "checkpoints" && std::filesystem::exists(run / "job.yaml")) {
+    throw user_error(
+        fmt::format("[model] {}: a checkpoint of the run {}; {}", file.string(), run.string(), advice_on_run(run)));
+  }
   const TensorFile weights = decode_tensors(read_file(file), file.string(), Digest::kNone);
   const spec::Job job = job_in(weights.meta, file);
   if (!job.model.is<spec::CustomSettings>())

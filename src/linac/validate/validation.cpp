@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
 #include "linac/base/progress.h"
 #include "linac/models/binary_classifier.h"
 #include "linac/physics/collapse.h"
@@ -209,8 +210,8 @@ Validation validate(const ShowerSource& reference, const ShowerSource& sample, c
   for (const ShowerSource* source : {&reference, &sample}) {
     for (std::string& remark : source->remarks()) result.remarks.push_back(std::move(remark));
     if (source->events() < kFewEvents)
-      result.remarks.push_back(
-          fmt::format("{} holds {} showers only: floors and uncertainties are wide", source->name(), source->events()));
+      result.remarks.push_back(fmt::format("{} holds {} only: floors and uncertainties are wide", source->name(),
+                                           plural(source->events(), "shower")));
   }
   result.reference = std::move(theirs.sample);
   result.sample = std::move(ours.sample);

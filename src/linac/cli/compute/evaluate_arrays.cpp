@@ -128,6 +128,10 @@ std::vector<std::string> noted_classes(const Source& source, size_t width) {
 
 Arrays read_predictions(const ArraySources& options) {
   Source first = split(options.predictions);
+  if (!options.field.empty() && !first.data_set.empty() && first.data_set != options.field) {
+    throw user_error(fmt::format("[evaluate] --predictions names the data set '{}' and --field '{}'; leave one out",
+                                 first.data_set, options.field));
+  }
   if (!options.field.empty()) first.data_set = options.field;
   const Array predicted = read(first, "predictions");
   const std::vector<std::string> classes =
@@ -149,8 +153,12 @@ Arrays read_arrays(const ArraySources& options) {
     throw user_error("[evaluate] give either --predictions FILE, or --model FILE and --data FILES");
   if (options.model.model.empty() && options.model.validation_split)
     throw user_error("[evaluate] --validation-split goes with --model, whose training says which events they are");
-  if (!options.model.model.empty() && options.model.data.empty() != options.model.validation_split)
-    throw user_error("[evaluate] --model wants the labelled events: --data FILES, or --validation-split");
+  if (options.model.model.empty() && (!options.model.data.empty() || !options.model.fields.empty()))
+    throw user_error("[evaluate] --data and --input go with --model; the truth of --predictions is --targets");
+  if (!options.model.model.empty() && options.model.data.empty() != options.model.validation_split) {
+    throw user_error(fmt::format("[evaluate] --model wants the labelled events: {}--data FILES, or --validation-split",
+                                 options.model.data.empty() ? "" : "one of "));
+  }
   if (options.model.model.empty() && options.targets.empty())
     throw user_error("[evaluate] --predictions wants the truth: --targets FILE:DATA_SET");
   Arrays arrays = options.model.model.empty() ? read_predictions(options) : compute_arrays(options);

@@ -13,6 +13,7 @@
 #include "linac/base/log.h"
 #include "linac/base/nearest.h"
 #include "linac/base/progress.h"
+#include "linac/base/shell_word.h"
 #include "linac/base/thread_pool.h"
 #include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
@@ -150,6 +151,10 @@ std::shared_ptr<const data::EventTable> named_events(const ModelEventsOptions& o
     return data::EventTable::open(options.data, columns);
   } catch (const Error& error) {
     const bool knows = notes.is_object() && notes.contains("inputs");
+    if (notes.is_object() && notes.contains("latent")) {
+      throw user_error(fmt::format("[model] {}: a generator of showers, which `linac generate --model {}` makes ({})",
+                                   options.model, shell_word(options.model), error.what()));
+    }
     if (knows || error.code() != ErrorCode::kData) throw;
     throw data_error(
         fmt::format("{}; linac has not trained this model, so each input is read from the column of its name: {} "

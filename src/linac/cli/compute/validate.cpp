@@ -11,6 +11,7 @@
 #include "linac/base/cores.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/plural.h"
 #include "linac/base/version.h"
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
@@ -93,17 +94,28 @@ void pronounce(const report::ShowerReport& report, bool quietly) {
   if (!report.gated) return;
   const physics::Judgement judgement = report.judgement();
   if (judgement == physics::Judgement::kPassed) {
-    if (!quietly) fmt::print("gate {} passed: {} figures\n", report.gate_name, report.verdicts.size());
+    if (!quietly)
+      fmt::print("gate {} passed: {}\n", report.gate_name,
+                 plural(static_cast<int64_t>(report.verdicts.size()), "figure"));
     return;
   }
-  const size_t shown = report.count(judgement);
-  const bool failed = judgement == physics::Judgement::kFailed;
-  std::string text = fmt::format("[gate] {} of {} figures are {} {}", shown, report.verdicts.size(),
-                                 failed ? "beyond" : "too uncertain to compare with", report.gate_name);
-  if (shown == 0) text = fmt::format("[gate] not enough to judge by {}", report.gate_name);
-  if (report.has_too_few_showers() && !failed) {
-    text += fmt::format("; there are {} and {} showers and it wants {} on either side: give more",
-                        report.reference->events(), report.sample->events(), report.gate_showers);
+  const bool failed = judgement == physics::Judgement::kFailed, few = report.has_too_few_showers();
+  const size_t beyond = report.count(physics::Judgement::kFailed);
+  const size_t unsure = report.count(physics::Judgement::kUndecided), all = report.verdicts.size();
+  const size_t shown = failed ? beyond : few ? beyond + unsure : unsure;
+  const auto figures = [&](size_t count) {
+    return fmt::format("{} of {}", count, plural(static_cast<int64_t>(all), "figure"));
+  };
+  std::string text;
+  if (few) {
+    text = fmt::format(
+        "[gate] not enough to judge by {}: there are {} and {} showers and it wants {} on either side; "
+        "give more. With these {} would be beyond, and {} too uncertain",
+        report.gate_name, report.reference->events(), report.sample->events(), report.gate_showers, figures(beyond),
+        unsure);
+  } else {
+    text = fmt::format("[gate] {} {} {} {}", figures(shown), shown == 1 ? "is" : "are",
+                       failed ? "beyond" : "too uncertain to compare with", report.gate_name);
   }
   for (size_t i = 0; i < std::min(shown, kVerdictsShown); ++i)
     text += fmt::format("\n{}", describe(report.verdicts[i], *report.reference));

@@ -49,14 +49,22 @@ void print_settings(const std::string& part) {
 void add_help_verb(CLI::App& app) {
   auto options = std::make_shared<HelpOptions>();
   auto* verb = app.add_subcommand("help", "Shows the settings of a job file, each with type, default and meaning");
-  verb->add_option("topic", options->topic, "job")->required()->check(CLI::IsMember({"job"}));
+  verb->add_option("topic", options->topic, "job")->required();
   verb->add_option("part", options->part, "a setting, or a part of the job, e.g. train.optimizer (default: all)");
   verb->footer(
       "Examples:\n"
       "  linac help job\n"
       "  linac help job train.optimizer\n"
       "In brackets: the kind of model that has the setting.");
-  verb->callback([options] { print_settings(options->part); });
+  verb->callback([options] {
+    if (options->topic != "job") {
+      throw user_error(
+          fmt::format("[help] there is no page '{}'; `linac help job` shows the settings of a job, `linac "
+                      "VERB --help` the options of a verb",
+                      options->topic));
+    }
+    print_settings(options->part);
+  });
 }
 
 }  // namespace linac::cli

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "linac/base/error.h"
+#include "linac/base/nearest.h"
 
 namespace linac::graph {
 namespace {
@@ -146,7 +147,12 @@ void check_activation(const Node& node, const std::string& attribute, const std:
   const std::string name = text(node, attribute, otherwise);
   const auto& known = activation_names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    refuse(node, fmt::format("activation '{}' is not supported (only {})", name, fmt::join(known, ", ")));
+    const auto near = nearest(name, known);
+    refuse(node,
+           fmt::format("activation '{}' is not known{}; one of your own is Python code: make it a Lambda layer behind "
+                       "this one, of keras.ops, and save the model by linac_keras.save(model, 'model.keras') "
+                       "(docs/keras.md)",
+                       name, near ? fmt::format("; did you mean {}?", *near) : ""));
   }
 }
 

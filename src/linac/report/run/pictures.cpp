@@ -56,7 +56,8 @@ void draw_head(Sheet& sheet, const RunReport& report, const std::string& title) 
 
 void draw_time_axis(Sheet& sheet, double seconds) {
   const TimeUnit unit = unit_for(seconds);
-  plot::draw_x_axis(sheet.figure, sheet.area, {.low = 0, .high = seconds / unit.seconds, .label = unit.name});
+  plot::draw_x_axis(sheet.figure, sheet.area,
+                    {.low = 0, .high = seconds / unit.seconds, .label = std::string("time, ") + unit.name});
 }
 
 void draw_key(plot::Figure& figure, const std::vector<TimePart>& parts) {

@@ -99,6 +99,19 @@ TEST(ToHtml, TooFewShowersAreNotEnoughToJudge) {
   EXPECT_TRUE(made.report.passed());
 }
 
+TEST(ToHtml, TooFewShowersFailNoGate) {
+  Case made({.lane = 0}, {.lane = 1});
+  made.report.figures = {{.name = "fpd", .title = "grows as samples shrink", .value = 1.69, .uncertainty = 0.1}};
+  made.judge({.limits = {{.figure = "*", .max = 0.5}}});
+  EXPECT_EQ(made.report.judgement(), physics::Judgement::kFailed);
+  made.report.gate_showers = 61;  // there are 60
+  EXPECT_EQ(made.report.judgement(), physics::Judgement::kUndecided);
+  const std::string page = page_of(made);
+  EXPECT_EQ(nesting_fault(page), "");
+  EXPECT_TRUE(contains(page, ">NOT ENOUGH TO JUDGE<"));
+  EXPECT_TRUE(contains(page, "With these 1 of 1 figures would be outside of the limits"));
+}
+
 TEST(ToHtml, WhatIsWithinTwoUncertaintiesOfItsLimitIsNamed) {
   Case made({.lane = 0}, {.lane = 1});
   made.report.figures = {{.name = "kpd", .title = "noise", .value = 0.9, .uncertainty = 1},

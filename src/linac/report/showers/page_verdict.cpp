@@ -66,6 +66,13 @@ std::string too_uncertain(const ShowerReport& report) {
     lines += element("p", "", fmt::format("The gate judges {} showers or more on either side.", report.gate_showers));
   }
   const size_t undecided = report.count(physics::Judgement::kUndecided);
+  if (const size_t beyond = report.count(physics::Judgement::kFailed); beyond > 0) {  // of too few showers
+    return lines +
+           element("p", "",
+                   fmt::format("With these {} of {} figures would be outside of the limits, and {} too uncertain.",
+                               beyond, report.verdicts.size(), undecided)) +
+           listed(report, beyond + undecided, "✗ or ?", open_question);
+  }
   if (undecided == 0) return lines;
   return lines +
          element("p", "",

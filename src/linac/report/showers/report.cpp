@@ -22,8 +22,7 @@ physics::Judgement ShowerReport::judgement() const {
   using physics::Judgement;
   if (!gated) return Judgement::kPassed;
   if (verdicts.empty()) return Judgement::kFailed;
-  const Judgement worst = verdicts.front().judgement();
-  return has_too_few_showers() ? std::max(worst, Judgement::kUndecided) : worst;
+  return has_too_few_showers() ? Judgement::kUndecided : verdicts.front().judgement();
 }
 
 std::vector<NamedPicture> draw(const ShowerReport& report) {
