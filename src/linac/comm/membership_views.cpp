@@ -45,7 +45,7 @@ void Membership::install(const View& view, int64_t now) {
   }
   installed_ = view;
   latest_view_ = std::max(latest_view_, view.number);
-  unreachable_ = 0;
+  unreachable_ = silent_ = 0;
   if (view.idle == 0) complaints_.clear();
   seen_number_ = std::max(seen_number_, view.number);
   if (accepted_ && accepted_->number <= view.number) accepted_.reset();

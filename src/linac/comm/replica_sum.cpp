@@ -14,9 +14,7 @@ constexpr int kCollectTag = 1, kDistributeTag = 100;
 // What is on its way at a time. It bounds the memory for what comes in, and what all workers send to one at once: more
 // than the queue of its port in a switch is lost, and TCP waits 0.2 s before it sends that again. In levels few send to
 // one, so TCP has enough under way from each to find what is lost; and each chunk costs more messages.
-constexpr size_t kChunkFloats = size_t{1} << 18, kChunkFloatsInLevels = size_t{1} << 20;
-// A part is worth a message of its own from 16 KiB on.
-constexpr size_t kPartFloats = size_t{1} << 12;
+constexpr size_t kChunkFloats = size_t{1} << 18, kChunkFloatsInLevels = size_t{1} << 21;
 // What a core adds up at a time stays in its cache.
 constexpr size_t kCachedFloats = size_t{1} << 14;
 
@@ -41,16 +39,12 @@ std::vector<int> owned_replicas(int replicas, const View& view, int rank) {
   return owned;
 }
 
-SumCut cut_by_rule(int members) {
-  std::vector<int> groups = groups_by_rule(members);
-  const size_t chunk_floats = groups.empty() ? kChunkFloats : kChunkFloatsInLevels;
-  return {std::move(groups), chunk_floats, kPartFloats};
-}
-
 ReplicaSum::ReplicaSum(Group& group, int replicas, SumCut cut)
     : group_(group), replicas_(replicas), cut_(std::move(cut)) {
   LINAC_CHECK(replicas >= 1);
-  levels_ = make_sum_levels(ranges_of(group.view(), replicas), replicas, cut_.groups);
+  const std::vector<ReplicaRange> ranges = ranges_of(group.view(), replicas);
+  levels_ = cut_.groups ? make_sum_levels(ranges, replicas, *cut_.groups) : sum_levels_by_rule(ranges, replicas);
+  if (cut_.chunk_floats == 0) cut_.chunk_floats = levels_.size() == 1 ? kChunkFloats : kChunkFloatsInLevels;
   received_.resize(levels_.size());
   int member = group.rank();
   for (const SumLevel& level : levels_) {

@@ -9,7 +9,8 @@
 // Yuan, J. Parallel Distrib. Comput. 69, 2009). Up to some tens of workers do that in two rounds, more of them in
 // levels (sum_levels.h), so that none needs links and messages for all others.
 
-#include <cstdint>
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,17 +26,17 @@ std::vector<int> owned_replicas(int replicas, const View& view, int rank);
 
 /// How the sum is divided: the same on all ranks. The bits do not depend on it.
 struct SumCut {
-  std::vector<int> groups;  // of each level but the last, see make_sum_levels()
-  size_t chunk_floats;      // on their way at a time
-  size_t part_floats;       // the least that is worth a message of its own
+  std::optional<std::vector<int>> groups{};  // of each level but the last, see make_sum_levels(); else by the rule
+  size_t chunk_floats = 0;                   // on their way at a time; 0: by the rule
+  size_t part_floats = size_t{1} << 12;      // the least that is worth a message of its own
 };
-SumCut cut_by_rule(int members);
 
 /// Uses `group`, which must outlive it, from the calling thread only.
 class ReplicaSum {
  public:
-  ReplicaSum(Group& group, int replicas) : ReplicaSum(group, replicas, cut_by_rule(group.size())) {}
-  ReplicaSum(Group& group, int replicas, SumCut cut);
+  ReplicaSum(Group& group, int replicas, SumCut cut = {});
+
+  const std::vector<SumLevel>& levels() const { return levels_; }
 
   /// A collective: on every rank `result` becomes the sum over all replicas. `owned_buffers[i]` belongs to replica
   /// owned_replicas(...)[i] and is overwritten (partial sums are kept there). All buffers and `result`, on all ranks,
@@ -74,7 +75,7 @@ class ReplicaSum {
 
   Group& group_;
   int replicas_;
-  const SumCut cut_;
+  SumCut cut_;
   Exchange exchange_ = Exchange::kFloat;  // of the sum under way
   int first_owned_ = 0;
   int owned_end_ = 0;

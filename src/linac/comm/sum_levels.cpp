@@ -53,22 +53,69 @@ std::vector<int> divide(const std::vector<ReplicaRange>& ranges, int groups) {
   return begins;
 }
 
-// The number of parts with which the busiest member has least to do: with p of P parts, in a group of n, n p / P of the
-// data come to it. Of several the largest, whose messages are shorter.
+// With p of P parts in a group of n, n p / P of the data come to a member: of the busiest one.
+double load_of(const SumLevel& level, int parts) {
+  double load = 0;
+  for (int group = 0; group < level.groups(); ++group) {
+    const int size = level.size_of(group), held = (parts + size - 1) / size;
+    load = std::max(load, static_cast<double>(size) * held / parts);
+  }
+  return load;
+}
+
+// With which the busiest member has least to do; of several the largest number, whose messages are shorter.
 int best_parts(const SumLevel& level) {
   int largest = 0;
   for (int group = 0; group < level.groups(); ++group) largest = std::max(largest, level.size_of(group));
   int best = 1;
-  double least = std::numeric_limits<double>::infinity();
-  for (int parts = 1; parts <= largest; ++parts) {
-    double load = 0;
-    for (int group = 0; group < level.groups(); ++group) {
-      const int size = level.size_of(group), held = (parts + size - 1) / size;
-      load = std::max(load, static_cast<double>(size) * held / parts);
+  for (int parts = 2; parts <= largest; ++parts) {
+    if (load_of(level, parts) <= load_of(level, best)) best = parts;
+  }
+  return best;
+}
+
+ReplicaRange range_of(const SumLevel& level, int group) {
+  const auto first = static_cast<size_t>(level.begins[static_cast<size_t>(group)]);
+  const auto last = static_cast<size_t>(level.begins[static_cast<size_t>(group) + 1]) - 1;
+  return {level.ranges[first].begin, level.ranges[last].end};
+}
+
+std::vector<ReplicaRange> ranges_of_groups(const SumLevel& level) {
+  std::vector<ReplicaRange> ranges;
+  for (int group = 0; group < level.groups(); ++group) ranges.push_back(range_of(level, group));
+  return ranges;
+}
+
+SumLevel make_level(const std::vector<ReplicaRange>& ranges, int replicas, int groups) {
+  const int members = static_cast<int>(ranges.size());
+  LINAC_CHECK(groups >= 1 && (groups < members || members == 1));
+  SumLevel level{.ranges = ranges, .roots = {}, .begins = divide(ranges, groups)};
+  for (const ReplicaRange& range : ranges) level.roots.push_back(subtrees_in(range, replicas));
+  level.parts = best_parts(level);
+  return level;
+}
+
+// What travels both ways, and on to the next level: the sums of its groups, a part of each by every member.
+double cost_of(const SumLevel& level, int replicas) {
+  double sums = 0;
+  for (const ReplicaRange& range : ranges_of_groups(level))
+    sums += static_cast<double>(subtrees_in(range, replicas).size());
+  return 2 * load_of(level, level.parts) + sums / static_cast<double>(level.ranges.size());
+}
+
+// About as many groups as wanted.
+SumLevel best_level(const std::vector<ReplicaRange>& ranges, int replicas, int wanted) {
+  SumLevel best = make_level(ranges, replicas, wanted);
+  double least = cost_of(best, replicas);
+  for (int away = 1; away <= wanted / 4; ++away) {
+    for (const int groups : {wanted - away, wanted + away}) {
+      if (groups >= static_cast<int>(ranges.size())) continue;
+      SumLevel level = make_level(ranges, replicas, groups);
+      const double cost = cost_of(level, replicas);
+      if (cost >= least) continue;
+      least = cost;
+      best = std::move(level);
     }
-    if (load > least) continue;
-    least = load;
-    best = parts;
   }
   return best;
 }
@@ -85,36 +132,29 @@ std::vector<ReplicaRange> subtrees_in(ReplicaRange range, int replicas) {
   return found;
 }
 
-std::vector<int> groups_by_rule(int members) {
-  std::vector<int> groups;
-  if (members <= kOneLevelMembers) return groups;
-  int levels = 2;
-  while (std::pow(kGroupMembers, levels) < members) ++levels;
-  for (int left = levels - 1; left > 0; --left)
-    groups.push_back(static_cast<int>(std::lround(std::pow(members, static_cast<double>(left) / levels))));
-  return groups;
-}
-
 int SumLevel::group_of(int member) const {
   return static_cast<int>(std::upper_bound(begins.begin(), begins.end(), member) - begins.begin()) - 1;
 }
 
-std::vector<SumLevel> make_sum_levels(std::vector<ReplicaRange> ranges, int replicas, const std::vector<int>& groups) {
+std::vector<SumLevel> make_sum_levels(const std::vector<ReplicaRange>& ranges, int replicas,
+                                      const std::vector<int>& groups) {
   std::vector<SumLevel> levels;
   for (size_t number = 0; number <= groups.size(); ++number) {
-    const int members = static_cast<int>(ranges.size()), count = number < groups.size() ? groups[number] : 1;
-    LINAC_CHECK(count >= 1 && (count < members || members == 1));
-    SumLevel& level = levels.emplace_back();
-    level.begins = divide(ranges, count);
-    level.ranges = std::move(ranges);
-    for (const ReplicaRange& range : level.ranges) level.roots.push_back(subtrees_in(range, replicas));
-    level.parts = best_parts(level);
-    ranges.clear();
-    for (int group = 0; group < level.groups(); ++group) {
-      const auto first = static_cast<size_t>(level.begins[static_cast<size_t>(group)]);
-      const auto last = static_cast<size_t>(level.begins[static_cast<size_t>(group) + 1]) - 1;
-      ranges.push_back({level.ranges[first].begin, level.ranges[last].end});
-    }
+    const std::vector<ReplicaRange> members = levels.empty() ? ranges : ranges_of_groups(levels.back());
+    levels.push_back(make_level(members, replicas, number < groups.size() ? groups[number] : 1));
+  }
+  return levels;
+}
+
+std::vector<SumLevel> sum_levels_by_rule(const std::vector<ReplicaRange>& ranges, int replicas) {
+  const auto members = static_cast<double>(ranges.size());
+  int count = 1;
+  while (members > kOneLevelMembers && std::pow(kGroupMembers, count) < members) ++count;
+  std::vector<SumLevel> levels;
+  for (int left = count; left > 0; --left) {
+    const std::vector<ReplicaRange> here = levels.empty() ? ranges : ranges_of_groups(levels.back());
+    const auto size = static_cast<double>(here.size());
+    levels.push_back(best_level(here, replicas, static_cast<int>(std::lround(std::pow(size, (left - 1.0) / left)))));
   }
   return levels;
 }

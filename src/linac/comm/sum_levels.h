@@ -11,7 +11,6 @@
 //
 // Pure functions of the view's shares, so that all members find the same. Thread-safe.
 
-#include <cstddef>
 #include <vector>
 
 #include "linac/comm/view.h"
@@ -23,9 +22,6 @@ int middle_of(int begin, int end);
 
 /// The largest subtrees of the tree over `replicas` that lie in a range, in their order; none for an empty one.
 std::vector<ReplicaRange> subtrees_in(ReplicaRange range, int replicas);
-
-/// Into how many groups each level but the last divides its members; empty: one level.
-std::vector<int> groups_by_rule(int members);
 
 /// The members of a level are numbered by their ranges of replicas, which ascend without a gap.
 struct SumLevel {
@@ -48,8 +44,10 @@ inline int first_part_of(int member, int parts, int size) {
   return (member * parts + size - 1) / size;
 }
 
-/// All levels. `ranges`: of the ranks. `groups`: as groups_by_rule(), descending, each below the number of members of
-/// its level.
-std::vector<SumLevel> make_sum_levels(std::vector<ReplicaRange> ranges, int replicas, const std::vector<int>& groups);
+/// All levels, by the rule. `ranges`: of the ranks.
+std::vector<SumLevel> sum_levels_by_rule(const std::vector<ReplicaRange>& ranges, int replicas);
+/// The same with so many groups in each level but the last: descending, each below the number of the level's members.
+std::vector<SumLevel> make_sum_levels(const std::vector<ReplicaRange>& ranges, int replicas,
+                                      const std::vector<int>& groups);
 
 }  // namespace linac::comm

@@ -27,34 +27,47 @@ std::vector<ReplicaRange> even_ranges(int members, int replicas) {
   return ranges;
 }
 
+std::vector<SumLevel> by_rule(int members, int replicas) {
+  return sum_levels_by_rule(even_ranges(members, replicas), replicas);
+}
+
+int largest_group(const SumLevel& level) {
+  int largest = 0;
+  for (int group = 0; group < level.groups(); ++group) largest = std::max(largest, level.size_of(group));
+  return largest;
+}
+
 TEST(SumLevels, FewMembersHaveOneAndManyHaveSmallGroups) {
-  EXPECT_EQ(groups_by_rule(1), std::vector<int>{});
-  EXPECT_EQ(groups_by_rule(32), std::vector<int>{});
-  EXPECT_EQ(groups_by_rule(128), std::vector<int>{11});
-  EXPECT_EQ(groups_by_rule(512), (std::vector<int>{64, 8}));
-  for (int members = 33; members < 5000; members += 7) {
-    const auto levels = make_sum_levels(even_ranges(members, members), members, groups_by_rule(members));
+  EXPECT_EQ(by_rule(1, 1).size(), 1U);
+  EXPECT_EQ(by_rule(32, 32).size(), 1U);
+  for (const int members : {33, 40, 48, 63, 64, 100, 127, 128, 250, 511, 512, 513, 1000, 1024}) {
+    const auto levels = by_rule(members, members);
+    EXPECT_EQ(levels.size(), members <= 144 ? 2U : 3U) << members;
+    EXPECT_EQ(levels.back().groups(), 1);
     int peers = 0;
     for (const SumLevel& level : levels) {
-      int largest = 0;
-      for (int group = 0; group < level.groups(); ++group) largest = std::max(largest, level.size_of(group));
-      peers += largest - 1;
+      peers += largest_group(level) - 1;
+      double load = 0;
+      for (int group = 0; group < level.groups(); ++group) {
+        const int size = level.size_of(group), held = (level.parts + size - 1) / size;
+        load = std::max(load, static_cast<double>(size) * held / level.parts);
+      }
+      EXPECT_LE(load, 1.25) << members;
     }
     // Each gets two messages a sum: the bar for hundreds of members.
     EXPECT_LE(2 * peers, 4 * std::sqrt(members)) << members;
-    EXPECT_EQ(levels.back().groups(), 1);
   }
 }
 
 TEST(SumLevels, GroupsAreCutWhereTheTreeIs) {
-  const auto levels = make_sum_levels(even_ranges(512, 512), 512, groups_by_rule(512));
+  const auto levels = by_rule(512, 512);
   for (const SumLevel& level : levels) {
     EXPECT_EQ(level.parts, 8);
     for (const auto& roots : level.roots) EXPECT_EQ(roots.size(), 1U);
   }
   // One is lost and its replica goes to rank 0: the others' ranges stay where they were.
-  const auto fewer = make_sum_levels(even_ranges(511, 512), 512, groups_by_rule(511));
-  for (const auto& roots : fewer[1].roots) EXPECT_EQ(roots.size(), 1U);
+  for (const auto& roots : by_rule(511, 512)[1].roots) EXPECT_EQ(roots.size(), 1U);
+  for (const auto& roots : by_rule(48, 48)[1].roots) EXPECT_EQ(roots.size(), 1U);
   EXPECT_EQ(subtrees_in({3, 9}, 16).size(), 3U);  // [3, 4), [4, 8), [8, 9)
   EXPECT_TRUE(subtrees_in({3, 3}, 16).empty());
 }
@@ -190,16 +203,15 @@ TEST(SumInLevels, TheBitsOfTheTreeForAnyShares) {
   }
 }
 
-// What LINAC_TEST_MEMBERS=512 says of hundreds.
 TEST(SumInLevels, FewMessagesAndTheLeastBytes) {
-  constexpr size_t kFloats = 48 * 4096;
-  const Shape shape{48, 48, groups_by_rule(48)};
-  const Buffers buffers = random_buffers(48, kFloats);
-  const SumCut cut = cut_by_rule(48);
-  const Sums sums = sum_up(shape, buffers, Exchange::kFloat, cut.part_floats / 16, cut.chunk_floats);
-  EXPECT_TRUE(same_bits(sums.results[47], reference(buffers, Exchange::kFloat)));
-  EXPECT_LE(sums.messages, 4 * std::sqrt(48));
-  EXPECT_LE(static_cast<double>(sums.bytes), 1.1 * 2 * 47 / 48 * 4 * kFloats);
+  constexpr int kMembers = 48;
+  constexpr size_t kFloats = size_t{16} * 4096;
+  const Shape shape{kMembers, kMembers, {6}};
+  const Buffers buffers = random_buffers(kMembers, kFloats);
+  const Sums sums = sum_up(shape, buffers, Exchange::kFloat, 256, kFloats);
+  EXPECT_TRUE(same_bits(sums.results.back(), reference(buffers, Exchange::kFloat)));
+  EXPECT_LE(sums.messages, 4 * std::sqrt(kMembers));
+  EXPECT_LE(static_cast<double>(sums.bytes), 1.05 * 2 * (kMembers - 1) / kMembers * 4 * kFloats);
 }
 
 }  // namespace
