@@ -25,6 +25,10 @@ std::string address_of_proposer(const View& view) {
   return rank < 0 ? "" : view.members[static_cast<size_t>(rank)].address;
 }
 
+bool same_name(const std::optional<View>& a, const std::optional<View>& b) {
+  return a && b && a->number == b->number && a->proposer == b->proposer;
+}
+
 bool same_members(const View& a, const View& b) {
   return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
                     [](const Member& x, const Member& y) { return x.key == y.key && x.seniority == y.seniority; });
@@ -483,7 +487,12 @@ void Membership::on_report(const Message& message, int64_t now) {
   }
   if (installed_.rank_of(message.from) < 0) return;
   if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} has left it", installed_.rank_of(message.from)), now);
-  peer(message.from).report = message.report;
+  std::optional<Report>& report = peer(message.from).report;
+  const auto& accepted = message.report.accepted;
+  // What was proposed without knowing of this may not have a quorum.
+  if (proposed_ && accepted && accepted->proposer != self_.key && !(report && same_name(report->accepted, accepted)))
+    proposed_.reset();
+  report = message.report;
   if (message.report.silent != 0) hasten(message.report.silent, now);
   if (message.report.unreachable != 0) complaints_.emplace(message.from, message.report.unreachable);
   if (proposed_ && is_promised(message.report)) proposed_.reset();
@@ -495,7 +504,9 @@ void Membership::on_propose(const Message& message, int64_t now) {
   if (my_rank < 0) return;
   const bool again = accepted_ && accepted_->number == view.number && same_members(*accepted_, view);
   const bool mine = view.members[static_cast<size_t>(my_rank)].moment == moment_;
-  if (!again && (view.number <= highest_number() || !mine)) {
+  // Who proposes must have asked what follows a view that this process has promised to somebody else.
+  const bool known = !accepted_ || accepted_->proposer == view.proposer || same_name(accepted_, message.promised);
+  if (!again && (view.number <= highest_number() || !mine || !known)) {
     if (!put_straight(message)) report_to(message.from_address);
     return;
   }
@@ -576,7 +587,7 @@ void Membership::tick_regrouping(int64_t now) {
     if (peer(member.key).accepted)
       send(member.address, plain(Type::kPing));
     else if (now - proposed_to_all_ >= kProposeAgain * settings_.retry_ms)
-      send(member.address, with_view(Type::kPropose, *proposed_));
+      propose_to(member);
   }
   if (now - proposed_to_all_ >= kProposeAgain * settings_.retry_ms) proposed_to_all_ = now;
 }

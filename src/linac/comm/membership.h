@@ -192,6 +192,7 @@ class Membership {
   void note_silence(int64_t now);
   void note_silence_of(const Member& member, int64_t now);
   void propose_if_ready(int64_t now);
+  void propose_to(const Member& member);
   bool is_expelled(const Message& message);
   std::optional<size_t> most_cut_off() const;
   void expel_the_cut_off(int64_t now);

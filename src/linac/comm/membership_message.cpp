@@ -81,6 +81,7 @@ std::string encode(const Message& message) {
     json["failure"] = {message.failure.code, message.failure.text};
   if (!message.address.empty()) json["address"] = message.address;
   if (message.former != 0) json["former"] = message.former;
+  if (message.promised) json["promised"] = *message.promised;
   // Texts may quote file names and errors of any bytes.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -104,6 +105,7 @@ Message decode_message(std::string_view bytes) {
   if (json.contains("failure")) message.failure = {json.at("failure").at(0), json.at("failure").at(1)};
   message.address = json.value("address", "");
   message.former = json.value("former", uint64_t{0});
+  if (json.contains("promised")) message.promised = json.at("promised").get<View>();
   const bool wants_view = message.type == Message::Type::kPropose || message.type == Message::Type::kInstall ||
                           message.type == Message::Type::kAccept;
   if (wants_view && !message.view) throw std::runtime_error("a message without its view");

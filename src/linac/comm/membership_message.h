@@ -61,6 +61,7 @@ struct Message {
   std::optional<Member> member{};
   Activity activity{};
   std::vector<std::pair<uint64_t, Activity>> activities{};  // of those whom the sender looks after, by key
+  std::optional<View> promised{};  // kPropose: what the receiver has accepted, as far as the sender knows; by name_of()
   Failure failure{};
   std::string address{};
   uint64_t former = 0;

@@ -198,9 +198,16 @@ void Membership::propose_if_ready(int64_t now) {
   seen_number_ = next.number;
   for (auto& [key, one] : peers_) one.accepted = false;
   for (const Member& member : next.members) {
-    if (member.key != self_.key) send(member.address, with_view(Message::Type::kPropose, next));
+    if (member.key != self_.key) propose_to(member);
   }
   install_if_accepted(now);
+}
+
+void Membership::propose_to(const Member& member) {
+  Message message = with_view(Message::Type::kPropose, *proposed_);
+  const auto& report = peer(member.key).report;
+  if (report && report->accepted) message.promised = name_of(*report->accepted);
+  send(member.address, message);
 }
 
 void Membership::install_if_accepted(int64_t now) {

@@ -95,23 +95,26 @@ SumLevel make_level(const std::vector<ReplicaRange>& ranges, int replicas, int g
   return level;
 }
 
-// What travels both ways, and on to the next level: the sums of its groups, a part of each by every member.
-double cost_of(const SumLevel& level, int replicas) {
-  double sums = 0;
+// In sizes of the data: what travels both ways, and on to the next level the further sums of its groups, a part of each
+// by every member; and peers here and in the `further` levels, each worth a hundredth.
+double cost_of(const SumLevel& level, int replicas, int further) {
+  double sums = 0, peers = 0;
   for (const ReplicaRange& range : ranges_of_groups(level))
-    sums += static_cast<double>(subtrees_in(range, replicas).size());
-  return 2 * load_of(level, level.parts) + sums / static_cast<double>(level.ranges.size());
+    sums += std::max(0.0, static_cast<double>(subtrees_in(range, replicas).size()) - 1);
+  for (int group = 0; group < level.groups(); ++group) peers = std::max(peers, level.size_of(group) - 1.0);
+  if (further > 0) peers += further * (std::pow(level.groups(), 1.0 / further) - 1);
+  return 2 * load_of(level, level.parts) + sums / static_cast<double>(level.ranges.size()) + peers / 100;
 }
 
 // About as many groups as wanted.
-SumLevel best_level(const std::vector<ReplicaRange>& ranges, int replicas, int wanted) {
+SumLevel best_level(const std::vector<ReplicaRange>& ranges, int replicas, int wanted, int further) {
   SumLevel best = make_level(ranges, replicas, wanted);
-  double least = cost_of(best, replicas);
-  for (int away = 1; away <= wanted / 4; ++away) {
+  double least = cost_of(best, replicas, further);
+  for (int away = 1; away <= wanted / 2; ++away) {
     for (const int groups : {wanted - away, wanted + away}) {
       if (groups >= static_cast<int>(ranges.size())) continue;
       SumLevel level = make_level(ranges, replicas, groups);
-      const double cost = cost_of(level, replicas);
+      const double cost = cost_of(level, replicas, further);
       if (cost >= least) continue;
       least = cost;
       best = std::move(level);
@@ -154,7 +157,8 @@ std::vector<SumLevel> sum_levels_by_rule(const std::vector<ReplicaRange>& ranges
   for (int left = count; left > 0; --left) {
     const std::vector<ReplicaRange> here = levels.empty() ? ranges : ranges_of_groups(levels.back());
     const auto size = static_cast<double>(here.size());
-    levels.push_back(best_level(here, replicas, static_cast<int>(std::lround(std::pow(size, (left - 1.0) / left)))));
+    const double groups = std::pow(size, (left - 1.0) / left);
+    levels.push_back(best_level(here, replicas, static_cast<int>(std::lround(groups)), left - 1));
   }
   return levels;
 }
