@@ -138,9 +138,10 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
 
   size_t next = 2;
   std::erase_if(incoming_, [&](Incoming& link) {
+    // What has come is read first: it may be this process that is late.
     const bool readable = polled[next++].revents != 0;
-    const bool late = !link.greeted && Clock::now() - link.since > kHelloTime;
-    return late || (readable && !read(link, news));
+    if (readable && !read(link, news)) return true;
+    return !link.greeted && Clock::now() - link.since > kHelloTime;
   });
   for (auto entry = outgoing_.begin(); entry != outgoing_.end();) {
     auto& [to, link] = *entry;
@@ -222,7 +223,10 @@ bool ControlLinks::write(const std::string& to, Outgoing& link, short events, Ne
 
 bool ControlLinks::read(Incoming& link, News& news) {
   try {
-    link.secured = link.secured || link.link.established();
+    if (!link.secured && link.link.established()) {
+      link.secured = true;
+      link.since = Clock::now();
+    }
     // Of a link for data, nothing behind the hello may be taken.
     while (link.secured) {
       size_t wanted = 65536;
