@@ -4,7 +4,8 @@ says of the same link: no computing, so nothing but the exchange is measured.
 
   bench/exchange.py [--hosts 2,3,4,8] [--rates 1gbit,100mbit] [--delays 0,1]     root, for namespaces; writes bench/results/DATE-exchange.json and .md
 
-The link of the model is what one connection carries and half a round trip, measured in each case."""
+The link of the model is what one connection carries and half a round trip, measured in each case; what a byte costs a host is the sum of two
+workers on one host over its loopback interface, as often as hosts share a core. What a message and an addition cost is in that already."""
 
 import argparse
 import itertools
@@ -20,20 +21,26 @@ import hosts  # noqa: E402  (tests/network, by network_contenders)
 import runs  # noqa: E402  (tests/train)
 
 BYTES = {"one number": 416, "discriminator": 349824, "generator": 5460672}
+BYTES_OF_A_HOST = 16 << 20  # to see what a byte costs it
+MESSAGE = "10us"
 
 
-def sums(members: list, repeat: int, case: dict) -> list[dict]:
-    link = f"{case['stream_mb_per_s'] * 8:.3f}mbit:{case['latency_s'] * 1e6:.1f}us"
+def sums(members: list, repeat: int, link: str, sizes: list[int]) -> list[dict]:
     workers, key = [], secrets.token_hex(32)  # the hosts share no folder of a run
     for rank, host in enumerate(members):
         variables = {**runs.placed(rank, len(members), 29800, members[0].address), "LINAC_RUN_KEY": key}
-        command = [runs.LINAC, "bench", "exchange", "--json", "--link", link, "--repeat", repeat, "--bytes", ",".join(map(str, BYTES.values()))]
+        command = [runs.LINAC, "bench", "exchange", "--json", "--link", link, "--repeat", repeat, "--bytes", ",".join(map(str, sizes))]
         workers.append(host.popen(command, env=runs.environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     outputs = [worker.communicate(timeout=300) for worker in workers]
     for worker, output in zip(workers, outputs):
         if worker.returncode:
             sys.exit(f"linac bench exchange failed (exit status {worker.returncode}): {output[1][-2000:]}")
     return json.loads(outputs[0][0])
+
+
+def byte_s(host) -> float:
+    """What a byte that is sent and one that is received cost a thread, on a core of its own."""
+    return sums([host, host], 7, "10gbit:50us", [BYTES_OF_A_HOST])[0]["median_s"] / BYTES_OF_A_HOST
 
 
 def retransmitted(members: list) -> int:
@@ -50,11 +57,11 @@ def markdown(result: dict) -> str:
     lines = ["# The sum over workers on several hosts, and its model",
              f"{result['date']}, {result['cpu']}, {result['cores']} cores for all hosts, commit {result['commit']}; other programs took "
              f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", "",
-             "| hosts | rate | delay, ms | one connection, MB/s | half a round trip, ms | bytes | measured, ms, median (min) | model, ms | model / measured | TCP segments sent again |",
-             "|---|---|---|---|---|---|---|---|---|---|"]
+             "| hosts | rate | delay, ms | one connection, MB/s | half a round trip, ms | a byte of a host, ns | bytes | measured, ms, median (min) | model, ms | model / measured | TCP segments sent again |",
+             "|---|---|---|---|---|---|---|---|---|---|---|"]
     for case in result["cases"]:
         for one in case["sums"]:
-            lines.append(f"| {case['hosts']} | {case['rate']} | {case['delay_ms']:g} | {case['stream_mb_per_s']:.0f} | {case['latency_s'] * 1e3:.2f} | "
+            lines.append(f"| {case['hosts']} | {case['rate']} | {case['delay_ms']:g} | {case['stream_mb_per_s']:.0f} | {case['latency_s'] * 1e3:.2f} | {case['byte_s'] * 1e9:.2f} | "
                          f"{one['bytes']} | {one['median_s'] * 1e3:.2f} ({one['min_s'] * 1e3:.2f}) | {one['model_s'] * 1e3:.2f} | {one['model_s'] / one['median_s']:.2f} | {case['retransmitted']} |")
     return "\n".join(lines) + "\n"
 
@@ -73,12 +80,15 @@ def main() -> None:
     for count, rate in itertools.product(options.hosts, options.rates):
         with hosts.Network("abcdefghijklmnop"[:count], rate=rate) as net:
             members = list(net)
+            own_byte_s = byte_s(members[0])
             for delay_ms in options.delays:
                 if delay_ms:
                     net.shape(delay_ms=delay_ms)
                 case = {"hosts": count, "rate": rate, "delay_ms": delay_ms, **network.try_link(members[0], members[1])}
+                case["byte_s"] = own_byte_s * max(1, count / result["cores"])
+                link = f"{case['stream_mb_per_s'] * 8:.3f}mbit:{case['latency_s'] * 1e6:.1f}us:{MESSAGE}:{case['byte_s'] * 1e9:.4f}ns"
                 before = retransmitted(members)
-                case["sums"] = sums(members, options.repeat, case)
+                case["sums"] = sums(members, options.repeat, link, list(BYTES.values()))
                 case["retransmitted"] = retransmitted(members) - before
                 result["cases"].append(case)
                 network.say(f"{count} hosts, {rate}, {delay_ms:g} ms: " + ", ".join(

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "linac/base/error.h"
 #include "linac/comm/sockets.h"
@@ -22,7 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kConnectTime{3000}, kHelloTime{5000}, kTryAgain{10}, kAcceptAgain{100};
+constexpr milliseconds kConnectTime{3000}, kHelloTime{5000}, kTryAgain{10}, kAcceptAgain{100}, kLookForUnused{500};
 constexpr size_t kHeaderBytes = 4, kMaxIncoming = 8192;
 // Links whose other end has yet to prove itself. The oldest gives way: a member needs some milliseconds.
 constexpr rlim_t kMaxUnproved = 256;
@@ -112,6 +113,7 @@ void ControlLinks::send(const std::string& to, std::string_view bytes, uint64_t 
     return;
   }
   link.queue += frame(bytes);
+  link.used = Clock::now();
 }
 
 ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std::vector<std::string>& watched) {
@@ -136,9 +138,10 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
 
   size_t next = 2;
   std::erase_if(incoming_, [&](Incoming& link) {
+    // What has come is read first: it may be this process that is late.
     const bool readable = polled[next++].revents != 0;
-    const bool late = !link.greeted && Clock::now() - link.since > kHelloTime;
-    return late || (readable && !read(link, news));
+    if (readable && !read(link, news)) return true;
+    return !link.greeted && Clock::now() - link.since > kHelloTime;
   });
   for (auto entry = outgoing_.begin(); entry != outgoing_.end();) {
     auto& [to, link] = *entry;
@@ -155,7 +158,20 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
     entry = outgoing_.erase(entry);
   }
   if (polled[1].revents != 0) accept_some();
+  close_unused(watched);
   return news;
+}
+
+// Between two views one member speaks to all, and hundreds of links would stay for ever.
+void ControlLinks::close_unused(const std::vector<std::string>& watched) {
+  const auto now = Clock::now();
+  if (now - looked_for_unused_ < kLookForUnused) return;
+  looked_for_unused_ = now;
+  const std::set<std::string> kept(watched.begin(), watched.end());
+  std::erase_if(outgoing_, [&](const auto& entry) {
+    const auto& [to, link] = entry;
+    return link.secured && link.queue.empty() && now - link.used > kUnusedTime && !kept.contains(to);
+  });
 }
 
 // A connection that broke may mean that its other end's process has ended: whether somebody listens there still tells.
@@ -171,6 +187,7 @@ void ControlLinks::try_again(const std::vector<std::string>& watched, News& news
       Outgoing& link = outgoing_[to];
       link.from = when.second;
       link.queue = encode({to, when.second, 0});
+      link.used = Clock::now();
       open(to, link, &news);
       if (!link.link) outgoing_.erase(to);
     }
@@ -206,7 +223,10 @@ bool ControlLinks::write(const std::string& to, Outgoing& link, short events, Ne
 
 bool ControlLinks::read(Incoming& link, News& news) {
   try {
-    link.secured = link.secured || link.link.established();
+    if (!link.secured && link.link.established()) {
+      link.secured = true;
+      link.since = Clock::now();
+    }
     // Of a link for data, nothing behind the hello may be taken.
     while (link.secured) {
       size_t wanted = 65536;

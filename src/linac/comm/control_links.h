@@ -1,7 +1,8 @@
 #pragma once
 // Short messages between the processes of a run: a listener, a link to each process that is spoken to, those that came
 // in. Links are secure (secure_link.h); what strangers open is closed, and takes no place of others. Every link begins
-// with a hello. One for data is handed on after it. One thread.
+// with a hello. One for data is handed on after it. A link that nobody watches is closed once nothing has been sent
+// over it for some seconds, and opened again where something is. One thread.
 
 #include <chrono>
 #include <cstdint>
@@ -32,6 +33,7 @@ std::string encode(const Hello& hello);
 
 class ControlLinks {
  public:
+  static constexpr std::chrono::milliseconds kUnusedTime{3000};
   static constexpr size_t kMaxFrameBytes = 4 << 20, kMaxHelloBytes = 4096, kMaxQueuedBytes = 16 << 20;
 
   /// Listens at `host`, a numeric address, at a free port of the range. Others find it at `advertise`, a numeric
@@ -40,6 +42,7 @@ class ControlLinks {
                std::shared_ptr<const LinkContext> context);
 
   const std::string& address() const { return address_; }  // "10.0.0.3:41233"
+  size_t descriptors() const { return 1 + incoming_.size() + outgoing_.size(); }
 
   /// Queues; opens the connection first if there is none. What cannot be delivered is dropped.
   void send(const std::string& to, std::string_view bytes, uint64_t from);
@@ -70,7 +73,7 @@ class ControlLinks {
     std::string queue;
     bool connected = false, secured = false;
     uint64_t from = 0;
-    Clock::time_point since;
+    Clock::time_point since, used;
   };
 
   void open(const std::string& to, Outgoing& link, News* news);
@@ -79,6 +82,7 @@ class ControlLinks {
   bool take_frames(Incoming& link, News& news);
   void accept_some();
   void make_room();
+  void close_unused(const std::vector<std::string>& watched);
   void try_again(const std::vector<std::string>& watched, News& news);
 
   const std::shared_ptr<const LinkContext> context_;
@@ -86,6 +90,7 @@ class ControlLinks {
   std::string address_;
   std::list<Incoming> incoming_;
   Clock::time_point accept_again_{};  // not before: there was no descriptor left
+  Clock::time_point looked_for_unused_{};
   std::map<std::string, Outgoing> outgoing_;
   std::map<std::string, std::pair<Clock::time_point, uint64_t>> broken_;  // when to try again, as whom
   News early_;                                                            // found while sending

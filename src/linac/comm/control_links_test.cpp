@@ -53,6 +53,27 @@ std::vector<std::string> heard_by(ControlLinks& links, const std::vector<Control
   return heard;
 }
 
+// A link that nobody watches goes once it has not been used; the next message opens it again.
+TEST(ControlLinks, UnusedLinksAreClosed) {
+  ControlLinks links("127.0.0.1", "", {}, kRun), watched("127.0.0.1", "", {}, kRun), other("127.0.0.1", "", {}, kRun);
+  const auto play = [&](size_t descriptors, std::chrono::milliseconds limit) {
+    std::vector<std::string> heard;
+    for (const auto end = Clock::now() + limit; links.descriptors() != descriptors && Clock::now() < end;) {
+      links.wait(-1, 1ms, {watched.address()});
+      watched.wait(-1, 1ms, {});
+      for (auto& one : other.wait(-1, 1ms, {}).messages) heard.push_back(std::move(one));
+    }
+    return heard;
+  };
+  links.send(watched.address(), "hello", 1);
+  links.send(other.address(), "hello", 1);
+  EXPECT_EQ(links.descriptors(), 3U);
+  EXPECT_EQ(play(2, ControlLinks::kUnusedTime + 5000ms), std::vector<std::string>{"hello"});
+  EXPECT_EQ(links.descriptors(), 2U) << "the one that is watched stays";
+  links.send(other.address(), "again", 1);
+  EXPECT_EQ(play(0, 200ms), std::vector<std::string>{"again"});
+}
+
 // Thousands of strangers who call and say nothing: they give way, and a member is heard.
 TEST(ControlLinks, StrangersTakeNoPlace) {
   constexpr int kStrangers = 600;

@@ -32,6 +32,12 @@ uint64_t hash_of(const std::string& name) {  // FNV-1a
   return hash;
 }
 
+// Of the ranks [begin, end).
+template <class Thing>
+std::span<Thing> part_of(std::vector<Thing>& by_rank, int begin, int end) {
+  return std::span(by_rank).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+}
+
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
@@ -183,15 +189,12 @@ std::unique_ptr<Group> Group::split(int colour, int key, const std::string& name
   };
   std::vector<Wish> wishes(static_cast<size_t>(size()));
   const Wish mine{hash_of(name), colour, key};
-  if (rank_ == 0) {
-    wishes[0] = mine;
-    std::vector<Inward> receives;
-    for (int from = 1; from < size(); ++from)
-      receives.push_back({from, std::as_writable_bytes(std::span(&wishes[static_cast<size_t>(from)], 1))});
-    exchange_parts({}, receives, kSplitTag, "split");
-  } else {
-    send_part(std::as_bytes(std::span(&mine, 1)), 0, kSplitTag, "split");
-  }
+  wishes[static_cast<size_t>(rank_)] = mine;
+  up_the_tree(
+      [&](int child, int end) {
+        receive_part(std::as_writable_bytes(part_of(wishes, child, end)), child, kSplitTag, "split");
+      },
+      [&](int parent, int end) { send_part(std::as_bytes(part_of(wishes, rank_, end)), parent, kSplitTag, "split"); });
   broadcast_bytes(std::as_writable_bytes(std::span(wishes)), 0, kSplitTag, "split");
   for (int rank = 0; rank < size(); ++rank) {
     if (wishes[static_cast<size_t>(rank)].name != mine.name)
@@ -225,16 +228,25 @@ std::unique_ptr<Group> Group::split(int colour, int key, const std::string& name
   return open_part(std::move(part));
 }
 
+// Along the broadcast's tree of root 0, so that no rank needs a link to all others: first from each child, which speaks
+// for the ranks [child, end), then to the parent for [own rank, end).
+void Group::up_the_tree(const std::function<void(int child, int end)>& from_child,
+                        const std::function<void(int parent, int end)>& to_parent) const {
+  for (int step = 1; step < size(); step *= 2) {
+    if ((rank_ & step) != 0) return to_parent(rank_ - step, std::min(rank_ + step, size()));
+    if (rank_ + step < size()) from_child(rank_ + step, std::min(rank_ + 2 * step, size()));
+  }
+}
+
 void Group::barrier() {
   std::byte token{0};
-  // Up the broadcast's tree of root 0, then down it.
-  for (int step = 1; step < size(); step *= 2) {
-    if ((rank_ & step) != 0) {
-      send_part({&token, 1}, rank_ - step, kBarrierTag, "barrier");
-      break;
-    }
-    if (rank_ + step < size()) receive_part({&token, 1}, rank_ + step, kBarrierTag, "barrier");
-  }
+  up_the_tree(
+      [&](int child, int) {
+        receive_part({&token, 1}, child, kBarrierTag, "barrier");
+      },
+      [&](int parent, int) {
+        send_part({&token, 1}, parent, kBarrierTag, "barrier");
+      });
   broadcast_bytes({&token, 1}, 0, kBarrierTag, "barrier");
 }
 
@@ -243,22 +255,37 @@ std::vector<std::string> Group::gather_text(const std::string& mine) {
     throw user_error(fmt::format("[comm] rank {}: a text of {} bytes is too long to gather (at most {})", rank_,
                                  mine.size(), kMaxTextBytes));
   }
-  if (rank_ != 0) {
-    const uint64_t length = mine.size();
-    send_part(std::as_bytes(std::span(&length, 1)), 0, kTextTag, "gather");
-    send_part(std::as_bytes(std::span(mine)), 0, kTextTag, "gather");
-    return {};
-  }
-  std::vector<std::string> texts(size());
-  texts[0] = mine;
-  for (int from = 1; from < size(); ++from) {
-    uint64_t length = 0;
-    receive_part(std::as_writable_bytes(std::span(&length, 1)), from, kTextTag, "gather");
-    if (length > kMaxTextBytes) fail("gather", from, "it sent something else than a text");
-    texts[from].resize(length);
-    receive_part(std::as_writable_bytes(std::span(texts[from])), from, kTextTag, "gather");
-  }
+  std::vector<std::string> texts(static_cast<size_t>(size()));
+  texts[static_cast<size_t>(rank_)] = mine;
+  up_the_tree([&](int child, int end) { receive_texts(part_of(texts, child, end), child); },
+              [&](int parent, int end) { send_texts(part_of(texts, rank_, end), parent); });
+  if (rank_ != 0) texts.clear();
   return texts;
+}
+
+void Group::send_texts(std::span<const std::string> texts, int to) {
+  std::vector<uint64_t> lengths;
+  std::string all;
+  for (const std::string& text : texts) {
+    lengths.push_back(text.size());
+    all += text;
+  }
+  send_part(std::as_bytes(std::span(lengths)), to, kTextTag, "gather");
+  send_part(std::as_bytes(std::span(all)), to, kTextTag, "gather");
+}
+
+void Group::receive_texts(std::span<std::string> texts, int from) {
+  std::vector<uint64_t> lengths(texts.size());
+  receive_part(std::as_writable_bytes(std::span(lengths)), from, kTextTag, "gather");
+  uint64_t total = 0;
+  for (const uint64_t length : lengths) {
+    if (length > kMaxTextBytes) fail("gather", from, "it sent something else than texts");
+    total += length;
+  }
+  std::string all(total, ' ');
+  receive_part(std::as_writable_bytes(std::span(all)), from, kTextTag, "gather");
+  size_t at = 0;
+  for (size_t i = 0; i < texts.size(); at += lengths[i++]) texts[i] = all.substr(at, lengths[i]);
 }
 
 }  // namespace linac::comm

@@ -167,6 +167,10 @@ class Group {
   void send_part(std::span<const std::byte> data, int to, int tag, const char* operation);
   void receive_part(std::span<std::byte> data, int from, int tag, const char* operation);
   void broadcast_bytes(std::span<std::byte> data, int root, int tag, const char* operation);
+  void up_the_tree(const std::function<void(int child, int end)>& from_child,
+                   const std::function<void(int parent, int end)>& to_parent) const;
+  void send_texts(std::span<const std::string> texts, int to);
+  void receive_texts(std::span<std::string> texts, int from);
 
   int rank_ = 0;
   View view_;

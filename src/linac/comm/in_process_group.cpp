@@ -39,8 +39,12 @@ struct Hub {
 
 class InProcessGroup : public Group {
  public:
-  InProcessGroup(std::shared_ptr<Hub> hub, int rank, int size, Milliseconds timeout)
-      : Group(rank, size), hub_(std::move(hub)), timeout_(timeout) {}
+  InProcessGroup(std::shared_ptr<Hub> hub, int rank, int size, Milliseconds timeout, const std::vector<int>& shares)
+      : Group(rank, size), hub_(std::move(hub)), timeout_(timeout) {
+    View dealt = view();
+    for (size_t i = 0; i < shares.size(); ++i) dealt.members.at(i).share = shares[i];
+    take_place(dealt, rank);
+  }
   ~InProcessGroup() override { leave(); }
 
  private:
@@ -132,11 +136,12 @@ class InProcessGroup : public Group {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Group>> make_in_process_groups(int size, Milliseconds timeout) {
+std::vector<std::unique_ptr<Group>> make_in_process_groups(int size, Milliseconds timeout,
+                                                           const std::vector<int>& shares) {
   const auto hub = std::make_shared<Hub>();
   std::vector<std::unique_ptr<Group>> groups;
   for (int rank = 0; rank < size; ++rank) {
-    groups.push_back(std::make_unique<InProcessGroup>(hub, rank, size, timeout));
+    groups.push_back(std::make_unique<InProcessGroup>(hub, rank, size, timeout, shares));
   }
   return groups;
 }

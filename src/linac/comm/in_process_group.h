@@ -10,7 +10,8 @@
 
 namespace linac::comm {
 
-/// Groups of rank 0..size-1. `timeout` bounds every wait.
-std::vector<std::unique_ptr<Group>> make_in_process_groups(int size, std::chrono::milliseconds timeout);
+/// Groups of rank 0..size-1. `timeout` bounds every wait. `shares`: the replicas that each rank carries; empty: evenly.
+std::vector<std::unique_ptr<Group>> make_in_process_groups(int size, std::chrono::milliseconds timeout,
+                                                           const std::vector<int>& shares = {});
 
 }  // namespace linac::comm

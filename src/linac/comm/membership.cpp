@@ -25,6 +25,10 @@ std::string address_of_proposer(const View& view) {
   return rank < 0 ? "" : view.members[static_cast<size_t>(rank)].address;
 }
 
+bool same_name(const std::optional<View>& a, const std::optional<View>& b) {
+  return a && b && a->number == b->number && a->proposer == b->proposer;
+}
+
 bool same_members(const View& a, const View& b) {
   return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
                     [](const Member& x, const Member& y) { return x.key == y.key && x.seniority == y.seniority; });
@@ -119,9 +123,27 @@ bool Membership::leads() const {
   return first != nullptr && first->key == self_.key;
 }
 
+// In groups of neighbours as many as there are groups.
+std::vector<size_t> Membership::neighbours() const {
+  const auto count = installed_.members.size(), self = static_cast<size_t>(rank());
+  size_t size = 1;
+  while (size * size < count) ++size;
+  if (!in_groups()) size = count;
+  const size_t first = self - self % size;
+  std::vector<size_t> ranks;
+  if (self != first) return {first};
+  for (size_t other = first + 1; other < std::min(first + size, count); ++other) ranks.push_back(other);
+  if (self != 0) ranks.push_back(0);
+  for (size_t other = size; self == 0 && other < count; other += size) ranks.push_back(other);
+  return ranks;
+}
+
 std::vector<std::string> Membership::watched() const {
   std::vector<std::string> addresses;
-  if (phase_ == Phase::kRunning && !coordinates()) return {installed_.members.front().address};
+  if (phase_ == Phase::kRunning && (in_groups() || !coordinates())) {
+    for (const size_t other : neighbours()) addresses.push_back(installed_.members[other].address);
+    return addresses;
+  }
   if (phase_ == Phase::kRegrouping && !leads()) {
     if (const Member* const first = candidate()) addresses.push_back(first->address);
   } else if (phase_ == Phase::kRunning || phase_ == Phase::kRegrouping) {
@@ -150,7 +172,8 @@ Report Membership::own_report() const {
   return {.installed = phase_ == Phase::kJoining ? latest_view_ : installed_.number,
           .accepted = accepted_,
           .moment = moment_,
-          .unreachable = unreachable_};
+          .unreachable = unreachable_,
+          .silent = silent_};
 }
 
 void Membership::send(const std::string& to, Message message) {
@@ -194,11 +217,13 @@ void Membership::lose(const Member& member, Standing standing, const std::string
                        .silent = standing == Standing::kSilent ? std::optional(member) : std::nullopt,
                        .last_activity = lost.activity});
   }
-  if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} is lost", rank), now);
+  if (phase_ != Phase::kRunning) return;
+  if (standing == Standing::kSilent) silent_ = member.key;
+  regroup(fmt::format("rank {} is lost", rank), now);
 }
 
-// While all is well the coordinator watches the others, and they the coordinator; between two views who leads watches
-// all, and they who leads: nobody else speaks to them.
+// While all is well neighbours watch each other, the coordinator and the others where they are few; between two views
+// who leads watches all, and they who leads: nobody else speaks to them.
 void Membership::note_silence(int64_t now) {
   if (phase_ == Phase::kRegrouping && !leads()) {
     if (const Member* const first = candidate()) note_silence_of(Member(*first), now);
@@ -210,8 +235,18 @@ void Membership::note_silence(int64_t now) {
     for (const Member& member : others()) note_silence_of(member, now);
     return;
   }
-  const size_t watched = coordinates() ? installed_.members.size() : 1;
-  for (size_t rank = 0; rank < watched; ++rank) note_silence_of(installed_.members[rank], now);
+  for (const size_t rank : neighbours()) {
+    note_silence_of(Member(installed_.members[rank]), now);
+    if (phase_ != Phase::kRunning) return;
+  }
+}
+
+// Who looked after this member has waited for it already: it gets the time for an answer, and not all of it again.
+void Membership::hasten(uint64_t silent, int64_t now) {
+  const int64_t answer_ms = std::max(5 * settings_.retry_ms, settings_.silence_ms / 8);
+  const auto found = peers_.find(silent);
+  if (phase_ != Phase::kRegrouping || found == peers_.end() || found->second.heard > phase_began_) return;
+  found->second.heard = std::min(found->second.heard, now - settings_.silence_ms + answer_ms);
 }
 
 void Membership::note_silence_of(const Member& member, int64_t now) {
@@ -400,6 +435,9 @@ void Membership::as_member(const Message& message, int64_t now) {
   if (installed_.rank_of(message.from) >= 0 || holds(others(), message.from)) hear(message, now);
   switch (message.type) {
     case Type::kPing:
+      for (const auto& [key, activity] : message.activities) {
+        if (installed_.rank_of(key) >= 0 && key != self_.key) peer(key).activity = activity;
+      }
       if (!put_straight(message) && message.report.installed > installed_.number) report_to(message.from_address);
       return;
     case Type::kCall:
@@ -449,7 +487,13 @@ void Membership::on_report(const Message& message, int64_t now) {
   }
   if (installed_.rank_of(message.from) < 0) return;
   if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} has left it", installed_.rank_of(message.from)), now);
-  peer(message.from).report = message.report;
+  std::optional<Report>& report = peer(message.from).report;
+  const auto& accepted = message.report.accepted;
+  // What was proposed without knowing of this may not have a quorum.
+  if (proposed_ && accepted && accepted->proposer != self_.key && !(report && same_name(report->accepted, accepted)))
+    proposed_.reset();
+  report = message.report;
+  if (message.report.silent != 0) hasten(message.report.silent, now);
   if (message.report.unreachable != 0) complaints_.emplace(message.from, message.report.unreachable);
   if (proposed_ && is_promised(message.report)) proposed_.reset();
 }
@@ -460,7 +504,9 @@ void Membership::on_propose(const Message& message, int64_t now) {
   if (my_rank < 0) return;
   const bool again = accepted_ && accepted_->number == view.number && same_members(*accepted_, view);
   const bool mine = view.members[static_cast<size_t>(my_rank)].moment == moment_;
-  if (!again && (view.number <= highest_number() || !mine)) {
+  // Who proposes must have asked what follows a view that this process has promised to somebody else.
+  const bool known = !accepted_ || accepted_->proposer == view.proposer || same_name(accepted_, message.promised);
+  if (!again && (view.number <= highest_number() || !mine || !known)) {
     if (!put_straight(message)) report_to(message.from_address);
     return;
   }
@@ -492,10 +538,20 @@ void Membership::tick_running(int64_t now) {
   watch_shares(now);
   if (now - last_ping_ < settings_.ping_ms) return;
   last_ping_ = now;
+  if (coordinates() && !in_groups()) return send_to_others(ping_to(1));
+  for (const size_t other : neighbours()) send(installed_.members[other].address, ping_to(other));
+}
+
+// The coordinator hears of all what they are at, from those who look after them.
+Message Membership::ping_to(size_t rank) const {
   Message ping = plain(Type::kPing);
   ping.activity = activity_;
-  if (coordinates()) return send_to_others(ping);
-  send(installed_.members.front().address, ping);
+  if (!in_groups() || rank != 0) return ping;
+  for (const size_t other : neighbours()) {
+    const Activity activity = activity_of(installed_.members[other]);
+    if (other != 0 && !activity.what.empty()) ping.activities.emplace_back(installed_.members[other].key, activity);
+  }
+  return ping;
 }
 
 void Membership::tick_regrouping(int64_t now) {
@@ -531,7 +587,7 @@ void Membership::tick_regrouping(int64_t now) {
     if (peer(member.key).accepted)
       send(member.address, plain(Type::kPing));
     else if (now - proposed_to_all_ >= kProposeAgain * settings_.retry_ms)
-      send(member.address, with_view(Type::kPropose, *proposed_));
+      propose_to(member);
   }
   if (now - proposed_to_all_ >= kProposeAgain * settings_.retry_ms) proposed_to_all_ = now;
 }

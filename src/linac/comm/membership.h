@@ -19,6 +19,10 @@
 // That rule trusts that somebody lives who knows of the latest view. Where the processes share a folder, a ledger does
 // without that trust: each view has one successor, and who comes second to write it down learns which.
 //
+// Where there are many members, pings go in two levels, so that nobody needs a link to all: the coordinator and the
+// first member of each group of neighbours look after each other, and each of these after its group. Who notices a loss
+// leaves the view; between two views all speak to who proposes.
+//
 // A member that was excluded while it could not be heard learns of it from the answers to its messages or from the
 // ledger, and joins anew.
 //
@@ -45,9 +49,10 @@ struct MembershipSettings {
   int64_t silence_ms = 10000;  // a member not heard of for so long is taken for lost
   int64_t quorum_ms = 120000;  // how long to look for a quorum, for enough members, or for the run to join
   int members_min = 1;
-  int fruitless_max = 5;  // views lost in a row without a step: the step itself is deadly
-  int idle_max = 20;      // views in a row without a step, or with members that do not reach each other
-  int replicas = 0;       // to deal to the members by their pace; 0: evenly
+  int fruitless_max = 5;   // views lost in a row without a step: the step itself is deadly
+  int idle_max = 20;       // views in a row without a step, or with members that do not reach each other
+  int replicas = 0;        // to deal to the members by their pace; 0: evenly
+  int one_level_max = 32;  // members that all exchange pings with the coordinator; more do it in groups
 };
 
 /// Whom a failure ends.
@@ -146,6 +151,8 @@ class Membership {
   // The state of the complaint about shares: none, or since when; confirmed after a while.
   static constexpr int64_t kFair = -1, kLongUnfair = -2;
 
+  std::vector<size_t> neighbours() const;  // by rank: with whom pings are exchanged in the installed view
+  bool in_groups() const { return installed_.size() > settings_.one_level_max; }
   bool coordinates() const { return !installed_.members.empty() && installed_.members.front().key == self_.key; }
   Peer& peer(uint64_t key) { return peers_[key]; }
   Activity activity_of(const Member& member) const;
@@ -178,11 +185,14 @@ class Membership {
   void on_join(const Message& message, int64_t now);
 
   void tick_running(int64_t now);
+  Message ping_to(size_t rank) const;
+  void hasten(uint64_t silent, int64_t now);
   void tick_regrouping(int64_t now);
   void tick_joining(int64_t now);
   void note_silence(int64_t now);
   void note_silence_of(const Member& member, int64_t now);
   void propose_if_ready(int64_t now);
+  void propose_to(const Member& member);
   bool is_expelled(const Message& message);
   std::optional<size_t> most_cut_off() const;
   void expel_the_cut_off(int64_t now);
@@ -213,6 +223,7 @@ class Membership {
   std::optional<int64_t> all_closed_since_;
   std::string left_because_;                            // the last view
   uint64_t unreachable_ = 0;                            // see complain_of(); in this view
+  uint64_t silent_ = 0;                                 // a member that this process looked after, and lost
   std::set<std::pair<uint64_t, uint64_t>> complaints_;  // heard as the one who proposes, while the views are idle
   std::map<std::string, Failure> expelled_;             // by address: told again when they are heard
   int64_t proposed_at_ = 0, proposed_to_all_ = 0;

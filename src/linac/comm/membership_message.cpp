@@ -11,14 +11,24 @@ nlohmann::json to_json(const Report& report) {
   nlohmann::json json{{"installed", report.installed}, {"moment", report.moment}};
   if (report.accepted) json["accepted"] = *report.accepted;
   if (report.unreachable != 0) json["unreachable"] = report.unreachable;
+  if (report.silent != 0) json["silent"] = report.silent;
   return json;
 }
 
 Report report_from(const nlohmann::json& json) {
   Report report{.installed = json.at("installed"), .accepted = {}, .moment = json.at("moment")};
   report.unreachable = json.value("unreachable", uint64_t{0});
+  report.silent = json.value("silent", uint64_t{0});
   if (json.contains("accepted")) report.accepted = json.at("accepted").get<View>();
   return report;
+}
+
+nlohmann::json to_json(const Activity& activity) {
+  return {activity.what, activity.since_ms, activity.waiting, activity.pace_s, activity.account};
+}
+
+Activity activity_from(const nlohmann::json& json) {
+  return {json.at(0), json.at(1), json.at(2), json.at(3), json.at(4)};
 }
 
 }  // namespace
@@ -65,13 +75,13 @@ std::string encode(const Message& message) {
                       {"report", to_json(message.report)}};
   if (message.view) json["view"] = *message.view;
   if (message.member) json["member"] = *message.member;
-  if (!message.activity.what.empty())
-    json["activity"] = {message.activity.what, message.activity.since_ms, message.activity.waiting,
-                        message.activity.pace_s, message.activity.account};
+  if (!message.activity.what.empty()) json["activity"] = to_json(message.activity);
+  for (const auto& [key, activity] : message.activities) json["activities"].push_back({key, to_json(activity)});
   if (message.failure.code != 0 || !message.failure.text.empty())
     json["failure"] = {message.failure.code, message.failure.text};
   if (!message.address.empty()) json["address"] = message.address;
   if (message.former != 0) json["former"] = message.former;
+  if (message.promised) json["promised"] = *message.promised;
   // Texts may quote file names and errors of any bytes.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -87,13 +97,15 @@ Message decode_message(std::string_view bytes) {
   message.report = report_from(json.at("report"));
   if (json.contains("view")) message.view = json.at("view").get<View>();
   if (json.contains("member")) message.member = json.at("member").get<Member>();
-  if (json.contains("activity")) {
-    const auto& activity = json.at("activity");
-    message.activity = {activity.at(0), activity.at(1), activity.at(2), activity.at(3), activity.at(4)};
+  if (json.contains("activity")) message.activity = activity_from(json.at("activity"));
+  if (json.contains("activities")) {
+    for (const auto& one : json.at("activities"))
+      message.activities.emplace_back(one.at(0).get<uint64_t>(), activity_from(one.at(1)));
   }
   if (json.contains("failure")) message.failure = {json.at("failure").at(0), json.at("failure").at(1)};
   message.address = json.value("address", "");
   message.former = json.value("former", uint64_t{0});
+  if (json.contains("promised")) message.promised = json.at("promised").get<View>();
   const bool wants_view = message.type == Message::Type::kPropose || message.type == Message::Type::kInstall ||
                           message.type == Message::Type::kAccept;
   if (wants_view && !message.view) throw std::runtime_error("a message without its view");

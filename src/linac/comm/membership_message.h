@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "linac/comm/view.h"
 
@@ -33,12 +35,13 @@ struct Report {
                                  // else by name_of()
   Moment moment;
   uint64_t unreachable = 0;  // a member to which no connection for data could be made in the installed view; 0: none
+  uint64_t silent = 0;       // a member that the sender looks after and does not hear any more; 0: none
   bool operator==(const Report&) const = default;
 };
 
 struct Message {
   enum class Type : int {
-    kPing,      // a sign of life; report.installed, activity
+    kPing,      // a sign of life; report.installed, activity; to the coordinator, of a group: activities
     kCall,      // report yourself to me; report
     kReport,    // report
     kPropose,   // view
@@ -57,6 +60,8 @@ struct Message {
   std::optional<View> view{};
   std::optional<Member> member{};
   Activity activity{};
+  std::vector<std::pair<uint64_t, Activity>> activities{};  // of those whom the sender looks after, by key
+  std::optional<View> promised{};  // kPropose: what the receiver has accepted, as far as the sender knows; by name_of()
   Failure failure{};
   std::string address{};
   uint64_t former = 0;

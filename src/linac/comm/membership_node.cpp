@@ -123,6 +123,7 @@ void MembershipNode::run() {
     watchdog_.mark(Post::kMembership, "the thread that speaks with the other workers", -1, true);
     try {
       ControlLinks::News news = links_.wait(desk_->bell.get(), kTick, watched);
+      control_descriptors_ = links_.descriptors();
       const std::lock_guard lock(mutex_);
       calm(desk_->bell);
       const auto now = Clock::now();
@@ -336,6 +337,11 @@ void MembershipNode::finish() {
   }
   mark("ending", -1, true);
   wake();
+}
+
+size_t MembershipNode::descriptors() {
+  const std::lock_guard lock(mutex_);
+  return control_descriptors_ + data_.size();
 }
 
 void MembershipNode::mark(const char* what, int number, bool waiting) {

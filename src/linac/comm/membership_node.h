@@ -80,6 +80,9 @@ class MembershipNode {
   void fail_with(const Error& error, Reach reach);
   void finish();
 
+  /// Those of its links with the other processes, for data too where nobody has taken them yet.
+  size_t descriptors();
+
   /// What the training is at.
   void mark(const char* what, int number, bool waiting);
   /// What a replica of a step takes here, and what the record should know of this worker's times.
@@ -152,6 +155,7 @@ class MembershipNode {
   std::string account_;
   bool ending_ = false;  // the thread is to end
   std::atomic<int> rank_ = -1;
+  std::atomic<size_t> control_descriptors_ = 0;
   Watchdog watchdog_, files_watchdog_;
   std::thread thread_;
 };

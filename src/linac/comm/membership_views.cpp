@@ -45,7 +45,7 @@ void Membership::install(const View& view, int64_t now) {
   }
   installed_ = view;
   latest_view_ = std::max(latest_view_, view.number);
-  unreachable_ = 0;
+  unreachable_ = silent_ = 0;
   if (view.idle == 0) complaints_.clear();
   seen_number_ = std::max(seen_number_, view.number);
   if (accepted_ && accepted_->number <= view.number) accepted_.reset();
@@ -198,9 +198,16 @@ void Membership::propose_if_ready(int64_t now) {
   seen_number_ = next.number;
   for (auto& [key, one] : peers_) one.accepted = false;
   for (const Member& member : next.members) {
-    if (member.key != self_.key) send(member.address, with_view(Message::Type::kPropose, next));
+    if (member.key != self_.key) propose_to(member);
   }
   install_if_accepted(now);
+}
+
+void Membership::propose_to(const Member& member) {
+  Message message = with_view(Message::Type::kPropose, *proposed_);
+  const auto& report = peer(member.key).report;
+  if (report && report->accepted) message.promised = name_of(*report->accepted);
+  send(member.address, message);
 }
 
 void Membership::install_if_accepted(int64_t now) {

@@ -1,28 +1,22 @@
 #include "linac/comm/replica_sum.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
-#include "linac/base/bfloat16.h"
 #include "linac/base/error.h"
 
 namespace linac::comm {
 namespace {
 
-constexpr int kCollectTag = 1, kDistributeTag = 2;
+// Each level has a tag of its own for either way.
+constexpr int kCollectTag = 1, kDistributeTag = 100;
 
 // What is on its way at a time. It bounds the memory for what comes in, and what all workers send to one at once: more
-// than the queue of its port in a switch is lost, and TCP waits 0.2 s before it sends that again.
-constexpr size_t kChunkFloats = size_t{1} << 18;
-// A part is worth a message of its own from 16 KiB on.
-constexpr size_t kMinPartFloats = size_t{1} << 12;
+// than the queue of its port in a switch is lost, and TCP waits 0.2 s before it sends that again. In levels few send to
+// one, so TCP has enough under way from each to find what is lost; and each chunk costs more messages.
+constexpr size_t kChunkFloats = size_t{1} << 18, kChunkFloatsInLevels = size_t{1} << 21;
 // What a core adds up at a time stays in its cache.
 constexpr size_t kCachedFloats = size_t{1} << 14;
-
-int middle(int begin, int end) {
-  return begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)));
-}
 
 void add(std::span<float> left, std::span<const float> right) {
   float* const __restrict sum = left.data();
@@ -30,9 +24,10 @@ void add(std::span<float> left, std::span<const float> right) {
   for (size_t i = 0; i < left.size(); ++i) sum[i] += other[i];
 }
 
-void round_to(Exchange exchange, std::span<float> values) {
-  if (exchange == Exchange::kFloat) return;
-  for (float& value : values) value = from_bfloat16(to_bfloat16(value));
+std::vector<ReplicaRange> ranges_of(const View& view, int replicas) {
+  std::vector<ReplicaRange> ranges;
+  for (int rank = 0; rank < view.size(); ++rank) ranges.push_back(replicas_of(view, rank, replicas));
+  return ranges;
 }
 
 }  // namespace
@@ -44,37 +39,30 @@ std::vector<int> owned_replicas(int replicas, const View& view, int rank) {
   return owned;
 }
 
-ReplicaSum::ReplicaSum(Group& group, int replicas) : group_(group), replicas_(replicas), owner_(replicas) {
+ReplicaSum::ReplicaSum(Group& group, int replicas, SumCut cut)
+    : group_(group), replicas_(replicas), cut_(std::move(cut)) {
   LINAC_CHECK(replicas >= 1);
-  for (int rank = 0; rank < group.size(); ++rank) {
-    const auto [begin, end] = replicas_of(group.view(), rank, replicas);
-    std::fill(owner_.begin() + begin, owner_.begin() + end, rank);
-    if (rank == group.rank()) {
-      first_owned_ = begin;
-      owned_end_ = end;
-    }
+  const std::vector<ReplicaRange> ranges = ranges_of(group.view(), replicas);
+  levels_ = cut_.groups ? make_sum_levels(ranges, replicas, *cut_.groups) : sum_levels_by_rule(ranges, replicas);
+  if (cut_.chunk_floats == 0) cut_.chunk_floats = levels_.size() == 1 ? kChunkFloats : kChunkFloatsInLevels;
+  received_.resize(levels_.size());
+  int member = group.rank();
+  for (const SumLevel& level : levels_) {
+    const int own = level.group_of(member);
+    places_.push_back({member, own, level.begins[static_cast<size_t>(own)], level.size_of(own)});
+    member = own;
   }
-  find_roots(0, replicas);
-}
-
-void ReplicaSum::find_roots(int begin, int end) {
-  const int owner = owner_[static_cast<size_t>(begin)];
-  if (owner_[static_cast<size_t>(end) - 1] == owner) {  // ranges of owners are contiguous
-    roots_.push_back({begin, end, owner});
-    return;
-  }
-  const int mid = middle(begin, end);
-  find_roots(begin, mid);
-  find_roots(mid, end);
+  const ReplicaRange owned = levels_[0].ranges[static_cast<size_t>(group.rank())];
+  first_owned_ = owned.begin;
+  owned_end_ = owned.end;
 }
 
 void ReplicaSum::reduce(std::span<const std::span<float>> owned_buffers, std::span<float> result, Exchange exchange) {
   exchange_ = exchange;
   LINAC_CHECK(owned_buffers.size() == static_cast<size_t>(owned_end_ - first_owned_));
   for (const auto& buffer : owned_buffers) LINAC_CHECK(buffer.size() == result.size());
-  const size_t chunk_floats = std::max(kChunkFloats, static_cast<size_t>(group_.size()) * kMinPartFloats);
-  for (size_t offset = 0; offset < result.size(); offset += chunk_floats) {
-    const size_t count = std::min(chunk_floats, result.size() - offset);
+  for (size_t offset = 0; offset < result.size(); offset += cut_.chunk_floats) {
+    const size_t count = std::min(cut_.chunk_floats, result.size() - offset);
     std::vector<std::span<float>> chunk;
     for (const auto& buffer : owned_buffers) chunk.push_back(buffer.subspan(offset, count));
     reduce_chunk(chunk, result.subspan(offset, count));
@@ -82,152 +70,164 @@ void ReplicaSum::reduce(std::span<const std::span<float>> owned_buffers, std::sp
 }
 
 void ReplicaSum::reduce_chunk(std::span<const std::span<float>> buffers, std::span<float> result) {
-  const auto me = static_cast<size_t>(group_.rank());
+  const std::vector<ReplicaRange>& own = levels_[0].roots[static_cast<size_t>(group_.rank())];
   for (size_t offset = 0; offset < result.size(); offset += kCachedFloats) {
     const size_t count = std::min(kCachedFloats, result.size() - offset);
     std::vector<std::span<float>> cached;
     for (const auto& buffer : buffers) round_to(exchange_, cached.emplace_back(buffer.subspan(offset, count)));
-    for (const Root& root : roots_) {
-      if (root.owner == group_.rank()) add_owned(root.begin, root.end, cached);
-    }
-  }
-  if (group_.size() == 1) {
-    std::copy(buffers[0].begin(), buffers[0].end(), result.begin());
-    return;
+    for (const ReplicaRange& root : own) add_owned(root.begin, root.end, cached);
   }
 
-  const size_t sites = std::clamp<size_t>(result.size() / kMinPartFloats, 1, static_cast<size_t>(group_.size()));
-  std::vector<Part> parts(static_cast<size_t>(group_.size()), Part{0, 0});
-  for (size_t p = 0; p < sites; ++p) {
-    const size_t begin = p * result.size() / sites;
-    parts[p] = {begin, (p + 1) * result.size() / sites - begin};
-  }
-  collect(parts, buffers);
-  if (parts[me].size > 0) {
-    std::vector<std::span<float>> at_root(static_cast<size_t>(replicas_));
-    size_t next = 0;
-    for (const Root& root : roots_) {
-      auto& slice = at_root[static_cast<size_t>(root.begin)];
-      if (root.owner == group_.rank()) {
-        slice = buffers[static_cast<size_t>(root.begin - first_owned_)].subspan(parts[me].begin, parts[me].size);
-      } else {
-        slice = std::span(received_).subspan(next, parts[me].size);
-        next += parts[me].size;
-      }
-    }
-    const auto sum = add_roots(0, replicas_, at_root);
-    std::copy(sum.begin(), sum.end(), result.begin() + static_cast<std::ptrdiff_t>(parts[me].begin));
-  }
-  distribute(parts, result);
+  Task whole{.slice = {0, result.size()}, .ranks = std::vector<int>(static_cast<size_t>(group_.size())), .roots = {}};
+  std::iota(whole.ranks.begin(), whole.ranks.end(), 0);
+  for (const ReplicaRange& root : own) whole.roots.push_back(buffers[static_cast<size_t>(root.begin - first_owned_)]);
+  std::vector<std::vector<Task>> tasks{{std::move(whole)}};
+  for (size_t number = 0; number < levels_.size(); ++number) tasks.push_back(collect(number, tasks[number]));
+  for (const Task& task : tasks.back())
+    std::copy(task.roots[0].begin(), task.roots[0].end(),
+              result.begin() + static_cast<std::ptrdiff_t>(task.slice.begin));
+  for (size_t number = levels_.size(); number-- > 0;) distribute(number, tasks[number], result);
 }
 
 // Leaves the sum of replicas [begin, end), all owned, in the buffer of `begin`.
 void ReplicaSum::add_owned(int begin, int end, std::span<const std::span<float>> buffers) {
   if (end - begin < 2) return;
-  const int mid = middle(begin, end);
-  add_owned(begin, mid, buffers);
-  add_owned(mid, end, buffers);
+  const int middle = middle_of(begin, end);
+  add_owned(begin, middle, buffers);
+  add_owned(middle, end, buffers);
   const std::span<float> sum = buffers[static_cast<size_t>(begin - first_owned_)];
-  add(sum, buffers[static_cast<size_t>(mid - first_owned_)]);
+  add(sum, buffers[static_cast<size_t>(middle - first_owned_)]);
   round_to(exchange_, sum);
 }
 
-// Every worker's part of every root goes there. What is received follows the order of the roots.
-void ReplicaSum::collect(const std::vector<Part>& parts, std::span<const std::span<float>> buffers) {
-  const auto roots_of = [&](int rank) {
-    return std::count_if(roots_.begin(), roots_.end(), [&](const Root& root) { return root.owner == rank; });
-  };
-  const auto mine = static_cast<size_t>(roots_of(group_.rank()));
-  std::vector<Sent> sends;
-  packed_.resize(mine > 1 ? mine * buffers[0].size() : 0);
-  size_t packed = 0;
-  for (int rank = 0; rank < group_.size() && mine > 0; ++rank) {
-    const Part part = parts[static_cast<size_t>(rank)];
-    if (rank == group_.rank() || part.size == 0) continue;
-    const size_t begin = packed;
-    for (const Root& root : roots_) {
-      if (root.owner != group_.rank()) continue;
-      const auto slice = buffers[static_cast<size_t>(root.begin - first_owned_)].subspan(part.begin, part.size);
-      if (mine == 1) {
-        sends.push_back({rank, slice});
-      } else {
-        std::copy(slice.begin(), slice.end(), packed_.begin() + static_cast<std::ptrdiff_t>(packed));
-        packed += part.size;
+int ReplicaSum::parts_of(const SumLevel& level, const Slice& slice) const {
+  return static_cast<int>(std::clamp<size_t>(slice.size / cut_.part_floats, 1, static_cast<size_t>(level.parts)));
+}
+
+// The parts [first, end).
+ReplicaSum::Slice ReplicaSum::part_of(const Slice& slice, int parts, int first, int end) {
+  const auto cut = [&](int part) { return static_cast<size_t>(part) * slice.size / static_cast<size_t>(parts); };
+  return {slice.begin + cut(first), cut(end) - cut(first)};
+}
+
+// What the member of this number in the group adds up for it.
+ReplicaSum::Slice ReplicaSum::held_by(const SumLevel& level, const Place& place, const Slice& slice, int member) const {
+  const int parts = parts_of(level, slice);
+  return part_of(slice, parts, first_part_of(member, parts, place.size), first_part_of(member + 1, parts, place.size));
+}
+
+// A level on the way up: every member's part of every root goes there. The tasks of the next one, with the roots of
+// this worker's group.
+std::vector<ReplicaSum::Task> ReplicaSum::collect(size_t number, const std::vector<Task>& tasks) {
+  const SumLevel& level = levels_[number];
+  const Place& place = places_[number];
+  const std::vector<std::vector<std::span<float>>> roots = receive_roots(number, tasks);
+  const ReplicaRange range{level.ranges[static_cast<size_t>(place.begin)].begin,
+                           level.ranges[static_cast<size_t>(place.begin + place.size - 1)].end};
+  std::vector<Task> next;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (held_by(level, place, tasks[i].slice, place.member - place.begin).size == 0) continue;
+    std::vector<std::span<float>> at_root(static_cast<size_t>(replicas_));
+    size_t at = 0;
+    for (int member = place.begin; member < place.begin + place.size; ++member) {
+      for (const ReplicaRange& root : level.roots[static_cast<size_t>(member)])
+        at_root[static_cast<size_t>(root.begin)] = roots[i][at++];
+    }
+    std::vector<std::span<float>> sums;
+    for (const ReplicaRange& sum : subtrees_in(range, replicas_))
+      sums.push_back(add_roots(level, sum.begin, sum.end, at_root));
+    hand_on(level, place, tasks[i], sums, next);
+  }
+  return next;
+}
+
+// Of each task what this worker holds of all roots of its group, by member and root.
+std::vector<std::vector<std::span<float>>> ReplicaSum::receive_roots(size_t number, const std::vector<Task>& tasks) {
+  const SumLevel& level = levels_[number];
+  const Place& place = places_[number];
+  const int me = place.member - place.begin;
+  size_t others = 0, held = 0;  // roots; floats of one of each task
+  for (int i = 0; i < place.size; ++i) others += i == me ? 0 : level.roots[static_cast<size_t>(place.begin + i)].size();
+  for (const Task& task : tasks) held += held_by(level, place, task.slice, me).size;
+  std::vector<float>& received = received_[number];
+  received.resize(others * held);
+  std::vector<std::vector<std::span<float>>> found;
+  size_t next = 0;
+  for (const Task& task : tasks) {
+    const Slice mine = held_by(level, place, task.slice, me);
+    auto& roots = found.emplace_back();
+    for (int i = 0; i < place.size; ++i) {
+      const auto member = static_cast<size_t>(place.begin + i);
+      const Slice its = held_by(level, place, task.slice, i);
+      if (i == me) {
+        for (const auto& root : task.roots) roots.push_back(root.subspan(mine.begin - task.slice.begin, mine.size));
+        continue;
+      }
+      for (const auto& root : task.roots)
+        parcels_.send(task.ranks[member], root.subspan(its.begin - task.slice.begin, its.size));
+      for (size_t root = 0; root < level.roots[member].size(); ++root, next += mine.size) {
+        roots.push_back(std::span(received).subspan(next, mine.size));
+        parcels_.receive(task.ranks[member], roots.back());
       }
     }
-    if (mine > 1) sends.push_back({rank, std::span(packed_).subspan(begin, packed - begin)});
   }
-  const size_t size = parts[static_cast<size_t>(group_.rank())].size;
-  received_.resize((roots_.size() - mine) * size);
-  std::vector<Due> receives;
-  size_t at = 0;
-  for (int rank = 0; rank < group_.size() && size > 0; ++rank) {
-    const auto count = rank == group_.rank() ? 0 : static_cast<size_t>(roots_of(rank)) * size;
-    if (count > 0) receives.push_back({rank, std::span(received_).subspan(at, count)});
-    at += count;
-  }
-  travel(sends, receives, kCollectTag);
+  parcels_.exchange(group_, exchange_, kCollectTag + static_cast<int>(number));
+  return found;
 }
 
 // The sum of the roots below [begin, end), in place of the first one.
-std::span<float> ReplicaSum::add_roots(int begin, int end, std::span<const std::span<float>> at_root) {
-  const bool root = owner_[static_cast<size_t>(begin)] == owner_[static_cast<size_t>(end) - 1];
-  if (root) return at_root[static_cast<size_t>(begin)];
-  const int mid = middle(begin, end);
-  const auto left = add_roots(begin, mid, at_root), right = add_roots(mid, end, at_root);
+std::span<float> ReplicaSum::add_roots(const SumLevel& level, int begin, int end,
+                                       std::span<const std::span<float>> at_root) const {
+  const auto owner = std::upper_bound(level.ranges.begin(), level.ranges.end(), begin,
+                                      [](int replica, const ReplicaRange& range) { return replica < range.end; });
+  if (end <= owner->end) return at_root[static_cast<size_t>(begin)];
+  const int middle = middle_of(begin, end);
+  const auto left = add_roots(level, begin, middle, at_root), right = add_roots(level, middle, end, at_root);
   add(left, right);
   round_to(exchange_, left);
   return left;
 }
 
-void ReplicaSum::distribute(const std::vector<Part>& parts, std::span<float> result) {
-  std::vector<Sent> sends;
-  std::vector<Due> receives;
-  const Part mine = parts[static_cast<size_t>(group_.rank())];
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    const Part part = parts[static_cast<size_t>(rank)];
-    if (rank == group_.rank()) continue;
-    if (mine.size > 0) sends.push_back({rank, result.subspan(mine.begin, mine.size)});
-    if (part.size > 0) receives.push_back({rank, result.subspan(part.begin, part.size)});
+// The parts that this worker holds of a task go on, each with those who hold it in the other groups.
+void ReplicaSum::hand_on(const SumLevel& level, const Place& place, const Task& task,
+                         std::span<const std::span<float>> sums, std::vector<Task>& next) const {
+  const int parts = parts_of(level, task.slice), me = place.member - place.begin;
+  const int first = first_part_of(me, parts, place.size), end = first_part_of(me + 1, parts, place.size);
+  const size_t before = next.size();
+  for (int part = first; part < end; ++part) {
+    std::vector<int> ranks;
+    for (int group = 0; group < level.groups(); ++group) {
+      const int holder = level.begins[static_cast<size_t>(group)] + holder_of(part, parts, level.size_of(group));
+      ranks.push_back(task.ranks[static_cast<size_t>(holder)]);
+    }
+    const Slice slice = part_of(task.slice, parts, part, part + 1);
+    if (next.size() > before && next.back().ranks == ranks)
+      next.back().slice.size += slice.size;
+    else
+      next.push_back({slice, std::move(ranks), {}});
   }
-  travel(sends, receives, kDistributeTag);
+  const size_t begin = part_of(task.slice, parts, first, end).begin;
+  for (size_t i = before; i < next.size(); ++i) {
+    for (const auto& sum : sums) next[i].roots.push_back(sum.subspan(next[i].slice.begin - begin, next[i].slice.size));
+  }
 }
 
-// What travels narrow has been rounded before: nothing is lost on the way.
-void ReplicaSum::travel(std::span<const Sent> sends, std::span<const Due> receives, int tag) {
-  std::vector<Group::Outward> out;
-  std::vector<Group::Inward> in;
-  if (exchange_ == Exchange::kFloat) {
-    for (const Sent& message : sends) out.push_back({message.to, std::as_bytes(message.data)});
-    for (const Due& message : receives) in.push_back({message.from, std::as_writable_bytes(message.data)});
-    return group_.exchange(out, in, tag);
+// A level on the way back: who holds a part of the whole sum gives it to its group.
+void ReplicaSum::distribute(size_t number, const std::vector<Task>& tasks, std::span<float> result) {
+  const SumLevel& level = levels_[number];
+  const Place& place = places_[number];
+  const int me = place.member - place.begin;
+  for (const Task& task : tasks) {
+    const Slice mine = held_by(level, place, task.slice, me);
+    for (int i = 0; i < place.size; ++i) {
+      if (i == me) continue;
+      const int rank = task.ranks[static_cast<size_t>(place.begin + i)];
+      const Slice its = held_by(level, place, task.slice, i);
+      parcels_.send(rank, result.subspan(mine.begin, mine.size));
+      parcels_.receive(rank, result.subspan(its.begin, its.size));
+    }
   }
-  const auto total = [](const auto& messages) {
-    size_t floats = 0;
-    for (const auto& message : messages) floats += message.data.size();
-    return floats;
-  };
-  narrow_out_.resize(total(sends));
-  narrow_in_.resize(total(receives));
-  size_t at = 0;
-  for (const Sent& message : sends) {
-    const auto narrow = std::span(narrow_out_).subspan(at, message.data.size());
-    std::transform(message.data.begin(), message.data.end(), narrow.begin(), to_bfloat16);
-    out.push_back({message.to, std::as_bytes(narrow)});
-    at += narrow.size();
-  }
-  at = 0;
-  for (const Due& message : receives) {
-    in.push_back({message.from, std::as_writable_bytes(std::span(narrow_in_).subspan(at, message.data.size()))});
-    at += message.data.size();
-  }
-  group_.exchange(out, in, tag);
-  at = 0;
-  for (const Due& message : receives) {
-    const auto narrow = std::span(narrow_in_).subspan(at, message.data.size());
-    std::transform(narrow.begin(), narrow.end(), message.data.begin(), from_bfloat16);
-    at += narrow.size();
-  }
+  parcels_.exchange(group_, exchange_, kDistributeTag + static_cast<int>(number));
 }
 
 void tree_sum(std::span<const std::span<const float>> buffers, std::span<float> result, Exchange exchange) {
@@ -237,7 +237,7 @@ void tree_sum(std::span<const std::span<const float>> buffers, std::span<float> 
     std::copy(buffers[0].begin(), buffers[0].end(), result.begin());
     return round_to(exchange, result);
   }
-  const auto split = static_cast<size_t>(middle(0, static_cast<int>(buffers.size())));
+  const auto split = static_cast<size_t>(middle_of(0, static_cast<int>(buffers.size())));
   std::vector<float> right(result.size());
   tree_sum(buffers.first(split), result, exchange);
   tree_sum(buffers.subspan(split), right, exchange);

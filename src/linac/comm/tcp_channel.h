@@ -1,7 +1,8 @@
 #pragma once
 // Messages between the members of a view over TCP: of the whole group (tcp_group.h), or of a part of it. A connection
 // is opened when data first goes that way, and lasts as long as the view; each channel has connections of its own, so
-// channels share nothing that one of them could hold up. One thread a channel.
+// channels share nothing that one of them could hold up. One thread a channel uses it; what an exchange has to encrypt
+// and to decrypt, where that is much, it divides by connections among threads of its own.
 
 #include <poll.h>
 
@@ -9,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "linac/base/thread_pool.h"
 #include "linac/comm/group.h"
 #include "linac/comm/membership_node.h"
 
@@ -26,6 +28,9 @@ class TcpChannel : public Group {
 
   bool leaving() const override { return end_->has_come(); }
   void mark(const char* what, int number) override { node_->mark(what, number, false); }
+
+  /// Those of its own links.
+  size_t descriptors() const;
 
   /// From a peer, with what has come of its next message's head.
   struct InLink {
@@ -51,7 +56,11 @@ class TcpChannel : public Group {
     std::vector<pollfd> open;  // where more may come
   };
 
+  /// Some of the messages of an exchange, which one thread moves.
+  struct Load;
+
   TcpChannel(Part part, const TcpChannel& of);
+  void move(std::vector<Load>& loads);
   void exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) override;
   int receive_any_bytes(std::span<std::byte> data, int tag) override;
   std::unique_ptr<Group> open_part(Part part) override;
@@ -68,8 +77,9 @@ class TcpChannel : public Group {
   const std::chrono::milliseconds patience_;
   std::map<int, SecureLink> to_;  // by rank
   std::map<int, InLink> from_;
-  Descriptor bell_;      // see MembershipNode::ring_for_data()
-  int last_served_ = 0;  // by receive_any
+  Descriptor bell_;                   // see MembershipNode::ring_for_data()
+  int last_served_ = 0;               // by receive_any
+  std::unique_ptr<ThreadPool> pool_;  // once it was needed
 };
 
 }  // namespace linac::comm

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -146,9 +147,50 @@ int many_waits_role(Group& group, std::ostream& out) {
   return 0;
 }
 
+// Sums that several threads move, until a member is lost; then in the next view.
+int large_sums_role(Group& group, std::ostream& out) {
+  constexpr size_t kLargeFloats = size_t{1} << 21;
+  const auto sum_is_right = [&] {
+    std::vector<float> mine(kLargeFloats, static_cast<float>(group.rank())), sum(kLargeFloats);
+    const std::vector<std::span<float>> views{mine};
+    ReplicaSum(group, group.size()).reduce(views, sum);
+    const float expected = static_cast<float>(group.size() * (group.size() - 1) / 2);
+    return std::all_of(sum.begin(), sum.end(), [&](float value) { return value == expected; });
+  };
+  if (!sum_is_right()) return 51;
+  out << "ready" << std::endl;
+  const std::string said = told([&] {
+    while (sum_is_right()) continue;
+  });
+  out << "lost " << now_ms() << " " << said << std::endl;
+  if (!group.next_view("a member was lost")) return 52;
+  if (!sum_is_right()) return 53;
+  group.barrier();
+  return 0;
+}
+
 namespace {
 
 class TcpChannels : public TcpWorkers {};
+
+TEST_F(TcpChannels, ALostMemberEndsWhatSeveralThreadsMove) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 3; ++rank) start("large", rank, 3, store->port(), true);
+  wait_until_ready();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const int64_t killed_ms = now_ms();
+  kill(workers_[2].pid, SIGKILL);
+  EXPECT_EQ(wait_for(workers_[2]), 128 + SIGKILL);
+  for (int rank = 0; rank < 2; ++rank) {
+    auto& worker = workers_[static_cast<size_t>(rank)];
+    EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+    const auto said = file_text(worker.out);
+    const size_t at = said.find("lost ");
+    ASSERT_NE(at, std::string::npos) << said;
+    EXPECT_LT(std::stoll(said.substr(at + 5)) - killed_ms, 2000) << said;
+    EXPECT_NE(said.find(fmt::format("[comm] rank {}: exchange: ", rank)), std::string::npos) << said;
+  }
+}
 
 TEST_F(TcpChannels, ExchangeAtTheSameTimeAndRefuseWhatDoesNotMatch) {
   const auto store = host_store("127.0.0.1");

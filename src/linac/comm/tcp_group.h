@@ -18,6 +18,8 @@ class TcpGroup : public TcpChannel {
   /// Ends the waits of its parts.
   ~TcpGroup() override;
 
+  /// All that this process has open for the run but those of its parts.
+  size_t all_descriptors() const { return node().descriptors() + descriptors(); }
   bool commit(const Moment& moment) override { return node().commit(moment); }
   bool wants_next_view() const override { return node().wants_next_view(); }
   bool leaving() const override { return node().leaving(); }

@@ -191,6 +191,7 @@ TEST(TcpWorker, Role) {
              : role == std::string("channels")  ? testing::channels_role(*group, out)
              : role == std::string("channel")   ? testing::unanswered_channel_role(*group, out)
              : role == std::string("waits")     ? testing::many_waits_role(*group, out)
+             : role == std::string("large")     ? testing::large_sums_role(*group, out)
                                                 : until_lost_role(*group, out);
   } catch (const Error& error) {
     out << now_ms() << " " << error.what() << std::endl;

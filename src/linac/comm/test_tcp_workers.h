@@ -27,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 int channels_role(Group& group, std::ostream& out);
 int unanswered_channel_role(Group& group, std::ostream& out);
 int many_waits_role(Group& group, std::ostream& out);
+int large_sums_role(Group& group, std::ostream& out);
 
 inline int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();

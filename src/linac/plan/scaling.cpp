@@ -13,8 +13,10 @@
 namespace linac::plan {
 namespace {
 
-// As comm/replica_sum.cpp cuts.
-constexpr double kPartBytesMin = 16384, kChunkBytes = 1048576;
+// As comm/sum_levels.cpp, comm/replica_sum.cpp and comm/tcp_channel.cpp have them.
+constexpr int kOneLevelHosts = 32, kGroupHosts = 12;
+constexpr double kPartBytesMin = 16384, kChunkBytes = 1048576, kChunkBytesInLevels = 8 * kChunkBytes;
+constexpr double kBytesAThread = 262144;
 
 // Adds to `sums`, by host, the largest subtrees of [begin, end) that one host owns.
 void count_sums(int begin, int end, int replicas, std::vector<int>& sums) {
@@ -27,20 +29,25 @@ void count_sums(int begin, int end, int replicas, std::vector<int>& sums) {
   count_sums(mid, end, replicas, sums);
 }
 
-double parts_of(double bytes, int hosts) {
-  return std::clamp(std::floor(bytes / kPartBytesMin), 1.0, static_cast<double>(hosts));
-}
-
-double chunk_s(double bytes, int hosts, int sums, const Link& link) {
-  const double others = hosts - 1, parts = parts_of(bytes, hosts);
-  const double messages = others + parts - 1;
-  return 2 * (link.latency_s + messages * link.message_s) + (sums + 1) * others * bytes / parts / link.bytes_per_s;
+// A level of a chunk; `bytes` becomes what is left for the next one.
+double level_s(double& bytes, int group, int sums, const Link& link) {
+  const double others = group - 1;
+  const double parts = std::clamp(std::floor(bytes / kPartBytesMin), 1.0, static_cast<double>(group));
+  const double part = bytes / parts, messages = others + parts - 1;
+  // Of a round: what comes in and what goes out.
+  const double wanted = std::floor(2 * others * part / kBytesAThread);
+  const double threads = std::clamp(wanted, 1.0, static_cast<double>(link.threads));
+  const double byte_s = std::max(1 / link.bytes_per_s, link.byte_s / threads);
+  bytes = part;
+  return 2 * (link.latency_s + messages * link.message_s / threads) + (sums + 1) * others * part * byte_s +
+         sums * others * part * link.add_s;
 }
 
 }  // namespace
 
 Link parse_link(const std::string& text) {
-  static const std::regex form(R"(([\d.]+)([kmg])bit:([\d.]+)(ns|us|ms|s)(:([\d.]+)(ns|us|ms|s))?)");
+  static const std::regex form(R"(([\d.]+)([kmg])bit((:[\d.]+(ns|us|ms|s)){1,4})(:(\d{1,4}))?)");
+  static const std::regex one(R"(:([\d.]+)(ns|us|ms|s))");
   static const std::map<std::string, double> units{{"k", 1e3},   {"m", 1e6},   {"g", 1e9}, {"ns", 1e-9},
                                                    {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
   std::smatch parts;
@@ -48,17 +55,36 @@ Link parse_link(const std::string& text) {
   try {
     if (std::regex_match(text, parts, form)) {
       link.bytes_per_s = std::stod(parts[1]) * units.at(parts[2]) / 8;
-      link.latency_s = std::stod(parts[3]) * units.at(parts[4]);
-      if (parts[5].matched) link.message_s = std::stod(parts[6]) * units.at(parts[7]);
+      const std::string times = parts[3];
+      double* const places[] = {&link.latency_s, &link.message_s, &link.byte_s, &link.add_s};
+      size_t place = 0;
+      for (std::sregex_iterator next(times.begin(), times.end(), one), end; next != end; ++next)
+        *places[place++] = std::stod((*next)[1]) * units.at((*next)[2]);
+      if (parts[7].matched) link.threads = std::max(1, std::stoi(parts[7]));
     }
   } catch (const std::logic_error&) {
     parts = {};
   }
   if (parts.empty() || link.bytes_per_s <= 0) {
     throw user_error(
-        fmt::format("[plan] '{}' is no link; write rate:latency or rate:latency:message, as 10gbit:50us:10us", text));
+        fmt::format("[plan] '{}' is no link; write rate:latency, and behind it what is known of the cost of a message, "
+                    "of a byte and of an addition, and of threads, as 10gbit:50us:10us or "
+                    "10gbit:50us:10us:0.9ns:0.05ns:8",
+                    text));
   }
   return link;
+}
+
+std::vector<int> groups_of(int hosts) {
+  int levels = 1;
+  while (hosts > kOneLevelHosts && std::pow(kGroupHosts, levels) < hosts) ++levels;
+  std::vector<int> groups;
+  for (int left = levels, members = hosts; left > 0; --left) {
+    const int count = static_cast<int>(std::lround(std::pow(members, (left - 1.0) / left)));
+    groups.push_back((members + count - 1) / count);
+    members = count;
+  }
+  return groups;
 }
 
 int sums_of_a_host(int hosts, int replicas) {
@@ -69,11 +95,14 @@ int sums_of_a_host(int hosts, int replicas) {
 
 double exchange_s(double bytes, int hosts, int replicas, const Link& link) {
   if (hosts == 1) return 0;
-  const int sums = sums_of_a_host(hosts, replicas);
+  const std::vector<int> groups = groups_of(hosts);
+  const double chunk_bytes = groups.size() == 1 ? kChunkBytes : kChunkBytesInLevels;
   double seconds = 0;
-  const double chunk_bytes = std::max(kChunkBytes, hosts * kPartBytesMin);
-  for (double left = bytes; left > 0; left -= chunk_bytes)
-    seconds += chunk_s(std::min(left, chunk_bytes), hosts, sums, link);
+  for (double left = bytes; left > 0; left -= chunk_bytes) {
+    double here = std::min(left, chunk_bytes);
+    for (size_t level = 0; level < groups.size(); ++level)
+      seconds += level_s(here, groups[level], level == 0 ? sums_of_a_host(hosts, replicas) : 1, link);
+  }
   return seconds;
 }
 

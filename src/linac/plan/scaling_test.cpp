@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "linac/base/error.h"
 
 namespace linac::plan {
@@ -16,11 +18,16 @@ TEST(Link, IsReadWithItsUnits) {
   EXPECT_DOUBLE_EQ(link.message_s, 5e-6);
   EXPECT_DOUBLE_EQ(parse_link("100mbit:1.5ms").latency_s, 1.5e-3);
   EXPECT_DOUBLE_EQ(parse_link("100mbit:1.5ms").message_s, Link{}.message_s);
+  const Link whole = parse_link("100gbit:20us:10us:0.9ns:0.05ns:8");
+  EXPECT_DOUBLE_EQ(whole.byte_s, 0.9e-9);
+  EXPECT_DOUBLE_EQ(whole.add_s, 0.05e-9);
+  EXPECT_EQ(whole.threads, 8);
+  EXPECT_EQ(parse_link("10gbit:50us:10us:1ns").threads, 1);
 }
 
 TEST(Link, IsRefusedWithTheRightForm) {
-  for (const char* text :
-       {"", "10gbit", "10:50us", "10gbit:50", "0gbit:1us", "1.2.3gbit:1us:", "-1gbit:1us", ".gbit:1us"}) {
+  for (const char* text : {"", "10gbit", "10:50us", "10gbit:50", "0gbit:1us", "1.2.3gbit:1us:", "-1gbit:1us",
+                           ".gbit:1us", "1gbit:8", "1gbit:1us:1us:1ns:1ns:1ns", "1gbit:1us:8:1us"}) {
     try {
       parse_link(text);
       FAIL() << text;
@@ -44,16 +51,65 @@ TEST(Exchange, CountsTheMessagesOfAHost) {
   EXPECT_NEAR(exchange_s(100, 4, 1, link), 2 * 3e-6, 1e-12);
 }
 
-TEST(Exchange, PartsHaveALeastSizeSoManyHostsMeetAtFew) {
+TEST(Exchange, ManyHostsExchangeInLevels) {
+  EXPECT_EQ(groups_of(32), std::vector<int>{32});
+  EXPECT_EQ(groups_of(64), (std::vector<int>{8, 8}));
+  EXPECT_EQ(groups_of(512), (std::vector<int>{8, 8, 8}));
+  const Link messages{.bytes_per_s = 1e30, .latency_s = 0, .message_s = 1e-6};
+  // In the last level 4 parts of 16 KiB are held by 4 of 8.
+  EXPECT_NEAR(exchange_s(4 * kMiB, 512, 1, messages), 2 * (14 + 14 + 10) * 1e-6, 1e-12);
+  const Link latency{.bytes_per_s = 1e30, .latency_s = 1, .message_s = 0};
+  EXPECT_NEAR(exchange_s(4 * kMiB, 512, 1, latency), 3 * 2, 1e-9);
+  const Link bytes{.bytes_per_s = 1e8, .latency_s = 0, .message_s = 0};
+  EXPECT_NEAR(exchange_s(4 * kMiB, 64, 1, bytes), 2 * 63.0 / 64 * 4 * kMiB / 1e8, 1e-9);
+}
+
+TEST(Exchange, PartsHaveALeastSize) {
   const Link link{.bytes_per_s = 1e8, .latency_s = 0, .message_s = 0};
-  EXPECT_NEAR(exchange_s(kMiB, 64, 1, link), 2 * 63 * 16384 / 1e8, 1e-9);
-  EXPECT_NEAR(exchange_s(kMiB, 1024, 1, link), 2 * 1023 * 16384 / 1e8, 1e-9);
+  // 8 parts of 16 KiB in the first level; one in the second one.
+  EXPECT_NEAR(exchange_s(kMiB / 8, 64, 1, link), 2 * (7 + 7) * 16384 / 1e8, 1e-9);
+}
+
+TEST(Exchange, TheSlowerOfLinkAndHostCounts) {
+  const Link link{.bytes_per_s = 1e10, .latency_s = 0, .message_s = 0, .byte_s = 1e-9};
+  EXPECT_NEAR(exchange_s(kMiB, 2, 1, link), kMiB * 1e-9, 1e-12);
+  Link more = link;
+  more.threads = 4;
+  EXPECT_NEAR(exchange_s(kMiB / 4, 2, 1, more), kMiB / 4 * 1e-9, 1e-12) << "a round of 256 KiB is one thread's";
+  EXPECT_NEAR(exchange_s(4 * kMiB, 64, 1, more), 2 * (7.0 / 8 * 4 * kMiB * 0.25e-9 + 7.0 / 64 * 4 * kMiB / 3 * 1e-9),
+              1e-9);
+  more.add_s = 1e-9;
+  EXPECT_NEAR(exchange_s(kMiB / 4, 2, 1, more), 1.5 * kMiB / 4 * 1e-9, 1e-12);
 }
 
 TEST(Exchange, LargeMessagesGoInChunks) {
   const Link link{.bytes_per_s = 1e30, .latency_s = 1, .message_s = 0};
   EXPECT_NEAR(exchange_s(2.5 * kMiB, 2, 1, link), 3 * 2, 1e-9);
-  EXPECT_NEAR(exchange_s(2.5 * kMiB, 128, 1, link), 2 * 2, 1e-9);
+  EXPECT_NEAR(exchange_s(8.5 * kMiB, 128, 1, link), 2 * 2 * 2, 1e-9);
+}
+
+// A model of 100 MB whose backward pass, two thirds of a step of 50 ms, gives 16 buckets; then the message's tail. What
+// docs/scaling.md says of it.
+double efficiency_of_100_mb(const char* link) {
+  constexpr int kBuckets = 16;
+  Step step{.compute_s = 0.05, .replicas = 1, .updates = {Update{}}};
+  for (int i = 1; i <= kBuckets; ++i)
+    step.updates[0].buckets.push_back({100e6 / kBuckets, 0.05 * 2 / 3 * (kBuckets - i) / kBuckets});
+  step.updates[0].buckets.push_back({416, 0});
+  const double found = predict(step, 128, parse_link(link)).efficiency;
+  std::printf("%-36s %.1f %%\n", link, 100 * found);
+  return found;
+}
+
+TEST(Predict, AFastLinkNeedsThreadsThatEncrypt) {
+  EXPECT_LT(efficiency_of_100_mb("100gbit:20us:10us:0.9ns:0.05ns:1"), 0.5);
+  EXPECT_LT(efficiency_of_100_mb("100gbit:20us:10us:0.9ns:0.05ns:2"), 0.9);
+  EXPECT_LT(efficiency_of_100_mb("100gbit:20us:10us:0.9ns:0.05ns:4"), 0.9);
+  efficiency_of_100_mb("100gbit:20us:10us:0.9ns:0.05ns:8");
+  efficiency_of_100_mb("100gbit:50us:10us:0.9ns:0.05ns:8");
+  efficiency_of_100_mb("100gbit:20us:10us:0.2ns:0.05ns:1");
+  efficiency_of_100_mb("100gbit:20us:10us:0ns:0ns:1");
+  efficiency_of_100_mb("10gbit:20us:10us:0.9ns:0.05ns:8");
 }
 
 TEST(Sums, OneWhereTheReplicasAreAPowerOfTwo) {

@@ -104,8 +104,7 @@ void add_exchange_bench(CLI::App& bench) {
   verb->add_option("--replicas-per-worker", options->replicas_per_worker, "added up before they travel")
       ->check(CLI::Range(1, 4096));
   verb->add_option("--repeat", options->repeat, "sums, after one that is not timed")->check(CLI::Range(1, 1000000));
-  verb->add_option("--link", options->link,
-                   "for the model's time beside it: rate:latency or rate:latency:cost of a message");
+  verb->add_option("--link", options->link, "for the model's time beside it, as of bench scaling");
   verb->add_flag("--json", options->json, "as JSON");
   verb->footer("Example: torchrun --no-python --nproc-per-node 4 linac bench exchange");
   verb->callback([options] { run_exchange_bench(*options); });

@@ -136,7 +136,13 @@ Json predictions(const ScalingOptions& options, const plan::Step& step, const pl
                      {"efficiency", found.efficiency},
                      {"sent_bytes", found.sent_bytes}});
   }
-  return {{"link", {{"bytes_per_s", link.bytes_per_s}, {"latency_s", link.latency_s}, {"message_s", link.message_s}}},
+  return {{"link",
+           {{"bytes_per_s", link.bytes_per_s},
+            {"latency_s", link.latency_s},
+            {"message_s", link.message_s},
+            {"byte_s", link.byte_s},
+            {"add_s", link.add_s},
+            {"threads", link.threads}}},
           {"compute_s", step.compute_s},
           {"updates", updates},
           {"hosts", hosts}};
@@ -220,7 +226,10 @@ void add_scaling_bench(CLI::App& bench) {
   verb->add_option("--predict", options->predict, "numbers of hosts to predict")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 16));
-  verb->add_option("--link", options->link, "between those hosts, rate:latency or rate:latency:cost of a message");
+  verb->add_option(
+      "--link", options->link,
+      "between those hosts, rate:latency; behind it what a message, a byte and an addition cost a host, and its "
+      "threads: 100gbit:20us:10us:0.9ns:0.05ns:8");
   verb->add_option("--compute", options->compute_s,
                    "seconds of a step without communication: measures nothing and predicts from it")
       ->check(CLI::PositiveNumber);
