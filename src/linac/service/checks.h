@@ -1,0 +1,32 @@
+#pragma once
+// Work on files that strangers name: a disk may never answer, and a search may take long. It has threads of its own, so
+// nobody else waits for it, few for each user, and an end to the waiting. Thread-safe.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "linac/service/http_words.h"
+
+namespace linac::service {
+
+class Checks {
+ public:
+  Checks();
+  /// The connections are at rest, and nobody is told anything any longer. Waits for nobody: what hangs is left behind.
+  void close();
+
+  /// Returns when `work` has ended, throws what it throws; kLimit after kWaitMax, or if too much of this user waits.
+  /// `work` may then go on, so it owns all that it uses.
+  Task<void> run(std::string user, std::function<void()> work);
+
+  static constexpr int kThreadsMax = 8, kThreadsOfUserMax = 2, kWaitingOfUserMax = 64;
+  static constexpr std::chrono::seconds kWaitMax{30};
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace linac::service
