@@ -78,7 +78,7 @@ void Checks::close() {
   state_->closed = true;
 }
 
-Task<void> Checks::run(std::string user, std::function<void()> work) {
+Task<void> Checks::run(const std::string& user, const std::function<void()>& work) {
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, kWaitMax);
   std::exception_ptr error;
   try {
@@ -94,7 +94,7 @@ Task<void> Checks::run(std::string user, std::function<void()> work) {
             Refusal(RefusalKind::kLimit,
                     "[submit] the files that the job names could not be looked at in time; is their disk well?")));
       });
-      const auto whole = [tell, state = state_, work = std::move(work)] {
+      const auto whole = [tell, state = state_, work] {
         std::exception_ptr how;
         try {
           work();

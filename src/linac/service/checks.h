@@ -18,8 +18,9 @@ class Checks {
   void close();
 
   /// Returns when `work` has ended, throws what it throws; kLimit after kWaitMax, or if too much of this user waits.
-  /// `work` may then go on, so it owns all that it uses.
-  Task<void> run(std::string user, std::function<void()> work);
+  /// `work` may then go on, so it owns all that it uses. Not to be given a
+  /// temporary: gcc 12 destroys those of a co_await twice.
+  Task<void> run(const std::string& user, const std::function<void()>& work);
 
   static constexpr int kThreadsMax = 8, kThreadsOfUserMax = 2, kWaitingOfUserMax = 64;
   static constexpr std::chrono::seconds kWaitMax{30};

@@ -147,10 +147,11 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
     const auto prepared = std::make_shared<Prepared>();
     prepared->submission = submission_of(request);
     co_await aside(context, [&] { need_trust(context, scheduler.attempts(), request.caller.user); });
-    co_await context.checks.run(request.caller.user, [prepared, all = scheduler.all(),
-                                                      price_known = scheduler.attempts().prices.known()] {
+    const std::function<void()> work = [prepared, all = scheduler.all(),
+                                        price_known = scheduler.attempts().prices.known()] {
       prepared->jobs = execution::prepare(prepared->submission, all, price_known);
-    });
+    };
+    co_await context.checks.run(request.caller.user, work);
     const std::vector<execution::PreparedJob>& jobs = prepared->jobs;
     if (request.flag("check_only")) {
       Submitted checked;
