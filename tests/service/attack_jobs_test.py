@@ -248,6 +248,38 @@ print('FOUND ' + json.dumps(found), flush=True)
     assert not any(trace.exists() for trace in traces)
 
 
+def a_job_of_an_account_of_its_own_is_kept_out_too(service, admin, member, folder) -> None:
+    """No sandbox, but the rights of another account."""
+    if os.geteuid() != 0:
+        raise Skipped("only root starts jobs as other accounts")
+    other = admin.submit(plug_in(folder, "before", "open('result', 'w').write('secret of another')"))
+    admin.ended(other)
+    stranger = newcomer(admin, "nobodys", runs_as="nobody")
+    os.chmod(folder, 0o755)
+    script = TRY + f"""
+data, pid = {str(service.folder)!r}, {service.process.pid}
+tries('database', lambda: open(data + '/books.db', 'rb').read(16).hex())
+tries('data', lambda: os.listdir(data))
+tries('log of another', lambda: open(data + '/runs/{other}/log.txt').read())
+tries('result of another', lambda: open(data + '/artifacts/0/{other}/artifacts/result').read())
+tries('own attempt', lambda: open(os.environ['LINAC_ATTEMPT'] + '/command.json').read())
+tries('plants an attempt', lambda: os.mkdir(data + '/runs/' + os.environ['LINAC_RUN'] + '/attempt-2'))
+tries('plants a place', lambda: os.mkdir(data + '/artifacts/0/mine'))
+tries('signal', lambda: os.kill(pid, 0) or 'sent')
+tries('environment', lambda: open(f'/proc/{{pid}}/environ', 'rb').read().decode())
+tries('own', lambda: open('own', 'w').write('x'))
+found['groups'] = os.getgroups()
+print('FOUND ' + json.dumps(found), flush=True)
+"""
+    run = stranger.submit(plug_in(folder, "outsider", script))
+    stranger.ended(run)
+    log = stranger.log(run)
+    assert "FOUND " in log, log
+    found = json.loads(next(line for line in log.splitlines() if line.startswith("FOUND "))[6:])
+    assert found.pop("own") == 1 and found.pop("groups") in ([], [65534]), found
+    assert all(str(what).startswith("no: ") for what in found.values()), found
+
+
 def a_link_among_the_inputs_shows_nothing(service, admin, member, folder) -> None:
     sandbox_or_skip(service)
     (folder / "books.parquet").unlink(missing_ok=True)
@@ -255,8 +287,8 @@ def a_link_among_the_inputs_shows_nothing(service, admin, member, folder) -> Non
     job = plug_in(folder, "lens", TRY + f"tries('link', lambda: open({str(folder / 'books.parquet')!r}, 'rb').read(6).hex())\nprint('FOUND ' + json.dumps(found), flush=True)")
     for name in (str(folder / "books.parquet"), str(service.folder / "books.db"), str(service.folder)):
         run = member.submit(job.replace(str(TRAIN), name))
-        member.ended(run)
-        assert '"link": "no: ' in member.log(run), member.log(run)
+        reason = member.ended(run)["reason"]
+        assert "no job is shown" in reason or '"link": "no: ' in member.log(run), (reason, member.log(run))
 
 
 def writes_go_on(person: Person, during, most: float, least: int = 3) -> None:
@@ -428,12 +460,29 @@ def without_a_sandbox_only_admins_jobs_run() -> None:
             os.environ["PATH"] = before
 
 
+def a_service_without_privileges_has_the_same_sandbox() -> None:
+    """The others meet a service of whoever runs the tests: root, often."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("only root starts a service as another account, by setpriv")
+    with tempfile.TemporaryDirectory(prefix="linac-attack-") as name, tempfile.TemporaryDirectory(prefix="linac-nobody-") as data:
+        os.chmod(name, 0o755)
+        os.chown(data, 65534, 65534)
+        service = Service(data=data)
+        service.words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *service.words]
+        if subprocess.run([*service.words[:4], os.environ["LINAC"], "version"], capture_output=True).returncode != 0:
+            raise Skipped("the account 'nobody' cannot start the program where it lies")
+        with service:
+            admin = Person(service, "admin", service.token)
+            a_job_sees_its_own_run_and_nothing_of_the_service(service, admin, newcomer(admin, "mallory", runs_as="nobody"), pathlib.Path(name))
+
+
 def main() -> int:
     os.environ["LINAC_TEST_SECRET"] = "s3cret"
     shared = [places_of_artifacts_lead_nowhere_else, locations_of_an_older_database_lead_nowhere_else, what_lies_in_a_folder_of_an_attempt_is_not_started,
-              links_that_a_job_leaves_lead_nowhere, a_job_sees_its_own_run_and_nothing_of_the_service, a_link_among_the_inputs_shows_nothing,
+              links_that_a_job_leaves_lead_nowhere, a_job_sees_its_own_run_and_nothing_of_the_service,
+              a_job_of_an_account_of_its_own_is_kept_out_too, a_link_among_the_inputs_shows_nothing,
               few_lines_of_yaml_do_not_stop_the_writes, a_run_s_own_files_do_not_stop_the_writes, files_that_do_not_answer_do_not_stop_the_reads]
-    alone = [without_a_sandbox_only_admins_jobs_run, a_disk_that_hangs_stops_neither_reads_nor_the_end]
+    alone = [a_service_without_privileges_has_the_same_sandbox, without_a_sandbox_only_admins_jobs_run, a_disk_that_hangs_stops_neither_reads_nor_the_end]
     failures = 0
 
     def carry_out(test, *arguments) -> None:

@@ -10,8 +10,8 @@ namespace linac {
 /// Sorted; none if nothing matches. Within the bounds of BoundedGlobs, if this thread has some: data error beyond.
 std::vector<std::string> glob_paths(const std::string& pattern);
 
-/// While it lives, all patterns that this thread looks up together pass by so many names of folders at most, and take so
-/// long at most: "/*/*/*/*" of a stranger reads a whole disk else. A folder that does not answer is beyond that.
+/// While it lives, all patterns that this thread looks up together pass by so many names of folders at most, and take
+/// so long at most: "/*/*/*/*" of a stranger reads a whole disk else. A folder that does not answer is beyond that.
 class BoundedGlobs {
  public:
   struct Bounds {

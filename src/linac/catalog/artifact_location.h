@@ -1,6 +1,6 @@
 #pragma once
-// Where artefacts of an experiment may lie, as its creator says it: at the service, "mlflow-artifacts:/calo/2026", or at
-// a store that clients reach by themselves, "s3://bucket/folder". What strangers write here becomes a path at the
+// Where artefacts of an experiment may lie, as its creator says it: at the service, "mlflow-artifacts:/calo/2026", or
+// at a store that clients reach by themselves, "s3://bucket/folder". What strangers write here becomes a path at the
 // service, so it is looked at where it comes in and where it is used. Thread-safe.
 
 #include <optional>

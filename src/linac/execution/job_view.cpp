@@ -1,5 +1,7 @@
 #include "linac/execution/job_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -86,8 +88,8 @@ class Inputs {
     bool service = launch::lies_in(real, fs::absolute(site_.data)) || launch::lies_in(fs::absolute(site_.data), real);
     for (const std::string& hidden : sandboxes_.hidden)
       service = service || launch::lies_in(real, hidden) || launch::lies_in(hidden, real);
-    const bool a_place_of_all = std::any_of(std::begin(kTemporary), std::end(kTemporary),
-                                            [&](const char* folder) { return real == folder; });
+    const bool a_place_of_all =
+        std::any_of(std::begin(kTemporary), std::end(kTemporary), [&](const char* folder) { return real == folder; });
     if (is_temporary(real) && !service && !a_place_of_all) show(path);
   }
   void show(const std::string& named) {
@@ -124,12 +126,23 @@ launch::View view_of(Site& site, const Sandboxes& sandboxes, const RunPlaces& pl
   view.programs = sandboxes.programs;
   view.readable = {places.job.string()};
   view.writable = {places.outputs.string(), cache_of(site, job.user).string()};
-  Inputs inputs(site, sandboxes, job.user, view);
+  std::vector<std::string> named;
   try {
     spec::Job settings = spec::parse_job(job.job, "the job", {});
     for (const std::string* file : spec::files_of(settings))
-      if (file->starts_with('/')) inputs.add(*file);
+      if (file->starts_with('/')) named.push_back(*file);
   } catch (const Error&) {  // the training says what is wrong with it
+  }
+  Inputs inputs(site, sandboxes, job.user, view);
+  for (const std::string& file : named) inputs.add(file);
+  for (const std::string& file : named) {
+    if (file.find_first_of("*?[") != std::string::npos) continue;
+    if (const std::string folder = launch::hidden_with(view, file); !folder.empty())
+      throw user_error(
+          fmt::format("[queue] {}: no job is shown what lies there (in {}, where the service or its account keep their "
+                      "own); put it "
+                      "elsewhere, outside of folders whose name begins with a dot",
+                      file, folder));
   }
   return view;
 }

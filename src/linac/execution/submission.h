@@ -41,5 +41,4 @@ constexpr size_t kArrayMax = 1000, kOverridesMax = 1000;
 constexpr size_t kJobBytesMax = 1 << 20;         // of the job file
 constexpr std::chrono::seconds kPrepareMax{20};  // for an array, of which not all may have been looked at
 
-
 }  // namespace linac::execution

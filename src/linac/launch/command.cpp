@@ -7,10 +7,8 @@ namespace linac::launch {
 namespace {
 
 nlohmann::json to_json(const View& view) {
-  return {{"hidden", view.hidden},
-          {"programs", view.programs},
-          {"readable", view.readable},
-          {"writable", view.writable}};
+  return {
+      {"hidden", view.hidden}, {"programs", view.programs}, {"readable", view.readable}, {"writable", view.writable}};
 }
 
 View view_from_json(const nlohmann::json& json) {

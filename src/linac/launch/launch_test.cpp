@@ -286,6 +286,16 @@ TEST_F(Sandbox, SeesItsOwnAndNothingOfTheServices) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
 }
 
+TEST_F(Sandbox, SaysWhatItDoesNotShow) {
+  const View view = *confined("").view;
+  EXPECT_EQ(hidden_with(view, (data / "database").string()), data.string());
+  EXPECT_EQ(hidden_with(view, (data / "own/../others/file").string()), data.string());
+  EXPECT_EQ(hidden_with(view, (data / "own/file").string()), "");
+  EXPECT_EQ(hidden_with(view, (folder_ / "input").string()), "");
+  EXPECT_EQ(hidden_with(view, "/usr/bin/env"), "");
+  EXPECT_EQ(hidden_with(view, "/run/socket"), "/run");
+}
+
 TEST_F(Sandbox, TellsItsEndAndItsUse) {
   start(confined("sleep 0.5; exit 75"));
   supervisor_pid();

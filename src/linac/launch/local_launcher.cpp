@@ -77,7 +77,8 @@ std::string why_not_ours(const AttemptFolder& folder) {
 // The command and all that it has started.
 std::vector<ProcessKey> left_of(const AttemptFolder& attempt) {
   auto processes = processes_with(kAttemptVariable, attempt.root().string());
-  // The leader bears the mark only after it has executed its program; the first of a sandbox ends with the last in there.
+  // The leader bears the mark only after it has executed its program; the first of a sandbox ends with the last in
+  // there.
   for (const auto& other : {attempt.process(), attempt.sandbox()})
     if (other && alive(*other) && std::find(processes.begin(), processes.end(), *other) == processes.end())
       processes.push_back(*other);

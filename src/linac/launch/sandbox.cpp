@@ -92,22 +92,37 @@ class Arguments {
       if (!real(path).empty()) show(path);
     for (const std::string& folder : homes()) home_without_dots(folder);
     if (const char* settings = std::getenv("XDG_CONFIG_HOME"); settings != nullptr && *settings == '/')
-      hide(real(settings));
+      hide(real(fs::path(settings) / "linac"));
     readable_by_root_alone();
     for (const std::string& path : view.hidden) hide(real(path));
     for (const std::string& path : view.programs) show_if_hidden(path);
     for (const std::string& path : view.readable)
-      if (!real(path).empty()) add(words_, {"--ro-bind", real(path), path});
-    for (const std::string& path : view.writable) add(words_, {"--bind", path, path});
+      if (!real(path).empty()) show(real(path), path);
+    for (const std::string& path : view.writable) {
+      add(words_, {"--bind", path, path});
+      shown_.push_back(path);
+    }
   }
   Words words() && { return std::move(words_); }
+  /// What is said of the innermost folder counts.
+  std::string hidden_with(const std::string& path) const {
+    const auto innermost = [&](const Words& folders) {
+      std::string found;
+      for (const std::string& folder : folders)
+        if (lies_in(path, folder) && folder.size() > found.size()) found = folder;
+      return found;
+    };
+    const std::string hidden = innermost(hidden_);
+    return hidden.size() > innermost(shown_).size() ? hidden : "";
+  }
 
  private:
   void devices() {
     glob_t found{};
     for (const char* pattern : {"/dev/nvidia*", "/dev/dri", "/dev/kfd"})
       if (::glob(pattern, 0, nullptr, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc; ++i) add(words_, {"--dev-bind-try", found.gl_pathv[i], found.gl_pathv[i]});
+        for (size_t i = 0; i < found.gl_pathc; ++i)
+          add(words_, {"--dev-bind-try", found.gl_pathv[i], found.gl_pathv[i]});
         ::globfree(&found);
       }
   }
@@ -126,12 +141,16 @@ class Arguments {
       add(words_, {"--ro-bind", "/dev/null", path});
     }
   }
-  void show(const std::string& path) { add(words_, {"--ro-bind", path, path}); }
+  void show(const std::string& path) { show(path, path); }
+  void show(const std::string& from, const std::string& path) {
+    add(words_, {"--ro-bind", from, path});
+    shown_.push_back(path);
+  }
   void show_if_hidden(const std::string& path) {
     const std::string there = real(path), named = fs::path(path).lexically_normal();
-    const bool hidden = std::any_of(hidden_.begin(), hidden_.end(),
-                                    [&](const std::string& folder) { return lies_in(named, folder); });
-    if (hidden && !there.empty()) add(words_, {"--ro-bind", there, named});
+    const bool hidden =
+        std::any_of(hidden_.begin(), hidden_.end(), [&](const std::string& folder) { return lies_in(named, folder); });
+    if (hidden && !there.empty()) show(there, named);
   }
   // By convention names with a dot hold keys, tokens and histories. The home is made anew with what is there now, so
   // what comes later is not there either.
@@ -162,7 +181,7 @@ class Arguments {
     for (const char* keys : {"/etc/ssh", "/etc/ssl/private"}) hide(real(keys));
   }
 
-  Words words_, hidden_;
+  Words words_, hidden_, shown_;
 };
 
 Words bwrap_command(const View& view) {
@@ -194,6 +213,10 @@ std::vector<std::string> needed_by(const std::string& program) {
     if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
   }
   return folders;
+}
+
+std::string hidden_with(const View& view, const std::string& path) {
+  return Arguments(view).hidden_with(fs::path(path).lexically_normal());
 }
 
 std::vector<std::string> sandboxed(const Command& command, int info) {

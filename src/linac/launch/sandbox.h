@@ -22,6 +22,9 @@ std::vector<std::string> needed_by(const std::string& program);
 /// inherits) about its first process. Environment error if bwrap is not there.
 std::vector<std::string> sandboxed(const Command& command, int info);
 
+/// The folder because of which `path` is not there in a sandbox of this view; "" if it is.
+std::string hidden_with(const View& view, const std::string& path);
+
 /// The first process of the sandbox, from what bwrap told; 0 if that cannot be read.
 pid_t first_process(const std::string& told);
 

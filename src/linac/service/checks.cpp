@@ -28,8 +28,8 @@ struct Checks::State : std::enable_shared_from_this<Checks::State> {
     int waiting_of_user = 0;
     for (const Item& other : waiting) waiting_of_user += other.user == item.user ? 1 : 0;
     if (waiting_of_user >= kWaitingOfUserMax)
-      throw Refusal(RefusalKind::kLimit,
-                    fmt::format("[submit] {} requests of '{}' are being checked; wait for them", waiting_of_user, item.user));
+      throw Refusal(RefusalKind::kLimit, fmt::format("[submit] {} requests of '{}' are being checked; wait for them",
+                                                     waiting_of_user, item.user));
     waiting.push_back(std::move(item));
     start();
   }
@@ -44,8 +44,9 @@ struct Checks::State : std::enable_shared_from_this<Checks::State> {
       }
       ++of_user;
       ++running;
-      std::thread([state = shared_from_this(), own = std::move(*item)]() mutable { state->carry_out(std::move(own)); })
-          .detach();
+      std::thread([state = shared_from_this(), own = std::move(*item)]() mutable {
+        state->carry_out(std::move(own));
+      }).detach();
       item = waiting.erase(item);
     }
   }
@@ -68,19 +69,34 @@ struct Checks::State : std::enable_shared_from_this<Checks::State> {
   std::deque<Item> waiting;
   std::map<std::string, int> running_of;
   int running = 0;
+  std::map<int64_t, std::function<void(const std::exception_ptr&)>> told;  // those who wait, by a number
+  int64_t next = 0;
   bool closed = false;
 };
 
 Checks::Checks() : state_(std::make_shared<State>()) {}
 
+void Checks::stop() {
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [number, tell] : state_->told)
+    tell(std::make_exception_ptr(Refusal(RefusalKind::kLimit, "[submit] the service stops; submit it again later")));
+}
+
 void Checks::close() {
   const std::lock_guard lock(state_->mutex);
   state_->closed = true;
+  if (state_->told.empty() && state_->waiting.empty()) return;
+  // They hold coroutines that were cut; the process ends soon.
+  [[maybe_unused]] const auto* told = new auto(std::move(state_->told));
+  [[maybe_unused]] const auto* waiting = new auto(std::move(state_->waiting));
+  state_->told.clear();
+  state_->waiting.clear();
 }
 
 Task<void> Checks::run(const std::string& user, const std::function<void()>& work) {
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, kWaitMax);
   std::exception_ptr error;
+  int64_t number = -1;
   try {
     co_await http::awaited([&](http::Finish finish) {
       // Whoever is first tells: the work, or the clock.
@@ -105,6 +121,11 @@ Task<void> Checks::run(const std::string& user, const std::function<void()>& wor
         if (!state->closed) tell(how);
       };
       try {
+        {
+          const std::lock_guard lock(state_->mutex);
+          number = state_->next++;
+          state_->told.emplace(number, tell);
+        }
         state_->add({user, whole});
       } catch (...) {
         tell(std::current_exception());
@@ -114,6 +135,10 @@ Task<void> Checks::run(const std::string& user, const std::function<void()>& wor
     error = std::current_exception();
   }
   timer.cancel();
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->told.erase(number);
+  }
   if (error) std::rethrow_exception(error);
 }
 

@@ -14,6 +14,8 @@ namespace linac::service {
 class Checks {
  public:
   Checks();
+  /// Whoever waits need not wait longer: kLimit.
+  void stop();
   /// The connections are at rest, and nobody is told anything any longer. Waits for nobody: what hangs is left behind.
   void close();
 

@@ -91,8 +91,7 @@ execution::Sandboxes sandboxes(const ServiceOptions& options, const std::filesys
   execution::Sandboxes sandboxes;
   if (options.trust_jobs) return sandboxes;
   sandboxes.why_none = launch::why_no_sandbox();
-  sandboxes.isolation =
-      sandboxes.why_none.empty() ? execution::Isolation::kSandbox : execution::Isolation::kNone;
+  sandboxes.isolation = sandboxes.why_none.empty() ? execution::Isolation::kSandbox : execution::Isolation::kNone;
   std::error_code none;
   const auto hide = [&](const std::filesystem::path& path) {
     if (const auto real = std::filesystem::canonical(path, none); !none) sandboxes.hidden.push_back(real);
@@ -109,12 +108,14 @@ execution::Sandboxes sandboxes(const ServiceOptions& options, const std::filesys
 std::string warning_of(const execution::Sandboxes& sandboxes) {
   switch (sandboxes.isolation) {
     case execution::Isolation::kOfLauncher:
-      return "Jobs run without a sandbox (--trust-jobs): who submits one can read and change all that this service can, "
+      return "Jobs run without a sandbox (--trust-jobs): who submits one can read and change all that this service "
+             "can, "
              "its database and tokens too.";
     case execution::Isolation::kNone:
-      return fmt::format("No sandbox for jobs here ({}): only admins' jobs run as this account; install bubblewrap, or "
-                         "trust everybody who submits with --trust-jobs.",
-                         sandboxes.why_none);
+      return fmt::format(
+          "No sandbox for jobs here ({}): only admins' jobs run as this account; install bubblewrap, or "
+          "trust everybody who submits with --trust-jobs.",
+          sandboxes.why_none);
     case execution::Isolation::kSandbox:
       break;
   }
@@ -135,7 +136,8 @@ constexpr std::chrono::seconds kStopMax{25};
 void end_in_any_case() {
   std::thread([] {
     std::this_thread::sleep_for(kStopMax);
-    log::warn(fmt::format("[serve] something does not come to its end within {} s; stopped all the same", kStopMax.count()));
+    log::warn(
+        fmt::format("[serve] something does not come to its end within {} s; stopped all the same", kStopMax.count()));
     std::_Exit(static_cast<int>(ErrorCode::kEnvironment));
   }).detach();
 }
@@ -161,6 +163,7 @@ class Service::Implementation {
     url_ = fmt::format("{}://{}:{}", options.tls_certificate.empty() ? "http" : "https", host, server_.port());
   }
   ~Implementation() {
+    context_.checks.stop();
     server_.stop();
     context_.checks.close();
     context_.readers.join();

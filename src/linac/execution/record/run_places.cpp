@@ -10,7 +10,8 @@ RunPlaces::RunPlaces(const Site& site, const catalog::Run& run)
       log(root / "log.txt"),
       outputs(root / "outputs") {
   // An experiment may have its artefacts elsewhere.
-  if (const auto path = catalog::own_artifacts(run.artifact_uri)) outputs = std::filesystem::absolute(site.artifacts) / *path;
+  if (const auto path = catalog::own_artifacts(run.artifact_uri))
+    outputs = std::filesystem::absolute(site.artifacts) / *path;
 }
 
 }  // namespace linac::execution
