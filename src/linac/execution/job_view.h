@@ -30,8 +30,8 @@ struct Sandboxes {
 /// believed.
 std::filesystem::path cache_of(const Site& site, const std::string& user);
 
-/// Reads the job's text; user error for an input that a job cannot be shown. Inputs below /tmp are shown where they are files of there; those below the artefacts where
-/// they are of a run of the same user, that run with them.
+/// Reads the job's text; user error for an input that a job cannot be shown. Inputs below /tmp are shown where they are
+/// files of there; those below the artefacts where they are of a run of the same user, that run with them.
 launch::View view_of(Site& site, const Sandboxes& sandboxes, const RunPlaces& places, const catalog::QueuedJob& job);
 
 }  // namespace linac::execution
