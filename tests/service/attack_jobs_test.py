@@ -331,13 +331,13 @@ def few_lines_of_yaml_do_not_stop_the_writes(service, admin, member, folder) -> 
         answers.append(member.ask("POST", "/api/v1/jobs", {"job": "name: x\n", "set": ["a" + ".a" * 100000 + "=1"], "check_only": True})[0])
         answers.append(member.ask("POST", "/api/v1/jobs", {"job": "name: x\n", "set": ["data.train=" + "[" * 50000], "check_only": True})[0])
 
-    writes_go_on(admin, attack, 2)
+    writes_go_on(admin, attack, 5)
     assert len(answers) == 18 and all(status in (200, 400, 413, 422) for status in answers), answers
 
 
 def a_run_s_own_files_do_not_stop_the_writes(service, admin, member, folder) -> None:
     job = plug_in(folder, "bomb", f"import time\nopen('job.yaml', 'w').write({laughs()!r})\nopen('run.json', 'w').write('[' * 1000000)\ntime.sleep(0.5)")
-    writes_go_on(admin, lambda: member.ended(member.submit(job)), 2)
+    writes_go_on(admin, lambda: member.ended(member.submit(job)), 5)
 
 
 def files_that_do_not_answer_do_not_stop_the_reads(service, admin, member, folder) -> None:
@@ -360,7 +360,7 @@ def files_that_do_not_answer_do_not_stop_the_reads(service, admin, member, folde
         asked = time.monotonic()
         admin.get("/api/v1/queue")
         slowest[0] = max(slowest[0], time.monotonic() - asked)
-        assert slowest[0] < 2, f"a read took {slowest[0]:.1f} s"
+        assert slowest[0] < 5, f"a read took {slowest[0]:.1f} s"
         time.sleep(0.02)
     assert len(answers) == len(attempts) and all(status in (200, 422) for status, _ in answers), answers
     assert sum("device, a pipe or a socket" in answer.get("detail", "") for _, answer in answers) >= 5, answers
