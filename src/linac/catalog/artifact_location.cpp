@@ -22,6 +22,19 @@ Refusal refused(const std::string& location, const std::string& why) {
                       printable(location), why)};
 }
 
+constexpr const char *kDigits = "0123456789", *kHexDigits = "0123456789abcdef";
+
+bool only(const std::string& text, const char* characters) {
+  return text.find_first_not_of(characters) == std::string::npos;
+}
+
+/// The id of a run, or of a logged model.
+bool names_a_thing(const std::string& part) {
+  constexpr size_t kIdDigits = 32;
+  const std::string id = part.starts_with("m-") ? part.substr(2) : part;
+  return id.size() == kIdDigits && only(id, kHexDigits);
+}
+
 void check_own(const std::string& location) {
   std::string path = location.substr(kOwn.size());
   if (path.starts_with('/')) throw refused(location, "it names another server");
@@ -32,11 +45,16 @@ void check_own(const std::string& location) {
   }
   if (path.empty()) throw refused(location, "it names no folder");
   if (path.find_first_of("%?#") != std::string::npos) throw refused(location, "it has one of %, ? and #");
-  const std::string first = path.substr(0, path.find('/'));
-  if (std::all_of(first.begin(), first.end(), [](char c) { return c >= '0' && c <= '9'; }))
-    throw refused(location, "folders that are numbers are the service's own");
-  if (("/" + path + "/").find("/artifacts/") != std::string::npos)
-    throw refused(location, "a part 'artifacts' is a run's own");
+  bool first = true;
+  for (size_t from = 0; from < path.size();) {
+    const size_t slash = std::min(path.find('/', from), path.size());
+    const std::string part = path.substr(from, slash - from);
+    if (first && (part == "models" || only(part, kDigits)))
+      throw refused(location, "folders that are numbers, and 'models', are the service's own");
+    if (part == "artifacts" || names_a_thing(part)) throw refused(location, "a part of it is a run's or a model's own");
+    first = false;
+    from = slash + 1;
+  }
 }
 
 }  // namespace

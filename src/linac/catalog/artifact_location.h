@@ -9,8 +9,8 @@
 namespace linac::catalog {
 
 /// kInvalid for a location that is neither. Empty stands for the service's own choice. At the service a location is
-/// clean (safe_path.h), has no encoded characters, does not begin with a number, as the service's own folders do, and
-/// has no part "artifacts", so that it is in nobody's run.
+/// clean (safe_path.h), has no encoded characters, does not begin with a number or "models", as the service's own
+/// folders do, and has no part "artifacts" or that is the id of a run or model, so that it is in nobody's run.
 void check_artifact_location(const std::string& location);
 
 /// The path of an artefact URI below the service's folder of artefacts; nothing for one that lies elsewhere (s3://,
