@@ -8,9 +8,12 @@
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/base/yaml_guard.h"
 
 namespace linac::config {
 namespace {
+
+constexpr size_t kShownMax = 500;  // of a wrong value
 
 std::string place(const std::string& where, const YAML::Node& node) {
   const YAML::Mark mark = node.Mark();
@@ -45,10 +48,12 @@ void unknown_key(const std::string& where, const YAML::Node& key, const std::str
 void wrong_value(const std::string& where, const YAML::Node& value, const std::string& key, const std::string& wanted) {
   YAML::Emitter emitter;
   emitter << YAML::Flow << value;
+  std::string text = emitter.c_str();
+  if (text.size() > kShownMax) text = text.substr(0, kShownMax) + "...";
   const bool empty = value.IsNull();
   throw user_error(
       empty ? fmt::format("[yaml] {}: {} has no value; wanted is {}", place(where, value), key, wanted)
-            : fmt::format("[yaml] {}: {} = {} is not {}", place(where, value), key, emitter.c_str(), wanted));
+            : fmt::format("[yaml] {}: {} = {} is not {}", place(where, value), key, text, wanted));
 }
 
 void no_map(const std::string& where, const YAML::Node& value, const std::string& prefix,
@@ -63,6 +68,7 @@ void no_map(const std::string& where, const YAML::Node& value, const std::string
 
 YAML::Node parse_text(const std::string& text, const std::string& where) {
   try {
+    need_bounded_yaml(text, where);
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
     throw user_error(fmt::format("[yaml] {}:{}: not YAML ({})", where, error.mark.line + 1, error.msg));
@@ -75,6 +81,8 @@ void apply_override(YAML::Node& root, const std::string& assignment) {
     throw user_error(fmt::format("[job] --set {}: expected key=value, e.g. --set train.optimizer.lr=1e-3", assignment));
   }
   const std::string key = assignment.substr(0, equals);
+  if (static_cast<size_t>(std::count(key.begin(), key.end(), '.')) >= kYamlDepthMax)
+    throw user_error(fmt::format("[job] --set {}: it is deeper than {}", key.substr(0, kShownMax), kYamlDepthMax));
   const YAML::Node value = parse_text(assignment.substr(equals + 1), "--set " + key);
   // reset() rebinds the handle; plain assignment would overwrite the tree that it points into.
   YAML::Node node = root;

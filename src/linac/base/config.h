@@ -42,7 +42,7 @@ class UnknownKey : public Error {
 [[noreturn]] void no_map(const std::string& where, const YAML::Node& value, const std::string& prefix,
                          const std::vector<std::string>& known);
 
-/// A user error with place, line and the reason if `text` is not YAML.
+/// A user error with place, line and the reason if `text` is not YAML, or is more than yaml_guard.h lets through.
 YAML::Node parse_text(const std::string& text, const std::string& where);
 
 /// The shortest text that YAML reads back as the same number.

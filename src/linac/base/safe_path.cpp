@@ -50,9 +50,20 @@ bool no_way() {
 
 constexpr int kFolder = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_RDONLY;
 
+/// Not even a part of the root's own path may be a link: whoever may write beside it leads nobody elsewhere.
+Descriptor open_root(const std::filesystem::path& root) {
+  const std::string path = root.string();
+  Descriptor at(::open(path.starts_with('/') ? "/" : ".", O_DIRECTORY | O_CLOEXEC | O_RDONLY));
+  for (const std::string& part : parts_of(path)) {
+    if (!at) break;
+    if (!part.empty() && part != ".") at = Descriptor(::openat(at.get(), part.c_str(), kFolder));
+  }
+  return at;
+}
+
 Descriptor open_folder(const std::filesystem::path& root, const std::vector<std::string>& parts, size_t count,
                        bool make) {
-  Descriptor at(::open(root.c_str(), O_DIRECTORY | O_CLOEXEC | O_RDONLY));
+  Descriptor at = open_root(root);
   for (size_t i = 0; i < count && at; ++i) {
     if (make) {
       const bool made = ::mkdirat(at.get(), parts[i].c_str(), 0750) == 0;
@@ -123,6 +134,14 @@ Descriptor open_below(const std::filesystem::path& root, std::string_view name) 
   }
   if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) throw missing(name);
   return file;
+}
+
+Descriptor folder_below(const std::filesystem::path& root, std::string_view name) {
+  const std::vector<std::string> parts = parts_of(harmless_path(name));
+  Descriptor folder = open_folder(root, parts, parts.size(), true);
+  if (folder) return folder;
+  if (no_way()) throw invalid(name, "a part of it is a file or a link");
+  throw failed(name, "made");
 }
 
 std::vector<FolderEntry> entries_below(const std::filesystem::path& root, std::string_view name, size_t limit) {

@@ -1,7 +1,7 @@
 #pragma once
 // Files below a folder, named by strangers. A name with "..", an absolute one, an empty component, a backslash, a
-// control character or a symbolic link on the way is refused: nothing outside of the folder is ever opened.
-// Thread-safe.
+// control character or a symbolic link on the way is refused: nothing outside of the folder is ever opened. The path of
+// the folder itself, the root, has no link either: give the canonical one. Thread-safe.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +19,10 @@ std::string harmless_path(std::string_view name);
 /// Opens root/name for reading, following no symbolic link below `root`. kNotFound if it is not there, kInvalid as
 /// above.
 Descriptor open_below(const std::filesystem::path& root, std::string_view name);
+
+/// The folder root/name, opened; it and those on the way are made if they are not there. kInvalid if one is a file or a
+/// link.
+Descriptor folder_below(const std::filesystem::path& root, std::string_view name);
 
 struct FolderEntry {
   std::string path;  // relative to the root

@@ -58,6 +58,20 @@ TEST_F(SafePath, SymbolicLinksAreNotFollowed) {
   EXPECT_EQ(read_file(folder / "secret"), "secret");
 }
 
+TEST_F(SafePath, TheRootsOwnPathHasNoLinks) {
+  fs::create_directory_symlink(root, folder / "way");
+  EXPECT_THROW(open_below(folder / "way", "0/run/a.txt"), Refusal);
+  EXPECT_THROW(open_below(folder / "way" / "0", "run/a.txt"), Refusal);
+  EXPECT_TRUE(entries_below(folder / "way", "0").empty());
+  EXPECT_THROW(place_below(root / "0" / "out", "new", uploaded(folder, "x")), Refusal);
+  EXPECT_FALSE(fs::exists(folder / "new"));
+  EXPECT_THROW(folder_below(root, "0/out/new"), Refusal);
+  EXPECT_THROW(folder_below(root, "../new"), Refusal);
+  EXPECT_FALSE(fs::exists(folder / "new"));
+  EXPECT_TRUE(folder_below(root, "1/run/artifacts"));
+  EXPECT_TRUE(fs::is_directory(root / "1/run/artifacts"));
+}
+
 TEST_F(SafePath, FilesArePlacedListedAndRemoved) {
   place_below(root, "0/run/deep/b.bin", uploaded(folder, "first"));
   place_below(root, "0/run/deep/b.bin", uploaded(folder, "second"));

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "linac/base/clock.h"
+#include "linac/catalog/artifact_location.h"
 #include "linac/catalog/filter_sql.h"
 #include "linac/catalog/paging.h"
 #include "linac/catalog/records.h"
@@ -64,6 +65,7 @@ void check_free(Database& database, const std::string& name) {
 int64_t create_experiment(Database& database, const std::string& name, const std::string& artifact_location,
                           const Tags& tags) {
   check_free(database, name);
+  check_artifact_location(artifact_location);
   for (const auto& [key, value] : tags) check_tag("tag", key, value);
   const int64_t now = now_ms();
   const int64_t id = database

@@ -25,7 +25,8 @@ struct Experiment {
   Tags tags;
 };
 
-/// kExists for a name that is taken, also by a deleted one; kInvalid for an empty name.
+/// kExists for a name that is taken, also by a deleted one; kInvalid for an empty name, and for a location that
+/// check_artifact_location() refuses.
 int64_t create_experiment(Database& database, const std::string& name, const std::string& artifact_location,
                           const Tags& tags);
 /// kNotFound.

@@ -38,6 +38,12 @@ std::string piece_of(const Descriptor& file, int64_t from, int64_t size) {
   return bytes;
 }
 
+void let_pass(const Descriptor& folder) {
+  struct stat about {};
+  if (::fstat(folder.get(), &about) != 0 || ::fchmod(folder.get(), (about.st_mode & 07777) | S_IXOTH) != 0)
+    throw environment_error("[queue] a folder of the service cannot be opened to the job's account");
+}
+
 int64_t size_of(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -70,29 +76,48 @@ void RunningAttempt::release() {
   launcher_.release(key_);
 }
 
+// Each folder is opened below the one before: what a run, or who uploads, has put there leads nowhere else.
 void RunningAttempt::prepare_folders(const std::string& account) const {
-  make_folder(places_.root);
-  make_folder(places_.outputs);
+  const auto data = std::filesystem::absolute(site_.data);
+  const auto below = [&](const std::filesystem::path& folder) { return folder.lexically_relative(data); };
+  folder_below(data, below(places_.root).string());
+  const Descriptor outputs = folder_below(data, below(places_.outputs).string());
   write_file_atomically(places_.job, job_.job);
   if (account.empty() || account == launch::own_account()) return;
   const passwd* entry = getpwnam(account.c_str());
-  if (entry == nullptr || lchown(places_.outputs.c_str(), entry->pw_uid, entry->pw_gid) != 0)
+  if (entry == nullptr || fchown(outputs.get(), entry->pw_uid, entry->pw_gid) != 0)
     throw environment_error(fmt::format("[queue] {}: cannot be given to '{}'", places_.outputs.string(), account));
-  using std::filesystem::perms;
-  std::filesystem::permissions(places_.job, perms::others_read, std::filesystem::perm_options::add);
+  const Descriptor job = open_below(data, below(places_.job).string());
+  if (fchmod(job.get(), 0644) != 0) throw environment_error("[queue] the job cannot be shown to '" + account + "'");
   // The account has to come through to its folder; it need not see what else is there.
-  const auto data = std::filesystem::absolute(site_.data);
-  for (const auto& leaf : {places_.root, places_.outputs.parent_path()})
-    for (auto folder = leaf; folder.string().size() >= data.string().size(); folder = folder.parent_path())
-      std::filesystem::permissions(folder, perms::others_exec, std::filesystem::perm_options::add);
+  for (const auto& leaf : {below(places_.root), below(places_.outputs).parent_path()}) {
+    std::filesystem::path folder;
+    let_pass(folder_below(data, ""));
+    for (const auto& part : leaf) let_pass(folder_below(data, (folder /= part).string()));
+  }
+}
+
+std::string why_not_trusted(catalog::Database& database, const std::string& user, const std::string& account,
+                            const AttemptSettings& settings) {
+  const bool as_the_service = account == launch::own_account();
+  if (settings.sandboxes.isolation != Isolation::kNone || !as_the_service) return "";
+  if (settings.is_admin && settings.is_admin(database, user)) return "";
+  return fmt::format(
+      "jobs of '{}' cannot run here: they would run as the service itself, and there is no sandbox ({}); an admin "
+      "installs bubblewrap, or starts the service with --trust-jobs",
+      user, settings.sandboxes.why_none);
 }
 
 // Hands it to the launcher; why that cannot be, or "".
 std::string RunningAttempt::begin() {
-  const std::string account =
-      site_.catalog.read_as([&](catalog::Database& database) { return settings_.account(database, job_.user); });
+  std::string account, untrusted;
+  site_.catalog.read([&](catalog::Database& database) {
+    account = settings_.account(database, job_.user);
+    untrusted = why_not_trusted(database, job_.user, account, settings_);
+  });
   if (const std::string why = launcher_.why_not_as(account); !why.empty())
     return fmt::format("jobs of '{}' cannot run here: {}; an admin declares the account", job_.user, why);
+  if (!untrusted.empty()) return untrusted;
   try {
     prepare_folders(account);
     launch::Command command;
@@ -101,6 +126,11 @@ std::string RunningAttempt::begin() {
     command.log = places_.log.string();
     command.account = account;
     command.environment = {{"LINAC_RUN", job_.run}};
+    if (settings_.sandboxes.isolation == Isolation::kSandbox && account == launch::own_account()) {
+      command.view = view_of(site_, settings_.sandboxes, places_, job_);
+      command.environment.emplace_back("LINAC_CACHE", cache_of(site_, job_.user));
+      command.environment.emplace_back("TMPDIR", "/tmp");
+    }
     command.stop_grace_s = settings_.stop_grace_s;
     launcher_.start(key_, command);
   } catch (const Error& error) {
@@ -151,7 +181,7 @@ void RunningAttempt::tell_log(int pieces_max) {
   copy_output(pieces_max);
   const int64_t size = size_of(places_.log);
   if (size <= log_told_) return;
-  const Descriptor file(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Descriptor file(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return;
   const int64_t from = std::max(log_told_, size - kLogPieceMax);
   publish_log(site_.news, job_.run, from, piece_of(file, from, size - from));
@@ -213,7 +243,7 @@ std::string RunningAttempt::told_reason() const {
       return facts.error;
   } catch (const Error&) {  // it ended before there was one
   }
-  const Descriptor log(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Descriptor log(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!log) return "";
   const int64_t size = size_of(places_.log), from = std::max<int64_t>(0, size - kLogTailBytes);
   return reason_in_log(piece_of(log, from, size - from));

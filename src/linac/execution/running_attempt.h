@@ -12,6 +12,7 @@
 #include "linac/base/clock.h"
 #include "linac/catalog/queue.h"
 #include "linac/execution/attempt_verdict.h"
+#include "linac/execution/job_view.h"
 #include "linac/execution/prices.h"
 #include "linac/execution/record/log_copy.h"
 #include "linac/execution/record/run_places.h"
@@ -27,10 +28,17 @@ struct AttemptSettings {
   std::function<std::vector<std::string>(const std::string& job, const std::string& outputs)> command;
   /// The account of the host that a user's jobs run under; empty: none is declared.
   std::function<std::string(catalog::Database&, const std::string& user)> account;
+  /// Whether a user may do all that the service may.
+  std::function<bool(catalog::Database&, const std::string& user)> is_admin;
+  Sandboxes sandboxes;
   double stop_grace_s = 120;  // for a checkpoint, between SIGTERM and SIGKILL
   Prices prices;
   std::function<int64_t()> clock = now_ms;  // of what is limited and told: since 1970
 };
+
+/// Why jobs of this user, that would run as this account, cannot be let run beside the service's data; "" if they can.
+std::string why_not_trusted(catalog::Database& database, const std::string& user, const std::string& account,
+                            const AttemptSettings& settings);
 
 struct AttemptEnd {
   AttemptVerdict verdict;

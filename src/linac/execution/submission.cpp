@@ -1,17 +1,24 @@
 #include "linac/execution/submission.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
+#include "linac/base/descriptor.h"
 #include "linac/base/error.h"
+#include "linac/base/glob.h"
 #include "linac/base/refusal.h"
 #include "linac/base/secure_random.h"
 #include "linac/launch/accounts.h"
@@ -22,13 +29,20 @@ namespace linac::execution {
 namespace {
 
 // While it lives, this thread sees files as an account of the host does: whoever submits learns nothing of other
-// people's files.
+// people's files. Groups are set for this thread alone by the system call; the library's function sets all threads'.
 class SeenAs {
  public:
   explicit SeenAs(const std::string& account) {
     if (account.empty() || account == launch::own_account() || geteuid() != 0) return;
     const passwd* entry = getpwnam(account.c_str());
     if (entry == nullptr) return;
+    int count = 64;
+    std::vector<gid_t> groups(static_cast<size_t>(count));
+    if (getgrouplist(account.c_str(), entry->pw_gid, groups.data(), &count) < 0) count = 1;  // the account's own
+    own_groups_.resize(static_cast<size_t>(std::max(0, getgroups(0, nullptr))));
+    if (getgroups(static_cast<int>(own_groups_.size()), own_groups_.data()) < 0) own_groups_.clear();
+    if (syscall(SYS_setgroups, static_cast<size_t>(count), groups.data()) != 0)
+      throw environment_error("[submit] files cannot be looked at as another account does");
     group_ = setfsgid(entry->pw_gid);
     user_ = setfsuid(entry->pw_uid);
     changed_ = true;
@@ -37,11 +51,13 @@ class SeenAs {
     if (!changed_) return;
     setfsuid(static_cast<uid_t>(user_));
     setfsgid(static_cast<gid_t>(group_));
+    syscall(SYS_setgroups, own_groups_.size(), own_groups_.data());
   }
   SeenAs(const SeenAs&) = delete;
   SeenAs& operator=(const SeenAs&) = delete;
 
  private:
+  std::vector<gid_t> own_groups_;
   int user_ = 0, group_ = 0;
   bool changed_ = false;
 };
@@ -60,13 +76,26 @@ void make_absolute(std::string& path, const std::string& directory) {
   path = (std::filesystem::path(directory) / path).lexically_normal().string();
 }
 
+// Opening a FIFO may wait for ever, and a device may do something: first it is looked at without.
+std::string why_not_readable_file(const std::string& file) {
+  const auto cannot = [&] { return fmt::format("[data] {}: cannot be read there ({})", file, std::strerror(errno)); };
+  const Descriptor place(::open(file.c_str(), O_PATH | O_CLOEXEC));
+  if (!place && (errno == ENOENT || errno == ENOTDIR))
+    return fmt::format("[data] {}: there is no such file on the service's host", file);
+  struct stat about {};
+  if (!place || ::fstat(place.get(), &about) != 0) return cannot();
+  if (!S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+    return fmt::format("[data] {}: is no file there, but a device, a pipe or a socket", file);
+  const std::string same = fmt::format("/proc/self/fd/{}", place.get());
+  const Descriptor opened(::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  return opened ? "" : cannot();
+}
+
 std::string why_not_readable(const std::string& pattern) {
   try {
     for (const std::string& file : storage::expand(pattern)) {
       if (is_url(file)) continue;
-      if (!std::filesystem::exists(file))
-        return fmt::format("[data] {}: there is no such file on the service's host", file);
-      if (!std::ifstream(file)) return fmt::format("[data] {}: cannot be read there", file);
+      if (std::string why = why_not_readable_file(file); !why.empty()) return why;
     }
     return "";
   } catch (const Error& error) {
@@ -156,7 +185,13 @@ std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch:
         RefusalKind::kInvalid,
         "[submit] a limit of cost, but this service knows no price; use a limit of time, or start it with --price");
   }
+  if (request.job.size() > kJobBytesMax || request.overrides.size() > kOverridesMax) {
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[submit] a job has at most {} bytes, and {} settings beside it",
+                                                     kJobBytesMax, kOverridesMax));
+  }
+  const auto begin = std::chrono::steady_clock::now();
   const SeenAs account(request.account);
+  const BoundedGlobs bounds(BoundedGlobs::kOfStrangers);
   FileCheck check;
   std::vector<PreparedJob> jobs;
   if (request.array.empty()) {
@@ -165,6 +200,8 @@ std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch:
   }
   const std::string group = random_hex(12);
   for (size_t i = 0; i < request.array.size(); ++i) {
+    if (std::chrono::steady_clock::now() - begin > kPrepareMax)
+      throw Refusal(RefusalKind::kLimit, "[submit] so many jobs take too long to be checked; submit them in parts");
     jobs.push_back(prepare_one(request, all, request.array[i], check));
     jobs.back().run.name += fmt::format("-{}", i + 1);
     jobs.back().run.tags["linac.group"] = group;

@@ -3,6 +3,7 @@
 // of an array, paths made absolute, resources from the job where nobody says them, and the cheap checks that find in
 // milliseconds what would fail in minutes. Thread-safe functions.
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,8 @@ struct PreparedJob {
 /// them).
 std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch::Demand& all, bool price_known);
 
-constexpr size_t kArrayMax = 1000;
+constexpr size_t kArrayMax = 1000, kOverridesMax = 1000;
+constexpr size_t kJobBytesMax = 1 << 20;         // of the job file
+constexpr std::chrono::seconds kPrepareMax{20};  // for an array, of which not all may have been looked at
 
 }  // namespace linac::execution

@@ -1,21 +1,58 @@
 #include "linac/launch/attempt_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "linac/base/atomic_file.h"
+#include "linac/base/descriptor.h"
 #include "linac/base/error.h"
 
 namespace linac::launch {
 namespace {
 
+constexpr int64_t kFileBytesMax = 16 << 20;
+
+Error not_ours(const std::filesystem::path& path, const char* why) {
+  return environment_error(fmt::format("[launch] {}: {}; nothing is started from there", path.string(), why));
+}
+
+void check_owner(const Descriptor& opened, const std::filesystem::path& path) {
+  struct stat about {};
+  if (::fstat(opened.get(), &about) != 0) throw not_ours(path, std::strerror(errno));
+  if (about.st_uid != ::geteuid()) throw not_ours(path, "belongs to another account");
+  if ((about.st_mode & 022) != 0) throw not_ours(path, "can be written by other accounts");
+}
+
+/// Nothing if the file is not there.
+std::optional<std::string> text_of(const std::filesystem::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file && errno == ENOENT) return std::nullopt;
+  struct stat about {};
+  if (!file || ::fstat(file.get(), &about) != 0) throw not_ours(path, std::strerror(errno));
+  if (!S_ISREG(about.st_mode) || about.st_size > kFileBytesMax) throw not_ours(path, "no small file");
+  check_owner(file, path);
+  std::string text(static_cast<size_t>(about.st_size), '\0');
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t got = ::pread(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw not_ours(path, "cannot be read");
+    done += static_cast<size_t>(got);
+  }
+  return text;
+}
+
 template <class F>
 auto read_json(const std::filesystem::path& path, F from_json) -> std::optional<decltype(from_json(nlohmann::json()))> {
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  const auto text = text_of(path);
+  if (!text) return std::nullopt;
   try {
-    return from_json(nlohmann::json::parse(read_file(path)));
+    return from_json(nlohmann::json::parse(*text));
   } catch (const nlohmann::json::exception& error) {
     throw environment_error(fmt::format("[launch] {}: damaged ({})", path.string(), error.what()));
   }
@@ -28,6 +65,18 @@ void write_json(const std::filesystem::path& path, const nlohmann::json& json) {
 
 }  // namespace
 
+void AttemptFolder::make() const {
+  if (::mkdir(root_.c_str(), 0700) != 0 && errno != EEXIST)
+    throw environment_error(fmt::format("[launch] {}: cannot be made ({})", root_.string(), std::strerror(errno)));
+  check();
+}
+
+void AttemptFolder::check() const {
+  const Descriptor folder(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!folder) throw not_ours(root_, std::strerror(errno));
+  check_owner(folder, root_);
+}
+
 std::optional<Command> AttemptFolder::command() const {
   return read_json(root_ / "command.json", command_from_json);
 }
@@ -36,6 +85,9 @@ std::optional<ProcessKey> AttemptFolder::supervisor() const {
 }
 std::optional<ProcessKey> AttemptFolder::process() const {
   return read_json(root_ / "process.json", process_key_from_json);
+}
+std::optional<ProcessKey> AttemptFolder::sandbox() const {
+  return read_json(root_ / "sandbox.json", process_key_from_json);
 }
 std::optional<Exit> AttemptFolder::exit() const {
   return read_json(root_ / "exit.json", exit_from_json);
@@ -55,6 +107,9 @@ void AttemptFolder::write_supervisor(const ProcessKey& key) const {
 }
 void AttemptFolder::write_process(const ProcessKey& key) const {
   write_json(root_ / "process.json", to_json(key));
+}
+void AttemptFolder::write_sandbox(const ProcessKey& key) const {
+  write_json(root_ / "sandbox.json", to_json(key));
 }
 void AttemptFolder::write(const Exit& exit) const {
   write_json(root_ / "exit.json", to_json(exit));

@@ -6,7 +6,11 @@
 //   supervisor.json  its process: from now on the attempt has been started and is never started again
 //   process.json     the command's process, the leader of its process group
 //   exit.json        how the command ended; no process of the attempt is left by then
+//   sandbox.json     the first process of its sandbox, if it has one: all others end with it
 //   supervisor.log   what the supervisor itself complains of
+//
+// Whoever can write here says what is started, so the folder and its files are this account's alone, and no links: what
+// is not counts as damaged.
 //
 // Thread-safe for different folders.
 
@@ -29,10 +33,16 @@ class AttemptFolder {
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path supervisor_log() const { return root_ / "supervisor.log"; }
 
+  /// Makes the folder, 0700, in one that is there; if it was there, looks at it as check() does.
+  void make() const;
+  /// Environment error if the folder is a link, another account's, or others may write in it.
+  void check() const;
+
   // Empty if the file is not there; environment error if it is there and damaged.
   std::optional<Command> command() const;
   std::optional<ProcessKey> supervisor() const;
   std::optional<ProcessKey> process() const;
+  std::optional<ProcessKey> sandbox() const;
   std::optional<Exit> exit() const;
   /// When the supervisor wrote itself down, in ms since 1970; 0 if it has not.
   int64_t started_ms() const;
@@ -41,6 +51,7 @@ class AttemptFolder {
   void write(const Command& command) const;
   void write_supervisor(const ProcessKey& key) const;
   void write_process(const ProcessKey& key) const;
+  void write_sandbox(const ProcessKey& key) const;
   void write(const Exit& exit) const;
 
  private:

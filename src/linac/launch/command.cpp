@@ -4,11 +4,31 @@
 
 namespace linac::launch {
 
-nlohmann::json to_json(const Command& command) {
+namespace {
+
+nlohmann::json to_json(const View& view) {
   return {
+      {"hidden", view.hidden}, {"programs", view.programs}, {"readable", view.readable}, {"writable", view.writable}};
+}
+
+View view_from_json(const nlohmann::json& json) {
+  View view;
+  json.at("hidden").get_to(view.hidden);
+  json.at("programs").get_to(view.programs);
+  json.at("readable").get_to(view.readable);
+  json.at("writable").get_to(view.writable);
+  return view;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Command& command) {
+  nlohmann::json json = {
       {"argv", command.argv},          {"directory", command.directory},     {"log", command.log},
       {"account", command.account},    {"environment", command.environment}, {"memory_mb", command.limits.memory_mb},
       {"cores", command.limits.cores}, {"gpus", command.limits.gpus},        {"stop_grace_s", command.stop_grace_s}};
+  if (command.view) json["view"] = to_json(*command.view);
+  return json;
 }
 
 Command command_from_json(const nlohmann::json& json) {
@@ -22,6 +42,7 @@ Command command_from_json(const nlohmann::json& json) {
   json.at("cores").get_to(command.limits.cores);
   json.at("gpus").get_to(command.limits.gpus);
   json.at("stop_grace_s").get_to(command.stop_grace_s);
+  if (const auto view = json.find("view"); view != json.end()) command.view = view_from_json(*view);
   return command;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,15 @@ struct Limits {
   std::vector<int> gpus;   // that it sees (CUDA_VISIBLE_DEVICES)
 };
 
+/// What of this host's files a command sees in a sandbox (sandbox.h), where the rest is read-only. Paths that are not
+/// there are left out, but those of `writable`.
+struct View {
+  std::vector<std::string> hidden;    // folders and files that are not there ...
+  std::vector<std::string> programs;  // ... these come back, read-only, where they are hidden; also by a sandbox itself
+  std::vector<std::string> readable;  // these are shown wherever they lie
+  std::vector<std::string> writable;  // and these can be written
+};
+
 struct Command {
   std::vector<std::string> argv;  // argv[0]: path of the program
   std::string directory;          // it starts there
@@ -24,6 +34,7 @@ struct Command {
   std::vector<std::pair<std::string, std::string>> environment;  // beside the few variables that every attempt gets
   Limits limits;              // set by the launcher, which has cores and GPUs by number
   double stop_grace_s = 120;  // between SIGTERM and SIGKILL
+  std::optional<View> view;   // it runs in a sandbox; none: as everything of its account
 };
 
 /// How the command ended.

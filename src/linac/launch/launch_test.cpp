@@ -1,5 +1,7 @@
 // Real processes: a supervisor program, shells as commands. Every wait is bounded.
 
+#include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -11,10 +13,13 @@
 #include <thread>
 
 #include "linac/base/atomic_file.h"
+#include "linac/base/descriptor.h"
+#include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/launch/accounts.h"
 #include "linac/launch/attempt_folder.h"
 #include "linac/launch/local_launcher.h"
+#include "linac/launch/sandbox.h"
 
 namespace linac::launch {
 namespace {
@@ -201,6 +206,135 @@ TEST_F(Launch, LogIsNoWayToOtherFiles) {
   ASSERT_TRUE(ended_within(10s));
   EXPECT_NE(launcher_.status(key()).exit->problem, "");
   EXPECT_EQ(read_file(folder_ / "target"), "kept\n");
+}
+
+TEST_F(Launch, StartsWhatItWritesAndNothingThatWasThere) {
+  std::filesystem::create_directory(attempt());
+  AttemptFolder(attempt()).write(shell("echo planted"));
+  start(shell("echo own"));
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(log(), "own\n");
+}
+
+TEST_F(Launch, BelievesNoFolderThatOthersMayWrite) {
+  std::filesystem::create_directory(attempt());
+  std::filesystem::permissions(attempt(), std::filesystem::perms::all);
+  launcher_.prepare(key(), {});
+  EXPECT_THROW(launcher_.start(key(), shell("echo ran")), Error);
+  EXPECT_EQ(state(), AttemptState::kEnded);
+  EXPECT_NE(launcher_.status(key()).reason.find("other accounts"), std::string::npos);
+  std::filesystem::remove(attempt());
+  std::filesystem::create_directory(folder_ / "elsewhere");
+  std::filesystem::create_directory_symlink(folder_ / "elsewhere", attempt());
+  EXPECT_THROW(launcher_.start(key(), shell("echo ran")), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "elsewhere"));
+  EXPECT_EQ(log(), "");
+}
+
+TEST_F(Launch, HandsOnNothingOfTheServices) {
+  const Descriptor secret(open((folder_ / "secret").c_str(), O_RDWR | O_CREAT, 0600));  // without O_CLOEXEC
+  std::vector<gid_t> groups(64);
+  const int count = getgroups(64, groups.data());
+  const bool root = geteuid() == 0;
+  const gid_t strange = 4711;
+  if (root) {
+    ASSERT_EQ(setgroups(1, &strange), 0);
+  }
+  start(shell("ls /proc/self/fd | wc -w; umask; id -G; ulimit -c; grep CapInh /proc/self/status"));
+  const bool ended = ended_within(10s);
+  if (root) setgroups(static_cast<size_t>(count), groups.data());
+  ASSERT_TRUE(ended);
+  EXPECT_TRUE(log().starts_with("4\n0022\n")) << log();  // the fourth is the folder that ls reads
+  EXPECT_EQ(log().find("4711"), std::string::npos) << log();
+  EXPECT_NE(log().find("CapInh:\t0000000000000000"), std::string::npos) << log();
+}
+
+class Sandbox : public Launch {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_sandbox(); !why.empty()) GTEST_SKIP() << "no sandbox here: " << why;
+    std::filesystem::create_directories(data / "own");
+    std::filesystem::create_directories(data / "others");
+    write_file_atomically(data / "database", "secret\n");
+    write_file_atomically(data / "others" / "file", "secret\n");
+    write_file_atomically(folder_ / "input", "input\n");
+  }
+  Command confined(const std::string& script) const {
+    Command command = shell(script);
+    command.directory = (data / "own").string();
+    command.view = View{{data.string()}, {}, {(folder_ / "input").string()}, {(data / "own").string()}};
+    return command;
+  }
+  const std::filesystem::path data = folder_ / "data";
+};
+
+TEST_F(Sandbox, SeesItsOwnAndNothingOfTheServices) {
+  const std::string script = "cat " + (folder_ / "input").string() + "; cat " + (data / "database").string() + "; ls " +
+                             data.string() + "; echo made > new; touch /etc/linac-test " + (folder_ / "new").string() +
+                             "; kill -TERM " + std::to_string(getpid()) + "; ps -e 2>/dev/null; cat " +
+                             (folder_ / "attempt" / "command.json").string() + "; grep CapEff /proc/self/status; pwd";
+  start(confined(script));
+  ASSERT_TRUE(ended_within(20s));
+  EXPECT_TRUE(log().starts_with("input\n")) << log();
+  EXPECT_EQ(log().find("secret"), std::string::npos) << log();
+  EXPECT_EQ(log().find("others"), std::string::npos) << log();
+  EXPECT_EQ(log().find("argv"), std::string::npos) << log();
+  EXPECT_NE(log().find("CapEff:\t0000000000000000"), std::string::npos) << log();
+  EXPECT_NE(log().find("\n" + (data / "own").string() + "\n"), std::string::npos) << log();
+  EXPECT_EQ(read_file(data / "own" / "new"), "made\n");
+  EXPECT_FALSE(std::filesystem::exists("/etc/linac-test"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
+}
+
+TEST_F(Sandbox, SaysWhatItDoesNotShow) {
+  const View view = *confined("").view;
+  EXPECT_EQ(hidden_with(view, (data / "database").string()), data.string());
+  EXPECT_EQ(hidden_with(view, (data / "own/../others/file").string()), data.string());
+  EXPECT_EQ(hidden_with(view, (data / "own/file").string()), "");
+  EXPECT_EQ(hidden_with(view, (folder_ / "input").string()), "");
+  EXPECT_EQ(hidden_with(view, "/usr/bin/env"), "");
+  EXPECT_EQ(hidden_with(view, "/run/socket"), "/run");
+}
+
+TEST_F(Sandbox, TellsItsEndAndItsUse) {
+  start(confined("sleep 0.5; exit 75"));
+  supervisor_pid();
+  ASSERT_TRUE(within(10s, [&] { return launcher_.use(key()).memory_bytes > 0; }));
+  EXPECT_EQ(state(), AttemptState::kRunning);
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(launcher_.status(key()).exit->status, 75);
+}
+
+TEST_F(Sandbox, StopsByTermAndThenByKill) {
+  start(confined("trap 'echo checkpoint; exit 75' TERM; echo up; sleep 60 & wait"));
+  ASSERT_TRUE(within(10s, [&] { return log() == "up\n"; }));
+  launcher_.cancel(key());
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(launcher_.status(key()).exit->status, 75);
+  EXPECT_EQ(log(), "up\ncheckpoint\n");
+
+  const AttemptKey stubborn{"stubborn", folder_ / "stubborn"};
+  launcher_.prepare(stubborn, {});
+  launcher_.start(stubborn, confined("trap '' TERM; unset LINAC_ATTEMPT; exec setsid sleep 60"));
+  ASSERT_TRUE(within(10s, [&] { return AttemptFolder(stubborn.folder).sandbox().has_value(); }));
+  std::this_thread::sleep_for(200ms);
+  launcher_.cancel(stubborn);
+  ASSERT_TRUE(within(10s, [&] { return launcher_.status(stubborn).state == AttemptState::kEnded; }));
+  EXPECT_EQ(launcher_.status(stubborn).exit->signal, SIGKILL);
+  EXPECT_FALSE(alive(*AttemptFolder(stubborn.folder).sandbox()));
+}
+
+TEST_F(Sandbox, IsStoppedAlsoWhenItsSupervisorIsGone) {
+  start(confined("trap '' TERM; echo up; while :; do sleep 0.1; done"));
+  ASSERT_TRUE(within(10s, [&] { return log() == "up\n"; }));
+  kill(supervisor_pid(), SIGKILL);
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(state(), AttemptState::kRunning);
+  ASSERT_TRUE(within(10s, [&] {
+    launcher_.cancel(key());
+    return state() == AttemptState::kLost;
+  }));
+  EXPECT_FALSE(alive(*AttemptFolder(attempt()).sandbox()));
 }
 
 TEST(ProcessFacts, TellsAProcessFromAnotherOfTheSameNumber) {

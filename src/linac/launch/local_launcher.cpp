@@ -53,13 +53,35 @@ pid_t spawn(const std::vector<std::string>& argv, const std::string& log) {
   return pid;
 }
 
+// Of an attempt that was begun before; one that cannot be looked at has nothing, and status() says why.
+std::optional<Command> begun_command(const std::filesystem::path& folder) {
+  try {
+    return AttemptFolder(folder).command();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Why nothing that lies in the folder can be believed, or "".
+std::string why_not_ours(const AttemptFolder& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(folder.root(), error))) return "";
+  try {
+    folder.check();
+    return "";
+  } catch (const Error& not_ours) {
+    return not_ours.what();
+  }
+}
+
 // The command and all that it has started.
 std::vector<ProcessKey> left_of(const AttemptFolder& attempt) {
   auto processes = processes_with(kAttemptVariable, attempt.root().string());
-  const auto leader = attempt.process();
-  // It bears the mark only after it has executed its program.
-  if (leader && alive(*leader) && std::find(processes.begin(), processes.end(), *leader) == processes.end())
-    processes.push_back(*leader);
+  // The leader bears the mark only after it has executed its program; the first of a sandbox ends with the last in
+  // there.
+  for (const auto& other : {attempt.process(), attempt.sandbox()})
+    if (other && alive(*other) && std::find(processes.begin(), processes.end(), *other) == processes.end())
+      processes.push_back(*other);
   return processes;
 }
 
@@ -78,7 +100,7 @@ std::string LocalLauncher::why_not_as(const std::string& account) {
 
 void LocalLauncher::prepare(const AttemptKey& attempt, const Demand& demand) {
   if (held_.contains(attempt.folder)) return;
-  const auto command = AttemptFolder(attempt.folder).command();
+  const auto command = begun_command(attempt.folder);
   // One that was written down, and no more, has nothing yet that is its own.
   Limits limits = command ? command->limits : slots_.take(demand).value_or(Limits());
   if (command) slots_.retake(limits, demand);
@@ -105,12 +127,11 @@ void LocalLauncher::start(const AttemptKey& attempt, const Command& command) {
   const AttemptFolder folder(attempt.folder);
   if (folder.supervisor()) return;
   Held& held = held_.at(attempt.folder);
-  make_folder(attempt.folder);
-  if (!folder.command()) {
-    Command limited = command;
-    limited.limits = held.limits;
-    folder.write(limited);
-  }
+  folder.make();
+  // Also over one that is there: whatever lies in the folder, what starts is what this service says now.
+  Command limited = command;
+  limited.limits = held.limits;
+  folder.write(limited);
   start_supervisor(attempt.folder, held);
 }
 
@@ -142,6 +163,12 @@ AttemptStatus LocalLauncher::not_shown(const std::filesystem::path& folder) {
 AttemptStatus LocalLauncher::status(const AttemptKey& attempt) {
   reap();
   const AttemptFolder folder(attempt.folder);
+  if (const std::string why = why_not_ours(folder); !why.empty()) {
+    AttemptStatus status;
+    status.state = AttemptState::kEnded;
+    status.reason = why;
+    return status;
+  }
   const auto supervisor = folder.supervisor();
   // In this order: who sees no supervisor alive sees what it has written last.
   const bool supervised = supervisor && alive(*supervisor);

@@ -3,14 +3,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +24,7 @@
 #include "linac/base/descriptor.h"
 #include "linac/launch/accounts.h"
 #include "linac/launch/attempt_folder.h"
+#include "linac/launch/sandbox.h"
 
 namespace linac::launch {
 namespace {
@@ -65,9 +70,17 @@ std::vector<std::string> environment_of(const Command& command, const std::strin
   _exit(127);
 }
 
+// The service raises its own limit for its connections, and a program that uses select(2) cannot have so many.
+constexpr rlim_t kFilesMax = 65536;
+
 void set_limits(const Limits& limits) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = std::min(files.rlim_max, kFilesMax);
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   if (limits.memory_mb > 0) {
     const auto bytes = static_cast<rlim_t>(limits.memory_mb) << 20;
     const rlimit data{bytes, bytes};
@@ -88,9 +101,29 @@ void become(const passwd& account) {
   if (account.pw_uid != 0 && setuid(0) == 0) fail("the declared account could become root");
 }
 
+// What a process hands on although nobody says so: groups and capabilities of a service that was given some, its keys,
+// and its place among those that the kernel spares when memory is short.
+void leave_behind_what_is_the_services() {
+  const passwd* own = geteuid() == 0 ? getpwuid(geteuid()) : nullptr;
+  if (own != nullptr && initgroups(own->pw_name, own->pw_gid) != 0) fail("the service's groups cannot be left");
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3] = {};
+  if (syscall(SYS_capget, &header, capabilities) == 0) {
+    for (auto& part : capabilities) part.inheritable = 0;
+    syscall(SYS_capset, &header, capabilities);
+  }
+  syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
+  if (const Descriptor score(open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC)); score) {
+    char first = 0;
+    if (read(score.get(), &first, 1) == 1 && first == '-') [[maybe_unused]]
+      const auto written = pwrite(score.get(), "0", 1, 0);
+  }
+}
+
 // The supervisor has one thread, so the child may use all of the library.
 [[noreturn]] void run(const Command& command, const passwd* account, const Descriptor& wait, const Descriptor& log,
-                      std::vector<char*> argv, std::vector<char*> environment) {
+                      const Descriptor& tells, std::vector<char*> argv, std::vector<char*> environment) {
   char go = 0;
   if (::read(wait.get(), &go, 1) != 1) _exit(127);
   sigset_t none;
@@ -99,14 +132,16 @@ void become(const passwd& account) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   dup2(log.get(), STDOUT_FILENO);
   dup2(log.get(), STDERR_FILENO);
+  if (tells) fcntl(tells.get(), F_SETFD, 0);
   set_limits(command.limits);
+  leave_behind_what_is_the_services();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (account != nullptr) become(*account);
   umask(022);
   if (!command.directory.empty() && chdir(command.directory.c_str()) != 0)
     fail(("the folder " + command.directory + " cannot be entered").c_str());
   execve(argv.front(), argv.data(), environment.data());
-  fail((command.argv.front() + " cannot be executed").c_str());
+  fail((std::string(argv.front()) + " cannot be executed").c_str());
 }
 
 }  // namespace
@@ -120,21 +155,24 @@ Started start_command(const Command& command, const std::string& attempt, int& g
   }
   const Descriptor log(open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640));
   if (!log) return {0, fmt::format("{} cannot be written ({})", command.log, std::strerror(errno))};
-  int ends[2];
+  int ends[2], info[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) return {0, "no descriptors left"};
   const Descriptor wait(ends[0]);
   gate = ends[1];
-  auto arguments = command.argv;
+  if (command.view && pipe2(info, O_CLOEXEC) != 0) return {0, "no descriptors left"};
+  Descriptor told(info[0]);
+  const Descriptor tells(info[1]);
+  auto arguments = command.view ? sandboxed(command, tells.get()) : command.argv;
   auto environment = environment_of(command, attempt, account);
   const pid_t pid = fork();
   if (pid < 0) return {0, fmt::format("no process left ({})", std::strerror(errno))};
   if (pid == 0) {
     setpgid(0, 0);
     close(gate);
-    run(command, account, wait, log, argument_pointers(arguments), argument_pointers(environment));
+    run(command, account, wait, log, tells, argument_pointers(arguments), argument_pointers(environment));
   }
   setpgid(pid, pid);
-  return {pid, ""};
+  return {pid, "", std::move(told)};
 }
 
 }  // namespace linac::launch

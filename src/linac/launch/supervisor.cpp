@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -19,6 +20,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/launch/attempt_folder.h"
+#include "linac/launch/sandbox.h"
 #include "linac/launch/supervised_command.h"
 
 namespace linac::launch {
@@ -30,7 +32,8 @@ using std::chrono::milliseconds;
 constexpr int kTakenStatus = static_cast<int>(ErrorCode::kUser),
               kFolderStatus = static_cast<int>(ErrorCode::kEnvironment);
 constexpr milliseconds kLeftBehindMax{10'000};  // for what the command started and did not wait for
-constexpr milliseconds kPoll{100}, kWait{1000};
+constexpr milliseconds kPoll{100}, kWait{1000}, kToldMax{10'000};
+constexpr int kSignalStatus = 128;  // bwrap, as a shell, ends with this much more than the signal that its command got
 constexpr std::chrono::minutes kWriteTrialsMax{10};  // the disk may be full for a while
 
 // Libraries may have threads by now that do not block SIGTERM: one of them may get it, and it must not be the end of
@@ -61,22 +64,48 @@ class Signals {
   sigset_t set_;
 };
 
+// What bwrap says of the sandbox's first process: within moments, or its end.
+std::optional<ProcessKey> first_of_sandbox(const Descriptor& told) {
+  std::string text;
+  const auto deadline = Clock::now() + kToldMax;
+  for (char piece[256]; Clock::now() < deadline && text.find('}') == std::string::npos;) {
+    pollfd wait{told.get(), POLLIN, 0};
+    if (poll(&wait, 1, 100) <= 0) continue;
+    const ssize_t got = read(told.get(), piece, sizeof piece);
+    if (got == 0) break;
+    if (got > 0) text.append(piece, static_cast<size_t>(got));
+  }
+  ProcessKey first = process_key(first_process(text));
+  return first.pid == 0 ? std::nullopt : std::optional(std::move(first));
+}
+
 struct Watch {
   const AttemptFolder& folder;
   const Command& command;
   pid_t pid;
   const Signals& signals;
+  std::optional<ProcessKey> sandbox = std::nullopt;  // its first process, that leads the group of the command
   std::optional<Clock::time_point> stop_begin = std::nullopt;
+  bool stop_sent = false;
 
   bool told_to_stop() const { return stop_begin.has_value(); }
 
   void stop() {
-    if (stop_begin) return;
-    stop_begin = Clock::now();
-    kill(-pid, SIGTERM);
+    if (!stop_begin) stop_begin = Clock::now();
+    if (stop_sent) return;
+    // Who waits for a sandbox is not to be told, and what is in there becomes a group a moment after it begins.
+    if (command.view && !sandbox) return;
+    if (sandbox && getpgid(sandbox->pid) != sandbox->pid) return;
+    kill(sandbox ? -sandbox->pid : -pid, SIGTERM);
+    stop_sent = true;
+  }
+
+  void end_sandbox() const {
+    if (sandbox) send_signal(*sandbox, SIGKILL);
   }
 
   void kill_all() const {
+    end_sandbox();
     kill(-pid, SIGKILL);
     for (const ProcessKey& process : processes_with(kAttemptVariable, folder.root().string()))
       if (process.pid != getpid()) send_signal(process, SIGKILL);
@@ -96,7 +125,7 @@ struct Watch {
     for (;;) {
       if (const auto status = reap()) return *status;
       if (stop_begin && Clock::now() - *stop_begin > grace) kill_all();
-      if (signals.wait(stop_begin ? kPoll : kWait) == SIGTERM) stop();
+      if (signals.wait(stop_begin ? kPoll : kWait) == SIGTERM || stop_begin) stop();
     }
   }
 
@@ -139,10 +168,19 @@ Exit carry_out(const AttemptFolder& folder, const Command& command) {
     if (write(gate, "g", 1) != 1) exit.problem = "it ended before it began";
     gate_owner.reset();
     Watch watch{folder, command, started.pid, signals};
+    if (command.view) {
+      watch.sandbox = first_of_sandbox(started.told);
+      if (watch.sandbox) folder.write_sandbox(*watch.sandbox);
+    }
     const int status = watch.wait_for_command();
+    if (WIFSIGNALED(status)) watch.end_sandbox();  // nobody would be told how the command ends
     watch.wait_for_the_rest();
     exit.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (command.view && exit.status > kSignalStatus) {
+      exit.signal = exit.status - kSignalStatus;
+      exit.status = 0;
+    }
     exit.stopped = watch.told_to_stop();
   } else {
     exit.status = 127;
@@ -164,6 +202,7 @@ Exit carry_out(const AttemptFolder& folder, const Command& command) {
 int supervise(const std::filesystem::path& root) {
   const AttemptFolder folder(root);
   try {
+    folder.check();
     const auto command = folder.command();
     if (!command) {
       log::error(fmt::format("[launch] {}: no attempt (no command.json)", root.string()));

@@ -2,17 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "linac/catalog/artifact_location.h"
+
 namespace linac::service {
 
 using nlohmann::json;
-
-std::optional<std::string> own_artifacts(const std::string& uri) {
-  constexpr std::string_view kScheme = "mlflow-artifacts:/";
-  if (!uri.starts_with(kScheme)) return std::nullopt;
-  std::string path = uri.substr(kScheme.size());
-  if (path.starts_with('/')) return std::nullopt;  // names another server
-  return path;
-}
 
 json file_info(const FolderEntry& entry, const std::string& path) {
   json info = {{"path", path}, {"is_dir", entry.folder}};
@@ -23,7 +17,7 @@ json file_info(const FolderEntry& entry, const std::string& path) {
 json listed_artifacts(const std::filesystem::path& folder, const std::string& root_uri, const std::string& path) {
   json files = json::array();
   const std::string below = harmless_path(path);
-  if (const auto root = own_artifacts(root_uri)) {
+  if (const auto root = catalog::own_artifacts(root_uri)) {
     const std::string name = below.empty() ? *root : *root + "/" + below;
     for (const FolderEntry& entry : entries_below(folder, name))
       files.push_back(file_info(entry, entry.path.substr(root->size() + 1)));

@@ -3,16 +3,11 @@
 // service's own.
 
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 
 #include "linac/base/safe_path.h"
 
 namespace linac::service {
-
-/// The path of an artefact URI below the service's folder of artefacts; nothing for one that lies elsewhere (s3://,
-/// file:/).
-std::optional<std::string> own_artifacts(const std::string& uri);
 
 /// MLflow's FileInfo, under the name `path`.
 nlohmann::json file_info(const FolderEntry& entry, const std::string& path);

@@ -10,6 +10,7 @@
 #include "linac/catalog/catalog.h"
 #include "linac/execution/site.h"
 #include "linac/http/traffic.h"
+#include "linac/service/checks.h"
 #include "linac/service/data_folder.h"
 #include "linac/service/hub.h"
 
@@ -24,6 +25,7 @@ struct Context {
   const std::filesystem::path uploads = data / kUploadsFolder;
   catalog::Catalog catalog;
   boost::asio::thread_pool readers;  // threads for what blocks: reads of the catalog, files, password hashes
+  Checks checks;                     // for files that strangers name
   Hub hub;
   http::Traffic traffic;
   std::atomic<int64_t> points_total = 0, failed_logins_total = 0;

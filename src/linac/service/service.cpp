@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <thread>
 
@@ -24,6 +25,7 @@
 #include "linac/http/server/server.h"
 #include "linac/launch/accounts.h"
 #include "linac/launch/local_launcher.h"
+#include "linac/launch/sandbox.h"
 #include "linac/service/authentication.h"
 #include "linac/service/context.h"
 #include "linac/service/routes/jobs.h"
@@ -84,11 +86,60 @@ std::string first_admin(catalog::Catalog& catalog) {
   return made.secret;
 }
 
+/// What belongs to the service beside its data folder, and what its jobs have to find.
+execution::Sandboxes sandboxes(const ServiceOptions& options, const std::filesystem::path& data) {
+  execution::Sandboxes sandboxes;
+  if (options.trust_jobs) return sandboxes;
+  sandboxes.why_none = launch::why_no_sandbox();
+  sandboxes.isolation = sandboxes.why_none.empty() ? execution::Isolation::kSandbox : execution::Isolation::kNone;
+  std::error_code none;
+  const auto hide = [&](const std::filesystem::path& path) {
+    if (const auto real = std::filesystem::canonical(path, none); !none) sandboxes.hidden.push_back(real);
+  };
+  constexpr std::string_view kFile = "sqlite://";
+  const std::string url = catalog_url(data, options.database);
+  for (const char* end : {"", "-wal", "-shm"}) hide((url.starts_with(kFile) ? url.substr(kFile.size()) : url) + end);
+  if (!options.tls_key.empty()) hide(options.tls_key);
+  const std::filesystem::path program = launch::this_program();
+  sandboxes.programs = launch::needed_by(program.parent_path() / "linac-compute");
+  return sandboxes;
+}
+
+std::string warning_of(const execution::Sandboxes& sandboxes) {
+  switch (sandboxes.isolation) {
+    case execution::Isolation::kOfLauncher:
+      return "Jobs run without a sandbox (--trust-jobs): who submits one can read and change all that this service "
+             "can, "
+             "its database and tokens too.";
+    case execution::Isolation::kNone:
+      return fmt::format(
+          "No sandbox for jobs here ({}): only admins' jobs run as this account; install bubblewrap, or "
+          "trust everybody who submits with --trust-jobs.",
+          sandboxes.why_none);
+    case execution::Isolation::kSandbox:
+      break;
+  }
+  return "";
+}
+
 std::vector<std::string> lower(std::vector<std::string> names) {
   for (std::string& name : names)
     for (char& c : name)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return names;
+}
+
+constexpr std::chrono::seconds kStopMax{25};
+
+/// Whatever a thread of the service waits for, a disk that does not answer: the process ends. What was acknowledged is
+/// in the database by then, and what is not is not.
+void end_in_any_case() {
+  std::thread([] {
+    std::this_thread::sleep_for(kStopMax);
+    log::warn(
+        fmt::format("[serve] something does not come to its end within {} s; stopped all the same", kStopMax.count()));
+    std::_Exit(static_cast<int>(ErrorCode::kEnvironment));
+  }).detach();
 }
 
 }  // namespace
@@ -100,7 +151,9 @@ class Service::Implementation {
         context_(catalog_url(folder_, options.database), folder_, kReaders),
         authentication_(context_, options.authentication),
         first_token_(options.authentication ? first_admin(context_.catalog) : ""),
-        scheduler_(context_.site, attempts(options), launch::local_launcher(slots(options))),
+        sandboxes_(sandboxes(options, folder_)),
+        warning_(warning_of(sandboxes_)),
+        scheduler_(context_.site, attempts(options, sandboxes_), launch::local_launcher(slots(options))),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
                            const std::string& from) { return authentication_.identify(method, headers, from); },
@@ -110,12 +163,15 @@ class Service::Implementation {
     url_ = fmt::format("{}://{}:{}", options.tls_certificate.empty() ? "http" : "https", host, server_.port());
   }
   ~Implementation() {
+    context_.checks.stop();
     server_.stop();
+    context_.checks.close();
     context_.readers.join();
   }
 
   const std::string& url() const { return url_; }
   const std::string& first_token() const { return first_token_; }
+  const std::string& warning() const { return warning_; }
 
  private:
   std::vector<Route> routes() {
@@ -126,8 +182,12 @@ class Service::Implementation {
     return routes;
   }
 
-  static execution::AttemptSettings attempts(const ServiceOptions& options) {
+  static execution::AttemptSettings attempts(const ServiceOptions& options, const execution::Sandboxes& sandboxes) {
     execution::AttemptSettings settings;
+    settings.sandboxes = sandboxes;
+    settings.is_admin = [required = options.authentication](catalog::Database& database, const std::string& user) {
+      return !required || catalog::user(database, user).role == catalog::Role::kAdmin;
+    };
     settings.command = [program = launch::this_program()](const std::string& job, const std::string& outputs) {
       return std::vector<std::string>{program, "train", job, "--out", outputs, "--resume"};
     };
@@ -158,6 +218,8 @@ class Service::Implementation {
   Context context_;
   Authentication authentication_;
   const std::string first_token_;
+  const execution::Sandboxes sandboxes_;
+  const std::string warning_;
   execution::Scheduler scheduler_;
   const http::Router router_;
   http::Dispatcher dispatcher_;
@@ -178,6 +240,10 @@ const std::string& Service::url() const {
   return implementation_->url();
 }
 
+const std::string& Service::warning() const {
+  return implementation_->warning();
+}
+
 const std::string& Service::first_token() const {
   return implementation_->first_token();
 }
@@ -190,10 +256,12 @@ void serve(const ServiceOptions& options) {
   fmt::print("linac serves {}\n", service.url());
   if (!service.first_token().empty())
     fmt::print("The user '{}' has this token, shown only now:\n  {}\n", kAdmin, service.first_token());
+  if (!service.warning().empty()) fmt::print("{}\n", service.warning());
   if (!options.authentication) fmt::print("Everybody on this machine is an admin here (--no-auth).\n");
   std::fflush(stdout);
   while (stop_signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   log::info("[serve] stopping");
+  end_in_any_case();
 }
 
 }  // namespace linac::service

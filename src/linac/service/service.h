@@ -20,6 +20,7 @@ struct ServiceOptions {
   int connections_max = 4096;
   double requests_per_s_max = 20000;  // of one caller
   std::string slots;                  // what jobs may have, e.g. "cores=8,memory=32G,gpus=2"; empty: the whole host
+  bool trust_jobs = false;            // they run without a sandbox
   std::string prices;                 // as execution::Prices::of_text() takes them; empty: not known
 };
 
@@ -32,6 +33,8 @@ class Service {
   ~Service();  // finishes what it has begun
 
   const std::string& url() const;
+  /// What an admin has to know of the jobs' sandbox, in a line; empty if all of them have one.
+  const std::string& warning() const;
   /// Of the user "admin", if this start made him; empty else.
   const std::string& first_token() const;
 

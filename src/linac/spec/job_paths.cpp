@@ -1,11 +1,11 @@
 #include "linac/spec/job_paths.h"
 
 #include <fmt/format.h>
-#include <glob.h>
 
 #include <algorithm>
 
 #include "linac/base/error.h"
+#include "linac/base/glob.h"
 #include "linac/base/log.h"
 #include "linac/spec/job.h"
 
@@ -43,10 +43,7 @@ std::vector<std::string> model_file_keys(const std::string& kind) {
 bool leads_somewhere(const fs::path& path) {
   std::error_code error;
   if (fs::exists(path, error)) return true;
-  glob_t found{};
-  const bool matches = ::glob(path.c_str(), 0, nullptr, &found) == 0;
-  ::globfree(&found);
-  return matches;
+  return path.native().find_first_of("*?[") != std::string::npos && !glob_paths(path).empty();
 }
 
 std::string shown(const fs::path& folder) {

@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <glob.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
+#include "linac/base/glob.h"
 #include "linac/base/nearest.h"
 #include "linac/storage/stores.h"
 
@@ -120,16 +120,11 @@ class FileStore : public Store {
     std::error_code error;
     const bool is_pattern = path.find_first_of("*?[") != std::string::npos || path.starts_with('~');
     if (!is_pattern || fs::exists(path, error)) return {path};
-    glob_t found{};
-    const int status = ::glob(path.c_str(), GLOB_TILDE, nullptr, &found);
-    std::vector<std::string> files;
-    for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
-    ::globfree(&found);
+    std::vector<std::string> files = glob_paths(path);
     if (files.empty()) {
       throw data_error(fmt::format("[storage] {}: no file matches this pattern (looked from {}); check folder and name",
                                    pattern, fs::current_path(error).string()));
     }
-    std::sort(files.begin(), files.end());
     return files;
   }
 

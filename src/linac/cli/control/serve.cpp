@@ -54,6 +54,8 @@ void add_serve_verb(CLI::App& app) {
   verb->add_option("--price", options->prices,
                    "of a core for an hour, or a YAML file with core, gpu, memory_gb, currency: runs are accounted, and "
                    "can be limited by cost");
+  verb->add_flag("--trust-jobs", options->trust_jobs,
+                 "jobs run without a sandbox: who submits one can do all that this service can");
   verb->add_flag("--no-auth", *no_auth, "everybody is an admin; only for a loopback address");
   verb->footer(
       "Examples:\n"

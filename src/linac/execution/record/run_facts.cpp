@@ -6,6 +6,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "linac/base/config.h"
 #include "linac/base/error.h"
 #include "linac/base/utf8.h"
 #include "linac/spec/run_record.h"
@@ -84,11 +85,13 @@ bool is_error_line(std::string_view line) {
 
 catalog::Tags parameters_of(const std::string& job_yaml) {
   catalog::Tags leaves;
-  if (job_yaml.size() > kFactFileBytesMax) return leaves;
+  if (job_yaml.size() > kJobFileBytesMax) return leaves;
   try {
-    const YAML::Node root = YAML::Load(job_yaml);
+    const YAML::Node root = config::parse_text(job_yaml, "job.yaml");
     if (root.IsMap()) add_leaves(root, "", 0, leaves);
   } catch (const YAML::Exception&) {
+    return {};
+  } catch (const Error&) {
     return {};
   }
   return leaves;
@@ -121,6 +124,10 @@ RunFacts facts_of(const std::string& run_json) {
   facts.status = cleaned(run->status, kValueBytesMax);
   if (run->error) facts.error = cleaned(run->error->message, kReasonBytesMax);
   return facts;
+}
+
+ReadFacts read_facts(const std::string& job_yaml, const std::string& run_json) {
+  return {parameters_of(job_yaml), facts_of(run_json)};
 }
 
 std::string cleaned(std::string_view text, size_t bytes_max) {

@@ -20,11 +20,18 @@ struct RunFacts {
 };
 RunFacts facts_of(const std::string& run_json);
 
+/// Both: read before they are brought into the catalog, whose writing thread reads nothing that strangers wrote.
+struct ReadFacts {
+  catalog::Tags parameters;
+  RunFacts run;
+};
+ReadFacts read_facts(const std::string& job_yaml, const std::string& run_json);
+
 /// The last error in a log of linac, in a line; its last line if there is none.
 std::string reason_in_log(std::string_view log);
 /// Valid UTF-8 without control characters, at most `bytes_max` bytes.
 std::string cleaned(std::string_view text, size_t bytes_max);
 
-constexpr size_t kReasonBytesMax = 600, kFactFileBytesMax = 4 << 20, kParametersMax = 1000;
+constexpr size_t kReasonBytesMax = 600, kFactFileBytesMax = 4 << 20, kJobFileBytesMax = 1 << 20, kParametersMax = 1000;
 
 }  // namespace linac::execution

@@ -1,6 +1,6 @@
 #include "linac/execution/record/run_places.h"
 
-#include <string_view>
+#include "linac/catalog/artifact_location.h"
 
 namespace linac::execution {
 
@@ -9,10 +9,9 @@ RunPlaces::RunPlaces(const Site& site, const catalog::Run& run)
       job(root / "job.yaml"),
       log(root / "log.txt"),
       outputs(root / "outputs") {
-  constexpr std::string_view kOwn = "mlflow-artifacts:/";
   // An experiment may have its artefacts elsewhere.
-  if (run.artifact_uri.starts_with(kOwn))
-    outputs = std::filesystem::absolute(site.artifacts) / run.artifact_uri.substr(kOwn.size());
+  if (const auto path = catalog::own_artifacts(run.artifact_uri))
+    outputs = std::filesystem::absolute(site.artifacts) / *path;
 }
 
 }  // namespace linac::execution

@@ -52,15 +52,13 @@ void add_lines(catalog::Database& database, const std::string& run, const ReadLi
   catalog::set_folder_place(database, run, read.after.encoded());
 }
 
-void add_facts(catalog::Database& database, const std::string& run, const std::string& job_yaml,
-               const std::string& run_json) {
+void add_facts(catalog::Database& database, const std::string& run, const ReadFacts& read) {
   const catalog::Run known = catalog::run(database, run);
-  catalog::Tags parameters = parameters_of(job_yaml);
+  catalog::Tags parameters = read.parameters;
   std::erase_if(parameters, [&](const auto& parameter) { return known.parameters.contains(parameter.first); });
   if (!parameters.empty()) catalog::set_parameters(database, run, parameters);
-  const RunFacts facts = facts_of(run_json);
-  if (!facts.tags.empty()) catalog::set_run_tags(database, run, facts.tags);
-  if (!facts.inputs.empty()) catalog::add_inputs(database, run, facts.inputs);
+  if (!read.run.tags.empty()) catalog::set_run_tags(database, run, read.run.tags);
+  if (!read.run.inputs.empty()) catalog::add_inputs(database, run, read.run.inputs);
 }
 
 bool RunFollower::read_lines() {
@@ -95,7 +93,8 @@ void RunFollower::read_facts() {
   };
   std::string job = text("job.yaml"), run_json = text(spec::kSummaryFile);
   if (job == job_ && run_json == run_json_) return;
-  site_.catalog.write([&](catalog::Database& database) { add_facts(database, run_, job, run_json); });
+  const ReadFacts read = execution::read_facts(job, run_json);
+  site_.catalog.write([&](catalog::Database& database) { add_facts(database, run_, read); });
   job_ = std::move(job);
   run_json_ = std::move(run_json);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "linac/catalog/database.h"
+#include "linac/execution/record/run_facts.h"
 #include "linac/execution/record/run_lines.h"
 #include "linac/execution/site.h"
 
@@ -17,9 +18,8 @@ namespace linac::execution {
 RunCursor cursor_of(catalog::Database& database, const std::string& run);
 /// Adds what `read` has, if the catalog's cursor is still the one from which it was read; kState else.
 void add_lines(catalog::Database& database, const std::string& run, const ReadLines& read);
-/// Parameters that the run has not got yet, tags and inputs. Empty texts: not there.
-void add_facts(catalog::Database& database, const std::string& run, const std::string& job_yaml,
-               const std::string& run_json);
+/// Parameters that the run has not got yet, tags and inputs.
+void add_facts(catalog::Database& database, const std::string& run, const ReadFacts& read);
 
 /// Follows one folder. One thread.
 class RunFollower {

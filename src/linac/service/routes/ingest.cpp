@@ -90,21 +90,32 @@ Handler lines_handler(Context& context) {
   };
 }
 
-json add_run_facts(Database& database, Request& request) {
+json add_run_facts(Database& database, const Request& request, const execution::ReadFacts& read) {
   const catalog::Run run = ingested(database, request);
-  const std::string run_json = request.text("run");
-  execution::add_facts(database, run.id, request.text("job"), run_json);
-  const execution::RunFacts facts = execution::facts_of(run_json);
-  const catalog::RunState state = spec::state_of(facts.status);
+  execution::add_facts(database, run.id, read);
+  const catalog::RunState state = spec::state_of(read.run.status);
   if (state != run.state) {
     catalog::RunChange change;
     change.state = state;
-    change.reason = facts.error;
+    change.reason = read.run.error;
     if (const int64_t ended_ms = request.integer("ended_ms"); catalog::ended(state) && ended_ms > 0)
       change.ended_ms = ended_ms;
     catalog::update_run(database, run.id, change);
   }
   return {{"id", run.id}, {"state", catalog::to_string(state)}};
+}
+
+Handler facts_handler(Context& context) {
+  return [&context](Request& request) -> Task<Response> {
+    execution::ReadFacts read;
+    co_await aside(context, [&] {
+      context.catalog.read([&](Database& database) { ingested(database, request); });
+      read = execution::read_facts(request.text("job"), request.text("run"));
+    });
+    const json answer =
+        co_await writing(context, [&](Database& database) { return add_run_facts(database, request, read); });
+    co_return Response::json(answer);
+  };
 }
 
 }  // namespace
@@ -141,7 +152,7 @@ std::vector<Route> ingest_routes(Context& context) {
        {{"job", FieldType::kText, false, "text of job.yaml"},
         {"run", FieldType::kText, false, "text of run.json"},
         {"ended_ms", FieldType::kInteger, false, "when it ended"}},
-       writes(context, add_run_facts),
+       facts_handler(context),
        kFactsBytesMax},
   };
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "linac/base/refusal.h"
@@ -129,12 +130,29 @@ Response answer(const Submitted& submitted) {
   return response;
 }
 
+// What would be refused when its turn comes is not taken.
+void need_trust(Context& context, const execution::AttemptSettings& settings, const std::string& user) {
+  const std::string why = context.catalog.read_as([&](Database& database) {
+    return execution::why_not_trusted(database, user, settings.account(database, user), settings);
+  });
+  if (!why.empty()) throw Refusal(RefusalKind::kDenied, "[submit] " + why);
+}
+
 Handler submits(Context& context, execution::Scheduler& scheduler) {
   return [&context, &scheduler](Request& request) -> Task<Response> {
-    const execution::SubmissionRequest submission = submission_of(request);
-    std::vector<execution::PreparedJob> jobs;
-    co_await aside(
-        context, [&] { jobs = execution::prepare(submission, scheduler.all(), scheduler.attempts().prices.known()); });
+    struct Prepared {
+      execution::SubmissionRequest submission;
+      std::vector<execution::PreparedJob> jobs;
+    };
+    const auto prepared = std::make_shared<Prepared>();
+    prepared->submission = submission_of(request);
+    co_await aside(context, [&] { need_trust(context, scheduler.attempts(), request.caller.user); });
+    const std::function<void()> work = [prepared, all = scheduler.all(),
+                                        price_known = scheduler.attempts().prices.known()] {
+      prepared->jobs = execution::prepare(prepared->submission, all, price_known);
+    };
+    co_await context.checks.run(request.caller.user, work);
+    const std::vector<execution::PreparedJob>& jobs = prepared->jobs;
     if (request.flag("check_only")) {
       Submitted checked;
       for (const execution::PreparedJob& job : jobs)

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/atomic_file.h"
 #include "linac/base/safe_path.h"
 #include "linac/execution/record/run_log.h"
 #include "linac/execution/record/run_places.h"
@@ -81,7 +80,7 @@ Handler put_handler(Context& context) {
       const catalog::Run run = context.site.run(request.variable("id"));
       need_owner(request, run);
       const execution::RunPlaces places(context.site, run);
-      make_folder(places.outputs);
+      folder_below(context.data, places.outputs.lexically_relative(context.data).string());
       place_below(places.outputs, request.variable("path"), request.body_file);
     });
     co_return Response::json(json::object());

@@ -1,0 +1,20 @@
+#pragma once
+// Where artefacts of an experiment may lie, as its creator says it: at the service, "mlflow-artifacts:/calo/2026", or
+// at a store that clients reach by themselves, "s3://bucket/folder". What strangers write here becomes a path at the
+// service, so it is looked at where it comes in and where it is used. Thread-safe.
+
+#include <optional>
+#include <string>
+
+namespace linac::catalog {
+
+/// kInvalid for a location that is neither. Empty stands for the service's own choice. At the service a location is
+/// clean (safe_path.h), has no encoded characters, does not begin with a number or "models", as the service's own
+/// folders do, and has no part "artifacts" or that is the id of a run or model, so that it is in nobody's run.
+void check_artifact_location(const std::string& location);
+
+/// The path of an artefact URI below the service's folder of artefacts; nothing for one that lies elsewhere (s3://,
+/// file:/), or that is no clean path.
+std::optional<std::string> own_artifacts(const std::string& uri);
+
+}  // namespace linac::catalog

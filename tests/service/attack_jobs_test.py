@@ -1,0 +1,516 @@
+#!/usr/bin/env python3
+"""What people who do not trust each other may try by jobs, artefacts and files of the host, against `linac serve` as it is delivered.
+
+Each test is an attack that worked once; all of them meet the same service, so they cost seconds. LINAC names the program.
+    attack_jobs_test.py [WORD...]      those with one of these words in their name
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import urllib.error
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+from server_process import Service  # noqa: E402
+
+TRAIN = ROOT / "data" / "topology-train.parquet"
+SCALING = ROOT / "data" / "topology-scaling.json"
+
+
+PYTHON = "/usr/bin/python3"  # what is in somebody's home is not there for a job
+
+
+class Skipped(Exception):
+    pass
+
+
+class Person:
+    """Somebody with a token."""
+
+    def __init__(self, service: Service, name: str, token: str):
+        self.service, self.name, self.token = service, name, token
+
+    def ask(self, method: str, path: str, body=None, timeout: float = 60):
+        """Status and answer."""
+        data = json.dumps(body).encode() if isinstance(body, (dict, list)) else body
+        request = urllib.request.Request(self.service.url + path, data=data, method=method)
+        request.add_header("Authorization", "Bearer " + self.token)
+        request.add_header("Content-Type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
+                return answer.status, json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read() or b"null")
+
+    def get(self, path: str):
+        status, answer = self.ask("GET", path)
+        assert status == 200, (path, status, answer)
+        return answer
+
+    def submit(self, job: str, **more) -> str:
+        status, answer = self.ask("POST", "/api/v1/jobs", {"job": job, "cores": 1, **more})
+        assert status == 200, (status, answer)
+        return answer["runs"][0]["id"]
+
+    def ended(self, run: str, seconds: float = 60) -> dict:
+        end = time.monotonic() + seconds
+        while True:
+            found = self.get(f"/api/v1/runs/{run}")
+            if found["state"] not in ("PENDING", "STARTING", "RUNNING", "RECOVERING"):
+                return found
+            assert time.monotonic() < end, f"{run} is {found['state']} ({found['reason']})"
+            time.sleep(0.1)
+
+    def log(self, run: str) -> str:
+        request = urllib.request.Request(f"{self.service.url}/api/v1/runs/{run}/log")
+        request.add_header("Authorization", "Bearer " + self.token)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.read().decode()
+
+
+def account() -> str:
+    return subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def newcomer(admin: Person, name: str, role: str = "member", runs_as: str | None = None) -> Person:
+    status, answer = admin.ask("POST", "/api/v1/users", {"name": name, "role": role, "account": runs_as or account()})
+    assert status == 200, answer
+    status, answer = admin.ask("POST", f"/api/v1/users/{name}/tokens", {})
+    assert status == 200, answer
+    return Person(admin.service, name, answer["secret"] if "secret" in answer else answer["token"])
+
+
+def plug_in(folder: pathlib.Path, name: str, script: str) -> str:
+    """A job whose model is a shared object: as it is loaded it carries out `script`, in Python."""
+    if not shutil.which("cc") or not pathlib.Path(PYTHON).exists():
+        raise Skipped(f"no C compiler (cc), or no {PYTHON}, for a job that attacks")
+    source, target = folder / f"{name}.c", folder / f"{name}.so"
+    source.write_text("#include <unistd.h>\n#include <sys/wait.h>\n"
+                      f"static const char* script = {json.dumps(script)};\n"
+                      "__attribute__((constructor)) static void begin(void) {\n"
+                      "  pid_t child = fork();\n"
+                      f"  if (child == 0) {{ execl({json.dumps(PYTHON)}, \"python3\", \"-c\", script, (char*)0); _exit(1); }}\n"
+                      "  waitpid(child, 0, 0);\n  _exit(0);\n}\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", target, source], check=True)
+    return (f"name: {name}\nworkers: 1\nmodel: {{kind: custom, file: {target}}}\n"
+            f"data: {{train: [{TRAIN}], inputs: [{{name: HLF_input}}], targets: [{{column: encoded_label}}], classes: [a, b, c]}}\n"
+            "train: {epochs: 1, batch: 30, fit: {loss: categorical_crossentropy}}\n")
+
+
+def sandbox_or_skip(service: Service) -> None:
+    if any("sandbox" in line for line in service.lines):
+        raise Skipped("no sandbox here: " + "".join(line for line in service.lines if "sandbox" in line).strip())
+
+
+TRY = r"""
+import glob, json, os, pathlib, signal, socket
+found = {}
+def tries(name, what):
+    try:
+        found[name] = what()
+    except BaseException as error:
+        found[name] = "no: " + type(error).__name__
+"""
+
+
+# Point by point.
+
+def places_of_artifacts_lead_nowhere_else(service, admin, member, folder) -> None:
+    outside = service.folder / "stolen"
+    for number, location in enumerate([
+            "mlflow-artifacts:/../stolen", "mlflow-artifacts:/a/../../stolen", f"mlflow-artifacts:/{outside}", f"mlflow-artifacts://{outside}",
+            "mlflow-artifacts:/..", "mlflow-artifacts:/%2e%2e/stolen", "mlflow-artifacts:/a//../../../stolen",
+            "mlflow-artifacts:/./../stolen", "mlflow-artifacts:/0/run/artifacts/link", "mlflow-artifacts:/x\\..\\..\\stolen", str(outside), f"file://{outside}",
+            "../stolen"]):
+        status, answer = member.ask("POST", "/api/2.0/mlflow/experiments/create", {"name": f"elsewhere-{number}", "artifact_location": location})
+        assert status == 400, (location, status, answer)
+    status, answer = member.ask("POST", "/api/2.0/mlflow/experiments/create", {"name": "calo", "artifact_location": "mlflow-artifacts:/calo/2026"})
+    assert status == 200, answer
+    run = member.submit(plug_in(folder, "calo", "open('kept', 'w')"), experiment="calo")
+    member.ended(run)
+    assert (service.folder / "artifacts" / "calo" / "2026" / run / "artifacts" / "kept").exists() and not outside.exists()
+
+
+def locations_of_an_older_database_lead_nowhere_else(service, admin, member, folder) -> None:
+    """What was written before it was looked at: the run's files lie beside its log."""
+    import sqlite3
+    status, answer = member.ask("POST", "/api/2.0/mlflow/experiments/create", {"name": "older"})
+    assert status == 200, answer
+    outside = folder / "older-outside"
+    with sqlite3.connect(service.folder / "books.db", timeout=20) as books:
+        books.execute("UPDATE experiments SET artifact_location = ? WHERE id = ?", (f"mlflow-artifacts:/{outside}", answer["experiment_id"]))
+    books.close()
+    run = member.submit(plug_in(folder, "older", "print('ran')"), experiment="older")
+    member.ended(run)
+    assert "ran" in member.log(run), member.log(run)
+    assert not outside.exists() and (service.folder / "runs" / run / "outputs").is_dir()
+
+
+def what_lies_in_a_folder_of_an_attempt_is_not_started(service, admin, member, folder) -> None:
+    """The folder is there before the job's turn comes, with a command of somebody else's."""
+    first = member.submit(plug_in(folder, "slow", "import time; time.sleep(2.5)"))
+    run = member.submit(plug_in(folder, "mine", "print('my own job')"))
+    planted = service.folder / "runs" / run / "attempt-1"
+    planted.mkdir(parents=True)
+    command = {"argv": ["/bin/sh", "-c", f"id > {folder}/taken-over"], "directory": "/", "log": f"{folder}/planted.log", "account": "", "environment": [],
+               "memory_mb": 0, "cores": [], "gpus": [], "stop_grace_s": 1}
+    (planted / "command.json").write_text(json.dumps(command))
+    member.ended(first)
+    member.ended(run)
+    assert not (folder / "taken-over").exists(), (folder / "taken-over").read_text()
+    assert "my own job" in member.log(run), member.log(run)
+
+
+def links_that_a_job_leaves_lead_nowhere(service, admin, member, folder) -> None:
+    secret = folder / "secret-of-the-host"
+    secret.mkdir(exist_ok=True)
+    (secret / "keys").write_text("keys\n")
+    run = member.submit(plug_in(folder, "links", f"import os\nos.symlink({str(secret)!r}, 'models')\nos.symlink({str(secret)!r}, 'images')\nos.mkfifo('metrics.jsonl')\n"
+                                                 f"os.path.exists('run.json') and os.unlink('run.json')\nos.symlink({str(secret / 'keys')!r}, 'run.json')"))
+    member.ended(run)
+    for path in ("models/keys", "run.json", "metrics.jsonl"):
+        status, _ = member.ask("GET", f"/api/v1/runs/{run}/files/{path}")
+        assert status in (400, 404), (path, status)
+    status, _ = member.ask("PUT", f"/api/v1/runs/{run}/files/models/new", b"new")
+    assert status in (400, 404) and not (secret / "new").exists(), status
+
+
+def a_job_sees_its_own_run_and_nothing_of_the_service(service, admin, member, folder) -> None:
+    sandbox_or_skip(service)
+    other = admin.submit(plug_in(folder, "others", "open('result', 'w').write('secret of another')"))
+    admin.ended(other)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "agent"))
+    listener.listen()
+    traces = [pathlib.Path(place, "linac-attack") for place in ("/etc", "/usr", ROOT)]
+    for trace in traces:
+        if trace.exists():
+            trace.unlink()
+    victim = folder / "victim"
+    victim.write_text("as it was\n")
+    script = TRY + f"""
+data, pid = {str(service.folder)!r}, {service.process.pid}
+def within(path):
+    return sorted(str(p) for p in pathlib.Path(path).rglob('*'))
+tries('database', lambda: open(data + '/books.db', 'rb').read(16).hex())
+tries('data', lambda: [p for p in within(data) if {member.name!r} not in p and os.environ['LINAC_RUN'] not in p and p != data + '/runs' and 'caches' not in p and not os.path.isdir(p)])
+tries('other run', lambda: within(data + '/runs/{other}') + glob.glob(data + '/artifacts/*/{other}/*/*'))
+tries('attempt', lambda: open(os.environ['LINAC_ATTEMPT'] + '/command.json').read())
+tries('forged end', lambda: open(os.environ['LINAC_ATTEMPT'] + '/exit.json', 'w').write('{{}}'))
+tries('signal', lambda: os.kill(pid, 0) or 'sent')
+tries('environment', lambda: open(f'/proc/{{pid}}/environ', 'rb').read().decode())
+tries('memory', lambda: open(f'/proc/{{pid}}/mem', 'rb').fileno())
+tries('root of the service', lambda: os.listdir(f'/proc/{{pid}}/root'))
+tries('processes', lambda: len([p for p in os.listdir('/proc') if p.isdigit()]))
+tries('login', lambda: os.listdir(os.path.expanduser('~/.config/linac')))
+tries('dots at home', lambda: [n for n in os.listdir(os.path.expanduser('~')) if n.startswith('.')])
+tries('outside', lambda: open({str(victim)!r}, 'w').write('changed'))
+tries('host', lambda: [open(p, 'w').close() for p in {[str(trace) for trace in traces]!r}])
+def agent():
+    s = socket.socket(socket.AF_UNIX); s.connect({str(folder / 'agent')!r}); return 'reached'
+tries('socket', agent)
+tries('shadow', lambda: open('/etc/shadow').read()[:10])
+tries('mount', lambda: __import__('ctypes').CDLL(None, use_errno=True).mount(b'none', b'/mnt', b'tmpfs', 0, None))
+tries('capabilities', lambda: [l.split()[1] for l in open('/proc/self/status') if l.startswith(('CapEff', 'CapPrm', 'CapInh', 'CapAmb'))])
+tries('descriptors', lambda: sorted(os.readlink(f'/proc/self/fd/{{n}}') for n in os.listdir('/proc/self/fd') if int(n) > 2 and os.path.exists(f'/proc/self/fd/{{n}}')))
+tries('terminal', lambda: os.open('/dev/tty', os.O_RDWR))
+tries('secrets', lambda: [k for k in os.environ if 'SECRET' in k])
+tries('umask', lambda: os.umask(0o22))
+tries('own', lambda: open('own', 'w').write('x') and open({str(TRAIN)!r}, 'rb').read(4).decode())
+print('FOUND ' + json.dumps(found), flush=True)
+"""
+    run = member.submit(plug_in(folder, "spy", script))
+    member.ended(run)
+    listener.close()
+    log = member.log(run)
+    assert "FOUND " in log, log
+    found = json.loads(next(line for line in log.splitlines() if line.startswith("FOUND "))[6:])
+    for name in ("database", "attempt", "forged end", "signal", "environment", "memory", "root of the service", "login", "host", "socket", "terminal"):
+        assert str(found[name]).startswith("no: "), (name, found[name])
+    assert found["data"] == [] and found["other run"] == [] and found["dots at home"] == [] and found["descriptors"] == [], found
+    assert str(found["shadow"]).startswith("no: ") or found["shadow"] == "", found["shadow"]
+    assert found["mount"] == -1 and found["processes"] < 20 and found["secrets"] == [] and found["umask"] == 0o22, found
+    assert all(int(mask, 16) == 0 for mask in found["capabilities"]), found["capabilities"]
+    assert found["own"] == "PAR1", found
+    assert victim.read_text() == "as it was\n"
+    assert not any(trace.exists() for trace in traces)
+
+
+def a_job_of_an_account_of_its_own_is_kept_out_too(service, admin, member, folder) -> None:
+    """No sandbox, but the rights of another account."""
+    if os.geteuid() != 0:
+        raise Skipped("only root starts jobs as other accounts")
+    other = admin.submit(plug_in(folder, "before", "open('result', 'w').write('secret of another')"))
+    admin.ended(other)
+    stranger = newcomer(admin, "nobodys", runs_as="nobody")
+    os.chmod(folder, 0o755)
+    script = TRY + f"""
+data, pid = {str(service.folder)!r}, {service.process.pid}
+tries('database', lambda: open(data + '/books.db', 'rb').read(16).hex())
+tries('data', lambda: os.listdir(data))
+tries('log of another', lambda: open(data + '/runs/{other}/log.txt').read())
+tries('result of another', lambda: open(data + '/artifacts/0/{other}/artifacts/result').read())
+tries('own attempt', lambda: open(os.environ['LINAC_ATTEMPT'] + '/command.json').read())
+tries('plants an attempt', lambda: os.mkdir(data + '/runs/' + os.environ['LINAC_RUN'] + '/attempt-2'))
+tries('plants a place', lambda: os.mkdir(data + '/artifacts/0/mine'))
+tries('signal', lambda: os.kill(pid, 0) or 'sent')
+tries('environment', lambda: open(f'/proc/{{pid}}/environ', 'rb').read().decode())
+tries('own', lambda: open('own', 'w').write('x'))
+found['groups'] = os.getgroups()
+print('FOUND ' + json.dumps(found), flush=True)
+"""
+    run = stranger.submit(plug_in(folder, "outsider", script))
+    stranger.ended(run)
+    log = stranger.log(run)
+    assert "FOUND " in log, log
+    found = json.loads(next(line for line in log.splitlines() if line.startswith("FOUND "))[6:])
+    assert found.pop("own") == 1 and found.pop("groups") in ([], [65534]), found
+    assert all(str(what).startswith("no: ") for what in found.values()), found
+
+
+def a_link_among_the_inputs_shows_nothing(service, admin, member, folder) -> None:
+    sandbox_or_skip(service)
+    (folder / "books.parquet").unlink(missing_ok=True)
+    (folder / "books.parquet").symlink_to(service.folder / "books.db")
+    job = plug_in(folder, "lens", TRY + f"tries('link', lambda: open({str(folder / 'books.parquet')!r}, 'rb').read(6).hex())\nprint('FOUND ' + json.dumps(found), flush=True)")
+    for name in (str(folder / "books.parquet"), str(service.folder / "books.db"), str(service.folder)):
+        run = member.submit(job.replace(str(TRAIN), name))
+        reason = member.ended(run)["reason"]
+        assert "no job is shown" in reason or '"link": "no: ' in member.log(run), (reason, member.log(run))
+
+
+def writes_go_on(person: Person, during, most: float, least: int = 3) -> None:
+    """While `during` is carried out, changes of others are acknowledged within `most` seconds."""
+    status, answer = person.ask("POST", "/api/2.0/mlflow/runs/create", {"experiment_id": "0"})
+    assert status == 200, answer
+    run = answer["run"]["info"]["run_id"]
+    thread = threading.Thread(target=during)
+    thread.start()
+    slowest, count = 0.0, 0
+    while thread.is_alive() or count < least:
+        begin = time.monotonic()
+        status, answer = person.ask("POST", "/api/2.0/mlflow/runs/set-tag", {"run_id": run, "key": "k", "value": str(count)}, timeout=20)
+        slowest, count = max(slowest, time.monotonic() - begin), count + 1
+        assert status == 200, answer
+        assert slowest < most, f"a write took {slowest:.1f} s"
+        time.sleep(0.05)
+    thread.join()
+
+
+def laughs(levels: int = 14, each: int = 12) -> str:
+    """Some lines that stand for each ** levels maps."""
+    text = "a0: &a0 {}\n"
+    for level in range(1, levels + 1):
+        text += f"a{level}: &a{level} {{" + ", ".join(f"k{k}: *a{level - 1}" for k in range(each)) + "}\n"
+    return text
+
+
+def few_lines_of_yaml_do_not_stop_the_writes(service, admin, member, folder) -> None:
+    answers = []
+
+    def attack() -> None:
+        status, answer = member.ask("POST", "/api/v1/ingest", {"key": "abc123"})
+        assert status == 200, answer
+        for text in (laughs(), "a: " + "[" * 100000, "? " * 100000, "&a [*a]\n", "a: " + "x" * 900000):
+            answers.append(member.ask("POST", f"/api/v1/runs/{answer['id']}/facts", {"job": text})[0])
+            answers.append(member.ask("POST", f"/api/v1/runs/{answer['id']}/facts", {"run": text})[0])
+            answers.append(member.ask("POST", "/api/v1/jobs", {"job": "name: x\n" + text, "check_only": True})[0])
+        answers.append(member.ask("POST", f"/api/v1/runs/{answer['id']}/facts", {"run": '{"data":' + "[" * 1000000 + "]" * 1000000 + "}"})[0])
+        answers.append(member.ask("POST", "/api/v1/jobs", {"job": "name: x\n", "set": ["a" + ".a" * 100000 + "=1"], "check_only": True})[0])
+        answers.append(member.ask("POST", "/api/v1/jobs", {"job": "name: x\n", "set": ["data.train=" + "[" * 50000], "check_only": True})[0])
+
+    writes_go_on(admin, attack, 5)
+    assert len(answers) == 18 and all(status in (200, 400, 413, 422) for status in answers), answers
+
+
+def a_run_s_own_files_do_not_stop_the_writes(service, admin, member, folder) -> None:
+    job = plug_in(folder, "bomb", f"import time\nopen('job.yaml', 'w').write({laughs()!r})\nopen('run.json', 'w').write('[' * 1000000)\ntime.sleep(0.5)")
+    writes_go_on(admin, lambda: member.ended(member.submit(job)), 5)
+
+
+def files_that_do_not_answer_do_not_stop_the_reads(service, admin, member, folder) -> None:
+    fifo, sock = folder / "fifo.parquet", folder / "socket.parquet"
+    if not fifo.exists():
+        os.mkfifo(fifo)
+        socket.socket(socket.AF_UNIX).bind(str(sock))
+    attempts = [str(fifo), "/dev/zero", "/dev/tty", str(sock), "/*/*/*/*/*/*/*/*", "/proc/*/task/*/fd/*/*", str(fifo), "/*/*/*/*/*/*/*.h5"]
+    answers, slowest = [], [0.0]
+
+    def ask(place: str) -> None:
+        answers.append(member.ask("POST", "/api/v1/jobs", {"job": JOB_OF_FILES % place, "check_only": True}))
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in attempts]
+    for thread in threads:
+        thread.start()
+    begin = time.monotonic()
+    while any(thread.is_alive() for thread in threads):
+        assert time.monotonic() - begin < 50, "the checks do not come to an end"
+        asked = time.monotonic()
+        admin.get("/api/v1/queue")
+        slowest[0] = max(slowest[0], time.monotonic() - asked)
+        assert slowest[0] < 5, f"a read took {slowest[0]:.1f} s"
+        time.sleep(0.02)
+    assert len(answers) == len(attempts) and all(status in (200, 422) for status, _ in answers), answers
+    assert sum("device, a pipe or a socket" in answer.get("detail", "") for _, answer in answers) >= 5, answers
+
+
+JOB_OF_FILES = ("name: x\nworkers: 1\nmodel: {kind: custom, file: /bin/true}\n"
+                "data: {train: ['%s'], inputs: [{name: HLF_input}], targets: [{column: encoded_label}], classes: [a, b, c]}\n"
+                "train: {epochs: 1, batch: 30, fit: {loss: categorical_crossentropy}}\n")
+
+
+# With a service of their own.
+
+def a_disk_that_hangs_stops_neither_reads_nor_the_end() -> None:
+    if not shutil.which("cc"):
+        raise Skipped("no C compiler (cc) for a disk that hangs")
+    with tempfile.TemporaryDirectory(prefix="linac-attack-") as name:
+        folder = pathlib.Path(name)
+        (folder / "hangs.c").write_text("""
+            #define _GNU_SOURCE
+            #include <dlfcn.h>
+            #include <fcntl.h>
+            #include <stdarg.h>
+            #include <string.h>
+            #include <unistd.h>
+            static void look(const char* path) { if (path && strstr(path, "disk-that-hangs")) for (;;) pause(); }
+            int open(const char* path, int flags, ...) {
+              va_list list; va_start(list, flags); int mode = va_arg(list, int); va_end(list);
+              look(path);
+              return ((int (*)(const char*, int, ...))dlsym(RTLD_NEXT, "open"))(path, flags, mode);
+            }
+            int open64(const char* path, int flags, ...) {
+              va_list list; va_start(list, flags); int mode = va_arg(list, int); va_end(list);
+              look(path);
+              return ((int (*)(const char*, int, ...))dlsym(RTLD_NEXT, "open64"))(path, flags, mode);
+            }
+            """)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "hangs.so", folder / "hangs.c", "-ldl"], check=True)
+        (folder / "disk-that-hangs").write_text("x")
+        os.environ["LD_PRELOAD"] = str(folder / "hangs.so")
+        try:
+            service = Service().__enter__()
+        finally:
+            del os.environ["LD_PRELOAD"]
+        try:
+            admin = Person(service, "admin", service.token)
+            os.mkfifo(folder / "fifo")
+            for place in ["disk-that-hangs"] * 5 + ["fifo"] * 5:
+                threading.Thread(target=quietly, args=(admin.ask, "POST", "/api/v1/jobs", {"job": JOB_OF_FILES % (folder / place), "check_only": True}),
+                                 daemon=True).start()
+            time.sleep(0.5)
+            begin = time.monotonic()
+            for _ in range(8):
+                admin.get("/api/v1/queue")
+            assert time.monotonic() - begin < 2, "reads wait for a disk that hangs"
+            begin = time.monotonic()
+            service.process.send_signal(signal.SIGTERM)
+            service.process.wait(timeout=40)
+            assert time.monotonic() - begin < 30
+        finally:
+            service.__exit__()
+
+
+def quietly(function, *arguments) -> None:
+    try:
+        function(*arguments)
+    except Exception:  # noqa: BLE001 - the service has ended meanwhile
+        pass
+
+
+def without_a_sandbox_only_admins_jobs_run() -> None:
+    with tempfile.TemporaryDirectory(prefix="linac-attack-") as name:
+        folder = pathlib.Path(name)
+        (folder / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+        (folder / "bwrap").chmod(0o755)
+        before = os.environ["PATH"]
+        os.environ["PATH"] = f"{folder}:{before}"
+        try:
+            with Service() as service:
+                admin = Person(service, "admin", service.token)
+                member = newcomer(admin, "mallory")
+                said = "".join(service.lines)
+                assert "No sandbox" in said and "No permissions" in said and "--trust-jobs" in said, said
+                job = plug_in(folder, "anyone", "print('ran')")
+                status, answer = member.ask("POST", "/api/v1/jobs", {"job": job})
+                assert status == 403 and "sandbox" in answer["detail"], (status, answer)
+                run = admin.submit(job)
+                admin.ended(run)
+                assert "ran" in admin.log(run)
+            with Service("--trust-jobs") as service:
+                admin = Person(service, "admin", service.token)
+                member = newcomer(admin, "mallory")
+                assert "--trust-jobs" in "".join(service.lines), service.lines
+                run = member.submit(job)
+                member.ended(run)
+                assert "ran" in member.log(run)
+        finally:
+            os.environ["PATH"] = before
+
+
+def a_service_without_privileges_has_the_same_sandbox() -> None:
+    """The others meet a service of whoever runs the tests: root, often."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skipped("only root starts a service as another account, by setpriv")
+    with tempfile.TemporaryDirectory(prefix="linac-attack-") as name, tempfile.TemporaryDirectory(prefix="linac-nobody-") as data:
+        os.chmod(name, 0o755)
+        os.chown(data, 65534, 65534)
+        service = Service(data=data)
+        service.words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *service.words]
+        if subprocess.run([*service.words[:4], os.environ["LINAC"], "version"], capture_output=True).returncode != 0:
+            raise Skipped("the account 'nobody' cannot start the program where it lies")
+        with service:
+            admin = Person(service, "admin", service.token)
+            a_job_sees_its_own_run_and_nothing_of_the_service(service, admin, newcomer(admin, "mallory", runs_as="nobody"), pathlib.Path(name))
+
+
+def main() -> int:
+    os.environ["LINAC_TEST_SECRET"] = "s3cret"
+    shared = [places_of_artifacts_lead_nowhere_else, locations_of_an_older_database_lead_nowhere_else, what_lies_in_a_folder_of_an_attempt_is_not_started,
+              links_that_a_job_leaves_lead_nowhere, a_job_sees_its_own_run_and_nothing_of_the_service,
+              a_job_of_an_account_of_its_own_is_kept_out_too, a_link_among_the_inputs_shows_nothing,
+              few_lines_of_yaml_do_not_stop_the_writes, a_run_s_own_files_do_not_stop_the_writes, files_that_do_not_answer_do_not_stop_the_reads]
+    alone = [a_service_without_privileges_has_the_same_sandbox, without_a_sandbox_only_admins_jobs_run, a_disk_that_hangs_stops_neither_reads_nor_the_end]
+    failures = 0
+
+    def carry_out(test, *arguments) -> None:
+        nonlocal failures
+        if sys.argv[1:] and not any(word in test.__name__ for word in sys.argv[1:]):
+            return
+        begin = time.monotonic()
+        try:
+            test(*arguments)
+            print(f"ok    {test.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
+        except Skipped as why:
+            print(f"skip  {test.__name__}: {why}", flush=True)
+        except Exception:  # noqa: BLE001 - each attack is reported
+            failures += 1
+            print(f"FAIL  {test.__name__}", flush=True)
+            traceback.print_exc()
+
+    with tempfile.TemporaryDirectory(prefix="linac-attack-") as name, Service("--slots", "cores=1") as service:
+        admin = Person(service, "admin", service.token)
+        member = newcomer(admin, "mallory")
+        for test in shared:
+            carry_out(test, service, admin, member, pathlib.Path(name))
+        if failures:
+            print("".join(service.lines[-40:]))
+    for test in alone:
+        carry_out(test)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
