@@ -27,6 +27,8 @@ struct AttemptSettings {
   std::function<std::vector<std::string>(const std::string& job, const std::string& outputs)> command;
   /// The account of the host that a user's jobs run under; empty: none is declared.
   std::function<std::string(catalog::Database&, const std::string& user)> account;
+  /// Whether another may begin now, e.g. because there is room for its files; none: always.
+  std::function<bool()> may_begin{};
   double stop_grace_s = 120;  // for a checkpoint, between SIGTERM and SIGKILL
   Prices prices;
   std::function<int64_t()> clock = now_ms;  // of what is limited and told: since 1970

@@ -14,6 +14,10 @@ namespace linac::service {
 /// file:/).
 std::optional<std::string> own_artifacts(const std::string& uri);
 
+/// kInvalid for a place of this service that is, or could become, that of other experiments', runs' or models' files:
+/// one that begins with a number or "models", or has the id of a run or logged model in it.
+void check_artifact_location(const std::string& uri);
+
 /// MLflow's FileInfo, under the name `path`.
 nlohmann::json file_info(const FolderEntry& entry, const std::string& path);
 
