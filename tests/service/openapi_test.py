@@ -1,10 +1,13 @@
 """schemathesis throws what /openapi.json allows, and what it does not, at a service: never an internal error, never the end of it.
 
+Then as one user of two, with the ids of both in its hands: whatever it sends, nothing of the other's changes.
+
 openapi_test.py [EXAMPLES] [--all]: so many for each route (default 15); on PostgreSQL, which is the stricter one, where it is
 installed, else on SQLite; --all: on both."""
 
 import argparse
 import collections
+import json
 import os
 import pathlib
 import re
@@ -13,6 +16,7 @@ import sys
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from attack_world import People, Things, call, good  # noqa: E402
 from server_process import Service, databases  # noqa: E402
 
 
@@ -25,28 +29,79 @@ def statuses(service: Service) -> dict[int, int]:
     return dict(sorted(counts.items()))
 
 
+PROGRAM = pathlib.Path(sys.executable).parent / "schemathesis"
+
+
+def thrown(service: Service, description: str, token: str, examples: str, phases: str, *more: str) -> subprocess.CompletedProcess:
+    words = [str(PROGRAM), "run", description, "--header", f"Authorization: Bearer {token}", "--checks", "not_a_server_error", "--max-examples",
+             examples, "--phases", phases, "--exclude-name", "watch_run", "--request-timeout", "10", "--seed", "1", "--no-color",
+             "--suppress-health-check", "all", *more]
+    return subprocess.run(words, env={**os.environ, "PYTHONUTF8": "1"}, capture_output=True, text=True, timeout=900,
+                          cwd=service.folder)  # where it leaves what it has learned
+
+
+def aimed(description: dict, ann: Things, bob: Things) -> dict:
+    """What changes something, with the ids of real things where ids are wanted, most of them ann's."""
+    both = lambda what: [getattr(ann, what), getattr(ann, what), getattr(bob, what)]  # noqa: E731
+    names = {"run_id": both("run"), "run_uuid": both("run"), "source_run_id": both("run"), "experiment_id": [*both("experiment"), "0"],
+             "model_id": both("logged"), "upload_id": both("upload"), "name": [*both("model"), "ann", "bob"], "alias": ["champion", "other"],
+             "path": [ann.folder, f"{ann.folder}/model/weights", f"{ann.kept}/weights", ann.experiment, f"{bob.folder}/x"],
+             "id": [ann.run, ann.ingested, ann.upload, bob.run, bob.upload], "key": ["a", "b"], "version": [1, 2]}
+
+    def aim(parameter: dict, schema: dict) -> None:
+        if parameter["name"] in names:
+            kind = type(names[parameter["name"]][0])
+            schema.clear()
+            schema.update({"type": "integer" if kind is int else "string", "enum": sorted(set(names[parameter["name"]]))})
+
+    for path, methods in list(description["paths"].items()):
+        methods.pop("get", None)
+        for operation in methods.values():
+            for parameter in operation.get("parameters", []):
+                aim(parameter, parameter["schema"])
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                for name, schema in content["schema"].get("properties", {}).items():
+                    aim({"name": name}, schema)
+        if not methods:
+            del description["paths"][path]
+    return description
+
+
+def two_users(service: Service, examples: str) -> bool:
+    """Whether all of ann's is as it was after bob has tried."""
+    people = People(service)
+    ann, bob = Things(people, people.ann, "ann"), Things(people, people.bob, "bob")
+    before = ann.seen()
+    description = pathlib.Path(service.folder) / "aimed.json"
+    description.write_text(json.dumps(aimed(good(call(service, "GET", "/openapi.json")).json(), ann, bob)))
+    done = thrown(service, str(description), people.bob, examples, "coverage,fuzzing", "--url", service.url, "--exclude-name", "logout")
+    after, answers = ann.seen(), statuses(service)
+    changed = [what for what in before if before[what] != after.get(what)]
+    print(f"two users: exit {done.returncode}, answers by status: {answers}, changed: {changed}", flush=True)
+    sound = done.returncode == 0 and not changed and answers.get(403, 0) > 50 and answers.get(200, 0) > 50
+    if not sound:
+        print(done.stdout[-12000:], done.stderr[-2000:])
+    return sound
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("examples", nargs="?", default="15")
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     failed = 0
-    program = pathlib.Path(sys.executable).parent / "schemathesis"
     at_hand = list(databases())
     for kind, database in at_hand if options.all else at_hand[-1:]:
         with database, Service(database=database.url) as service:
-            words = [str(program), "run", f"{service.url}/openapi.json", "--header", f"Authorization: Bearer {service.token}",
-                     "--checks", "not_a_server_error", "--max-examples", options.examples, "--phases", "examples,coverage,fuzzing",
-                     "--exclude-name", "watch_run", "--request-timeout", "10", "--seed", "1", "--no-color",
-                     "--suppress-health-check", "all"]
-            done = subprocess.run(words, env={**os.environ, "PYTHONUTF8": "1"}, capture_output=True, text=True, timeout=900,
-                                  cwd=service.folder)  # where it leaves what it has learned
+            done = thrown(service, f"{service.url}/openapi.json", service.token, options.examples, "examples,coverage,fuzzing")
             answers = statuses(service)
             print(f"{kind}: exit {done.returncode}, answers by status: {answers}", flush=True)
             # Most of what it sends has to get past the checks, or the handlers were not reached.
             if done.returncode != 0 or any(status >= 500 for status in answers) or answers.get(200, 0) < 100:
                 failed += 1
                 print(done.stdout[-12000:], done.stderr[-2000:])
+    with Service() as service:
+        failed += not two_users(service, str(max(3, int(options.examples) // 3)))
     print("FAILED" if failed else "ok")
     return 1 if failed else 0
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -13,6 +14,7 @@
 #include "linac/base/refusal.h"
 #include "linac/base/secure_random.h"
 #include "linac/catalog/connection.h"
+#include "linac/catalog/integrity.h"
 
 namespace linac::catalog {
 namespace {
@@ -26,6 +28,7 @@ constexpr milliseconds kGroupTimeMax{20};  // and their time before the commit, 
 constexpr seconds kOtherServiceMax{5};     // a service that was killed has not quite gone yet
 constexpr seconds kLostMax{60}, kLostReadMax{15};  // trying to reach the database again
 constexpr milliseconds kRetry{100};
+constexpr int64_t kLookedAtFirstBytes = 64 << 20;  // of a database whose pages are looked at before it is used
 
 struct Item {
   Catalog::Work work;
@@ -59,10 +62,16 @@ class Catalog::Implementation {
  public:
   Implementation(const std::string& url, int readers) : url_(url), owner_(random_hex(16)) {
     writer_ = open_writer(url);
-    migrate(*writer_);
-    writer_->begin_write();
-    writer_->query("UPDATE writer SET owner = $1, number = 0 WHERE id = 1", owner_);
-    writer_->commit();
+    const int64_t bytes = writer_->remote() ? 0 : bytes_of(*writer_);
+    const bool large = bytes > kLookedAtFirstBytes;
+    if (bytes > 0 && !large) look_at_pages();
+    if (damage().empty()) {
+      migrate(*writer_);
+      writer_->begin_write();
+      writer_->query("UPDATE writer SET owner = $1, number = 0 WHERE id = 1", owner_);
+      writer_->commit();
+    }
+    if (large) looker_ = std::thread([this] { look_at_pages(); });
     for (int i = 0; i < std::max(1, readers); ++i) free_.push_back(open_connection(url));
     thread_ = std::thread([this] { serve(); });
   }
@@ -74,9 +83,15 @@ class Catalog::Implementation {
     }
     wake_.notify_one();
     thread_.join();
+    stop_looking_ = true;
+    if (looker_.joinable()) looker_.join();
   }
 
   void write(Work work, Done done) {
+    if (damaged_) {
+      done(std::make_exception_ptr(refusal_to_write()));
+      return;
+    }
     {
       const std::lock_guard lock(mutex_);
       if (waiting_.size() < kWaitingMax) {
@@ -104,6 +119,7 @@ class Catalog::Implementation {
       } catch (...) {
         if (c && c->alive()) {
           c->rollback();
+          if (c->damaged()) found_damage("a page that was read");
           give_reader(std::move(c));
           throw;
         }
@@ -117,7 +133,34 @@ class Catalog::Implementation {
     }
   }
 
+  std::string damage() const {
+    const std::lock_guard lock(damage_mutex_);
+    return damage_;
+  }
+
  private:
+  /// Of SQLite's file.
+  static int64_t bytes_of(Connection& c) {
+    return c.query("PRAGMA page_count").front().integer(0) * c.query("PRAGMA page_size").front().integer(0);
+  }
+  void look_at_pages() {
+    const std::string found = damage_of_pages(url_, stop_looking_);
+    if (!found.empty()) found_damage(found);
+  }
+  void found_damage(const std::string& what) {
+    const std::lock_guard lock(damage_mutex_);
+    if (damaged_) return;
+    damage_ = what;
+    damaged_ = true;
+    log::error(fmt::format("[catalog] is damaged ({}); nothing is written any more: restore a backup", what));
+  }
+  Error refusal_to_write() const {
+    return environment_error(fmt::format(
+        "[catalog] is damaged ({}) and is not written any more; `linac serve check` says more, `linac serve "
+        "restore` brings back a backup",
+        damage()));
+  }
+
   std::unique_ptr<Connection> take_reader() {
     std::unique_lock lock(readers_mutex_);
     reader_free_.wait(lock, [&] { return !free_.empty(); });
@@ -182,6 +225,7 @@ class Catalog::Implementation {
           if (!taken_ && committing_ > 0 && kept.integer(1) == number_) return std::exchange(committing_, 0);
           committing_ = 0;
         }
+        if (damaged_) throw refusal_to_write();
         if (taken_)
           throw environment_error(
               "[catalog] another linac service has written into this catalog meanwhile; start this one again");
@@ -231,6 +275,7 @@ class Catalog::Implementation {
         } catch (...) {
           if (!c.alive()) throw;
           item.error = std::current_exception();
+          if (c.damaged()) found_damage("a page that was written");
           if (!c.wrote() && !c.failed()) continue;
           if (!savepoints) {
             c.rollback();
@@ -251,6 +296,7 @@ class Catalog::Implementation {
     } catch (...) {
       if (!c.alive()) throw Lost{std::current_exception(), committing};
       c.rollback();
+      if (c.damaged()) found_damage("a page that was written");
       committing_ = 0;
       if (!savepoints && c.failed() && c.remote()) return std::nullopt;  // of which item is not known
       throw;
@@ -268,6 +314,11 @@ class Catalog::Implementation {
   std::deque<Item> waiting_;
   bool stopping_ = false;
 
+  std::atomic<bool> damaged_ = false, stop_looking_ = false;
+  mutable std::mutex damage_mutex_;
+  std::string damage_;
+  std::thread looker_;
+
   std::mutex readers_mutex_;
   std::condition_variable reader_free_;
   std::vector<std::unique_ptr<Connection>> free_;
@@ -279,6 +330,9 @@ Catalog::Catalog(const std::string& url, int readers)
 Catalog::~Catalog() = default;
 void Catalog::write(Work work, Done done) {
   implementation_->write(std::move(work), std::move(done));
+}
+std::string Catalog::damage() const {
+  return implementation_->damage();
 }
 void Catalog::read(const Work& work) {
   implementation_->read(work);

@@ -17,7 +17,8 @@ namespace linac::catalog {
 
 class Catalog {
  public:
-  /// Opens and migrates. `readers`: connections for reads. Errors of open_database() and migrate().
+  /// Opens and migrates; a damaged one is neither migrated nor written. `readers`: connections for reads. Errors of
+  /// open_database() and migrate().
   explicit Catalog(const std::string& url, int readers = 4);
   ~Catalog();  // carries out what waits
 
@@ -31,6 +32,11 @@ class Catalog {
   void write(Work work, Done done);
   /// Runs `work` on a reader's connection in the calling thread, in one read transaction. Waits for a free connection.
   void read(const Work& work);
+
+  /// What is damaged; empty: nothing is known to be. Pages of SQLite are looked at when it is opened (a large
+  /// database's while it is in use), and damage that a statement meets counts as well. Then nothing is written any
+  /// more: write() fails by an environment error that says why. Reads go on as far as they can.
+  std::string damage() const;
 
   /// The same, waiting for and returning what `work` returns.
   template <class F>

@@ -54,12 +54,13 @@ class Connection : public Database {
   bool wrote() const { return wrote_; }    // since forget_wrote(): a statement that is more than a SELECT
   bool failed() const { return failed_; }  // since begin: a statement failed, so the transaction may be no good
   void forget_wrote() { wrote_ = false; }
+  bool damaged() const { return damaged_; }  // what was read is not what a database writes
 
   /// Set by the one writer; null else.
   std::unique_ptr<WriterMemory> memory;
 
  protected:
-  bool wrote_ = false, failed_ = false;
+  bool wrote_ = false, failed_ = false, damaged_ = false;
 };
 
 std::unique_ptr<Connection> open_connection(const std::string& url);

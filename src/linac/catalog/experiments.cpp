@@ -14,7 +14,8 @@
 namespace linac::catalog {
 namespace {
 
-constexpr std::string_view kColumns = "e.id, e.name, e.artifact_location, e.deleted, e.created_ms, e.updated_ms";
+constexpr std::string_view kColumns =
+    "e.id, e.name, e.artifact_location, e.deleted, e.created_ms, e.updated_ms, e.user_name";
 using Type = Attribute::Type;
 constexpr std::array kAttributes{Attribute{"name", "e.name"}, Attribute{"experiment_id", "CAST(e.id AS TEXT)"},
                                  Attribute{"creation_time", "e.created_ms", Type::kInteger},
@@ -29,6 +30,7 @@ constexpr Searchable kExperiments{.what = "experiments",
 Experiment of_row(const Row& row) {
   return {.id = row.integer(0),
           .name = row.text(1),
+          .user = row.text(6),
           .artifact_location = row.text(2),
           .deleted = row.integer(3) != 0,
           .created_ms = row.integer(4),
@@ -63,16 +65,16 @@ void check_free(Database& database, const std::string& name) {
 }  // namespace
 
 int64_t create_experiment(Database& database, const std::string& name, const std::string& artifact_location,
-                          const Tags& tags) {
+                          const Tags& tags, const std::string& user) {
   check_free(database, name);
   check_artifact_location(artifact_location);
   for (const auto& [key, value] : tags) check_tag("tag", key, value);
   const int64_t now = now_ms();
   const int64_t id = database
                          .query(
-                             "INSERT INTO experiments (name, artifact_location, deleted, created_ms, updated_ms) "
-                             "VALUES ($1, $2, 0, $3, $3) RETURNING id",
-                             name, artifact_location, now)
+                             "INSERT INTO experiments (name, artifact_location, deleted, created_ms, updated_ms, "
+                             "user_name) VALUES ($1, $2, 0, $3, $3, $4) RETURNING id",
+                             name, artifact_location, now, user)
                          .front()
                          .integer(0);
   for (const auto& [key, value] : tags)

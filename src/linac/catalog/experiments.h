@@ -19,6 +19,7 @@ enum class View { kActive, kDeleted, kAll };
 struct Experiment {
   int64_t id = 0;
   std::string name;
+  std::string user;               // who made it; empty: nobody
   std::string artifact_location;  // as the creator gave it; empty: the service's own folder
   bool deleted = false;
   int64_t created_ms = 0, updated_ms = 0;
@@ -28,7 +29,7 @@ struct Experiment {
 /// kExists for a name that is taken, also by a deleted one; kInvalid for an empty name, and for a location that
 /// check_artifact_location() refuses.
 int64_t create_experiment(Database& database, const std::string& name, const std::string& artifact_location,
-                          const Tags& tags);
+                          const Tags& tags, const std::string& user = {});
 /// kNotFound.
 Experiment experiment(Database& database, int64_t id);
 std::optional<Experiment> experiment_by_name(Database& database, const std::string& name);

@@ -45,10 +45,8 @@ LoggedModel of_row(const Row& row) {
   model.deleted = row.integer(7) != 0;
   model.created_ms = row.integer(8);
   model.updated_ms = row.integer(9);
-  const std::string& location = row.text(10);
-  model.artifact_uri =
-      location.empty() ? fmt::format("mlflow-artifacts:/{}/models/{}/artifacts", model.experiment, model.id)
-                       : fmt::format("{}{}models/{}/artifacts", location, location.back() == '/' ? "" : "/", model.id);
+  model.user = row.text(11);
+  model.artifact_uri = logged_model_artifacts(model.experiment, row.text(10), model.id);
   return model;
 }
 
@@ -60,7 +58,8 @@ std::vector<LoggedModel> models_of(Database& database, const std::vector<int64_t
   for_numbers(
       database,
       "SELECT m.number, m.id, m.experiment, m.name, m.type, m.run, m.status, m.deleted, m.created_ms, m.updated_ms, "
-      "e.artifact_location FROM logged_models m JOIN experiments e ON e.id = m.experiment WHERE m.number IN "
+      "e.artifact_location, m.user_name FROM logged_models m JOIN experiments e ON e.id = m.experiment WHERE m.number "
+      "IN "
       "({numbers})",
       numbers, [&](const Row& row) { of(row) = of_row(row); });
   for_numbers(database, "SELECT model, key, value FROM logged_model_parameters WHERE model IN ({numbers})", numbers,
@@ -115,6 +114,11 @@ void put_parameters(Database& database, int64_t number, const Tags& parameters) 
 
 }  // namespace
 
+std::string logged_model_artifacts(int64_t experiment, const std::string& location, const std::string& id) {
+  return location.empty() ? fmt::format("mlflow-artifacts:/{}/models/{}/artifacts", experiment, id)
+                          : fmt::format("{}{}models/{}/artifacts", location, location.back() == '/' ? "" : "/", id);
+}
+
 LoggedModel create_logged_model(Database& database, const NewLoggedModel& model) {
   experiment(database, model.experiment);
   if (!model.run.empty()) run_number(database, model.run);
@@ -123,9 +127,9 @@ LoggedModel create_logged_model(Database& database, const NewLoggedModel& model)
   const int64_t number =
       database
           .query(
-              "INSERT INTO logged_models (id, experiment, name, type, run, status, deleted, created_ms, updated_ms) "
-              "VALUES ($1, $2, $3, $4, $5, 'LOGGED_MODEL_PENDING', 0, $6, $6) RETURNING number",
-              id, model.experiment, name, model.type, model.run, now_ms())
+              "INSERT INTO logged_models (id, experiment, name, type, run, status, deleted, created_ms, updated_ms, "
+              "user_name) VALUES ($1, $2, $3, $4, $5, 'LOGGED_MODEL_PENDING', 0, $6, $6, $7) RETURNING number",
+              id, model.experiment, name, model.type, model.run, now_ms(), model.user)
           .front()
           .integer(0);
   put_tags(database, number, model.tags);

@@ -22,6 +22,7 @@ struct LoggedModel {
   std::string id;  // "m-" and 32 hexadecimal digits
   int64_t experiment = 0;
   std::string name, type, run;  // the run that made it; empty: none
+  std::string user;             // who made it; empty: nobody
   std::string status = "LOGGED_MODEL_PENDING";
   bool deleted = false;
   int64_t created_ms = 0, updated_ms = 0;
@@ -33,8 +34,12 @@ struct LoggedModel {
 struct NewLoggedModel {
   int64_t experiment = 0;
   std::string name, type, run;  // no name: one is made
+  std::string user{};
   Tags parameters, tags;
 };
+/// Where its artefacts are: `location` is its experiment's.
+std::string logged_model_artifacts(int64_t experiment, const std::string& location, const std::string& id);
+
 /// kNotFound for the experiment or the run.
 LoggedModel create_logged_model(Database& database, const NewLoggedModel& model);
 LoggedModel logged_model(Database& database, const std::string& id, bool also_deleted = false);  // kNotFound

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "linac/catalog/records.h"
 #include "linac/catalog/series.h"
@@ -35,10 +36,50 @@ int64_t acknowledged_by_number(Database& database, int64_t run, const std::strin
   return row ? row->integer(0) : 0;
 }
 
-/// Without those that repeat the one before; the one before the first is the curve's last.
-void drop_repeated(std::vector<Point>& curve, const SeriesState& state) {
-  curve.erase(std::unique(curve.begin(), curve.end(), same), curve.end());
-  if (state.count > 0 && state.in_order && same(curve.front(), state.last)) curve.erase(curve.begin());
+struct SamePlace {
+  size_t operator()(const Point& p) const {
+    return static_cast<uint64_t>(p.step) * 1'000'003 + static_cast<uint64_t>(p.time_ms);
+  }
+};
+struct Same {
+  bool operator()(const Point& a, const Point& b) const { return same(a, b); }
+};
+using PointSet = std::unordered_set<Point, SamePlace, Same>;
+
+/// The points of the curve at `from_step` to `to_step`, of its newest kLookedAtBlocks blocks there.
+PointSet known_points(Connection& c, const SeriesState& state, int64_t from_step, int64_t to_step) {
+  constexpr int64_t kLookedAtBlocks = 64;
+  PointSet known;
+  for (const Row& row : c.query("SELECT points FROM blocks WHERE series = $1 AND step_max >= $2 AND step_min <= $3 "
+                                "ORDER BY first DESC LIMIT $4",
+                                state.number, from_step, to_step, kLookedAtBlocks))
+    for (const Point& point : unpacked(row.bytes(0)))
+      if (point.step >= from_step && point.step <= to_step) known.insert(point);
+  return known;
+}
+
+/// Without those that the curve has already, or that come twice. Only what is not behind the curve's last point can be
+/// there, so who sends in order costs no look into the blocks.
+void drop_repeated(Connection& c, std::vector<Point>& curve, const SeriesState& state) {
+  const auto behind = [](const Point& p, const Point& last) {
+    return p.step != last.step ? p.step > last.step : p.time_ms > last.time_ms;
+  };
+  bool fresh = state.count == 0 || behind(curve.front(), state.last);
+  for (size_t i = 1; i < curve.size() && fresh; ++i) fresh = behind(curve[i], curve[i - 1]);
+  if (fresh) return;
+  PointSet known;
+  int64_t from = INT64_MAX, to = INT64_MIN;
+  for (const Point& p : curve) {
+    if (state.count == 0 || behind(p, state.last)) continue;
+    from = std::min(from, p.step);
+    to = std::max(to, p.step);
+  }
+  if (from <= to && curve.size() == 1 && same(curve.front(), state.last)) {
+    curve.clear();
+    return;
+  }
+  if (from <= to) known = known_points(c, state, from, to);
+  std::erase_if(curve, [&](const Point& p) { return !known.insert(p).second; });
 }
 
 }  // namespace
@@ -63,7 +104,7 @@ void append_points(Database& database, const std::string& run, std::span<const K
       at = r.series.emplace(*key, read_series(c, r.number, *key)).first;
       if (c.memory) c.memory->count_series();
     }
-    if (repeated == Repeated::kOnce) drop_repeated(curve, at->second);
+    if (repeated == Repeated::kOnce) drop_repeated(c, curve, at->second);
     if (!curve.empty()) append_to_series(c, r.number, *key, at->second, curve);
   }
 }

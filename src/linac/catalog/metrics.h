@@ -16,8 +16,9 @@ struct KeyedPoint {
   std::string key;
   Point point;
 };
-/// What becomes of a point that is the one before it in its curve once more (key, step, time and value): kOnce for
-/// senders that repeat a request when they do not know whether it arrived, as MLflow's clients do.
+/// What becomes of a point that its curve has already (key, step, time and value): kOnce for senders that repeat a
+/// request when they do not know whether it arrived, as MLflow's clients do. Looked for among the newest of the curve,
+/// a hundred thousand points or so.
 enum class Repeated { kCounts, kOnce };
 /// Appends `points` to the run's curves, in this order. kNotFound for the run, kState if it is deleted, kInvalid for a
 /// key that is empty or longer than kKeyMax bytes.

@@ -71,6 +71,9 @@ TEST_P(MetricsTest, WhatIsSentTwiceCountsOnceWhereThatIsWanted) {
   EXPECT_EQ(curve(db(), run, "loss").size(), 5u);
   append(run, {{3, 5000, 1}});
   EXPECT_EQ(curve(db(), run, "loss").size(), 6u);
+  log({at(1), at(2), {3, 5000, NAN}});  // a batch comes again, behind a later one
+  log({{3, 5000, 2}, at(1), {4, 6000, 1}, {4, 6000, 1}});
+  EXPECT_EQ(curve(db(), run, "loss").size(), 8u);
 }
 
 /// Blocks of any size in any order, against a sort in memory.

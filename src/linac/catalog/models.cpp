@@ -22,7 +22,7 @@ constexpr Searchable kModels{.what = "models",
                              .parameters = {},
                              .metrics = {},
                              .data_sets = {}};
-constexpr const char* kColumns = "m.number, m.name, m.description, m.created_ms, m.updated_ms";
+constexpr const char* kColumns = "m.number, m.name, m.description, m.created_ms, m.updated_ms, m.user_name";
 
 std::vector<RegisteredModel> models_of(Database& database, const std::vector<Row>& rows) {
   std::vector<RegisteredModel> models;
@@ -37,6 +37,7 @@ std::vector<RegisteredModel> models_of(Database& database, const std::vector<Row
     model.description = row.text(2);
     model.created_ms = row.integer(3);
     model.updated_ms = row.integer(4);
+    model.user = row.text(5);
     models.push_back(std::move(model));
   }
   const auto of = [&](const Row& row) -> RegisteredModel& { return models[places.at(row.integer(0))]; };
@@ -88,11 +89,13 @@ void touch_model(Database& database, int64_t number) {
 }
 
 RegisteredModel create_model(Database& database, const std::string& name, const std::string& description,
-                             const Tags& tags) {
+                             const Tags& tags, const std::string& user) {
   check_free(database, name);
   for (const auto& [key, value] : tags) check_tag("tag", key, value);
-  database.query("INSERT INTO models (name, description, created_ms, updated_ms, versions) VALUES ($1, $2, $3, $3, 0)",
-                 name, description, now_ms());
+  database.query(
+      "INSERT INTO models (name, description, created_ms, updated_ms, versions, user_name) VALUES ($1, $2, $3, $3, 0, "
+      "$4)",
+      name, description, now_ms(), user);
   for (const auto& [key, value] : tags) set_model_tag(database, name, key, value);
   return model(database, name);
 }

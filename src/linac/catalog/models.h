@@ -24,7 +24,7 @@ struct ModelVersion {
 };
 
 struct RegisteredModel {
-  std::string name, description;
+  std::string name, description, user;  // who made it; empty: nobody
   int64_t created_ms = 0, updated_ms = 0;
   Tags tags;
   std::map<std::string, int64_t> aliases;
@@ -33,7 +33,7 @@ struct RegisteredModel {
 
 /// kExists for a name that is taken, kInvalid for an empty one or one with '/', ':' or '%'.
 RegisteredModel create_model(Database& database, const std::string& name, const std::string& description,
-                             const Tags& tags);
+                             const Tags& tags, const std::string& user = {});
 RegisteredModel model(Database& database, const std::string& name);  // kNotFound
 void rename_model(Database& database, const std::string& name, const std::string& to);
 void describe_model(Database& database, const std::string& name, const std::string& description);

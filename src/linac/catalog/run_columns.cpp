@@ -29,10 +29,7 @@ Run of_row(const Row& row) {
   run.created_ms = row.integer(8);
   run.started_ms = row.integer(9);
   run.ended_ms = row.integer(10);
-  const std::string& location = row.text(11);
-  run.artifact_uri = location.empty()
-                         ? fmt::format("mlflow-artifacts:/{}/{}/artifacts", run.experiment, run.id)
-                         : fmt::format("{}{}{}/artifacts", location, location.back() == '/' ? "" : "/", run.id);
+  run.artifact_uri = run_artifacts(run.experiment, row.text(11), run.id);
   return run;
 }
 
@@ -47,6 +44,11 @@ MetricSummary summary_of(const Row& row) {
 }
 
 }  // namespace
+
+std::string run_artifacts(int64_t experiment, const std::string& location, const std::string& id) {
+  return location.empty() ? fmt::format("mlflow-artifacts:/{}/{}/artifacts", experiment, id)
+                          : fmt::format("{}{}{}/artifacts", location, location.back() == '/' ? "" : "/", id);
+}
 
 std::vector<Run> runs_of(Database& database, std::span<const int64_t> numbers) {
   std::vector<Run> runs(numbers.size());

@@ -48,7 +48,7 @@ const Searchable kRuns{
 
 }  // namespace
 
-Page<Run> search_runs(Database& database, const RunSearch& search) {
+Page<int64_t> search_run_numbers(Database& database, const RunSearch& search) {
   std::string condition = search.view == View::kAll      ? "1 = 1"
                           : search.view == View::kActive ? "r.deleted = 0"
                                                          : "r.deleted <> 0";
@@ -68,11 +68,18 @@ Page<Run> search_runs(Database& database, const RunSearch& search) {
                     .order_last = "r.order_ms DESC, r.id",
                     .limit = search.limit,
                     .token = search.token};
-  Page<Run> page;
-  std::vector<int64_t> numbers;
-  for (const Row& row : rows.rows(database, page.next)) numbers.push_back(row.integer(0));
-  page.items = runs_of(database, numbers);
+  Page<int64_t> page;
+  for (const Row& row : rows.rows(database, page.next)) page.items.push_back(row.integer(0));
   return page;
+}
+
+std::vector<Run> runs_numbered(Database& database, std::span<const int64_t> numbers) {
+  return runs_of(database, numbers);
+}
+
+Page<Run> search_runs(Database& database, const RunSearch& search) {
+  const Page<int64_t> page = search_run_numbers(database, search);
+  return {runs_of(database, page.items), page.next};
 }
 
 }  // namespace linac::catalog

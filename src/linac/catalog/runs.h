@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ struct NewRun {
   Tags tags{};
 };
 
+/// Where a run's artefacts are; `location` is its experiment's.
+std::string run_artifacts(int64_t experiment, const std::string& location, const std::string& id);
+
 /// kNotFound if the experiment is not there, kState if it is deleted.
 Run create_run(Database& database, const NewRun& run);
 /// With parameters, tags, metrics' summaries and inputs. kNotFound.
@@ -93,6 +97,9 @@ struct RunSearch {
   std::string token;
 };
 constexpr int64_t kSearchMax = 50000;
+/// The numbers of a page's runs, for runs_numbered(): a page that is read piece by piece.
+Page<int64_t> search_run_numbers(Database& database, const RunSearch& search);
+std::vector<Run> runs_numbered(Database& database, std::span<const int64_t> numbers);
 /// Parameters, tags and metrics' summaries are with the runs of the page; read in a bounded number of statements.
 Page<Run> search_runs(Database& database, const RunSearch& search);
 

@@ -148,10 +148,21 @@ ALTER TABLE users ADD COLUMN cores_max BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE users ADD COLUMN core_hours_max DOUBLE PRECISION NOT NULL DEFAULT 0;
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird};
+// Who made a thing, and so may change it; '' for what was there before: admins alone.
+constexpr std::string_view kFourth = R"(
+ALTER TABLE experiments ADD COLUMN user_name {text} NOT NULL DEFAULT '';
+ALTER TABLE models ADD COLUMN user_name {text} NOT NULL DEFAULT '';
+UPDATE models SET user_name = COALESCE((SELECT v.user_name FROM model_versions v WHERE v.model = models.number
+  ORDER BY v.version LIMIT 1), '');
+ALTER TABLE logged_models ADD COLUMN user_name {text} NOT NULL DEFAULT '';
+UPDATE logged_models SET user_name = COALESCE((SELECT r.user_name FROM runs r WHERE r.id = logged_models.run), '');
+CREATE TABLE artifact_owners (place {text} NOT NULL PRIMARY KEY, user_name {text} NOT NULL) {by_key};
+)";
+
+constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth};
 
 // Those that others refer to in front.
-constexpr std::array<std::string_view, 31> kTables{"experiments",
+constexpr std::array<std::string_view, 32> kTables{"experiments",
                                                    "experiment_tags",
                                                    "runs",
                                                    "run_tags",
@@ -181,7 +192,8 @@ constexpr std::array<std::string_view, 31> kTables{"experiments",
                                                    "logged_model_parameters",
                                                    "logged_model_metrics",
                                                    "run_models",
-                                                   "folder_places"};
+                                                   "folder_places",
+                                                   "artifact_owners"};
 
 }  // namespace
 

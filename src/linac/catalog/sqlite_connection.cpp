@@ -203,6 +203,7 @@ class SqliteConnection final : public Connection {
                         path_, kBusyMs / 1000, reason));
       case SQLITE_NOTADB:
       case SQLITE_CORRUPT:
+        damaged_ = true;
         throw environment_error(
             fmt::format("[catalog] {}: is damaged or no database ({}); restore it from a backup", path_, reason));
       default:

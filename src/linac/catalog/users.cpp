@@ -169,6 +169,10 @@ std::vector<Token> tokens(Database& database, const std::string& user) {
   return all;
 }
 
+void forget_expired_tokens(Database& database, const std::string& user) {
+  database.query("DELETE FROM tokens WHERE user_name = $1 AND expires_ms > 0 AND expires_ms <= $2", user, now_ms());
+}
+
 void revoke_token(Database& database, const std::string& id) {
   if (database.query("DELETE FROM tokens WHERE id = $1 RETURNING id", id).empty())
     throw Refusal(RefusalKind::kNotFound, fmt::format("[users] no token '{}'", id.substr(0, kTokenIdDigits)));
@@ -178,13 +182,16 @@ void token_used(Database& database, const std::string& id, int64_t time_ms) {
   database.query("UPDATE tokens SET used_ms = $2 WHERE id = $1 AND used_ms < $2", id, time_ms);
 }
 
-std::optional<KeptToken> kept_token(Database& database, const std::string& secret) {
+bool looks_like_token(const std::string& secret) {
   const size_t end = kTokenPrefix.size() + kTokenIdDigits;
-  if (secret.size() != end + 1 + kSecretDigits || secret.compare(0, kTokenPrefix.size(), kTokenPrefix) != 0 ||
-      secret[end] != '_')
-    return std::nullopt;
+  if (secret.size() != end + 1 + kSecretDigits || !secret.starts_with(kTokenPrefix) || secret[end] != '_') return false;
+  return secret.find_first_not_of("0123456789abcdef", kTokenPrefix.size()) == end &&
+         secret.find_first_not_of("0123456789abcdef", end + 1) == std::string::npos;
+}
+
+std::optional<KeptToken> kept_token(Database& database, const std::string& secret) {
+  if (!looks_like_token(secret)) return std::nullopt;
   const std::string id = secret.substr(kTokenPrefix.size(), kTokenIdDigits);
-  if (id.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
   const auto row = database.first(fmt::format("{} WHERE id = $1", kToken), id);
   if (!row) return std::nullopt;
   KeptToken kept{token_of(*row), user(database, row->text(1)), row->text(7)};

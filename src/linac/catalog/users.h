@@ -54,6 +54,8 @@ NewToken make_token(const std::string& user, Role scope, int64_t lifetime_ms, co
                     std::string& hash);
 void add_token(Database& database, const Token& token, const std::string& hash);
 std::vector<Token> tokens(Database& database, const std::string& user);
+/// Removes those of the user whose time is over.
+void forget_expired_tokens(Database& database, const std::string& user);
 void revoke_token(Database& database, const std::string& id);  // kNotFound
 /// Notes the time of its newest use.
 void token_used(Database& database, const std::string& id, int64_t time_ms);
@@ -65,6 +67,7 @@ struct KeptToken {
   User user;
   std::string hash;
 };
+bool looks_like_token(const std::string& secret);  // "linac_<id>_<secret>"
 std::optional<KeptToken> kept_token(Database& database, const std::string& secret);
 bool right_secret(const std::string& hash, const std::string& secret);
 

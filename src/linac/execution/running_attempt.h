@@ -31,6 +31,8 @@ struct AttemptSettings {
   /// Whether a user may do all that the service may.
   std::function<bool(catalog::Database&, const std::string& user)> is_admin;
   Sandboxes sandboxes;
+  /// Whether another may begin now, e.g. because there is room for its files; none: always.
+  std::function<bool()> may_begin{};
   double stop_grace_s = 120;  // for a checkpoint, between SIGTERM and SIGKILL
   Prices prices;
   std::function<int64_t()> clock = now_ms;  // of what is limited and told: since 1970

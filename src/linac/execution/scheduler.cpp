@@ -125,6 +125,7 @@ void Scheduler::look_after_all() {
 }
 
 void Scheduler::start_what_fits() {
+  if (attempts_.may_begin && !attempts_.may_begin()) return;
   for (;;) {
     const catalog::Resources free = resources_of(launcher_->capacity().free);
     if (free.cores == 0) return;

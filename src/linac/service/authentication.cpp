@@ -75,41 +75,62 @@ std::optional<Authentication::Known> Authentication::remembered(const std::strin
   return found->second;
 }
 
+void Authentication::refuse_unknown(const std::string& from) {
+  ++context_.failed_logins_total;
+  if (!unknown_.take(from))
+    throw Refusal(RefusalKind::kLimit, "[login] too many unknown tokens from this address; try in a minute");
+  throw unknown("the token is not right, has expired, or its user is disabled");
+}
+
+bool Authentication::wrong_for_certain(const std::string& token, const std::string& hash) {
+  const std::lock_guard lock(mutex_);
+  const auto proven = proven_.find(token);
+  return proven != proven_.end() && !same_secret(proven->second, hash);
+}
+
 Task<Authentication::Known> Authentication::by_token(const std::string& secret, const std::string& from) {
   const std::string hash = keyed_hash(secret);
   if (const auto known = remembered(hash, now_ms())) co_return *known;
-  if (!failures_.left(from))
-    throw Refusal(RefusalKind::kLimit, "[login] too many wrong tokens from this address; try in a minute");
   int64_t forgotten;
   {
     const std::lock_guard lock(mutex_);
     forgotten = forgotten_;
   }
-  std::optional<catalog::KeptToken> kept;
-  bool right = false;
-  co_await aside(context_, [&] {
-    context_.catalog.read([&](catalog::Database& database) { kept = catalog::kept_token(database, secret); });
-    right = kept && catalog::right_secret(kept->hash, secret);
-  });
-  const int64_t now = now_ms();
-  if (!right || kept->user.disabled || (kept->token.expires_ms != 0 && kept->token.expires_ms <= now)) {
-    failures_.take(from);
-    ++context_.failed_logins_total;
-    throw unknown(right ? "the token has expired, or its user is disabled" : "the token is not right");
+  if (!catalog::looks_like_token(secret)) refuse_unknown(from);
+  const std::optional<catalog::KeptToken> kept =
+      co_await reading(context_, [&](catalog::Database& database) { return catalog::kept_token(database, secret); });
+  if (!kept) refuse_unknown(from);
+  bool right = !wrong_for_certain(kept->token.id, hash);
+  if (right) {
+    const std::string guessed = from + ' ' + kept->token.id;
+    if (!unproven_.left(guessed))
+      throw Refusal(RefusalKind::kLimit, "[login] too many wrong secrets of this token; try in a minute");
+    co_await aside(context_, [&] { right = catalog::right_secret(kept->hash, secret); });
+    if (!right) unproven_.take(guessed);
   }
+  if (!right) {
+    ++context_.failed_logins_total;
+    throw unknown("the token is not right");
+  }
+  const int64_t now = now_ms();
   Known known;
   known.caller.user = kept->user.name;
   known.caller.access = access_of(std::min(kept->user.role, kept->token.scope));
   known.caller.account = kept->user.account;
-  known.expires_ms = kept->token.expires_ms;
+  known.caller.token = kept->token.id;
+  known.caller.expires_ms = kept->token.expires_ms;
   known.until_ms = now + kRememberedMs;
-  if (known.expires_ms != 0) known.until_ms = std::min(known.until_ms, known.expires_ms);
+  if (kept->token.expires_ms != 0) known.until_ms = std::min(known.until_ms, kept->token.expires_ms);
   context_.catalog.write(
       [id = kept->token.id, now](catalog::Database& database) { catalog::token_used(database, id, now); },
       [](std::exception_ptr) {});  // nobody waits for it, or misses it
   const std::lock_guard lock(mutex_);
   if (known_.size() >= kRememberedMax) known_.clear();
-  if (forgotten == forgotten_) known_[hash] = known;
+  if (proven_.size() >= kRememberedMax) proven_.clear();
+  if (forgotten == forgotten_) {
+    known_[hash] = known;
+    proven_[kept->token.id] = hash;
+  }
   co_return known;
 }
 
@@ -144,7 +165,7 @@ Task<Caller> Authentication::identify(Method method, const std::map<std::string,
 
 Task<Authentication::Login> Authentication::login(const std::string& secret, const std::string& from) {
   const Known known = co_await by_token(secret, from);
-  const std::string name = sessions_.begin(known.caller, now_ms(), known.expires_ms);
+  const std::string name = sessions_.begin(known.caller, now_ms(), known.caller.expires_ms);
   Login login;
   login.cookie =
       fmt::format("{}{}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}", kCookie, name, Sessions::kLifetimeMs / 1000);
@@ -167,6 +188,14 @@ void Authentication::forget(const std::string& user) {
   const std::lock_guard lock(mutex_);
   ++forgotten_;
   std::erase_if(known_, [&](const auto& item) { return item.second.caller.user == user; });
+}
+
+void Authentication::forget_token(const std::string& id) {
+  sessions_.end_of_token(id);
+  const std::lock_guard lock(mutex_);
+  ++forgotten_;
+  proven_.erase(id);
+  std::erase_if(known_, [&](const auto& item) { return item.second.caller.token == id; });
 }
 
 }  // namespace linac::service

@@ -2,7 +2,8 @@
 // Who is calling: by a token ("Authorization: Bearer linac_...", or Basic with the token as password, as MLflow's
 // client sends either) or by a browser's session (cookie; requests that change something also carry its X-CSRF-Token).
 // A token that was right is remembered by a keyed hash for kRememberedMs, so its slow hash is computed once a minute.
-// Thread-safe.
+// Guesses are slowed in a way that keeps nobody else out: what is no token of the service by the address that sends it,
+// wrong secrets of a token by address and token, and once its secret is known they cost nothing. Thread-safe.
 
 #include <mutex>
 #include <string>
@@ -25,7 +26,7 @@ class Authentication {
   Authentication(Context& context, bool required) : context_(context), required_(required) {}
 
   /// The caller; kOpen is what he may if nothing was sent to know him by. kUnknown for a wrong or expired token or
-  /// session, kDenied for a missing CSRF token, kLimit after many wrong ones from the same address. `headers` by
+  /// session, kDenied for a missing CSRF token, kLimit after many unknown ones from the same address. `headers` by
   /// lower-case name.
   Task<Caller> identify(Method method, const std::map<std::string, std::string>& headers, const std::string& from);
 
@@ -40,6 +41,8 @@ class Authentication {
   std::string csrf(const std::map<std::string, std::string>& headers);
   /// After a change of the user's role or tokens: nothing about him is remembered.
   void forget(const std::string& user);
+  /// After a token was revoked: it and what began with it.
+  void forget_token(const std::string& id);
   bool required() const { return required_; }
 
   static constexpr int64_t kRememberedMs = 60'000;
@@ -48,17 +51,22 @@ class Authentication {
  private:
   struct Known {
     Caller caller;
-    int64_t until_ms = 0, expires_ms = 0;  // the token's own end, 0: none
+    int64_t until_ms = 0;
   };
+  [[noreturn]] void refuse_unknown(const std::string& from);
+  /// The secret of this token is another one.
+  bool wrong_for_certain(const std::string& token, const std::string& hash);
   Task<Known> by_token(const std::string& secret, const std::string& from);
   std::optional<Known> remembered(const std::string& hash, int64_t now);
 
   Context& context_;
   const bool required_;
   Sessions sessions_;
-  http::RateLimit failures_{10.0 / 60, 20};
+  http::RateLimit unknown_{10.0 / 60, 20};   // by address: tokens that there are not
+  http::RateLimit unproven_{10.0 / 60, 20};  // by address and token: wrong secrets of one that was never right yet
   std::mutex mutex_;
-  std::unordered_map<std::string, Known> known_;
+  std::unordered_map<std::string, Known> known_;         // by the keyed hash of the secret
+  std::unordered_map<std::string, std::string> proven_;  // keyed hashes of secrets that were right, by token
   int64_t forgotten_ = 0;  // counts calls of forget(): what was looked up before one is not remembered after it
 };
 

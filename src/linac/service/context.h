@@ -9,23 +9,32 @@
 
 #include "linac/catalog/catalog.h"
 #include "linac/execution/site.h"
+#include "linac/http/files/uploads.h"
 #include "linac/http/traffic.h"
 #include "linac/service/checks.h"
 #include "linac/service/data_folder.h"
 #include "linac/service/hub.h"
+#include "linac/service/turns.h"
 
 namespace linac::service {
 
 struct Context {
-  Context(const std::string& database_url, std::filesystem::path data_folder, int readers)
-      : data(std::move(data_folder)), catalog(database_url, readers), readers(static_cast<size_t>(readers)) {}
+  Context(const std::string& database_url, std::filesystem::path data_folder, int readers, int64_t keep_free)
+      : data(std::move(data_folder)),
+        keep_free(keep_free),
+        catalog(database_url, readers),
+        readers(static_cast<size_t>(readers)) {}
 
   const std::filesystem::path data;  // `--data`
+  const int64_t keep_free;           // bytes of its disk that uploads and new jobs do not get
   const std::filesystem::path artifacts = data / kArtifactsFolder;
   const std::filesystem::path uploads = data / kUploadsFolder;
+  http::Uploads parts{uploads};  // large files on their way
   catalog::Catalog catalog;
-  boost::asio::thread_pool readers;  // threads for what blocks: reads of the catalog, files, password hashes
-  Checks checks;                     // for files that strangers name
+  boost::asio::thread_pool readers;        // threads for what blocks: reads of the catalog, files, password hashes
+  Checks checks;                           // for files that strangers name
+  Turns long_reads{2};                     // at a time, of the readers' threads
+  std::atomic<bool> long_answers = false;  // since memory was given back last
   Hub hub;
   http::Traffic traffic;
   std::atomic<int64_t> points_total = 0, failed_logins_total = 0;

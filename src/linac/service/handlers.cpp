@@ -4,6 +4,7 @@
 #include <optional>
 #include "linac/base/clock.h"
 #include "linac/catalog/users.h"
+#include "linac/service/ownership.h"
 
 namespace linac::service {
 
@@ -19,9 +20,20 @@ Handler reads(Context& context, std::function<json(catalog::Database&, Request&)
 
 Handler writes(Context& context, std::function<json(catalog::Database&, Request&)> work) {
   return [&context, work = std::move(work)](Request& request) -> Task<Response> {
-    const json answer = co_await writing(context, [&](catalog::Database& database) { return work(database, request); });
+    const json answer = co_await change(context, request, work);
     co_return Response::json(answer);
   };
+}
+
+Task<json> change(Context& context, Request& request, std::function<json(catalog::Database&, Request&)> work) {
+  json answer = co_await writing(context, [&](catalog::Database& database) {
+    request.noted = false;  // this may be the second time
+    check_models_again(database, request);
+    json done = work(database, request);
+    note_change(database, request);
+    return done;
+  });
+  co_return answer;
 }
 
 Handler works_aside(Context& context, std::function<Response(Request&)> work) {
@@ -36,9 +48,10 @@ Handler answers(std::function<Response(Request&)> work) {
   return [work = std::move(work)](Request& request) -> Task<Response> { co_return work(request); };
 }
 
-void put_into_audit(catalog::Database& database, const Request& request, const std::string& action,
+void put_into_audit(catalog::Database& database, Request& request, const std::string& action,
                     const std::string& object) {
   catalog::audit(database, {now_ms(), request.caller.user, action, object, request.caller.from});
+  request.noted = true;
 }
 
 }  // namespace linac::service

@@ -1,15 +1,18 @@
 #include "linac/service/service.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <mutex>
 #include <thread>
 
 #include "linac/base/atomic_file.h"
@@ -19,7 +22,7 @@
 #include "linac/base/signals.h"
 #include "linac/catalog/users.h"
 #include "linac/execution/scheduler.h"
-#include "linac/http/files/multipart.h"
+#include "linac/http/files/disk_room.h"
 #include "linac/http/routes/dispatcher.h"
 #include "linac/http/routes/router.h"
 #include "linac/http/server/server.h"
@@ -28,6 +31,7 @@
 #include "linac/launch/sandbox.h"
 #include "linac/service/authentication.h"
 #include "linac/service/context.h"
+#include "linac/service/ownership.h"
 #include "linac/service/routes/jobs.h"
 #include "linac/service/routes/table.h"
 
@@ -36,6 +40,7 @@ namespace {
 
 constexpr int kReaders = 4;
 constexpr const char* kAdmin = "admin";
+constexpr int64_t kSweepEvery_s = 60, kTrimEvery_s = 3;
 
 void check(const ServiceOptions& options, const http::Address& address) {
   const bool tls = !options.tls_certificate.empty();
@@ -67,7 +72,6 @@ std::filesystem::path prepared(const std::filesystem::path& data) {
   std::filesystem::permissions(folder, std::filesystem::perms::others_all, std::filesystem::perm_options::remove,
                                ignored);
   for (const char* name : {kArtifactsFolder, kUploadsFolder}) make_folder(folder / name);
-  http::clear_uploads(folder / kUploadsFolder);
   return folder;
 }
 
@@ -148,7 +152,7 @@ class Service::Implementation {
  public:
   Implementation(const ServiceOptions& options, const http::Address& address)
       : folder_(prepared(options.data)),
-        context_(catalog_url(folder_, options.database), folder_, kReaders),
+        context_(catalog_url(folder_, options.database), folder_, kReaders, options.keep_free),
         authentication_(context_, options.authentication),
         first_token_(options.authentication ? first_admin(context_.catalog) : ""),
         sandboxes_(sandboxes(options, folder_)),
@@ -157,13 +161,21 @@ class Service::Implementation {
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
                            const std::string& from) { return authentication_.identify(method, headers, from); },
-                    router_, {address.loopback, lower(options.hosts), options.requests_per_s_max}),
+                    guard(), router_,
+                    {address.loopback, lower(options.hosts), options.requests_per_s_max,
+                     http::TrustedProxies(options.trusted_proxies)}),
         server_(dispatcher_, context_.traffic, settings(options, address), [this] { context_.hub.stop(); }) {
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     url_ = fmt::format("{}://{}:{}", options.tls_certificate.empty() ? "http" : "https", host, server_.port());
   }
   ~Implementation() {
     context_.checks.stop();
+    {
+      const std::lock_guard lock(house_mutex_);
+      stopping_ = true;
+    }
+    leaving_.notify_one();
+    house_.join();
     server_.stop();
     context_.checks.close();
     context_.readers.join();
@@ -182,8 +194,33 @@ class Service::Implementation {
     return routes;
   }
 
-  static execution::AttemptSettings attempts(const ServiceOptions& options, const execution::Sandboxes& sandboxes) {
+  bool has_room() const {
+    try {
+      http::check_room(context_.data, 0, context_.keep_free);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  /// Forgets uploads that nobody finishes, and gives back the memory of long answers.
+  void keep_house() {
+    std::unique_lock lock(house_mutex_);
+    for (int64_t second = 1; !leaving_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; });
+         ++second) {
+      if (second % kSweepEvery_s == 0) context_.parts.sweep();
+      if (second % kTrimEvery_s == 0 && context_.long_answers.exchange(false)) ::malloc_trim(0);
+    }
+  }
+
+  http::Dispatcher::Guard guard() {
+    return {[this](Request& request) { return ownership_.check(request); },
+            [this](const Request& request) { return ownership_.note(request); }};
+  }
+
+  execution::AttemptSettings attempts(const ServiceOptions& options, const execution::Sandboxes& sandboxes) {
     execution::AttemptSettings settings;
+    settings.may_begin = [this] { return has_room() && context_.catalog.damage().empty(); };
     settings.sandboxes = sandboxes;
     settings.is_admin = [required = options.authentication](catalog::Database& database, const std::string& user) {
       return !required || catalog::user(database, user).role == catalog::Role::kAdmin;
@@ -208,6 +245,9 @@ class Service::Implementation {
     settings.port = address.port;
     settings.threads = options.threads > 0 ? options.threads : std::clamp(usable_cores(), 1, 4);
     settings.connections_max = options.connections_max;
+    settings.connections_of_address_max = std::max(1, options.connections_max / 4);
+    settings.proxies = http::TrustedProxies(options.trusted_proxies);
+    settings.keep_free = options.keep_free;
     settings.tls_certificate = options.tls_certificate;
     settings.tls_key = options.tls_key;
     settings.uploads = context_.uploads;
@@ -217,6 +257,7 @@ class Service::Implementation {
   const std::filesystem::path folder_;
   Context context_;
   Authentication authentication_;
+  Ownership ownership_{context_, context_.parts};
   const std::string first_token_;
   const execution::Sandboxes sandboxes_;
   const std::string warning_;
@@ -225,6 +266,10 @@ class Service::Implementation {
   http::Dispatcher dispatcher_;
   http::Server server_;
   std::string url_;
+  std::mutex house_mutex_;
+  std::condition_variable leaving_;
+  bool stopping_ = false;
+  std::thread house_{[this] { keep_house(); }};
 };
 
 Service::Service(const ServiceOptions& options) {

@@ -15,13 +15,15 @@ struct ServiceOptions {
   std::string listen = "127.0.0.1:5000";           // port 0: a free one
   std::filesystem::path tls_certificate, tls_key;  // PEM
   bool authentication = true;
-  std::vector<std::string> hosts;  // further names by which clients may call the service
-  int threads = 0;                 // for connections; 0: as many as cores, at most 4
-  int connections_max = 4096;
-  double requests_per_s_max = 20000;  // of one caller
-  std::string slots;                  // what jobs may have, e.g. "cores=8,memory=32G,gpus=2"; empty: the whole host
-  bool trust_jobs = false;            // they run without a sandbox
-  std::string prices;                 // as execution::Prices::of_text() takes them; empty: not known
+  std::vector<std::string> hosts;            // further names by which clients may call the service
+  std::vector<std::string> trusted_proxies;  // whose X-Forwarded-For is believed
+  int threads = 0;                           // for connections; 0: as many as cores, at most 4
+  int connections_max = 4096;                // a quarter of them of one address
+  int64_t keep_free = int64_t{1} << 30;      // bytes of the disk that uploads and jobs do not get
+  double requests_per_s_max = 20000;         // of one caller
+  std::string slots;        // what jobs may have, e.g. "cores=8,memory=32G,gpus=2"; empty: the whole host
+  bool trust_jobs = false;  // they run without a sandbox
+  std::string prices;       // as execution::Prices::of_text() takes them; empty: not known
 };
 
 /// The running service. Not to be destroyed by one of its own threads. Errors of the constructor: user error for an

@@ -37,4 +37,9 @@ void Sessions::end_all(const std::string& user) {
   std::erase_if(sessions_, [&](const auto& item) { return item.second.caller.user == user; });
 }
 
+void Sessions::end_of_token(const std::string& token) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(sessions_, [&](const auto& item) { return item.second.caller.token == token; });
+}
+
 }  // namespace linac::service

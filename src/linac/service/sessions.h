@@ -25,6 +25,7 @@ class Sessions {
   std::optional<Session> find(const std::string& name, int64_t now_ms);
   void end(const std::string& name);
   void end_all(const std::string& user);
+  void end_of_token(const std::string& token);  // those that began with it
 
   static constexpr int64_t kLifetimeMs = 12 * 3600 * 1000;
   static constexpr size_t kSessionsMax = 10000;  // the one that ends first makes room

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
+#include "linac/base/error.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/service/backup.h"
 #include "linac/service/service.h"
+#include "linac/service/upkeep.h"
 
 namespace linac::cli {
 namespace {
@@ -32,6 +35,49 @@ void add_copy_verb(CLI::App& serve, const char* name, const char* help, const ch
   });
 }
 
+struct TokenOptions {
+  std::string data = "linac-data", database, user;
+  int64_t days = 0;
+  bool make = false, alone = false;
+};
+
+void add_token_verb(CLI::App& serve) {
+  auto options = std::make_shared<TokenOptions>();
+  auto* verb = serve.add_subcommand("token", "A new token for who may read the data folder, e.g. for a lost one");
+  verb->add_option("--data", options->data, kDataHelp)->capture_default_str();
+  verb->add_option("--db", options->database, kDatabaseHelp);
+  verb->add_flag("--new", options->make, "makes one, and prints it once")->required();
+  verb->add_option("--user", options->user, "whose (default: the first admin)");
+  verb->add_option("--days", options->days, "until it ends; 0: never")->check(CLI::Range(0, 3650));
+  verb->add_flag("--revoke-others", options->alone,
+                 "the user's former tokens end, within a minute if the service runs");
+  verb->footer(
+      "Examples:\n"
+      "  linac serve token --data ~/linac-data --new\n"
+      "  linac serve token --data ~/linac-data --new --user ann --days 30 --revoke-others");
+  verb->callback([options] {
+    fmt::print("{}\n",
+               service::token_of_host(options->data, options->database, options->user, options->days, options->alone));
+  });
+}
+
+void add_check_verb(CLI::App& serve) {
+  auto options = std::make_shared<CopyOptions>();
+  auto* verb = serve.add_subcommand("check", "Reads the whole catalog and says whether it is sound");
+  verb->add_option("--data", options->data, kDataHelp)->capture_default_str();
+  verb->add_option("--db", options->database, kDatabaseHelp);
+  verb->footer("Examples:\n  linac serve check --data ~/linac-data");
+  verb->callback([options] {
+    const auto damages = service::check_catalog(options->data, options->database);
+    if (damages.empty()) {
+      fmt::print("The catalog is sound.\n");
+      return;
+    }
+    throw data_error(fmt::format("[serve] the catalog is damaged: {}; restore a backup (linac serve restore)",
+                                 fmt::join(damages, "; ")));
+  });
+}
+
 }  // namespace
 
 void add_serve_verb(CLI::App& app) {
@@ -48,6 +94,15 @@ void add_serve_verb(CLI::App& app) {
   certificate->needs(key);
   key->needs(certificate);
   verb->add_option("--host", options->hosts, "a further name by which clients call the service; repeat for several");
+  verb->add_option("--connections", options->connections_max, "at a time; a quarter of them from one address")
+      ->check(CLI::Range(4, 1000000))
+      ->capture_default_str();
+  verb->add_option("--keep-free", options->keep_free, "of the disk, which uploads and new jobs do not get, e.g. 1G")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("1G");
+  verb->add_option(
+      "--trusted-proxy", options->trusted_proxies,
+      "address, or network as 10.1.0.0/16, of a proxy whose X-Forwarded-For is believed; repeat for several");
   verb->add_option("--requests-per-second", options->requests_per_s_max, "the most of one user")->capture_default_str();
   verb->add_option("--slots", options->slots,
                    "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host)");
@@ -77,6 +132,8 @@ void add_serve_verb(CLI::App& app) {
       "  linac serve restore --from /backups/monday --data ~/linac-data\n"
       "  linac serve restore --from /backups/monday --data /srv/linac --db postgresql://linac:SECRET@db:5432/linac",
       [](const CopyOptions& o) { return service::restore(o.folder, o.data, o.database); });
+  add_token_verb(*verb);
+  add_check_verb(*verb);
   verb->callback([verb, options, no_auth] {
     if (!verb->get_subcommands().empty()) return;
     options->authentication = !*no_auth;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "linac/base/refusal.h"
@@ -56,8 +57,9 @@ bool loopback_host(std::string_view host) {
   return numeric && name.starts_with("127.");
 }
 
-Dispatcher::Dispatcher(Identify identify, const Router& router, Limits limits)
+Dispatcher::Dispatcher(Identify identify, Guard guard, const Router& router, Limits limits)
     : identify_(std::move(identify)),
+      guard_(std::move(guard)),
       router_(router),
       limits_(std::move(limits)),
       rate_(limits_.requests_per_s, 2 * limits_.requests_per_s) {}
@@ -74,85 +76,106 @@ std::optional<Response> Dispatcher::refuse_host(const Head& head, std::string_vi
                   printable(host), printable(name)));
 }
 
-Task<Admission> Dispatcher::admit(Head head) {
-  Admission admission;
+std::optional<Response> Dispatcher::read(Head& head, Admission& admission) const {
   Request& request = admission.request;
   if (head.target.starts_with(kBrowserPrefix)) head.target = "/api/" + head.target.substr(kBrowserPrefix.size());
   const size_t mark = std::min(head.target.find('?'), head.target.size());
   const std::string path = head.target.substr(0, mark);
-  const auto refuse = [&](int status, const char* code, const std::string& message) {
-    admission.refusal = refusal_response(path, status, code, message);
+  const auto refused = [&](int status, const char* code, const std::string& message) {
+    return refusal_response(path, status, code, message);
   };
 
-  admission.refusal = refuse_host(head, path);
-  if (admission.refusal) co_return admission;
+  if (auto refusal = refuse_host(head, path)) return refusal;
   const auto method = method_of(head.method);
-  if (!method) {
-    refuse(405, "INVALID_PARAMETER_VALUE", "[service] the method is not served here");
-    co_return admission;
-  }
-  if (from_another_site(head, *method)) {
-    refuse(403, "PERMISSION_DENIED", "[service] the request comes from a page of another site");
-    co_return admission;
-  }
+  if (!method) return refused(405, "INVALID_PARAMETER_VALUE", "[service] the method is not served here");
+  if (from_another_site(head, *method))
+    return refused(403, "PERMISSION_DENIED", "[service] the request comes from a page of another site");
   Match match = router_.match(*method, path);
-  if (!match.route) {
-    if (match.other_method) {
-      refuse(405, "ENDPOINT_NOT_FOUND",
-             fmt::format("[service] {} does not take {}", printable(path), printable(head.method)));
-    } else {
-      refuse(404, "ENDPOINT_NOT_FOUND",
-             fmt::format("[service] nothing at {}; /openapi.json lists what there is", printable(path)));
-    }
-    co_return admission;
-  }
+  if (!match.route && match.other_method)
+    return refused(405, "ENDPOINT_NOT_FOUND",
+                   fmt::format("[service] {} does not take {}", printable(path), printable(head.method)));
+  if (!match.route)
+    return refused(404, "ENDPOINT_NOT_FOUND",
+                   fmt::format("[service] nothing at {}; /openapi.json lists what there is", printable(path)));
   auto query = parse_query(std::string_view(head.target).substr(std::min(mark + 1, head.target.size())));
-  if (!query) {
-    refuse(400, "INVALID_PARAMETER_VALUE", "[service] the query cannot be decoded (wanted: name=value&..., in UTF-8)");
-    co_return admission;
-  }
+  if (!query)
+    return refused(400, "INVALID_PARAMETER_VALUE",
+                   "[service] the query cannot be decoded (wanted: name=value&..., in UTF-8)");
   request.method = *method;
   request.path = path;
   request.secure = head.secure;
+  request.route = match.route;
   request.variables = std::move(match.variables);
   request.query = std::move(*query);
-  std::exception_ptr error;
-  try {
-    request.caller = co_await identify_(*method, head.headers, head.from);
-    const Access access = request.caller.access, wanted = match.route->access;
-    if (access == Access::kOpen && wanted != Access::kOpen)
-      throw Refusal(RefusalKind::kUnknown,
-                    "[login] the request has no token; set LINAC_TOKEN or MLFLOW_TRACKING_TOKEN, or `linac login`");
-    if (access < wanted)
-      throw Refusal(RefusalKind::kDenied, fmt::format("[login] {} is a {} here; this needs the role {}",
-                                                      request.caller.user, to_string(access), to_string(wanted)));
-    if (!rate_.take(access != Access::kOpen ? request.caller.user : head.from))
-      throw Refusal(RefusalKind::kLimit,
-                    fmt::format("[service] more than {:g} requests a second; send less at a time or wait",
-                                limits_.requests_per_s));
-  } catch (...) {
-    error = std::current_exception();
+  return std::nullopt;
+}
+
+Task<Admission> Dispatcher::admit(Head head) {
+  auto admission = std::make_unique<Admission>();
+  admission->refusal = read(head, *admission);
+  if (!admission->refusal) {
+    std::exception_ptr error;
+    try {
+      co_await let_in(head, *admission->request.route, admission->request);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error) {
+      admission->refusal = error_response(admission->request.path, error);
+    } else {
+      admission->route = admission->request.route;
+    }
   }
+  co_return std::move(*admission);
+}
+
+Task<void> Dispatcher::let_in(Head& head, const Route& route, Request& request) {
+  const std::string from = limits_.proxies.client(head.from, head.headers);
+  request.caller = co_await identify_(request.method, head.headers, from);
+  const Access access = request.caller.access;
+  if (access == Access::kOpen && route.access != Access::kOpen)
+    throw Refusal(RefusalKind::kUnknown,
+                  "[login] the request has no token; set LINAC_TOKEN or MLFLOW_TRACKING_TOKEN, or `linac login`");
+  if (access < route.access)
+    throw Refusal(RefusalKind::kDenied, fmt::format("[login] {} is a {} here; this needs the role {}",
+                                                    request.caller.user, to_string(access), to_string(route.access)));
+  if (!rate_.take(access != Access::kOpen ? request.caller.user : from))
+    throw Refusal(
+        RefusalKind::kLimit,
+        fmt::format("[service] more than {:g} requests a second; send less at a time or wait", limits_.requests_per_s));
   request.headers = std::move(head.headers);
-  if (error) {
-    admission.refusal = error_response(path, error);
-  } else {
-    admission.route = match.route;
+  if (route.body == BodyKind::kJson) co_return;  // what it names is in the body
+  request.input = fields_of_query(request.query, route.fields);
+  co_await check(route, request);
+}
+
+Task<void> Dispatcher::check(const Route& route, Request& request) {
+  if (!route.changes.things) co_return;
+  request.things = route.changes.things(request);
+  co_await guard_.check(request);
+}
+
+Task<Response> Dispatcher::carry_out(const Route& route, Request& request) {
+  using What = Changes::What;
+  if (route.body == BodyKind::kJson) {
+    request.input =
+        request.body.empty() ? std::make_shared<nlohmann::json>(nlohmann::json::object()) : parse_object(request.body);
+    check_fields(*request.input, route.fields);
+    co_await check(route, request);
   }
-  co_return admission;
+  Response response = co_await route.handler(request);
+  const bool changes = route.changes.what != What::kUndeclared && route.changes.what != What::kNothing;
+  const bool to_note = changes && response.status < 400 && !request.noted;
+  if (to_note) {
+    co_await guard_.note(request);
+  }
+  co_return response;
 }
 
 Task<Response> Dispatcher::answer(const Route& route, Request& request) {
   std::exception_ptr error;
   try {
-    if (route.body == BodyKind::kJson) {
-      request.input = request.body.empty() ? std::make_shared<nlohmann::json>(nlohmann::json::object())
-                                           : parse_object(request.body);
-      check_fields(*request.input, route.fields);
-    } else {
-      request.input = fields_of_query(request.query, route.fields);
-    }
-    co_return co_await route.handler(request);
+    co_return co_await carry_out(route, request);
   } catch (...) {
     error = std::current_exception();
   }

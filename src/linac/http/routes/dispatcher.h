@@ -12,6 +12,7 @@
 #include "linac/http/rate_limit.h"
 #include "linac/http/routes/route.h"
 #include "linac/http/routes/router.h"
+#include "linac/http/trusted_proxies.h"
 
 namespace linac::http {
 
@@ -35,12 +36,21 @@ class Dispatcher {
   /// is not.
   using Identify = std::function<Task<Caller>(Method method, const std::map<std::string, std::string>& headers,
                                               const std::string& from)>;
+  /// Keeps people's things apart.
+  struct Guard {
+    /// Before anything of the body is stored: throws kDenied unless request.things are all the caller's or he is an
+    /// admin; may look into the headers, and hold something by request.held.
+    std::function<Task<void>(Request& request)> check;
+    /// After a change that the handler has not noted (request.noted), before it is answered.
+    std::function<Task<void>(const Request& request)> note;
+  };
   struct Limits {
     bool loopback = true;            // listening there only: then the Host must be a name of this machine
     std::vector<std::string> hosts;  // further names allowed
     double requests_per_s = 0;
+    TrustedProxies proxies{};
   };
-  Dispatcher(Identify identify, const Router& router, Limits limits);
+  Dispatcher(Identify identify, Guard guard, const Router& router, Limits limits);
 
   Task<Admission> admit(Head head);
   /// Checks the fields, runs the handler. Never throws: failures are answers.
@@ -51,7 +61,15 @@ class Dispatcher {
  private:
   std::optional<Response> refuse_host(const Head& head, std::string_view path) const;
 
+  /// What the head asks for, into `admission`, or why nothing can be.
+  std::optional<Response> read(Head& head, Admission& admission) const;
+  /// Who asks, and whether he may; throws. What a body of JSON names is checked when it is there.
+  Task<void> let_in(Head& head, const Route& route, Request& request);
+  Task<Response> carry_out(const Route& route, Request& request);
+  Task<void> check(const Route& route, Request& request);
+
   const Identify identify_;
+  const Guard guard_;
   const Router& router_;
   const Limits limits_;
   RateLimit rate_;

@@ -35,10 +35,20 @@ struct Caller {
   Access access = Access::kOpen;  // kOpen: nobody knows who it is
   std::string account;            // of the host, under which jobs run; empty: none
   std::string from;               // address
+  std::string token;              // id of the token that he came with, or logged in with
+  int64_t expires_ms = 0;         // end of that token; 0: none
 };
 
 enum class Method { kGet, kPost, kPut, kPatch, kDelete };
 const char* to_string(Method method);  // "GET"
+
+/// Something that belongs to somebody: of which kind ("run"), and which one. What kinds there are, and whose a thing
+/// is, the server's owner says (Dispatcher::Guard).
+struct Thing {
+  std::string kind, id;
+};
+
+struct Route;
 
 struct Request {
   Method method = Method::kGet;
@@ -51,6 +61,11 @@ struct Request {
   std::shared_ptr<nlohmann::json> input;  // an object: what the route's fields name, of the right types
   Caller caller;
   bool secure = false;  // came by TLS
+  const Route* route = nullptr;
+  std::vector<Thing> things;   // that it changes, checked to be the caller's
+  bool of_another = false;     // one of them is not: the caller is an admin
+  bool noted = false;          // the change is in the audit log
+  std::shared_ptr<void> held;  // what the request holds until it is answered, e.g. room on the disk
 
   const std::string& variable(const std::string& name) const { return variables.at(name); }
   /// Empty if there is none.
@@ -68,6 +83,14 @@ struct Request {
 
 class EventSource;  // event_stream.h
 
+/// A body that is made while it is sent, so that a large one is never in memory as a whole.
+class PieceSource {
+ public:
+  virtual ~PieceSource() = default;
+  /// The next piece; empty: that was all. What it throws ends the connection.
+  virtual Task<std::string> next() = 0;
+};
+
 /// Part of an open file, sent in pieces.
 struct FileBody {
   std::shared_ptr<Descriptor> file;
@@ -80,6 +103,7 @@ struct Response {
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
   std::optional<FileBody> file;         // instead of `body`
+  std::shared_ptr<PieceSource> pieces;  // instead of `body`
   std::shared_ptr<EventSource> events;  // instead of `body`: a stream of server-sent events, until one side ends it
 
   static Response json(const nlohmann::json& value, int status = 200);
@@ -102,6 +126,37 @@ enum class BodyKind { kNone, kJson, kBytes, kFile };
 
 using Handler = std::function<Task<Response>(Request&)>;
 
+/// What a route changes. Every route but a GET says so: a Router refuses a table in which one does not.
+struct Changes {
+  enum class What {
+    kUndeclared,
+    kNothing,  // a POST that only reads, or a change of the connection's own session
+    kNew,      // something is made, which then is the caller's
+    kThings,   // what is there: the caller's alone, unless he is an admin
+    kAdmins    // what belongs to nobody
+  };
+  using Find = std::function<std::vector<Thing>(const Request&)>;  // throws kInvalid where the request names none
+
+  What what = What::kUndeclared;
+  Find things{};           // of kThings, and of kNew if something of the caller's is needed beside it
+  bool noted_each = true;  // in the audit log each time; else only if an admin changes what is another's: for what
+                           // comes a thousand times a second and is itself the record, as points of a curve
+
+  static Changes nothing() { return {What::kNothing}; }
+  static Changes made(Find things = {}) { return {What::kNew, std::move(things)}; }
+  static Changes of(Find things) { return {What::kThings, std::move(things)}; }
+  static Changes recorded(Find things) { return {What::kThings, std::move(things), false}; }
+  static Changes by_admins() { return {What::kAdmins}; }
+};
+
+/// The role that a route asks for, and what it changes.
+struct Permission {
+  Permission(Access role) : access(role), changes(Changes::nothing()) {}  // NOLINT: reads as the role alone
+  Permission(Access role, Changes what) : access(role), changes(std::move(what)) {}
+  Access access;
+  Changes changes;
+};
+
 struct Route {
   Method method = Method::kGet;
   std::string
@@ -115,6 +170,13 @@ struct Route {
   size_t body_bytes_max = 1 << 20;
   std::string response_schema = {};  // JSON schema of a 200, as text; empty: any object
   std::string response_type = "application/json";
+  Changes changes = {};
 };
+
+/// `route`, which changes that.
+inline Route changing(Changes changes, Route route) {
+  route.changes = std::move(changes);
+  return route;
+}
 
 }  // namespace linac::http

@@ -1,5 +1,7 @@
 #include "linac/http/routes/router.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "linac/base/error.h"
@@ -29,10 +31,25 @@ bool rest(std::string_view part) {
 
 }  // namespace
 
+/// What is wrong with what a route says of its changes; empty: nothing.
+static std::string undeclared(const Route& route) {
+  using What = Changes::What;
+  const What what = route.changes.what;
+  if (route.method != Method::kGet && what == What::kUndeclared) return "does not say what it changes";
+  if (route.access >= Access::kMember && route.method != Method::kGet && what == What::kNothing)
+    return "needs more than reading and says that it changes nothing";
+  if (what == What::kAdmins && route.access != Access::kAdmin) return "changes what is nobody's and is not for admins";
+  if (what == What::kNew && route.access < Access::kMember) return "makes something and is for readers";
+  if (what == What::kThings && !route.changes.things) return "does not say whose thing it changes";
+  return "";
+}
+
 Router::Router(std::vector<Route> routes) : routes_(std::move(routes)) {
   std::set<std::string> names, places;
   for (size_t i = 0; i < routes_.size(); ++i) {
     const Route& route = routes_[i];
+    if (const std::string why = undeclared(route); !why.empty())
+      throw Error(ErrorCode::kInternal, fmt::format("[service] the route {} {}", route.name, why));
     LINAC_CHECK(names.insert(route.name).second);
     LINAC_CHECK(places.insert(to_string(route.method) + route.pattern).second);
     if (route.pattern.find('{') == std::string::npos) {

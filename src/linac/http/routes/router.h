@@ -20,7 +20,8 @@ struct Match {
 
 class Router {
  public:
-  /// Internal error for two routes of the same name, or of the same method and pattern.
+  /// Internal error for two routes of the same name, or of the same method and pattern, and for one that does not say
+  /// what it changes (Changes), or says what cannot be of its role.
   explicit Router(std::vector<Route> routes);
   /// `path` as it came, still encoded: an encoded slash never separates. A path with an empty, "." or ".." part matches
   /// nothing but a rest ("{path...}"), which the handler checks.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "linac/base/error.h"
+
 namespace linac::http {
 namespace {
 
@@ -10,6 +12,7 @@ Route route(Method method, const char* pattern, const char* name) {
   route.method = method;
   route.pattern = pattern;
   route.name = name;
+  if (method != Method::kGet) route.changes = Changes::nothing();
   return route;
 }
 
@@ -49,6 +52,33 @@ TEST(Router, TellsAnotherMethodFromNothing) {
 TEST(RouterDeathTest, RefusesTwoRoutesOfOneName) {
   EXPECT_DEATH(Router({route(Method::kGet, "/a", "same"), route(Method::kGet, "/b", "same")}), "");
   EXPECT_DEATH(Router({route(Method::kGet, "/a", "one"), route(Method::kGet, "/a", "two")}), "");
+}
+
+TEST(Router, RefusesWhatDoesNotSayWhatItChanges) {
+  const auto refused = [](Method method, Access access, Changes changes) {
+    Route one = route(method, "/a", "one");
+    one.access = access;
+    one.changes = std::move(changes);
+    try {
+      Router({std::move(one)});
+    } catch (const Error&) {
+      return true;
+    }
+    return false;
+  };
+  using enum Method;
+  const auto find = [](const Request&) { return std::vector<Thing>(); };
+  EXPECT_TRUE(refused(kPost, Access::kViewer, {}));
+  EXPECT_TRUE(refused(kDelete, Access::kAdmin, {}));
+  EXPECT_TRUE(refused(kPost, Access::kMember, Changes::nothing()));
+  EXPECT_TRUE(refused(kPut, Access::kMember, Changes::by_admins()));
+  EXPECT_TRUE(refused(kPost, Access::kViewer, Changes::made()));
+  EXPECT_TRUE(refused(kPut, Access::kMember, Changes::of({})));
+  EXPECT_FALSE(refused(kGet, Access::kViewer, {}));
+  EXPECT_FALSE(refused(kPost, Access::kViewer, Changes::nothing()));
+  EXPECT_FALSE(refused(kPost, Access::kMember, Changes::made()));
+  EXPECT_FALSE(refused(kPut, Access::kMember, Changes::of(find)));
+  EXPECT_FALSE(refused(kPatch, Access::kAdmin, Changes::by_admins()));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "linac/base/log.h"
 #include "linac/base/utf8.h"
 #include "linac/http/files/body_file.h"
+#include "linac/http/files/disk_room.h"
 #include "linac/http/files/file_response.h"
 #include "linac/http/routes/error_response.h"
 #include "linac/http/server/event_stream.h"
@@ -24,17 +25,19 @@ using asio::ip::tcp;
 using Outcome = RequestReader::Outcome;
 using Seconds = Stream::Seconds;
 
-constexpr Seconds kIdle{75}, kBody{60}, kPiece{30}, kDrain{5};
+constexpr Seconds kFirst{15}, kIdle{75}, kHead{15}, kBody{60}, kPiece{30}, kDrain{5};
 constexpr uint64_t kDrainBytesMax = 256 * 1024;  // of the body of a refused request, so that its answer arrives
 constexpr size_t kFilePieceBytes = 256 * 1024;
 
 class Connection {
  public:
-  Connection(ConnectionPlace place, Stream& stream, std::string from)
-      : place_(place), stream_(stream), reader_(stream), from_(std::move(from)) {}
+  Connection(ConnectionPlace place, Stream& stream, std::string from, Guest& guest)
+      : place_(place), stream_(stream), reader_(stream), from_(std::move(from)), guest_(guest) {}
 
   Task<void> run() {
-    bool goes_on = co_await stream_.begin(kPiece);
+    place_.idle.insert(&stream_);
+    bool goes_on = co_await stream_.begin(kHead);
+    place_.idle.erase(&stream_);
     while (goes_on && !place_.traffic.stopping) goes_on = co_await exchange();
     co_await stream_.end(kDrain);
   }
@@ -46,8 +49,10 @@ class Connection {
     head.from = from_;
     head.secure = place_.tls != nullptr;
     place_.idle.insert(&stream_);
-    const Outcome outcome = co_await reader_.read_head(head, kIdle);
+    guest_.waits();
+    const Outcome outcome = co_await reader_.read_head(head, guest_.proven() ? kIdle : kFirst, kHead);
     place_.idle.erase(&stream_);
+    guest_.works();
     keep_ = outcome == Outcome::kDone && reader_.keep_alive();
     without_body_ = head.method == "HEAD";
     if (outcome == Outcome::kGone) co_return false;
@@ -130,7 +135,8 @@ class Connection {
     }
     RequestReader::Sink sink = [&](std::string_view bytes) { request.body.append(bytes); };
     if (route.body == BodyKind::kFile) {
-      body_file_.emplace(place_.uploads);
+      check_room(place_.uploads, static_cast<int64_t>(reader_.content_length().value_or(0)), place_.keep_free);
+      body_file_.emplace(place_.uploads, place_.keep_free);
       request.body_file = body_file_->path();
       sink = [&](std::string_view bytes) { body_file_->append(bytes); };
     }
@@ -148,6 +154,10 @@ class Connection {
     if (response.events) {
       keep_ = false;
       const bool sent = co_await send_events(response);
+      co_return sent;
+    }
+    if (response.pieces && !without_body_) {
+      const bool sent = co_await send_pieces(response);
       co_return sent;
     }
     if (response.file) prepare_range(request, response);
@@ -174,6 +184,25 @@ class Connection {
     co_return true;
   }
 
+  /// In chunks; to a client that knows none, until the end of the connection.
+  Task<bool> send_pieces(Response& response) {
+    const bool chunks = !reader_.old();
+    if (!chunks || place_.traffic.stopping) keep_ = false;
+    if (chunks) response.headers.emplace_back("Transfer-Encoding", "chunked");
+    std::string before = response_head(response, std::nullopt, keep_);
+    for (bool more = true; more;) {
+      const std::string piece = co_await response.pieces->next();
+      more = !piece.empty();
+      if (chunks) before += fmt::format("{:x}\r\n", piece.size());
+      const std::string_view after = chunks ? "\r\n" : "";
+      const std::vector<asio::const_buffer> buffers = {asio::buffer(before), asio::buffer(piece), asio::buffer(after)};
+      const bool sent = co_await stream_.write(buffers, kPiece);
+      if (!sent) co_return false;
+      before.clear();
+    }
+    co_return true;
+  }
+
   Task<bool> send_events(Response& response) {
     response.type = "text/event-stream";
     response.headers.emplace_back("X-Accel-Buffering", "no");
@@ -194,26 +223,26 @@ class Connection {
   Stream& stream_;
   RequestReader reader_;
   const std::string from_;
+  Guest& guest_;
   std::optional<BodyFile> body_file_;
   bool keep_ = true, gone_ = false, without_body_ = false;
 };
 
 }  // namespace
 
-Task<void> converse(ConnectionPlace place, tcp::socket socket) {
+Task<void> converse(ConnectionPlace place, tcp::socket socket, std::string from, std::shared_ptr<Guest> guest,
+                    std::shared_ptr<Stream*> own_stream) {
   struct Count {
     Traffic& traffic;
     ~Count() { --traffic.connections; }
   };
   const Count count{place.traffic};
   boost::system::error_code error;
-  const auto peer = socket.remote_endpoint(error);
-  if (error) co_return;
   socket.set_option(tcp::no_delay(true), error);
-  const std::string from = peer.address().to_string();
   const std::unique_ptr<Stream> stream = make_stream(std::move(socket), place.tls);
+  *own_stream = stream.get();
   try {
-    Connection connection(place, *stream, from);
+    Connection connection(place, *stream, from, *guest);
     co_await connection.run();
   } catch (const std::exception& e) {
     log::error(fmt::format("[service] a connection from {} ended: {}", from, printable(e.what())));

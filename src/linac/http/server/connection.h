@@ -8,6 +8,7 @@
 #include <set>
 
 #include "linac/http/routes/dispatcher.h"
+#include "linac/http/server/guests.h"
 #include "linac/http/server/stream.h"
 #include "linac/http/traffic.h"
 
@@ -22,9 +23,12 @@ struct ConnectionPlace {
   const std::filesystem::path& uploads;
   Idle& idle;
   boost::asio::ssl::context* tls = nullptr;  // null: plain
+  int64_t keep_free = 0;                     // bytes of the disk with `uploads`
 };
 
-/// Ends without throwing. Takes itself off traffic.connections at its end.
-Task<void> converse(ConnectionPlace place, boost::asio::ip::tcp::socket socket);
+/// Ends without throwing. Takes itself off traffic.connections at its end, and leaves `guest`. `from`: the other end's
+/// address. `stream` becomes the connection's, for as long as it lasts.
+Task<void> converse(ConnectionPlace place, boost::asio::ip::tcp::socket socket, std::string from,
+                    std::shared_ptr<Guest> guest, std::shared_ptr<Stream*> stream);
 
 }  // namespace linac::http

@@ -17,6 +17,18 @@ std::string lower(beast::string_view text) {
   return result;
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// Whole seconds, so that the last one is not cut short.
+Stream::Seconds left_of(Clock::time_point begun, Stream::Seconds limit) {
+  return std::chrono::ceil<Stream::Seconds>(begun + limit - Clock::now());
+}
+
+bool too_slow(Clock::duration taken, int64_t bytes) {
+  const auto late = std::chrono::duration_cast<Stream::Seconds>(taken - RequestReader::kSlowStart).count();
+  return late > 0 && bytes < late * RequestReader::kBytesPerSecondMin;
+}
+
 void fill(Head& head, const http::request<http::empty_body>& message) {
   head.method = std::string(message.method_string());
   head.target = std::string(message.target());
@@ -36,12 +48,14 @@ Task<bool> RequestReader::more(Stream::Seconds limit) {
   co_return bytes > 0;
 }
 
-Task<RequestReader::Outcome> RequestReader::read_head(Head& head, Stream::Seconds limit) {
+Task<RequestReader::Outcome> RequestReader::read_head(Head& head, Stream::Seconds wait, Stream::Seconds limit) {
   head_.emplace();
   head_->header_limit(kHeadBytesMax);
   head_->body_limit(boost::none);
+  std::optional<Clock::time_point> begun;
   while (!head_->is_header_done()) {
     if (buffer_.size() > 0) {
+      if (!begun) begun = Clock::now();
       error_code error;
       buffer_.consume(head_->put(buffer_.data(), error));
       if (error == http::error::header_limit) co_return Outcome::kTooLarge;
@@ -49,11 +63,14 @@ Task<RequestReader::Outcome> RequestReader::read_head(Head& head, Stream::Second
       if (head_->is_header_done()) break;
       if (buffer_.size() > kHeadBytesMax) co_return Outcome::kTooLarge;
     }
-    const bool came = co_await more(limit);
+    const Stream::Seconds left = begun ? left_of(*begun, limit) : wait;
+    if (left.count() <= 0) co_return Outcome::kGone;
+    const bool came = co_await more(left);
     if (!came) co_return Outcome::kGone;
   }
   fill(head, head_->get());
   keep_alive_ = head_->keep_alive();
+  old_ = head_->get().version() < 11;
   expects_continue_ = beast::iequals(head_->get()[http::field::expect], "100-continue");
   content_length_.reset();
   if (head_->content_length()) content_length_ = *head_->content_length();
@@ -65,6 +82,7 @@ Task<RequestReader::Outcome> RequestReader::read_body(uint64_t bytes_max, Stream
   if (!has_body()) co_return Outcome::kDone;
   if (content_length_ && *content_length_ > bytes_max) co_return Outcome::kTooLarge;
   const auto begin = std::chrono::steady_clock::now();
+  int64_t received = 0;
   http::request_parser<http::buffer_body> body(std::move(*head_));
   head_.reset();
   body.body_limit(bytes_max);
@@ -88,7 +106,10 @@ Task<RequestReader::Outcome> RequestReader::read_body(uint64_t bytes_max, Stream
     }
     const bool came = co_await more(piece_limit);
     if (!came) co_return Outcome::kGone;
-    if (whole_limit.count() > 0 && std::chrono::steady_clock::now() - begin > whole_limit) co_return Outcome::kBroken;
+    const auto taken = std::chrono::steady_clock::now() - begin;
+    if (whole_limit.count() > 0 && taken > whole_limit) co_return Outcome::kBroken;
+    received += static_cast<int64_t>(buffer_.size());
+    if (whole_limit.count() == 0 && too_slow(taken, received)) co_return Outcome::kBroken;
   }
   co_return Outcome::kDone;
 }

@@ -53,7 +53,7 @@ std::vector<Exchange> exchanges(const std::string& bytes, size_t piece) {
     const Stream::Seconds limit(1);
     for (bool goes_on = true; goes_on;) {
       Exchange& exchange = found.emplace_back();
-      exchange.head_outcome = co_await reader.read_head(exchange.head, limit);
+      exchange.head_outcome = co_await reader.read_head(exchange.head, limit, limit);
       if (exchange.head_outcome != Outcome::kDone) co_return;
       std::string& body = exchange.body;
       exchange.body_outcome =

@@ -60,7 +60,9 @@ class Server::Implementation {
         traffic_(traffic),
         uploads_(settings.uploads),
         end_events_(std::move(end_events)),
-        connections_max_(settings.connections_max),
+        proxies_(settings.proxies),
+        keep_free_(settings.keep_free),
+        guests_(settings.connections_max, settings.connections_of_address_max),
         tls_(tls_context(settings)) {
     for (int i = 0; i < settings.threads; ++i) workers_.push_back(std::make_unique<Worker>());
     acceptor_ = std::make_unique<tcp::acceptor>(workers_[0]->io);
@@ -113,7 +115,8 @@ class Server::Implementation {
     asio::steady_timer pause(workers_[0]->io);
     for (size_t next = 0; !traffic_.stopping; next = (next + 1) % workers_.size()) {
       Worker& worker = *workers_[next];
-      auto [error, socket] = co_await acceptor_->async_accept(worker.io, kTuple);
+      auto [failure, socket] = co_await acceptor_->async_accept(worker.io, kTuple);
+      error_code error = failure;
       if (traffic_.stopping) co_return;
       if (error) {  // too many open files, most likely
         pause.expires_after(std::chrono::milliseconds(100));
@@ -121,13 +124,24 @@ class Server::Implementation {
         continue;
       }
       ++traffic_.connections_total;
-      if (traffic_.connections >= connections_max_) {
+      const auto peer = socket.remote_endpoint(error);
+      if (error) continue;
+      const std::string from = peer.address().to_string();
+      // Found by what the thread of the connection knows of it: the connection itself may be gone by then.
+      const auto stream = std::make_shared<Stream*>(nullptr);
+      const auto end = [&worker, stream] {
+        asio::post(worker.io, [&idle = worker.idle, stream] {
+          if (idle.contains(*stream)) (*stream)->cancel();
+        });
+      };
+      auto guest = guests_.enter(from, !proxies_.contains(from), end);
+      if (!guest) {
         ++traffic_.refused_connections_total;
         continue;  // closes it
       }
       ++traffic_.connections;
-      asio::co_spawn(worker.io, converse({dispatcher_, traffic_, uploads_, worker.idle, tls_.get()}, std::move(socket)),
-                     asio::detached);
+      const ConnectionPlace place{dispatcher_, traffic_, uploads_, worker.idle, tls_.get(), keep_free_};
+      asio::co_spawn(worker.io, converse(place, std::move(socket), from, std::move(guest), stream), asio::detached);
     }
   }
 
@@ -135,7 +149,9 @@ class Server::Implementation {
   Traffic& traffic_;
   const std::filesystem::path uploads_;
   const std::function<void()> end_events_;
-  const int connections_max_;
+  const TrustedProxies proxies_;
+  const int64_t keep_free_;
+  Guests guests_;
   std::unique_ptr<asio::ssl::context> tls_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<tcp::acceptor> acceptor_;

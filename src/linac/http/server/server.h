@@ -18,6 +18,9 @@ struct ServerSettings {
   uint16_t port = 0;
   int threads = 2;
   int connections_max = 4096;
+  int connections_of_address_max = 1024;
+  TrustedProxies proxies;                          // whose connections are counted with all alone
+  int64_t keep_free = 0;                           // bytes of the disk with `uploads`
   std::filesystem::path tls_certificate, tls_key;  // none: plain
   std::filesystem::path uploads;                   // bodies of kFile as they arrive
 };

@@ -24,7 +24,7 @@ class Stream {
   virtual Task<size_t> read_some(boost::asio::mutable_buffer into, Seconds limit) = 0;
   /// All of them; whether they went out in time.
   virtual Task<bool> write(const std::vector<boost::asio::const_buffer>& buffers, Seconds limit) = 0;
-  /// Says that nothing more comes.
+  /// Says that nothing more comes from here.
   virtual Task<void> end(Seconds limit) = 0;
   /// Ends the operation that waits. On the connection's thread.
   virtual void cancel() = 0;

@@ -73,6 +73,7 @@ std::vector<Route> mlflow_artifact_routes(Context& context) {
                          remove_below(context.artifacts, request.variable("path"));
                          return Response::json(json::object());
                        }));
+  put.changes = remove.changes = Changes::of(by_variable(kArtifactThing, "path"));
   Route of_run = mlflow::route(kGet, "artifacts/list", "list_artifacts", "A run's artefacts", Access::kViewer,
                                {{"run_id", FieldType::kText, false, "the run"},
                                 {"run_uuid", FieldType::kText, false, "former name of run_id"},

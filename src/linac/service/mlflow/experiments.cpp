@@ -23,7 +23,8 @@ int64_t id_of(const Request& request) {
 
 json created(Database& database, Request& request) {
   const int64_t id = catalog::create_experiment(database, request.text("name"), request.text("artifact_location"),
-                                                mlflow::tags(request.list("tags"), kTagBytesMax));
+                                                mlflow::tags(request.list("tags"), kTagBytesMax), request.caller.user);
+  request.things = {{kExperimentThing, std::to_string(id)}};
   return {{"experiment_id", std::to_string(id)}};
 }
 
@@ -58,8 +59,10 @@ std::vector<Route> mlflow_experiment_routes(Context& context) {
   using enum Method;
   using mlflow::route;
   const FieldRule key{"key", FieldType::kText, true, "of the tag"};
+  const Permission own(Access::kMember, Changes::of(by_field(kExperimentThing, "experiment_id")));
   return {
-      route(kPost, "experiments/create", "create_experiment", "A new experiment", Access::kMember,
+      route(kPost, "experiments/create", "create_experiment", "A new experiment",
+            Permission(Access::kMember, Changes::made()),
             {{"name", FieldType::kText, true, "not taken yet"},
              {"artifact_location", FieldType::kText, false, "URL of the artefacts; none: this service keeps them"},
              {"tags", FieldType::kObjects, false, "{key, value}"}},
@@ -75,34 +78,34 @@ std::vector<Route> mlflow_experiment_routes(Context& context) {
             kSearch, reads(context, searched)),
       route(kGet, "experiments/search", "list_experiments", "The same by GET", Access::kViewer, kSearch,
             reads(context, searched)),
-      route(kPost, "experiments/delete", "delete_experiment", "Marks an experiment as deleted", Access::kMember, {kId},
+      route(kPost, "experiments/delete", "delete_experiment", "Marks an experiment as deleted", own, {kId},
             writes(context,
                    [](Database& database, Request& request) -> json {
                      catalog::set_experiment_deleted(database, id_of(request), true);
                      return json::object();
                    })),
-      route(kPost, "experiments/restore", "restore_experiment", "Takes that back", Access::kMember, {kId},
+      route(kPost, "experiments/restore", "restore_experiment", "Takes that back", own, {kId},
             writes(context,
                    [](Database& database, Request& request) -> json {
                      catalog::set_experiment_deleted(database, id_of(request), false);
                      return json::object();
                    })),
-      route(kPost, "experiments/update", "update_experiment", "Another name for an experiment", Access::kMember,
+      route(kPost, "experiments/update", "update_experiment", "Another name for an experiment", own,
             {kId, {"new_name", FieldType::kText, true, "not taken yet"}},
             writes(context,
                    [](Database& database, Request& request) -> json {
                      catalog::rename_experiment(database, id_of(request), request.text("new_name"));
                      return json::object();
                    })),
-      route(kPost, "experiments/set-experiment-tag", "set_experiment_tag", "Sets a tag of an experiment",
-            Access::kMember, {kId, key, {"value", FieldType::kText, true, "of the tag"}},
+      route(kPost, "experiments/set-experiment-tag", "set_experiment_tag", "Sets a tag of an experiment", own,
+            {kId, key, {"value", FieldType::kText, true, "of the tag"}},
             writes(context,
                    [](Database& database, Request& request) -> json {
                      catalog::set_experiment_tag(database, id_of(request), request.text("key"), request.text("value"));
                      return json::object();
                    })),
-      route(kPost, "experiments/delete-experiment-tag", "delete_experiment_tag", "Removes a tag of an experiment",
-            Access::kMember, {kId, key},
+      route(kPost, "experiments/delete-experiment-tag", "delete_experiment_tag", "Removes a tag of an experiment", own,
+            {kId, key},
             writes(context,
                    [](Database& database, Request& request) -> json {
                      catalog::delete_experiment_tag(database, id_of(request), request.text("key"));

@@ -3,6 +3,7 @@
 
 #include "linac/base/refusal.h"
 #include "linac/service/handlers.h"
+#include "linac/service/long_lists.h"
 #include "linac/service/mlflow/words.h"
 #include "linac/service/routes/table.h"
 
@@ -37,22 +38,42 @@ json distinct(const std::string& key, const std::vector<catalog::Point>& points,
   return metrics;
 }
 
-json history(Database& database, Request& request) {
+/// All points of a curve, as long as it is.
+LongList whole_history(Database& database, const std::string& run, const std::string& key, int64_t offset) {
+  int64_t count = 0;
+  for (const auto& metric : catalog::run(database, run).metrics)
+    if (metric.key == key) count = std::max<int64_t>(0, metric.count - offset);
+  LongList list{"metrics", json::object(), count, kPointsMax};
+  list.items = [=, before = std::optional<catalog::Point>()](Database& d, int64_t from, int64_t n) mutable {
+    const auto points = catalog::curve(d, run, key, offset + from, n);
+    json metrics = distinct(key, points, before);
+    if (!points.empty()) before = points.back();
+    return metrics;
+  };
+  return list;
+}
+
+LongList history(Database& database, Request& request) {
   const std::string run = mlflow::run_id(request), key = request.text("metric_key");
   catalog::run(database, run);
   const int64_t offset = offset_of(request.text("page_token"));
   const bool paged =
       request.has("max_results");  // without it the whole curve comes, as MLflow's clients before 2.9 expect
-  const int64_t limit = paged ? mlflow::page_size(request, kPointsMax, kPointsMax) : INT64_MAX;
+  if (!paged) return whole_history(database, run, key, offset);
+  const int64_t limit = mlflow::page_size(request, kPointsMax, kPointsMax);
   const auto points = catalog::curve(database, run, key, offset, limit);
   std::optional<catalog::Point> before;
   if (offset > 0)
     for (const catalog::Point& point : catalog::curve(database, run, key, offset - 1, 1)) before = point;
-  json answer = {{"metrics", distinct(key, points, before)}};
   const auto count = static_cast<int64_t>(points.size());
-  if (paged && count == limit && !catalog::curve(database, run, key, offset + count, 1).empty())
-    answer["next_page_token"] = std::to_string(offset + count);
-  return answer;
+  LongList list{"metrics", json::object(), count, kPointsMax};
+  if (count == limit && !catalog::curve(database, run, key, offset + count, 1).empty())
+    list.more["next_page_token"] = std::to_string(offset + count);
+  list.items = [=](Database&, int64_t from, int64_t n) {
+    const auto begin = points.begin() + from;
+    return distinct(key, {begin, begin + n}, from > 0 ? std::optional(*(begin - 1)) : before);
+  };
+  return list;
 }
 
 /// MLflow's own page draws from this: at most so many points of each run, spread over the steps.
@@ -89,7 +110,7 @@ std::vector<Route> mlflow_history_routes(Context& context) {
              {"metric_key", FieldType::kText, true, "the metric"},
              {"page_token", FieldType::kText, false, "of the page before"},
              {"max_results", FieldType::kInteger, false, "of a page, at most 25000; none: all"}},
-            reads(context, history)),
+            reads_long_list(context, history)),
       route(kGet, "metrics/get-history-bulk-interval", "get_history_bulk_interval",
             "Points of a metric of several runs, thinned", Access::kViewer,
             {{"run_ids", FieldType::kTexts, true, "at most 100"},

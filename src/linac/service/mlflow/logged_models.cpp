@@ -51,13 +51,16 @@ json answer_of(const catalog::LoggedModel& model) {
 }
 
 json created(Database& database, Request& request) {
-  return answer_of(
+  const catalog::LoggedModel made =
       catalog::create_logged_model(database, {.experiment = mlflow::experiment_id(request.text("experiment_id")),
                                               .name = request.text("name"),
                                               .type = request.text("model_type"),
                                               .run = request.text("source_run_id"),
+                                              .user = request.caller.user,
                                               .parameters = mlflow::parameters(request.list("params")),
-                                              .tags = mlflow::tags(request.list("tags"), mlflow::kTagBytesMax)}));
+                                              .tags = mlflow::tags(request.list("tags"), mlflow::kTagBytesMax)});
+  request.things = {{kLoggedModelThing, made.id}};
+  return answer_of(made);
 }
 
 json finalized(Database& database, Request& request) {
@@ -103,6 +106,7 @@ Handler listed(Context& context) {
 std::vector<Route> mlflow_logged_model_routes(Context& context) {
   using enum Method;
   using mlflow::route;
+  const Permission own(Access::kMember, Changes::of(by_variable(kLoggedModelThing, "model_id")));
   const FieldRule parameters{"params", FieldType::kObjects, false, "{key, value}"};
   const FieldRule tags{"tags", FieldType::kObjects, false, "{key, value}"};
   const auto change = [&](auto work) {
@@ -112,7 +116,8 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
     });
   };
   return {
-      route(kPost, "logged-models", "create_logged_model", "A model that a run logs", Access::kMember,
+      route(kPost, "logged-models", "create_logged_model", "A model that a run logs",
+            Permission(Access::kMember, Changes::made(by_field(kRunThing, "source_run_id"))),
             {{"experiment_id", FieldType::kText, true, "the experiment"},
              {"name", FieldType::kText, false, "none: one is made"},
              {"model_type", FieldType::kText, false, "any word"},
@@ -135,26 +140,26 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
                     return answer_of(catalog::logged_model(database, id_of(request), request.flag("allow_deleted")));
                   })),
       route(kPatch, "logged-models/{model_id}", "finalize_logged_model",
-            "Says that its files are complete, or never will be", Access::kMember,
+            "Says that its files are complete, or never will be", own,
             {{"status", FieldType::kText, true, "LOGGED_MODEL_READY or LOGGED_MODEL_UPLOAD_FAILED"}},
             writes(context, finalized)),
-      route(kDelete, "logged-models/{model_id}", "delete_logged_model", "Marks it as deleted", Access::kMember, {},
+      route(kDelete, "logged-models/{model_id}", "delete_logged_model", "Marks it as deleted", own, {},
             change([](Database& database, Request& request) {
               catalog::set_logged_model_deleted(database, id_of(request));
             })),
-      route(kPatch, "logged-models/{model_id}/tags", "set_logged_model_tags", "Sets tags", Access::kMember, {tags},
+      route(kPatch, "logged-models/{model_id}/tags", "set_logged_model_tags", "Sets tags", own, {tags},
             writes(context,
                    [](Database& database, Request& request) {
                      catalog::set_logged_model_tags(database, id_of(request),
                                                     mlflow::tags(request.list("tags"), mlflow::kTagBytesMax));
                      return answer_of(catalog::logged_model(database, id_of(request)));
                    })),
-      route(kDelete, "logged-models/{model_id}/tags/{key}", "delete_logged_model_tag", "Removes a tag", Access::kMember,
-            {}, change([](Database& database, Request& request) {
+      route(kDelete, "logged-models/{model_id}/tags/{key}", "delete_logged_model_tag", "Removes a tag", own, {},
+            change([](Database& database, Request& request) {
               catalog::delete_logged_model_tag(database, id_of(request), request.variable("key"));
             })),
       route(kPost, "logged-models/{model_id}/params", "add_logged_model_parameters", "Parameters, which never change",
-            Access::kMember, {parameters}, change([](Database& database, Request& request) {
+            own, {parameters}, change([](Database& database, Request& request) {
               catalog::add_logged_model_parameters(database, id_of(request),
                                                    mlflow::parameters(request.list("params")));
             })),

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "linac/base/refusal.h"
 #include "linac/catalog/logged_models.h"
@@ -24,7 +25,8 @@ const FieldRule kRunFormer{"run_uuid", FieldType::kText, false, "former name of 
 const FieldRule kKey{"key", FieldType::kText, true, "its name"};
 const FieldRule kValue{"value", FieldType::kText, true, "its value"};
 
-void set_tags(Database& database, const std::string& run, const catalog::Tags& tags) {
+void set_tags(Database& database, const std::string& run, catalog::Tags tags) {
+  tags.erase(mlflow::kUserTag);  // set when the run is made, and true
   if (tags.empty()) return;
   catalog::set_run_tags(database, run, tags);
   if (const auto name = tags.find(kNameTag); name != tags.end() && !name->second.empty()) {
@@ -49,6 +51,15 @@ std::vector<catalog::LoggedMetric> of_models(const std::string& run, const json&
                        http::text_of(metric, "dataset_digest", "")});
   }
   return metrics;
+}
+
+std::vector<Thing> models_of_metrics(const Request& request) {
+  std::set<std::string> models;
+  for (const json& metric : request.list("metrics"))
+    if (std::string model = http::text_of(metric, "model_id", ""); !model.empty()) models.insert(std::move(model));
+  std::vector<Thing> things;
+  for (const std::string& model : models) things.push_back({kLoggedModelThing, model});
+  return things;
 }
 
 /// Writes points, tells those who watch, and answers {}.
@@ -152,8 +163,13 @@ json log_model(Database& database, Request& request) {
 std::vector<Route> mlflow_logging_routes(Context& context) {
   using enum Method;
   using mlflow::route;
+  const auto of_run = [](const Request& request) { return std::vector<Thing>{{kRunThing, mlflow::run_id(request)}}; };
+  const Permission recorded(Access::kMember, Changes::recorded(of_run));
+  const Permission with_model(Access::kMember,
+                              Changes::recorded(both(of_run, by_field(kLoggedModelThing, "model_id"))));
+  const Permission with_models(Access::kMember, Changes::recorded(both(of_run, models_of_metrics)));
   std::vector<Route> routes = {
-      route(kPost, "runs/log-metric", "log_metric", "A point of a metric", Access::kMember,
+      route(kPost, "runs/log-metric", "log_metric", "A point of a metric", with_model,
             {kRunOptional,
              kRunFormer,
              kKey,
@@ -164,30 +180,30 @@ std::vector<Route> mlflow_logging_routes(Context& context) {
              {"dataset_name", FieldType::kText, false, "what it was measured on"},
              {"dataset_digest", FieldType::kText, false, "what it was measured on"}},
             log_metric(context)),
-      route(kPost, "runs/log-batch", "log_batch", "Metrics, parameters and tags at once, all or none", Access::kMember,
+      route(kPost, "runs/log-batch", "log_batch", "Metrics, parameters and tags at once, all or none", with_models,
             {kRun,
              {"metrics", FieldType::kObjects, false, "{key, value, timestamp, step}, at most 1000"},
              {"params", FieldType::kObjects, false, "{key, value}, at most 100"},
              {"tags", FieldType::kObjects, false, "{key, value}, at most 100"}},
             log_batch(context)),
-      route(kPost, "runs/log-parameter", "log_parameter", "A parameter, which never changes", Access::kMember,
+      route(kPost, "runs/log-parameter", "log_parameter", "A parameter, which never changes", recorded,
             {kRunOptional, kRunFormer, kKey, kValue}, writes(context, log_parameter)),
-      route(kPost, "runs/set-tag", "set_tag", "Sets a tag of a run", Access::kMember,
-            {kRunOptional, kRunFormer, kKey, kValue}, writes(context, set_tag)),
-      route(kPost, "runs/delete-tag", "delete_tag", "Removes a tag of a run", Access::kMember, {kRun, kKey},
+      route(kPost, "runs/set-tag", "set_tag", "Sets a tag of a run", recorded, {kRunOptional, kRunFormer, kKey, kValue},
+            writes(context, set_tag)),
+      route(kPost, "runs/delete-tag", "delete_tag", "Removes a tag of a run", recorded, {kRun, kKey},
             writes(context,
                    [](Database& database, Request& request) -> json {
                      catalog::delete_run_tag(database, request.text("run_id"), request.text("key"));
                      return json::object();
                    })),
-      route(kPost, "runs/log-inputs", "log_inputs", "Data sets and models that a run used", Access::kMember,
+      route(kPost, "runs/log-inputs", "log_inputs", "Data sets and models that a run used", recorded,
             {kRun,
              {"datasets", FieldType::kObjects, false, "{tags, dataset}"},
              {"models", FieldType::kObjects, false, "{model_id}"}},
             writes(context, log_inputs)),
-      route(kPost, "runs/outputs", "log_outputs", "Models that a run made", Access::kMember,
+      route(kPost, "runs/outputs", "log_outputs", "Models that a run made", recorded,
             {kRun, {"models", FieldType::kObjects, false, "{model_id, step}"}}, writes(context, log_outputs)),
-      route(kPost, "runs/log-model", "log_model", "The description of a model among a run's artefacts", Access::kMember,
+      route(kPost, "runs/log-model", "log_model", "The description of a model among a run's artefacts", recorded,
             {kRun, {"model_json", FieldType::kText, true, "the model's MLmodel as JSON"}}, writes(context, log_model)),
   };
   for (Route& route : routes)

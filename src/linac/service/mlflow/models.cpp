@@ -53,6 +53,7 @@ json latest(Database& database, Request& request) {
 std::vector<Route> mlflow_model_routes(Context& context) {
   using enum Method;
   using mlflow::route;
+  const Permission own(Access::kMember, Changes::of(by_field(kModelThing, "name")));
   const FieldRule description{"description", FieldType::kText, false, "in Markdown"};
   const FieldRule alias{"alias", FieldType::kText, true, "a name for one version"};
   const std::vector<FieldRule> search = {{"filter", FieldType::kText, false, "e.g. name LIKE 'calo%'"},
@@ -67,29 +68,32 @@ std::vector<Route> mlflow_model_routes(Context& context) {
     });
   };
   return {
-      route(kPost, "registered-models/create", "create_registered_model", "A new name for models", Access::kMember,
+      route(kPost, "registered-models/create", "create_registered_model", "A new name for models",
+            Permission(Access::kMember, Changes::made()),
             {kName, {"tags", FieldType::kObjects, false, "{key, value}"}, description},
             writes(context,
                    [](Database& database, Request& request) {
+                     request.things = {{kModelThing, name_of(request)}};
                      return answer_of(catalog::create_model(database, name_of(request), request.text("description"),
-                                                            mlflow::tags(request.list("tags"), kTagBytesMax)));
+                                                            mlflow::tags(request.list("tags"), kTagBytesMax),
+                                                            request.caller.user));
                    })),
-      route(kPost, "registered-models/rename", "rename_registered_model", "Another name", Access::kMember,
+      route(kPost, "registered-models/rename", "rename_registered_model", "Another name", own,
             {kName, {"new_name", FieldType::kText, true, "not taken yet"}},
             writes(context,
                    [](Database& database, Request& request) {
                      catalog::rename_model(database, name_of(request), request.text("new_name"));
                      return answer_of(catalog::model(database, request.text("new_name")));
                    })),
-      route(kPatch, "registered-models/update", "update_registered_model", "Another description", Access::kMember,
+      route(kPatch, "registered-models/update", "update_registered_model", "Another description", own,
             {kName, description},
             writes(context,
                    [](Database& database, Request& request) {
                      catalog::describe_model(database, name_of(request), request.text("description"));
                      return answer_of(catalog::model(database, name_of(request)));
                    })),
-      route(kDelete, "registered-models/delete", "delete_registered_model", "Forgets a name and its versions",
-            Access::kMember, {kName},
+      route(kDelete, "registered-models/delete", "delete_registered_model", "Forgets a name and its versions", own,
+            {kName},
             change([](Database& database, Request& request) { catalog::delete_model(database, name_of(request)); })),
       route(kGet, "registered-models/get", "get_registered_model", "A name with its latest versions", Access::kViewer,
             {kName},
@@ -101,21 +105,21 @@ std::vector<Route> mlflow_model_routes(Context& context) {
             Access::kViewer, of_stages, reads(context, latest)),
       route(kGet, "registered-models/get-latest-versions", "list_latest_versions", "The same by GET", Access::kViewer,
             of_stages, reads(context, latest)),
-      route(kPost, "registered-models/set-tag", "set_registered_model_tag", "Sets a tag", Access::kMember,
+      route(kPost, "registered-models/set-tag", "set_registered_model_tag", "Sets a tag", own,
             {kName, kKey, {"value", FieldType::kText, true, "of the tag"}},
             change([](Database& database, Request& request) {
               catalog::set_model_tag(database, name_of(request), request.text("key"), request.text("value"));
             })),
-      route(kDelete, "registered-models/delete-tag", "delete_registered_model_tag", "Removes a tag", Access::kMember,
-            {kName, kKey}, change([](Database& database, Request& request) {
+      route(kDelete, "registered-models/delete-tag", "delete_registered_model_tag", "Removes a tag", own, {kName, kKey},
+            change([](Database& database, Request& request) {
               catalog::delete_model_tag(database, name_of(request), request.text("key"));
             })),
-      route(kPost, "registered-models/alias", "set_alias", "Lets an alias mean a version", Access::kMember,
+      route(kPost, "registered-models/alias", "set_alias", "Lets an alias mean a version", own,
             {kName, alias, {"version", FieldType::kInteger, true, "its number"}},
             change([](Database& database, Request& request) {
               catalog::set_alias(database, name_of(request), request.text("alias"), number_of(request));
             })),
-      route(kDelete, "registered-models/alias", "delete_alias", "Removes an alias", Access::kMember, {kName, alias},
+      route(kDelete, "registered-models/alias", "delete_alias", "Removes an alias", own, {kName, alias},
             change([](Database& database, Request& request) {
               catalog::delete_alias(database, name_of(request), request.text("alias"));
             })),

@@ -4,8 +4,10 @@
 
 #include "linac/base/refusal.h"
 #include "linac/catalog/logged_models.h"
+#include "linac/catalog/owners.h"
 #include "linac/execution/news.h"
 #include "linac/service/handlers.h"
+#include "linac/service/long_lists.h"
 #include "linac/service/mlflow/words.h"
 #include "linac/service/routes/table.h"
 
@@ -43,7 +45,7 @@ json created(Database& database, Request& request) {
   catalog::NewRun run;
   run.experiment = mlflow::experiment_id(request.text("experiment_id", "0"));
   run.name = request.text("run_name");
-  run.user = request.text("user_id", request.caller.user);
+  run.user = request.caller.user;  // whoever the client says
   run.started_ms = request.integer("start_time");
   run.tags = mlflow::tags(request.list("tags"), mlflow::kTagBytesMax);
   const std::string tagged = run.tags.contains(kNameTag) ? run.tags[kNameTag] : "";
@@ -52,16 +54,28 @@ json created(Database& database, Request& request) {
                   fmt::format("[runs] 'run_name' is '{}', the tag {} is '{}'; give the same name or one of both",
                               run.name, kNameTag, tagged));
   if (run.name.empty()) run.name = tagged;
+  if (run.tags.contains(mlflow::kUserTag)) run.tags[mlflow::kUserTag] = run.user;
   const catalog::Run made = catalog::create_run(database, run);
+  request.things = {{kRunThing, made.id}};
   if (made.name != tagged) catalog::set_run_tags(database, made.id, {{kNameTag, made.name}});
   return {{"run", mlflow::run_json(catalog::run(database, made.id))}};
+}
+
+/// What the queue starts and ends is not over because somebody says so.
+void check_not_queued(Database& database, const std::string& id) {
+  if (!catalog::is_queued(database, id)) return;
+  throw Refusal(RefusalKind::kState,
+                fmt::format("[runs] {} is a job of the queue, which alone changes its state; cancel it first", id));
 }
 
 json updated(Database& database, Request& request) {
   const std::string id = mlflow::run_id(request);
   catalog::RunChange change;
   if (!request.text("run_name").empty()) change.name = request.text("run_name");
-  if (request.has("status")) change.state = mlflow::state(request.text("status"));
+  if (request.has("status")) {
+    change.state = mlflow::state(request.text("status"));
+    check_not_queued(database, id);
+  }
   if (request.has("end_time")) change.ended_ms = request.integer("end_time");
   catalog::update_run(database, id, change);
   if (change.name) catalog::set_run_tags(database, id, {{kNameTag, *change.name}});
@@ -70,7 +84,7 @@ json updated(Database& database, Request& request) {
 
 Handler update_handler(Context& context) {
   return [&context](Request& request) -> Task<Response> {
-    const json answer = co_await writing(context, [&](Database& database) { return updated(database, request); });
+    const json answer = co_await change(context, request, updated);
     if (request.has("status")) {
       const catalog::RunState state = mlflow::state(request.text("status"));
       execution::publish_state(context.hub, mlflow::run_id(request), state, "");
@@ -79,9 +93,9 @@ Handler update_handler(Context& context) {
   };
 }
 
-json searched(Database& database, Request& request) {
+LongList searched(Database& database, Request& request) {
   const auto experiments = request.texts("experiment_ids");
-  if (experiments.empty()) return {{"runs", json::array()}};  // as MLflow: none named, none found
+  if (experiments.empty()) return {.name = "runs"};  // as MLflow: none named, none found
   catalog::RunSearch search;
   for (const auto& id : experiments) search.experiments.push_back(mlflow::experiment_id(id));
   search.filter = request.text("filter");
@@ -89,15 +103,20 @@ json searched(Database& database, Request& request) {
   search.view = mlflow::view(request, "run_view_type");
   search.limit = mlflow::page_size(request, kRunsDefault, kRunsMax);
   search.token = request.text("page_token");
-  const auto page = catalog::search_runs(database, search);
-  json runs = json::array();
-  for (const auto& run : page.items) runs.push_back(whole(database, run));
-  json answer = {{"runs", std::move(runs)}};
-  if (!page.next.empty()) answer["next_page_token"] = page.next;
-  return answer;
+  catalog::Page<int64_t> page = catalog::search_run_numbers(database, search);
+  LongList list{"runs", json::object(), static_cast<int64_t>(page.items.size())};
+  if (!page.next.empty()) list.more["next_page_token"] = page.next;
+  list.items = [numbers = std::move(page.items)](Database& d, int64_t from, int64_t count) {
+    json runs = json::array();
+    for (const auto& run : catalog::runs_numbered(d, std::span(numbers).subspan(from, count)))
+      runs.push_back(whole(d, run));
+    return runs;
+  };
+  return list;
 }
 
 json set_deleted(Database& database, const Request& request, bool deleted) {
+  if (deleted) check_not_queued(database, request.text("run_id"));
   catalog::set_run_deleted(database, request.text("run_id"), deleted);
   return json::object();
 }
@@ -114,9 +133,10 @@ std::vector<Route> mlflow_run_routes(Context& context) {
   using enum Method;
   using mlflow::route;
   return {
-      route(kPost, "runs/create", "create_run", "A new run, which is running", Access::kMember,
+      route(kPost, "runs/create", "create_run", "A new run, which is running",
+            Permission(Access::kMember, Changes::made()),
             {{"experiment_id", FieldType::kText, false, "the experiment; none: \"0\""},
-             {"user_id", FieldType::kText, false, "who runs it; none: the caller"},
+             {"user_id", FieldType::kText, false, "not used: it is the token's user"},
              {"run_name", FieldType::kText, false, "none: one is made"},
              {"start_time", FieldType::kInteger, false, "milliseconds since 1970; none: now"},
              {"tags", FieldType::kObjects, false, "{key, value}"}},
@@ -127,7 +147,7 @@ std::vector<Route> mlflow_run_routes(Context& context) {
                   [](Database& database, Request& request) -> json {
                     return {{"run", whole(database, catalog::run(database, mlflow::run_id(request)))}};
                   })),
-      route(kPost, "runs/update", "update_run", "Changes a run's status, end or name", Access::kMember,
+      route(kPost, "runs/update", "update_run", "Changes a run's status, end or name", mlflow::of_run(),
             {kRunOptional,
              kRunFormer,
              {"status", FieldType::kText, false, "RUNNING, SCHEDULED, FINISHED, FAILED or KILLED"},
@@ -141,11 +161,11 @@ std::vector<Route> mlflow_run_routes(Context& context) {
              {"max_results", FieldType::kInteger, false, "of a page"},
              {"order_by", FieldType::kTexts, false, "e.g. metrics.auc DESC"},
              {"page_token", FieldType::kText, false, "of the page before"}},
-            reads(context, searched)),
-      route(kPost, "runs/delete", "delete_run", "Marks a run as deleted", Access::kMember, {kRun},
+            reads_long_list(context, searched)),
+      route(kPost, "runs/delete", "delete_run", "Marks a run as deleted", mlflow::of_run(), {kRun},
             writes(context, [](Database& database, Request& request) { return set_deleted(database, request, true); })),
       route(
-          kPost, "runs/restore", "restore_run", "Takes that back", Access::kMember, {kRun},
+          kPost, "runs/restore", "restore_run", "Takes that back", mlflow::of_run(), {kRun},
           writes(context, [](Database& database, Request& request) { return set_deleted(database, request, false); })),
   };
 }

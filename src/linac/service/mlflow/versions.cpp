@@ -89,6 +89,7 @@ json searched(Database& database, Request& request) {
 std::vector<Route> mlflow_version_routes(Context& context) {
   using enum Method;
   using mlflow::route;
+  const Permission own(Access::kMember, Changes::of(by_field(kModelThing, "name")));
   const auto change = [&](auto work) {
     return writes(context, [work](Database& database, Request& request) -> json {
       work(database, request);
@@ -96,7 +97,7 @@ std::vector<Route> mlflow_version_routes(Context& context) {
     });
   };
   return {
-      route(kPost, "model-versions/create", "create_model_version", "The next version of a model", Access::kMember,
+      route(kPost, "model-versions/create", "create_model_version", "The next version of a model", own,
             {kName,
              {"source", FieldType::kText, true, "URI of its artefacts"},
              {"run_id", FieldType::kText, false, "the run that made it"},
@@ -105,7 +106,7 @@ std::vector<Route> mlflow_version_routes(Context& context) {
              {"description", FieldType::kText, false, "in Markdown"},
              {"model_id", FieldType::kText, false, "the logged model that it is"}},
             writes(context, created)),
-      route(kPatch, "model-versions/update", "update_model_version", "Another description", Access::kMember,
+      route(kPatch, "model-versions/update", "update_model_version", "Another description", own,
             {kName, kVersion, {"description", FieldType::kText, false, "in Markdown"}},
             writes(context,
                    [](Database& database, Request& request) {
@@ -113,8 +114,7 @@ std::vector<Route> mlflow_version_routes(Context& context) {
                                                request.text("description"));
                      return answer_of(catalog::version(database, request.text("name"), request.integer("version")));
                    })),
-      route(kPost, "model-versions/transition-stage", "transition_model_version", "Puts a version into a stage",
-            Access::kMember,
+      route(kPost, "model-versions/transition-stage", "transition_model_version", "Puts a version into a stage", own,
             {kName,
              kVersion,
              {"stage", FieldType::kText, true, "None, Staging, Production or Archived"},
@@ -125,8 +125,8 @@ std::vector<Route> mlflow_version_routes(Context& context) {
                                                                   request.integer("version"), request.text("stage"),
                                                                   request.flag("archive_existing_versions")));
                    })),
-      route(kDelete, "model-versions/delete", "delete_model_version", "Forgets a version", Access::kMember,
-            {kName, kVersion}, change([](Database& database, Request& request) {
+      route(kDelete, "model-versions/delete", "delete_model_version", "Forgets a version", own, {kName, kVersion},
+            change([](Database& database, Request& request) {
               catalog::delete_version(database, request.text("name"), request.integer("version"));
             })),
       route(kGet, "model-versions/get", "get_model_version", "A version", Access::kViewer, {kName, kVersion},
@@ -147,13 +147,13 @@ std::vector<Route> mlflow_version_routes(Context& context) {
                     const auto version = catalog::version(database, request.text("name"), request.integer("version"));
                     return {{"artifact_uri", resolved(database, version.source)}};
                   })),
-      route(kPost, "model-versions/set-tag", "set_model_version_tag", "Sets a tag", Access::kMember,
+      route(kPost, "model-versions/set-tag", "set_model_version_tag", "Sets a tag", own,
             {kName, kVersion, kKey, {"value", FieldType::kText, true, "of the tag"}},
             change([](Database& database, Request& request) {
               catalog::set_version_tag(database, request.text("name"), request.integer("version"), request.text("key"),
                                        request.text("value"));
             })),
-      route(kDelete, "model-versions/delete-tag", "delete_model_version_tag", "Removes a tag", Access::kMember,
+      route(kDelete, "model-versions/delete-tag", "delete_model_version_tag", "Removes a tag", own,
             {kName, kVersion, kKey}, change([](Database& database, Request& request) {
               catalog::delete_version_tag(database, request.text("name"), request.integer("version"),
                                           request.text("key"));

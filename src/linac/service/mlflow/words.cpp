@@ -14,19 +14,26 @@ namespace linac::service::mlflow {
 using catalog::RunState;
 using nlohmann::json;
 
-Route route(Method method, const std::string& path, const char* name, const char* summary, Access access,
+Route route(Method method, const std::string& path, const char* name, const char* summary, Permission permission,
             std::vector<FieldRule> fields, Handler handler) {
   Route route;
   route.method = method;
   route.pattern = "/api/2.0/mlflow/" + path;
   route.name = std::string("mlflow_") + name;
   route.summary = summary;
-  route.access = access;
+  route.access = permission.access;
+  route.changes = std::move(permission.changes);
   route.body = method == Method::kGet ? BodyKind::kNone : BodyKind::kJson;
   route.fields = std::move(fields);
   route.handler = std::move(handler);
   route.body_bytes_max = kBodyBytesMax;
   return route;
+}
+
+Permission of_run() {
+  return {Access::kMember, Changes::of([](const Request& request) {
+            return std::vector<Thing>{{kRunThing, run_id(request)}};
+          })};
 }
 
 int64_t experiment_id(const std::string& text) {

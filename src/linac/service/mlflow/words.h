@@ -11,13 +11,15 @@
 #include "linac/catalog/metrics.h"
 #include "linac/catalog/models.h"
 #include "linac/catalog/runs.h"
-#include "linac/service/http_words.h"
+#include "linac/service/things.h"
 
 namespace linac::service::mlflow {
 
 /// A route below /api/2.0/mlflow/ of the body that goes with its method.
-Route route(Method method, const std::string& path, const char* name, const char* summary, Access access,
+Route route(Method method, const std::string& path, const char* name, const char* summary, Permission permission,
             std::vector<FieldRule> fields, Handler handler);
+/// A change of the run that the body names, by its owner.
+Permission of_run();
 constexpr size_t kBodyBytesMax = 4 << 20;
 
 // A batch's limits, as MLflow's server has them.
@@ -52,6 +54,7 @@ nlohmann::json version_json(const catalog::ModelVersion& version);
 
 // Tags of a version that are fields to MLflow.
 constexpr const char* kModelIdTag = "linac.mlflow.model_id";
+constexpr const char* kUserTag = "mlflow.user";  // of a run: its user, whatever a client writes
 constexpr const char* kRunLinkTag = "linac.mlflow.run_link";
 
 }  // namespace linac::service::mlflow

@@ -9,6 +9,7 @@
 #include "linac/service/handlers.h"
 #include "linac/service/routes/native_words.h"
 #include "linac/service/routes/table.h"
+#include "linac/service/things.h"
 
 namespace linac::service {
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr int64_t kStretchesDefault = 500, kStretchesMax = 5000;
 constexpr size_t kCurvesMax = 500, kPointsMax = 20000;
+constexpr int64_t kStretchesOfAllMax = 500'000;
 
 json curves(Database& database, const Request& request, const std::vector<std::string>& runs,
             const std::vector<std::string>& keys) {
@@ -32,6 +34,10 @@ json curves(Database& database, const Request& request, const std::vector<std::s
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[curves] {} curves (at most {}); ask for fewer runs or keys at a time",
                               runs.size() * keys.size(), kCurvesMax));
+  if (static_cast<int64_t>(runs.size() * keys.size()) * stretches > kStretchesOfAllMax)
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[curves] {} curves of {} stretches (at most {} stretches together); ask for fewer",
+                              runs.size() * keys.size(), stretches, kStretchesOfAllMax));
   json list = json::array();
   for (const std::string& run : runs) {
     for (const std::string& key : keys) {
@@ -119,6 +125,7 @@ std::vector<Route> curve_routes(Context& context) {
   several.pattern = "/api/v1/curves";
   several.name = "get_curves_of_runs";
   several.summary = "The same for several runs";
+  several.changes = Changes::nothing();
   several.body = BodyKind::kJson;
   several.fields = with({{"runs", FieldType::kTexts, true, "ids"}, {"keys", FieldType::kTexts, true, "metrics"}});
   several.handler = reads(context, [](Database& database, Request& request) {
@@ -131,6 +138,7 @@ std::vector<Route> curve_routes(Context& context) {
   post.name = "append_points";
   post.summary = "A sender's next batch of points; sent twice, it counts once";
   post.access = Access::kMember;
+  post.changes = Changes::recorded(by_variable(kRunThing, "id"));
   post.body = BodyKind::kJson;
   post.body_bytes_max = 4 << 20;
   post.fields = {{"sender", FieldType::kText, true, "a name that is one process's alone"},

@@ -12,6 +12,7 @@
 #include "linac/execution/record/run_recorder.h"
 #include "linac/service/handlers.h"
 #include "linac/service/routes/jobs.h"
+#include "linac/service/things.h"
 
 namespace linac::service {
 namespace {
@@ -47,7 +48,7 @@ json begin(Database& database, Request& request) {
   const std::string experiment = request.text("experiment");
   if (!experiment.empty()) {
     const auto found = catalog::experiment_by_name(database, experiment);
-    run.experiment = found ? found->id : catalog::create_experiment(database, experiment, "", {});
+    run.experiment = found ? found->id : catalog::create_experiment(database, experiment, "", {}, request.caller.user);
   }
   run.name = request.text("name");
   run.user = request.caller.user;
@@ -57,12 +58,12 @@ json begin(Database& database, Request& request) {
               {"mlflow.source.type", "LOCAL"},
               {"mlflow.source.name", "linac train"}};
   const catalog::Run made = catalog::create_run(database, run);
+  request.things = {{kRunThing, made.id}};
   return {{"id", made.id}, {"name", made.name}, {"fresh", true}};
 }
 
 catalog::Run ingested(Database& database, const Request& request) {
   const catalog::Run run = catalog::run(database, request.variable("id"));
-  need_owner(request, run);
   if (!run.tags.contains(kKeyTag))
     throw Refusal(RefusalKind::kState, fmt::format("[ingest] {} was not begun by POST /api/v1/ingest", run.id));
   return run;
@@ -121,39 +122,40 @@ Handler facts_handler(Context& context) {
 }  // namespace
 
 std::vector<Route> ingest_routes(Context& context) {
+  const Changes recorded = Changes::recorded(by_variable(kRunThing, "id"));
   return {
-      {Method::kPost,
-       "/api/v1/ingest",
-       "begin_ingest",
-       "The run that stands for a folder made elsewhere; a new one if it is not known",
-       Access::kMember,
-       BodyKind::kJson,
-       {{"key", FieldType::kText, true, "hexadecimal digits that name the folder"},
-        {"name", FieldType::kText, false, "of the run"},
-        {"experiment", FieldType::kText, false, "its name; made if there is none"},
-        {"started_ms", FieldType::kInteger, false, "when it began"}},
-       writes(context, begin)},
-      {Method::kPost,
-       "/api/v1/runs/{id}/lines",
-       "ingest_lines",
-       "Whole lines of its metrics.jsonl, in order; what the catalog has already is passed over",
-       Access::kMember,
-       BodyKind::kBytes,
-       {{"offset", FieldType::kInteger, true, "of the first byte in the file; 0 begins again"},
-        {"until_ms", FieldType::kInteger, false, "when the last line was written"}},
-       lines_handler(context),
-       kLinesBytesMax},
-      {Method::kPost,
-       "/api/v1/runs/{id}/facts",
-       "ingest_facts",
-       "Its job.yaml and run.json",
-       Access::kMember,
-       BodyKind::kJson,
-       {{"job", FieldType::kText, false, "text of job.yaml"},
-        {"run", FieldType::kText, false, "text of run.json"},
-        {"ended_ms", FieldType::kInteger, false, "when it ended"}},
-       facts_handler(context),
-       kFactsBytesMax},
+      changing(Changes::made(), {Method::kPost,
+                                 "/api/v1/ingest",
+                                 "begin_ingest",
+                                 "The run that stands for a folder made elsewhere; a new one if it is not known",
+                                 Access::kMember,
+                                 BodyKind::kJson,
+                                 {{"key", FieldType::kText, true, "hexadecimal digits that name the folder"},
+                                  {"name", FieldType::kText, false, "of the run"},
+                                  {"experiment", FieldType::kText, false, "its name; made if there is none"},
+                                  {"started_ms", FieldType::kInteger, false, "when it began"}},
+                                 writes(context, begin)}),
+      changing(recorded, {Method::kPost,
+                          "/api/v1/runs/{id}/lines",
+                          "ingest_lines",
+                          "Whole lines of its metrics.jsonl, in order; what the catalog has already is passed over",
+                          Access::kMember,
+                          BodyKind::kBytes,
+                          {{"offset", FieldType::kInteger, true, "of the first byte in the file; 0 begins again"},
+                           {"until_ms", FieldType::kInteger, false, "when the last line was written"}},
+                          lines_handler(context),
+                          kLinesBytesMax}),
+      changing(recorded, {Method::kPost,
+                          "/api/v1/runs/{id}/facts",
+                          "ingest_facts",
+                          "Its job.yaml and run.json",
+                          Access::kMember,
+                          BodyKind::kJson,
+                          {{"job", FieldType::kText, false, "text of job.yaml"},
+                           {"run", FieldType::kText, false, "text of run.json"},
+                           {"ended_ms", FieldType::kInteger, false, "when it ended"}},
+                          facts_handler(context),
+                          kFactsBytesMax}),
   };
 }
 

@@ -8,8 +8,11 @@
 #include "linac/base/refusal.h"
 #include "linac/execution/news.h"
 #include "linac/execution/submission.h"
+#include "linac/http/files/disk_room.h"
 #include "linac/http/routes/json_fields.h"
 #include "linac/service/handlers.h"
+#include "linac/service/ownership.h"
+#include "linac/service/things.h"
 
 namespace linac::service {
 namespace {
@@ -41,10 +44,10 @@ const std::vector<FieldRule> kSubmission = {
     {"key", FieldType::kText, false, "makes a repeated request harmless"},
     {"check_only", FieldType::kBoolean, false, "queue nothing"}};
 
-int64_t experiment_of(Database& database, const std::string& name) {
+int64_t experiment_of(Database& database, const std::string& name, const std::string& user) {
   if (name.empty()) return 0;
   const auto found = catalog::experiment_by_name(database, name);
-  return found ? found->id : catalog::create_experiment(database, name, "", {});
+  return found ? found->id : catalog::create_experiment(database, name, "", {}, user);
 }
 
 execution::SubmissionRequest submission_of(const Request& request) {
@@ -94,9 +97,10 @@ struct Submitted {
   std::string problem;  // the first
 };
 
-Submitted submit_all(Database& database, const Request& request, std::vector<execution::PreparedJob> jobs) {
+Submitted submit_all(Database& database, Request& request, std::vector<execution::PreparedJob> jobs) {
   Submitted submitted;
-  const int64_t experiment = experiment_of(database, request.text("experiment"));
+  request.things.clear();
+  const int64_t experiment = experiment_of(database, request.text("experiment"), request.caller.user);
   for (const execution::PreparedJob& job : jobs)
     if (submitted.problem.empty()) submitted.problem = job.problem;
   const std::string key = request.text("key");
@@ -111,6 +115,7 @@ Submitted submit_all(Database& database, const Request& request, std::vector<exe
     else
       continue;
     const catalog::Run run = catalog::run(database, id);
+    request.things.push_back({kRunThing, id});
     submitted.runs.push_back(
         {{"id", id}, {"name", run.name}, {"state", catalog::to_string(run.state)}, {"reason", run.reason}});
   }
@@ -140,6 +145,7 @@ void need_trust(Context& context, const execution::AttemptSettings& settings, co
 
 Handler submits(Context& context, execution::Scheduler& scheduler) {
   return [&context, &scheduler](Request& request) -> Task<Response> {
+    http::check_room(context.data, kJobBytesMax, context.keep_free);
     struct Prepared {
       execution::SubmissionRequest submission;
       std::vector<execution::PreparedJob> jobs;
@@ -154,13 +160,18 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
     co_await context.checks.run(request.caller.user, work);
     const std::vector<execution::PreparedJob>& jobs = prepared->jobs;
     if (request.flag("check_only")) {
+      request.noted = true;  // nothing has changed
       Submitted checked;
       for (const execution::PreparedJob& job : jobs)
         if (checked.problem.empty()) checked.problem = job.problem;
       co_return answer(checked);
     }
-    const Submitted submitted =
-        co_await writing(context, [&](Database& database) { return submit_all(database, request, jobs); });
+    const Submitted submitted = co_await writing(context, [&](Database& database) {
+      request.noted = false;
+      Submitted all = submit_all(database, request, jobs);
+      note_change(database, request);
+      return all;
+    });
     if (submitted.problem.empty()) scheduler.wake();
     co_return answer(submitted);
   };
@@ -208,8 +219,9 @@ Handler changes(Context& context, execution::Scheduler& scheduler,
   return [&context, &scheduler, change = std::move(change)](Request& request) -> Task<Response> {
     const std::string id = request.variable("id");
     const catalog::Run run = co_await writing(context, [&](Database& database) {
-      need_owner(request, catalog::run(database, id));
+      request.noted = false;
       change(database, request, id);
+      note_change(database, request);
       return catalog::run(database, id);
     });
     scheduler.wake();
@@ -220,16 +232,12 @@ Handler changes(Context& context, execution::Scheduler& scheduler,
 
 }  // namespace
 
-void need_owner(const Request& request, const catalog::Run& run) {
-  if (run.user == request.caller.user || request.caller.access == Access::kAdmin) return;
-  throw Refusal(RefusalKind::kDenied,
-                fmt::format("[runs] {} belongs to '{}'; only its owner or an admin changes it", run.id, run.user));
-}
-
 std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler) {
+  const Changes of_run = Changes::of(by_variable(kRunThing, "id"));
   return {
-      {Method::kPost, "/api/v1/jobs", "submit_jobs", "Puts a job, or an array of jobs, into the queue", Access::kMember,
-       BodyKind::kJson, kSubmission, submits(context, scheduler), kJobBytesMax},
+      changing(Changes::made(),
+               {Method::kPost, "/api/v1/jobs", "submit_jobs", "Puts a job, or an array of jobs, into the queue",
+                Access::kMember, BodyKind::kJson, kSubmission, submits(context, scheduler), kJobBytesMax}),
       {Method::kGet,
        "/api/v1/queue",
        "get_queue",
@@ -252,28 +260,31 @@ std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler)
                answer["job"] = job.job;
                return answer;
              })},
-      {Method::kPost,
-       "/api/v1/runs/{id}/cancel",
-       "cancel_run",
-       "Cancels a job; one that runs writes a checkpoint first",
-       Access::kMember,
-       BodyKind::kJson,
-       {{"reason", FieldType::kText, false, "why"}},
-       changes(context, scheduler,
-               [](Database& database, const Request& request, const std::string& id) {
-                 const std::string why = request.text("reason");
-                 catalog::cancel(database, id,
-                                 fmt::format("cancelled by {}{}", request.caller.user, why.empty() ? "" : ": " + why));
-               })},
-      {Method::kPost,
-       "/api/v1/runs/{id}/resume",
-       "resume_run",
-       "Puts a job that ended without success back into the queue, to go on from its newest checkpoint",
-       Access::kMember,
-       BodyKind::kJson,
-       {},
-       changes(context, scheduler,
-               [](Database& database, const Request&, const std::string& id) { catalog::resume(database, id); })},
+      changing(of_run, {Method::kPost,
+                        "/api/v1/runs/{id}/cancel",
+                        "cancel_run",
+                        "Cancels a job; one that runs writes a checkpoint first",
+                        Access::kMember,
+                        BodyKind::kJson,
+                        {{"reason", FieldType::kText, false, "why"}},
+                        changes(context, scheduler,
+                                [](Database& database, const Request& request, const std::string& id) {
+                                  const std::string why = request.text("reason");
+                                  catalog::cancel(database, id,
+                                                  fmt::format("cancelled by {}{}", request.caller.user,
+                                                              why.empty() ? "" : ": " + why));
+                                })}),
+      changing(
+          of_run,
+          {Method::kPost,
+           "/api/v1/runs/{id}/resume",
+           "resume_run",
+           "Puts a job that ended without success back into the queue, to go on from its newest checkpoint",
+           Access::kMember,
+           BodyKind::kJson,
+           {},
+           changes(context, scheduler,
+                   [](Database& database, const Request&, const std::string& id) { catalog::resume(database, id); })}),
   };
 }
 

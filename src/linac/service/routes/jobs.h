@@ -16,7 +16,4 @@ std::vector<Route> run_file_routes(Context& context);
 /// Runs that were made elsewhere, brought in by `linac ingest`.
 std::vector<Route> ingest_routes(Context& context);
 
-/// kDenied unless the run is the caller's, or the caller an admin.
-void need_owner(const Request& request, const catalog::Run& run);
-
 }  // namespace linac::service

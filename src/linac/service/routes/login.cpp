@@ -35,6 +35,7 @@ std::vector<Route> login_routes(Context&, Authentication& authentication) {
   in.name = "login";
   in.summary = "Begins a browser's session: sets a cookie and tells the CSRF token that changes must carry";
   in.access = Access::kOpen;
+  in.changes = http::Changes::nothing();
   in.body = BodyKind::kJson;
   in.body_bytes_max = 4096;
   in.fields = {{"token", FieldType::kText, true, "linac_..."}};
@@ -46,6 +47,7 @@ std::vector<Route> login_routes(Context&, Authentication& authentication) {
   out.name = "logout";
   out.summary = "Ends the session";
   out.access = Access::kOpen;
+  out.changes = http::Changes::nothing();
   out.handler = answers([&authentication](Request& request) {
     authentication.logout(request.headers);
     Response response = Response::json(json::object());

@@ -14,6 +14,7 @@
 #include "linac/http/files/file_response.h"
 #include "linac/service/handlers.h"
 #include "linac/service/routes/jobs.h"
+#include "linac/service/things.h"
 
 namespace linac::service {
 namespace {
@@ -78,7 +79,6 @@ Handler put_handler(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     co_await aside(context, [&] {
       const catalog::Run run = context.site.run(request.variable("id"));
-      need_owner(request, run);
       const execution::RunPlaces places(context.site, run);
       folder_below(context.data, places.outputs.lexically_relative(context.data).string());
       place_below(places.outputs, request.variable("path"), request.body_file);
@@ -131,15 +131,15 @@ std::vector<Route> run_file_routes(Context& context) {
        1 << 20,
        {},
        "application/octet-stream"},
-      {Method::kPut,
-       "/api/v1/runs/{id}/files/{path...}",
-       "put_run_file",
-       "Adds a file to the run's folder",
-       Access::kMember,
-       BodyKind::kFile,
-       {},
-       put_handler(context),
-       kFileBytesMax},
+      changing(Changes::of(by_variable(kRunThing, "id")), {Method::kPut,
+                                                           "/api/v1/runs/{id}/files/{path...}",
+                                                           "put_run_file",
+                                                           "Adds a file to the run's folder",
+                                                           Access::kMember,
+                                                           BodyKind::kFile,
+                                                           {},
+                                                           put_handler(context),
+                                                           kFileBytesMax}),
   };
 }
 

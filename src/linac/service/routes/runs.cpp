@@ -6,6 +6,7 @@
 #include "linac/base/utf8.h"
 #include "linac/catalog/models.h"
 #include "linac/service/handlers.h"
+#include "linac/service/long_lists.h"
 #include "linac/service/routes/native_words.h"
 #include "linac/service/routes/table.h"
 
@@ -41,7 +42,7 @@ json page_json(const char* name, const catalog::Page<Item>& page, const Words& w
   return {{name, std::move(items)}, {"next", page.next}};
 }
 
-json runs(Database& database, Request& request) {
+LongList runs(Database& database, Request& request) {
   catalog::RunSearch search;
   for (const std::string& id : request.texts("experiment")) {
     char* end = nullptr;
@@ -55,7 +56,15 @@ json runs(Database& database, Request& request) {
   search.view = view_of(request);
   search.limit = limit_of(request);
   search.token = request.text("page_token");
-  return page_json("runs", catalog::search_runs(database, search), native_run);
+  catalog::Page<int64_t> page = catalog::search_run_numbers(database, search);
+  LongList list{"runs", {{"next", page.next}}, static_cast<int64_t>(page.items.size())};
+  list.items = [numbers = std::move(page.items)](Database& d, int64_t from, int64_t count) {
+    json items = json::array();
+    for (const auto& run : catalog::runs_numbered(d, std::span(numbers).subspan(from, count)))
+      items.push_back(native_run(run));
+    return items;
+  };
+  return list;
 }
 
 json run(Database& database, Request& request) {
@@ -110,7 +119,7 @@ std::vector<Route> run_routes(Context& context) {
   return {
       get("runs", "list_runs", "Runs that a filter names, in an order, page by page",
           with({{"experiment", FieldType::kTexts, false, "numbers of experiments; none: all"}, view}),
-          reads(context, runs)),
+          reads_long_list(context, runs)),
       get("runs/{id}", "get_run", "A run with all that is known of it, and its states", {}, reads(context, run)),
       get("experiments", "list_experiments", "Experiments", with({view}), reads(context, experiments)),
       get("models", "list_models", "Registered models", with({}), reads(context, models)),

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/service/handlers.h"
+#include "linac/service/health.h"
 #include "linac/service/routes/table.h"
 
 namespace linac::service {
@@ -16,8 +17,10 @@ namespace {
 constexpr const char* kMlflowVersion = "3.17.2";
 
 Handler ready(Context& context) {
-  return [&context](Request&) -> Task<Response> {
-    co_await reading(context, [](Database& database) { return database.query("SELECT 1").size(); });
+  const auto health = std::make_shared<Health>(context);
+  return [&context, health](Request&) -> Task<Response> {
+    const std::string trouble = co_await health->trouble();
+    if (!trouble.empty()) co_return Response::text("not ready: " + trouble + "\n", "text/plain; charset=utf-8", 503);
     if (context.traffic.stopping) co_return Response::text("stopping\n", "text/plain; charset=utf-8", 503);
     co_return Response::text("ready\n");
   };
@@ -64,7 +67,8 @@ std::vector<Route> system_routes(Context& context) {
   return {
       get("/healthz", "healthz", "Whether the process answers", Access::kOpen, kText,
           answers([](Request&) { return Response::text("ok\n"); })),
-      get("/readyz", "readyz", "Whether the catalog can be read", Access::kOpen, kText, ready(context)),
+      get("/readyz", "readyz", "Whether what is sent can be kept: the catalog is sound and written, the disk has room",
+          Access::kOpen, kText, ready(context)),
       get("/metrics", "metrics", "Counts for Prometheus", Access::kViewer, kText, metrics(context)),
   };
 }

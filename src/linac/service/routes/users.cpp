@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "linac/base/clock.h"
 #include "linac/base/refusal.h"
 #include "linac/catalog/users.h"
 #include "linac/service/handlers.h"
 #include "linac/service/routes/table.h"
+#include "linac/service/things.h"
 
 namespace linac::service {
 
@@ -15,6 +18,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int64_t kDayMs = 24 * 3600 * 1000, kDaysMax = 3650;
+constexpr size_t kTokensMax = 50;  // of a user
 
 json user_json(const catalog::User& user) {
   return {{"name", user.name},
@@ -67,7 +71,7 @@ void keep_an_admin(Database& database) {
   throw Refusal(RefusalKind::kState, "[users] this is the last admin; make another one first");
 }
 
-Handler change(Context& context, Authentication& authentication) {
+Handler change_user(Context& context, Authentication& authentication) {
   return [&context, &authentication](Request& request) -> Task<Response> {
     const std::string name = request.variable("name");
     const json answer = co_await writing(context, [&](Database& database) {
@@ -100,23 +104,46 @@ json tokens_of(Database& database, Request& request) {
   return {{"tokens", std::move(tokens)}};
 }
 
+catalog::Token token_of(Database& database, const std::string& user, const std::string& id) {
+  for (catalog::Token& token : catalog::tokens(database, user))
+    if (token.id == id) return token;
+  throw Refusal(RefusalKind::kNotFound, fmt::format("[tokens] {} has no token '{}'", user, id));
+}
+
+/// How many more the user may have; kLimit if none, kNotFound for the user.
+size_t room_for_token(Database& database, const std::string& name) {
+  catalog::user(database, name);
+  const auto tokens = catalog::tokens(database, name);
+  const auto alive = static_cast<size_t>(std::count_if(tokens.begin(), tokens.end(), [](const catalog::Token& token) {
+    return token.expires_ms == 0 || token.expires_ms > now_ms();
+  }));
+  if (alive < kTokensMax) return kTokensMax - alive;
+  throw Refusal(RefusalKind::kLimit,
+                fmt::format("[tokens] '{}' has {} tokens, which is the most; revoke one first", name, alive));
+}
+
 Handler make_token(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     const std::string name = request.variable("name");
-    check_own_or_admin(request, name);
     const int64_t days = request.integer("days", 0);
     if (days < 0 || days > kDaysMax)
       throw Refusal(RefusalKind::kInvalid,
                     fmt::format("[tokens] 'days' is {} (wanted: 1 to {}, or 0 for no end)", days, kDaysMax));
     const catalog::Role scope = catalog::role(request.text("scope", to_string(request.caller.access)));
     if (access_of(scope) > request.caller.access)
-      throw Refusal(RefusalKind::kDenied, "[tokens] the scope is above your own role");
+      throw Refusal(RefusalKind::kDenied, "[tokens] the scope is above what your own token may");
+    co_await reading(context, [&](Database& database) { return room_for_token(database, name); });  // before the hash
     catalog::NewToken made;
     std::string hash;
     co_await aside(context,
                    [&] { made = catalog::make_token(name, scope, days * kDayMs, request.text("note"), hash); });
+    // Nobody outlives his own token by making another.
+    int64_t& expires_ms = made.token.expires_ms;
+    if (const int64_t own = request.caller.expires_ms; own != 0 && name == request.caller.user)
+      expires_ms = expires_ms == 0 ? own : std::min(expires_ms, own);
     co_await writing(context, [&](Database& database) {
-      catalog::user(database, name);
+      catalog::forget_expired_tokens(database, name);
+      room_for_token(database, name);
       catalog::add_token(database, made.token, hash);
       put_into_audit(database, request, "token.create", made.token.id);
     });
@@ -129,15 +156,15 @@ Handler make_token(Context& context) {
 Handler revoke(Context& context, Authentication& authentication) {
   return [&context, &authentication](Request& request) -> Task<Response> {
     const std::string name = request.variable("name"), id = request.variable("id");
-    check_own_or_admin(request, name);
     co_await writing(context, [&](Database& database) {
-      bool his = false;
-      for (const auto& token : catalog::tokens(database, name)) his = his || token.id == id;
-      if (!his) throw Refusal(RefusalKind::kNotFound, fmt::format("[tokens] {} has no token '{}'", name, id));
+      const catalog::Token token = token_of(database, name, id);
+      if (access_of(std::min(token.scope, catalog::user(database, name).role)) > request.caller.access)
+        throw Refusal(RefusalKind::kDenied,
+                      "[tokens] that token may more than the one you came with; use one that may as much");
       catalog::revoke_token(database, id);
       put_into_audit(database, request, "token.revoke", id);
     });
-    authentication.forget(name);
+    authentication.forget_token(id);
     co_return Response::json(json::object());
   };
 }
@@ -159,20 +186,23 @@ json audit_log(Database& database, Request& request) {
 
 std::vector<Route> user_routes(Context& context, Authentication& authentication) {
   using enum Method;
-  const auto route = [](Method method, const char* path, const char* name, const char* summary, Access access,
+  const auto route = [](Method method, const char* path, const char* name, const char* summary, Permission permission,
                         std::vector<FieldRule> fields, Handler handler) {
     Route route;
     route.method = method;
     route.pattern = std::string("/api/v1/") + path;
     route.name = name;
     route.summary = summary;
-    route.access = access;
+    route.access = permission.access;
+    route.changes = permission.changes;
     route.body = method == kPost || method == kPatch ? BodyKind::kJson : BodyKind::kNone;
     route.body_bytes_max = 16384;
     route.fields = std::move(fields);
     route.handler = std::move(handler);
     return route;
   };
+  const Permission by_admins(Access::kAdmin, Changes::by_admins());
+  const Permission own(Access::kViewer, Changes::of(by_variable(kUserThing, "name")));
   const FieldRule role{"role", FieldType::kText, false, "viewer, member or admin"};
   const FieldRule account{"account", FieldType::kText, false, "of the host, under which the user's jobs run"};
   const FieldRule jobs{"jobs_max", FieldType::kInteger, false, "that wait or run; 0: no limit"};
@@ -181,21 +211,20 @@ std::vector<Route> user_routes(Context& context, Authentication& authentication)
                              "of a day; a GPU counts as 8 cores; 0: no limit"};
   return {
       route(kGet, "users", "list_users", "Who may use the service", Access::kAdmin, {}, reads(context, listed)),
-      route(kPost, "users", "create_user", "A new user", Access::kAdmin,
+      route(kPost, "users", "create_user", "A new user", by_admins,
             {{"name", FieldType::kText, true, "a-z, 0-9, '.', '_', '-'"}, role, account, jobs, cores, core_hours},
             writes(context, created)),
-      route(kPatch, "users/{name}", "change_user", "Another role or account, or none of the service at all",
-            Access::kAdmin,
+      route(kPatch, "users/{name}", "change_user", "Another role or account, or none of the service at all", by_admins,
             {role, account, {"disabled", FieldType::kBoolean, false, "keeps the user out"}, jobs, cores, core_hours},
-            change(context, authentication)),
+            change_user(context, authentication)),
       route(kGet, "users/{name}/tokens", "list_tokens", "A user's tokens, without their secrets", Access::kViewer, {},
             reads(context, tokens_of)),
-      route(kPost, "users/{name}/tokens", "create_token", "A new token; its secret is told this once", Access::kViewer,
+      route(kPost, "users/{name}/tokens", "create_token", "A new token; its secret is told this once", own,
             {{"scope", FieldType::kText, false, "the most it may: viewer, member or admin"},
              {"days", FieldType::kInteger, false, "until it ends; 0: never"},
              {"note", FieldType::kText, false, "what it is for"}},
             make_token(context)),
-      route(kDelete, "users/{name}/tokens/{id}", "revoke_token", "Ends a token at once", Access::kViewer, {},
+      route(kDelete, "users/{name}/tokens/{id}", "revoke_token", "Ends a token at once", own, {},
             revoke(context, authentication)),
       route(kGet, "audit", "list_audit", "What was changed by whom, newest first", Access::kAdmin,
             {{"limit", FieldType::kInteger, false, "at most 10000"}}, reads(context, audit_log)),

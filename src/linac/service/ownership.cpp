@@ -1,0 +1,202 @@
+#include "linac/service/ownership.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "linac/base/clock.h"
+#include "linac/base/refusal.h"
+#include "linac/base/utf8.h"
+#include "linac/catalog/artifact_location.h"
+#include "linac/catalog/owners.h"
+#include "linac/catalog/users.h"
+#include "linac/service/catalog_access.h"
+#include "linac/service/mlflow/words.h"
+#include "linac/service/secrets.h"
+
+namespace linac::service {
+namespace {
+
+using catalog::Database;
+
+constexpr const char* kUploadTokenHeader = "linac-upload-token";
+constexpr size_t kObjectBytesMax = 1000;
+
+[[noreturn]] void refuse(const Request& request, const Thing& thing, const std::string& owner) {
+  const std::string whose = owner.empty() ? "to nobody; only an admin changes it"
+                                          : fmt::format("to '{}'; only its owner or an admin changes it", owner);
+  throw Refusal(RefusalKind::kDenied,
+                fmt::format("[{}] the {} '{}' belongs {}", request.route ? request.route->name : "service", thing.kind,
+                            printable(thing.id.substr(0, 200)), whose));
+}
+
+bool hexadecimal(std::string_view text, size_t digits) {
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    parts.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// Whether `path` is the place of `uri`, lies below it, or is the part of it that ends at `end`.
+bool lies_at(const std::string& path, size_t end, const std::string& uri) {
+  const auto place = catalog::own_artifacts(uri);
+  if (!place) return false;
+  return path == *place || path.starts_with(*place + "/") || (path.size() == end && place->starts_with(path + "/"));
+}
+
+struct PlaceOwner {
+  std::string owner;
+  std::string to_take;  // a folder that is nobody's yet, and may be taken
+};
+
+PlaceOwner owner_of_place(Database& database, const std::string& path) {
+  const std::vector<std::string> parts = parts_of(path);
+  size_t end = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    end += parts[i].size() + (i > 0);
+    std::optional<catalog::OwnedPlace> found;
+    if (hexadecimal(parts[i], 32)) found = catalog::place_of_run(database, parts[i]);
+    if (parts[i].starts_with("m-") && hexadecimal(parts[i].substr(2), 32))
+      found = catalog::place_of_logged_model(database, parts[i]);
+    if (found && lies_at(path, end, found->artifact_uri)) return {found->owner, ""};
+  }
+  constexpr size_t kModelFileParts = 4;  // models/NAME/CHECKSUM/FILE
+  if (parts.front() != "models" || parts.size() < kModelFileParts) return {};
+  const std::string place = fmt::format("models/{}/{}", parts[1], parts[2]);
+  if (catalog::experiment_lies_below(database, "mlflow-artifacts:/" + place)) return {};
+  const auto owner = catalog::place_owner(database, place);
+  return owner ? PlaceOwner{*owner, ""} : PlaceOwner{"", place};
+}
+
+/// Of a body that is about to come.
+int64_t length_of(const Request& request) {
+  const std::string& text = request.header("content-length");
+  int64_t bytes = -1;
+  std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (bytes < 0) throw Refusal(RefusalKind::kInvalid, "[files] a part needs the header Content-Length");
+  return bytes;
+}
+
+std::string object_of(const Request& request) {
+  std::string object;
+  for (const Thing& thing : request.things) {
+    if (!object.empty()) object += ", ";
+    object += fmt::format("{} {}", thing.kind, thing.id);
+    if (object.size() > kObjectBytesMax) break;
+  }
+  object = printable(object);
+  if (object.size() > kObjectBytesMax) object.resize(kObjectBytesMax);
+  while (!valid_text(object)) object.pop_back();
+  return object;
+}
+
+catalog::AuditEntry entry_of(const Request& request) {
+  return {now_ms(), request.caller.user, request.route->name, object_of(request), request.caller.from};
+}
+
+}  // namespace
+
+std::string Ownership::check_upload(const Request& request, const std::string& id) const {
+  const std::string owner = uploads_.owner(id);
+  const std::string& token = request.header(kUploadTokenHeader);
+  if (!token.empty() && same_secret(keyed_hash(token), uploads_.token_hash(id))) return request.caller.user;
+  if (request.caller.access == Access::kOpen)
+    throw Refusal(RefusalKind::kUnknown,
+                  "[files] a part needs its upload's header Linac-Upload-Token, or the token of who began it");
+  return owner;
+}
+
+Task<std::string> Ownership::owner_of_artifact(const Request& request, const std::string& name) {
+  const std::string path = harmless_path(name);
+  const PlaceOwner found =
+      co_await reading(context_, [&](Database& database) { return owner_of_place(database, path); });
+  const bool takes = !found.to_take.empty() && request.method != Method::kDelete;
+  if (!takes) co_return found.owner;
+  const std::string owner = co_await writing(
+      context_, [&](Database& database) { return catalog::take_place(database, found.to_take, request.caller.user); });
+  co_return owner;
+}
+
+Task<std::string> Ownership::owner_of(const Request& request, const Thing& thing) {
+  if (thing.kind == kUserThing) co_return thing.id;
+  if (thing.kind == kUploadThing) co_return check_upload(request, thing.id);
+  if (thing.kind == kArtifactThing) {
+    const std::string owner = co_await owner_of_artifact(request, thing.id);
+    co_return owner;
+  }
+  const bool remembers = thing.kind != kModelThing;
+  const std::string key = thing.kind + ' ' + thing.id;
+  if (remembers) {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = remembered_.find(key); found != remembered_.end()) co_return found->second;
+  }
+  const std::string owner = co_await reading(context_, [&](Database& database) {
+    if (thing.kind == kRunThing) return catalog::run_owner(database, thing.id);
+    if (thing.kind == kExperimentThing) return catalog::experiment_owner(database, mlflow::experiment_id(thing.id));
+    if (thing.kind == kLoggedModelThing) return catalog::logged_model_owner(database, thing.id);
+    LINAC_CHECK(thing.kind == kModelThing);
+    return catalog::model_owner(database, thing.id);
+  });
+  if (remembers) {
+    const std::unique_lock lock(mutex_);
+    if (remembered_.size() >= kRememberedMax) remembered_.clear();
+    remembered_[key] = owner;
+  }
+  co_return owner;
+}
+
+Task<void> Ownership::check(Request& request) {
+  const bool admin = request.caller.access == Access::kAdmin;
+  for (const Thing& thing : request.things) {
+    if (admin && thing.kind == kArtifactThing) continue;  // whose it is makes no difference, and takes a while
+    const std::string owner = co_await owner_of(request, thing);
+    if (owner == request.caller.user && !(owner.empty() && thing.kind != kUploadThing)) continue;
+    if (!admin) refuse(request, thing, owner);
+    request.of_another = true;
+  }
+  for (const Thing& thing : request.things)
+    if (thing.kind == kUploadThing && request.method == Method::kPut)
+      request.held = uploads_.expect(thing.id, length_of(request));
+}
+
+Task<void> Ownership::note(const Request& request) {
+  if (!request.route->changes.noted_each) {
+    if (!request.of_another) co_return;
+    const std::string key = request.caller.user + ' ' + object_of(request);
+    const std::unique_lock lock(mutex_);
+    if (noted_.size() >= kRememberedMax) noted_.clear();
+    int64_t& last = noted_[key];
+    if (now_ms() - last < kNotedAgainMs) co_return;
+    last = now_ms();
+  }
+  const catalog::AuditEntry entry = entry_of(request);
+  co_await writing(context_, [&](Database& database) { catalog::audit(database, entry); });
+}
+
+void check_models_again(Database& database, const Request& request) {
+  const bool things = request.route && request.route->changes.what == Changes::What::kThings;
+  if (!things || request.caller.access == Access::kAdmin) return;
+  for (const Thing& thing : request.things) {
+    if (thing.kind != kModelThing) continue;
+    const std::string owner = catalog::model_owner(database, thing.id);
+    if (owner.empty() || owner != request.caller.user) refuse(request, thing, owner);
+  }
+}
+
+void note_change(Database& database, Request& request) {
+  if (!request.route || request.noted || !request.route->changes.noted_each) return;
+  using What = Changes::What;
+  const What what = request.route->changes.what;
+  if (what != What::kThings && what != What::kAdmins && what != What::kNew) return;
+  catalog::audit(database, entry_of(request));
+  request.noted = true;
+}
+
+}  // namespace linac::service

@@ -1,0 +1,54 @@
+#pragma once
+// Who may change what: a thing's owner, and admins. One check in front of all handlers, of what the tables of routes
+// say that they change (things.h). Whatever is there may be read by everybody with a token.
+//
+//   run, logged model, experiment, model   who made it; versions and aliases are their model's
+//   artefact                               the run's or logged model's in whose folder it lies; in
+//   models/NAME/CHECKSUM,
+//                                          where `linac models` keeps files, who wrote first; elsewhere admins alone
+//   upload                                 who began it; its parts also who knows the secret that he was told
+//   user (his tokens)                      he himself
+//
+// Owners of what has an id of its own never change and are remembered. Thread-safe.
+
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+#include "linac/http/files/uploads.h"
+#include "linac/service/context.h"
+#include "linac/service/things.h"
+
+namespace linac::service {
+
+class Ownership {
+ public:
+  Ownership(Context& context, http::Uploads& uploads) : context_(context), uploads_(uploads) {}
+
+  /// kDenied unless all of request.things are the caller's, or he is an admin; kNotFound for one that is not there.
+  Task<void> check(Request& request);
+  /// Puts the change into the audit log, if it belongs there.
+  Task<void> note(const Request& request);
+
+  static constexpr size_t kRememberedMax = 100000;
+  static constexpr int64_t kNotedAgainMs = 3600'000;  // an admin's hand in what another's run records
+
+ private:
+  Task<std::string> owner_of(const Request& request, const Thing& thing);
+  Task<std::string> owner_of_artifact(const Request& request, const std::string& path);
+  std::string check_upload(const Request& request, const std::string& id) const;
+
+  Context& context_;
+  http::Uploads& uploads_;
+  std::shared_mutex mutex_;
+  std::unordered_map<std::string, std::string> remembered_;  // by kind and id
+  std::unordered_map<std::string, int64_t> noted_;           // by user and thing: when
+};
+
+/// Names of models are given again: within the transaction that changes one, it must still be the caller's. kDenied.
+void check_models_again(catalog::Database& database, const Request& request);
+/// The change, within its own transaction.
+void note_change(catalog::Database& database, Request& request);
+
+}  // namespace linac::service
