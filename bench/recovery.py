@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What checkpoints, newcomers and resumes cost a training, two builds of linac in turns, with a Keras model of 98 MB and Adam (294 MB of state):
 how long a training pauses for a checkpoint on one worker and on two, the step on two, the time without training when a worker joins two,
-and a resume behind a record of a million steps.
+and a resume behind a record of half a million steps.
 
   bench/recovery.py --before PATH/bin/linac --before-commit COMMIT --after PATH/bin/linac [--rounds 5]
 
@@ -36,11 +36,11 @@ data:
   inputs: [{{name: HLF_input, column: HLF_input, scaling: min_max}}]
   targets: [{{column: encoded_label}}]
   scaling: {root}/data/topology-scaling.json
-train: {{epochs: 1, replicas: 2, batch: 10, fit: {{loss: categorical_crossentropy}}, optimizer: {{name: adam, lr: 1.0e-4}}}}
+train: {{epochs: 100, replicas: 2, batch: 2, fit: {{loss: categorical_crossentropy}}, optimizer: {{name: adam, lr: 1.0e-4}}}}
 checkpoint: {{every_epochs: 0, keep: 2}}
 """
-EVERY, STEPS = 40, 100  # steps: two checkpoints, each with time to be written, and one at the end
-RECORD_STEPS = 1_000_000
+EVERY, STEPS = 24, 40  # steps, all within one epoch: a checkpoint in the midst, and one at the end
+RECORD_STEPS = 500_000
 
 
 class Watch:
@@ -82,18 +82,17 @@ def pauses(linac: str, job: pathlib.Path, out: pathlib.Path, workers: int) -> di
     watch = Watch(out)
     watch.follow(start(linac, out, settings, "--workers", str(workers)))
     gaps = [after - before for before, after in zip(watch.times, watch.times[1:])]
-    due = [number for number in range(EVERY, STEPS, EVERY)]  # gaps[n]: between the steps n + 1 and n + 2
-    calm = statistics.median(gaps[5:EVERY - 5])
+    calm, due = statistics.median(gaps[5:EVERY - 2]), gaps[EVERY - 1]  # gaps[n]: between the steps n + 1 and n + 2
     phases = [worker["phases"]["checkpoint"]["wall_s"] for worker in runs.lines(out)[-1]["workers"]]
     shutil.rmtree(out)
-    return {f"pause for a checkpoint, {workers} worker(s), ms": 1e3 * max(0.0, statistics.median(gaps[number - 1] - calm for number in due)),
-            f"longest pause, {workers} worker(s), ms": 1e3 * (max(gaps[10:]) - calm),
-            f"phase checkpoint of the run, {workers} worker(s), s": max(phases), f"step, {workers} worker(s), ms": 1e3 * calm}
+    return {f"pause for a checkpoint, {workers} worker(s), ms": 1e3 * max(0.0, due - calm),
+            f"longest step beside the writing, {workers} worker(s), ms more": 1e3 * (max(gaps[EVERY:]) - calm),
+            f"phase checkpoint, the end of the run included, {workers} worker(s), s": max(phases), f"step, {workers} worker(s), ms": 1e3 * calm}
 
 
 def newcomer(linac: str, job: pathlib.Path, out: pathlib.Path) -> dict:
     runs.LINAC = linac
-    run = elastic.Run(out, {"job": job, "train.replicas": 3, "train.epochs": 100, "distribution.restarts": 0}, 2)
+    run = elastic.Run(out, {"job": job, "train.replicas": 3, "distribution.restarts": 0}, 2)
     elastic.wait_until(lambda: run.steps() >= 5 or run.over(), "the first steps")
     run.join()
     elastic.wait_until(lambda: any(line["kind"] == "view" and len(line["members"]) == 3 for line in runs.lines_so_far(out)) or run.over(), "a newcomer")

@@ -42,7 +42,7 @@ void add(models::Contribution& sum, const models::Contribution& part, float shar
 std::vector<std::string> evaluate_commands(const spec::Job& job, const models::Supervised& model,
                                            const std::filesystem::path& file, const std::filesystem::path& run) {
   std::string data = job.data.validation_split > 0 ? "--validation-split" : "--data";
-  for (const std::string& test : job.data.test) data += " " + shell_word(test);
+  for (const std::string& test : job.data.test) data += fmt::format(" {}", shell_word(test));
   const std::vector<int>& outputs = model.graph().outputs;
   std::vector<std::string> commands;
   for (size_t i = 0; i < outputs.size(); ++i) {
