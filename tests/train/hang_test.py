@@ -68,6 +68,48 @@ def stuck(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None
     elastic.same_end(calm, case.out, "stuck disk")
 
 
+def half_written(out: pathlib.Path) -> list[pathlib.Path]:
+    return list((out / "checkpoints").glob("*.tmp.*"))
+
+
+def slow(root: pathlib.Path, library: pathlib.Path) -> None:
+    """A lone worker, whose disk takes seconds for a checkpoint."""
+    out, disk, settings = root / "slow", root / "slow.disk", {**CLASSIFIER, "checkpoint.every_steps": 4}
+
+    def begin(*extra: str) -> subprocess.Popen:
+        process = runs.start(out, settings, "--workers", "1", *extra, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(disk))
+        disk.write_text(f"{process.pid} slow")
+        elastic.wait_until(lambda: half_written(out) or process.poll() is not None, "a checkpoint under way")
+        return process
+
+    process = begin()
+    during, file = elastic.Record(out).steps(), half_written(out)[0]
+    elastic.wait_until(lambda: elastic.Record(out).steps() >= during + 3 or not file.exists(), "further steps")
+    check(file.exists(), "the training goes on while a checkpoint is written")
+    process.send_signal(signal.SIGTERM)
+    status, done = process.wait(timeout=120), elastic.Record(out).steps()
+    check(status == 75 and runs.newest_checkpoint(out).name == f"step-{done:010}.safetensors" and not half_written(out),
+          f"SIGTERM meanwhile: exit status {status}, and the last step is in a checkpoint")
+    runs.kill_tree(begin("--resume"))
+    check(bool(half_written(out)), "kill -9 in the midst of a checkpoint leaves it half written")
+    disk.unlink()
+    text = runs.run(out, settings, "--resume", "--workers", "1")
+    check(f"step-{done:010}.safetensors" in text and not half_written(out), "the one before is whole, a resume goes on from it and clears the rest away")
+    runs.run(root / "slow-calm", settings, "--workers", "2")  # the job, which a checkpoint holds, is another one
+    elastic.same_end(root / "slow-calm", out, "a slow disk, SIGTERM and kill -9 while checkpoints are written")
+
+
+def in_the_way(root: pathlib.Path) -> None:
+    out = root / "in-the-way"
+    process = runs.start(out, CLASSIFIER, "--workers", "1")
+    elastic.wait_until(lambda: elastic.Record(out).steps() >= 1, "the first step")
+    for step in range(1, 200):
+        (out / "checkpoints" / f"step-{step:010}.safetensors.tmp.{process.pid}").mkdir()
+    status, log = process.wait(timeout=60), pathlib.Path(f"{out}.log").read_text()
+    check(status == 4 and "checkpoints/step-" in log and ".tmp." in log, f"a checkpoint that cannot be written ends a lone worker: exit status {status}")
+    check(runs.lines(out)[-1]["status"] == "failed", "its record says so")
+
+
 def full(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None:
     case = Case(root, "full", library)
     case.disk.write_text(f"{case.members[0]} full")
@@ -156,6 +198,8 @@ def main() -> None:
         runs.run(root / "calm", CLASSIFIER, "--workers", "2")
         halted(root, library, root / "calm")
         stuck(root, library, root / "calm")
+        slow(root, library)
+        in_the_way(root)
         full(root, library, root / "calm")
         unwritten(root, library, root / "calm")
         nobody_writes(root, library)

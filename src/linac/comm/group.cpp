@@ -128,26 +128,36 @@ void Group::receive_part(std::span<std::byte> data, int from, int tag, const cha
   if (!data.empty()) exchange_parts({}, {&message, 1}, tag, operation);
 }
 
-// A binomial tree over the ranks counted from the root: rank v hears from v without its lowest bit, and tells v + 2^k
-// for every 2^k below that bit.
-void Group::broadcast_bytes(std::span<std::byte> data, int root, int tag, const char* operation) {
-  const int virtual_rank = (rank_ - root + size()) % size();
-  const int lowest_bit =
-      virtual_rank == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size()))) : virtual_rank & -virtual_rank;
+// A binomial tree over the places in the list: place v hears from v without its lowest bit, and tells v + 2^k for every
+// 2^k below that bit.
+void Group::broadcast_along(std::span<const int> ranks, std::span<std::byte> data, int tag, const char* operation) {
+  const auto found = std::find(ranks.begin(), ranks.end(), rank_);
+  LINAC_CHECK(found != ranks.end());
+  const auto place = static_cast<size_t>(found - ranks.begin());
+  const size_t lowest_bit = place == 0 ? std::bit_ceil(ranks.size()) : place & -place;
   for (size_t first = 0; first < data.size(); first += kBroadcastPieceBytes) {
     const auto piece = data.subspan(first, std::min(kBroadcastPieceBytes, data.size() - first));
-    if (virtual_rank != 0) {
-      receive_part(piece, (virtual_rank - lowest_bit + root) % size(), tag, operation);
-    }
-    for (int step = lowest_bit / 2; step >= 1; step /= 2) {
-      if (virtual_rank + step < size()) send_part(piece, (virtual_rank + step + root) % size(), tag, operation);
+    if (place != 0) receive_part(piece, ranks[place - lowest_bit], tag, operation);
+    for (size_t step = lowest_bit / 2; step >= 1; step /= 2) {
+      if (place + step < ranks.size()) send_part(piece, ranks[place + step], tag, operation);
     }
   }
+}
+
+// Over all ranks, counted from the root.
+void Group::broadcast_bytes(std::span<std::byte> data, int root, int tag, const char* operation) {
+  std::vector<int> ranks(static_cast<size_t>(size()));
+  for (int i = 0; i < size(); ++i) ranks[static_cast<size_t>(i)] = (root + i) % size();
+  broadcast_along(ranks, data, tag, operation);
 }
 
 void Group::broadcast(std::span<float> data, int root) {
   LINAC_CHECK(root >= 0 && root < size());
   broadcast_bytes(std::as_writable_bytes(data), root, kBroadcastTag, "broadcast");
+}
+
+void Group::broadcast_among(std::span<const int> ranks, std::span<std::byte> data) {
+  broadcast_along(ranks, data, kBroadcastTag, "broadcast");
 }
 
 void Group::exchange(std::span<const Outward> sends, std::span<const Inward> receives, int tag) {

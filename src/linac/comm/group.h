@@ -58,6 +58,8 @@ class Group {
   /// process: why the run has ended elsewhere (kPeerLost, kLostQuorum or another worker's error), or, in a group that
   /// cannot change, kPeerLost. The run is complete: false.
   [[nodiscard]] bool next_view(const std::string& why);
+  /// Whether another view may follow on this one.
+  virtual bool may_change() const { return false; }
   /// This worker stands at `moment` now. False if the view is being left: what led there does not count. A group that
   /// cannot change says true.
   virtual bool commit(const Moment&) {
@@ -71,6 +73,9 @@ class Group {
   virtual bool leaving() const { return false; }
   /// What this worker is at, for those who wonder why it takes so long. Thread-safe.
   virtual void mark(const char* /*what*/, int /*number*/ = -1) {}
+  /// What a thread beside the training writes to a disk, said again whenever it has come further; empty: nothing any
+  /// more. Where nothing is said for too long, this worker hangs. Thread-safe.
+  virtual void mark_file(const char* /*what*/) {}
   /// What a replica of a step takes on this worker, in seconds of wall time, and what the record should know of it.
   virtual void tell(double pace_s, std::string account);
   /// Rank 0: what the members told last, by rank; empty accounts where nothing was heard.
@@ -84,6 +89,8 @@ class Group {
 
   /// Copies `root`'s data to every rank; the same size everywhere.
   void broadcast(std::span<float> data, int root);
+  /// Copies the data of the first of `ranks` to the others of them, who alone call it, with the same list.
+  void broadcast_among(std::span<const int> ranks, std::span<std::byte> data);
   /// Several messages at once: all go on side by side, so ranks that send to each other do not wait for each other. At
   /// most one message a peer and direction; none is empty. Received in the order in which they were sent; tag
   /// (0..kMaxTag) and size must be those of the next one, else the peers do not run the same program (kPeerLost).
@@ -171,6 +178,7 @@ class Group {
                    const std::function<void(int parent, int end)>& to_parent) const;
   void send_texts(std::span<const std::string> texts, int to);
   void receive_texts(std::span<std::string> texts, int from);
+  void broadcast_along(std::span<const int> ranks, std::span<std::byte> data, int tag, const char* operation);
 
   int rank_ = 0;
   View view_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <functional>
@@ -42,6 +43,18 @@ TEST(Group, ALoneGroupNeedsNoPeer) {
   EXPECT_EQ(data, (std::vector<float>{1, 2}));
   EXPECT_EQ(group->gather_text("me"), std::vector<std::string>{"me"});
   EXPECT_EQ(group->traffic().messages, 0);
+}
+
+TEST(Group, BroadcastAmongSomeLeavesTheOthersAlone) {
+  for (const std::vector<int>& some : {std::vector{1}, {3, 0}, {2, 4, 1}, {4, 3, 2, 1, 0}}) {
+    on_all_ranks(5, [&](Group& group) {
+      if (std::find(some.begin(), some.end(), group.rank()) == some.end()) return;
+      std::vector<std::byte> data(3 << 20, std::byte{static_cast<unsigned char>(group.rank())});  // several pieces
+      group.broadcast_among(some, data);
+      EXPECT_EQ(data.front(), std::byte{static_cast<unsigned char>(some.front())});
+      EXPECT_EQ(data.back(), data.front());
+    });
+  }
 }
 
 TEST(Group, BroadcastFromEveryRoot) {

@@ -348,6 +348,10 @@ void MembershipNode::mark(const char* what, int number, bool waiting) {
   watchdog_.mark(Post::kTraining, what, number, !waiting);
 }
 
+void MembershipNode::mark_file(const char* what) {
+  watchdog_.mark(Post::kCheckpoint, what, -1, *what != '\0');
+}
+
 std::vector<SecureLink> MembershipNode::connect_data(const View& view, std::span<const int> to, uint64_t channel,
                                                      const ViewEnd& end) {
   uint64_t key = 0;

@@ -85,6 +85,8 @@ class MembershipNode {
 
   /// What the training is at.
   void mark(const char* what, int number, bool waiting);
+  /// See Group.
+  void mark_file(const char* what);
   /// What a replica of a step takes here, and what the record should know of this worker's times.
   void tell(double pace_s, std::string account);
   /// The latest that was heard of the members of the view given last, by rank.

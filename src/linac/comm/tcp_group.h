@@ -20,9 +20,11 @@ class TcpGroup : public TcpChannel {
 
   /// All that this process has open for the run but those of its parts.
   size_t all_descriptors() const { return node().descriptors() + descriptors(); }
+  bool may_change() const override { return true; }
   bool commit(const Moment& moment) override { return node().commit(moment); }
   bool wants_next_view() const override { return node().wants_next_view(); }
   bool leaving() const override { return node().leaving(); }
+  void mark_file(const char* what) override { node().mark_file(what); }
   void tell(double pace_s, std::string account) override { node().tell(pace_s, std::move(account)); }
   std::vector<Activity> activities() const override { return node().activities(); }
   void fail_with(const Error& error, Reach reach) noexcept override;

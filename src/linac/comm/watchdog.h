@@ -24,6 +24,7 @@ class Watchdog {
     kTraining,
     kMembership,  // the thread that keeps it up
     kViews,       // the file of the next view
+    kCheckpoint,  // a file that is written while the training goes on
     kCount,
   };
 

@@ -38,6 +38,20 @@ TEST(Watchdog, IsQuietWhileThePostsGoOn) {
   EXPECT_EQ(said, 0);
 }
 
+// A checkpoint that is written in the background hangs, whatever pieces of work the training counts meanwhile.
+TEST(Watchdog, PiecesOfTheTrainingDoNotHideAFileThatHangs) {
+  std::promise<std::string> said;
+  Watchdog watchdog(100ms, [&](const std::string& what, double) { said.set_value(what); });
+  watchdog.mark(Post::kTraining, "test, replica", 0, true);
+  watchdog.mark(Post::kCheckpoint, "writing a checkpoint", -1, true);
+  auto verdict = said.get_future();
+  const auto begin = std::chrono::steady_clock::now();
+  while (verdict.wait_for(10ms) != std::future_status::ready && std::chrono::steady_clock::now() - begin < 10s)
+    piece_is_done();
+  ASSERT_EQ(verdict.wait_for(0s), std::future_status::ready);
+  EXPECT_EQ(verdict.get(), "writing a checkpoint");
+}
+
 // A phase of the training lasts longer than the limit, and counts what it does; then it hangs in its midst.
 TEST(Watchdog, PiecesOfWorkAreProgressOfTheTraining) {
   std::promise<double> said;

@@ -25,7 +25,9 @@ inline constexpr std::array kPhases{
                "Waiting for what other workers send, as far as computing does not hide it."},
     PhaseEntry{Phase::kInput, "input", false, "Waiting for the next batch."},
     PhaseEntry{Phase::kUpdate, "update", false, "The optimiser."},
-    PhaseEntry{Phase::kCheckpoint, "checkpoint", false, "Writing checkpoints, on the worker that writes the record."},
+    PhaseEntry{
+        Phase::kCheckpoint, "checkpoint", false,
+        "Copying the state for a checkpoint, and waiting for one before it, on the worker that writes the record."},
     PhaseEntry{Phase::kReport, "report", false,
                "The record, TensorBoard and pictures, on the worker that writes the record."}};
 

@@ -115,21 +115,16 @@ std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann
 }
 
 void broadcast_bytes(comm::Group& group, std::string& bytes, int root) {
-  if (group.size() == 1) return;
-  // The group moves floats bit by bit; the size travels as 16-bit halves, exact in a float.
-  std::array<float, 4> halves{};
-  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<float>((bytes.size() >> (16 * i)) & 0xFFFF);
-  group.broadcast(halves, root);
-  size_t size = 0;
-  for (size_t i = 0; i < halves.size(); ++i) size |= static_cast<size_t>(halves[i]) << (16 * i);
-  if (size == 0) {
-    bytes.clear();
-    return;
-  }
-  std::vector<float> carrier((size + sizeof(float) - 1) / sizeof(float));
-  if (group.rank() == root) std::memcpy(carrier.data(), bytes.data(), size);
-  group.broadcast(carrier, root);
-  bytes.assign(reinterpret_cast<const char*>(carrier.data()), size);
+  std::vector<int> ranks(static_cast<size_t>(group.size()));
+  for (int i = 0; i < group.size(); ++i) ranks[static_cast<size_t>(i)] = (root + i) % group.size();
+  broadcast_bytes(group, bytes, ranks);
+}
+
+void broadcast_bytes(comm::Group& group, std::string& bytes, std::span<const int> ranks) {
+  std::array<uint64_t, 1> size{bytes.size()};
+  group.broadcast_among(ranks, std::as_writable_bytes(std::span(size)));
+  bytes.resize(size[0]);
+  group.broadcast_among(ranks, std::as_writable_bytes(std::span(bytes)));
 }
 
 }  // namespace linac::train

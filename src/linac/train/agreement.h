@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "linac/comm/group.h"
@@ -29,5 +30,7 @@ std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann
 
 /// `bytes` of rank `root` on every rank.
 void broadcast_bytes(comm::Group& group, std::string& bytes, int root);
+/// The same among some ranks, from the first of them; they alone call it.
+void broadcast_bytes(comm::Group& group, std::string& bytes, std::span<const int> ranks);
 
 }  // namespace linac::train

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/trained/checkpoint_files.h"
@@ -13,17 +12,26 @@ CheckpointStore::CheckpointStore(std::filesystem::path folder, int keep) : folde
   make_folder(folder_);
 }
 
-std::filesystem::path CheckpointStore::save(int64_t global_step, const std::string& bytes) {
+std::filesystem::path CheckpointStore::save(int64_t global_step, const Tell& tell,
+                                            const std::function<void()>& synced) {
   // Zero-padded, so that the order of names is the order of steps.
   const std::filesystem::path path = folder_ / fmt::format("step-{:010}.safetensors", global_step);
-  write_file_atomically(path, bytes);
+  write_file_atomically(path, tell, synced);
   auto paths = list();
   for (size_t i = 0; i + static_cast<size_t>(keep_) < paths.size(); ++i) std::filesystem::remove(paths[i]);
   return path;
 }
 
-void CheckpointStore::mark_best(const std::string& bytes) {
-  write_file_atomically(trained::best_checkpoint(folder_), bytes);
+void CheckpointStore::mark_best(const Tell& tell, const std::function<void()>& synced) {
+  write_file_atomically(trained::best_checkpoint(folder_), tell, synced);
+}
+
+void CheckpointStore::remove_remains() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
+    if (entry.path().filename().string().find(".safetensors.tmp.") != std::string::npos)
+      std::filesystem::remove(entry.path(), ignored);
+  }
 }
 
 std::vector<std::filesystem::path> CheckpointStore::list() const {

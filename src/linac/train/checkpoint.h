@@ -1,12 +1,15 @@
 #pragma once
 // The checkpoints of a run: atomic, checksummed, the newest K and the best. One process uses a store at a time (the
-// run's rank 0).
+// run's rank 0), and one thread.
 
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/piece_of_work.h"
 
 namespace linac::train {
 
@@ -15,11 +18,16 @@ class CheckpointStore {
   /// `keep`: how many of the newest stay. Makes the folder.
   CheckpointStore(std::filesystem::path folder, int keep);
 
+  /// Hands the bytes of a checkpoint over in pieces. What it throws ends the writing.
+  using Tell = std::function<void(const TakePiece&)>;
   /// Writes step-<global_step>.safetensors, removes those beyond `keep`. Throws an environment error; older checkpoints
-  /// stay then.
-  std::filesystem::path save(int64_t global_step, const std::string& bytes);
+  /// stay then. `synced`: see write_file_atomically().
+  std::filesystem::path save(int64_t global_step, const Tell& tell,
+                             const std::function<void()>& synced = piece_is_done);
   /// Makes the file just saved the best one (best.safetensors, a copy that pruning leaves alone).
-  void mark_best(const std::string& bytes);
+  void mark_best(const Tell& tell, const std::function<void()>& synced = piece_is_done);
+  /// Removes what was half written when its writer was killed. While nobody else writes there.
+  void remove_remains();
 
   struct Loaded {
     std::filesystem::path path;

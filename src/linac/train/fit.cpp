@@ -42,7 +42,7 @@ void add(models::Contribution& sum, const models::Contribution& part, float shar
 std::vector<std::string> evaluate_commands(const spec::Job& job, const models::Supervised& model,
                                            const std::filesystem::path& file, const std::filesystem::path& run) {
   std::string data = job.data.validation_split > 0 ? "--validation-split" : "--data";
-  for (const std::string& test : job.data.test) data += " " + shell_word(test);
+  for (const std::string& test : job.data.test) data += fmt::format(" {}", shell_word(test));
   const std::vector<int>& outputs = model.graph().outputs;
   std::vector<std::string> commands;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -54,7 +54,7 @@ std::vector<std::string> evaluate_commands(const spec::Job& job, const models::S
     const bool several = outputs.size() > 1;
     const auto out = several ? run / "evaluation" / output.name : run / "evaluation";
     commands.push_back(fmt::format("linac evaluate --model {}{}{} {} --out {}", shell_word(file.string()),
-                                   several ? " --field " + shell_word(output.name) : "",
+                                   several ? fmt::format(" --field {}", shell_word(output.name)) : "",
                                    classes ? "" : " --task regression", data, shell_word(out.string())));
   }
   return commands;
@@ -222,7 +222,7 @@ models::Contribution FitLoop::contribution(const TrainState& state, const data::
   return sum;
 }
 
-StepResult FitLoop::step(TrainState& state, double learning_rate, StopWish wish) {
+StepResult FitLoop::step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) {
   std::vector<data::TableBatch> batches;
   {
     const PhaseClock::Scope time(clock_, TimePhase::kInput);
@@ -234,7 +234,7 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, StopWish wish)
       [&](size_t i, const graph::GradientReady& ready) {
         return contribution(state, batches[i], update_.owned()[i], ready);
       },
-      wish, result);
+      wish, result, {}, arrive);
   return result;
 }
 

@@ -37,7 +37,8 @@ class FitLoop : public Loop {
   TrainState initial_state() const override;
   void seek(const TrainState& state) override;
   /// Measures "loss", "accuracy", ... (models/supervised.h).
-  StepResult step(TrainState& state, double learning_rate, StopWish wish) override;
+  bool changes_at_once() const override { return true; }
+  StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) override;
   std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
   /// The same measures in inference, and the metrics "auc" of the outputs: the mean over the classes of each one's area
   /// under the ROC curve against the rest.

@@ -21,70 +21,69 @@ std::vector<size_t> scored_outputs(const models::Supervised& model) {
 
 }  // namespace
 
-// What one replica finds out about its part of the test events: a message whose parts are added up.
-struct FitEvaluation::Share {
+// Scores and targets of the events, chunk by chunk: a row an event with the sections of the outputs, then what the
+// event counts. A worker has the chunks of its replicas, rank 0 those of the others in the end. Chunks may be filled at
+// the same time.
+class FitEvaluation::Rows {
+ public:
+  Rows(const models::Supervised& model, int64_t events, int64_t chunk_events)
+      : events_(events), chunk_events_(chunk_events) {
+    for (const size_t output : scored_outputs(model)) {
+      const graph::Shape& shape = model.graph().nodes[static_cast<size_t>(model.graph().outputs[output])].output;
+      sections_.push_back({.output = output,
+                           .offset = row_size_,
+                           .score_size = static_cast<size_t>(graph::elements(shape)),
+                           .target_size = static_cast<size_t>(graph::elements(model.target_shapes()[output])),
+                           .classes = shape.empty() ? 1 : static_cast<size_t>(shape.back())});
+      row_size_ += sections_.back().score_size + sections_.back().target_size;
+    }
+    if (!sections_.empty()) ++row_size_;  // what the event counts
+    chunks_.resize(static_cast<size_t>((events + chunk_events - 1) / chunk_events));
+  }
+
+  bool wanted() const { return row_size_ > 0; }
+  int64_t chunks() const { return static_cast<int64_t>(chunks_.size()); }
+  std::vector<float>& chunk(int64_t number) { return chunks_[static_cast<size_t>(number)]; }
+  /// Floats of a chunk.
+  size_t size(int64_t number) const {
+    return static_cast<size_t>(std::min(chunk_events_, events_ - number * chunk_events_)) * row_size_;
+  }
+  void fill(int64_t number, const models::Supervised::Tested& tested, const models::LabelledEvents& events);
+  double mean_auc(const models::Metric& metric) const;
+
+ private:
   /// Scores and targets of one output in the row of an event.
   struct Section {
     size_t output, offset, score_size, target_size, classes;
   };
 
-  Share(const models::Supervised& model, int64_t events) : measure_count(model.measures().size()) {
-    for (const size_t output : scored_outputs(model)) {
-      const graph::Shape& shape = model.graph().nodes[static_cast<size_t>(model.graph().outputs[output])].output;
-      sections.push_back({.output = output,
-                          .offset = row_size,
-                          .score_size = static_cast<size_t>(graph::elements(shape)),
-                          .target_size = static_cast<size_t>(graph::elements(model.target_shapes()[output])),
-                          .classes = shape.empty() ? 1 : static_cast<size_t>(shape.back())});
-      row_size += sections.back().score_size + sections.back().target_size;
-    }
-    if (!sections.empty()) ++row_size;  // what the event counts
-    message.resize(measure_count + static_cast<size_t>(events) * row_size);
-  }
-
-  std::span<float> measures() { return std::span(message).first(measure_count); }
-  /// A row an event: the sections, then what it counts. Zero where another replica looked.
-  std::span<float> row(int64_t event) {
-    return std::span(message).subspan(measure_count + static_cast<size_t>(event) * row_size, row_size);
-  }
-  double mean_auc(const models::Metric& metric) const;
-
-  size_t measure_count, row_size = 0;
-  std::vector<Section> sections;
-  AlignedFloats message;
+  const int64_t events_, chunk_events_;
+  size_t row_size_ = 0;
+  std::vector<Section> sections_;
+  std::vector<std::vector<float>> chunks_;
 };
 
-FitEvaluation::FitEvaluation(const spec::Job& job, const models::Supervised& model, ReplicaUpdate& replicas)
-    : model_(model), replicas_(replicas), chunk_events_(job.train.batch / job.train.accumulate) {}
-
-void FitEvaluation::chunk(const graph::Parameters& parameters, const data::EventTable& table, int64_t number,
-                          Share& share) const {
-  const int64_t first = number * chunk_events_;
-  std::vector<int64_t> wanted(static_cast<size_t>(std::min(chunk_events_, table.size() - first)));
-  std::iota(wanted.begin(), wanted.end(), first);
-  data::TableBatch batch;
-  table.read(wanted, batch);
-  const models::LabelledEvents events = trained::slice(model_.graph(), batch, 0, batch.events);
-  const auto tested = model_.test(parameters, events, 1.0 / static_cast<double>(table.size()));
-  for (size_t i = 0; i < share.measure_count; ++i) share.measures()[i] += tested.measures[i];
-  for (int64_t i = 0; i < batch.events && share.row_size > 0; ++i) {
-    const std::span<float> row = share.row(first + i);
+void FitEvaluation::Rows::fill(int64_t number, const models::Supervised::Tested& tested,
+                               const models::LabelledEvents& events) {
+  std::vector<float>& chunk = chunks_[static_cast<size_t>(number)];
+  chunk.resize(size(number));
+  for (size_t i = 0; i < chunk.size() / row_size_; ++i) {
+    const std::span<float> row = std::span(chunk).subspan(i * row_size_, row_size_);
     const auto copy = [&](std::span<const float> values, size_t size, size_t to) {
-      std::ranges::copy(values.subspan(static_cast<size_t>(i) * size, size), row.begin() + static_cast<int64_t>(to));
+      std::ranges::copy(values.subspan(i * size, size), row.begin() + static_cast<int64_t>(to));
     };
-    for (const Share::Section& section : share.sections) {
+    for (const Section& section : sections_) {
       copy(tested.scores[section.output], section.score_size, section.offset);
       copy(events.targets[section.output], section.target_size, section.offset + section.score_size);
     }
-    row.back() = events.weights.empty() ? 1.0F : events.weights[static_cast<size_t>(i)];
+    row.back() = events.weights.empty() ? 1.0F : events.weights[i];
   }
-  piece_is_done();
 }
 
 // The mean over the classes of the area under each one's curve against the rest; NaN if a class is missing.
-double FitEvaluation::Share::mean_auc(const models::Metric& metric) const {
-  const Share::Section& section = *std::find_if(sections.begin(), sections.end(),
-                                                [&](const Share::Section& one) { return one.output == metric.output; });
+double FitEvaluation::Rows::mean_auc(const models::Metric& metric) const {
+  const Section& section = *std::find_if(sections_.begin(), sections_.end(),
+                                         [&](const Section& one) { return one.output == metric.output; });
   const size_t classes = section.classes, places = section.score_size / classes;
   const bool indices = section.target_size != section.score_size;
   double sum = 0;
@@ -92,14 +91,16 @@ double FitEvaluation::Share::mean_auc(const models::Metric& metric) const {
     std::vector<float> scores;
     std::vector<uint8_t> is_positive;
     std::vector<double> weights;
-    for (size_t start = measure_count; start < message.size(); start += row_size) {
-      const float* const score = message.data() + start + section.offset;
-      const float* const target = score + section.score_size;
-      for (size_t place = 0; place < places; ++place) {
-        scores.push_back(score[place * classes + one]);
-        is_positive.push_back(indices ? target[place] == static_cast<float>(one)
-                                      : target[place * classes + one] > 0.5F);
-        if (metric.weighted) weights.push_back(message[start + row_size - 1]);
+    for (const std::vector<float>& chunk : chunks_) {
+      for (size_t start = 0; start < chunk.size(); start += row_size_) {
+        const float* const score = chunk.data() + start + section.offset;
+        const float* const target = score + section.score_size;
+        for (size_t place = 0; place < places; ++place) {
+          scores.push_back(score[place * classes + one]);
+          is_positive.push_back(indices ? target[place] == static_cast<float>(one)
+                                        : target[place * classes + one] > 0.5F);
+          if (metric.weighted) weights.push_back(chunk[start + row_size_ - 1]);
+        }
       }
     }
     sum += scores::auc(scores, is_positive, weights);
@@ -107,21 +108,85 @@ double FitEvaluation::Share::mean_auc(const models::Metric& metric) const {
   return sum / static_cast<double>(classes);
 }
 
+FitEvaluation::FitEvaluation(const spec::Job& job, const models::Supervised& model, ReplicaUpdate& replicas)
+    : job_(job), model_(model), replicas_(replicas), chunk_events_(job.train.batch / job.train.accumulate) {}
+
+void FitEvaluation::chunk(const graph::Parameters& parameters, const data::EventTable& table, int64_t number,
+                          std::span<float> measures, Rows& rows) const {
+  const int64_t first = number * chunk_events_;
+  std::vector<int64_t> wanted(static_cast<size_t>(std::min(chunk_events_, table.size() - first)));
+  std::iota(wanted.begin(), wanted.end(), first);
+  data::TableBatch batch;
+  table.read(wanted, batch);
+  const models::LabelledEvents events = trained::slice(model_.graph(), batch, 0, batch.events);
+  const auto tested = model_.test(parameters, events, 1.0 / static_cast<double>(table.size()));
+  for (size_t i = 0; i < measures.size(); ++i) measures[i] += tested.measures[i];
+  if (rows.wanted()) rows.fill(number, tested, events);
+  piece_is_done();
+}
+
+// Rank by rank, each one's rows in one message: rank 0 holds one worker's twice, the others nothing but their own.
+void FitEvaluation::collect(Rows& rows) {
+  constexpr int kTag = 18;
+  comm::Group& group = replicas_.group();
+  for (int rank = 1; rank < group.size(); ++rank) {
+    if (group.rank() != 0 && group.rank() != rank) continue;
+    std::vector<int64_t> numbers;
+    size_t size = 0;
+    for (const int replica : comm::owned_replicas(job_.train.replicas, group.view(), rank)) {
+      for (int64_t number = replica; number < rows.chunks(); number += job_.train.replicas) {
+        numbers.push_back(number);
+        size += rows.size(number);
+      }
+    }
+    if (size == 0) continue;
+    std::vector<float> message;
+    message.reserve(size);
+    if (group.rank() == rank) {
+      for (const int64_t number : numbers) {
+        message.insert(message.end(), rows.chunk(number).begin(), rows.chunk(number).end());
+        rows.chunk(number) = {};
+      }
+      group.send(message, 0, kTag);
+      continue;
+    }
+    message.resize(size);
+    group.receive(message, rank, kTag);
+    auto next = message.cbegin();
+    for (const int64_t number : numbers) {
+      const auto end = next + static_cast<int64_t>(rows.size(number));
+      rows.chunk(number).assign(next, end);
+      next = end;
+    }
+    piece_is_done();
+  }
+}
+
 Measures FitEvaluation::run(const graph::Parameters& parameters, const data::EventTable& table) {
-  const int64_t chunks = (table.size() + chunk_events_ - 1) / chunk_events_;
-  Share whole(model_, table.size());
+  Rows rows(model_, table.size(), chunk_events_);
+  AlignedFloats sums(model_.measures().size());
   replicas_.sum_chunks(
-      chunks,
+      rows.chunks(),
       [&](std::span<const int64_t> numbers) {
-        Share share(model_, table.size());
-        for (const int64_t number : numbers) chunk(parameters, table, number, share);
-        return std::move(share.message);
+        AlignedFloats share(sums.size());
+        for (const int64_t number : numbers) chunk(parameters, table, number, share, rows);
+        return share;
       },
-      whole.message);
+      sums);
   Measures measures;
-  for (size_t i = 0; i < whole.measure_count; ++i) measures[model_.measures()[i]] = whole.measures()[i];
+  for (size_t i = 0; i < sums.size(); ++i) measures[model_.measures()[i]] = sums[i];
   model_.divide_by_weights(measures);
-  for (const models::Metric& auc : model_.aucs()) measures[auc.measure] = whole.mean_auc(auc);
+  if (!rows.wanted()) return measures;
+  collect(rows);
+  comm::Group& group = replicas_.group();
+  const std::vector<models::Metric> metrics = model_.aucs();
+  std::vector<double> aucs(metrics.size());
+  if (group.rank() == 0)
+    std::ranges::transform(metrics, aucs.begin(), [&](const models::Metric& auc) { return rows.mean_auc(auc); });
+  std::vector<int> ranks(static_cast<size_t>(group.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  group.broadcast_among(ranks, std::as_writable_bytes(std::span(aucs)));
+  for (size_t i = 0; i < metrics.size(); ++i) measures[metrics[i].measure] = aucs[i];
   return measures;
 }
 

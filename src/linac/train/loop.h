@@ -4,6 +4,7 @@
 // functions are for one thread; those marked collective are called by all workers in the same order.
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -99,8 +100,13 @@ class Loop {
   /// The input goes on at the state's position, for the replicas that this worker carries now. Before the first step,
   /// and in each new view of the group.
   virtual void seek(const TrainState& state) = 0;
+  /// Whether a step changes each network at its very end, when all of the step is known to be good. Then step() calls
+  /// `arrive` right before; if that throws, the networks are as they were. Else `arrive` is not called, and a step that
+  /// breaks off may leave the networks between two states.
+  virtual bool changes_at_once() const { return false; }
+  using Arrive = std::function<void()>;
   /// Collective. Changes the state's networks, not its position.
-  virtual StepResult step(TrainState& state, double learning_rate, StopWish wish) = 0;
+  virtual StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) = 0;
   /// The updates of a step in their order, on a worker that carries `replicas` of them.
   virtual std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const = 0;
   /// Collective, with test data only.

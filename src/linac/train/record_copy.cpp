@@ -151,7 +151,8 @@ bool keeps_record(const comm::View& view, int rank) {
          std::none_of(view.members.begin(), end, [&](const comm::Member& member) { return member.ledger == mine; });
 }
 
-bool copy_records(comm::Group& group, const RunFolder& folder, Holds mine) {
+bool copy_records(comm::Group& group, const RunFolder& folder, Holds mine,
+                  const std::function<void()>& before_sending) {
   std::string all;
   for (const std::string& one : group.gather_text(std::string(1, static_cast<char>(mine)))) all += one;
   broadcast_bytes(group, all, 0);
@@ -159,7 +160,10 @@ bool copy_records(comm::Group& group, const RunFolder& folder, Holds mine) {
   if (whole == std::string::npos) return false;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] != static_cast<char>(Holds::kPart)) continue;
-    if (group.rank() == static_cast<int>(whole)) send_record(group, static_cast<int>(rank), folder);
+    if (group.rank() == static_cast<int>(whole)) {
+      before_sending();
+      send_record(group, static_cast<int>(rank), folder);
+    }
     if (group.rank() == static_cast<int>(rank)) receive_record(group, static_cast<int>(whole), folder);
   }
   return mine == Holds::kPart;

@@ -29,7 +29,7 @@ void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats
 
 bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, Network& network,
                         double learning_rate, const ReplicaFunction& compute, StopWish wish, StepResult& result,
-                        const SideWork& side) {
+                        const SideWork& side, const std::function<void()>& before_change) {
   std::vector<Message> messages(owned().size(), Message(network.parameters, losses.size()));
   Message total(network.parameters, losses.size());
   const std::vector<Bucket> buckets = SynchronousExchange::cut(network.parameters, total);
@@ -44,7 +44,7 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
     exchange_.sum(buckets, messages, progress, total);
     summed = PhaseClock::now();
     applied = !progress.has_failed() &&
-              apply_update(total, prefix, losses, job_.train.replicas, learning_rate, network, result);
+              apply_update(total, prefix, losses, job_.train.replicas, learning_rate, network, result, before_change);
     updated = PhaseClock::now();
   } catch (...) {
     compute_.break_off(progress);

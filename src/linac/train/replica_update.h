@@ -32,9 +32,11 @@ class ReplicaUpdate {
   void take_place() { exchange_.take_place(); }
 
   /// Collective. `losses`: the names of Contribution::losses; with `prefix` they are the names in `result`. False (and
-  /// why, in `result`) if the network was left as it was.
+  /// why, in `result`) if the network was left as it was. `before_change` is called when nothing but the change itself
+  /// is left; what it throws leaves the network as it was.
   bool run(const std::string& prefix, const std::vector<std::string>& losses, Network& network, double learning_rate,
-           const ReplicaFunction& compute, StopWish wish, StepResult& result, const SideWork& side = {});
+           const ReplicaFunction& compute, StopWish wish, StepResult& result, const SideWork& side = {},
+           const std::function<void()>& before_change = {});
 
   /// Of such an update of state.networks[network] with as many losses.
   UpdateOutline outline(const std::string& phase, const TrainState& state, size_t network, size_t losses,
@@ -50,6 +52,7 @@ class ReplicaUpdate {
   /// collapse. `ahead`: of a later step of the epoch.
   RngKey key(const TrainState& state, int replica, int ahead = 0) const;
 
+  comm::Group& group() { return group_; }
   const std::vector<int>& owned() const { return exchange_.owned(); }  // replicas of this worker
 
  private:

@@ -260,7 +260,6 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record,
   if (aloud_)
     log::info(fmt::format("{}; {} ({:.4g} {}/s, test included)", text, format_duration(seconds), rate, loop_.unit()));
   events_.flush();
-  folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   epoch_begin_ = Clock::now();
   epoch_first_step_ = state.global_step;
 }

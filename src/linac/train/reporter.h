@@ -52,7 +52,7 @@ class Reporter {
   /// Each worker's times, now and then.
   void workers(const comm::Group& group, int64_t global_step);
   void announce_test(const TrainState& state);
-  /// After each epoch, of which `state` stands at the end.
+  /// After each epoch, of which `state` stands at the end. run.json is left to the caller: summary().
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
   /// Ends the record well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
@@ -63,6 +63,8 @@ class Reporter {
 
   /// What a checkpoint remembers of its run: enough to generate from it alone.
   nlohmann::json provenance() const;
+  /// What run.json says of a run that goes on.
+  spec::RunSummary summary(const TrainState& state) const { return summary(state, spec::RunStatus::kRunning); }
 
  private:
   spec::RunSummary summary(const TrainState& state, spec::RunStatus status) const;

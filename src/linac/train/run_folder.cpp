@@ -9,6 +9,56 @@
 #include "linac/base/error.h"
 
 namespace linac::train {
+namespace {
+
+std::string read_from(const std::filesystem::path& path, uint64_t begin) {
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(begin));
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (!file) throw environment_error(fmt::format("[run] {}: cannot be read", path.string()));
+  return std::move(content).str();
+}
+
+// The last start of the run wrote it; its lines may lie further back than is looked.
+void need_known_version(const std::filesystem::path& summary) {
+  if (std::filesystem::exists(summary)) spec::read_summary(read_file(summary), summary.string());
+}
+
+// What becomes of the end of metrics.jsonl.
+struct CutTail {
+  uint64_t kept = 0;  // bytes of the file that stay as they are
+  std::string rest;   // behind them
+  RunFolder::Written written;
+};
+
+// `text` begins at byte `begin` of the file, in the midst of a line unless that is the first one.
+CutTail cut(std::string_view text, uint64_t begin, const std::string& where, int64_t global_step, int64_t epoch) {
+  const spec::LineReader reader(where, spec::Wanted::kNoStepMeasures);
+  CutTail tail;
+  size_t at = begin == 0 ? 0 : std::min(text.find('\n'), text.size() - 1) + 1;
+  tail.kept = begin + at;
+  bool whole = true;  // up to here all lines stay as they are
+  while (at < text.size()) {
+    const size_t end = text.find('\n', at);
+    const std::string_view one = text.substr(at, end - at);
+    at = end == std::string_view::npos ? text.size() : end + 1;
+    // A line that was cut off by a kill is not JSON and is dropped as well.
+    const auto [state, line] = reader.read(one);
+    const bool stands = state != spec::LineState::kNone && spec::stands_before(line, global_step, epoch);
+    whole = whole && stands && end != std::string_view::npos;
+    if (whole) tail.kept = begin + at;
+    if (!stands) continue;
+    if (!whole) tail.rest.append(one).append("\n");
+    if (const auto* step = std::get_if<spec::StepLine>(&line))
+      tail.written.step = std::max(tail.written.step, step->global_step);
+    if (const auto* ended = std::get_if<spec::EpochLine>(&line))
+      tail.written.epoch = std::max(tail.written.epoch, ended->epoch);
+  }
+  return tail;
+}
+
+}  // namespace
 
 RunFolder::RunFolder(std::filesystem::path root, std::filesystem::path started_in)
     : root_(std::move(root)), started_in_(std::move(started_in)) {}
@@ -36,25 +86,23 @@ void RunFolder::add_metrics(const spec::RunLine& line) {
 }
 
 RunFolder::Written RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
-  Written written;
-  if (!std::filesystem::exists(metrics())) return written;
-  std::istringstream lines(read_file(metrics()));
-  const spec::LineReader reader(metrics().string(), spec::Wanted::kNoStepMeasures);
-  std::string kept, text;
-  while (std::getline(lines, text)) {
-    // A line that was cut off by a kill is not JSON and is dropped as well.
-    const auto [state, line] = reader.read(text);
-    if (state == spec::LineState::kNone || !spec::stands_before(line, global_step, epoch)) continue;
-    kept += text + '\n';
-    if (const auto* step = std::get_if<spec::StepLine>(&line)) written.step = std::max(written.step, step->global_step);
-    if (const auto* one = std::get_if<spec::EpochLine>(&line)) written.epoch = std::max(written.epoch, one->epoch);
-  }
+  constexpr uint64_t kFirstLook = 256 << 10;
+  if (!std::filesystem::exists(metrics())) return {};
+  need_known_version(root_ / spec::kSummaryFile);
   metrics_.close();
-  write_file_atomically(metrics(), kept);
-  return written;
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(metrics(), error);
+  if (error) throw environment_error(fmt::format("[run] {}: cannot be read ({})", metrics().string(), error.message()));
+  for (uint64_t look = kFirstLook;; look *= 4) {
+    const uint64_t begin = look < size ? size - look : 0;
+    const CutTail tail = cut(read_from(metrics(), begin), begin, metrics().string(), global_step, epoch);
+    if (begin > 0 && (tail.written.step < 0 || tail.written.epoch < 0)) continue;
+    write_end_of_file_atomically(metrics(), tail.kept, tail.rest);
+    return tail.written;
+  }
 }
 
-void RunFolder::write_run_json(spec::RunSummary summary) {
+void RunFolder::write_run_json(spec::RunSummary summary) const {
   summary.folder = started_in_.string();
   write_file_atomically(root_ / spec::kSummaryFile, spec::to_text(summary));
 }

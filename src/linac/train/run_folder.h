@@ -1,5 +1,6 @@
 #pragma once
-// The folder of a run and its files. Written by who keeps the record (record_copy.h); nothing here is collective. Not thread-safe.
+// The folder of a run and its files. Written by who keeps the record (record_copy.h); nothing here is collective. Not
+// thread-safe.
 //
 //   job.yaml        the job, resolved          run.json      versions, host, data fingerprints, time by phase
 //   metrics.jsonl   a line a step and epoch    tensorboard/  scalars, images, hyper-parameters; train/, validation/
@@ -37,9 +38,11 @@ class RunFolder {
     int64_t step = -1, epoch = -1;
   };
   /// Before the record goes on from a state: drops the lines of steps and epochs that lie behind it, and says what is
-  /// left. User error if a newer linac wrote them.
+  /// left. Reads from the end of the file on, back to the last epoch that stays: whatever lies before has been cut by
+  /// whoever began there. Another file takes its place, so that who kept the record before and does not know it yet
+  /// writes beside it. User error if a newer linac wrote them.
   Written cut_metrics(int64_t global_step, int64_t epoch);
-  void write_run_json(spec::RunSummary summary);
+  void write_run_json(spec::RunSummary summary) const;
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }

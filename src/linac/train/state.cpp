@@ -38,43 +38,21 @@ nlohmann::json history_json(const std::vector<EpochRecord>& history) {
   return list;
 }
 
-}  // namespace
-
-std::string encode(const TrainState& state, const nlohmann::json& extra) {
-  std::vector<trained::TensorView> tensors;
+nlohmann::json position_json(const TrainState& state) {
   nlohmann::json updates = nlohmann::json::array();
-  for (const Network& network : state.networks) {
-    for_each_buffer(network, [&](const std::string& name, const graph::Shape& shape, std::span<const float> values) {
-      tensors.push_back({name, shape, values});
-    });
-    updates.push_back(network.optimizer.updates());
-  }
-  return trained::encode_tensors(tensors, {{"format_version", 2},
-                                           {"epoch", state.epoch},
-                                           {"step", state.step},
-                                           {"global_step", state.global_step},
-                                           {"rollbacks", state.rollbacks},
-                                           {"updates", updates},
-                                           {"epoch_sums", to_json(state.epoch_sums)},
-                                           {"history", history_json(state.history)},
-                                           {"best", {{"value", state.best_value}, {"epoch", state.best_epoch}}},
-                                           {"run", extra}});
+  for (const Network& network : state.networks) updates.push_back(network.optimizer.updates());
+  return {{"epoch", state.epoch},
+          {"step", state.step},
+          {"global_step", state.global_step},
+          {"rollbacks", state.rollbacks},
+          {"updates", updates},
+          {"epoch_sums", to_json(state.epoch_sums)},
+          {"history", history_json(state.history)},
+          {"best", {{"value", state.best_value}, {"epoch", state.best_epoch}}}};
 }
 
-nlohmann::json notes_of(std::string_view bytes, const std::string& where) {
-  return trained::decode_tensors(bytes, where).meta.value("run", nlohmann::json::object());
-}
-
-void decode(std::string_view bytes, const std::string& where, TrainState& state) {
-  const trained::TensorFile file = trained::decode_tensors(bytes, where);
-  for (Network& network : state.networks) {
-    for_each_buffer(network, [&](const std::string& name, const graph::Shape&, std::span<float> values) {
-      const auto& stored = file.find(name, values.size());
-      std::copy(stored.begin(), stored.end(), values.begin());
-    });
-  }
+void set_from(const nlohmann::json& meta, const std::string& where, TrainState& state) {
   try {
-    const nlohmann::json& meta = file.meta;
     state.epoch = meta.at("epoch");
     state.step = meta.at("step");
     state.global_step = meta.at("global_step");
@@ -93,6 +71,67 @@ void decode(std::string_view bytes, const std::string& where, TrainState& state)
     throw data_error(fmt::format(
         "[checkpoint] {}: its metadata cannot be read ({}); was it written by another version?", where, error.what()));
   }
+}
+
+}  // namespace
+
+void tell_encoded(const TrainState& state, const nlohmann::json& extra,
+                  const std::function<void(std::span<const std::byte>)>& take) {
+  std::vector<trained::TensorView> tensors;
+  for (const Network& network : state.networks) {
+    for_each_buffer(network, [&](const std::string& name, const graph::Shape& shape, std::span<const float> values) {
+      tensors.push_back({name, shape, values});
+    });
+  }
+  nlohmann::json meta = position_json(state);
+  meta["format_version"] = 2;
+  meta["run"] = extra;
+  trained::tell_tensors(tensors, meta, trained::Digest::kLast, take);
+}
+
+std::string encode(const TrainState& state, const nlohmann::json& extra) {
+  std::string bytes;
+  tell_encoded(state, extra, [&](std::span<const std::byte> piece) {
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  return bytes;
+}
+
+std::string position_text(const TrainState& state) {
+  return position_json(state).dump();
+}
+
+void set_position(const std::string& text, const std::string& where, TrainState& state) {
+  try {
+    set_from(nlohmann::json::parse(text), where, state);
+  } catch (const nlohmann::json::exception& error) {
+    throw data_error(fmt::format("[checkpoint] {}: not the position of a training ({})", where, error.what()));
+  }
+}
+
+std::vector<std::span<float>> values_of(std::vector<Network>& networks) {
+  std::vector<std::span<float>> values;
+  for (Network& network : networks) {
+    values.emplace_back(network.parameters.trainable);
+    values.emplace_back(network.parameters.statistics);
+    for (auto& slot : network.optimizer.slots()) values.emplace_back(slot.values);
+  }
+  return values;
+}
+
+nlohmann::json notes_of(std::string_view bytes, const std::string& where) {
+  return trained::decode_tensors(bytes, where).meta.value("run", nlohmann::json::object());
+}
+
+void decode(std::string_view bytes, const std::string& where, TrainState& state) {
+  const trained::TensorFile file = trained::decode_tensors(bytes, where);
+  for (Network& network : state.networks) {
+    for_each_buffer(network, [&](const std::string& name, const graph::Shape&, std::span<float> values) {
+      const auto& stored = file.find(name, values.size());
+      std::copy(stored.begin(), stored.end(), values.begin());
+    });
+  }
+  set_from(file.meta, where, state);
 }
 
 }  // namespace linac::train

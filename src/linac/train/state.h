@@ -3,8 +3,11 @@
 // of the epoch. Random numbers need no entry: they follow from seed, rollbacks and position. encode() -> bytes ->
 // decode() is the identity, bit by bit.
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +40,16 @@ struct TrainState {
 
 /// The bytes of a checkpoint (trained/tensor_file.h). `extra` is kept under "run".
 std::string encode(const TrainState& state, const nlohmann::json& extra);
+
+/// The same bytes in pieces, in their order, without a copy of the networks.
+void tell_encoded(const TrainState& state, const nlohmann::json& extra,
+                  const std::function<void(std::span<const std::byte>)>& take);
+
+/// All of a state but the values of its networks, and back: a data error naming `where` if that is no such text.
+std::string position_text(const TrainState& state);
+void set_position(const std::string& text, const std::string& where, TrainState& state);
+/// These values, in an order that is the same for all states of a model and optimiser.
+std::vector<std::span<float>> values_of(std::vector<Network>& networks);
 
 /// That `extra`. Data error as decode().
 nlohmann::json notes_of(std::string_view bytes, const std::string& where);

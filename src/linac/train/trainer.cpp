@@ -8,21 +8,18 @@
 #include <csignal>
 #include <limits>
 
-#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
 #include "linac/base/signals.h"
 #include "linac/comm/group.h"
 #include "linac/train/agreement.h"
-#include "linac/train/checkpoint.h"
 #include "linac/train/input.h"
 #include "linac/train/loop.h"
 #include "linac/train/monitor.h"
-#include "linac/train/record_copy.h"
-#include "linac/train/reporter.h"
+#include "linac/train/record_keeper.h"
 #include "linac/train/schedule.h"
-#include "linac/trained/checkpoint_files.h"
+#include "linac/train/share_state.h"
 
 namespace linac::train {
 namespace {
@@ -51,6 +48,10 @@ class Trainer {
     read_.reset();
     agreed_ = what_must_agree(job_, loop_->data());
     steps_per_epoch_ = steps_per_epoch(job_, loop_->train_events());
+    record_.emplace(
+        job_, group_, *loop_, clock_, steps_per_epoch_,
+        RecordKeeper::Settings{
+            .folder = options_.folder, .started_in = options_.started_in, .concurrency = options_.concurrency});
     state_ = loop_->initial_state();
     bool here = options_.joins ? group_.next_view("") : true;
     while (here) {
@@ -61,7 +62,7 @@ class Trainer {
         return;
       } catch (const Error& error) {
         if (error.code() != ErrorCode::kPeerLost) throw;
-        if (std::exchange(under_way_, false)) std::swap(state_, before_);
+        if (std::exchange(half_changed_, false)) std::swap(state_.networks, before_);
         left_at_ = Clock::now();
         left_because_ = error.what();
         here = group_.next_view(error.what());
@@ -72,7 +73,7 @@ class Trainer {
 
   /// Who keeps the record: what the folder should say about a run that did not reach its end.
   void record_failure(const Error& error) {
-    if (reporter_ && !leaves_) reporter_->failed(state_, clock_, group_, error);
+    if (record_ && !leaves_) record_->failed(state_, error);
   }
 
   /// Whether this worker has taken part: what fails before concerns a newcomer alone.
@@ -81,7 +82,7 @@ class Trainer {
   bool leaves() const { return leaves_; }
 
  private:
-  // Rank 0 tells people how the run goes; who keeps the record writes it, see record_copy.h.
+  // Rank 0 tells people how the run goes; who keeps the record writes it, see record_keeper.h.
   bool tells() const { return group_.rank() == 0; }
   bool finished() const {
     return state_.epoch >= job_.train.epochs ||
@@ -92,8 +93,7 @@ class Trainer {
   // Others say that the run is complete. What this worker has not reached itself is no success of its own.
   void complete_elsewhere() const {
     const bool reached = finished() || limit_reached();
-    const bool written = !reporter_ || record_closed_;
-    if (took_part() && !(reached && written))
+    if (took_part() && !(reached && record_->closed()))
       throw Error(
           ErrorCode::kPeerLost,
           fmt::format("[train] the run was ended by another worker as complete, and this one stands at epoch {} "
@@ -108,30 +108,26 @@ class Trainer {
   void enter_view() {
     const comm::View& view = group_.view();
     const int source = view.source();
-    const bool founding = view.members[static_cast<size_t>(source)].moment == comm::Moment{};
+    const comm::Moment& latest = view.members[static_cast<size_t>(source)].moment;
+    const bool founding = latest == comm::Moment{};
+    const auto is_behind = [&](int rank) { return view.members[static_cast<size_t>(rank)].moment != latest; };
     // Who others were ahead of has not written what they have finished.
-    const bool behind =
-        view.members[static_cast<size_t>(group_.rank())].moment != view.members[static_cast<size_t>(source)].moment;
-    keeps_record_ = train::keeps_record(view, group_.rank());
-    if (!keeps_record_ || behind) reporter_.reset();
-    written_.reset();
-    bool copied = false;
+    record_->enter_view(is_behind(group_.rank()));
     if (founding || view.needs_state()) {
       check_agreement(founding);
-      share_state(founding ? find_start() : source);
-      if (reporter_) reporter_->flush();
-      copied = copy_records(group_, RunFolder(options_.folder), holds());
+      std::vector<int> ranks{founding ? record_->find_start(options_.start, state_) : source};
+      for (int rank = 0; rank < view.size(); ++rank)
+        if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
+      bring_state(ranks, founding);
+      record_->complete_folders(state_, last_step_);
     }
-    if (keeps_record_ && !reporter_) take_over_record(founding, copied);
-    if (reporter_) reporter_->speak(tells());
+    record_->take_over(founding, state_, last_step_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     took_part_ = true;
     loop_->seek(state_);
-    if (reporter_)
-      reporter_->view(group_.view(), state_.global_step, std::exchange(left_because_, ""), without_view_s());
+    const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
+    record_->view(state_, std::exchange(left_because_, ""), without_view_s);
   }
-
-  double without_view_s() const { return std::chrono::duration<double>(Clock::now() - left_at_).count(); }
 
   void check_agreement(bool founding) {
     const auto found = find_disagreement(group_, agreed_);
@@ -140,119 +136,18 @@ class Trainer {
     throw left(found->text);
   }
 
-  void share_state(int source) {
+  // From the first of these ranks to the others.
+  void bring_state(const std::vector<int>& ranks, bool founding) {
+    if (std::find(ranks.begin(), ranks.end(), group_.rank()) == ranks.end()) return;
     const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
-    const bool mine = group_.rank() == source;
-    std::string bytes = mine ? encode(state_, {}) : "";
-    broadcast_bytes(group_, bytes, source);
-    if (!mine) decode(bytes, "state of another worker", state_);
+    share_state(group_, ranks, state_);
     if (keeps_good()) {
-      if (good_.empty()) good_ = bytes;
-      broadcast_bytes(group_, good_, source);
+      if (!good_ || founding) good_ = state_;
+      share_state(group_, ranks, *good_);
     }
     std::string last = last_step_ ? last_step_->encoded() : "";
-    broadcast_bytes(group_, last, source);
+    broadcast_bytes(group_, last, ranks);
     last_step_ = last.empty() ? std::nullopt : std::optional(StepRecord::decoded(last));
-  }
-
-  // Before the first step: the rank whose folder says where a resumed run goes on. The latest of the states that the
-  // folders hold, where workers do not share one.
-  int find_start() {
-    if (keeps_record_) open_own_folder();
-    if (options_.start != Start::kResume) return 0;
-    if (keeps_record_) load_newest();
-    const nlohmann::json mine = keeps_record_ ? moment_of(state_) : comm::Moment{};
-    std::vector<comm::Moment> moments;
-    for (const std::string& one : group_.gather_text(mine.dump()))
-      moments.push_back(nlohmann::json::parse(one).get<comm::Moment>());
-    std::string latest = std::to_string(std::max_element(moments.begin(), moments.end()) - moments.begin());
-    broadcast_bytes(group_, latest, 0);
-    const int rank = std::stoi(latest);
-    if (rank != group_.rank()) saved_step_ = -1;
-    if (rank != 0 && tells()) log::info(fmt::format("the folder of rank {} holds the latest state", rank));
-    return rank;
-  }
-
-  // A folder that rank 0 does not see was not looked at before.
-  void open_own_folder() {
-    if (!tells() && options_.start == Start::kFresh && RunFolder(options_.folder).holds_run()) {
-      throw user_error(
-          fmt::format("[train] {} on this host already holds a run; add --resume to go on with it or choose another "
-                      "--out",
-                      options_.folder.string()));
-    }
-    open_folder();
-  }
-
-  void load_newest() {
-    const auto loaded = store_->newest_good(
-        [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state_); });
-    if (loaded) {
-      const nlohmann::json notes = notes_of(loaded->bytes, loaded->path.string());
-      need_same_classes(notes);
-      tell_of_processor(notes);
-      saved_step_ = state_.global_step;
-      log::info(
-          fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state_.epoch + 1, state_.step));
-    } else {
-      log::info("nothing to resume from: starting at the first step");
-      state_ = loop_->initial_state();
-    }
-  }
-
-  static void tell_of_processor(const nlohmann::json& notes) {
-    if (notes.value("processor", processor_digest()) == processor_digest()) return;
-    log::warn(
-        "this processor computes other last bits than the one that wrote the checkpoint: the run goes on, and ends as "
-        "it would have there but for rounding");
-  }
-
-  // The outputs of the checkpoint stand for certain texts of the files.
-  void need_same_classes(const nlohmann::json& notes) const {
-    const auto then = notes.value("classes", nlohmann::json::object());
-    const auto now = loop_->notes().value("classes", nlohmann::json::object());
-    if (then == now) return;
-    throw data_error(
-        fmt::format("[train] --resume: the classes of the run are {}, those of the files now {}; resume with the files "
-                    "of the run, or start a new run with another --out",
-                    then.dump(), now.dump()));
-  }
-
-  void open_folder() {
-    folder_.emplace(options_.folder, options_.started_in);
-    store_.emplace(folder_->checkpoints(), job_.checkpoint.keep);
-  }
-
-  // The last step and the last epoch are known without a record.
-  bool is_at_epoch() const { return state_.step == 0 && !state_.history.empty(); }
-  Holds holds() {
-    if (!keeps_record_) return Holds::kNotItsTask;
-    if (reporter_) return Holds::kAll;
-    open_folder();
-    written_ = folder_->cut_metrics(state_.global_step, state_.epoch);
-    const RunFolder::Written written = *written_;
-    const bool steps = std::max<int64_t>(0, written.step) >= state_.global_step - (last_step_ ? 1 : 0);
-    const bool epochs =
-        state_.history.empty() || written.epoch >= state_.history.back().epoch - (is_at_epoch() ? 1 : 0);
-    return steps && epochs ? Holds::kAll : Holds::kPart;
-  }
-
-  // The first one that keeps it, or the next one after that was lost: the record goes on where the state stands. What
-  // the last one did not come to write of its last step, this one knows. `copied`: the folder has no checkpoint yet.
-  void take_over_record(bool founding, bool copied) {
-    open_folder();
-    if (!folder_->holds_run()) folder_->create(job_);
-    if (!written_ || copied) written_ = folder_->cut_metrics(state_.global_step, state_.epoch);
-    const RunFolder::Written written = *std::exchange(written_, std::nullopt);
-    reporter_.emplace(job_, *folder_, *loop_, steps_per_epoch_, group_.size(), options_.concurrency, state_, tells());
-    last_save_ = Clock::now();
-    if (copied) save();
-    if (founding) return;
-    if (last_step_ && last_step_->global_step > written.step) reporter_->step(*last_step_);
-    if (is_at_epoch() && state_.history.back().epoch > written.epoch) {
-      reporter_->epoch(state_, state_.history.back(), {});
-      save(state_.best_epoch == state_.history.back().epoch);
-    }
   }
 
   // --- the training -------------------------------------------------------------------------------------------------
@@ -268,45 +163,42 @@ class Trainer {
   }
 
   void close_record() {
-    const auto times = group_time();
-    if (keeps_record_ && !std::exchange(record_closed_, true)) {
-      // A run cut short by max_steps ends between two checkpoints.
-      if (saved_step_ != state_.global_step) save();
-      reporter_->finish(state_, final_state(), times);
-      if (tells()) tell_of_early_stop();
-    }
+    record_->finish(state_, group_time());
     group_.barrier();  // should one that keeps the record be lost before, another one is needed
     group_.finish();
   }
 
-  // Remembers where the worker stands: what follows counts only if the group stays together until it is done.
-  void set_out() {
-    if (group_.size() == 1) return;
-    before_ = state_;
-    under_way_ = true;
+  // Behind `moment` what was done counts: nothing of it may fail any more, and the state moves on.
+  void arrive(const comm::Moment& moment) {
+    if (!group_.commit(moment)) throw left("the view is being left");
+    half_changed_ = false;
   }
 
-  void arrive() {
-    if (!group_.commit(moment_of(state_))) throw left("the view is being left");
-    under_way_ = false;
+  // A step that the group does not finish is done again from here.
+  void remember_networks() {
+    if (!group_.may_change() || loop_->changes_at_once()) return;
+    before_ = state_.networks;
+    half_changed_ = true;
   }
 
   // False if the step led to a rollback.
   bool one_step() {
     const double rate = learning_rate(job_.train, state_.epoch, state_.step, steps_per_epoch_, state_.rollbacks) *
                         plateau_factor(job_.train.schedule.plateau, state_.history, loop_->loss_name());
-    set_out();
+    comm::Moment behind = moment_of(state_);
+    ++behind.steps;
+    remember_networks();
     const double begun = clock_[TimePhase::kCompute].wall;
     wish_ = wish_of(stop_signal());
-    const StepResult result = loop_->step(state_, rate, wish_);
+    const StepResult result = loop_->step(state_, rate, wish_, [&] { arrive(behind); });
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
     }
+    if (!loop_->changes_at_once()) arrive(behind);
     for (const auto& [name, value] : result.losses) state_.epoch_sums[name] += value;
     ++state_.step;
     ++state_.global_step;
-    arrive();
     give_account(clock_[TimePhase::kCompute].wall - begun);
     // Who leaves must leave enough others behind; else all stop.
     stop_requested_ =
@@ -314,11 +206,7 @@ class Trainer {
     some_leave_ = result.leaving > 0;
     next_view_wanted_ = result.next_view_wanted;
     last_step_ = {state_.epoch, state_.step, state_.global_step, loop_->reported(result.losses), rate};
-    if (reporter_) {
-      const PhaseClock::Scope time(clock_, TimePhase::kReport);
-      reporter_->step(*last_step_);
-      reporter_->workers(group_, state_.global_step);
-    }
+    record_->step(*last_step_);
     return true;
   }
 
@@ -338,8 +226,10 @@ class Trainer {
   }
 
   void after_step() {
+    record_->check();
     if (stop_requested_) {
-      if (reporter_) save();
+      record_->save(state_);
+      record_->wait();
       group_.barrier();
       throw Error(ErrorCode::kPreempted,
                   fmt::format("[train] stopped by a signal after step {} (checkpoint saved); go on with: linac train "
@@ -347,11 +237,10 @@ class Trainer {
                               state_.global_step, options_.folder.string()));
     }
     const bool by_steps = job_.checkpoint.every_steps > 0 && state_.global_step % job_.checkpoint.every_steps == 0;
-    const double minutes = std::chrono::duration<double>(Clock::now() - last_save_).count() / 60;
-    const bool by_time = job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
     if (by_steps) keep_good();
-    if (reporter_ && (by_steps || by_time)) save();
-    if (next_view_wanted_ || some_leave_) group_.barrier();  // nobody is to be called away before it has arrived
+    if (by_steps || record_->due_by_time()) record_->save(state_);
+    if (some_leave_ && wish_ == StopWish::kLeave) record_->wait();  // whoever takes the record over finds it whole
+    if (next_view_wanted_ || some_leave_) group_.barrier();         // nobody is to be called away before it has arrived
     if (some_leave_ && wish_ == StopWish::kLeave) {
       leaves_ = true;
       throw Error(ErrorCode::kPreempted,
@@ -363,79 +252,44 @@ class Trainer {
   }
 
   void end_epoch() {
-    set_out();
+    comm::Moment behind = moment_of(state_);
+    ++behind.epochs;
     EpochRecord record{.epoch = state_.epoch, .train = state_.epoch_sums, .test = {}};
     for (auto& [name, value] : record.train)
       value /= static_cast<double>(loop_->steps_with(name, state_.epoch, steps_per_epoch_));
     record.train = loop_->reported(std::move(record.train));
     std::optional<TestResult> tested;
     if (loop_->test_events() > 0) {
-      if (reporter_) reporter_->announce_test(state_);
+      record_->announce_test(state_);
       const bool due = job_.validate.every_epochs > 0 && (state_.epoch + 1) % job_.validate.every_epochs == 0;
       tested = loop_->test(state_, due ? Figures::kWanted : Figures::kNone);
       record.test = tested->losses;
       record.physics = tested->physics;
     }
+    const double value = monitored(record, job_.checkpoint.best_by, loop_->loss_name());
+    const spec::Better direction = direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_->loss_name());
+    const bool best = std::isfinite(value) && (state_.best_epoch < 0 || better(direction, value, state_.best_value));
+    arrive(behind);
     state_.history.push_back(record);
     state_.epoch_sums.clear();
     ++state_.epoch;
     state_.step = 0;
-    const double value = monitored(record, job_.checkpoint.best_by, loop_->loss_name());
-    const spec::Better direction = direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_->loss_name());
-    const bool best = std::isfinite(value) && (state_.best_epoch < 0 || better(direction, value, state_.best_value));
     if (best) {
       state_.best_value = value;
       state_.best_epoch = record.epoch;
     }
-    arrive();
     keep_good();
-    if (!reporter_) return;
+    record_->check();
     const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
-    if (due || best || finished()) save(best);
-    const PhaseClock::Scope time(clock_, TimePhase::kReport);
-    reporter_->epoch(state_, record, tested ? tested->signs_of_collapse : std::vector<std::string>{});
-  }
-
-  void save(bool best = false) {
-    const PhaseClock::Scope time(clock_, TimePhase::kCheckpoint);
-    const std::string bytes = encode(state_, reporter_->provenance());
-    store_->save(state_.global_step, bytes);
-    if (best) store_->mark_best(bytes);
-    saved_step_ = state_.global_step;
-    last_save_ = Clock::now();
-  }
-
-  // What is handed over: the best epoch's networks if the job wants them, else the last ones.
-  TrainState final_state() {
-    TrainState last = state_;
-    if (job_.train.early_stopping.restore_best && state_.best_epoch >= 0)
-      decode(read_file(store_->best()), store_->best().string(), last);
-    return last;
-  }
-
-  void tell_of_early_stop() const {
-    const spec::EarlyStopping& settings = job_.train.early_stopping;
-    if (!stopped_early(settings, state_.history, loop_->loss_name())) return;
-    const bool restored = settings.restore_best && state_.best_epoch >= 0;
-    log::info(
-        fmt::format("stopped early after epoch {}: {} was no better in {}; the weights handed over are those of "
-                    "epoch {}{}",
-                    state_.epoch, settings.monitor, plural(settings.patience, "epoch"),
-                    restored ? state_.best_epoch + 1 : state_.epoch,
-                    restored ? fmt::format(", the best in {}", job_.checkpoint.best_by) : ", the last"));
+    record_->epoch(state_, record, tested ? tested->signs_of_collapse : std::vector<std::string>{},
+                   due || best || finished(), best);
   }
 
   bool keeps_good() const { return job_.train.collapse.action == "rollback"; }
 
   // Every worker keeps the state a rollback returns to, at moments that do not depend on clocks.
   void keep_good() {
-    if (keeps_good()) good_ = encode(state_, {});
-  }
-
-  bool checkpoint_of_before() const {
-    const std::filesystem::path folder = RunFolder(options_.folder).checkpoints();
-    std::error_code error;
-    return std::filesystem::is_directory(folder, error) && !trained::list_checkpoints(folder).empty();
+    if (keeps_good()) good_ = state_;
   }
 
   static std::string after_rollbacks(int rollbacks) {
@@ -448,7 +302,7 @@ class Trainer {
     const std::string where = fmt::format("epoch {}, step {}, {}", state_.epoch + 1, state_.step + 1, result.where);
     const bool again = job_.train.collapse.action == "rollback" && state_.rollbacks < job_.train.collapse.rollbacks;
     if (!again) {
-      const bool kept = checkpoint_of_before();
+      const bool kept = record_->has_checkpoint();
       throw Error(
           ErrorCode::kNumeric,
           fmt::format("[train] the training collapsed{}: {} ({}); {}. Lower train.optimizer.lr{} set "
@@ -458,19 +312,18 @@ class Trainer {
                       keeps_good() ? " or" : ",", keeps_good() ? "" : ", or try train.collapse.action=rollback"));
     }
     const int rollbacks = state_.rollbacks + 1;
-    decode(good_, "state kept for a rollback", state_);
+    comm::Moment behind = moment_of(*good_);
+    behind.rollbacks = rollbacks;
+    arrive(behind);
+    state_ = *good_;
     state_.rollbacks = rollbacks;
-    arrive();
     last_step_.reset();
     if (tells()) {
       log::warn(fmt::format(
           "collapse: {} ({}); back to epoch {}, step {} with other random numbers and the learning rate x {}", what,
           where, state_.epoch + 1, state_.step, job_.train.collapse.lr_factor));
     }
-    if (reporter_) {
-      folder_->cut_metrics(state_.global_step, state_.epoch);
-      reporter_->rolled_back(state_, what, where);
-    }
+    record_->rolled_back(state_, what, where);
     loop_->seek(state_);
   }
 
@@ -493,22 +346,16 @@ class Trainer {
   nlohmann::json agreed_;  // what_must_agree()
   int64_t steps_per_epoch_ = 0;
   TrainState state_;
-  TrainState before_;  // where the worker stood, while it is under way
-  std::string good_;   // encoded state that a rollback returns to
-  std::optional<RunFolder> folder_;
-  std::optional<CheckpointStore> store_;
-  std::optional<Reporter> reporter_;           // of who keeps the record
-  bool keeps_record_ = false;                  // in this view
-  std::optional<RunFolder::Written> written_;  // what was found in the folder, before it is taken over
+  std::vector<Network> before_;         // of the step's begin, while they are half changed
+  std::optional<TrainState> good_;      // that a rollback returns to
+  std::optional<RecordKeeper> record_;  // once the loop is made
   std::optional<StepRecord> last_step_;
-  Clock::time_point last_save_ = Clock::now();
-  int64_t saved_step_ = -1;
   Clock::time_point left_at_ = Clock::now();
   std::string left_because_;         // the last view
   double pace_s_ = 0;                // wall seconds of computing a replica of a step
   StopWish wish_ = StopWish::kNone;  // in the last step
-  bool under_way_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
-       took_part_ = false, record_closed_ = false;
+  bool half_changed_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
+       took_part_ = false;
 };
 
 }  // namespace

@@ -9,11 +9,10 @@
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/spec/job.h"
+#include "linac/train/record_keeper.h"
 #include "linac/trained/compiled_job.h"
 
 namespace linac::train {
-
-enum class Start { kFresh, kResume };
 
 struct TrainingOptions {
   std::filesystem::path folder;  // of the run; only rank 0 looks at it

@@ -4,6 +4,9 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
 
 #include "linac/base/error.h"
 
@@ -15,11 +18,32 @@ constexpr size_t kDigestBytes = 16, kSizeBytes = 8, kAlignment = 64;
 // Without a digest a header is believed up to what safetensors' own reader takes (its MAX_HEADER_SIZE).
 constexpr uint64_t kHeaderBytesMax = 100'000'000;
 
-std::string digest_of(std::string_view bytes) {
+std::string canonical(XXH128_hash_t hash) {
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  XXH128_canonicalFromHash(&canonical, hash);
   return {reinterpret_cast<const char*>(canonical.digest), kDigestBytes};
 }
+
+std::string digest_of(std::string_view bytes) {
+  return canonical(XXH3_128bits(bytes.data(), bytes.size()));
+}
+
+// The digest of what comes in pieces.
+class Digester {
+ public:
+  Digester() : state_(XXH3_createState()) {
+    if (state_ == nullptr) throw std::bad_alloc();
+    XXH3_128bits_reset(state_.get());
+  }
+  void add(std::span<const std::byte> bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
+  std::string digest() const { return canonical(XXH3_128bits_digest(state_.get())); }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_;
+};
 
 nlohmann::json entry(const char* type, const std::vector<int64_t>& shape, size_t begin, size_t end) {
   return {{"dtype", type}, {"shape", shape}, {"data_offsets", {begin, end}}};
@@ -38,9 +62,14 @@ std::vector<float> floats_at(std::string_view data, const nlohmann::json& offset
   return values;
 }
 
-}  // namespace
+size_t bytes_of(const std::vector<TensorView>& tensors) {
+  size_t bytes = 0;
+  for (const TensorView& tensor : tensors) bytes += tensor.values.size_bytes();
+  return bytes;
+}
 
-std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta, Digest digest) {
+// All before the data: its size, then the JSON, padded so that the data are aligned.
+std::string header_of(const std::vector<TensorView>& tensors, const nlohmann::json& meta, Digest digest) {
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "linac"}, {"linac", meta.dump()}};
   size_t offset = 0;
@@ -57,17 +86,38 @@ std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohman
                     "safetensors take; shorten the lists of texts in the job",
                     text.size(), kHeaderBytesMax));
   }
-
-  std::string bytes;
-  bytes.reserve(kSizeBytes + text.size() + offset + kDigestBytes);
   const uint64_t size = text.size();
-  bytes.append(reinterpret_cast<const char*>(&size), kSizeBytes);  // little-endian, as every machine linac runs on
-  bytes += text;
-  for (const TensorView& tensor : tensors) {
-    bytes.append(reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size_bytes());
-  }
-  if (digest == Digest::kLast) bytes += digest_of(bytes);
+  // Little-endian, as every machine linac runs on.
+  return std::string(reinterpret_cast<const char*>(&size), kSizeBytes) + text;
+}
+
+}  // namespace
+
+std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta, Digest digest) {
+  std::string bytes;
+  // The header comes first; then it is known how long the whole is.
+  const auto take = [&](std::span<const std::byte> piece) {
+    if (bytes.empty()) bytes.reserve(piece.size() + bytes_of(tensors) + kDigestBytes);
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  };
+  tell_tensors(tensors, meta, digest, take);
   return bytes;
+}
+
+void tell_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta, Digest digest,
+                  const std::function<void(std::span<const std::byte>)>& take) {
+  std::optional<Digester> digester;
+  if (digest == Digest::kLast) digester.emplace();
+  const auto tell = [&](std::span<const std::byte> piece) {
+    if (digester) digester->add(piece);
+    take(piece);
+  };
+  const std::string header = header_of(tensors, meta, digest);
+  tell(std::as_bytes(std::span(header)));
+  for (const TensorView& tensor : tensors) tell(std::as_bytes(tensor.values));
+  if (!digester) return;
+  const std::string last = digester->digest();
+  take(std::as_bytes(std::span(last)));
 }
 
 const std::vector<float>& TensorFile::find(const std::string& name, size_t size) const {

@@ -3,7 +3,9 @@
 // header size, JSON header, data), so that Python reads a checkpoint without linac. The last tensor, "_digest", is an
 // XXH3-128 of every byte before it: a truncated or altered file is noticed on load. Pure functions, thread-safe.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -25,6 +27,10 @@ enum class Digest { kLast, kNone };
 /// its header is larger than 100,000,000 bytes, which no reader of the format takes.
 std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta,
                            Digest digest = Digest::kLast);
+
+/// The same bytes in pieces, in their order, without a copy of the tensors.
+void tell_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta, Digest digest,
+                  const std::function<void(std::span<const std::byte>)>& take);
 
 struct TensorFile {
   nlohmann::json meta;

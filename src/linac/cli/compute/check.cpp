@@ -34,7 +34,7 @@ train::StepResult one_step(train::Loop& loop, double learning_rate, double& seco
   train::TrainState state = loop.initial_state();
   loop.seek(state);
   const auto begin = train::PhaseClock::now();
-  const auto result = loop.step(state, learning_rate, train::StopWish::kNone);
+  const auto result = loop.step(state, learning_rate, train::StopWish::kNone, [] {});
   seconds = train::PhaseClock::now().wall - begin.wall;
   return result;
 }

@@ -7,7 +7,8 @@
 namespace linac::train {
 
 bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses, int replicas,
-                  double learning_rate, Network& network, StepResult& result) {
+                  double learning_rate, Network& network, StepResult& result,
+                  const std::function<void()>& before_change) {
   result.stop_requested = result.stop_requested || total.flag(Message::kStopWanted) > 0;
   result.leaving = std::max(result.leaving, static_cast<int>(total.flag(Message::kLeaving)));
   result.next_view_wanted = result.next_view_wanted || total.flag(Message::kNextViewWanted) > 0;
@@ -20,6 +21,7 @@ bool apply_update(Message& total, const std::string& prefix, const std::vector<s
                     total.flag(broken ? Message::kBrokenReplicas : Message::kEmptyReplicas), replicas);
     return false;
   }
+  if (before_change) before_change();
   network.optimizer.step(network.parameters.trainable, total.gradient(), learning_rate);
   graph::enforce(network.constraints, network.parameters.trainable);
   auto& running = network.parameters.statistics;

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""What checkpoints, newcomers and resumes cost a training, two builds of linac in turns, with a Keras model of 98 MB and Adam (294 MB of state):
+how long a training pauses for a checkpoint on one worker and on two, the step on two, the time without training when a worker joins two,
+and a resume behind a record of half a million steps.
+
+  bench/recovery.py --before PATH/bin/linac --before-commit COMMIT --after PATH/bin/linac [--rounds 5]
+
+The model is written by Keras (build/bench-peers, bench/peers/setup.sh). Writes bench/results/DATE-recovery.json and .md."""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import network
+from network_contenders import ROOT
+from store import store
+
+import elastic  # noqa: E402  (tests/train)
+import runs  # noqa: E402
+
+MODEL = """import keras, sys
+x = keras.Input((14,), name="HLF_input"); y = x
+for units in (5000, 4900): y = keras.layers.Dense(units, activation="relu")(y)
+keras.Model(x, keras.layers.Dense(3, activation="softmax", name="label")(y)).save(sys.argv[1])"""
+JOB = """name: large
+model: {{kind: keras, file: {model}}}
+data:
+  train: [{root}/data/topology-train.parquet]
+  inputs: [{{name: HLF_input, column: HLF_input, scaling: min_max}}]
+  targets: [{{column: encoded_label}}]
+  scaling: {root}/data/topology-scaling.json
+train: {{epochs: 100, replicas: 2, batch: 2, fit: {{loss: categorical_crossentropy}}, optimizer: {{name: adam, lr: 1.0e-4}}}}
+checkpoint: {{every_epochs: 0, keep: 2}}
+"""
+EVERY, STEPS = 24, 40  # steps, all within one epoch: a checkpoint in the midst, and one at the end
+RECORD_STEPS = 500_000
+
+
+class Watch:
+    """When the steps of a run came, as its record grows."""
+
+    def __init__(self, out: pathlib.Path):
+        self.path, self.times, self.read = out / "metrics.jsonl", [], 0
+
+    def look(self) -> None:
+        try:
+            if self.path.stat().st_size == self.read:
+                return
+            with open(self.path, "rb") as file:
+                file.seek(self.read)
+                text = file.read()
+        except FileNotFoundError:
+            return
+        now, whole = time.monotonic(), text.rfind(b"\n") + 1
+        self.read += whole
+        self.times += [now] * text[:whole].count(b'"kind":"step"')
+
+    def follow(self, process: subprocess.Popen) -> None:
+        while process.poll() is None:
+            self.look()
+            time.sleep(0.0005)
+        self.look()
+        if process.returncode != 0:
+            sys.exit(f"{self.path.parent}: exit status {process.returncode}\n" + pathlib.Path(f"{self.path.parent}.log").read_text()[-3000:])
+
+
+def start(linac: str, out: pathlib.Path, settings: dict, *extra: str) -> subprocess.Popen:
+    runs.LINAC = linac
+    return runs.start(out, settings, *extra)
+
+
+def pauses(linac: str, job: pathlib.Path, out: pathlib.Path, workers: int) -> dict:
+    """A step behind which a checkpoint is due ends when the next one ends later than usual."""
+    settings = {"job": job, "train.max_steps": STEPS, "checkpoint.every_steps": EVERY}
+    watch = Watch(out)
+    watch.follow(start(linac, out, settings, "--workers", str(workers)))
+    gaps = [after - before for before, after in zip(watch.times, watch.times[1:])]
+    calm, due = statistics.median(gaps[5:EVERY - 2]), gaps[EVERY - 1]  # gaps[n]: between the steps n + 1 and n + 2
+    phases = [worker["phases"]["checkpoint"]["wall_s"] for worker in runs.lines(out)[-1]["workers"]]
+    shutil.rmtree(out)
+    return {f"pause for a checkpoint, {workers} worker(s), ms": 1e3 * max(0.0, due - calm),
+            f"longest step beside the writing, {workers} worker(s), ms more": 1e3 * (max(gaps[EVERY:]) - calm),
+            f"phase checkpoint, the end of the run included, {workers} worker(s), s": max(phases), f"step, {workers} worker(s), ms": 1e3 * calm}
+
+
+def newcomer(linac: str, job: pathlib.Path, out: pathlib.Path) -> dict:
+    runs.LINAC = linac
+    run = elastic.Run(out, {"job": job, "train.replicas": 3, "distribution.restarts": 0}, 2)
+    elastic.wait_until(lambda: run.steps() >= 5 or run.over(), "the first steps")
+    run.join()
+    elastic.wait_until(lambda: any(line["kind"] == "view" and len(line["members"]) == 3 for line in runs.lines_so_far(out)) or run.over(), "a newcomer")
+    done = run.steps()
+    elastic.wait_until(lambda: run.steps() > done or run.over(), "a step after it")
+    view = next(line for line in runs.lines_so_far(out) if line["kind"] == "view" and len(line["members"]) == 3)
+    runs.kill_tree(run.launcher)
+    for one in run.newcomers:
+        one.kill()
+        one.wait()
+    shutil.rmtree(out)
+    return {"without training for a newcomer, s": view["seconds"]}
+
+
+def resume(linac: str, out: pathlib.Path) -> dict:
+    """Of a run that has come to its last step, so that it does nothing but begin and end."""
+    runs.LINAC = linac
+    settings = {**elastic.CLASSIFIER, "train.max_steps": 2, "data.test": "[]", "checkpoint.best_by": "loss"}
+    runs.run(out, settings, "--workers", "1")
+    begin = time.monotonic()
+    runs.run(out, settings, "--resume", "--workers", "1")
+    alone = time.monotonic() - begin
+    lines = (out / "metrics.jsonl").read_text().splitlines(keepends=True)
+    step = next(line for line in lines if '"kind":"step"' in line)
+    (out / "metrics.jsonl").write_text(lines[0] + step * RECORD_STEPS + "".join(lines[1:]))
+    os.sync()
+    begin = time.monotonic()
+    runs.run(out, settings, "--resume", "--workers", "1")
+    took = time.monotonic() - begin
+    shutil.rmtree(out)
+    return {f"resume behind {RECORD_STEPS} steps, longer than behind two, s": took - alone}
+
+
+def markdown(result: dict) -> str:
+    lines = ["# Checkpoints, newcomers and resumes: two builds in turns",
+             f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}, before: {result['before']}; other programs took "
+             f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", "",
+             f"A Keras model of 98 MB with Adam (294 MB of state). Median (minimum) of {len(result['rounds'])} rounds.", "",
+             "| | before | after |", "|---|---|---|"]
+    for name in result["rounds"][0]["before"]:
+        both = [[one[which][name] for one in result["rounds"]] for which in ("before", "after")]
+        lines.append(f"| {name} | " + " | ".join(f"{statistics.median(values):.4g} ({min(values):.4g})" for values in both) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", required=True)
+    parser.add_argument("--after", required=True)
+    parser.add_argument("--before-commit", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--python", default=str(ROOT / "build/bench-peers/bin/python"), help="an interpreter that has Keras")
+    options = parser.parse_args()
+    builds = {"before": options.before, "after": options.after}
+    result = {**network.provenance("bench/recovery.py"), "before": options.before_commit, "others_cores": network.busy_cores(), "rounds": []}
+    for which, path in builds.items():  # where they lie on this machine is of no use to others
+        result["command"] = result["command"].replace(path, f"{which.upper()}/bin/linac")
+    result["command"] = result["command"].replace(options.python, "PYTHON")
+    with tempfile.TemporaryDirectory(prefix="linac-recovery-") as name:
+        folder = pathlib.Path(name)
+        subprocess.run([options.python, "-c", MODEL, folder / "large.keras"], check=True, stderr=subprocess.DEVNULL)
+        job = folder / "large.yaml"
+        job.write_text(JOB.format(model=folder / "large.keras", root=ROOT))
+        for number in range(options.rounds):
+            order = list(builds) if number % 2 == 0 else list(reversed(builds))
+            found = {}
+            for which in order:
+                linac = builds[which]
+                found[which] = {**pauses(linac, job, folder / "one", 1), **pauses(linac, job, folder / "two", 2), **newcomer(linac, job, folder / "three"),
+                                **resume(linac, folder / "again")}
+            result["rounds"].append(found)
+            network.say(f"round {number + 1}: " + "; ".join(f"{name} {found['before'][name]:.4g} -> {found['after'][name]:.4g}" for name in found["before"]))
+    store(result, "recovery", markdown(result))
+
+
+if __name__ == "__main__":
+    main()
