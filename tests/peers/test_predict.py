@@ -132,9 +132,11 @@ def main():
     again = linac("predict", "--model", file, "--data", data, data, "--field", "hlf=features", "--out", folder / "twice.h5")
     with h5py.File(folder / "twice.h5") as twice:
         of_two = json.loads(twice.attrs["events"])
+        numbered = (np.array_equal(twice["event_numbers/file"][()], np.repeat([0, 1], EVENTS))
+                    and np.array_equal(twice["event_numbers/row"][()], np.tile(np.arange(EVENTS), 2)))
     good = (about["model"] == str(file) and len(about["model_fingerprint"]) == 32 and about["linac"] in linac("version").stdout
             and [(row["file"], row["first_row"], row["events"]) for row in rows] == [(str(data), 0, EVENTS)]
-            and [row["first_row"] for row in of_two] == [0, EVENTS] and again.returncode == 0)
+            and [row["first_row"] for row in of_two] == [0, EVENTS] and numbered and again.returncode == 0)
     print(f"{'ok  ' if good else 'FAIL'} the file says what it is of: {about}")
     ok = ok and good
     with h5py.File(folder / "named.h5", "w") as named:

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -36,8 +37,11 @@ Handle opened(const std::filesystem::path& path) {
 
 enum class Way { kRead, kWrite };
 
+constexpr char kEventNumbers[] = "event_numbers";
+constexpr int64_t kNumbersAtATime = int64_t{1} << 16;
+
 /// Moves the events [first, first + count); false if HDF5 fails.
-bool transfer(const Array& array, Way way, int64_t first, int64_t count, void* values) {
+bool transfer(const Array& array, Way way, int64_t first, int64_t count, void* values, hid_t type = H5T_NATIVE_FLOAT) {
   const Handle space(H5Dget_space(array.dataset.get()), H5Sclose);
   std::vector<hsize_t> start(array.extent.size(), 0), extent = array.extent;
   start[0] = static_cast<hsize_t>(first);
@@ -47,8 +51,8 @@ bool transfer(const Array& array, Way way, int64_t first, int64_t count, void* v
       H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) < 0)
     return false;
   const hid_t set = array.dataset.get();
-  return (way == Way::kRead ? H5Dread(set, H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values)
-                            : H5Dwrite(set, H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values)) >= 0;
+  return (way == Way::kRead ? H5Dread(set, type, memory.get(), space.get(), H5P_DEFAULT, values)
+                            : H5Dwrite(set, type, memory.get(), space.get(), H5P_DEFAULT, values)) >= 0;
 }
 
 }  // namespace
@@ -175,12 +179,7 @@ class EventArraysWriter::File {
     for (const EventArrayShape& shape : arrays) {
       std::vector<hsize_t> extent{static_cast<hsize_t>(events)};
       extent.insert(extent.end(), shape.shape.begin(), shape.shape.end());
-      const Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
-      const Handle properties = hdf5::timeless_creation();
-      Handle set(H5Dcreate2(file_.get(), shape.name.c_str(), H5T_IEEE_F32LE, space.get(), H5P_DEFAULT, properties.get(),
-                            H5P_DEFAULT),
-                 H5Dclose);
-      need(static_cast<bool>(set), "'" + shape.name + "' cannot be made");
+      Handle set = made(file_.get(), shape.name, H5T_IEEE_F32LE, extent);
       arrays_.push_back({shape.name, std::move(set), std::move(extent)});
     }
   }
@@ -202,6 +201,28 @@ class EventArraysWriter::File {
     const Array& array = arrays_.at(i);
     need(hdf5::write_texts(array.dataset.get(), name, texts),
          fmt::format("attribute {} of '{}' cannot be written", name, array.name));
+  }
+
+  void number_events(std::span<const int64_t> events) {
+    const hdf5::Lock lock;
+    const Handle group(H5Gcreate2(file_.get(), kEventNumbers, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    need(static_cast<bool>(group), fmt::format("the group {} cannot be made", kEventNumbers));
+    const auto all = static_cast<hsize_t>(std::accumulate(events.begin(), events.end(), int64_t{0}));
+    Array file{"file", made(group.get(), "file", H5T_STD_I32LE, {all}), {all}};
+    Array row{"row", made(group.get(), "row", H5T_STD_I64LE, {all}), {all}};
+    std::vector<int64_t> numbers;
+    int64_t begin = 0;
+    for (size_t place = 0; place < events.size(); begin += events[place], ++place) {
+      for (int64_t first = 0; first < events[place]; first += kNumbersAtATime) {
+        numbers.resize(static_cast<size_t>(std::min(kNumbersAtATime, events[place] - first)));
+        const auto count = static_cast<int64_t>(numbers.size());
+        std::iota(numbers.begin(), numbers.end(), first);
+        bool written = transfer(row, Way::kWrite, begin + first, count, numbers.data(), H5T_NATIVE_INT64);
+        std::fill(numbers.begin(), numbers.end(), static_cast<int64_t>(place));
+        written = written && transfer(file, Way::kWrite, begin + first, count, numbers.data(), H5T_NATIVE_INT64);
+        need(written, "the numbers of the events cannot be written");
+      }
+    }
   }
 
   void write(size_t i, int64_t first, std::span<const float> values) {
@@ -229,6 +250,15 @@ class EventArraysWriter::File {
                                         hdf5::last_error()));
   }
 
+  Handle made(hid_t place, const std::string& name, hid_t type, const std::vector<hsize_t>& extent) const {
+    const Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+    const Handle properties = hdf5::timeless_creation();
+    Handle set(H5Dcreate2(place, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
+               H5Dclose);
+    need(static_cast<bool>(set), "'" + name + "' cannot be made");
+    return set;
+  }
+
   std::filesystem::path path_, part_;
   Handle file_;
   std::vector<Array> arrays_;
@@ -247,6 +277,10 @@ void EventArraysWriter::set_attribute(const std::string& name, const std::string
 
 void EventArraysWriter::set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts) {
   file_->set_attribute(i, name, texts);
+}
+
+void EventArraysWriter::number_events(std::span<const int64_t> events) {
+  file_->number_events(events);
 }
 
 void EventArraysWriter::write(size_t i, int64_t first, std::span<const float> values) {

@@ -64,6 +64,9 @@ class EventArraysWriter {
   void set_attribute(const std::string& name, const std::string& text);
   /// Texts about array i.
   void set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts);
+  /// Where each event comes from: the group "event_numbers" with the data sets "file", the place of its file among
+  /// these, and "row", its row in it from 0 on. `events`: how many each file has, all of them in order.
+  void number_events(std::span<const int64_t> events);
   /// Values of array i for the events from `first` on.
   void write(size_t i, int64_t first, std::span<const float> values);
   /// Completes the file and puts it in its place, over a former one. Environment error when that fails.

@@ -54,6 +54,19 @@ TEST_F(EventArraysTest, AreListed) {
   EXPECT_THROW(array_names(folder_ / "nowhere.h5"), Error);
 }
 
+TEST_F(EventArraysTest, KnowWhereEventsComeFrom) {
+  const auto path = folder_ / "numbered.h5";
+  EventArraysWriter writer(path, {{"x", {}}}, 70'003);
+  writer.number_events(std::vector<int64_t>{2, 0, 70'000, 1});
+  writer.close();
+  EXPECT_EQ(array_names(path), (std::vector<std::string>{"x"}));
+  const EventArrays numbers(path, {"event_numbers/file", "event_numbers/row"});
+  EXPECT_EQ(numbers.read(0, 0, 4), (std::vector<float>{0, 0, 2, 2}));
+  EXPECT_EQ(numbers.read(1, 0, 4), (std::vector<float>{0, 1, 0, 1}));
+  EXPECT_EQ(numbers.read(0, 70'001, 2), (std::vector<float>{2, 3}));
+  EXPECT_EQ(numbers.read(1, 70'001, 2), (std::vector<float>{69'999, 0}));
+}
+
 TEST_F(EventArraysTest, LeaveNothingWithoutClose) {
   { const EventArraysWriter writer(folder_ / "part.h5", {{"x", {}}}, 3); }
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));

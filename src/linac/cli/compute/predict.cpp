@@ -60,6 +60,9 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
   for (const auto& [name, text] : provenance(model, options)) writer.set_attribute(name, text);
   for (size_t array = 0; array < classes.size(); ++array)
     if (!classes[array].empty()) writer.set_attribute(array, "classes", classes[array]);
+  std::vector<int64_t> events;
+  for (const data::TableFile& file : model.files()) events.push_back(file.events);
+  writer.number_events(events);
   model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {
     for (size_t output = 0; output < values.size(); ++output) writer.write(places[output], first, values[output]);
   });
@@ -82,7 +85,10 @@ void add_predict_verb(CLI::App& app) {
   verb->add_option("--data", options->model.data,
                    "files, globs or URLs (HDF5, Parquet, TFRecord) with a column for each input of the model")
       ->required();
-  verb->add_option("--out", options->out, "HDF5 file to write, with a data set for each output")->required();
+  verb->add_option("--out", options->out,
+                   "HDF5 file to write, with a data set for each output; event_numbers/file and /row say where each "
+                   "event comes from")
+      ->required();
   verb->add_option("--field", options->model.fields,
                    "INPUT=COLUMN, where the names differ, or INPUT=COLUMN,COLUMN,... to join columns (may be repeated)")
       ->type_size(1)
