@@ -3,10 +3,11 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)  # groups the sources (batches.py)
 find_program(LINAC_CCACHE ccache)
 if(LINAC_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  # Precompiled headers want three kinds of sloppiness; paths below the checkout are the same for every checkout; and what a source
-  # includes is known from the compiler itself, not from a preprocessor before it.
+  # Precompiled headers want two kinds of sloppiness. There is none for headers that are written during a compilation: what came
+  # of their former content would be kept under the new one. Paths below the checkout are the same for every checkout, and what a
+  # source includes is known from the compiler itself, not from a preprocessor before it.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LINAC_CCACHE})
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${LINAC_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
