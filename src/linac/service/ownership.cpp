@@ -6,6 +6,7 @@
 
 #include "linac/base/clock.h"
 #include "linac/base/refusal.h"
+#include "linac/base/safe_path.h"
 #include "linac/base/utf8.h"
 #include "linac/catalog/artifact_location.h"
 #include "linac/catalog/owners.h"
