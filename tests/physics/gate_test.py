@@ -90,7 +90,7 @@ def main():
         check(process.returncode == (PASSED if enough else UNDECIDED) and not failing,
               f"Geant4 against Geant4 {'passes' if enough else 'are too few to judge'} (status {process.returncode}, failing {sorted(failing)})")
         if not enough:
-            check(f"wants {ENOUGH} on either side: give more" in process.stderr, "and the terminal says how many it wants")
+            check(f"wants {ENOUGH} on either side; give more" in process.stderr, "and the terminal says how many it wants")
         check((scratch / "good" / "report.html").stat().st_size > 10_000, "there is a page")
         for name, showers, must_fail, must_hold in wrong_samples(test_all, train_showers):
             sample = write(scratch / "wrong.h5", showers)

@@ -42,7 +42,7 @@ def main():
             refused = far.returncode == 2 and "was trained on 10.17-99.72 GeV" in far.stderr and not (root / "far.h5").exists()
             check(refused, f"{model.name} refuses energies far from those of its training: {far.stderr[-200:]}")
         gate = root / "gate.yaml"
-        gate.write_text("limits: [{figure: fpd, floor: 5, cap: 1}]")
+        gate.write_text("showers: 60\nlimits: [{figure: fpd, floor: 5, cap: 1}]")
         for name, sample, more, status in (("run", root / "run", [], 0), ("file", root / "generated.h5", ["--gate", gate], 7)):
             judged = linac("validate", "--reference", TEST, "--sample", sample, "--seed", 1, "--no-classifiers", "--out", root / name, *more)
             check(judged.returncode == status, f"validate the {name}: status {judged.returncode} {judged.stderr[-300:]}")

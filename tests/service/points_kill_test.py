@@ -23,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from server_process import PostgreSQL, Service, free_port  # noqa: E402
 
 WRITERS, SUBMITTERS, BATCH = 8, 2, 20
-JOB = "name: waits\ndata: {train: [/dev/null]}\n"
+JOB = f"name: waits\ndata: {{train: [{pathlib.Path(__file__).resolve().parents[2] / 'data/showers-test.h5'}]}}\n"
 
 
 class Sender(threading.Thread):

@@ -60,7 +60,7 @@ TEST_F(PackedTableTest, MissingColumnsNameThoseThatAreThere) {
                        "no column 'jets' (found: label int32, particles list<list<float>>, features list<double>)"));
   EXPECT_TRUE(
       contains(refusal("a.tfrecord", columns),
-               "record 0: no column 'jets' (found: features (a list of 4 floats), label (a list of 1 integers)"));
+               "record 0: no column 'jets' (found: features (a list of 4 floats), label (a list of 1 integer)"));
   EXPECT_TRUE(contains(refusal("a.h5", columns), "'jets' (found: features [5, 4], label [5], particles [5, 5, 3])"));
 }
 
@@ -167,7 +167,7 @@ TEST_F(PackedTableTest, WhatHoldsNoNumbersIsRefused) {
   Example example;
   example["x"].bytes = {"a"};
   write_file_atomically(path("a.tfrecord"), tfrecord_frame(encode_example(example)));
-  EXPECT_TRUE(contains(refusal("a.tfrecord", {{"x", {}, {}, {}}}), "column 'x' is a list of 1 byte strings, not"));
+  EXPECT_TRUE(contains(refusal("a.tfrecord", {{"x", {}, {}, {}}}), "column 'x' is a list of 1 byte string, not"));
 }
 
 TEST_F(PackedTableTest, CutFilesAreRefused) {
