@@ -74,10 +74,11 @@ void matrix_tile(const MatrixProduct& what, int64_t row, int64_t column) {
 }
 
 /// Functions by [rows][vectors], from 1 on.
+template <int MostRows, int MostVectors>
 struct MatrixTiles {
   using Function = void (*)(const MatrixProduct&, int64_t row, int64_t column);
-  Function entries[kMatrixRows + 1][kMatrixVectors + 1] = {};
-  constexpr MatrixTiles() { fill<kMatrixRows, kMatrixVectors>(); }
+  Function entries[MostRows + 1][MostVectors + 1] = {};
+  constexpr MatrixTiles() { fill<MostRows, MostVectors>(); }
 
   template <int Rows, int Vectors>
   constexpr void fill() {
@@ -85,10 +86,10 @@ struct MatrixTiles {
     if constexpr (Vectors > 1)
       fill<Rows, Vectors - 1>();
     else if constexpr (Rows > 1)
-      fill<Rows - 1, kMatrixVectors>();
+      fill<Rows - 1, MostVectors>();
   }
 };
-constexpr MatrixTiles kMatrixTiles;
+constexpr MatrixTiles<kMatrixRows, kMatrixVectors> kMatrixTiles;
 
 void multiply_matrices(const MatrixProduct& what) {
   const Parts wide(what.columns / kLanes, kMatrixVectors);
