@@ -1,13 +1,11 @@
 #include "linac/nn/chain_pass.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "linac/base/lender.h"
-#include "linac/base/thread_team.h"
 #include "linac/kernels/plane_kernels.h"
+#include "linac/nn/threads.h"
 
 namespace linac::nn {
 namespace {
@@ -27,15 +25,6 @@ using kernels::thread_scratch;
 
 constexpr int64_t kLanes = kernels::kBlockEvents;
 constexpr int64_t kPairOfLanes = 2 * kLanes;  // two sums a channel and event
-
-/// As many threads as LibTorch is set to, those of the calling thread: kept from pass to pass.
-Parallel threads() {
-  const int count = at::get_num_threads();
-  if (count == 1) return kernels::serially;
-  thread_local std::unique_ptr<ThreadTeam> team;
-  if (team == nullptr || team->threads() != count) team = std::make_unique<ThreadTeam>(count);
-  return [threads = team.get()](int64_t tasks, const std::function<void(int64_t)>& task) { threads->run(tasks, task); };
-}
 
 void grow(Blocks& blocks, int64_t count, int64_t floats) {
   if (static_cast<int64_t>(blocks.size()) < count) blocks.resize(static_cast<size_t>(count));

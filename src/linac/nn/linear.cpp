@@ -1,12 +1,11 @@
 #include "linac/nn/linear.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "linac/kernels/matrix_kernels.h"
 #include "linac/kernels/plain_conv.h"
 #include "linac/nn/autograd.h"
+#include "linac/nn/threads.h"
 
 namespace linac::nn {
 namespace {
@@ -22,9 +21,7 @@ constexpr int64_t kInputsOfATask = 48;  // whose weights' gradients a thread tak
 /// task(begin, end) of parts of `count`, each of at most `most`, perhaps on several threads.
 template <class Task>
 void in_parts(int64_t count, int64_t most, const Task& task) {
-  at::parallel_for(0, (count + most - 1) / most, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) task(i * most, std::min(count, (i + 1) * most));
-  });
+  threads()((count + most - 1) / most, [&](int64_t i) { task(i * most, std::min(count, (i + 1) * most)); });
 }
 
 /// (rows, depth) (depth, columns), finished; both contiguous.

@@ -1,7 +1,7 @@
 #pragma once
 // Products with a matrix of weights, the bias and the activation behind them in one pass: by linac's own kernels
-// (kernels/matrix_kernels.h) or by LibTorch. LibTorch's threads; the bits of linac's own do not depend on their number,
-// nor a row's on the other rows. Thread-safe.
+// (kernels/matrix_kernels.h) or by LibTorch. As many threads as LibTorch's; the bits of linac's own do not depend on
+// their number, nor a row's on the other rows. Thread-safe.
 
 #include <ATen/ATen.h>
 

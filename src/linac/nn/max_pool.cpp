@@ -1,10 +1,10 @@
 #include "linac/nn/max_pool.h"
 
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "linac/kernels/max_pool.h"
 #include "linac/nn/autograd.h"
+#include "linac/nn/threads.h"
 
 namespace linac::nn {
 namespace {
@@ -23,14 +23,6 @@ PoolShape shape_of(const at::Tensor& x, const std::vector<int64_t>& window) {
   return shape;
 }
 
-/// event(number), perhaps on several threads.
-template <class Event>
-void for_each_event(int64_t events, const Event& event) {
-  at::parallel_for(0, events, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) event(i);
-  });
-}
-
 /// `winners`: null if nobody asks for the gradient.
 at::Tensor pool(const at::Tensor& x, const at::Tensor& bias, double slope, const std::vector<int64_t>& window,
                 at::Tensor* winners) {
@@ -45,7 +37,7 @@ at::Tensor pool(const at::Tensor& x, const at::Tensor& bias, double slope, const
   uint16_t* const won =
       winners != nullptr ? reinterpret_cast<uint16_t*>(winners->mutable_data_ptr<int16_t>()) : nullptr;
   const int64_t floats = shape.out_floats();
-  for_each_event(x.size(0), [&](int64_t i) {
+  threads()(x.size(0), [&](int64_t i) {
     kernels::max_pool_forward(shape, from + i * shape.in_floats(), biases, static_cast<float>(slope), to + i * floats,
                               won == nullptr ? nullptr : won + i * shape.winners());
   });
@@ -77,7 +69,7 @@ class MaxPool : public torch::autograd::Function<MaxPool> {
     float* const to = dx.mutable_data_ptr<float>();
     double* const sums = bias.mutable_data_ptr<double>();
     const int64_t floats = shape.out_floats();
-    for_each_event(dx.size(0), [&](int64_t i) {
+    threads()(dx.size(0), [&](int64_t i) {
       kernels::max_pool_backward(shape, from + i * floats, values + i * floats, won + i * shape.winners(), slope,
                                  to + i * shape.in_floats(), sums + i * shape.channels);
     });

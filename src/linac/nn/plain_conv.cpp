@@ -1,6 +1,5 @@
 #include "linac/nn/plain_conv.h"
 
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "linac/kernels/max_pool.h"
 #include "linac/kernels/winograd_conv.h"
 #include "linac/nn/autograd.h"
+#include "linac/nn/threads.h"
 
 namespace linac::nn {
 namespace {
@@ -23,11 +23,9 @@ constexpr int64_t kMostSums = 8;
 /// task(number, first event, events) of `count` even runs of events, perhaps on several threads.
 template <class Task>
 void in_runs(int64_t events, int64_t count, const Task& task) {
-  at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i * events / count;
-      task(i, first, (i + 1) * events / count - first);
-    }
+  threads()(count, [&](int64_t i) {
+    const int64_t first = i * events / count;
+    task(i, first, (i + 1) * events / count - first);
   });
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // Convolutions of images by linac's own kernels for plain images (kernels/plain_conv.h, kernels/winograd_conv.h), as
-// nodes of autograd, with the activation and the max pooling behind them. LibTorch's threads; the bits do not depend on
-// their number. Thread-safe.
+// nodes of autograd, with the activation and the max pooling behind them. As many threads as LibTorch's; the bits do
+// not depend on their number. Thread-safe.
 
 #include <ATen/ATen.h>
 
