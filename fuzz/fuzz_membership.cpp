@@ -27,9 +27,9 @@ View founders() {
   return view;
 }
 
-std::optional<Message> decoded(const std::string& line) {
+std::optional<Message> decoded(const std::string& line, const View& installed) {
   try {
-    return decode_message(line);
+    return decode_message(line, installed);
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -51,13 +51,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::istringstream lines(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   int64_t now = 0;
   for (std::string line; std::getline(lines, line);) {
-    const auto message = decoded(line);
+    const auto message = decoded(line, membership.view());
     if (message) membership.on_message(*message, now);
     if (line.empty()) membership.on_refused(first.members[2].address, now);
     now += 150;
     membership.on_tick(now);
-    for (const auto& outgoing : membership.take_outgoing())
-      LINAC_CHECK(decode_message(encode(outgoing.message)).from != 0);
+    const View& installed = membership.view();
+    for (const auto& outgoing : membership.take_outgoing()) {
+      const std::string bytes = encode(outgoing.message, outgoing.knows_view ? &installed : nullptr);
+      LINAC_CHECK(decode_message(bytes, installed).view == outgoing.message.view);
+    }
     for (const auto& event : membership.take_events()) LINAC_CHECK(!event.text.empty());
     if (membership.running()) {
       LINAC_CHECK(membership.rank() >= 0 && membership.view().size() >= 1);

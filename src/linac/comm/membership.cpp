@@ -152,6 +152,12 @@ std::vector<std::string> Membership::watched() const {
   return addresses;
 }
 
+// The one who proposes has an answer for each attempt of each member.
+int64_t Membership::pause() const {
+  constexpr int64_t kMany = 32;
+  return settings_.retry_ms * std::max<int64_t>(1, installed_.size() / kMany);
+}
+
 Activity Membership::activity_of(const Member& member) const {
   if (member.key == self_.key) return activity_;
   const auto found = peers_.find(member.key);
@@ -176,13 +182,13 @@ Report Membership::own_report() const {
           .silent = silent_};
 }
 
-void Membership::send(const std::string& to, Message message) {
+void Membership::send(const std::string& to, Message message, bool knows_view) {
   message.from = self_.key;
   message.from_address = self_.address;
   message.report = own_report();
   if (accepted_ && (message.type != Type::kReport || address_of_proposer(*accepted_) == to))
     message.report.accepted = name_of(*accepted_);
-  outgoing_.push_back({to, std::move(message)});
+  outgoing_.push_back({to, std::move(message), knows_view});
 }
 
 void Membership::send_to_others(const Message& message) {
@@ -200,6 +206,12 @@ void Membership::tell_all(const Message& message) {
 void Membership::report_to(const std::string& to) {
   proposed_.reset();
   send(to, plain(Type::kReport));
+}
+
+// The answer to any message from an earlier view is the later one.
+void Membership::ask_for_view(const std::string& of) {
+  proposed_.reset();
+  send(of, plain(Type::kPing));
 }
 
 void Membership::lose(const Member& member, Standing standing, const std::string& why, int64_t now) {
@@ -243,7 +255,7 @@ void Membership::note_silence(int64_t now) {
 
 // Who looked after this member has waited for it already: it gets the time for an answer, and not all of it again.
 void Membership::hasten(uint64_t silent, int64_t now) {
-  const int64_t answer_ms = std::max(5 * settings_.retry_ms, settings_.silence_ms / 8);
+  const int64_t answer_ms = std::max(5 * pause(), settings_.silence_ms / 8);
   const auto found = peers_.find(silent);
   if (phase_ != Phase::kRegrouping || found == peers_.end() || found->second.heard > phase_began_) return;
   found->second.heard = std::min(found->second.heard, now - settings_.silence_ms + answer_ms);
@@ -420,13 +432,18 @@ const View* Membership::meant(const View& view) const {
 }
 
 // True if the sender lives in an older view, and has been told.
-bool Membership::put_straight(const Message& message) {
+bool Membership::put_straight(const Message& message, int64_t now) {
   if (message.report.installed >= installed_.number) return false;
-  if (installed_.rank_of(message.from) >= 0) {
-    send(message.from_address, with_view(Type::kInstall, installed_));
-  } else {
+  if (installed_.rank_of(message.from) < 0) {
     send(message.from_address, plain(Type::kExcluded));
+    return true;
   }
+  // What it has said before it read the answer needs no further one.
+  Peer& late = peer(message.from);
+  if (now - late.told < pause()) return true;
+  late.told = now;
+  const bool accepted = same_name(message.report.accepted, installed_);
+  send(message.from_address, with_view(Type::kInstall, accepted ? name_of(installed_) : installed_));
   return true;
 }
 
@@ -438,10 +455,11 @@ void Membership::as_member(const Message& message, int64_t now) {
       for (const auto& [key, activity] : message.activities) {
         if (installed_.rank_of(key) >= 0 && key != self_.key) peer(key).activity = activity;
       }
-      if (!put_straight(message) && message.report.installed > installed_.number) report_to(message.from_address);
+      if (!put_straight(message, now) && message.report.installed > installed_.number)
+        ask_for_view(message.from_address);
       return;
     case Type::kCall:
-      if (put_straight(message)) return;
+      if (put_straight(message, now)) return;
       if (phase_ == Phase::kRunning && message.report.installed == installed_.number)
         regroup(fmt::format("rank {} asks for the next one", installed_.rank_of(message.from)), now);
       return leads() ? send(message.from_address, plain(Type::kCall)) : report_to(message.from_address);
@@ -480,10 +498,10 @@ void Membership::as_member(const Message& message, int64_t now) {
 }
 
 void Membership::on_report(const Message& message, int64_t now) {
-  if (put_straight(message)) return;
+  if (put_straight(message, now)) return;
   if (message.report.installed > installed_.number) {
     if (phase_ == Phase::kRunning) regroup("a later view exists", now);
-    return report_to(message.from_address);
+    return ask_for_view(message.from_address);
   }
   if (installed_.rank_of(message.from) < 0) return;
   if (phase_ == Phase::kRunning) regroup(fmt::format("rank {} has left it", installed_.rank_of(message.from)), now);
@@ -507,7 +525,7 @@ void Membership::on_propose(const Message& message, int64_t now) {
   // Who proposes must have asked what follows a view that this process has promised to somebody else.
   const bool known = !accepted_ || accepted_->proposer == view.proposer || same_name(accepted_, message.promised);
   if (!again && (view.number <= highest_number() || !mine || !known)) {
-    if (!put_straight(message)) report_to(message.from_address);
+    if (!put_straight(message, now)) report_to(message.from_address);
     return;
   }
   if (phase_ == Phase::kRunning) regroup(fmt::format("view {} is proposed", view.number), now);
@@ -574,7 +592,7 @@ void Membership::tick_regrouping(int64_t now) {
   }
   if (leads()) propose_if_ready(now);
   if (phase_ == Phase::kRegrouping && proposed_) install_if_accepted(now);  // if a note is to be tried again
-  if (phase_ != Phase::kRegrouping || now - last_attempt_ < settings_.retry_ms) return;
+  if (phase_ != Phase::kRegrouping || now - last_attempt_ < pause()) return;
   last_attempt_ = now;
   if (!leads()) {
     if (const Member* const first = candidate()) report_to(first->address);
@@ -586,10 +604,10 @@ void Membership::tick_regrouping(int64_t now) {
     // Who has accepted waits for the view to be written down. Only a connection that broke has lost a proposal.
     if (peer(member.key).accepted)
       send(member.address, plain(Type::kPing));
-    else if (now - proposed_to_all_ >= kProposeAgain * settings_.retry_ms)
-      propose_to(member);
+    else if (now - proposed_to_all_ >= kProposeAgain * pause())
+      propose_to(member, Extent::kWhole);
   }
-  if (now - proposed_to_all_ >= kProposeAgain * settings_.retry_ms) proposed_to_all_ = now;
+  if (now - proposed_to_all_ >= kProposeAgain * pause()) proposed_to_all_ = now;
 }
 
 }  // namespace linac::comm

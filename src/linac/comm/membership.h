@@ -30,6 +30,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,7 +46,7 @@ namespace linac::comm {
 
 struct MembershipSettings {
   int64_t ping_ms = 200;       // between two signs of life
-  int64_t retry_ms = 100;      // between two attempts at anything
+  int64_t retry_ms = 100;      // between two attempts at anything; longer where many ask one (pause())
   int64_t silence_ms = 10000;  // a member not heard of for so long is taken for lost
   int64_t quorum_ms = 120000;  // how long to look for a quorum, for enough members, or for the run to join
   int members_min = 1;
@@ -131,6 +132,7 @@ class Membership {
   struct Outgoing {
     std::string to;
     Message message;
+    bool knows_view = false;  // the receiver has installed the same view as this process
   };
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
   std::vector<MembershipEvent> take_events() { return std::exchange(events_, {}); }
@@ -138,6 +140,7 @@ class Membership {
 
  private:
   enum class Standing { kPresent, kSilent, kGone };
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::min() / 2;
   struct Peer {
     Standing standing = Standing::kPresent;
     int64_t heard = 0;
@@ -146,6 +149,7 @@ class Membership {
     Activity activity;
     std::string farewell;  // why it left
     bool expelled = false;
+    int64_t told = kNever;  // when it was last sent the view that it lacks
   };
 
   // The state of the complaint about shares: none, or since when; confirmed after a while.
@@ -154,6 +158,7 @@ class Membership {
   std::vector<size_t> neighbours() const;  // by rank: with whom pings are exchanged in the installed view
   bool in_groups() const { return installed_.size() > settings_.one_level_max; }
   bool coordinates() const { return !installed_.members.empty() && installed_.members.front().key == self_.key; }
+  int64_t pause() const;
   Peer& peer(uint64_t key) { return peers_[key]; }
   Activity activity_of(const Member& member) const;
   std::vector<Member> others() const;  // of the views that are installed or that somebody has accepted
@@ -161,10 +166,11 @@ class Membership {
   Report own_report() const;
   int64_t highest_number() const;
 
-  void send(const std::string& to, Message message);
+  void send(const std::string& to, Message message, bool knows_view = false);
   void send_to_others(const Message& message);
   void tell_all(const Message& message);  // newcomers too
   void report_to(const std::string& to);
+  void ask_for_view(const std::string& of);
   void regroup(const std::string& why, int64_t now);
   void lose(const Member& member, Standing standing, const std::string& why, int64_t now);
   void install(const View& view, int64_t now);
@@ -175,7 +181,7 @@ class Membership {
   void hear(const Message& message, int64_t now);
   bool is_promised(const Report& report) const;
   const View* meant(const View& view) const;
-  bool put_straight(const Message& message);
+  bool put_straight(const Message& message, int64_t now);
   bool means_end(const std::string& refusing) const;
 
   void as_newcomer(const Message& message, int64_t now);
@@ -192,7 +198,8 @@ class Membership {
   void note_silence(int64_t now);
   void note_silence_of(const Member& member, int64_t now);
   void propose_if_ready(int64_t now);
-  void propose_to(const Member& member);
+  enum class Extent { kWhole, kChange };
+  void propose_to(const Member& member, Extent extent);
   bool is_expelled(const Message& message);
   std::optional<size_t> most_cut_off() const;
   void expel_the_cut_off(int64_t now);

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "linac/comm/view_change.h"
+
 namespace linac::comm {
 namespace {
 
@@ -68,12 +70,15 @@ Message direction_to(const std::string& address) {
   return message;
 }
 
-std::string encode(const Message& message) {
+std::string encode(const Message& message, const View* known) {
   nlohmann::json json{{"type", static_cast<int>(message.type)},
                       {"from", message.from},
                       {"from_address", message.from_address},
                       {"report", to_json(message.report)}};
-  if (message.view) json["view"] = *message.view;
+  if (message.view && known != nullptr)
+    json["change"] = change_of(*known, *message.view);
+  else if (message.view)
+    json["view"] = *message.view;
   if (message.member) json["member"] = *message.member;
   if (!message.activity.what.empty()) json["activity"] = to_json(message.activity);
   for (const auto& [key, activity] : message.activities) json["activities"].push_back({key, to_json(activity)});
@@ -86,7 +91,7 @@ std::string encode(const Message& message) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Message decode_message(std::string_view bytes) {
+Message decode_message(std::string_view bytes, const View& installed) {
   const auto json = nlohmann::json::parse(bytes);
   const int type = json.at("type");
   if (type < 0 || type > kLastType) throw std::runtime_error("a message of an unknown kind");
@@ -96,6 +101,7 @@ Message decode_message(std::string_view bytes) {
   message.from_address = json.at("from_address");
   message.report = report_from(json.at("report"));
   if (json.contains("view")) message.view = json.at("view").get<View>();
+  if (json.contains("change")) message.view = changed(installed, json.at("change"));
   if (json.contains("member")) message.member = json.at("member").get<Member>();
   if (json.contains("activity")) message.activity = activity_from(json.at("activity"));
   if (json.contains("activities")) {

@@ -77,8 +77,10 @@ Message with_failure(Message::Type type, const Failure& failure);
 Message request_to_join(const Member& self, uint64_t former = 0);
 Message direction_to(const std::string& address);
 
-std::string encode(const Message& message);
-/// Throws std::exception for anything that encode() does not make.
-Message decode_message(std::string_view bytes);
+/// With `known`, a view that the receiver has installed: message.view travels as what it changes of that one.
+std::string encode(const Message& message, const View* known = nullptr);
+/// `installed`: the own view. Throws std::exception for anything that encode() does not make, and for a change of
+/// another view.
+Message decode_message(std::string_view bytes, const View& installed = {});
 
 }  // namespace linac::comm

@@ -185,7 +185,7 @@ void MembershipNode::digest(ControlLinks::News news) {
   for (const std::string& bytes : news.messages) {
     std::optional<Message> message;
     try {
-      message = decode_message(bytes);
+      message = decode_message(bytes, membership_.view());
     } catch (const std::exception& error) {
       log::warn(fmt::format("[comm] a message that cannot be read ({})", error.what()));
     }
@@ -201,12 +201,13 @@ void MembershipNode::digest(ControlLinks::News news) {
 
 void MembershipNode::after_change() {
   // What goes to many is written once.
-  const Message* last = nullptr;
+  const Membership::Outgoing* last = nullptr;
   std::string bytes;
   const auto all = membership_.take_outgoing();
   for (const auto& outgoing : all) {
-    if (last == nullptr || !(outgoing.message == *last)) bytes = encode(outgoing.message);
-    last = &outgoing.message;
+    if (last == nullptr || outgoing.knows_view != last->knows_view || !(outgoing.message == last->message))
+      bytes = encode(outgoing.message, outgoing.knows_view ? &membership_.view() : nullptr);
+    last = &outgoing;
     links_.send(outgoing.to, bytes, membership_.key());
   }
   if (const auto note = membership_.take_note()) write_down(*note);

@@ -54,6 +54,12 @@ class MembershipNodes : public ::testing::Test {
   const std::shared_ptr<const LinkContext> run_ = std::make_shared<const LinkContext>(RunKey::draw(), "run");
 };
 
+// All at once: each takes its leave.
+void end(std::vector<std::unique_ptr<MembershipNode>>& nodes) {
+  std::vector<std::jthread> threads;
+  for (auto& one : nodes) threads.emplace_back([&one] { one.reset(); });
+}
+
 // The size of the view after `number` on all, which must be the same.
 int next_size(std::vector<std::unique_ptr<MembershipNode>>& nodes, int64_t number) {
   int size = 0;
@@ -88,6 +94,8 @@ TEST_F(MembershipNodes, ManyLoseOneAndLetOneIn) {
   EXPECT_EQ(next_size(nodes, 2), count);
   fmt::print("{} members: {:.2f} s to found, {:.2f} s until one is lost for all, {:.2f} s until one is let in\n", count,
              founding_s, loss_s, seconds_since(begin));
+  std::fflush(stdout);
+  end(nodes);
 }
 
 // What a member of the group has open, and sends for a sum.

@@ -21,7 +21,7 @@ void Membership::regroup(const std::string& why, int64_t now) {
   phase_ = Phase::kRegrouping;
   left_because_ = why;
   phase_began_ = now;
-  last_attempt_ = now - settings_.retry_ms;
+  last_attempt_ = now - pause();
   proposed_.reset();
   note_error_.clear();
   for (auto& [key, one] : peers_) {
@@ -198,16 +198,17 @@ void Membership::propose_if_ready(int64_t now) {
   seen_number_ = next.number;
   for (auto& [key, one] : peers_) one.accepted = false;
   for (const Member& member : next.members) {
-    if (member.key != self_.key) propose_to(member);
+    if (member.key != self_.key) propose_to(member, Extent::kChange);
   }
   install_if_accepted(now);
 }
 
-void Membership::propose_to(const Member& member) {
+void Membership::propose_to(const Member& member, Extent extent) {
   Message message = with_view(Message::Type::kPropose, *proposed_);
   const auto& report = peer(member.key).report;
   if (report && report->accepted) message.promised = name_of(*report->accepted);
-  send(member.address, message);
+  const bool knows_view = report && report->installed == installed_.number;
+  send(member.address, message, knows_view && extent == Extent::kChange);
 }
 
 void Membership::install_if_accepted(int64_t now) {
@@ -257,6 +258,7 @@ void Membership::install_for_all(const View& view, int64_t now) {
     send(member.address, with_view(Message::Type::kInstall, known ? name_of(view) : view));
   }
   install(view, now);
+  for (const Member& member : view.members) peer(member.key).told = now;
 }
 
 }  // namespace linac::comm
