@@ -92,7 +92,7 @@ def measure_case(options, net: hosts.Network, rate: str, delay_ms: float, folder
                     found["relay_cores"] = (net.relay_counts()["cpu_s"] - relay["cpu_s"]) / (time.monotonic() - begin)
                 case["rounds"].append(found)
                 say(f"round {number + 1}: {one.name}, {replicas} replicas: step {found['step_s']:.2f} s, waiting for peers "
-                    f"{percent(found, 'waiting_s'):.2f} %, the least {percent(found, 'waiting_least_s'):.2f} %")
+                    f"{percent(found, 'waiting_s'):.2f} %, the least {percent(found, 'waiting_least_s'):.2f} %, not hidden {percent(found, 'exposed_s'):.2f} %")
     for one in contenders:
         one.close()
     if delay_ms:
@@ -105,7 +105,7 @@ def percent(found: dict, part: str) -> float:
 
 
 COLUMNS = ("", "replicas a host", "step, s", "without communication, s", "waiting for peers, s", "% of the step (min–max)",
-           "the least of the hosts, s", "% of the step (min–max)", "model, s")
+           "the least of the hosts, s", "% of the step (min–max)", "not hidden, s", "% of the step (min–max)", "model, s")
 
 
 def table(case: dict) -> list[str]:
@@ -115,14 +115,15 @@ def table(case: dict) -> list[str]:
              f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for replicas, name in dict.fromkeys((one["replicas"], one["contender"]) for one in case["rounds"]):
         found = [one for one in case["rounds"] if (one["replicas"], one["contender"]) == (replicas, name)]
-        middle = {key: statistics.median(one[key] for one in found) for key in ("step_s", "compute_s", "waiting_s", "waiting_least_s")}
+        middle = {key: statistics.median(one[key] for one in found) for key in ("step_s", "compute_s", "waiting_s", "waiting_least_s", "exposed_s")}
         spread = {}
-        for key in ("waiting_s", "waiting_least_s"):
+        for key in ("waiting_s", "waiting_least_s", "exposed_s"):
             parts = [percent(one, key) for one in found]
             spread[key] = f"{statistics.median(parts):.2f} ({min(parts):.2f}–{max(parts):.2f})"
         model = f"{case['predicted_s'][replicas]:.3f}" if name == "linac" else ""
         lines.append(f"| {name} | {replicas} | {middle['step_s']:.2f} | {middle['compute_s']:.2f} | {middle['waiting_s']:.3f} | "
-                     f"{spread['waiting_s']} | {middle['waiting_least_s']:.3f} | {spread['waiting_least_s']} | {model} |")
+                     f"{spread['waiting_s']} | {middle['waiting_least_s']:.3f} | {spread['waiting_least_s']} | {middle['exposed_s']:.3f} | "
+                     f"{spread['exposed_s']} | {model} |")
     return lines
 
 
@@ -134,7 +135,7 @@ def markdown(result: dict) -> str:
              + (": the machine was **busy with other work**, and steps wait for whom that slowed down." if statistics.median(others) > 0.1 else "."),
              "", f"`{result['command']}`; {result['batch']} showers a replica (micro-batch), medians over {result['number_of_rounds']} round(s). "
              "Waiting: of a host from its own last gradient to the sum of all, over the four updates of a step: what was not hidden of the "
-             "communication, and the slowness of others. Model: what of it is communication, by `linac bench scaling` for this link."]
+             "communication, and the slowness of others. Not hidden: from the last gradient of the last host to the sums of all. Model: what of it is communication, by `linac bench scaling` for this link."]
     for case in result["cases"]:
         lines += table(case)
     return "\n".join(lines) + "\n"

@@ -6,11 +6,14 @@ compute_s       the same without communication
 waiting_s       what a host waits at the ends of its updates, from its own last gradient to the sum: what communication was not hidden,
                 and the hosts that were slower; mean over the hosts
 waiting_least_s of the host that waits least, so that others' slowness is mostly not in it
+exposed_s       from the last gradient of the last host to the sums of all, over the updates: what of the communication nothing hides, and
+                nobody's slowness explains
 """
 
 import json
 import os
 import pathlib
+import re
 import select
 import statistics
 import subprocess
@@ -28,6 +31,14 @@ PHASES = ("input", "compute", "communication", "update")
 SETTINGS = {"job": "examples/3dgan-from-nothing.yaml", "train.epochs": 1000000, "data.test": "[]", "checkpoint.every_epochs": 0,
             "checkpoint.every_minutes": 0, "checkpoint.best_by": "loss", "train.optimizer.lr": 1e-5, "distribution.balance": "false"}
 ENOUGH_EVENTS = 288  # of data/showers-train.h5; the file is read as often as a step needs it
+
+
+UPDATE = re.compile(r"\[train\] update (\S+) last gradient ([0-9.]+) sum ([0-9.]+)")
+
+
+def exposed_s(updates: list[list[tuple[float, float]]]) -> float:
+    """Of (last gradient, sum) of each update of each host, by one clock."""
+    return sum(max(0.0, max(end for _, end in one) - max(ready for ready, _ in one)) for one in zip(*updates, strict=True))
 
 
 def pinned(rank: int) -> list[str]:
@@ -53,7 +64,7 @@ class Linac:
         for rank, host in enumerate(members):
             variables = runs.placed(rank, len(members), 29600, members[0].address)
             with open(f"{out}.{rank}.log", "wb") as log:
-                workers.append(host.popen([*pinned(rank), *runs.arguments(out, settings)], cwd=ROOT, env=runs.environment(**variables),
+                workers.append(host.popen([*pinned(rank), *runs.arguments(out, settings)], cwd=ROOT, env=runs.environment(**variables, LINAC_LOG_LEVEL="debug"),
                                           stdout=log, stderr=log))
         record, begin = elastic.Record(out), None
         while (done := record.steps()) <= self.steps:
@@ -65,7 +76,15 @@ class Linac:
         step_s = (time.monotonic() - begin) / self.steps
         for worker in workers:
             worker.wait(timeout=60)
-        return {"step_s": step_s, **self.parts(out, step_s)}
+        return {"step_s": step_s, **self.parts(out, step_s), "exposed_s": self.exposed(out, len(members))}
+
+    def exposed(self, out: pathlib.Path, hosts: int) -> float:
+        """Of a step after the first one."""
+        logs = [pathlib.Path(f"{out}.{rank}.log").read_text() for rank in range(hosts)]
+        updates = [[(float(ready), float(end)) for _, ready, end in UPDATE.findall(log)] for log in logs]
+        if any(len(one) != UPDATES * (self.steps + 1) for one in updates):
+            sys.exit(f"linac's logs have {[len(one) for one in updates]} updates of {UPDATES * (self.steps + 1)}")
+        return exposed_s([one[UPDATES:] for one in updates]) / self.steps
 
     def parts(self, out: pathlib.Path, step_s: float) -> dict:
         """From what each worker has told of itself by the first such line of the record to the end; over all steps where there is none
@@ -133,12 +152,10 @@ class Ddp:
     def measure(self, members: list, replicas: int) -> dict:
         alone, together = self.ask("alone", replicas), self.ask("together", replicas)
         waiting = [sum(update["end"] - update["ready"] for update in host["updates"]) for host in together]
-        # Against the last host's last gradient: what nobody's slowness explains.
-        last = [max(host["updates"][i]["ready"] for host in together) for i in range(UPDATES)]
-        bare = [max(host["updates"][i]["end"] for host in together) - last[i] for i in range(UPDATES)]
+        updates = [[(update["ready"], update["end"]) for update in host["updates"]] for host in together]
         return {"step_s": max(host["end"] for host in together) - min(host["begin"] for host in together),
                 "compute_s": statistics.mean(host["end"] - host["begin"] for host in alone),
-                "waiting_s": statistics.mean(waiting), "waiting_least_s": min(waiting), "exposed_s": sum(bare),
+                "waiting_s": statistics.mean(waiting), "waiting_least_s": min(waiting), "exposed_s": exposed_s(updates),
                 "cpu_s": statistics.mean(host["cpu_s"] for host in together)}
 
     def close(self) -> None:

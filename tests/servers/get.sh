@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
-#   postgresql prometheus chromium   Debian's packages
+#   postgresql prometheus chromium nginx   Debian's packages
 #   aarch64                          a cross compiler and an emulator, for the kernels on another processor
 # All are packages of the system, so every clone shares them; a test starts its own server and ends it.
 set -euo pipefail
@@ -22,8 +22,9 @@ for name in "$@"; do
   case $name in
     postgresql) packages postgresql ;;
     prometheus) packages prometheus ;;
+    nginx) packages nginx-light ;;
     chromium) packages chromium fonts-dejavu-core; command -v npm >/dev/null || packages nodejs npm ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, aarch64)" >&2; exit 2 ;;
   esac
 done

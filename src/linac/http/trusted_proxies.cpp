@@ -87,4 +87,9 @@ std::string TrustedProxies::client(const std::string& from, const std::map<std::
   return nearest;
 }
 
+bool TrustedProxies::secure(const std::string& from, const std::map<std::string, std::string>& headers) const {
+  const auto header = headers.find("x-forwarded-proto");
+  return header != headers.end() && header->second == "https" && contains(from);
+}
+
 }  // namespace linac::http

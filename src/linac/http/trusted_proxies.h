@@ -1,5 +1,6 @@
 #pragma once
-// Proxies that say for whom they ask. What others write into X-Forwarded-For is not looked at. Immutable, thread-safe.
+// Proxies that say for whom they ask, and how they were asked. What others write into X-Forwarded-For and
+// X-Forwarded-Proto is not looked at. Immutable, thread-safe.
 
 #include <map>
 #include <string>
@@ -17,6 +18,8 @@ class TrustedProxies {
   /// Who asks, if `from` is the other end of the connection: behind a listed proxy the last address in X-Forwarded-For
   /// that is no listed proxy itself. `headers` by lower-case name.
   std::string client(const std::string& from, const std::map<std::string, std::string>& headers) const;
+  /// Whether a listed proxy was asked by TLS.
+  bool secure(const std::string& from, const std::map<std::string, std::string>& headers) const;
 
  private:
   struct Network {

@@ -24,6 +24,14 @@ TEST(TrustedProxies, OnlyThoseListedSayForWhomTheyAsk) {
   EXPECT_FALSE(TrustedProxies().contains("127.0.0.1"));
 }
 
+TEST(TrustedProxies, OnlyThoseListedSayThatTheyWereAskedByTls) {
+  const TrustedProxies proxies({"10.1.0.0/16"});
+  EXPECT_TRUE(proxies.secure("10.1.2.3", {{"x-forwarded-proto", "https"}}));
+  EXPECT_FALSE(proxies.secure("10.1.2.3", {{"x-forwarded-proto", "http"}}));
+  EXPECT_FALSE(proxies.secure("10.1.2.3", {}));
+  EXPECT_FALSE(proxies.secure("10.2.2.3", {{"x-forwarded-proto", "https"}}));
+}
+
 TEST(TrustedProxies, RefusesWhatIsNoAddress) {
   for (const char* text : {"", "host", "10.0.0.1/33", "10.0.0.1/", "10.0.0.1/x", "::1/129", "10.0.0.1/-1"})
     EXPECT_THROW(TrustedProxies({text}), Error) << text;

@@ -103,7 +103,7 @@ std::optional<Response> Dispatcher::read(Head& head, Admission& admission) const
                    "[service] the query cannot be decoded (wanted: name=value&..., in UTF-8)");
   request.method = *method;
   request.path = path;
-  request.secure = head.secure;
+  request.secure = head.secure || limits_.proxies.secure(head.from, head.headers);
   request.route = match.route;
   request.variables = std::move(match.variables);
   request.query = std::move(*query);

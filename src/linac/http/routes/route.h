@@ -60,7 +60,7 @@ struct Request {
   std::filesystem::path body_file;  // of BodyKind::kFile: a temporary file, removed after the handler unless moved away
   std::shared_ptr<nlohmann::json> input;  // an object: what the route's fields name, of the right types
   Caller caller;
-  bool secure = false;  // came by TLS
+  bool secure = false;  // came by TLS, to the service or to its proxy
   const Route* route = nullptr;
   std::vector<Thing> things;   // that it changes, checked to be the caller's
   bool of_another = false;     // one of them is not: the caller is an admin
