@@ -23,7 +23,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kConnectTime{3000}, kHelloTime{5000}, kTryAgain{10}, kAcceptAgain{100}, kLookForUnused{500};
+// What does not greet is closed. A member whose hundreds of links are made at once on a busy host takes seconds, and
+// believes in its link before this end does; strangers gain nothing, as the oldest of kMaxUnproved gives way.
+constexpr milliseconds kHelloTime{30'000};
+constexpr milliseconds kConnectTime{3000}, kTryAgain{10}, kAcceptAgain{100}, kLookForUnused{500};
 constexpr size_t kHeaderBytes = 4, kMaxIncoming = 8192;
 // Links whose other end has yet to prove itself. The oldest gives way: a member needs some milliseconds.
 constexpr rlim_t kMaxUnproved = 256;

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "linac/comm/replica_sum.h"
@@ -38,15 +43,34 @@ class MembershipNodes : public ::testing::Test {
         .host = "127.0.0.1", .advertise = "", .links = run_, .stall_timeout = 60s, .on_hang = {}});
   }
 
+  std::vector<std::unique_ptr<MembershipNode>> listening(int begin, int end) const {
+    std::vector<std::unique_ptr<MembershipNode>> nodes;
+    for (int i = begin; i < end; ++i) nodes.push_back(node());
+    return nodes;
+  }
+
+  static nlohmann::json members_of(const std::vector<std::unique_ptr<MembershipNode>>& nodes) {
+    nlohmann::json members = nlohmann::json::array();
+    for (const auto& one : nodes) members.push_back(one->self());
+    return members;
+  }
+
+  // The first view, of the members of each process.
+  static View view_of(const nlohmann::json& processes) {
+    View first{.number = 1, .members = {}};
+    for (const auto& members : processes) {
+      for (const auto& member : members) {
+        first.members.push_back(member.get<Member>());
+        first.members.back().seniority = first.next_seniority++;
+      }
+    }
+    return first;
+  }
+
   // The first view, installed by all.
   std::vector<std::unique_ptr<MembershipNode>> founded(int count) const {
-    std::vector<std::unique_ptr<MembershipNode>> nodes;
-    View first{.number = 1, .members = {}, .next_seniority = count};
-    for (int i = 0; i < count; ++i) {
-      nodes.push_back(node());
-      first.members.push_back(nodes.back()->self());
-      first.members.back().seniority = i;
-    }
+    auto nodes = listening(0, count);
+    const View first = view_of(nlohmann::json::array({members_of(nodes)}));
     for (const auto& one : nodes) one->found(first, {});
     return nodes;
   }
@@ -105,6 +129,68 @@ struct Found {
   int64_t messages = 0, bytes = 0;
   bool right = false;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Found, first_s, second_s, descriptors, messages, bytes, right)
+
+// Processes that share out the members, as the descriptors of one are too few for the links of 512. This one is the
+// first; the others end with the family.
+class Family {
+ public:
+  explicit Family(int size) {
+    for (int i = 1; i < size && number_ == 0; ++i) {
+      std::array<int, 2> ends{};
+      if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) throw std::runtime_error("no pair");
+      const pid_t child = fork();
+      if (child < 0) throw std::runtime_error("no process");
+      if (child == 0) {
+        number_ = i;
+        others_.clear();
+      } else {
+        children_.push_back(child);
+      }
+      others_.push_back(fdopen(ends[child == 0 ? 1 : 0], "r+"));
+      close(ends[child == 0 ? 0 : 1]);
+    }
+  }
+  ~Family() {
+    for (FILE* const other : others_) fclose(other);
+    if (number_ > 0) _exit(0);
+    for (const pid_t child : children_) waitpid(child, nullptr, 0);
+  }
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+
+  int number() const { return number_; }
+
+  // What all have to say, in the order of their numbers.
+  nlohmann::json share(const nlohmann::json& said) {
+    if (number_ > 0) {
+      write(others_.front(), said);
+      return read(others_.front());
+    }
+    nlohmann::json all = nlohmann::json::array({said});
+    for (FILE* const other : others_) all.push_back(read(other));
+    for (FILE* const other : others_) write(other, all);
+    return all;
+  }
+
+ private:
+  static void write(FILE* to, const nlohmann::json& said) {
+    fmt::print(to, "{}\n", said.dump());
+    fflush(to);
+  }
+  static nlohmann::json read(FILE* from) {
+    char* line = nullptr;
+    size_t room = 0;
+    const ssize_t size = getline(&line, &room, from);
+    const std::unique_ptr<char, decltype(&free)> owner(line, free);
+    if (size < 0) throw std::runtime_error("another process of the test has ended");
+    return nlohmann::json::parse(std::string_view(line, static_cast<size_t>(size)));
+  }
+
+  int number_ = 0;
+  std::vector<FILE*> others_;
+  std::vector<pid_t> children_;
+};
 
 std::vector<float> replica(int number) {
   constexpr size_t kFloats = 1 << 18;
@@ -124,18 +210,25 @@ std::vector<float> sum_of(int begin, int end) {
 }
 
 TEST_F(MembershipNodes, ManyAddUpWithFewLinksAndMessages) {
+  constexpr int kInAProcess = 256;
   const int count = members();
-  auto nodes = founded(count);
-  const std::vector<float> expected = sum_of(0, count);
-  std::vector<Found> found(static_cast<size_t>(count));
+  Family family((count + kInAProcess - 1) / kInAProcess);
+  const int begin = family.number() * kInAProcess, end = std::min(count, begin + kInAProcess);
   std::vector<std::unique_ptr<TcpGroup>> groups;
-  for (auto& one : nodes) groups.push_back(std::make_unique<TcpGroup>(std::move(one), 300s));
+  {
+    auto nodes = listening(begin, end);
+    const View first = view_of(family.share(members_of(nodes)));
+    for (const auto& one : nodes) one->found(first, {});
+    for (auto& one : nodes) groups.push_back(std::make_unique<TcpGroup>(std::move(one), 300s));
+  }
+  const std::vector<float> expected = sum_of(0, count);
+  std::vector<Found> found(groups.size());
   {
     std::vector<std::jthread> threads;
-    for (int rank = 0; rank < count; ++rank) {
-      threads.emplace_back([&, rank] {
-        Found& mine = found[static_cast<size_t>(rank)];
-        TcpGroup& group = *groups[static_cast<size_t>(rank)];
+    for (size_t i = 0; i < groups.size(); ++i) {
+      threads.emplace_back([&, i, rank = begin + static_cast<int>(i)] {
+        Found& mine = found[i];
+        TcpGroup& group = *groups[i];
         std::vector<float> result(expected.size());
         ReplicaSum sum(group, count);
         for (double* const seconds : {&mine.first_s, &mine.second_s}) {
@@ -143,9 +236,9 @@ TEST_F(MembershipNodes, ManyAddUpWithFewLinksAndMessages) {
           const std::vector<std::span<float>> replicas{values};
           const Traffic before = group.traffic();
           group.barrier();
-          const auto begin = Clock::now();
+          const auto start = Clock::now();
           sum.reduce(replicas, result);
-          *seconds = seconds_since(begin);
+          *seconds = seconds_since(start);
           mine.messages = group.traffic().messages - before.messages;
           mine.bytes = group.traffic().bytes - before.bytes;
         }
@@ -157,6 +250,10 @@ TEST_F(MembershipNodes, ManyAddUpWithFewLinksAndMessages) {
       });
     }
   }
+  const nlohmann::json said = found;
+  found.clear();
+  for (const auto& of_process : family.share(said))
+    for (const auto& one : of_process) found.push_back(one.get<Found>());
   Found most;
   for (const Found& one : found) {
     EXPECT_TRUE(one.right);
