@@ -121,18 +121,17 @@ class Soaked:
 
 
 def simulated(build: pathlib.Path, seconds: float, first: int) -> dict:
-    """Schedules of the simulator for so long: what it says of them."""
+    """Schedules of the simulation for so long: what it says of them."""
     total: collections.Counter = collections.Counter()
     begin = time.monotonic()
-    while time.monotonic() - begin < seconds:
-        done = subprocess.run([build / "bin" / "comm_test", "--gtest_filter=MembershipSimulation.NoSchedule*"], stdout=subprocess.PIPE, text=True,
+    while time.monotonic() - begin < seconds and not total["failed"]:
+        done = subprocess.run([build / "bin" / "comm_test", "--gtest_filter=MembershipSimulation.N*"], stdout=subprocess.PIPE, text=True,
                               env={**os.environ, "LINAC_SIM_SCHEDULES": "1000", "LINAC_SIM_FIRST": str(first + total["schedules"])})
-        line = next((line for line in done.stdout.splitlines() if line.startswith("{")), "{}")
-        total.update(json.loads(line))
+        for line in done.stdout.splitlines():
+            total.update(json.loads(line) if line.startswith("{") else {})
         total["failed"] += done.returncode != 0
         if done.returncode:
             print(done.stdout[-2000:])
-            break
     hours = total.pop("simulated_ms", 0) / 3.6e6
     return {**total, "simulated_hours": round(hours, 1), "faults_a_simulated_hour": round(total["faults"] / hours) if hours else 0}
 

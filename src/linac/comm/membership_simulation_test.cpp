@@ -1,6 +1,7 @@
 // Thousands of schedules of faults, played by membership_simulation.h:
 //   LINAC_SIM_SEED=1234 comm_test --gtest_filter='MembershipSimulation.*'       replays one, with its events
 //   LINAC_SIM_SCHEDULES=100000 comm_test --gtest_filter='MembershipSimulation.*'  plays more
+//   LINAC_SIM_FIRST=1000000                                                       others: added to the first seed
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ template <class Make>
 std::pair<Counts, int64_t> play(int64_t first, int64_t tenths, const Make& make) {
   const int64_t only = number_from("LINAC_SIM_SEED", -1);
   const int64_t count = only >= 0 ? 1 : number_from("LINAC_SIM_SCHEDULES", 300) * tenths / 10;
-  first = only >= 0 ? only : first + number_from("LINAC_SIM_SKIP", 0);
+  first = only >= 0 ? only : first + number_from("LINAC_SIM_FIRST", 0);
   Counts all;
   int64_t simulated_ms = 0;
   for (int64_t seed = first; seed < first + count; ++seed) {
@@ -54,9 +55,9 @@ TEST(MembershipSimulation, NorWhereManyExchangePingsInGroups) {
 }
 
 TEST(MembershipSimulation, NorWhereWaysAreCut) {
-  const auto [all, count] = play(40'001, 5, Simulation::with_cut_ways);
+  const auto [all, count] = play(40'001, 2, Simulation::with_cut_ways);
   EXPECT_GE(all.cut_ways, 5 * count);
-  EXPECT_LE(all.all_lost, count / 4);
+  EXPECT_LE(all.all_lost, count / 2) << "more are excluded";
 }
 
 // Two members that do not reach each other while all others reach both: the run ends well without one of them.
