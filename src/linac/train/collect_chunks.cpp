@@ -1,7 +1,7 @@
 #include "linac/train/collect_chunks.h"
 
 #include "linac/base/piece_of_work.h"
-#include "linac/comm/view.h"
+#include "linac/comm/replica_sum.h"
 
 namespace linac::train {
 namespace {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "linac/comm/in_process_group.h"
+#include "linac/comm/replica_sum.h"
 
 namespace linac::train {
 namespace {
