@@ -6,17 +6,15 @@ loopback interface, where nothing but the exchange takes time; and the step of t
 
 Writes bench/results/DATE-builds-NAME.json and .md."""
 
-import argparse
 import json
 import os
 import pathlib
 import secrets
-import statistics
 import subprocess
 import sys
 import tempfile
 
-import network
+import turns
 from network_contenders import ROOT
 from store import store
 
@@ -62,39 +60,20 @@ def step(linac: str, folder: pathlib.Path, number: int, steps: int) -> dict:
 
 
 def markdown(result: dict) -> str:
-    lines = ["# Two builds in turns",
-             f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}, before: {result['before']}; other programs took "
-             f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", "",
-             f"Median (minimum) of {len(result['rounds'])} rounds.", "", "| | before | after | after / before, medians |", "|---|---|---|---|"]
-    for name in result["rounds"][0]["before"]:
-        both = [[one[which][name] for one in result["rounds"]] for which in ("before", "after")]
-        medians = [statistics.median(values) for values in both]
-        cells = [f"{median:.4g} ({min(values):.4g})" for median, values in zip(medians, both)]
-        lines.append(f"| {name} | {cells[0]} | {cells[1]} | {medians[1] / medians[0]:.3f} |")
+    lines = [*turns.heading("Two builds in turns", result), f"Median (minimum) of {len(result['rounds'])} rounds.", "",
+             "| | before | after | after / before, medians |", "|---|---|---|---|"]
+    lines += [f"| {name} | {' | '.join(cells)} | {medians[1] / medians[0]:.3f} |" for name, medians, cells in turns.figures(result)]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", required=True)
-    parser.add_argument("--after", required=True)
-    parser.add_argument("--before-commit", required=True)
+    parser = turns.arguments(__doc__)
     parser.add_argument("--name", required=True)
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=6)
     options = parser.parse_args()
-    builds = {"before": options.before, "after": options.after}
-    result = {**network.provenance("bench/builds.py"), "before": options.before_commit, "others_cores": network.busy_cores(), "rounds": []}
-    for which, path in builds.items():  # where they lie on this machine is of no use to others
-        result["command"] = result["command"].replace(path, f"{which.upper()}/bin/linac")
-    with tempfile.TemporaryDirectory(prefix="linac-builds-") as folder:
-        for number in range(options.rounds):
-            order = list(builds) if number % 2 == 0 else list(reversed(builds))
-            found = {}
-            for which in order:
-                found[which] = sums(builds[which], pathlib.Path(folder)) | step(builds[which], pathlib.Path(folder), 2 * number + (which == "after"), options.steps)
-            result["rounds"].append(found)
-            network.say(f"round {number + 1}: " + "; ".join(f"{name} {found['before'][name]:.4g} -> {found['after'][name]:.4g}" for name in found["before"]))
+    with tempfile.TemporaryDirectory(prefix="linac-builds-") as name:
+        folder = pathlib.Path(name)
+        result = turns.in_turns("bench/builds.py", options, lambda linac, number: sums(linac, folder) | step(linac, folder, number, options.steps))
     store(result, f"builds-{options.name}", markdown(result))
 
 

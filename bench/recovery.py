@@ -7,8 +7,6 @@ and a resume behind a record of half a million steps.
 
 The model is written by Keras (build/bench-peers, bench/peers/setup.sh). Writes bench/results/DATE-recovery.json and .md."""
 
-import argparse
-import json
 import os
 import pathlib
 import shutil
@@ -18,7 +16,7 @@ import sys
 import tempfile
 import time
 
-import network
+import turns
 from network_contenders import ROOT
 from store import store
 
@@ -127,44 +125,28 @@ def resume(linac: str, out: pathlib.Path) -> dict:
 
 
 def markdown(result: dict) -> str:
-    lines = ["# Checkpoints, newcomers and resumes: two builds in turns",
-             f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}, before: {result['before']}; other programs took "
-             f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", "",
+    lines = [*turns.heading("Checkpoints, newcomers and resumes: two builds in turns", result),
              f"A Keras model of 98 MB with Adam (294 MB of state). Median (minimum) of {len(result['rounds'])} rounds.", "",
              "| | before | after |", "|---|---|---|"]
-    for name in result["rounds"][0]["before"]:
-        both = [[one[which][name] for one in result["rounds"]] for which in ("before", "after")]
-        lines.append(f"| {name} | " + " | ".join(f"{statistics.median(values):.4g} ({min(values):.4g})" for values in both) + " |")
+    lines += [f"| {name} | {' | '.join(cells)} |" for name, _, cells in turns.figures(result)]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", required=True)
-    parser.add_argument("--after", required=True)
-    parser.add_argument("--before-commit", required=True)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = turns.arguments(__doc__)
     parser.add_argument("--python", default=str(ROOT / "build/bench-peers/bin/python"), help="an interpreter that has Keras")
     options = parser.parse_args()
-    builds = {"before": options.before, "after": options.after}
-    result = {**network.provenance("bench/recovery.py"), "before": options.before_commit, "others_cores": network.busy_cores(), "rounds": []}
-    for which, path in builds.items():  # where they lie on this machine is of no use to others
-        result["command"] = result["command"].replace(path, f"{which.upper()}/bin/linac")
-    result["command"] = result["command"].replace(options.python, "PYTHON")
     with tempfile.TemporaryDirectory(prefix="linac-recovery-") as name:
         folder = pathlib.Path(name)
         subprocess.run([options.python, "-c", MODEL, folder / "large.keras"], check=True, stderr=subprocess.DEVNULL)
         job = folder / "large.yaml"
         job.write_text(JOB.format(model=folder / "large.keras", root=ROOT))
-        for number in range(options.rounds):
-            order = list(builds) if number % 2 == 0 else list(reversed(builds))
-            found = {}
-            for which in order:
-                linac = builds[which]
-                found[which] = {**pauses(linac, job, folder / "one", 1), **pauses(linac, job, folder / "two", 2), **newcomer(linac, job, folder / "three"),
-                                **resume(linac, folder / "again")}
-            result["rounds"].append(found)
-            network.say(f"round {number + 1}: " + "; ".join(f"{name} {found['before'][name]:.4g} -> {found['after'][name]:.4g}" for name in found["before"]))
+
+        def measure(linac: str, _: int) -> dict:
+            return {**pauses(linac, job, folder / "one", 1), **pauses(linac, job, folder / "two", 2), **newcomer(linac, job, folder / "three"),
+                    **resume(linac, folder / "again")}
+        result = turns.in_turns("bench/recovery.py", options, measure)
+    result["command"] = result["command"].replace(options.python, "PYTHON")
     store(result, "recovery", markdown(result))
 
 

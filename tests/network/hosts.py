@@ -29,7 +29,18 @@ import time
 
 RELAY = pathlib.Path(__file__).resolve().with_name("relay.py")
 NAMESPACES = pathlib.Path("/run/netns")
-CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")  # cgroup v1
+
+
+def own_cpu_group() -> pathlib.Path:
+    """Where the hosts' groups lie: below that of who starts them, so that its share of the CPU holds for all of them. cgroup v1."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "cpu" in controllers.split(","):
+            return pathlib.Path("/sys/fs/cgroup/cpu" + path.rstrip("/"))
+    return pathlib.Path("/sys/fs/cgroup/cpu")
+
+
+CPU_GROUPS = own_cpu_group()
 CPU_PERIOD_US = 100_000
 OWN_NAME = re.compile(r"linac-(\d+)-\w+")
 HOSTS_MAX = 200
@@ -178,18 +189,20 @@ class Network:
 
     def cut(self, source: str, destination: str, how: str = "drop") -> None:
         """From now on nothing gets from `source` to `destination`; the other direction stays. `how`: see CUTS; the last word counts."""
-        self._cut([(source, destination)], how)
+        self.cut_all([(source, destination)], how)
 
     def partition(self, groups: list, how: str = "drop") -> None:
         """Cuts both directions between hosts of different groups, as `["ab", "cd"]`. A host in no group keeps all its ways."""
-        self._cut([way for one, other in itertools.permutations(groups, 2) for way in itertools.product(one, other)], how)
+        self.cut_all([way for one, other in itertools.permutations(groups, 2) for way in itertools.product(one, other)], how)
 
-    def heal(self) -> None:
-        """Ends all cuts. Delays and rates stay."""
-        ip(self.router, *(f"rule del {rule}" for rule in self._cuts.values()))
-        self._cuts.clear()
+    def heal(self, ways: list[tuple[str, str]] | None = None) -> None:
+        """Ends the cuts of these ways, each from one host to another, or all cuts. Delays and rates stay."""
+        ended = [self._cuts.pop(way) for way in (list(self._cuts) if ways is None else ways) if way in self._cuts]
+        if ended:
+            ip(self.router, *(f"rule del {rule}" for rule in ended))
 
-    def _cut(self, ways: list[tuple[str, str]], how: str) -> None:
+    def cut_all(self, ways: list[tuple[str, str]], how: str = "drop") -> None:
+        """Cuts each of these ways, from one host to another."""
         lines = []
         for source, destination in ways:
             if old := self._cuts.get((source, destination)):

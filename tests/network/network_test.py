@@ -201,7 +201,11 @@ def resets(net: hosts.Network) -> None:
     check(Talk(net["a"], net["b"]).hears(10) == "ConnectionRefusedError", "of two cuts of one way the last counts")
     net.heal()
     net.cut("a", "b")
+    net.cut_all([("c", "d"), ("d", "c")], "reset")
     check(Talk(net["b"], net["a"]).hears(0.5) == "", "cut in one direction: no connection")
+    net.heal([("a", "b"), ("d", "a")])
+    check(Talk(net["b"], net["a"]).hears(10) != "", "one cut is healed")
+    check(Talk(net["c"], net["d"]).hears(10) == "ConnectionRefusedError", "and the other stays")
     net.heal()
 
 

@@ -99,6 +99,18 @@ def slow(root: pathlib.Path, library: pathlib.Path) -> None:
     elastic.same_end(root / "slow-calm", out, "a slow disk, SIGTERM and kill -9 while checkpoints are written")
 
 
+def slow_at_the_end_of_an_epoch(root: pathlib.Path, library: pathlib.Path) -> None:
+    """What an epoch leaves, pictures among it, goes to a slow disk beside the training."""
+    out, disk = root / "epochs", root / "epochs.disk"
+    process = runs.start(out, {**CLASSIFIER, "train.epochs": 2}, "--workers", "1", LD_PRELOAD=str(library), LINAC_TEST_DISK=str(disk))
+    elastic.wait_until(lambda: elastic.Record(out).steps() >= 1 or process.poll() is not None, "the first step")
+    disk.write_text(f"{process.pid} slow")
+    status = process.wait(timeout=120)
+    phases = runs.lines(out)[-1]["workers"][0]["phases"]
+    check(status == 0 and phases["report"]["wall_s"] < 0.5, f"an fsync of 0.5 s: the training pauses {phases['report']['wall_s']:.2f} s for the reports of two epochs")
+    check((out / "images" / "losses.png").read_bytes().startswith(b"\x89PNG") and not list((out / "images").glob("*.tmp.*")), "the picture is there at the end")
+
+
 def in_the_way(root: pathlib.Path) -> None:
     out = root / "in-the-way"
     process = runs.start(out, CLASSIFIER, "--workers", "1")
@@ -199,6 +211,7 @@ def main() -> None:
         halted(root, library, root / "calm")
         stuck(root, library, root / "calm")
         slow(root, library)
+        slow_at_the_end_of_an_epoch(root, library)
         in_the_way(root)
         full(root, library, root / "calm")
         unwritten(root, library, root / "calm")

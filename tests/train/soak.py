@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
-"""Random faults for as long as you like, run after run: workers killed, halted, cut off from the network and added, on four hosts that are
-network namespaces. Each run must end with the record and the bytes of an undisturbed one.
+"""Random faults for as long as you like, run after run, several a second and several at a time, on four hosts that are network namespaces:
+what faults.py has. Every other run has hosts that share no folder. Each run must end with the record and the bytes of an undisturbed one.
 
-  soak.py --minutes 60 [--seed N] [--keep FOLDER]       root, for namespaces; writes bench/results/DATE-soak.json
+  soak.py --minutes 60 [--seed N] [--keep FOLDER] [--simulate BUILD]       root, for namespaces; writes bench/results/DATE-soak.json
 
-A run is 1800 steps of the classifier. A fault comes every few seconds; a host is cut off for up to 8 s (the others exclude it after 5),
-a worker is halted for up to 9 s. Nothing is cut off or halted while something else is, so that a majority can always go on."""
+A run is 1125 steps of the classifier. Where too few workers are left, as may happen, all end, and the run is resumed on all hosts; that is
+counted, and so are the steps that were done again for it. --simulate: after the runs a minute of the schedules of comm_test; their faults and
+their simulated time are counted apart."""
 
 import argparse
 import collections
 import datetime
+import itertools
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -24,104 +26,20 @@ import time
 
 import elastic
 import runs
+from faults import FAULTS_PER_S, Faults, Visitor
+from fleet import Fleet
 from runs import check
 
 sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
 import hosts  # noqa: E402
 
-SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 200}
-HASTY = {**SETTINGS, "distribution.stall_timeout_s": 5}
-WORKERS_MIN, WORKERS_MAX = 2, 6
-PAUSE_S_MAX, CUT_S_MAX, HALT_S_MAX = 4.0, 8.0, 9.0
-# Exit statuses of a worker that gives itself up. 8: on a busy machine five seconds may pass in which it did not get to run. 6: the run went
-# on without it, and the network refused its connections for five seconds more.
-GAVE_UP = (8, 6)
-
-
-class Run(elastic.Record):
-    """Workers on the hosts, started as a launcher of several machines would."""
-
-    def __init__(self, net: hosts.Network, out: pathlib.Path, port: int):
-        super().__init__(out)
-        self.net, self.members_of_net = net, list(net)
-        self.workers: dict[int, subprocess.Popen] = {}
-        self.host_of: dict[int, str] = {}
-        for rank, host in enumerate(self.members_of_net):
-            placed = runs.placed(rank, len(self.members_of_net), port, self.members_of_net[0].address)
-            self._start(host, runs.arguments(out, HASTY), placed)
-
-    def _start(self, host: hosts.Host, arguments: list[str], variables: dict) -> None:
-        with open(f"{self.out}.log", "ab") as log:
-            worker = host.popen(arguments, cwd=runs.ROOT, env=runs.environment(**variables), stdout=log, stderr=log)
-        self.workers[worker.pid], self.host_of[worker.pid] = worker, host.name
-
-    def join(self, dice: random.Random) -> int:
-        before = set(self.workers)
-        self._start(dice.choice(self.members_of_net), [runs.LINAC, "train", "--join", str(self.out)], {})
-        return (set(self.workers) - before).pop()
-
-    def living(self) -> list[int]:
-        """Members of the latest view whose process is there, the most senior first."""
-        return [pid for pid in self.members() if pid in self.workers and self.workers[pid].poll() is None]
-
-    def over(self) -> bool:
-        return all(worker.poll() is not None for worker in self.workers.values())
-
-
-class Injector:
-    """Makes faults, counts them, and times what follows."""
-
-    def __init__(self, run: Run, dice: random.Random):
-        self.run, self.dice = run, dice
-        self.count: collections.Counter = collections.Counter()
-        self.recoveries: list[float] = []
-        self.lost, self.twice, self.equal = 0, 0, False  # of the run, when it has ended
-
-    def __call__(self) -> None:
-        living = self.run.living()
-        kinds = ["halt", "cut"]
-        kinds += ["kill"] * 3 if len(living) > WORKERS_MIN else []
-        kinds += ["join"] * 3 if len(living) < WORKERS_MAX else []
-        kind = self.dice.choice(kinds)
-        if len(living) < 2 and kind != "join":
-            kind = "join"
-        # Once more often than by chance the coordinator.
-        victim = living[0] if living and self.dice.random() < 0.3 else self.dice.choice(living) if living else None
-        getattr(self, kind)(victim)
-
-    def kill(self, pid: int) -> None:
-        done, begin = self.run.steps(), time.monotonic()
-        os.kill(pid, signal.SIGKILL)
-        self.run.dead.add(pid)
-        elastic.wait_until(lambda: self.run.steps() > done or self.run.over(), "a step after a kill")
-        self.recoveries.append(time.monotonic() - begin)
-        self.count["kill"] += 1
-
-    def halt(self, pid: int) -> None:
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(self.dice.uniform(0.05, HALT_S_MAX))
-        os.kill(pid, signal.SIGCONT)
-        self.settle("halt")
-
-    def cut(self, pid: int) -> None:
-        name = self.run.host_of[pid]
-        others = "".join(host.name for host in self.run.net if host.name != name)
-        self.run.net.partition([others, name], self.dice.choice(list(hosts.CUTS)))
-        time.sleep(self.dice.uniform(0.05, CUT_S_MAX))
-        self.run.net.heal()
-        self.settle("cut")
-
-    def join(self, _: int | None) -> None:
-        newcomer = self.run.join(self.dice)
-        elastic.wait_until(lambda: newcomer in self.run.members() or self.run.workers[newcomer].poll() is not None or self.run.over(),
-                           "a newcomer is let in")
-        self.count["join"] += 1
-
-    def settle(self, kind: str) -> None:
-        """Waits until the run goes on."""
-        done = self.run.steps()
-        elastic.wait_until(lambda: self.run.steps() > done + 2 or self.run.over(), f"steps after a {kind}")
-        self.count[kind] += 1
+# Steps that cost little, so that there are many between the faults.
+SETTINGS = {**elastic.CLASSIFIER, "train.batch": 2, "train.epochs": 25}
+HASTY = {**SETTINGS, "distribution.stall_timeout_s": 5, "distribution.on_sigterm": "leave"}
+STILL_S = 40  # without a step; then no more faults come until there is one
+HUNG_S = 240
+SIMULATE_S = 60
+PORTS = itertools.count(29700)
 
 
 def steps_of(out: pathlib.Path) -> collections.Counter:
@@ -129,70 +47,149 @@ def steps_of(out: pathlib.Path) -> collections.Counter:
     return collections.Counter(line["global_step"] for line in runs.lines(out) if line["kind"] == "step")
 
 
-def soak(net: hosts.Network, root: pathlib.Path, calm: pathlib.Path, number: int, dice: random.Random) -> Injector:
-    out = root / f"run-{number}"
-    run = Run(net, out, 29700 + number % 100)
-    inject = Injector(run, dice)
-    wanted = elastic.Record(calm).steps()
-    elastic.wait_until(lambda: run.steps() >= 1 or run.over(), "the first step")
-    while run.steps() < 0.97 * wanted and not run.over():
-        time.sleep(dice.uniform(0, PAUSE_S_MAX))
-        if run.steps() < 0.97 * wanted:
-            inject()
-    codes = {pid: worker.wait(timeout=300) for pid, worker in run.workers.items()}
-    wrong = {pid: code for pid, code in codes.items() if code not in ((-signal.SIGKILL,) if pid in run.dead else (0, *GAVE_UP))}
-    inject.count["gave itself up"] += sum(code in GAVE_UP for code in codes.values())
-    log = pathlib.Path(f"{out}.log").read_text()
-    if wrong:
-        print(f"the log is in {shutil.copy(f'{out}.log', tempfile.gettempdir())}")
-    for line in log.splitlines():
-        if "has made no progress" in line:
-            print(line)
-    check(not wrong, f"run {number}: all workers end well but those that were killed {wrong or ''}")
-    expected, found = steps_of(calm), steps_of(out)
-    inject.lost, inject.twice = (expected - found).total(), (found - expected).total()
-    inject.equal = elastic.same_losses(calm, out) and elastic.same_checkpoint(calm, out)
-    good = inject.equal and not inject.lost and not inject.twice
-    print(f"{'ok    ' if good else 'FAILED'} run {number}: {dict(inject.count)}; {inject.lost} steps lost, {inject.twice} there twice, "
-          f"{'the same' if inject.equal else 'OTHER'} bits", flush=True)
-    if not good:
-        print(f"the log is in {shutil.copy(f'{out}.log', tempfile.gettempdir())}")
-    return inject
+class Soaked:
+    """A run under faults, to its end."""
+
+    def __init__(self, net: hosts.Network, root: pathlib.Path, calm: pathlib.Path, number: int, dice: random.Random, visitors: list[Visitor], rate: float):
+        self.name, self.calm, self.wrong = f"run {number}", calm, ""
+        self.wanted = elastic.Record(calm).steps()
+        self.fleet = Fleet(net, root, f"run-{number}", HASTY, number % 2 == 0, dice)
+        self.faults = Faults(self.fleet, visitors, dice, rate)
+        self.lost = self.twice = self.equal = 0
+        begin = time.monotonic()
+        try:
+            self._train()
+        finally:
+            self.faults.calm()
+            self.fleet.end()
+        self.seconds = time.monotonic() - begin
+        self._judge()
+
+    def _train(self) -> None:
+        fleet, faults = self.fleet, self.faults
+        fleet.start(next(PORTS))
+        while not self.wrong:
+            fleet.tick()
+            faults.watch()
+            now = time.monotonic()
+            if fleet.wrong:
+                self.wrong = "; ".join(fleet.wrong)
+            elif fleet.over():
+                faults.calm()
+                if fleet.well:
+                    return
+                fleet.resume(next(PORTS))
+                faults.restarted()
+            elif faults.steps >= 0.97 * self.wanted:
+                fleet.reviving = False
+                faults.calm()
+            elif now - faults.step_at < STILL_S and faults.steps > 0:
+                faults.tick()
+            else:
+                faults.calm()
+            if now - faults.step_at > HUNG_S:
+                self.wrong = f"no step in {HUNG_S} s, of them {HUNG_S - STILL_S} without a fault"
+            time.sleep(0.015)
+
+    def _judge(self) -> None:
+        records = self.fleet.records()
+        expected = steps_of(self.calm)
+        for record in records:
+            found = steps_of(record)
+            self.lost, self.twice = self.lost + (expected - found).total(), self.twice + (found - expected).total()
+        same = [elastic.same_losses(self.calm, record) and elastic.same_checkpoint(self.calm, record) for record in records]
+        self.equal = bool(same) and all(same) and not self.wrong
+        self.good = self.equal and not self.lost and not self.twice
+        kind = "a disk a host" if self.fleet.apart else "one folder"
+        print(f"{'ok    ' if self.good else 'FAILED'} {self.name} ({kind}, {self.seconds:.0f} s): {dict(self.faults.count)}, {self.faults.double} double; "
+              f"{self.fleet.joins} joins, {self.fleet.resumes} resumes, ends {dict(self.fleet.ends)}; {self.lost} steps lost, {self.twice} there twice, "
+              f"{'the same' if self.equal else 'OTHER'} bits in {len(records)} records {self.wrong}", flush=True)
+
+    def keep(self, folder: pathlib.Path) -> None:
+        """What explains a failure."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in (self.fleet.log, pathlib.Path(f"{self.fleet.log}.faults")):
+            shutil.copy(path, folder)
+        for number, tail in enumerate(self.fleet.tails):
+            if tail.path.parent.exists():
+                shutil.copytree(tail.path.parent, folder / f"{self.name.replace(' ', '-')}-{number}", dirs_exist_ok=True)
+        print(f"its logs and folders are in {folder}", flush=True)
+
+    def remove(self) -> None:
+        for folder in {self.fleet.mount, *self.fleet.disks.values()}:
+            shutil.rmtree(folder)
+
+
+def simulated(build: pathlib.Path, seconds: float, first: int) -> dict:
+    """Schedules of the simulation for so long: what it says of them."""
+    total: collections.Counter = collections.Counter()
+    begin = time.monotonic()
+    while time.monotonic() - begin < seconds and not total["failed"]:
+        done = subprocess.run([build / "bin" / "comm_test", "--gtest_filter=MembershipSimulation.N*"], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "LINAC_SIM_SCHEDULES": "1000", "LINAC_SIM_FIRST": str(first + total["schedules"])})
+        for line in done.stdout.splitlines():
+            total.update(json.loads(line) if line.startswith("{") else {})
+        total["failed"] += done.returncode != 0
+        if done.returncode:
+            print(done.stdout[-2000:])
+    hours = total.pop("simulated_ms", 0) / 3.6e6
+    return {**total, "simulated_hours": round(hours, 1), "faults_a_simulated_hour": round(total["faults"] / hours) if hours else 0}
+
+
+def machine() -> str:
+    words = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return words[1] if words else "unknown"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
-    parser.add_argument("--keep", type=pathlib.Path, help="folder for the runs, which stay there")
+    parser.add_argument("--rate", type=float, default=FAULTS_PER_S, help="faults a second while a run goes on")
+    parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "linac-soak-failed", help="folder for what failed")
+    parser.add_argument("--simulate", type=pathlib.Path, help="a build with comm_test")
     options = parser.parse_args()
     able, why = hosts.available()
     if not able:
         sys.exit(why)
     print(f"seed {options.seed}", flush=True)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=runs.ROOT, capture_output=True, text=True).stdout.strip()
     dice = random.Random(options.seed)
-    done: list[Injector] = []
+    done: list[Soaked] = []
     with tempfile.TemporaryDirectory(prefix="linac-soak-") as folder, hosts.Network("abcd", seed=options.seed) as net:
-        root = options.keep or pathlib.Path(folder)
-        root.mkdir(parents=True, exist_ok=True)
+        root = pathlib.Path(folder)
         runs.run(root / "calm", SETTINGS, "--workers", "2")
+        visitors = [Visitor(host, root) for host in net]
         begin = time.monotonic()
         while time.monotonic() - begin < 60 * options.minutes:
-            done.append(soak(net, root, root / "calm", len(done) + 1, dice))
+            done.append(Soaked(net, root, root / "calm", len(done) + 1, dice, visitors, options.rate))
+            done[-1].remove() if done[-1].good else done[-1].keep(options.keep / f"{options.seed}-{len(done)}")
         seconds = time.monotonic() - begin
-        steps = len(done) * elastic.Record(root / "calm").steps()
-    faults = sum((inject.count for inject in done), collections.Counter())
-    recoveries = [recovery for inject in done for recovery in inject.recoveries]
-    lost, twice, equal = (sum(getattr(inject, what) for inject in done) for what in ("lost", "twice", "equal"))
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=runs.ROOT, capture_output=True, text=True).stdout.strip()
+        steps = sum(run.faults.steps for run in done)
+    write_result(options, commit, done, seconds, steps, sum(visitor.stranger.let_in for visitor in visitors))
+
+
+def write_result(options, commit: str, done: list[Soaked], seconds: float, steps: int, let_in: int) -> None:
+    faults = sum((run.faults.count for run in done), collections.Counter())
+    recoveries = sorted(recovery for run in done for recovery in run.faults.recoveries)
+    lost, twice, equal = (sum(getattr(run, what) for run in done) for what in ("lost", "twice", "equal"))
     result = {"command": "tests/train/soak.py " + " ".join(sys.argv[1:]), "date": datetime.date.today().isoformat(), "commit": commit, "seed": options.seed,
-              "cores": os.cpu_count(), "seconds": round(seconds), "runs": len(done), "steps": steps, "faults": dict(faults), "steps_lost": lost,
-              "steps_twice": twice, "runs_with_equal_bits": equal, "kill_to_next_step_s": {"median": statistics.median(recoveries), "max": max(recoveries)}}
+              "machine": machine(), "cores": os.cpu_count(), "seconds": round(seconds), "runs": len(done),
+              "runs_without_a_shared_folder": sum(run.fleet.apart for run in done), "steps": steps,
+              "faults": dict(faults.most_common()), "faults_together": faults.total(), "faults_an_hour": round(3600 * faults.total() / seconds),
+              "double_faults": sum(run.faults.double for run in done), "joins": sum(run.fleet.joins for run in done),
+              "resumes": sum(run.fleet.resumes for run in done), "steps_done_again_after_resumes": sum(run.faults.done_again for run in done),
+              "exit_statuses": dict(sum((run.fleet.ends for run in done), collections.Counter())),
+              "strangers_let_in": let_in, "steps_lost": lost, "steps_twice": twice, "runs_with_equal_bits": equal,
+              "kill_to_next_step_s": {"median": round(statistics.median(recoveries), 3), "p95": round(recoveries[int(0.95 * len(recoveries))], 3),
+                                      "max": round(recoveries[-1], 3)} if recoveries else {}}
+    if options.simulate:
+        result["simulated"] = simulated(options.simulate, SIMULATE_S, options.seed)
     print(json.dumps(result, indent=1))
     path = runs.ROOT / "bench" / "results" / f"{result['date']}-soak.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     print(path)
-    check(lost == twice == 0 and equal == len(done), f"{len(done)} runs of {steps} steps: {lost} lost, {twice} there twice, {equal} with equal bits")
+    check(lost == twice == let_in == 0 and equal == len(done), f"{len(done)} runs of {steps} steps: {lost} lost, {twice} there twice, {equal} with equal bits")
 
 
 if __name__ == "__main__":

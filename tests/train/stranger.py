@@ -167,4 +167,5 @@ def main() -> None:
     stranger.go(signals=options.uid is not None)
 
 
-main()
+if __name__ == "__main__":
+    main()

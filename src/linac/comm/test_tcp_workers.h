@@ -16,8 +16,10 @@
 #include <thread>
 #include <vector>
 
+#include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/comm/group.h"
+#include "linac/comm/sockets.h"
 
 namespace linac::comm::testing {
 
@@ -41,6 +43,15 @@ struct Worker {
 inline std::string file_text(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline bool has_ipv6() {
+  try {
+    close(listen_at("::1", 0));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 class TcpWorkers : public ::testing::Test {

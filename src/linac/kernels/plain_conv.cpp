@@ -98,8 +98,6 @@ void rows_backward_kernel(const PlainConvShape& shape, const float* x, const flo
   }
 }
 
-namespace {
-
 bool visits_every_cell(const PlainConvShape& shape) {
   return shape.kernel_y == 3 && shape.kernel_x == 3 && shape.stride_y == 1 && shape.stride_x == 1 && shape.out_y > 0 &&
          shape.out_x > 0;
@@ -108,6 +106,8 @@ bool visits_every_cell(const PlainConvShape& shape) {
 bool fills_vectors(int64_t channels) {
   return channels > 0 && channels % 16 == 0;
 }
+
+namespace {
 
 /// Row y of an event's depthwise results, which go to or come from `to`.
 DepthwiseRow depthwise_row(const PlainConvShape& shape, const float* x, int64_t y, const float* kernel, float* to) {

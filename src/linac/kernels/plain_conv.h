@@ -33,6 +33,11 @@ struct PlainConvShape {
 /// whose cells are turned.
 PlainConvShape turned_back(const PlainConvShape& shape);
 
+/// Whether the kernel has 3 x 3 cells and steps from each to the next; there is an output.
+bool visits_every_cell(const PlainConvShape& shape);
+/// Whether so many channels are whole vectors of every instruction set.
+bool fills_vectors(int64_t channels);
+
 /// Whether the method for few channels takes it: at most 8 of them, and a multiple of 16 of the output.
 bool rows_take(const PlainConvShape& shape);
 

@@ -57,9 +57,8 @@ float* room(int64_t floats) {
 }  // namespace
 
 bool winograd_takes(const PlainConvShape& shape) {
-  return shape.kernel_y == 3 && shape.kernel_x == 3 && shape.stride_y == 1 && shape.stride_x == 1 &&
-         shape.in_channels % 16 == 0 && shape.out_channels % 16 == 0 && shape.in_channels > 0 &&
-         shape.out_channels > 0 && shape.out_y > 1 && shape.out_x > 1 && shape.before_y <= 2 && shape.before_x <= 2;
+  return visits_every_cell(shape) && fills_vectors(shape.in_channels) && fills_vectors(shape.out_channels) &&
+         shape.out_y > 1 && shape.out_x > 1 && shape.before_y <= 2 && shape.before_x <= 2;
 }
 
 void winograd_kernel(const PlainConvShape& shape, const float* kernel, bool transposed, float* to) {

@@ -11,7 +11,6 @@ namespace linac::nn {
 namespace {
 
 using kernels::Finish;
-using kernels::MatrixProduct;
 using torch::autograd::variable_list;
 
 constexpr int64_t kRowsOfATask = 96;    // of x

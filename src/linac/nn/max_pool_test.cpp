@@ -8,8 +8,7 @@
 #include <thread>
 
 #include "linac/graph/passes/fuse_pooling.h"
-#include "linac/nn/executable.h"
-#include "linac/nn/gradient.h"
+#include "linac/nn/test_network_run.h"
 
 namespace linac::nn {
 namespace {
@@ -50,56 +49,17 @@ graph::Graph volumes() {
   return b.finish({b.add("MaxPooling3D", "pool", {x}, {{"pool_size", {2, 2, 3}}})});
 }
 
-struct Outcome {
-  at::Tensor output, input_gradient;
-  AlignedFloats gradient;
-};
-
-Outcome run(const graph::Graph& graph, Kernels kernels, Mode mode = Mode::kTraining) {
-  const Executable network(graph, kernels);
-  graph::Parameters parameters = graph::Parameters::of(graph);
-  graph::initialize(graph, 7, 0, parameters);
-  for (size_t i = 0; i < parameters.trainable.size(); ++i) parameters.trainable[i] += 0.01F * static_cast<float>(i % 7);
-  const Weights weights = make_weights(network.graph(), parameters, Gradients::kWanted);
-  std::vector<int64_t> sizes = graph.nodes[0].output;
-  sizes.insert(sizes.begin(), 5);
-  at::Tensor input = at::empty(sizes);
-  fill_normal({.seed = 3}, {input.mutable_data_ptr<float>(), static_cast<size_t>(input.numel())});
-  input.set_requires_grad(true);
-  Outcome outcome;
-  if (mode == Mode::kInference) {
-    const torch::NoGradGuard no_gradient;
-    outcome.output = network.run(weights, {input}, {.mode = mode})[0];
-    return outcome;
-  }
-  outcome.output = network.run(weights, {input}, {.mode = mode})[0];
-  const at::Tensor loss =
-      (outcome.output * at::arange(outcome.output.numel(), at::kFloat).reshape(outcome.output.sizes()).cos()).sum();
-  outcome.input_gradient = torch::autograd::grad({loss}, {input}, {}, true)[0];
-  outcome.gradient = flat_gradient(loss, weights, parameters.trainable_layout);
-  return outcome;
-}
-
-void expect_near(const at::Tensor& value, const at::Tensor& wanted, const char* what) {
-  ASSERT_EQ(value.sizes(), wanted.sizes()) << what;
-  EXPECT_LT(((value - wanted).abs().max() / wanted.abs().max()).item<double>(), 1e-5) << what;
-}
-
-at::Tensor as_tensor(const AlignedFloats& values) {
-  return at::from_blob(const_cast<float*>(values.data()), {static_cast<int64_t>(values.size())}, at::kFloat);
-}
-
 TEST(MaxPool, FusedAgreesWithLibTorchLayerByLayer) {
   for (const graph::Graph& graph : {images(), sequences(), volumes()}) {
     SCOPED_TRACE(graph.name);
     const Executable network(graph);
     for (const graph::Node& node : network.graph().nodes)
       EXPECT_FALSE(node.op.starts_with("MaxPooling")) << node.name << " was left";
-    const Outcome fused = run(graph, Kernels::kLinac), layers = run(graph, Kernels::kAten);
+    const Outcome fused = run_network(graph, Kernels::kLinac, 5), layers = run_network(graph, Kernels::kAten, 5);
     expect_near(fused.output, layers.output, "output");
     expect_near(fused.input_gradient, layers.input_gradient, "gradient of the input");
-    expect_near(as_tensor(fused.gradient), as_tensor(layers.gradient), "gradient of the weights");
-    expect_near(run(graph, Kernels::kLinac, Mode::kInference).output, layers.output, "inference");
+    expect_near(fused.gradient, layers.gradient, "gradient of the weights");
+    expect_near(fused.inference, layers.output, "inference");
   }
 }
 

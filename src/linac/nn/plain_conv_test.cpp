@@ -7,13 +7,14 @@
 
 #include <thread>
 
-#include "linac/nn/executable.h"
-#include "linac/nn/gradient.h"
+#include "linac/nn/test_network_run.h"
 
 namespace linac::nn {
 namespace {
 
 using nlohmann::json;
+
+constexpr int64_t kEvents = 9;
 
 /// Images of 13 x 10 cells.
 graph::Graph network(const char* op, int64_t channels, const json& settings, const json& pool) {
@@ -48,45 +49,12 @@ std::vector<graph::Graph> networks() {
           network("DepthwiseConv2D", 48, settings(48, {3, 3}, "valid", "linear"), {2, 2})};
 }
 
-struct Outcome {
-  at::Tensor output, inference, input_gradient, gradient;
-};
-
-Outcome run(const graph::Graph& graph, Kernels kernels) {
-  const Executable network(graph, kernels);
-  graph::Parameters parameters = graph::Parameters::of(graph);
-  graph::initialize(graph, 7, 0, parameters);
-  for (size_t i = 0; i < parameters.trainable.size(); ++i) parameters.trainable[i] += 0.01F * static_cast<float>(i % 7);
-  const Weights weights = make_weights(network.graph(), parameters, Gradients::kWanted);
-  std::vector<int64_t> sizes = graph.nodes[0].output;
-  sizes.insert(sizes.begin(), 9);
-  at::Tensor input = at::empty(sizes);
-  fill_normal({.seed = 3}, {input.mutable_data_ptr<float>(), static_cast<size_t>(input.numel())});
-  Outcome outcome;
-  {
-    const torch::NoGradGuard no_gradient;
-    outcome.inference = network.run(weights, {input}, {.mode = Mode::kInference})[0];
-  }
-  input.set_requires_grad(true);
-  const at::Tensor output = network.run(weights, {input}, {.mode = Mode::kTraining})[0];
-  const at::Tensor loss = (output * at::arange(output.numel(), at::kFloat).reshape(output.sizes()).cos()).sum();
-  outcome.output = output.detach();
-  outcome.input_gradient = torch::autograd::grad({loss}, {input}, {}, true)[0];
-  const AlignedFloats flat = flat_gradient(loss, weights, parameters.trainable_layout);
-  outcome.gradient = at::from_blob(const_cast<float*>(flat.data()), {static_cast<int64_t>(flat.size())}).clone();
-  return outcome;
-}
-
-void expect_near(const at::Tensor& value, const at::Tensor& wanted, const char* what) {
-  ASSERT_EQ(value.sizes(), wanted.sizes()) << what;
-  EXPECT_LT(((value - wanted).abs().max() / wanted.abs().max()).item<double>(), 1e-5) << what;
-}
-
 TEST(PlainConv, AgreesWithLibTorch) {
   size_t number = 0;
   for (const graph::Graph& graph : networks()) {
     SCOPED_TRACE(number++);
-    const Outcome own = run(graph, Kernels::kLinac), theirs = run(graph, Kernels::kAten);
+    const Outcome own = run_network(graph, Kernels::kLinac, kEvents),
+                  theirs = run_network(graph, Kernels::kAten, kEvents);
     expect_near(own.output, theirs.output, "output");
     expect_near(own.inference, theirs.inference, "inference");
     expect_near(own.input_gradient, theirs.input_gradient, "gradient of the input");
@@ -101,7 +69,7 @@ TEST(PlainConv, ThreadsChangeNoBit) {
       Outcome outcome;
       std::thread([&] {
         at::set_num_threads(threads);
-        outcome = run(graph, Kernels::kLinac);
+        outcome = run_network(graph, Kernels::kLinac, kEvents);
       }).join();
       return outcome;
     };

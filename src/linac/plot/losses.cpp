@@ -70,11 +70,4 @@ Picture draw_losses(const std::string& title, const std::vector<LossChart>& char
   return figure.picture();
 }
 
-Picture write_loss_png(const std::filesystem::path& path, const std::string& title,
-                       const std::vector<LossChart>& charts) {
-  Picture picture = draw_losses(title, charts);
-  write_picture(path, picture);
-  return picture;
-}
-
 }  // namespace linac::plot

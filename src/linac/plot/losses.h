@@ -1,7 +1,6 @@
 #pragma once
 // How losses and metrics went, epoch by epoch. Thread-safe.
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -24,9 +23,5 @@ struct LossChart {
 /// The charts side by side, two in a row; whole lines in training, dashed in tests. Logarithmic where the largest
 /// value is more than three times the smallest, else close around the values: what changes is to be seen.
 Picture draw_losses(const std::string& title, const std::vector<LossChart>& charts);
-
-/// The same, written to a file too (environment error if that fails).
-Picture write_loss_png(const std::filesystem::path& path, const std::string& title,
-                       const std::vector<LossChart>& charts);
 
 }  // namespace linac::plot

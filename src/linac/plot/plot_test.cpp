@@ -295,14 +295,15 @@ TEST(Projections, CollapsedAndBrokenShowersCanBeDrawn) {
   EXPECT_GT(second.count(0x440154), 1000);
 }
 
-TEST(Losses, WritesWhatItReturns) {
+TEST(Losses, DrawsCurvesAndAFileHoldsThem) {
   const TemporaryFolder folder;
   const auto path = folder / "losses.png";
   const std::vector<LossChart> charts{
       {.title = "discriminator", .lines = {{"real", {9, 8, 7}, {9.5, 9, 8}}, {"generated", {9, std::nan(""), 6}, {}}}},
       {.title = "generator", .lines = {{"", {900, 20, 11}, {}}}},
       {.title = "accuracy", .axis = "", .lines = {{"", {0.5, 0.7, 0.8}, {0.5, 0.6, 0.7}}}}};
-  const Picture picture = write_loss_png(path, "run", charts);
+  const Picture picture = draw_losses("run", charts);
+  write_picture(path, picture);
   EXPECT_EQ(read_file(path), picture.png);
   EXPECT_TRUE(picture.png.starts_with("\x89PNG"));
   const Pixels pixels(picture);
@@ -338,7 +339,7 @@ TEST(Losses, NothingYet) {
 }
 
 TEST(Losses, AFolderThatIsNotThere) {
-  EXPECT_THROW(write_loss_png("/proc/nowhere/losses.png", "run", {}), Error);
+  EXPECT_THROW(write_picture("/proc/nowhere/losses.png", draw_losses("run", {})), Error);
 }
 
 TEST(ShareColour, GrowsDarker) {

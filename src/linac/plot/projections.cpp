@@ -126,11 +126,4 @@ Picture draw_projections(const ShowerMaps& generated, const ShowerMaps& referenc
   return figure.picture();
 }
 
-Picture write_projections_png(const std::filesystem::path& path, const ShowerMaps& generated,
-                              const ShowerMaps& reference, const ProjectionCaption& caption) {
-  Picture picture = draw_projections(generated, reference, caption);
-  write_picture(path, picture);
-  return picture;
-}
-
 }  // namespace linac::plot

@@ -2,7 +2,6 @@
 // Generated showers beside simulated ones at one glance: mean projections and profiles. Thread-safe.
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
 #include "linac/plot/figure.h"
@@ -20,9 +19,5 @@ struct ProjectionCaption {
 
 /// Both of the same shape. `reference` is drawn above and called Geant4.
 Picture draw_projections(const ShowerMaps& generated, const ShowerMaps& reference, const ProjectionCaption& caption);
-
-/// The same, written to a file too (environment error if that fails).
-Picture write_projections_png(const std::filesystem::path& path, const ShowerMaps& generated,
-                              const ShowerMaps& reference, const ProjectionCaption& caption);
 
 }  // namespace linac::plot

@@ -274,7 +274,7 @@ std::vector<Column> AdversarialLoop::columns() const {
   return {{"d_real/total", "D real"}, {"d_fake/total", "D fake"}, {"g/total", "G"}};
 }
 
-std::vector<DrawnPicture> AdversarialLoop::draw(const TrainState& state, const RunFolder& folder) const {
+std::vector<Drawing> AdversarialLoop::drawings(const TrainState& state) const {
   if (!projections_) return {};
   plot::ProjectionCaption caption{.run = job_.name, .epoch = state.epoch, .showers = test_->size()};
   const Range energies = test_->energies_gev(), angles = test_->angles();
@@ -282,15 +282,15 @@ std::vector<DrawnPicture> AdversarialLoop::draw(const TrainState& state, const R
   caption.energy_gev_max = energies.high;
   caption.angle_rad_min = angles.low;
   caption.angle_rad_max = angles.high;
-  const auto picture =
-      plot::write_projections_png(folder.images() / fmt::format("epoch-{:03}.png", state.epoch),
-                                  maps(projections_->generated.mean()), maps(projections_->reference.mean()), caption);
-  plot::write_loss_png(folder.images() / "losses.png", job_.name,
-                       {{.title = "discriminator",
-                         .lines = {loss_line(state.history, "real", "d_real/total"),
-                                   loss_line(state.history, "generated", "d_fake/total")}},
-                        {.title = "generator", .lines = {loss_line(state.history, "", "g/total")}}});
-  return {{"showers", picture.png, picture.width, picture.height}};
+  Drawing showers{fmt::format("epoch-{:03}.png", state.epoch), "showers",
+                  [generated = maps(projections_->generated.mean()), reference = maps(projections_->reference.mean()),
+                   caption] { return plot::draw_projections(generated, reference, caption); }};
+  Drawing losses = drawing_of_losses("", job_.name,
+                                     {{.title = "discriminator",
+                                       .lines = {loss_line(state.history, "real", "d_real/total"),
+                                                 loss_line(state.history, "generated", "d_fake/total")}},
+                                      {.title = "generator", .lines = {loss_line(state.history, "", "g/total")}}});
+  return {std::move(showers), std::move(losses)};
 }
 
 std::vector<std::string> AdversarialLoop::hand_over(const TrainState& state, const RunFolder& folder) const {

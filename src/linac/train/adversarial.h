@@ -49,7 +49,7 @@ class AdversarialLoop : public Loop {
   std::string loss_name() const override { return "g/total"; }
   std::string unit() const override { return "showers"; }
   std::vector<Column> columns() const override;
-  std::vector<DrawnPicture> draw(const TrainState& state, const RunFolder& folder) const override;
+  std::vector<Drawing> drawings(const TrainState& state) const override;
   std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
 
  private:

@@ -1,5 +1,6 @@
 #include "linac/train/checkpoint_writer.h"
 
+#include <string_view>
 #include <utility>
 
 #include "linac/base/log.h"
@@ -8,6 +9,7 @@ namespace linac::train {
 namespace {
 
 constexpr const char* kCheckpoint = "writing a checkpoint";
+constexpr size_t kFollowersMax = 8;  // pictures of some epochs
 
 }  // namespace
 
@@ -48,8 +50,19 @@ void CheckpointWriter::follow(const char* what, std::function<void()> write) {
   {
     std::unique_lock lock(mutex_);
     throw_failure(lock);
-    follower_ = std::move(write);
-    follower_name_ = what;
+    std::erase_if(followers_,
+                  [&](const Follower& one) { return one.replaceable && std::string_view(one.what) == what; });
+    followers_.push_back({what, std::move(write), true});
+  }
+  changed_.notify_all();
+}
+
+void CheckpointWriter::add(const char* what, std::function<void()> write) {
+  {
+    std::unique_lock lock(mutex_);
+    wait_until(lock, [&] { return followers_.size() < kFollowersMax; });
+    throw_failure(lock);
+    followers_.push_back({what, std::move(write), false});
   }
   changed_.notify_all();
 }
@@ -67,7 +80,7 @@ void CheckpointWriter::check() {
 
 void CheckpointWriter::give_up() {
   std::unique_lock lock(mutex_);
-  follower_ = {};
+  followers_.clear();
   given_up_ = true;
   wait_until(lock, [&] { return idle(); });
   given_up_ = false;
@@ -101,14 +114,17 @@ void CheckpointWriter::run() {
     changed_.wait(lock, [&] { return ending_ || !idle(); });
     if (idle()) return;
     const bool checkpoint = checkpoint_due_;
-    const std::function<void()> small = checkpoint ? std::function<void()>{} : std::exchange(follower_, {});
-    const char* const what = checkpoint ? kCheckpoint : follower_name_;
+    Follower small{kCheckpoint, {}, false};
+    if (!checkpoint) {
+      small = std::move(followers_.front());
+      followers_.pop_front();
+    }
     busy_ = true;
     lock.unlock();
     std::exception_ptr failure;
-    told_(what);
+    told_(small.what);
     try {
-      checkpoint ? write_checkpoint() : small();
+      checkpoint ? write_checkpoint() : small.write();
     } catch (const GivenUp&) {
     } catch (...) {
       failure = std::current_exception();

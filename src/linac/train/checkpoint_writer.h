@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -35,9 +36,11 @@ class CheckpointWriter {
 
   /// Returns once the state has been copied. `notes`: see encode().
   void save(const TrainState& state, nlohmann::json notes, Mark mark);
-  /// Writes a small file once the checkpoint before it is on the disk. Of several that wait, the last alone. `what`:
-  /// for Told, a literal.
+  /// Writes a small file once the checkpoint before it is on the disk. Of several that wait and are the same `what`,
+  /// the last alone. `what`: for Told, a literal.
   void follow(const char* what, std::function<void()> write);
+  /// The same for files of which each is to be written. Waits while too many wait.
+  void add(const char* what, std::function<void()> write);
   /// Returns when nothing is under way any more.
   void wait();
   /// Throws if something could not be written; never waits.
@@ -50,10 +53,15 @@ class CheckpointWriter {
 
  private:
   class GivenUp {};
+  struct Follower {
+    const char* what;
+    std::function<void()> write;
+    bool replaceable;
+  };
 
   void run();
   void write_checkpoint();
-  bool idle() const { return !checkpoint_due_ && !follower_ && !busy_; }  // under the mutex
+  bool idle() const { return !checkpoint_due_ && followers_.empty() && !busy_; }  // under the mutex
   template <class Condition>
   void wait_until(std::unique_lock<std::mutex>& lock, const Condition& condition);
   void throw_failure(std::unique_lock<std::mutex>& lock);
@@ -68,8 +76,7 @@ class CheckpointWriter {
   std::condition_variable changed_;
   bool checkpoint_due_ = false, busy_ = false, given_up_ = false, ending_ = false;
   bool awaited_ = false;  // the training waits: what is written is its progress as well
-  std::function<void()> follower_;
-  const char* follower_name_ = "";
+  std::deque<Follower> followers_;
   std::exception_ptr failure_;
   std::thread thread_;
 };

@@ -141,17 +141,33 @@ TEST(CheckpointWriter, AFifoInPlaceOfTheFileHoldsNobodyButTheWriter) {
   EXPECT_NE(message_of([&] { writer.wait(); }).find(fifo), std::string::npos);
 }
 
-TEST(CheckpointWriter, ASmallFileFollowsItsCheckpointAndOnlyTheLastOfSeveral) {
+TEST(CheckpointWriter, SmallFilesFollowTheirCheckpointAndOfThoseOfOneKindTheLast) {
   const TemporaryFolder folder;
   SlowDisk disk;
   CheckpointWriter writer(CheckpointStore(folder.path(), 2), disk.told());
   std::string written;
   writer.save(state_at(1), {}, Mark::kNone);
   for (const char* name : {"a", "b", "c"})
-    writer.follow(name, [&, name] { written += name + std::to_string(fs::exists(file_of(folder, 1))); });
+    writer.follow("small", [&, name] { written += name + std::to_string(fs::exists(file_of(folder, 1))); });
+  for (const char* name : {"d", "e"}) writer.add("each", [&, name] { written += name; });
   disk.let_go();
   writer.wait();
-  EXPECT_EQ(written, "c1");
+  EXPECT_EQ(written, "c1de");
+}
+
+TEST(CheckpointWriter, WhoAddsFilesFasterThanTheDiskTakesThemWaits) {
+  const TemporaryFolder folder;
+  SlowDisk disk;
+  CheckpointWriter writer(CheckpointStore(folder.path(), 2), disk.told());
+  std::atomic<int> written = 0;
+  auto adding = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 50; ++i) writer.add("each", [&] { ++written; });
+  });
+  EXPECT_EQ(adding.wait_for(50ms), std::future_status::timeout) << "memory would hold all of them";
+  disk.let_go();
+  adding.get();
+  writer.wait();
+  EXPECT_EQ(written, 50);
 }
 
 TEST(CheckpointWriter, WhoGivesTheRecordUpPutsNothingInPlace) {

@@ -160,8 +160,8 @@ std::vector<Column> CustomLoop::columns() const {
   return columns;
 }
 
-std::vector<DrawnPicture> CustomLoop::draw(const TrainState& state, const RunFolder& folder) const {
-  return {draw_measures(columns(), state.history, job_.name, folder)};
+std::vector<Drawing> CustomLoop::drawings(const TrainState& state) const {
+  return {drawing_of_measures(columns(), state.history, job_.name)};
 }
 
 std::vector<std::string> CustomLoop::hand_over(const TrainState& state, const RunFolder& folder) const {

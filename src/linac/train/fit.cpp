@@ -262,8 +262,8 @@ std::vector<Column> FitLoop::columns() const {
   return columns;
 }
 
-std::vector<DrawnPicture> FitLoop::draw(const TrainState& state, const RunFolder& folder) const {
-  return {draw_measures(columns(), state.history, job_.name, folder)};
+std::vector<Drawing> FitLoop::drawings(const TrainState& state) const {
+  return {drawing_of_measures(columns(), state.history, job_.name)};
 }
 
 // Without what Keras does not have: it would refuse to load the file.

@@ -47,7 +47,7 @@ class FitLoop : public Loop {
   std::string loss_name() const override { return "loss"; }
   std::string unit() const override { return "events"; }
   std::vector<Column> columns() const override;
-  std::vector<DrawnPicture> draw(const TrainState& state, const RunFolder& folder) const override;
+  std::vector<Drawing> drawings(const TrainState& state) const override;
   std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "linac/base/piece_of_work.h"
 #include "linac/scores/roc.h"
+#include "linac/train/collect_chunks.h"
 #include "linac/trained/labelled_data.h"
 
 namespace linac::train {
@@ -43,12 +44,14 @@ class FitEvaluation::Rows {
 
   bool wanted() const { return row_size_ > 0; }
   int64_t chunks() const { return static_cast<int64_t>(chunks_.size()); }
-  std::vector<float>& chunk(int64_t number) { return chunks_[static_cast<size_t>(number)]; }
   /// Floats of a chunk.
   size_t size(int64_t number) const {
     return static_cast<size_t>(std::min(chunk_events_, events_ - number * chunk_events_)) * row_size_;
   }
   void fill(int64_t number, const models::Supervised::Tested& tested, const models::LabelledEvents& events);
+  void collect(comm::Group& group, int64_t replicas) {
+    collect_chunks(group, replicas, chunks_, [this](int64_t number) { return size(number); });
+  }
   double mean_auc(const models::Metric& metric) const;
 
  private:
@@ -125,43 +128,6 @@ void FitEvaluation::chunk(const graph::Parameters& parameters, const data::Event
   piece_is_done();
 }
 
-// Rank by rank, each one's rows in one message: rank 0 holds one worker's twice, the others nothing but their own.
-void FitEvaluation::collect(Rows& rows) {
-  constexpr int kTag = 18;
-  comm::Group& group = replicas_.group();
-  for (int rank = 1; rank < group.size(); ++rank) {
-    if (group.rank() != 0 && group.rank() != rank) continue;
-    std::vector<int64_t> numbers;
-    size_t size = 0;
-    for (const int replica : comm::owned_replicas(job_.train.replicas, group.view(), rank)) {
-      for (int64_t number = replica; number < rows.chunks(); number += job_.train.replicas) {
-        numbers.push_back(number);
-        size += rows.size(number);
-      }
-    }
-    if (size == 0) continue;
-    std::vector<float> message;
-    message.reserve(size);
-    if (group.rank() == rank) {
-      for (const int64_t number : numbers) {
-        message.insert(message.end(), rows.chunk(number).begin(), rows.chunk(number).end());
-        rows.chunk(number) = {};
-      }
-      group.send(message, 0, kTag);
-      continue;
-    }
-    message.resize(size);
-    group.receive(message, rank, kTag);
-    auto next = message.cbegin();
-    for (const int64_t number : numbers) {
-      const auto end = next + static_cast<int64_t>(rows.size(number));
-      rows.chunk(number).assign(next, end);
-      next = end;
-    }
-    piece_is_done();
-  }
-}
-
 Measures FitEvaluation::run(const graph::Parameters& parameters, const data::EventTable& table) {
   Rows rows(model_, table.size(), chunk_events_);
   AlignedFloats sums(model_.measures().size());
@@ -177,8 +143,8 @@ Measures FitEvaluation::run(const graph::Parameters& parameters, const data::Eve
   for (size_t i = 0; i < sums.size(); ++i) measures[model_.measures()[i]] = sums[i];
   model_.divide_by_weights(measures);
   if (!rows.wanted()) return measures;
-  collect(rows);
   comm::Group& group = replicas_.group();
+  rows.collect(group, job_.train.replicas);
   const std::vector<models::Metric> metrics = model_.aucs();
   std::vector<double> aucs(metrics.size());
   if (group.rank() == 0)

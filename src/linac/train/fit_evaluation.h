@@ -26,7 +26,6 @@ class FitEvaluation {
   class Rows;
   void chunk(const graph::Parameters& parameters, const data::EventTable& table, int64_t number,
              std::span<float> measures, Rows& rows) const;
-  void collect(Rows& rows);
 
   const spec::Job& job_;
   const models::Supervised& model_;

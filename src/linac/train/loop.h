@@ -13,6 +13,7 @@
 
 #include "linac/comm/group.h"
 #include "linac/graph/graph.h"
+#include "linac/plot/figure.h"
 #include "linac/spec/job.h"
 #include "linac/spec/run_record.h"
 #include "linac/train/measures.h"
@@ -68,10 +69,11 @@ struct Column {
   std::string measure, heading;
 };
 
-/// A picture that was written into the run's folder, for TensorBoard.
-struct DrawnPicture {
-  std::string tag, png;
-  int64_t width = 0, height = 0;
+/// A picture of the run, which another thread draws and writes while the training goes on.
+struct Drawing {
+  std::string file;                     // in the run's folder of pictures
+  std::string tag;                      // in TensorBoard; empty: it is not there
+  std::function<plot::Picture()> draw;  // holds all that it needs
 };
 
 class Loop {
@@ -126,8 +128,8 @@ class Loop {
   /// "showers", "events"
   virtual std::string unit() const = 0;
   virtual std::vector<Column> columns() const = 0;
-  /// Rank 0, after a test: pictures of the epoch. May be none.
-  virtual std::vector<DrawnPicture> draw(const TrainState& state, const RunFolder& folder) const = 0;
+  /// Who keeps the record, after a test: pictures of the epoch. May be none.
+  virtual std::vector<Drawing> drawings(const TrainState& state) const = 0;
   /// Rank 0, at the end: the trained networks as files for others. Returns lines for people: what lies where, what to
   /// do next.
   virtual std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const = 0;

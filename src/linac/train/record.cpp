@@ -1,6 +1,7 @@
 #include "linac/train/record.h"
 
 #include <limits>
+#include <utility>
 
 namespace linac::train {
 
@@ -18,14 +19,17 @@ plot::LossLine loss_line(const std::vector<EpochRecord>& history, const std::str
   return line;
 }
 
-DrawnPicture draw_measures(const std::vector<Column>& columns, const std::vector<EpochRecord>& history,
-                           const std::string& title, const RunFolder& folder) {
+Drawing drawing_of_losses(const std::string& tag, const std::string& title, std::vector<plot::LossChart> charts) {
+  return {"losses.png", tag, [title, charts = std::move(charts)] { return plot::draw_losses(title, charts); }};
+}
+
+Drawing drawing_of_measures(const std::vector<Column>& columns, const std::vector<EpochRecord>& history,
+                            const std::string& title) {
   std::vector<plot::LossChart> charts;
   for (const Column& column : columns) {
     charts.push_back({.title = column.heading, .axis = "", .lines = {loss_line(history, "", column.measure)}});
   }
-  const auto picture = plot::write_loss_png(folder.images() / "losses.png", title, charts);
-  return {"measures", picture.png, picture.width, picture.height};
+  return drawing_of_losses("measures", title, std::move(charts));
 }
 
 }  // namespace linac::train

@@ -7,7 +7,6 @@
 
 #include "linac/plot/losses.h"
 #include "linac/train/loop.h"
-#include "linac/train/run_folder.h"
 #include "linac/train/state.h"
 
 namespace linac::train {
@@ -25,8 +24,11 @@ nlohmann::json file_json(const File& file) {
 /// A measure over the epochs, NaN where an epoch has none.
 plot::LossLine loss_line(const std::vector<EpochRecord>& history, const std::string& label, const std::string& measure);
 
-/// A chart for each column over the epochs so far, as images/losses.png.
-DrawnPicture draw_measures(const std::vector<Column>& columns, const std::vector<EpochRecord>& history,
-                           const std::string& title, const RunFolder& folder);
+/// The charts of how the losses went, in the run's file of that.
+Drawing drawing_of_losses(const std::string& tag, const std::string& title, std::vector<plot::LossChart> charts);
+
+/// The same with a chart for each column over the epochs so far.
+Drawing drawing_of_measures(const std::vector<Column>& columns, const std::vector<EpochRecord>& history,
+                            const std::string& title);
 
 }  // namespace linac::train

@@ -139,6 +139,7 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     if (!written_ || copied_) written_ = folder_->cut_metrics(state.global_step, state.epoch);
     const RunFolder::Written written = *std::exchange(written_, std::nullopt);
     reporter_.emplace(job_, *folder_, loop_, steps_per_epoch_, group_.size(), settings_.concurrency, state, tells());
+    drawn_->take();  // of what it had kept before
     last_save_ = Clock::now();
     if (copied_) save(state);
     if (!founding) {
@@ -159,6 +160,7 @@ void RecordKeeper::view(const TrainState& state, const std::string& why, double 
 void RecordKeeper::step(const StepRecord& record) {
   if (!writes()) return;
   const PhaseClock::Scope time(clock_, TimePhase::kReport);
+  show_drawn();
   reporter_->step(record);
   reporter_->workers(group_, record.global_step);
 }
@@ -173,7 +175,24 @@ void RecordKeeper::epoch(const TrainState& state, const EpochRecord& record,
   if (save) this->save(state, best);
   const PhaseClock::Scope time(clock_, TimePhase::kReport);
   reporter_->epoch(state, record, signs_of_collapse);
+  if (!record.test.empty()) draw(state);
   write_summary(state);
+}
+
+// Drawing takes longer than the training may pause, and a disk may take any time.
+void RecordKeeper::draw(const TrainState& state) {
+  for (Drawing& one : loop_.drawings(state)) {
+    writer_->add("drawing a picture",
+                 [drawing = std::move(one), folder = folder_->images(), step = state.global_step, drawn = drawn_] {
+                   plot::Picture picture = drawing.draw();
+                   plot::write_picture(folder / drawing.file, picture);
+                   if (!drawing.tag.empty()) drawn->add({drawing.tag, step, std::move(picture)});
+                 });
+  }
+}
+
+void RecordKeeper::show_drawn() {
+  for (const DrawnPicture& one : drawn_->take()) reporter_->picture(one.tag, one.global_step, one.picture);
 }
 
 // A disk that is busy with a checkpoint would let the training wait for this as well.
@@ -187,6 +206,7 @@ void RecordKeeper::write_summary(const TrainState& state) {
 void RecordKeeper::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
   if (!writes()) return;
   wait();
+  show_drawn();
   folder_->cut_metrics(state.global_step, state.epoch);
   reporter_->rolled_back(state, what, where);
 }
@@ -229,6 +249,7 @@ void RecordKeeper::finish(const TrainState& state, const std::vector<spec::Worke
   // A run cut short by max_steps ends between two checkpoints.
   if (saved_step_ != state.global_step) save(state);
   wait();
+  show_drawn();
   reporter_->finish(state, handed_over(state), workers);
   if (tells()) tell_of_early_stop(state);
 }
@@ -240,6 +261,7 @@ void RecordKeeper::failed(const TrainState& state, const Error& error) {
   } catch (const Error& another) {
     if (another.code() != error.code()) log::warn(another.what());  // the first one counts
   }
+  show_drawn();
   reporter_->failed(state, clock_, group_, error);
 }
 

@@ -17,6 +17,7 @@
 #include "linac/comm/group.h"
 #include "linac/spec/job.h"
 #include "linac/train/checkpoint_writer.h"
+#include "linac/train/drawn_pictures.h"
 #include "linac/train/loop.h"
 #include "linac/train/phase_clock.h"
 #include "linac/train/record_copy.h"
@@ -95,6 +96,8 @@ class RecordKeeper {
   TrainState handed_over(const TrainState& state);
   void tell_of_early_stop(const TrainState& state) const;
   void write_summary(const TrainState& state);
+  void draw(const TrainState& state);
+  void show_drawn();
 
   const spec::Job& job_;
   comm::Group& group_;
@@ -105,7 +108,8 @@ class RecordKeeper {
   std::optional<RunFolder> folder_;
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<Reporter> reporter_;
-  bool keeps_ = false;                         // in this view
+  std::shared_ptr<DrawnPictures> drawn_ = std::make_shared<DrawnPictures>();  // with the writer's thread
+  bool keeps_ = false;                                                        // in this view
   bool copied_ = false;                        // in this view: the folder has no checkpoint yet
   std::optional<RunFolder::Written> written_;  // what was found in the folder, before it is taken over
   std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();

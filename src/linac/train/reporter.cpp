@@ -254,14 +254,16 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record,
     }
     for (const std::string& sign : signs_of_collapse)
       if (aloud_) log::warn("the physics looks collapsed: " + sign);
-    for (const DrawnPicture& picture : loop_.draw(state, folder_))
-      events_.image_png(picture.tag, state.global_step, picture.png, picture.width, picture.height);
   }
   if (aloud_)
     log::info(fmt::format("{}; {} ({:.4g} {}/s, test included)", text, format_duration(seconds), rate, loop_.unit()));
   events_.flush();
   epoch_begin_ = Clock::now();
   epoch_first_step_ = state.global_step;
+}
+
+void Reporter::picture(const std::string& tag, int64_t global_step, const plot::Picture& picture) {
+  events_.image_png(tag, global_step, picture.png, picture.width, picture.height);
 }
 
 // As keras.callbacks.TensorBoard has them: in two runs, so that training and validation are lines of one chart.

@@ -52,8 +52,11 @@ class Reporter {
   /// Each worker's times, now and then.
   void workers(const comm::Group& group, int64_t global_step);
   void announce_test(const TrainState& state);
-  /// After each epoch, of which `state` stands at the end. run.json is left to the caller: summary().
+  /// After each epoch, of which `state` stands at the end. Pictures and run.json are left to the caller: picture(),
+  /// summary().
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse);
+  /// One that was drawn after this step, for TensorBoard.
+  void picture(const std::string& tag, int64_t global_step, const plot::Picture& picture);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
   /// Ends the record well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.

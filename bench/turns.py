@@ -1,0 +1,45 @@
+"""Two builds of linac measured in turns: what their benchmarks share."""
+
+import argparse
+import statistics
+
+import network
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", required=True)
+    parser.add_argument("--after", required=True)
+    parser.add_argument("--before-commit", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    return parser
+
+
+def in_turns(script: str, options: argparse.Namespace, measure) -> dict:
+    """`measure` takes a program and a number that no other call has, and returns figures by name. Who begins changes from round to round."""
+    builds = {"before": options.before, "after": options.after}
+    result = {**network.provenance(script), "before": options.before_commit, "others_cores": network.busy_cores(), "rounds": []}
+    for which, path in builds.items():  # where they lie on this machine is of no use to others
+        result["command"] = result["command"].replace(path, f"{which.upper()}/bin/linac")
+    for number in range(options.rounds):
+        order = list(builds) if number % 2 == 0 else list(reversed(builds))
+        found = {which: measure(builds[which], 2 * number + (which == "after")) for which in order}
+        result["rounds"].append(found)
+        network.say(f"round {number + 1}: " + "; ".join(f"{name} {found['before'][name]:.4g} -> {found['after'][name]:.4g}" for name in found["before"]))
+    return result
+
+
+def heading(title: str, result: dict) -> list[str]:
+    return [f"# {title}",
+            f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}, before: {result['before']}; other programs took "
+            f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", ""]
+
+
+def figures(result: dict) -> list[tuple[str, list[float], list[str]]]:
+    """Of each figure its name, the medians before and after, and these as text with the minimum."""
+    rows = []
+    for name in result["rounds"][0]["before"]:
+        both = [[one[which][name] for one in result["rounds"]] for which in ("before", "after")]
+        medians = [statistics.median(values) for values in both]
+        rows.append((name, medians, [f"{median:.4g} ({min(values):.4g})" for median, values in zip(medians, both)]))
+    return rows
