@@ -70,7 +70,7 @@ TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
         const graph::Layout layout = state.networks[0].parameters.trainable_layout;
         StepResult result;
         size_t beside = 0;
-        EXPECT_TRUE(update.run("p/", {"total"}, state.networks[0], 0.5,
+        EXPECT_TRUE(update.run("p/", {"total"}, state, 0, 0.5,
                                [&](size_t i, const graph::GradientReady& ready) {
                                  return contribution(layout, update.owned()[i], tells ? ready : graph::GradientReady{});
                                },
@@ -98,7 +98,7 @@ TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
   TrainState state = state_of(job);
   StepResult result;
   EXPECT_FALSE(update.run(
-      "p/", {"total"}, state.networks[0], 0.5,
+      "p/", {"total"}, state, 0, 0.5,
       [&](size_t i, const graph::GradientReady&) {
         models::Contribution made =
             contribution(state.networks[0].parameters.trainable_layout, static_cast<int>(i), {});
