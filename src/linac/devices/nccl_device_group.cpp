@@ -125,34 +125,46 @@ void NcclDeviceGroup::clear(int device, float* values, size_t count) {
   on(device, [&](const Gpu& gpu) { cuda::clear(values, number_of(count), gpu.work); });
 }
 
-void NcclDeviceGroup::move(int from, const float* values, int to, float* target, size_t count) {
-  need(nccl_->group_start(), "beginning a group of calls");
-  const int sent = on(
-      from, [&](const Gpu& gpu) { return nccl_->send(values, count, Nccl::kFloat, to, gpu.communicator, gpu.work); });
-  const int received = on(to, [&](const Gpu& gpu) {
-    return nccl_->receive(target, count, Nccl::kFloat, from, gpu.communicator, gpu.work);
-  });
+// Calls that NCCL begins together, once all are known: one of them alone would wait for the others.
+void NcclDeviceGroup::together(const char* what, const std::function<int()>& calls) {
+  need(nccl_->group_start(), what);
+  int status = Nccl::kSuccess;
+  try {
+    status = calls();
+  } catch (...) {
+    nccl_->group_end();
+    throw;
+  }
   const int ended = nccl_->group_end();
-  need(sent, "sending");
-  need(received, "receiving");
-  need(ended, "moving");
+  need(status, what);
+  need(ended, what);
+}
+
+void NcclDeviceGroup::move(int from, const float* values, int to, float* target, size_t count) {
+  together("moving", [&] {
+    const int sent = on(
+        from, [&](const Gpu& gpu) { return nccl_->send(values, count, Nccl::kFloat, to, gpu.communicator, gpu.work); });
+    const int received = on(to, [&](const Gpu& gpu) {
+      return nccl_->receive(target, count, Nccl::kFloat, from, gpu.communicator, gpu.work);
+    });
+    return sent != Nccl::kSuccess ? sent : received;
+  });
 }
 
 void NcclDeviceGroup::broadcast(std::span<float* const> buffers, size_t count) {
   LINAC_CHECK(buffers.size() == gpus_.size());
   if (!nccl_) return;
-  need(nccl_->group_start(), "beginning a group of calls");
-  int status = Nccl::kSuccess;
-  for (int device = 0; device < size(); ++device) {
-    float* const buffer = buffers[static_cast<size_t>(device)];
-    const int begun = on(device, [&](const Gpu& gpu) {
-      return nccl_->broadcast(buffer, buffer, count, Nccl::kFloat, 0, gpu.communicator, gpu.work);
-    });
-    if (status == Nccl::kSuccess) status = begun;
-  }
-  const int ended = nccl_->group_end();
-  need(status, "broadcasting");
-  need(ended, "broadcasting");
+  together("broadcasting", [&] {
+    int first_error = Nccl::kSuccess;
+    for (int device = 0; device < size(); ++device) {
+      float* const buffer = buffers[static_cast<size_t>(device)];
+      const int status = on(device, [&](const Gpu& gpu) {
+        return nccl_->broadcast(buffer, buffer, count, Nccl::kFloat, 0, gpu.communicator, gpu.work);
+      });
+      if (first_error == Nccl::kSuccess) first_error = status;
+    }
+    return first_error;
+  });
 }
 
 void NcclDeviceGroup::round(int device, float* values, size_t count, comm::Exchange exchange) {

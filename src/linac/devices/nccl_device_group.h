@@ -3,6 +3,7 @@
 // reductions have an order of their own. A GPU has two streams: one for the work that is begun in its order, one for
 // what threads bring (write). One GPU needs no NCCL.
 
+#include <functional>
 #include <optional>
 
 #include "linac/devices/device_group.h"
@@ -42,6 +43,7 @@ class NcclDeviceGroup : public DeviceGroup {
   template <class Work>
   auto on(int device, const Work& work) const;
   void need(int status, const char* what) const;
+  void together(const char* what, const std::function<int()>& calls);
   void end() noexcept;
 
   std::vector<Gpu> gpus_;
