@@ -169,9 +169,10 @@ train::Computing computing(const spec::Job& job, const comm::Rendezvous& rendezv
     if (emulated == 0) return replicas;
     return {replicas, std::make_shared<devices::HostDeviceGroup>(emulated)};
   }
+  models::need_device(device);  // or there is nothing to divide
   const std::vector<int> gpus =
-      devices::gpus_of_worker(std::max(1, models::devices_there(device)), rendezvous.local_rank,
-                              rendezvous.local_world_size, job.distribution.devices_per_worker);
+      devices::gpus_of_worker(models::devices_there(device), rendezvous.local_rank, rendezvous.local_world_size,
+                              job.distribution.devices_per_worker);
   models::need_device(device, gpus.front());
   if (gpus.size() == 1) return replicas;
   // A thread of the host for each, or it would wait for its turn.
