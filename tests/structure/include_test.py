@@ -47,6 +47,7 @@ LEVELS = [
     },
     {
         "nn": "a graph computed and differentiated, by LibTorch and the kernels",
+        "devices": "the devices of one worker: memory, what moves between them, the sum within",
         "onnx": "a graph written as ONNX",
         "keras": "Keras's files, to and from a graph",
         "service": "the HTTP service: routes, MLflow's among them, sessions, news, pages",

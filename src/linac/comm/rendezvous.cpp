@@ -168,6 +168,10 @@ Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment) {
   return meet;
 }
 
+int emulated_devices(const EnvironmentLookup& environment) {
+  return EnvironmentReader(environment).optional_int("LINAC_EMULATED_DEVICES", 0, 64).value_or(0);
+}
+
 int local_rank_of_newcomer(const Rendezvous& meet, const EnvironmentLookup& environment) {
   return EnvironmentReader(environment).optional_int("LOCAL_RANK", 0, kMaxWorldSize - 1).value_or(meet.local_rank);
 }

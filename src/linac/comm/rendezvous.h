@@ -61,6 +61,10 @@ Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment = pr
 /// error when LOCAL_RANK is no such number.
 int local_rank_of_newcomer(const Rendezvous& meet, const EnvironmentLookup& environment = process_environment);
 
+/// So many devices are to be emulated by the processor (LINAC_EMULATED_DEVICES), for tests; 0: none. User error when it
+/// is no such number.
+int emulated_devices(const EnvironmentLookup& environment = process_environment);
+
 /// The first host of a Slurm node list: "node[03-07,9],login1" -> "node03". User error when it is malformed.
 std::string first_host(std::string_view nodelist);
 

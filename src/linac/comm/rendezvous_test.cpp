@@ -249,6 +249,17 @@ TEST(Rendezvous, ANewcomersLocalRankNeedsNoRank) {
   EXPECT_THROW(local_rank_of_newcomer({}, with_value("two")), Error);
 }
 
+TEST(Rendezvous, EmulatedDevicesAreANumber) {
+  const auto with_value = [](const char* value) {
+    return [value](const std::string& name) {
+      return name == "LINAC_EMULATED_DEVICES" ? std::optional<std::string>(value) : std::nullopt;
+    };
+  };
+  EXPECT_EQ(emulated_devices(with_value("")), 0);
+  EXPECT_EQ(emulated_devices(with_value("3")), 3);
+  for (const char* bad : {"-1", "65", "two"}) EXPECT_THROW(emulated_devices(with_value(bad)), Error) << bad;
+}
+
 TEST(Rendezvous, ReadsSlurmsTasksPerNode) {
   EXPECT_EQ(tasks_of_node("2(x3),1", 0), 2);
   EXPECT_EQ(tasks_of_node("2(x3),1", 2), 2);

@@ -63,24 +63,41 @@ void ReplicaSum::reduce(std::span<const std::span<float>> owned_buffers, std::sp
   for (const auto& buffer : owned_buffers) LINAC_CHECK(buffer.size() == result.size());
   for (size_t offset = 0; offset < result.size(); offset += cut_.chunk_floats) {
     const size_t count = std::min(cut_.chunk_floats, result.size() - offset);
-    std::vector<std::span<float>> chunk;
+    std::vector<std::span<float>> chunk, roots;
     for (const auto& buffer : owned_buffers) chunk.push_back(buffer.subspan(offset, count));
+    add_owned(chunk);
+    for (const ReplicaRange& root : own_roots()) roots.push_back(chunk[static_cast<size_t>(root.begin - first_owned_)]);
+    reduce_chunk(roots, result.subspan(offset, count));
+  }
+}
+
+void ReplicaSum::reduce_roots(std::span<const std::span<float>> roots, std::span<float> result, Exchange exchange) {
+  exchange_ = exchange;
+  LINAC_CHECK(roots.size() == own_roots().size());
+  for (const auto& root : roots) LINAC_CHECK(root.size() == result.size());
+  for (size_t offset = 0; offset < result.size(); offset += cut_.chunk_floats) {
+    const size_t count = std::min(cut_.chunk_floats, result.size() - offset);
+    std::vector<std::span<float>> chunk;
+    for (const auto& root : roots) chunk.push_back(root.subspan(offset, count));
     reduce_chunk(chunk, result.subspan(offset, count));
   }
 }
 
-void ReplicaSum::reduce_chunk(std::span<const std::span<float>> buffers, std::span<float> result) {
-  const std::vector<ReplicaRange>& own = levels_[0].roots[static_cast<size_t>(group_.rank())];
-  for (size_t offset = 0; offset < result.size(); offset += kCachedFloats) {
-    const size_t count = std::min(kCachedFloats, result.size() - offset);
+// Leaves the sum of each of this rank's subtrees in the buffer of its first replica.
+void ReplicaSum::add_owned(std::span<const std::span<float>> buffers) {
+  const size_t size = buffers.empty() ? 0 : buffers[0].size();
+  for (size_t offset = 0; offset < size; offset += kCachedFloats) {
+    const size_t count = std::min(kCachedFloats, size - offset);
     std::vector<std::span<float>> cached;
     for (const auto& buffer : buffers) round_to(exchange_, cached.emplace_back(buffer.subspan(offset, count)));
-    for (const ReplicaRange& root : own) add_owned(root.begin, root.end, cached);
+    for (const ReplicaRange& root : own_roots()) add_owned(root.begin, root.end, cached);
   }
+}
 
+void ReplicaSum::reduce_chunk(std::span<const std::span<float>> roots, std::span<float> result) {
   Task whole{.slice = {0, result.size()}, .ranks = std::vector<int>(static_cast<size_t>(group_.size())), .roots = {}};
   std::iota(whole.ranks.begin(), whole.ranks.end(), 0);
-  for (const ReplicaRange& root : own) whole.roots.push_back(buffers[static_cast<size_t>(root.begin - first_owned_)]);
+  whole.roots.assign(roots.begin(), roots.end());
   std::vector<std::vector<Task>> tasks{{std::move(whole)}};
   for (size_t number = 0; number < levels_.size(); ++number) tasks.push_back(collect(number, tasks[number]));
   for (const Task& task : tasks.back())

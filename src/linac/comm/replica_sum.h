@@ -44,6 +44,12 @@ class ReplicaSum {
   void reduce(std::span<const std::span<float>> owned_buffers, std::span<float> result,
               Exchange exchange = Exchange::kFloat);
 
+  /// The largest subtrees of the tree that this rank carries, in their order.
+  const std::vector<ReplicaRange>& own_roots() const { return levels_[0].roots[static_cast<size_t>(group_.rank())]; }
+  /// The same as reduce() where these are added up already (devices/device_sum.h): a buffer a root, overwritten.
+  void reduce_roots(std::span<const std::span<float>> roots, std::span<float> result,
+                    Exchange exchange = Exchange::kFloat);
+
  private:
   struct Slice {
     size_t begin, size;  // of a chunk of the data
@@ -59,7 +65,8 @@ class ReplicaSum {
     int member, group, begin, size;  // the group: the members [begin, begin + size)
   };
 
-  void reduce_chunk(std::span<const std::span<float>> buffers, std::span<float> result);
+  void reduce_chunk(std::span<const std::span<float>> roots, std::span<float> result);
+  void add_owned(std::span<const std::span<float>> buffers);
   void add_owned(int begin, int end, std::span<const std::span<float>> buffers);
   std::vector<Task> collect(size_t number, const std::vector<Task>& tasks);
   std::vector<std::vector<std::span<float>>> receive_roots(size_t number, const std::vector<Task>& tasks);

@@ -126,7 +126,8 @@ catalog::Resources resources_for(const spec::Job& job, catalog::Resources wanted
   // What nobody asked for is not worth waiting for: with fewer cores the same job takes longer, and says the same.
   if (wanted.cores == 0)
     wanted.cores = std::clamp<int64_t>(static_cast<int64_t>(job.workers) * job.train.threads, 1, all.cores);
-  if (wanted.gpus == 0 && job.train.device == "cuda") wanted.gpus = 1;
+  if (wanted.gpus == 0 && job.train.device == "cuda")
+    wanted.gpus = std::max<int64_t>(1, int64_t{job.workers} * job.distribution.devices_per_worker);
   if (const std::string why = launch::why_never({wanted.cores, wanted.memory_mb, wanted.gpus}, all); !why.empty())
     throw Refusal(RefusalKind::kInvalid, fmt::format("[submit] it could never start: {}; ask for less", why));
   return wanted;

@@ -30,5 +30,17 @@ TEST(Submission, FindsFilesBesideTheJobAndInTheDirectory) {
   EXPECT_NE(prepared.problem.find("neither beside the job file"), std::string::npos) << prepared.problem;
 }
 
+TEST(Submission, AsksForTheGpusThatItsWorkersDrive) {
+  const TemporaryFolder root;
+  write_file_atomically(root / "a.h5", "x");
+  SubmissionRequest request;
+  request.job = "data: {train: [a.h5]}\ntrain: {device: cuda}\n";
+  request.directory = root.path().string();
+  const launch::Demand all{.cores = 8, .memory_mb = 1000, .gpus = 8};
+  EXPECT_EQ(prepare(request, all, false).front().wishes.resources.gpus, 1);
+  request.overrides = {"workers=2", "distribution.devices_per_worker=3"};
+  EXPECT_EQ(prepare(request, all, false).front().wishes.resources.gpus, 6);
+}
+
 }  // namespace
 }  // namespace linac::execution

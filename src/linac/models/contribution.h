@@ -11,11 +11,12 @@ namespace linac::models {
 
 /// Summed over replicas it is the global batch's, but for the statistics, of which the mean counts.
 struct Contribution {
-  AlignedFloats gradient;         // of the updated network's trainable buffer
+  AlignedFloats gradient;         // of the updated network's trainable buffer; empty where it stayed on a GPU
   std::vector<float> statistics;  // this replica's batch means and variances, in the layout of Parameters::statistics
   std::vector<float> losses;      // by the model's own order
   bool all_empty = false;         // every generated image of the replica is empty
   bool finite = true;             // no NaN or Inf in losses, gradient and statistics
+  bool stayed_finite = true;      // of a gradient that stayed on a GPU
 
   void judge() {
     const auto all_finite = [](const auto& values) {
@@ -24,7 +25,7 @@ struct Contribution {
       for (const float value : values) broken |= (std::bit_cast<uint32_t>(value) & kExponent) == kExponent ? 1U : 0U;
       return broken == 0;
     };
-    finite = all_finite(losses) && all_finite(gradient) && all_finite(statistics);
+    finite = stayed_finite && all_finite(losses) && all_finite(gradient) && all_finite(statistics);
   }
 };
 

@@ -13,8 +13,12 @@ Numerics numerics_of(const std::string& kernels, const std::string& precision, c
           precision == "fp32" ? Precision::kFp32 : Precision::kBf16, device == "cpu" ? Device::kCpu : Device::kCuda};
 }
 
-void need_device(Device device, int local_rank) {
-  if (device == Device::kCuda) nn::need_cuda(local_rank);
+void need_device(Device device, int index) {
+  if (device == Device::kCuda) nn::need_cuda(index);
+}
+
+int devices_there(Device device) {
+  return device == Device::kCuda ? nn::cuda_devices() : 1;
 }
 
 }  // namespace linac::models

@@ -24,8 +24,10 @@ struct Numerics {
 /// checked).
 Numerics numerics_of(const std::string& kernels, const std::string& precision, const std::string& device);
 
-/// Makes the device ready for this process: with several GPUs, worker `local_rank` of a machine takes one in turn. Call
-/// it before anything else of `models`. Environment error if this build or machine has no such device.
-void need_device(Device device, int local_rank = 0);
+/// Makes the device ready for this process: GPU number `index`, counted round. Call it before anything else of
+/// `models`. Environment error if this build or machine has no such device.
+void need_device(Device device, int index = 0);
+/// Devices of that kind that this process can use; 1 for the processor.
+int devices_there(Device device);
 
 }  // namespace linac::models

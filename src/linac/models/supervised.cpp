@@ -331,8 +331,9 @@ Contribution Supervised::step(const graph::Parameters& parameters, const Labelle
   const auto shares = parts_->shares(outputs, batch, event_weight, /*weigh_classes=*/true);
   for (const at::Tensor& share : shares) contribution.losses.push_back(share.item<float>());
   try {
-    contribution.gradient = nn::flat_gradient(shares[0], weights, parameters.trainable_layout,
-                                              tells_gradients() ? ready : graph::GradientReady{});
+    contribution.gradient =
+        nn::flat_gradient(shares[0], weights, parameters.trainable_layout,
+                          tells_gradients() ? ready : graph::GradientReady{}, &contribution.stayed_finite);
   } catch (const c10::Error& error) {
     if (!parts_->foreign) throw;
     const std::string reason = error.what_without_backtrace();

@@ -5,6 +5,7 @@
 #include "linac/base/error.h"
 #include "linac/graph/passes/fold_upsample.h"
 #include "linac/graph/passes/fuse_activations.h"
+#include "linac/graph/place.h"
 #include "linac/kernels/cuda/device.h"
 #include "linac/nn/executable.h"
 #include "linac/nn/gradient.h"
@@ -65,12 +66,19 @@ struct Outcome {
 
 enum class Fusing { kNo, kYes };
 
-Outcome run(Device device, Kernels kernels, Fusing fusing = Fusing::kNo) {
+graph::Parameters initial_parameters() {
+  const graph::Graph graph = network();
+  graph::Parameters parameters = graph::Parameters::of(graph);
+  graph::initialize(graph, 7, 0, parameters);
+  return parameters;
+}
+
+Outcome run(Device device, Kernels kernels, Fusing fusing = Fusing::kNo,
+            const graph::Parameters& parameters = initial_parameters(), const graph::GradientReady& ready = {},
+            bool* finite = nullptr) {
   const graph::Graph graph = network(), folded = graph::fold_upsample(graph);
   const Executable executable(fusing == Fusing::kYes ? graph::fuse_activations(folded) : folded, kernels,
                               Precision::kFloat, device);
-  graph::Parameters parameters = graph::Parameters::of(graph);
-  graph::initialize(graph, 7, 0, parameters);
   const Weights weights = make_weights(executable.graph(), parameters, Gradients::kWanted, device);
   std::vector<float> values(static_cast<size_t>(5 * graph::elements(graph.nodes[0].output)));
   fill_normal({.seed = 3}, values);
@@ -87,7 +95,7 @@ Outcome run(Device device, Kernels kernels, Fusing fusing = Fusing::kNo) {
   const at::Tensor loss = (output * factor).sum();
   outcome.output = output.detach().cpu();
   outcome.input_gradient = torch::autograd::grad({loss}, {input}, {}, true)[0].cpu();
-  outcome.gradient = flat_gradient(loss, weights, parameters.trainable_layout);
+  outcome.gradient = flat_gradient(loss, weights, parameters.trainable_layout, ready, finite);
   return outcome;
 }
 
@@ -114,6 +122,43 @@ void expect_near(const Outcome& value, const Outcome& wanted) {
 TEST(Cuda, ANetworkGivesTheProcessorsValuesGradientsAndStatistics) {
   if (!why_no_cuda.empty()) GTEST_SKIP() << why_no_cuda;
   expect_near(run(Device::kCuda, Kernels::kLinac), run(Device::kCpu, Kernels::kLinac));
+}
+
+class OnGpu {
+ public:
+  explicit OnGpu(const AlignedFloats& values) : memory_(kernels::cuda::allocate(size(values)), kernels::cuda::release) {
+    kernels::cuda::copy_to_device(memory_.get(), values.data(), size(values));
+  }
+  const float* data() const { return memory_.get(); }
+
+ private:
+  static int64_t size(const AlignedFloats& values) { return static_cast<int64_t>(values.size()); }
+  std::unique_ptr<float, void (*)(float*)> memory_;
+};
+
+TEST(Cuda, WeightsAndGradientsStayWhereThePlaceSaysSo) {
+  if (!why_no_cuda.empty()) GTEST_SKIP() << why_no_cuda;
+  const graph::Parameters parameters = initial_parameters();
+  graph::Parameters elsewhere = parameters;  // the host's are not read
+  std::fill(elsewhere.trainable.begin(), elsewhere.trainable.end(), 0.0F);
+  const OnGpu trainable(parameters.trainable), statistics(parameters.statistics);
+  const std::vector<graph::WeightCopy> copies{{elsewhere.trainable.data(), trainable.data()},
+                                              {elsewhere.statistics.data(), statistics.data()}};
+  const graph::AtPlace there({.gpu = 0, .copies = copies, .gradients_stay = true});
+  AlignedFloats told(parameters.trainable.size(), 0.0F);
+  const auto ready = [&](int64_t offset, std::span<const float> values) {
+    kernels::cuda::copy_to_host(told.data() + offset, values.data(), static_cast<int64_t>(values.size()));
+  };
+  bool finite = false;
+  Outcome outcome = run(Device::kCuda, Kernels::kLinac, Fusing::kNo, elsewhere, ready, &finite);
+  EXPECT_TRUE(outcome.gradient.empty());
+  EXPECT_TRUE(finite);
+  outcome.gradient = told;
+  expect_near(outcome, run(Device::kCpu, Kernels::kLinac));
+  graph::Parameters broken = parameters;
+  broken.trainable[0] = std::numeric_limits<float>::quiet_NaN();
+  run(Device::kCuda, Kernels::kLinac, Fusing::kNo, broken, ready, &finite);
+  EXPECT_FALSE(finite);
 }
 
 TEST(FuseActivations, ChangesNoResult) {

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "linac/base/error.h"
+#include "linac/graph/place.h"
 #include "linac/kernels/cuda/device.h"
 
 namespace linac::nn {
@@ -16,7 +17,7 @@ std::atomic<int> cuda_index = 0;
 
 }  // namespace
 
-void need_cuda(int local_rank) {
+void need_cuda(int index) {
   kernels::cuda::need_device();
   // Never unloaded: its kernels register themselves with the dispatcher.
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
@@ -28,12 +29,17 @@ void need_cuda(int local_rank) {
     throw environment_error(
         "[cuda] LibTorch finds no CUDA, though a GPU is there: does libtorch_cuda.so belong to this LibTorch?");
   }
-  cuda_index = local_rank % kernels::cuda::device_count();
+  cuda_index = index % kernels::cuda::device_count();
+}
+
+int cuda_devices() {
+  return kernels::cuda::device_count();
 }
 
 at::Device torch_device(Device device) {
-  return device == Device::kCpu ? at::Device(at::kCPU)
-                                : at::Device(at::kCUDA, static_cast<at::DeviceIndex>(cuda_index.load()));
+  if (device == Device::kCpu) return at::kCPU;
+  const int gpu = graph::current_place().gpu;
+  return {at::kCUDA, static_cast<at::DeviceIndex>(gpu >= 0 ? gpu : cuda_index.load())};
 }
 
 }  // namespace linac::nn

@@ -8,12 +8,15 @@ namespace linac::nn {
 
 enum class Device { kCpu, kCuda };
 
-/// Loads LibTorch's CUDA half and takes GPU number `local_rank` of those there are, counted round. To be called before
+/// Loads LibTorch's CUDA half and takes GPU number `index` of those there are, counted round. To be called before
 /// anything else of LibTorch, which remembers that it found no CUDA. Environment error if this build, this machine or
 /// LibTorch has no CUDA.
-void need_cuda(int local_rank);
+void need_cuda(int index);
 
-/// The processor, or the GPU that need_cuda took.
+/// GPUs that this process can use.
+int cuda_devices();
+
+/// The processor, or the GPU of the thread's place (graph/place.h), else the one that need_cuda took.
 at::Device torch_device(Device device);
 
 }  // namespace linac::nn

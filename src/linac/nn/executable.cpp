@@ -8,6 +8,7 @@
 #include "linac/graph/passes/fuse_activations.h"
 #include "linac/graph/passes/fuse_pooling.h"
 #include "linac/graph/passes/join_masks.h"
+#include "linac/graph/place.h"
 #include "linac/nn/conv_chain.h"
 #include "linac/nn/folded_norm.h"
 #include "linac/nn/layers.h"
@@ -15,9 +16,13 @@
 namespace linac::nn {
 namespace {
 
-at::Tensor view_of(const AlignedFloats& buffer, const graph::Slot& slot) {
+at::Tensor view_of(const AlignedFloats& buffer, const graph::Slot& slot, Device device) {
+  const float* const placed = graph::current_place().copy_of(buffer.data());
+  const bool on_gpu = device == Device::kCuda && placed != buffer.data();
+  const at::TensorOptions options = at::TensorOptions(at::kFloat).device(on_gpu ? torch_device(device) : at::kCPU);
   // from_blob takes a mutable pointer; nothing writes through it.
-  return at::from_blob(const_cast<float*>(buffer.data()) + slot.offset, slot.shape, at::kFloat);
+  const at::Tensor view = at::from_blob(const_cast<float*>(placed) + slot.offset, slot.shape, options);
+  return on_gpu ? view : view.to(torch_device(device));
 }
 
 /// Of each node the values that it reads as the last one.
@@ -45,10 +50,10 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
     weights.nodes.emplace_back();
     if (node.shares >= 0) weights.nodes.back() = weights.nodes[static_cast<size_t>(node.shares)];
     for (const graph::Weight& weight : node.weights) {
-      at::Tensor tensor = weight.trainable
-                              ? view_of(parameters.trainable, parameters.trainable_layout.slots.at(trainable++))
-                              : view_of(parameters.statistics, parameters.statistics_layout.slots.at(statistics++));
-      tensor = tensor.to(torch_device(device));
+      at::Tensor tensor =
+          weight.trainable
+              ? view_of(parameters.trainable, parameters.trainable_layout.slots.at(trainable++), device)
+              : view_of(parameters.statistics, parameters.statistics_layout.slots.at(statistics++), device);
       if (weight.trainable) {
         tensor.set_requires_grad(gradients == Gradients::kWanted);
         weights.trainable.push_back(tensor);

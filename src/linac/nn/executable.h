@@ -30,7 +30,7 @@ struct Weights {
 enum class Gradients { kNone, kWanted };
 
 /// On the CPU `parameters` must outlive the result; the tensors alias it and must not be written. On a GPU they are a
-/// copy.
+/// copy. Where the thread's place (graph/place.h) has a copy of `parameters`, they alias that.
 Weights make_weights(const graph::Graph& graph, const graph::Parameters& parameters, Gradients gradients,
                      Device device = Device::kCpu);
 

@@ -109,6 +109,8 @@ void validate(const Job& job, const std::string& where) {
   need(job.distribution.stall_timeout_s >= 1, where, "distribution.stall_timeout_s must be at least 1");
   need_one_of(job.distribution.on_sigterm, {"stop", "leave"}, where, "distribution.on_sigterm");
   need(job.distribution.restarts >= 0, where, "distribution.restarts must not be negative");
+  need(job.distribution.devices_per_worker >= 0 && job.distribution.devices_per_worker <= 64, where,
+       "distribution.devices_per_worker must be 0 to 64");
   need(job.workers <= job.train.replicas, where,
        fmt::format("workers = {} is more than train.replicas = {}: a worker carries at least one replica; lower "
                    "workers or raise replicas",

@@ -294,6 +294,7 @@ struct Distribution {
   int restarts = 10;
   bool balance = true;
   std::string on_sigterm = "stop";
+  int devices_per_worker = 0;
 
   template <class V>
   void fields(V& v) {
@@ -305,6 +306,8 @@ struct Distribution {
     v("on_sigterm", on_sigterm,
       "`stop`: all end after a checkpoint; `leave`: a worker ends alone and the others go on, if `workers_min` are "
       "left");
+    v("devices_per_worker", devices_per_worker,
+      "GPUs that a worker drives, for `train.device` cuda; 0: its share of those of its host, a lone worker all");
   }
 };
 

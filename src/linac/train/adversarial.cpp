@@ -67,14 +67,15 @@ plot::ShowerMaps maps(const physics::Projections& mean) {
 
 }  // namespace
 
-AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock)
+AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, const Computing& computing,
+                                 PhaseClock& clock)
     : job_(job),
       model_(trained::architecture_of(job), numerics_of(job)),
       start_(trained::start_of(job, model_.architecture())),
       train_(open_dataset(job, job.data.train)),
       test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
       clock_(clock),
-      update_(job, group, concurrency, clock) {
+      update_(job, group, computing, clock) {
   for (const Monitor& monitor : monitors(job)) need_known_figure(monitor.name);
   need_directions(job, loss_name());
   need_model_shape(model_.architecture().image(), *train_);
@@ -195,8 +196,8 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWi
   StepResult result;
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
   static const std::vector<std::string> parts(kLossNames.begin(), kLossNames.end());
-  const auto update = [&](const char* prefix, Network& network, const ReplicaFunction& compute, const SideWork& side) {
-    return update_.run(prefix, parts, network, learning_rate, compute, wish, result, side);
+  const auto update = [&](const char* prefix, size_t network, const ReplicaFunction& compute, const SideWork& side) {
+    return update_.run(prefix, parts, state, network, learning_rate, compute, wish, result, side);
   };
 
   const auto real = [&](size_t i, const graph::GradientReady& ready) {
@@ -211,8 +212,8 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWi
     return model_.discriminator_step(discriminator.parameters, as_batch(now.batches[i]), fakes[i],
                                      Phase::kFakeDiscriminator, options(now.keys[i], ready));
   };
-  if (!update("d_real/", discriminator, real, {.tasks = fakes.size(), .run = make_fakes}) ||
-      !update("d_fake/", discriminator, on_fakes, {})) {
+  if (!update("d_real/", kDiscriminator, real, {.tasks = fakes.size(), .run = make_fakes}) ||
+      !update("d_fake/", kDiscriminator, on_fakes, {})) {
     return result;
   }
   if (state.step < alone(state.epoch)) return result;
@@ -232,10 +233,10 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWi
                                    options(now.keys[i], ready));
     };
   };
-  if (!update(kGeneratorPrefix, generator, generator_update(Phase::kFirstGenerator), look_ahead(0, half)))
+  if (!update(kGeneratorPrefix, kGenerator, generator_update(Phase::kFirstGenerator), look_ahead(0, half)))
     return result;
   const Measures first = result.losses;
-  if (!update(kGeneratorPrefix, generator, generator_update(Phase::kSecondGenerator), look_ahead(half, all - half)))
+  if (!update(kGeneratorPrefix, kGenerator, generator_update(Phase::kSecondGenerator), look_ahead(half, all - half)))
     return result;
   for (const char* part : kLossNames) {
     double& loss = result.losses[std::string(kGeneratorPrefix) + part];

@@ -24,7 +24,7 @@ namespace linac::train {
 
 class AdversarialLoop : public Loop {
  public:
-  AdversarialLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
+  AdversarialLoop(const spec::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock);
 
   std::vector<const graph::Graph*> graphs() const override;
   std::string explain() const override;

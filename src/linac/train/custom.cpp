@@ -28,12 +28,12 @@ std::vector<std::span<const float>> views(const data::TableBatch& batch) {
 }  // namespace
 
 CustomLoop::CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Library> library, comm::Group& group,
-                       int concurrency, PhaseClock& clock)
+                       const Computing& computing, PhaseClock& clock)
     : job_(job),
       training_(std::move(library), job.train.seed),
       input_(job, columns_read()),
       clock_(clock),
-      update_(job, group, concurrency, clock) {
+      update_(job, group, computing, clock) {
   if (group.rank() == 0) input_.warn_of_cuts();
 }
 
@@ -104,8 +104,8 @@ StepResult CustomLoop::step(TrainState& state, double learning_rate, StopWish wi
                               update_.key(state, update_.owned()[owned]), 1.0 / job_.train.replicas);
     };
     result.losses.clear();
-    const bool applied = update_.run(update.name + "/", update.losses, state.networks[update.network], learning_rate,
-                                     compute, wish, result);
+    const bool applied =
+        update_.run(update.name + "/", update.losses, state, update.network, learning_rate, compute, wish, result);
     for (const auto& [name, value] : result.losses) {
       sums[name] += value;
       ++times[name];

@@ -15,8 +15,8 @@ namespace linac::train {
 
 class CustomLoop : public Loop {
  public:
-  CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Library> library, comm::Group& group, int concurrency,
-             PhaseClock& clock);
+  CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Library> library, comm::Group& group,
+             const Computing& computing, PhaseClock& clock);
 
   std::vector<const graph::Graph*> graphs() const override;
   std::string explain() const override;

@@ -62,7 +62,8 @@ std::vector<std::string> evaluate_commands(const spec::Job& job, const models::S
 
 }  // namespace
 
-FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, FitStart start)
+FitLoop::FitLoop(const spec::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
+                 FitStart start)
     : job_(job),
       start_(start.network(job)),
       sizes_(start.sizes),
@@ -70,7 +71,7 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, int concurrency, Phas
       model_(start.model(job)),
       input_(job, columns_read()),
       clock_(clock),
-      update_(job, group, concurrency, clock) {
+      update_(job, group, computing, clock) {
   if (group.rank() == 0) {
     for (const std::string& size : sizes_) log::info("[data] input " + size);
     input_.warn_of_cuts();
@@ -230,7 +231,7 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, StopWish wish,
   }
   StepResult result;
   update_.run(
-      "", model_.measures(), state.networks[kModel], learning_rate,
+      "", model_.measures(), state, kModel, learning_rate,
       [&](size_t i, const graph::GradientReady& ready) {
         return contribution(state, batches[i], update_.owned()[i], ready);
       },

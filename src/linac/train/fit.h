@@ -22,7 +22,7 @@ class FitLoop : public Loop {
  public:
   /// Opens the job's files. Data error where a target lies outside of what its loss is defined for, or no event has a
   /// weight.
-  FitLoop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock, FitStart start);
+  FitLoop(const spec::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock, FitStart start);
 
   std::vector<const graph::Graph*> graphs() const override;
   std::string explain() const override;

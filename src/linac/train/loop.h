@@ -16,6 +16,7 @@
 #include "linac/plot/figure.h"
 #include "linac/spec/job.h"
 #include "linac/spec/run_record.h"
+#include "linac/train/computing.h"
 #include "linac/train/measures.h"
 #include "linac/train/phase_clock.h"
 #include "linac/train/run_folder.h"
@@ -135,10 +136,9 @@ class Loop {
   virtual std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const = 0;
 };
 
-/// By model.kind. Opens and scans the data; throws what would fail later. `concurrency`: replicas computed side by side
-/// on this worker. Borrows everything. `read`: the job's Keras file if it has been read already; not needed any more
-/// when this returns.
-std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock,
+/// By model.kind. Opens and scans the data; throws what would fail later. Borrows everything but `computing`. `read`:
+/// the job's Keras file if it has been read already; not needed any more when this returns.
+std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
                                 const trained::KerasFile* read = nullptr);
 
 /// Steps of an epoch: whole global batches, or train.steps_per_epoch if that is less. Data error naming the numbers if

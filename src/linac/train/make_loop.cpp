@@ -12,13 +12,13 @@ using LoopPointer = std::unique_ptr<Loop>;
 struct Given {
   const spec::Job& job;
   comm::Group& group;
-  int concurrency;
+  const Computing& computing;
   PhaseClock& clock;
   const trained::KerasFile* read;
 };
 
 LoopPointer fit(const Given& given, FitStart start) {
-  return std::make_unique<FitLoop>(given.job, given.group, given.concurrency, given.clock, std::move(start));
+  return std::make_unique<FitLoop>(given.job, given.group, given.computing, given.clock, std::move(start));
 }
 
 LoopPointer inclusive_classifier(const Given& given) {
@@ -32,7 +32,7 @@ LoopPointer torchscript(const Given& given) {
 }
 
 LoopPointer adversarial(const Given& given) {
-  return std::make_unique<AdversarialLoop>(given.job, given.group, given.concurrency, given.clock);
+  return std::make_unique<AdversarialLoop>(given.job, given.group, given.computing, given.clock);
 }
 
 // A plug-in offers a loop of its own, or a model to fit.
@@ -40,7 +40,7 @@ LoopPointer custom(const Given& given) {
   const auto& settings = given.job.model.as<spec::CustomSettings>();
   auto library = models::open_plugin(settings.file, settings.options);
   if (!models::offers_loop(*library)) return fit(given, plugin_start(given.job));
-  return std::make_unique<CustomLoop>(given.job, std::move(library), given.group, given.concurrency, given.clock);
+  return std::make_unique<CustomLoop>(given.job, std::move(library), given.group, given.computing, given.clock);
 }
 
 // How each kind of the job's models (spec/model.h) is trained.
@@ -57,10 +57,10 @@ static_assert(std::size(kTrainedKinds) == std::variant_size_v<spec::AnyModel>);
 
 }  // namespace
 
-std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock,
+std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
                                 const trained::KerasFile* read) {
   for (const TrainedKind& row : kTrainedKinds)
-    if (job.model.kind() == row.kind) return row.make({job, group, concurrency, clock, read});
+    if (job.model.kind() == row.kind) return row.make({job, group, computing, clock, read});
   LINAC_CHECK(false);
   return nullptr;
 }

@@ -7,8 +7,19 @@
 
 namespace linac::train {
 
-ReplicaUpdate::ReplicaUpdate(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock)
-    : job_(job), group_(group), compute_(job, concurrency), exchange_(job, group), clock_(clock) {}
+ReplicaUpdate::ReplicaUpdate(const spec::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock)
+    : job_(job),
+      group_(group),
+      devices_(computing.devices ? std::optional<ReplicaDevices>(std::in_place, computing.devices) : std::nullopt),
+      compute_(job, computing.replicas_at_a_time, devices_ ? &*devices_ : nullptr),
+      exchange_(job, group, devices_ ? &*devices_ : nullptr),
+      clock_(clock) {}
+
+void ReplicaUpdate::take_place() {
+  exchange_.take_place();
+  if (devices_)
+    devices_->take_place(comm::replicas_of(group_.view(), group_.rank(), job_.train.replicas), job_.train.replicas);
+}
 
 RngKey ReplicaUpdate::key(const TrainState& state, int replica, int ahead) const {
   constexpr uint64_t kStride = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
@@ -30,9 +41,10 @@ void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats
   exchange_.sum(messages, total);
 }
 
-bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, Network& network,
-                        double learning_rate, const ReplicaFunction& compute, StopWish wish, StepResult& result,
-                        const SideWork& side, const std::function<void()>& before_change) {
+bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state,
+                        size_t number, double learning_rate, const ReplicaFunction& compute, StopWish wish,
+                        StepResult& result, const SideWork& side, const std::function<void()>& before_change) {
+  Network& network = state.networks[number];
   std::vector<Message> messages(owned().size(), Message(network.parameters, losses.size()));
   Message total(network.parameters, losses.size());
   const std::vector<Bucket> buckets = SynchronousExchange::cut(network.parameters, total);
@@ -40,6 +52,7 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   const Wishes wishes{
       .stop = wish == StopWish::kStop, .leave = wish == StopWish::kLeave, .next_view = group_.wants_next_view()};
   const PhaseClock::Seconds begin = PhaseClock::now();
+  if (devices_) devices_->begin(state, number);
   compute_.begin(compute, side, wishes, messages, progress);
   bool applied = false;
   PhaseClock::Seconds summed, updated;

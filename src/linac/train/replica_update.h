@@ -10,6 +10,7 @@
 // are put together, and their times told apart; and sums of what the replicas find in a test. Used from one thread.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,7 +18,9 @@
 #include "linac/base/rng.h"
 #include "linac/comm/group.h"
 #include "linac/spec/job.h"
+#include "linac/train/computing.h"
 #include "linac/train/exchange/compute.h"
+#include "linac/train/exchange/replica_devices.h"
 #include "linac/train/exchange/synchronous.h"
 #include "linac/train/loop.h"
 
@@ -25,18 +28,17 @@ namespace linac::train {
 
 class ReplicaUpdate {
  public:
-  /// `concurrency`: replicas computed side by side on this worker.
-  ReplicaUpdate(const spec::Job& job, comm::Group& group, int concurrency, PhaseClock& clock);
+  ReplicaUpdate(const spec::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock);
 
   /// Takes the replicas over that this worker carries in the group's view. Before the first use, and in each new view.
-  void take_place() { exchange_.take_place(); }
+  void take_place();
 
-  /// Collective. `losses`: the names of Contribution::losses; with `prefix` they are the names in `result`. False (and
-  /// why, in `result`) if the network was left as it was. `before_change` is called when nothing but the change itself
-  /// is left; what it throws leaves the network as it was.
-  bool run(const std::string& prefix, const std::vector<std::string>& losses, Network& network, double learning_rate,
-           const ReplicaFunction& compute, StopWish wish, StepResult& result, const SideWork& side = {},
-           const std::function<void()>& before_change = {});
+  /// Collective. Of state.networks[network]. `losses`: the names of Contribution::losses; with `prefix` they are the
+  /// names in `result`. False (and why, in `result`) if the network was left as it was. `before_change` is called when
+  /// nothing but the change itself is left; what it throws leaves the network as it was.
+  bool run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state, size_t network,
+           double learning_rate, const ReplicaFunction& compute, StopWish wish, StepResult& result,
+           const SideWork& side = {}, const std::function<void()>& before_change = {});
 
   /// Of such an update of state.networks[network] with as many losses.
   UpdateOutline outline(const std::string& phase, const TrainState& state, size_t network, size_t losses,
@@ -61,6 +63,7 @@ class ReplicaUpdate {
 
   const spec::Job& job_;
   comm::Group& group_;
+  std::optional<ReplicaDevices> devices_;  // of a worker with several
   ReplicaCompute compute_;
   SynchronousExchange exchange_;
   PhaseClock& clock_;

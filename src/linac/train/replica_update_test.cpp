@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <thread>
 
+#include "linac/base/error.h"
 #include "linac/comm/in_process_group.h"
+#include "linac/devices/host_device_group.h"
+#include "linac/graph/place.h"
 
 namespace linac::train {
 namespace {
@@ -56,21 +59,27 @@ models::Contribution contribution(const graph::Layout& layout, int replica, cons
   return made;
 }
 
+Computing with_devices(int replicas_at_a_time, int devices) {
+  if (devices == 0) return replicas_at_a_time;
+  return {replicas_at_a_time, std::make_shared<devices::HostDeviceGroup>(devices)};
+}
+
 TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
   const spec::Job job = job_of("fp32");
-  for (const bool tells : {false, true}) {
+  for (const auto& [tells, devices] :
+       {std::pair{false, 0}, std::pair{true, 0}, std::pair{false, 2}, std::pair{true, 2}, std::pair{true, 3}}) {
     auto groups = comm::make_in_process_groups(2, std::chrono::seconds(10));
     std::vector<std::jthread> workers;
     for (auto& group : groups) {
-      workers.emplace_back([&job, &group, tells] {
+      workers.emplace_back([&job, &group, tells = tells, devices = devices] {
         PhaseClock clock;
-        ReplicaUpdate update(job, *group, 2, clock);
+        ReplicaUpdate update(job, *group, with_devices(2, devices), clock);
         update.take_place();
         TrainState state = state_of(job);
         const graph::Layout layout = state.networks[0].parameters.trainable_layout;
         StepResult result;
         size_t beside = 0;
-        EXPECT_TRUE(update.run("p/", {"total"}, state.networks[0], 0.5,
+        EXPECT_TRUE(update.run("p/", {"total"}, state, 0, 0.5,
                                [&](size_t i, const graph::GradientReady& ready) {
                                  return contribution(layout, update.owned()[i], tells ? ready : graph::GradientReady{});
                                },
@@ -98,7 +107,7 @@ TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
   TrainState state = state_of(job);
   StepResult result;
   EXPECT_FALSE(update.run(
-      "p/", {"total"}, state.networks[0], 0.5,
+      "p/", {"total"}, state, 0, 0.5,
       [&](size_t i, const graph::GradientReady&) {
         models::Contribution made =
             contribution(state.networks[0].parameters.trainable_layout, static_cast<int>(i), {});
@@ -109,6 +118,65 @@ TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
   EXPECT_EQ(result.health, Health::kNotFinite);
   EXPECT_EQ(result.where, "p on 1 of 3 replicas");
   EXPECT_EQ(state.networks[0].parameters.trainable[0], 0);
+}
+
+// Devices of which the second one cannot add.
+class BrokenDevices : public devices::HostDeviceGroup {
+ public:
+  using HostDeviceGroup::HostDeviceGroup;
+  void add(int device, float* sum, const float* other, size_t count, comm::Exchange exchange) override {
+    if (device == 1) throw environment_error("[devices] device 1: broken");
+    HostDeviceGroup::add(device, sum, other, count, exchange);
+  }
+};
+
+TEST(ReplicaUpdate, ABrokenDeviceEndsTheUpdateWithItsName) {
+  spec::Job job = job_of("fp32");
+  job.train.replicas = 4;
+  const auto group = comm::make_group({}, {});
+  PhaseClock clock;
+  ReplicaUpdate update(job, *group, {2, std::make_shared<BrokenDevices>(2)}, clock);
+  update.take_place();
+  TrainState state = state_of(job);
+  StepResult result;
+  try {
+    update.run(
+        "p/", {"total"}, state, 0, 0.5,
+        [&](size_t i, const graph::GradientReady& ready) {
+          return contribution(state.networks[0].parameters.trainable_layout, static_cast<int>(i), ready);
+        },
+        StopWish::kNone, result);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
+    EXPECT_STREQ(error.what(), "[devices] device 1: broken");
+  }
+  EXPECT_EQ(state.networks[0].parameters.trainable[0], 0) << "the network is as it was";
+}
+
+TEST(ReplicaUpdate, WeightsOfAnUpdateLieOnTheReplicasDevice) {
+  const spec::Job job = job_of("fp32");
+  const auto group = comm::make_group({}, {});
+  PhaseClock clock;
+  auto devices = std::make_shared<devices::HostDeviceGroup>(2);
+  ReplicaUpdate update(job, *group, {3, devices}, clock);
+  update.take_place();
+  TrainState state = state_of(job);
+  const graph::Parameters& parameters = state.networks[0].parameters;
+  for (int step = 0; step < 2; ++step) {
+    StepResult result;
+    update.run(
+        "p/", {"total"}, state, 0, 0.5,
+        [&](size_t i, const graph::GradientReady& ready) {
+          const float* const here = graph::current_place().copy_of(parameters.trainable.data());
+          std::vector<float> values(parameters.trainable.size());
+          devices->read(i < 2 ? 0 : 1, values, here);  // refused if it is another's memory
+          EXPECT_EQ(values, std::vector<float>(parameters.trainable.begin(), parameters.trainable.end()));
+          return contribution(parameters.trainable_layout, static_cast<int>(i), ready);
+        },
+        StopWish::kNone, result);
+  }
+  EXPECT_EQ(graph::current_place().copies.size(), 0u);
 }
 
 TEST(ReplicaUpdate, TellsWhatTravels) {

@@ -44,14 +44,14 @@ class Trainer {
   }
 
   void run() {
-    loop_ = make_loop(job_, group_, options_.concurrency, clock_, read_.get());
+    loop_ = make_loop(job_, group_, options_.computing, clock_, read_.get());
     read_.reset();
     agreed_ = what_must_agree(job_, loop_->data());
     steps_per_epoch_ = steps_per_epoch(job_, loop_->train_events());
-    record_.emplace(
-        job_, group_, *loop_, clock_, steps_per_epoch_,
-        RecordKeeper::Settings{
-            .folder = options_.folder, .started_in = options_.started_in, .concurrency = options_.concurrency});
+    record_.emplace(job_, group_, *loop_, clock_, steps_per_epoch_,
+                    RecordKeeper::Settings{.folder = options_.folder,
+                                           .started_in = options_.started_in,
+                                           .concurrency = options_.computing.replicas_at_a_time});
     state_ = loop_->initial_state();
     bool here = options_.joins ? group_.next_view("") : true;
     while (here) {

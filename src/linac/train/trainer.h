@@ -9,6 +9,7 @@
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/spec/job.h"
+#include "linac/train/computing.h"
 #include "linac/train/record_keeper.h"
 #include "linac/trained/compiled_job.h"
 
@@ -17,7 +18,7 @@ namespace linac::train {
 struct TrainingOptions {
   std::filesystem::path folder;  // of the run; only rank 0 looks at it
   Start start = Start::kFresh;
-  int concurrency = 1;                    // replicas side by side on this worker
+  Computing computing = 1;                // of this worker
   bool joins = false;                     // a run that others have begun
   std::filesystem::path started_in = {};  // the working folder of that begin
 };

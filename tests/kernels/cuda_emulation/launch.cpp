@@ -198,6 +198,7 @@ void Launch::run_threads(const char* name, void (*thread)()) {
       grid_.y > UINT16_MAX || grid_.z == 0 || grid_.z > UINT16_MAX)
     return set_error(cudaErrorInvalidConfiguration);
   if (shared_bytes_ > kSharedBytes) return set_error(cudaErrorInvalidValue);
+  if (!usable(stream_)) return;
 
   memory.reserve();
   memory.unshare_all();

@@ -46,8 +46,8 @@ T* dynamic_shared() {
 /// kernel<<<...>>>(...).
 class Launch {
  public:
-  Launch(const dim3& grid, const dim3& block, size_t shared_bytes = 0, cudaStream_t = nullptr)
-      : grid_(grid), block_(block), shared_bytes_(shared_bytes) {}
+  Launch(const dim3& grid, const dim3& block, size_t shared_bytes = 0, cudaStream_t stream = nullptr)
+      : grid_(grid), block_(block), shared_bytes_(shared_bytes), stream_(stream) {}
 
   /// `kernel` has no state; it is called by each thread with the arguments.
   template <class Kernel, class... Arguments>
@@ -63,6 +63,7 @@ class Launch {
 
   dim3 grid_, block_;
   size_t shared_bytes_;
+  cudaStream_t stream_;
 };
 
 }  // namespace linac::cuda_emulation

@@ -23,6 +23,8 @@
 #include "linac/comm/group.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/comm/view_ledger.h"
+#include "linac/devices/gpus_of_worker.h"
+#include "linac/devices/host_device_group.h"
 #include "linac/launch/workers/local_launch.h"
 #include "linac/launch/workers/worker_error.h"
 #include "linac/models/torch_threads.h"
@@ -157,6 +159,27 @@ int replicas_side_by_side(const spec::Job& job, const comm::Rendezvous& rendezvo
   return std::clamp(comm::cores_of_worker(rendezvous, read_cores()) / job.train.threads, 1, job.train.replicas);
 }
 
+// The device of the process, or several as a group.
+train::Computing computing(const spec::Job& job, const comm::Rendezvous& rendezvous) {
+  const models::Device device = train::numerics_of(job).device;
+  const int replicas = replicas_side_by_side(job, rendezvous);
+  if (device == models::Device::kCpu) {
+    models::need_device(device);
+    const int emulated = comm::emulated_devices();
+    if (emulated == 0) return replicas;
+    return {replicas, std::make_shared<devices::HostDeviceGroup>(emulated)};
+  }
+  models::need_device(device);  // or there is nothing to divide
+  const std::vector<int> gpus =
+      devices::gpus_of_worker(models::devices_there(device), rendezvous.local_rank, rendezvous.local_world_size,
+                              job.distribution.devices_per_worker);
+  models::need_device(device, gpus.front());
+  if (gpus.size() == 1) return replicas;
+  // A thread of the host for each, or it would wait for its turn.
+  return {std::clamp(static_cast<int>(gpus.size()), replicas, std::max(replicas, job.train.replicas)),
+          devices::make_nccl_group(gpus)};
+}
+
 // The log lies in the run's folder, whose disk may be what hangs: the launcher is told first, and the log has a moment.
 [[noreturn]] void end_hanging(const Error& error) {
   constexpr auto kLogTime = std::chrono::seconds(1);
@@ -188,11 +211,11 @@ comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& opt
           .on_hang = end_hanging};
 }
 
-train::TrainingOptions run_options(const spec::Job& job, const TrainOptions& options,
-                                   const std::filesystem::path& folder, const comm::Rendezvous& rendezvous) {
+train::TrainingOptions run_options(const TrainOptions& options, const std::filesystem::path& folder,
+                                   train::Computing computing) {
   return {.folder = folder,
           .start = options.resume ? train::Start::kResume : train::Start::kFresh,
-          .concurrency = replicas_side_by_side(job, rendezvous),
+          .computing = std::move(computing),
           .joins = !options.join.empty(),
           .started_in = started_in(options)};
 }
@@ -206,10 +229,11 @@ void work(const TrainOptions& options, const spec::Job& job, std::shared_ptr<con
           const std::filesystem::path& folder, const comm::Rendezvous& rendezvous,
           const std::function<std::unique_ptr<comm::Group>()>& make_group) {
   catch_stop_signals();
-  models::need_device(train::numerics_of(job).device, rendezvous.local_rank);
+  train::Computing with = computing(job, rendezvous);
+  if (with.devices) log::info("[devices] " + with.devices->describe());
   models::use_threads(job.train.threads);
   const auto group = make_group();
-  train::run_training(job, *group, run_options(job, options, folder, rendezvous), std::move(read));
+  train::run_training(job, *group, run_options(options, folder, std::move(with)), std::move(read));
 }
 
 // A worker of a run that others have begun.

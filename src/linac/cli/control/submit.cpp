@@ -163,7 +163,7 @@ void add_submit_verb(CLI::App& app) {
   verb->add_option("--priority", options->priority, "larger first; more than 0 is for admins");
   verb->add_option("--cores", options->cores, "default: workers x train.threads of the job");
   verb->add_option("--memory", options->memory, "limit of each process, e.g. 16G");
-  verb->add_option("--gpus", options->gpus, "default: 1 for train.device = cuda");
+  verb->add_option("--gpus", options->gpus, "default, for train.device = cuda: as many as distribution.devices_per_worker says, else 1");
   verb->add_option("--time", options->time, "after so long (e.g. 90s, 30m, 12h) it writes a checkpoint and stops");
   verb->add_option("--cost", options->cost, "the same by what it costs, where the service knows a price");
   verb->add_option("--attempts", options->attempts, "so often it is started when it is lost or preempted (default: 5)");

@@ -11,6 +11,7 @@ namespace linac::kernels::cuda {
 
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
+  cudaGetLastError();  // or the next launch would report it
   throw environment_error(std::string("[cuda] ") + what + ": " + cudaGetErrorString(status));
 }
 

@@ -23,8 +23,43 @@ void need_device() {
                           "); look at nvidia-smi and CUDA_VISIBLE_DEVICES, or set train.device = cpu");
 }
 
+std::string device_name(int index) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, index), "asking for a GPU's name");
+  return properties.name;
+}
+
 void use_device(int index) {
   check(cudaSetDevice(index), "choosing a GPU");
+}
+
+int device_in_use() {
+  int index = 0;
+  check(cudaGetDevice(&index), "asking for the GPU in use");
+  return index;
+}
+
+void* make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  return stream;
+}
+
+void end_stream(void* stream) noexcept {
+  if (cudaStreamDestroy(stream_of(stream)) != cudaSuccess) cudaGetLastError();
+}
+
+void wait_for(void* stream) {
+  check(cudaStreamSynchronize(stream_of(stream)), "waiting");
+}
+
+void copy(float* to, const float* from, int64_t count, void* stream) {
+  const size_t bytes = static_cast<size_t>(count) * sizeof(float);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)), "copying");
+}
+
+void clear(float* values, int64_t count, void* stream) {
+  check(cudaMemsetAsync(values, 0, static_cast<size_t>(count) * sizeof(float), stream_of(stream)), "clearing");
 }
 
 float* allocate(int64_t count) {

@@ -2,6 +2,7 @@
 #include "linac/base/error.h"
 #include "linac/kernels/cuda/conv3d.h"
 #include "linac/kernels/cuda/device.h"
+#include "linac/kernels/cuda/tree_sum.h"
 #include "linac/kernels/cuda/upsample_conv.h"
 
 namespace linac::kernels::cuda {
@@ -22,7 +23,26 @@ int device_count() {
 void need_device() {
   refuse();
 }
+std::string device_name(int) {
+  refuse();
+}
 void use_device(int) {
+  refuse();
+}
+int device_in_use() {
+  refuse();
+}
+void* make_stream() {
+  refuse();
+}
+void end_stream(void*) noexcept {}
+void wait_for(void*) {
+  refuse();
+}
+void copy(float*, const float*, int64_t, void*) {
+  refuse();
+}
+void clear(float*, int64_t, void*) {
   refuse();
 }
 float* allocate(int64_t) {
@@ -35,6 +55,13 @@ void copy_to_device(float*, const float*, int64_t) {
   refuse();
 }
 void copy_to_host(float*, const float*, int64_t) {
+  refuse();
+}
+
+void add(float*, const float*, int64_t, Rounding, void*) {
+  refuse();
+}
+void round_to_bfloat16(float*, int64_t, void*) {
   refuse();
 }
 

@@ -180,7 +180,8 @@ Contribution ThreeDGan::discriminator_step(const graph::Parameters& discriminato
   const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
                             networks_->architecture.loss_weights, options.event_weight);
   contribution.losses = values_of(parts);
-  contribution.gradient = nn::flat_gradient(parts[kTotal], weights, discriminator.trainable_layout, options.ready);
+  contribution.gradient = nn::flat_gradient(parts[kTotal], weights, discriminator.trainable_layout, options.ready,
+                                            &contribution.stayed_finite);
   contribution.all_empty = phase == Phase::kFakeDiscriminator && every_image_empty(image);
   contribution.judge();
   record_step(label, {}, image, outputs, masks);
@@ -212,8 +213,8 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
   const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
                             networks_->architecture.loss_weights, options.event_weight);
   contribution.losses = values_of(parts);
-  contribution.gradient =
-      nn::flat_gradient(parts[kTotal], generator_weights, generator.trainable_layout, options.ready);
+  contribution.gradient = nn::flat_gradient(parts[kTotal], generator_weights, generator.trainable_layout, options.ready,
+                                            &contribution.stayed_finite);
   contribution.all_empty = every_image_empty(image);
   contribution.judge();
   record_step(label, latent, image, outputs, masks);

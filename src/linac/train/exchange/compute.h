@@ -13,6 +13,7 @@
 #include "linac/spec/job.h"
 #include "linac/train/exchange/message.h"
 #include "linac/train/exchange/progress.h"
+#include "linac/train/exchange/replica_devices.h"
 
 namespace linac::train {
 
@@ -27,8 +28,8 @@ using ReplicaFunction = std::function<models::Contribution(size_t owned_index, c
 
 class ReplicaCompute {
  public:
-  /// `concurrency`: replicas computed side by side on this worker.
-  ReplicaCompute(const spec::Job& job, int concurrency);
+  /// `concurrency`: replicas computed side by side on this worker; `devices`, if it has several, are borrowed.
+  ReplicaCompute(const spec::Job& job, int concurrency, ReplicaDevices* devices = nullptr);
 
   /// Begins to fill `messages`, one a replica, and returns at once. end() or break_off() must follow; everything given
   /// must live until then.
@@ -47,6 +48,7 @@ class ReplicaCompute {
             ReplicaProgress& progress) const;
 
   const spec::Job& job_;
+  ReplicaDevices* const devices_;
   ThreadPool pool_;
 };
 

@@ -16,13 +16,14 @@
 #include "linac/train/exchange/buckets.h"
 #include "linac/train/exchange/message.h"
 #include "linac/train/exchange/progress.h"
+#include "linac/train/exchange/replica_devices.h"
 
 namespace linac::train {
 
 class SynchronousExchange {
  public:
-  /// Borrows both.
-  SynchronousExchange(const spec::Job& job, comm::Group& group);
+  /// Borrows all. With `devices` gradients come from there, as roots of what this worker carries.
+  SynchronousExchange(const spec::Job& job, comm::Group& group, ReplicaDevices* devices = nullptr);
 
   /// Takes the replicas over that this worker carries in the group's view. Before the first use, and in each new view.
   void take_place();
@@ -41,8 +42,12 @@ class SynchronousExchange {
   void sum(std::vector<AlignedFloats>& buffers, std::span<float> total);
 
  private:
+  void sum_on_devices(const Bucket& bucket, std::vector<Message>& messages, std::span<float> total,
+                      comm::Exchange exchange);
+
   const spec::Job& job_;
   comm::Group& group_;
+  ReplicaDevices* const devices_;
   std::vector<int> owned_;
   std::optional<comm::ReplicaSum> sum_;
 };
