@@ -159,7 +159,20 @@ UPDATE logged_models SET user_name = COALESCE((SELECT r.user_name FROM runs r WH
 CREATE TABLE artifact_owners (place {text} NOT NULL PRIMARY KEY, user_name {text} NOT NULL) {by_key};
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth};
+// Who may read what: what was there before stays everybody's, but "Default" of a catalog that nobody has used. And
+// where the files of versions lie, by which who shares a model shares them.
+constexpr std::string_view kFifth = R"(
+ALTER TABLE experiments ADD COLUMN shared BIGINT NOT NULL DEFAULT 0;
+UPDATE experiments SET shared = 1 WHERE id <> 0 OR EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM runs);
+CREATE INDEX experiments_shared ON experiments (id) WHERE shared = 1;
+ALTER TABLE models ADD COLUMN shared BIGINT NOT NULL DEFAULT 0;
+UPDATE models SET shared = 1;
+ALTER TABLE model_versions ADD COLUMN files {text} NOT NULL DEFAULT '';
+UPDATE model_versions SET files = source WHERE source LIKE 'mlflow-artifacts:/%' AND length(source) <= 500;
+CREATE INDEX model_versions_files ON model_versions (files);
+)";
+
+constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth};
 
 // Those that others refer to in front.
 constexpr std::array<std::string_view, 32> kTables{"experiments",
