@@ -6,7 +6,9 @@ route the answer that he gets for ids that there are not, and from each list and
 import getpass
 import http.client
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import threading
 import time
@@ -341,6 +343,27 @@ def models_with_their_files(people: People, ann: Secrets, carl: str) -> None:
     good(people.mlflow(people.bob, "registered-models/delete", {"name": "thief"}, "DELETE"))
 
 
+def command(service: Service, token: str, *words: str) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "LINAC_SERVER": service.url, "LINAC_TOKEN": token}
+    return subprocess.run([os.environ["LINAC"], *words], capture_output=True, text=True, timeout=30, env=environment)
+
+
+def by_command_line(people: People, ann: Secrets) -> None:
+    done = command(people.service, people.bob, "experiments", "list")
+    assert done.returncode == 0 and "Default" in done.stdout and SENTINEL not in done.stdout, done
+    done = command(people.service, people.bob, "experiments", "share", ann.experiment_name)
+    assert done.returncode == 2 and "Could not find" in done.stderr, done
+    done = command(people.service, people.ann, "experiments", "share", ann.experiment_name)
+    assert done.returncode == 0 and done.stdout == f"{ann.experiment_name}: shared\n", done
+    assert f"{ann.experiment_name}  ann" in command(people.service, people.bob, "experiments", "list").stdout
+    done = command(people.service, people.bob, "experiments", "unshare", ann.experiment)
+    assert done.returncode == 2 and "belongs to 'ann'" in done.stderr, done
+    if pathlib.Path(os.environ["LINAC"]).with_name("linac-compute").exists():
+        for verb, told in (("share", "shared"), ("unshare", "private")):
+            done = command(people.service, people.ann, "models", verb, ann.model)
+            assert done.returncode == 0 and done.stdout == f"{ann.model}: {told}\n", done
+
+
 def two_users(service: Service) -> None:
     people = People(service)
     account = {"account": getpass.getuser()}
@@ -366,7 +389,7 @@ def two_users(service: Service) -> None:
                 assert status == 200, (attempt[:3], status, body)
     models_with_their_files(people, ann, carl)
     see_nothing(people, "bob", people.bob, ann, before["bob"])
-    good(people.mlflow(people.ann, "experiments/set-experiment-tag", {"experiment_id": ann.experiment, "key": "linac.visibility", "value": "shared"}))
+    by_command_line(people, ann)
     shared(people, ann, carl, reader)
     run = own_runs_of_anothers_experiment(people, ann)
     stream_ends(people, ann)

@@ -19,8 +19,8 @@ const char* to_string(Visibility visibility);  // "private"
 /// kInvalid for a word that is none.
 Visibility visibility(const std::string& word);
 
-/// A tag of experiments and models that is no tag: who sets it sets their visibility, who reads them sees it, and
-/// without it they are private.
+/// A tag of experiments and models that is no tag: who sets it sets their visibility, and who takes it away makes them
+/// private.
 constexpr const char* kVisibilityTag = "linac.visibility";
 
 /// Who reads.

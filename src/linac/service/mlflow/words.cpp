@@ -140,9 +140,9 @@ json metric_json(const std::string& key, const catalog::Point& point) {
   return {{"key", key}, {"value", http::number_json(point.value)}, {"timestamp", point.time_ms}, {"step", point.step}};
 }
 
-/// Clients that know tags alone see by one who may read it, and change that by setting it.
+/// To clients that know tags alone. What is private has none, as all that they make themselves.
 catalog::Tags with_visibility(catalog::Tags tags, catalog::Visibility visibility) {
-  tags[catalog::kVisibilityTag] = catalog::to_string(visibility);
+  if (visibility == catalog::Visibility::kShared) tags[catalog::kVisibilityTag] = catalog::to_string(visibility);
   return tags;
 }
 

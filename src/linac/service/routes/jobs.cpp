@@ -149,6 +149,7 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
     };
     const auto prepared = std::make_shared<Prepared>();
     prepared->submission = submission_of(request);
+    if (request.caller.access != Access::kAdmin) prepared->submission.hidden = context.data.string();
     co_await aside(context, [&] { need_trust(context, scheduler.attempts(), request.caller.user); });
     const std::function<void()> work = [prepared, all = scheduler.all(),
                                         price_known = scheduler.attempts().prices.known()] {
