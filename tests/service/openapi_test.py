@@ -36,7 +36,7 @@ def thrown(service: Service, description: str, token: str, examples: str, phases
            environment: dict | None = None) -> subprocess.CompletedProcess:
     checks = "not_a_server_error" + (",nothing_of_anns" if environment else "")
     words = [str(PROGRAM), "run", description, "--header", f"Authorization: Bearer {token}", "--checks", checks, "--max-examples",
-             examples, "--phases", phases, "--exclude-name", "watch_run", "--request-timeout", "10", "--seed", "1", "--no-color",
+             examples, "--phases", phases, "--exclude-operation-id", "watch_run", "--request-timeout", "10", "--seed", "1", "--no-color",
              "--suppress-health-check", "all", *more]
     return subprocess.run(words, env={**os.environ, "PYTHONUTF8": "1", **(environment or {})}, capture_output=True, text=True, timeout=900,
                           cwd=service.folder)  # where it leaves what it has learned
@@ -49,7 +49,8 @@ def aimed(description: dict, ann: Things, bob: Things) -> dict:
              "model_id": both("logged"), "upload_id": both("upload"), "name": [*both("model"), "ann", "bob"], "alias": ["champion", "other"],
              "path": [ann.folder, f"{ann.folder}/model/weights", f"{ann.kept}/weights", ann.experiment, f"{bob.folder}/x"],
              "id": [ann.run, ann.ingested, ann.upload, ann.experiment, bob.run, bob.upload], "key": ["a", "b"], "version": [1, 2],
-             "metric_key": ["m"], "experiment_name": ["ann-experiment", "bob-experiment"], "max_results": [1, 100], "limit": [1, 100]}
+             "metric_key": ["m"], "experiment_name": ["ann-experiment", "bob-experiment"], "max_results": [1, 100], "limit": [1, 100],
+             "wait_s": [0]}
     lists = {"run_ids": both("run"), "runs": both("run"), "experiment_ids": [ann.experiment, bob.experiment, "0"], "depends_on": both("run"),
              "experiment": [ann.experiment, bob.experiment, "0"], "order_by": ["name", "user DESC"], "keys": ["m"]}
     names["filter"] = ["name LIKE '%'", f"run_id = '{ann.run}'", f"name = '{ann.model}'", "user = 'ann'", "NOT name = 'x'", "visibility = 'private'"]
@@ -108,7 +109,7 @@ def two_users(service: Service, examples: str) -> bool:
     before = ann.seen()
     description = pathlib.Path(service.folder) / "aimed.json"
     description.write_text(json.dumps(aimed(good(call(service, "GET", "/openapi.json")).json(), ann, bob)))
-    done = thrown(service, str(description), people.bob, examples, "coverage,fuzzing", "--url", service.url, "--exclude-name", "logout",
+    done = thrown(service, str(description), people.bob, examples, "coverage,fuzzing", "--url", service.url, "--exclude-operation-id", "logout",
                   environment={"SCHEMATHESIS_HOOKS": "nothing_of_anns", "PYTHONPATH": str(hooks.parent)})
     after, answers = ann.seen(), statuses(service)
     changed = [what for what in before if before[what] != after.get(what)]

@@ -56,7 +56,7 @@ bool shown_by_a_model(Database& database, const std::string& path, const std::st
   for (int parts = 0; parts < kPartsMax && end < path.size(); ++parts) {
     end = std::min(path.find('/', end + 1), path.size());
     if (database.first("SELECT 1 FROM model_versions v JOIN models m ON m.number = v.model WHERE v.files = $1 AND "
-                       "m.shared = 1 AND ($2 = '' OR m.user_name = $2)",
+                       "m.shared = 1 AND m.user_name = $2",
                        "mlflow-artifacts:/" + path.substr(0, end), owner))
       return true;
   }

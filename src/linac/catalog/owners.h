@@ -26,7 +26,7 @@ std::string take_place(Database& database, const std::string& place, const std::
 /// Whether an experiment keeps its artefacts at `uri` or below.
 bool experiment_lies_below(Database& database, const std::string& uri);
 /// Whether `path`, of the service's artefacts, is what a version of a shared model is made of, and of the same owner:
-/// who shares a model shares its files. What belongs to nobody (`owner` is empty) any shared model may show.
+/// who shares a model shares its files, and nobody those of another.
 bool shown_by_a_model(Database& database, const std::string& path, const std::string& owner);
 
 /// Whether `run` is a job of the queue that has not ended, whose state is the queue's alone (queue.h).

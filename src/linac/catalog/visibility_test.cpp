@@ -70,6 +70,15 @@ TEST_P(VisibilityTest, FiltersReachNothingThatIsHidden) {
   }
 }
 
+TEST_P(VisibilityTest, ADataSetIsNotToldToWhoNamesItToo) {
+  const std::string of_ann = run_of("ann", 0), of_bob = run_of("bob", 0);
+  add_inputs(db(), of_ann, {{"showers", "abc", "local", "/home/ann/secret.h5", "her schema", "", {}}});
+  add_inputs(db(), of_bob, {{"showers", "abc", "", "", "", "", {}}});
+  EXPECT_EQ(run(db(), of_ann).inputs.at(0).source, "/home/ann/secret.h5");
+  EXPECT_EQ(run(db(), of_bob).inputs.at(0).source, "");
+  EXPECT_EQ(run(db(), of_bob).inputs.at(0).schema, "");
+}
+
 TEST_P(VisibilityTest, ExperimentsAreSeenByName) {
   const int64_t mine = create_experiment(db(), "ann's", "", {}, "ann");
   create_experiment(db(), "for all", "", {{kVisibilityTag, "shared"}, {"a", "1"}}, "bob");
@@ -156,12 +165,27 @@ TEST_P(VisibilityMigrationTest, WhatWasThereStaysShared) {
       "created_ms, updated_ms) VALUES (1, 1, 'mlflow-artifacts:/models/old/12', '', '', 'ann', 'None', "
       "'READY', 1, 1)");
   database->query("INSERT INTO users (name, role, account, disabled, created_ms) VALUES ('ann', 'member', '', 0, 1)");
+  database->query(
+      "INSERT INTO runs (id, experiment, name, user_name, state, reason, deleted, created_ms, started_ms, "
+      "ended_ms, order_ms) VALUES ('r', 0, 'r', 'ann', 'RUNNING', '', 0, 1, 1, 0, 1)");
+  database->query(
+      "INSERT INTO data_sets (experiment, name, digest, source_type, source, schema_text, profile) VALUES "
+      "(0, 'set', 'd', '', 'here', '', '')");
+  database->query("INSERT INTO inputs (run, data_set) VALUES (1, 1)");
+  database->query("INSERT INTO input_tags (run, data_set, key, value) VALUES (1, 1, 'k', 'v')");
   migrate(*database);
+  EXPECT_EQ(run(*database, "r").inputs.at(0).source, "here");
+  EXPECT_EQ(run(*database, "r").inputs.at(0).tags, (Tags{{"k", "v"}}));
+  add_inputs(*database, "r", {{"set", "d", "", "anew", "", "", {}}, {"other", "d", "", "", "", "", {}}});
+  EXPECT_EQ(run(*database, "r").inputs.size(), 3u);
+  EXPECT_EQ(place_owner(*database, "models/old/12"), "ann");
+  EXPECT_THROW(database->query("DELETE FROM data_sets WHERE number = 1"), std::exception) << "inputs refer to it";
   for (const auto& e : search_experiments(*database, kBob, "", {}, View::kAll, 10, "").items)
     EXPECT_EQ(e.visibility, Visibility::kShared) << e.name;
   EXPECT_EQ(search_experiments(*database, kBob, "", {}, View::kAll, 10, "").items.size(), 2u);
   EXPECT_EQ(search_models(*database, kBob, "", {}, 10, "").items.size(), 1u);
   EXPECT_TRUE(shown_by_a_model(*database, "models/old/12/model.keras", "ann"));
+  EXPECT_FALSE(shown_by_a_model(*database, "models/old/12/model.keras", ""));
 }
 
 TEST_P(VisibilityMigrationTest, ANewCatalogBeginsPrivate) {
