@@ -35,17 +35,17 @@ void search(uint8_t kind, const std::string& filter, const std::vector<std::stri
         runs.filter = filter;
         runs.order = order;
         runs.limit = kLimit;
-        search_runs(filled_database(), runs);
+        search_runs(filled_database(), Viewer::of_all(), runs);
         break;
       }
       case 1:
-        search_experiments(filled_database(), filter, order, View::kAll, kLimit, "");
+        search_experiments(filled_database(), Viewer::of_all(), filter, order, View::kAll, kLimit, "");
         break;
       case 2:
-        search_models(filled_database(), filter, order, kLimit, "");
+        search_models(filled_database(), Viewer::of_all(), filter, order, kLimit, "");
         break;
       default:
-        search_versions(filled_database(), filter, order, kLimit, "");
+        search_versions(filled_database(), Viewer::of_all(), filter, order, kLimit, "");
     }
   } catch (const linac::Refusal&) {  // any other exception is a finding
   }

@@ -58,6 +58,7 @@ const Router& router() {
       Route route;
       route.pattern = pattern;
       route.name = pattern;
+      route.reads = Reads::nothing();
       routes.push_back(std::move(route));
     }
     return Router(std::move(routes));

@@ -17,6 +17,7 @@ from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from attack_world import People  # noqa: E402
 from server_process import Service, databases  # noqa: E402
 
 
@@ -340,6 +341,47 @@ def test_autolog_of_a_keras_fit(client: MlflowClient):
         assert numpy.array_equal(loaded.predict(x, verbose=0), model.predict(x, verbose=0))
     finally:
         mlflow.tensorflow.autolog(disable=True)
+
+
+def test_two_users(client: MlflowClient):
+    """What ann has not shared is not there for bob, and the tag linac.visibility shares it."""
+    from types import SimpleNamespace
+
+    uri, admin = mlflow.get_tracking_uri(), os.environ["MLFLOW_TRACKING_TOKEN"]
+    people = People(SimpleNamespace(url=uri, token=admin))
+    user = lambda token: os.environ.update(MLFLOW_TRACKING_TOKEN=token)  # noqa: E731
+    try:
+        user(people.ann)
+        experiment = mlflow.set_experiment("ann's").experiment_id
+        with mlflow.start_run() as run, tempfile.TemporaryDirectory() as folder:
+            mlflow.log_metric("loss", 1)
+            (pathlib.Path(folder) / "weights").write_bytes(b"ann's")
+            mlflow.log_artifacts(folder, "model")
+        client.create_registered_model("ann's model")
+        client.create_model_version("ann's model", f"{run.info.artifact_uri}/model", run.info.run_id)
+        user(people.bob)
+        for action in (lambda: client.get_experiment(experiment), lambda: client.get_run(run.info.run_id), lambda: client.get_registered_model("ann's model"),
+                       lambda: client.get_model_version("ann's model", "1"), lambda: client.list_artifacts(run.info.run_id),
+                       lambda: client.create_run(experiment), lambda: client.set_tag(run.info.run_id, "a", "b")):
+            refused("RESOURCE_DOES_NOT_EXIST", action)
+        assert not mlflow.search_runs([experiment, "0"], output_format="list") and not client.search_registered_models()
+        assert "ann's" not in {e.name for e in client.search_experiments()}
+        refused("PERMISSION_DENIED", lambda: mlflow.set_experiment("ann's"), "taken")
+        user(people.ann)
+        client.set_registered_model_tag("ann's model", "linac.visibility", "shared")
+        user(people.bob)
+        file = mlflow.artifacts.download_artifacts("models:/ann's model/1")
+        assert (pathlib.Path(file) / "weights").read_bytes() == b"ann's"
+        refused("RESOURCE_DOES_NOT_EXIST", lambda: client.get_run(run.info.run_id))
+        user(people.ann)
+        client.set_experiment_tag(experiment, "linac.visibility", "shared")
+        user(people.bob)
+        assert [r.info.run_id for r in client.search_runs([experiment])] == [run.info.run_id]
+        assert client.get_experiment_by_name("ann's").tags["linac.visibility"] == "shared"
+        refused("PERMISSION_DENIED", lambda: client.set_tag(run.info.run_id, "a", "b"))
+    finally:
+        user(admin)
+        mlflow.set_experiment(experiment_id="0")
 
 
 def main() -> int:

@@ -55,6 +55,35 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.context().close();
   });
 
+  test("an experiment and a model are shared by a click of their owner, and of nobody else", async () => {
+    const user = async (name) => {
+      await service.send("POST", "/api/v1/users", { name, role: "member" });
+      return (await service.send("POST", `/api/v1/users/${name}/tokens`, {})).secret;
+    };
+    const [ann, bob] = [await user("ann"), await user("bob")];
+    const make = (path, body) => service.send("POST", `/api/2.0/mlflow/${path}`, body, ann);
+    const { experiment_id: id } = await make("experiments/create", { name: "ann's own" });
+    await make("registered-models/create", { name: "anns-model" });
+    const [hers, his] = [await visit(chromium, service, { token: ann }), await visit(chromium, service, { token: bob })];
+    await go(hers, `#/runs?experiment=${id}`);
+    await hers.click("text=share with all");
+    await hers.waitForSelector("text=make private");
+    await his.reload();
+    await go(his, `#/runs?experiment=${id}`);
+    await his.waitForSelector(".visibility-shared");
+    assert.equal(await his.locator("text=make private").count(), 0);
+    await go(his, "#/models");
+    await his.waitForSelector("text=showers", { state: "detached" });
+    assert.equal(await his.locator("text=anns-model").count(), 0);
+    await go(hers, "#/models/anns-model");
+    await hers.click("text=share with all");
+    await hers.waitForSelector("text=make private");
+    await his.reload();
+    await his.waitForSelector("text=anns-model");
+    assert.deepEqual([...hers.complaints, ...his.complaints], []);
+    for (const page of [hers, his]) await page.context().close();
+  });
+
   test("thousands of runs scroll, and only those in view exist", async () => {
     const page = await visit(chromium, service);
     await go(page, `#/runs?experiment=${ids.many}`);

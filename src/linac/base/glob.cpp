@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "linac/base/error.h"
 
@@ -21,9 +24,19 @@ bool goes_on() {
   return !beyond;
 }
 
+bool hidden(const char* path) {
+  if (left == nullptr || !left->hides) return false;
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(path, error);
+  return !error && left->hides(real);
+}
+
 // glob(3) reads folders by these: nothing more is there as soon as the bounds are reached.
 void* open_folder(const char* path) {
-  return goes_on() ? ::opendir(path) : nullptr;
+  if (!goes_on()) return nullptr;
+  if (!hidden(path)) return ::opendir(path);
+  errno = ENOENT;
+  return nullptr;
 }
 dirent* next_name(void* folder) {
   return goes_on() ? ::readdir(static_cast<DIR*>(folder)) : nullptr;
@@ -44,8 +57,8 @@ int look_at_link(const char* path, struct stat* about) {
 
 }  // namespace
 
-BoundedGlobs::BoundedGlobs(Bounds bounds)
-    : left_{bounds.names_max, std::chrono::steady_clock::now() + bounds.time_max}, before_(left) {
+BoundedGlobs::BoundedGlobs(Bounds bounds, Hides hides)
+    : left_{bounds.names_max, std::chrono::steady_clock::now() + bounds.time_max, std::move(hides)}, before_(left) {
   left = &left_;
 }
 

@@ -2,6 +2,7 @@
 // Files that a pattern of a shell names ("data/*.h5", "~/runs/[0-9]*"). Thread-safe.
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,10 @@ class BoundedGlobs {
   };
   static constexpr Bounds kOfStrangers{200'000, std::chrono::seconds(5)};
 
-  explicit BoundedGlobs(Bounds bounds);
+  /// Of a folder, by its real path: whether what is in it is nobody's to find by a pattern.
+  using Hides = std::function<bool(const std::string& folder)>;
+
+  explicit BoundedGlobs(Bounds bounds, Hides hides = {});
   ~BoundedGlobs();
   BoundedGlobs(const BoundedGlobs&) = delete;
   BoundedGlobs& operator=(const BoundedGlobs&) = delete;
@@ -29,6 +33,7 @@ class BoundedGlobs {
   struct Left {
     int64_t names = 0;
     std::chrono::steady_clock::time_point until{};
+    Hides hides{};
     bool used_up() { return --names < 0 || std::chrono::steady_clock::now() > until; }
   };
 

@@ -42,5 +42,19 @@ TEST(Glob, IsBoundedWhereThreadsSaySo) {
   }
 }
 
+TEST(Glob, FindsNothingInFoldersThatAreHidden) {
+  const TemporaryFolder folder;
+  for (const char* name : {"open", "secret/a"}) std::filesystem::create_directories(folder / name);
+  for (const char* file : {"open/1.h5", "secret/2.h5", "secret/a/3.h5"}) std::ofstream(folder / file);
+  std::filesystem::create_directory_symlink(folder / "secret", folder / "open" / "link");
+  const std::string root = std::filesystem::canonical(folder.path());
+  const auto hides = [&](const std::string& real) { return (real + "/").starts_with(root + "/secret/"); };
+  const BoundedGlobs bounds({1000, std::chrono::seconds(60)}, hides);
+  EXPECT_EQ(glob_paths(root + "/*/*.h5").size(), 1U);
+  for (const char* pattern :
+       {"/secret/*", "/open/link/*", "/open/link/a/*", "/secret/a/*.h5", "/*/a/*", "/open/../secret/2*"})
+    EXPECT_TRUE(glob_paths(root + pattern).empty()) << pattern;
+}
+
 }  // namespace
 }  // namespace linac

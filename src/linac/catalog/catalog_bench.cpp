@@ -126,7 +126,7 @@ class Bench {
   }
 
   void search(const std::string& name, const RunSearch& search) {
-    time(name, [&](Database& d) { search_runs(d, search); });
+    time(name, [&](Database& d) { search_runs(d, Viewer::of_all(), search); });
   }
   void thin() {
     time(fmt::format("curve of {} points in 1000 stretches", options_.curve_points),

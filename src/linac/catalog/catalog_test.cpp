@@ -68,7 +68,8 @@ TEST_P(WholeCatalogTest, InAGroupAThrowingOneIsUndoneAlone) {
   for (int i = 0; i < kWrites; ++i) {
     const bool bad = i % 10 >= 3 && i % 10 <= 5;
     EXPECT_EQ(errors[static_cast<size_t>(i)] != nullptr, bad) << i;
-    const auto found = catalog.read_as([&](Database& d) { return experiment_by_name(d, fmt::format("e{}", i)); });
+    const auto found =
+        catalog.read_as([&](Database& d) { return experiment_by_name(d, Viewer::of_all(), fmt::format("e{}", i)); });
     EXPECT_EQ(found.has_value(), !bad) << i;
   }
 }

@@ -15,11 +15,15 @@ namespace linac::catalog {
 namespace {
 
 constexpr std::string_view kColumns =
-    "e.id, e.name, e.artifact_location, e.deleted, e.created_ms, e.updated_ms, e.user_name";
+    "e.id, e.name, e.artifact_location, e.deleted, e.created_ms, e.updated_ms, e.user_name, e.shared";
 using Type = Attribute::Type;
-constexpr std::array kAttributes{Attribute{"name", "e.name"}, Attribute{"experiment_id", "CAST(e.id AS TEXT)"},
+constexpr std::string_view kVisibilityWord = "(CASE e.shared WHEN 1 THEN 'shared' ELSE 'private' END)";
+constexpr std::array kAttributes{Attribute{"name", "e.name"},
+                                 Attribute{"experiment_id", "CAST(e.id AS TEXT)"},
                                  Attribute{"creation_time", "e.created_ms", Type::kInteger},
-                                 Attribute{"last_update_time", "e.updated_ms", Type::kInteger}};
+                                 Attribute{"last_update_time", "e.updated_ms", Type::kInteger},
+                                 Attribute{"user", "e.user_name"},
+                                 Attribute{"visibility", kVisibilityWord}};
 constexpr Searchable kExperiments{.what = "experiments",
                                   .attributes = kAttributes,
                                   .tags = "experiment_tags x WHERE x.experiment = e.id",
@@ -35,6 +39,7 @@ Experiment of_row(const Row& row) {
           .deleted = row.integer(3) != 0,
           .created_ms = row.integer(4),
           .updated_ms = row.integer(5),
+          .visibility = row.integer(7) != 0 ? Visibility::kShared : Visibility::kPrivate,
           .tags = {}};
 }
 
@@ -65,20 +70,22 @@ void check_free(Database& database, const std::string& name) {
 }  // namespace
 
 int64_t create_experiment(Database& database, const std::string& name, const std::string& artifact_location,
-                          const Tags& tags, const std::string& user) {
+                          const Tags& tags, const std::string& user, Visibility visibility) {
   check_free(database, name);
   check_artifact_location(artifact_location);
   for (const auto& [key, value] : tags) check_tag("tag", key, value);
+  if (const auto said = tags.find(kVisibilityTag); said != tags.end()) visibility = catalog::visibility(said->second);
   const int64_t now = now_ms();
   const int64_t id = database
                          .query(
                              "INSERT INTO experiments (name, artifact_location, deleted, created_ms, updated_ms, "
-                             "user_name) VALUES ($1, $2, 0, $3, $3, $4) RETURNING id",
-                             name, artifact_location, now, user)
+                             "user_name, shared) VALUES ($1, $2, 0, $3, $3, $4, $5) RETURNING id",
+                             name, artifact_location, now, user, int64_t{visibility == Visibility::kShared})
                          .front()
                          .integer(0);
   for (const auto& [key, value] : tags)
-    database.query("INSERT INTO experiment_tags (experiment, key, value) VALUES ($1, $2, $3)", id, key, value);
+    if (key != kVisibilityTag)
+      database.query("INSERT INTO experiment_tags (experiment, key, value) VALUES ($1, $2, $3)", id, key, value);
   return id;
 }
 
@@ -92,9 +99,9 @@ Experiment experiment(Database& database, int64_t id) {
   return std::move(found.front());
 }
 
-std::optional<Experiment> experiment_by_name(Database& database, const std::string& name) {
+std::optional<Experiment> experiment_by_name(Database& database, const Viewer& viewer, const std::string& name) {
   const auto row = database.first("SELECT id FROM experiments WHERE name = $1", name);
-  if (!row) return std::nullopt;
+  if (!row || !may_read(viewer, audience_of_experiment(database, row->integer(0)).value())) return std::nullopt;
   return experiment(database, row->integer(0));
 }
 
@@ -109,7 +116,13 @@ void set_experiment_deleted(Database& database, int64_t id, bool deleted) {
   database.query("UPDATE experiments SET deleted = $2 WHERE id = $1", id, int64_t{deleted});
 }
 
+void set_experiment_visibility(Database& database, int64_t id, Visibility visibility) {
+  touch(database, id);
+  database.query("UPDATE experiments SET shared = $2 WHERE id = $1", id, int64_t{visibility == Visibility::kShared});
+}
+
 void set_experiment_tag(Database& database, int64_t id, const std::string& key, const std::string& value) {
+  if (key == kVisibilityTag) return set_experiment_visibility(database, id, visibility(value));
   check_tag("tag", key, value);
   touch(database, id);
   database.query(
@@ -119,13 +132,14 @@ void set_experiment_tag(Database& database, int64_t id, const std::string& key, 
 }
 
 void delete_experiment_tag(Database& database, int64_t id, const std::string& key) {
+  if (key == kVisibilityTag) return set_experiment_visibility(database, id, Visibility::kPrivate);
   experiment(database, id);
   if (database.query("DELETE FROM experiment_tags WHERE experiment = $1 AND key = $2 RETURNING key", id, key).empty())
     throw Refusal(RefusalKind::kNotFound, fmt::format("[experiments] experiment {} has no tag '{}'", id, key));
   touch(database, id);
 }
 
-Page<Experiment> search_experiments(Database& database, const std::string& filter,
+Page<Experiment> search_experiments(Database& database, const Viewer& viewer, const std::string& filter,
                                     const std::vector<std::string>& order, View view, int64_t limit,
                                     const std::string& token) {
   Search search{.kind = kExperiments,
@@ -134,6 +148,8 @@ Page<Experiment> search_experiments(Database& database, const std::string& filte
                 .condition = view == View::kAll      ? "1 = 1"
                              : view == View::kActive ? "e.deleted = 0"
                                                      : "e.deleted <> 0",
+                .readable = kReadableExperiments,
+                .viewer = viewer,
                 .filter = filter,
                 .order = order,
                 .order_last = order.empty() ? "e.updated_ms DESC, e.id DESC" : "e.id",

@@ -89,7 +89,7 @@ class SearchTest : public RecordsTest {
     search.filter = filter;
     search.order = order;
     std::string letters;
-    for (const auto& run : search_runs(db(), search).items) letters += run.name[0];
+    for (const auto& run : search_runs(db(), Viewer::of_all(), search).items) letters += run.name[0];
     return letters;
   }
   std::map<std::string, std::string> ids_;
@@ -182,7 +182,8 @@ TEST_P(SearchTest, WrongFieldsAndTypesAreRefused) {
     EXPECT_EQ(refusal([&] { found(filter); }), RefusalKind::kInvalid) << filter;
   EXPECT_EQ(refusal([&] { found("", {"nonsense"}); }), RefusalKind::kInvalid);
   EXPECT_EQ(refusal([&] { found("", std::vector<std::string>(17, "run_id")); }), RefusalKind::kInvalid);
-  EXPECT_EQ(refusal([&] { search_experiments(db(), "metrics.x = 1", {}, View::kAll, 10, ""); }), RefusalKind::kInvalid);
+  EXPECT_EQ(refusal([&] { search_experiments(db(), Viewer::of_all(), "metrics.x = 1", {}, View::kAll, 10, ""); }),
+            RefusalKind::kInvalid);
 }
 
 TEST_P(SearchTest, PagesCoverTwoThousandRunsOnce) {
@@ -194,7 +195,7 @@ TEST_P(SearchTest, PagesCoverTwoThousandRunsOnce) {
   std::map<std::string, int> seen;
   double before = 100;
   for (int page = 0; page < 7; ++page) {
-    const auto found = search_runs(db(), search);
+    const auto found = search_runs(db(), Viewer::of_all(), search);
     EXPECT_EQ(found.items.size(), page < 6 ? 300u : 200u);
     EXPECT_EQ(found.next.empty(), page == 6);
     for (const auto& run : found.items) {
@@ -207,11 +208,11 @@ TEST_P(SearchTest, PagesCoverTwoThousandRunsOnce) {
   }
   EXPECT_EQ(seen.size(), 2000u);
   search.token = "300.00000000";
-  EXPECT_EQ(refusal([&] { search_runs(db(), search); }), RefusalKind::kInvalid);
+  EXPECT_EQ(refusal([&] { search_runs(db(), Viewer::of_all(), search); }), RefusalKind::kInvalid);
   search.token = "";
   for (const int64_t limit : {int64_t{0}, int64_t{-1}, kSearchMax + 1}) {
     search.limit = limit;
-    EXPECT_EQ(refusal([&] { search_runs(db(), search); }), RefusalKind::kInvalid);
+    EXPECT_EQ(refusal([&] { search_runs(db(), Viewer::of_all(), search); }), RefusalKind::kInvalid);
   }
 }
 

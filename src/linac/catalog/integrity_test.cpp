@@ -85,13 +85,10 @@ LINAC_BOTH_DATABASES(OwnersTest);
 
 TEST_P(OwnersTest, AreWhoMadeIt) {
   const int64_t experiment = create_experiment(db(), "e", "mlflow-artifacts:/team/x/", {}, "ann");
-  EXPECT_EQ(experiment_owner(db(), experiment), "ann");
-  EXPECT_EQ(experiment_owner(db(), 0), "");
   const std::string run = create_run(db(), {.experiment = experiment, .name = "r", .user = "bob"}).id;
-  EXPECT_EQ(run_owner(db(), run), "bob");
+  EXPECT_EQ(place_of_run(db(), run)->audience.owner, "bob");
   EXPECT_EQ(place_of_run(db(), run)->artifact_uri, "mlflow-artifacts:/team/x/" + run + "/artifacts");
   EXPECT_FALSE(place_of_run(db(), std::string(32, '0')));
-  EXPECT_EQ(refusal([&] { run_owner(db(), "none"); }), RefusalKind::kNotFound);
   EXPECT_FALSE(is_queued(db(), run));
   EXPECT_EQ(take_place(db(), "models/a/b", "ann"), "ann");
   EXPECT_EQ(take_place(db(), "models/a/b", "bob"), "ann");

@@ -192,9 +192,9 @@ void add_logged_metrics(Database& database, const std::vector<LoggedMetric>& met
   }
 }
 
-Page<LoggedModel> search_logged_models(Database& database, const std::vector<int64_t>& experiments,
-                                       const std::string& filter, const std::vector<std::string>& order, int64_t limit,
-                                       const std::string& token) {
+Page<LoggedModel> search_logged_models(Database& database, const Viewer& viewer,
+                                       const std::vector<int64_t>& experiments, const std::string& filter,
+                                       const std::vector<std::string>& order, int64_t limit, const std::string& token) {
   std::string condition = "m.deleted = 0 AND m.experiment IN (-1";
   for (const int64_t id : experiments) condition += fmt::format(",{}", id);
   condition += ')';
@@ -202,6 +202,8 @@ Page<LoggedModel> search_logged_models(Database& database, const std::vector<int
                       .table = "logged_models m",
                       .result = "m.number",
                       .condition = std::move(condition),
+                      .readable = kReadableLoggedModels,
+                      .viewer = viewer,
                       .filter = filter,
                       .order = order,
                       .order_last = "m.created_ms DESC, m.number DESC",

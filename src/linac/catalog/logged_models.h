@@ -54,9 +54,9 @@ void add_logged_metrics(Database& database, const std::vector<LoggedMetric>& met
 
 /// Those of the experiments, newest first unless `order` says else. Attributes: name, model_id, model_type, status,
 /// source_run_id, creation_timestamp, last_updated_timestamp.
-Page<LoggedModel> search_logged_models(Database& database, const std::vector<int64_t>& experiments,
-                                       const std::string& filter, const std::vector<std::string>& order, int64_t limit,
-                                       const std::string& token);
+Page<LoggedModel> search_logged_models(Database& database, const Viewer& viewer,
+                                       const std::vector<int64_t>& experiments, const std::string& filter,
+                                       const std::vector<std::string>& order, int64_t limit, const std::string& token);
 
 /// What a run read or made.
 struct RunModel {

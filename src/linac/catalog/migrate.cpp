@@ -15,7 +15,7 @@ std::string for_database(std::string_view text, bool postgresql) {
       {"{bytes}", "BLOB", "BYTEA"},
       {"{by_key}", "WITHOUT ROWID", ""},
   }};
-  constexpr std::string_view kOnly = "postgresql:";
+  constexpr std::string_view kOnly = "postgresql:", kOther = "sqlite:";
   std::string sql;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -24,6 +24,9 @@ std::string for_database(std::string_view text, bool postgresql) {
     if (line.substr(0, kOnly.size()) == kOnly) {
       if (!postgresql) continue;
       line.remove_prefix(kOnly.size());
+    } else if (line.substr(0, kOther.size()) == kOther) {
+      if (postgresql) continue;
+      line.remove_prefix(kOther.size());
     }
     sql.append(line).append(1, '\n');
   }

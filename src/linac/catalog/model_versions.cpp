@@ -11,7 +11,7 @@ namespace linac::catalog {
 
 const char* const kVersionColumns =
     "m.name, v.version, v.source, v.run, v.description, v.user_name, v.stage, v.status, v.created_ms, v.updated_ms, "
-    "v.model";
+    "v.model, v.files";
 
 namespace {
 
@@ -83,6 +83,7 @@ std::vector<ModelVersion> versions_of_rows(Database& database, const std::vector
     v.status = row.text(7);
     v.created_ms = row.integer(8);
     v.updated_ms = row.integer(9);
+    v.files = row.text(11);
     versions.push_back(std::move(v));
   }
   std::sort(models.begin(), models.end());
@@ -111,8 +112,8 @@ ModelVersion create_version(Database& database, const std::string& name, const N
           .integer(0);
   database.query(
       "INSERT INTO model_versions (model, version, source, run, description, user_name, stage, status, created_ms, "
-      "updated_ms) VALUES ($1, $2, $3, $4, $5, $6, 'None', 'READY', $7, $7)",
-      model, number, version.source, version.run, version.description, version.user, now);
+      "updated_ms, files) VALUES ($1, $2, $3, $4, $5, $6, 'None', 'READY', $7, $7, $8)",
+      model, number, version.source, version.run, version.description, version.user, now, version.files);
   for (const auto& [key, value] : version.tags) set_version_tag(database, name, number, key, value);
   return catalog::version(database, name, number);
 }
@@ -175,12 +176,14 @@ void delete_version_tag(Database& database, const std::string& name, int64_t num
   touch_version(database, model, number);
 }
 
-Page<ModelVersion> search_versions(Database& database, const std::string& filter, const std::vector<std::string>& order,
-                                   int64_t limit, const std::string& token) {
+Page<ModelVersion> search_versions(Database& database, const Viewer& viewer, const std::string& filter,
+                                   const std::vector<std::string>& order, int64_t limit, const std::string& token) {
   const Search search{.kind = kVersions,
                       .table = "model_versions v JOIN models m ON m.number = v.model",
                       .result = kVersionColumns,
                       .condition = "1 = 1",
+                      .readable = kReadableModels,
+                      .viewer = viewer,
                       .filter = filter,
                       .order = order,
                       .order_last = "v.updated_ms DESC, m.name, v.version DESC",

@@ -12,17 +12,21 @@ namespace linac::catalog {
 namespace {
 
 using Type = Attribute::Type;
-constexpr std::array kAttributes{Attribute{"name", "m.name"}, Attribute{"description", "m.description"},
+constexpr std::string_view kVisibilityWord = "(CASE m.shared WHEN 1 THEN 'shared' ELSE 'private' END)";
+constexpr std::array kAttributes{Attribute{"name", "m.name"},
+                                 Attribute{"description", "m.description"},
                                  Attribute{"creation_timestamp", "m.created_ms", Type::kInteger},
                                  Attribute{"last_updated_timestamp", "m.updated_ms", Type::kInteger},
-                                 Attribute{"timestamp", "m.updated_ms", Type::kInteger}};
+                                 Attribute{"timestamp", "m.updated_ms", Type::kInteger},
+                                 Attribute{"user", "m.user_name"},
+                                 Attribute{"visibility", kVisibilityWord}};
 constexpr Searchable kModels{.what = "models",
                              .attributes = kAttributes,
                              .tags = "model_tags x WHERE x.model = m.number",
                              .parameters = {},
                              .metrics = {},
                              .data_sets = {}};
-constexpr const char* kColumns = "m.number, m.name, m.description, m.created_ms, m.updated_ms, m.user_name";
+constexpr const char* kColumns = "m.number, m.name, m.description, m.created_ms, m.updated_ms, m.user_name, m.shared";
 
 std::vector<RegisteredModel> models_of(Database& database, const std::vector<Row>& rows) {
   std::vector<RegisteredModel> models;
@@ -38,6 +42,7 @@ std::vector<RegisteredModel> models_of(Database& database, const std::vector<Row
     model.created_ms = row.integer(3);
     model.updated_ms = row.integer(4);
     model.user = row.text(5);
+    model.visibility = row.integer(6) != 0 ? Visibility::kShared : Visibility::kPrivate;
     models.push_back(std::move(model));
   }
   const auto of = [&](const Row& row) -> RegisteredModel& { return models[places.at(row.integer(0))]; };
@@ -89,13 +94,13 @@ void touch_model(Database& database, int64_t number) {
 }
 
 RegisteredModel create_model(Database& database, const std::string& name, const std::string& description,
-                             const Tags& tags, const std::string& user) {
+                             const Tags& tags, const std::string& user, Visibility visibility) {
   check_free(database, name);
   for (const auto& [key, value] : tags) check_tag("tag", key, value);
   database.query(
-      "INSERT INTO models (name, description, created_ms, updated_ms, versions, user_name) VALUES ($1, $2, $3, $3, 0, "
-      "$4)",
-      name, description, now_ms(), user);
+      "INSERT INTO models (name, description, created_ms, updated_ms, versions, user_name, shared) VALUES ($1, $2, $3, "
+      "$3, 0, $4, $5)",
+      name, description, now_ms(), user, int64_t{visibility == Visibility::kShared});
   for (const auto& [key, value] : tags) set_model_tag(database, name, key, value);
   return model(database, name);
 }
@@ -124,7 +129,14 @@ void delete_model(Database& database, const std::string& name) {
   database.query("DELETE FROM models WHERE number = $1", model_number(database, name));
 }
 
+void set_model_visibility(Database& database, const std::string& name, Visibility visibility) {
+  const int64_t number = model_number(database, name);
+  database.query("UPDATE models SET shared = $2 WHERE number = $1", number, int64_t{visibility == Visibility::kShared});
+  touch_model(database, number);
+}
+
 void set_model_tag(Database& database, const std::string& name, const std::string& key, const std::string& value) {
+  if (key == kVisibilityTag) return set_model_visibility(database, name, visibility(value));
   check_tag("tag", key, value);
   const int64_t number = model_number(database, name);
   database.query(
@@ -135,6 +147,7 @@ void set_model_tag(Database& database, const std::string& name, const std::strin
 }
 
 void delete_model_tag(Database& database, const std::string& name, const std::string& key) {
+  if (key == kVisibilityTag) return set_model_visibility(database, name, Visibility::kPrivate);
   const int64_t number = model_number(database, name);
   database.query("DELETE FROM model_tags WHERE model = $1 AND key = $2", number, key);
   touch_model(database, number);
@@ -166,12 +179,14 @@ ModelVersion version_by_alias(Database& database, const std::string& name, const
   return version(database, name, row->integer(0));
 }
 
-Page<RegisteredModel> search_models(Database& database, const std::string& filter,
+Page<RegisteredModel> search_models(Database& database, const Viewer& viewer, const std::string& filter,
                                     const std::vector<std::string>& order, int64_t limit, const std::string& token) {
   const Search search{.kind = kModels,
                       .table = "models m",
                       .result = kColumns,
                       .condition = "1 = 1",
+                      .readable = kReadableModels,
+                      .viewer = viewer,
                       .filter = filter,
                       .order = order,
                       .order_last = "m.name",

@@ -16,6 +16,7 @@ struct ModelVersion {
   std::string model;
   int64_t version = 0;
   std::string source, run, description, user;
+  std::string files;           // as in NewVersion
   std::string stage = "None";  // None, Staging, Production, Archived
   std::string status = "READY";
   int64_t created_ms = 0, updated_ms = 0;
@@ -25,19 +26,24 @@ struct ModelVersion {
 
 struct RegisteredModel {
   std::string name, description, user;  // who made it; empty: nobody
+  Visibility visibility = Visibility::kPrivate;
   int64_t created_ms = 0, updated_ms = 0;
-  Tags tags;
+  Tags tags;  // without kVisibilityTag
   std::map<std::string, int64_t> aliases;
   std::vector<ModelVersion> latest;  // of each stage
 };
 
-/// kExists for a name that is taken, kInvalid for an empty one or one with '/', ':' or '%'.
+/// kExists for a name that is taken, kInvalid for an empty one or one with '/', ':' or '%'. A kVisibilityTag among the
+/// tags counts more than `visibility`.
 RegisteredModel create_model(Database& database, const std::string& name, const std::string& description,
-                             const Tags& tags, const std::string& user = {});
+                             const Tags& tags, const std::string& user = {},
+                             Visibility visibility = Visibility::kPrivate);
 RegisteredModel model(Database& database, const std::string& name);  // kNotFound
 void rename_model(Database& database, const std::string& name, const std::string& to);
 void describe_model(Database& database, const std::string& name, const std::string& description);
 void delete_model(Database& database, const std::string& name);  // with its versions
+void set_model_visibility(Database& database, const std::string& name, Visibility visibility);
+/// Of kVisibilityTag they set the visibility.
 void set_model_tag(Database& database, const std::string& name, const std::string& key, const std::string& value);
 void delete_model_tag(Database& database, const std::string& name, const std::string& key);
 void set_alias(Database& database, const std::string& name, const std::string& alias, int64_t version);
@@ -46,7 +52,8 @@ ModelVersion version_by_alias(Database& database, const std::string& name, const
 
 struct NewVersion {
   std::string source, run, description, user;
-  Tags tags;
+  Tags tags{};
+  std::string files{};  // where `source` leads to, at the service; empty: elsewhere, or not known
 };
 /// The next version of the model; kNotFound if there is no such model.
 ModelVersion create_version(Database& database, const std::string& name, const NewVersion& version);
@@ -60,9 +67,9 @@ void set_version_tag(Database& database, const std::string& name, int64_t number
                      const std::string& value);
 void delete_version_tag(Database& database, const std::string& name, int64_t number, const std::string& key);
 
-Page<RegisteredModel> search_models(Database& database, const std::string& filter,
+Page<RegisteredModel> search_models(Database& database, const Viewer& viewer, const std::string& filter,
                                     const std::vector<std::string>& order, int64_t limit, const std::string& token);
-Page<ModelVersion> search_versions(Database& database, const std::string& filter, const std::vector<std::string>& order,
-                                   int64_t limit, const std::string& token);
+Page<ModelVersion> search_versions(Database& database, const Viewer& viewer, const std::string& filter,
+                                   const std::vector<std::string>& order, int64_t limit, const std::string& token);
 
 }  // namespace linac::catalog

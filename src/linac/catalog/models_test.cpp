@@ -79,17 +79,23 @@ TEST_P(ModelsTest, SearchesAndDeletion) {
     create_version(db(), name, made(std::string("s3://x/") + name));
   }
   create_version(db(), "calo-a", {"elsewhere", "run2", "", "", {}});
-  EXPECT_EQ(search_models(db(), "name LIKE 'calo%'", {"name DESC"}, 10, "").items.at(0).name, "calo-b");
-  EXPECT_EQ(search_models(db(), "tags.team = 'si'", {}, 10, "").items.size(), 1u);
-  EXPECT_EQ(search_versions(db(), "name = 'calo-a'", {"version_number DESC"}, 10, "").items.at(0).version, 2);
-  EXPECT_EQ(search_versions(db(), "run_id = 'run1' AND source_path LIKE 's3:%'", {}, 10, "").items.size(), 3u);
-  EXPECT_EQ(search_versions(db(), "tags.kind = 'gan' AND version_number = 1", {}, 2, "").items.size(), 2u);
-  EXPECT_EQ(search_versions(db(), "tag.kind IS NULL", {"tags.kind"}, 2, "").items.size(), 1u);
-  const auto first = search_models(db(), "", {}, 2, "");
-  EXPECT_EQ(search_models(db(), "", {}, 2, first.next).items.at(0).name, "track");
+  EXPECT_EQ(search_models(db(), Viewer::of_all(), "name LIKE 'calo%'", {"name DESC"}, 10, "").items.at(0).name,
+            "calo-b");
+  EXPECT_EQ(search_models(db(), Viewer::of_all(), "tags.team = 'si'", {}, 10, "").items.size(), 1u);
+  EXPECT_EQ(
+      search_versions(db(), Viewer::of_all(), "name = 'calo-a'", {"version_number DESC"}, 10, "").items.at(0).version,
+      2);
+  EXPECT_EQ(
+      search_versions(db(), Viewer::of_all(), "run_id = 'run1' AND source_path LIKE 's3:%'", {}, 10, "").items.size(),
+      3u);
+  EXPECT_EQ(search_versions(db(), Viewer::of_all(), "tags.kind = 'gan' AND version_number = 1", {}, 2, "").items.size(),
+            2u);
+  EXPECT_EQ(search_versions(db(), Viewer::of_all(), "tag.kind IS NULL", {"tags.kind"}, 2, "").items.size(), 1u);
+  const auto first = search_models(db(), Viewer::of_all(), "", {}, 2, "");
+  EXPECT_EQ(search_models(db(), Viewer::of_all(), "", {}, 2, first.next).items.at(0).name, "track");
   set_alias(db(), "calo-a", "x", 1);
   delete_model(db(), "calo-a");
-  EXPECT_EQ(search_versions(db(), "name = 'calo-a'", {}, 10, "").items.size(), 0u);
+  EXPECT_EQ(search_versions(db(), Viewer::of_all(), "name = 'calo-a'", {}, 10, "").items.size(), 0u);
   EXPECT_EQ(db().query("SELECT COUNT(*) FROM version_tags").front().integer(0), 2);
   EXPECT_EQ(refusal([&] { delete_model(db(), "calo-a"); }), RefusalKind::kNotFound);
 }

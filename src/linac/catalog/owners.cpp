@@ -1,60 +1,34 @@
 #include "linac/catalog/owners.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
-#include "linac/base/refusal.h"
 #include "linac/catalog/logged_models.h"
 #include "linac/catalog/runs.h"
 
 namespace linac::catalog {
 namespace {
 
-template <class... P>
-std::string found(Database& database, const std::string& what, const char* sql, const P&... parameters) {
-  const auto row = database.first(sql, parameters...);
-  if (!row) throw Refusal(RefusalKind::kNotFound, what + "; search lists those that there are");
-  return row->text(0);
-}
+// Deeper ones are below one of these or no model's.
+constexpr int kPartsMax = 32;
 
 }  // namespace
 
-std::string experiment_owner(Database& database, int64_t id) {
-  return found(database, fmt::format("[experiments] no experiment {}", id),
-               "SELECT user_name FROM experiments WHERE id = $1", id);
-}
-
-std::string run_owner(Database& database, const std::string& id) {
-  return found(database, fmt::format("[runs] no run '{}'", id.substr(0, 64)),
-               "SELECT user_name FROM runs WHERE id = $1", id);
-}
-
-std::string logged_model_owner(Database& database, const std::string& id) {
-  return found(database, fmt::format("[models] no logged model '{}'", id.substr(0, 64)),
-               "SELECT user_name FROM logged_models WHERE id = $1", id);
-}
-
-std::string model_owner(Database& database, const std::string& name) {
-  return found(database, fmt::format("[models] no model '{}'", name.substr(0, 100)),
-               "SELECT user_name FROM models WHERE name = $1", name);
-}
-
 std::optional<OwnedPlace> place_of_run(Database& database, const std::string& id) {
   const auto row = database.first(
-      "SELECT r.user_name, e.id, e.artifact_location FROM runs r JOIN experiments e ON e.id = r.experiment WHERE r.id "
-      "= "
-      "$1",
+      "SELECT r.user_name, e.shared, e.id, e.artifact_location FROM runs r JOIN experiments e ON e.id = r.experiment "
+      "WHERE r.id = $1",
       id);
   if (!row) return std::nullopt;
-  return OwnedPlace{row->text(0), run_artifacts(row->integer(1), row->text(2), id)};
+  return OwnedPlace{{row->text(0), row->integer(1) != 0}, run_artifacts(row->integer(2), row->text(3), id)};
 }
 
 std::optional<OwnedPlace> place_of_logged_model(Database& database, const std::string& id) {
   const auto row = database.first(
-      "SELECT m.user_name, e.id, e.artifact_location FROM logged_models m JOIN experiments e ON e.id = m.experiment "
-      "WHERE m.id = $1",
+      "SELECT m.user_name, e.shared, e.id, e.artifact_location FROM logged_models m JOIN experiments e ON e.id = "
+      "m.experiment WHERE m.id = $1",
       id);
   if (!row) return std::nullopt;
-  return OwnedPlace{row->text(0), logged_model_artifacts(row->integer(1), row->text(2), id)};
+  return OwnedPlace{{row->text(0), row->integer(1) != 0}, logged_model_artifacts(row->integer(2), row->text(3), id)};
 }
 
 std::optional<std::string> place_owner(Database& database, const std::string& place) {
@@ -75,6 +49,18 @@ bool experiment_lies_below(Database& database, const std::string& uri) {
           "$3)",
           uri, uri + "/", uri + "0")  // '0' comes after '/'
       .has_value();
+}
+
+bool shown_by_a_model(Database& database, const std::string& path, const std::string& owner) {
+  size_t end = 0;
+  for (int parts = 0; parts < kPartsMax && end < path.size(); ++parts) {
+    end = std::min(path.find('/', end + 1), path.size());
+    if (database.first("SELECT 1 FROM model_versions v JOIN models m ON m.number = v.model WHERE v.files = $1 AND "
+                       "m.shared = 1 AND m.user_name = $2",
+                       "mlflow-artifacts:/" + path.substr(0, end), owner))
+      return true;
+  }
+  return false;
 }
 
 bool is_queued(Database& database, const std::string& run) {

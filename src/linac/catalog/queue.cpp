@@ -9,6 +9,7 @@
 #include "linac/catalog/queue_rows.h"
 #include "linac/catalog/records.h"
 #include "linac/catalog/run_columns.h"
+#include "linac/catalog/search.h"
 
 namespace linac::catalog {
 namespace {
@@ -119,6 +120,15 @@ std::vector<QueuedJob> queue(Database& database) {
   std::vector<QueuedJob> jobs;
   for (Job& job : queue_at(database, now_ms())) jobs.push_back(std::move(job.job));
   return jobs;
+}
+
+std::set<std::string> readable_queue(Database& database, const Viewer& viewer) {
+  SqlText text;
+  text << "SELECT r.id FROM jobs j JOIN runs r ON r.number = j.run WHERE j.waiting <> 0 AND "
+       << readable_sql(kReadableRuns, viewer, text);
+  std::set<std::string> runs;
+  for (const Row& row : text.rows(database)) runs.insert(row.text(0));
+  return runs;
 }
 
 std::optional<Attempt> start_next(Database& database, const Resources& free, int64_t now_ms) {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ QueuedJob queued_job(Database& database, const std::string& run);  // kNotFound
 /// All that have not ended, those to be started first in front: priority, then the share each user has had of the last
 /// day, then age.
 std::vector<QueuedJob> queue(Database& database);
+/// The runs of those that the viewer may read.
+std::set<std::string> readable_queue(Database& database, const Viewer& viewer);
 
 /// The first of queue() that may start now: pending or recovering, held by nothing (dependencies that have not
 /// succeeded, its user's quota), within `free`; a job that does not fit holds its place only against jobs of lower

@@ -48,7 +48,7 @@ const Searchable kRuns{
 
 }  // namespace
 
-Page<int64_t> search_run_numbers(Database& database, const RunSearch& search) {
+Page<int64_t> search_run_numbers(Database& database, const Viewer& viewer, const RunSearch& search) {
   std::string condition = search.view == View::kAll      ? "1 = 1"
                           : search.view == View::kActive ? "r.deleted = 0"
                                                          : "r.deleted <> 0";
@@ -63,6 +63,8 @@ Page<int64_t> search_run_numbers(Database& database, const RunSearch& search) {
                     .table = "runs r",
                     .result = "r.number",
                     .condition = std::move(condition),
+                    .readable = kReadableRuns,
+                    .viewer = viewer,
                     .filter = search.filter,
                     .order = search.order,
                     .order_last = "r.order_ms DESC, r.id",
@@ -77,8 +79,8 @@ std::vector<Run> runs_numbered(Database& database, std::span<const int64_t> numb
   return runs_of(database, numbers);
 }
 
-Page<Run> search_runs(Database& database, const RunSearch& search) {
-  const Page<int64_t> page = search_run_numbers(database, search);
+Page<Run> search_runs(Database& database, const Viewer& viewer, const RunSearch& search) {
+  const Page<int64_t> page = search_run_numbers(database, viewer, search);
   return {runs_of(database, page.items), page.next};
 }
 

@@ -14,16 +14,17 @@
 namespace linac::catalog {
 namespace {
 
-int64_t data_set_number(Database& database, int64_t experiment, const DataSet& set) {
+/// Of the sets that `user` has named in the experiment.
+int64_t data_set_number(Database& database, int64_t experiment, const std::string& user, const DataSet& set) {
   check_name("data set", set.name);
   check_key("digest", set.digest);
   database.query(
-      "INSERT INTO data_sets (experiment, name, digest, source_type, source, schema_text, profile) VALUES "
-      "($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (experiment, name, digest) DO NOTHING",
-      experiment, set.name, set.digest, set.source_type, set.source, set.schema, set.profile);
+      "INSERT INTO data_sets (experiment, name, digest, source_type, source, schema_text, profile, user_name) VALUES "
+      "($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (experiment, user_name, name, digest) DO NOTHING",
+      experiment, set.name, set.digest, set.source_type, set.source, set.schema, set.profile, user);
   return database
-      .query("SELECT number FROM data_sets WHERE experiment = $1 AND name = $2 AND digest = $3", experiment, set.name,
-             set.digest)
+      .query("SELECT number FROM data_sets WHERE experiment = $1 AND user_name = $2 AND name = $3 AND digest = $4",
+             experiment, user, set.name, set.digest)
       .front()
       .integer(0);
 }
@@ -123,10 +124,10 @@ void delete_run_tag(Database& database, const std::string& id, const std::string
 
 void add_inputs(Database& database, const std::string& id, const std::vector<DataSet>& inputs) {
   const int64_t number = run_number(database, id, true);
-  const int64_t experiment = database.query("SELECT experiment FROM runs WHERE number = $1", number).front().integer(0);
+  const Row run = database.query("SELECT experiment, user_name FROM runs WHERE number = $1", number).front();
   for (const DataSet& set : inputs) {
     for (const auto& [key, value] : set.tags) check_tag("tag", key, value);
-    const int64_t data_set = data_set_number(database, experiment, set);
+    const int64_t data_set = data_set_number(database, run.integer(0), run.text(1), set);
     database.query("INSERT INTO inputs (run, data_set) VALUES ($1, $2) ON CONFLICT (run, data_set) DO NOTHING", number,
                    data_set);
     for (const auto& [key, value] : set.tags)

@@ -98,9 +98,9 @@ struct RunSearch {
 };
 constexpr int64_t kSearchMax = 50000;
 /// The numbers of a page's runs, for runs_numbered(): a page that is read piece by piece.
-Page<int64_t> search_run_numbers(Database& database, const RunSearch& search);
+Page<int64_t> search_run_numbers(Database& database, const Viewer& viewer, const RunSearch& search);
 std::vector<Run> runs_numbered(Database& database, std::span<const int64_t> numbers);
 /// Parameters, tags and metrics' summaries are with the runs of the page; read in a bounded number of statements.
-Page<Run> search_runs(Database& database, const RunSearch& search);
+Page<Run> search_runs(Database& database, const Viewer& viewer, const RunSearch& search);
 
 }  // namespace linac::catalog

@@ -31,8 +31,8 @@ TEST_P(RunsTest, ExperimentsHaveNamesOfTheirOwn) {
   const auto made = create_run(db(), run);
   EXPECT_EQ(made.artifact_uri, "s3://bucket/x/" + made.id + "/artifacts");
   rename_experiment(db(), id, "b");
-  EXPECT_EQ(experiment_by_name(db(), "b")->tags.at("k"), "v");
-  EXPECT_FALSE(experiment_by_name(db(), "a").has_value());
+  EXPECT_EQ(experiment_by_name(db(), Viewer::of_all(), "b")->tags.at("k"), "v");
+  EXPECT_FALSE(experiment_by_name(db(), Viewer::of_all(), "a").has_value());
   EXPECT_EQ(refusal([&] { rename_experiment(db(), id, "Default"); }), RefusalKind::kExists);
   set_experiment_tag(db(), id, "k", "w");
   EXPECT_EQ(experiment(db(), id).tags.at("k"), "w");
@@ -43,19 +43,20 @@ TEST_P(RunsTest, ExperimentsHaveNamesOfTheirOwn) {
 
 TEST_P(RunsTest, ExperimentsAreSearched) {
   for (const char* name : {"3dgan-a", "3dgan-b", "other"}) create_experiment(db(), name, "", {{"site", name}});
-  set_experiment_deleted(db(), experiment_by_name(db(), "3dgan-b")->id, true);
+  set_experiment_deleted(db(), experiment_by_name(db(), Viewer::of_all(), "3dgan-b")->id, true);
   const auto names = [&](const std::string& filter, View view) {
     std::string all;
-    for (const auto& e : search_experiments(db(), filter, {"name"}, view, 10, "").items) all += e.name + ' ';
+    for (const auto& e : search_experiments(db(), Viewer::of_all(), filter, {"name"}, view, 10, "").items)
+      all += e.name + ' ';
     return all;
   };
   EXPECT_EQ(names("name LIKE '3dgan%'", View::kActive), "3dgan-a ");
   EXPECT_EQ(names("name LIKE '3dgan%'", View::kAll), "3dgan-a 3dgan-b ");
   EXPECT_EQ(names("tags.site = 'other' OR experiment_id = '0'", View::kActive), "Default other ");
   EXPECT_EQ(names("", View::kDeleted), "3dgan-b ");
-  const auto first = search_experiments(db(), "", {}, View::kAll, 3, "");
+  const auto first = search_experiments(db(), Viewer::of_all(), "", {}, View::kAll, 3, "");
   EXPECT_EQ(first.items.size(), 3u);
-  EXPECT_EQ(search_experiments(db(), "", {}, View::kAll, 3, first.next).items.size(), 1u);
+  EXPECT_EQ(search_experiments(db(), Viewer::of_all(), "", {}, View::kAll, 3, first.next).items.size(), 1u);
 }
 
 TEST_P(RunsTest, ARunHasWhatItWasGiven) {
@@ -133,13 +134,13 @@ TEST_P(RunsTest, ADeletedRunIsNotWritten) {
   EXPECT_EQ(refusal([&] { set_run_tags(db(), id, {{"a", "1"}}); }), RefusalKind::kState);
   EXPECT_EQ(refusal([&] { update_run(db(), id, {}); }), RefusalKind::kState);
   EXPECT_TRUE(run(db(), id).deleted);
-  EXPECT_TRUE(search_runs(db(), RunSearch()).items.empty());
+  EXPECT_TRUE(search_runs(db(), Viewer::of_all(), RunSearch()).items.empty());
   RunSearch deleted;
   deleted.view = View::kDeleted;
-  EXPECT_EQ(search_runs(db(), deleted).items.size(), 1u);
+  EXPECT_EQ(search_runs(db(), Viewer::of_all(), deleted).items.size(), 1u);
   set_run_deleted(db(), id, false);
   set_parameters(db(), id, {{"a", "1"}});
-  EXPECT_EQ(search_runs(db(), RunSearch()).items.size(), 1u);
+  EXPECT_EQ(search_runs(db(), Viewer::of_all(), RunSearch()).items.size(), 1u);
 }
 
 TEST_P(RunsTest, InputsAreSharedAndFound) {
@@ -160,7 +161,7 @@ TEST_P(RunsTest, InputsAreSharedAndFound) {
   const auto found = [&](const std::string& filter) {
     RunSearch search;
     search.filter = filter;
-    return search_runs(db(), search).items.size();
+    return search_runs(db(), Viewer::of_all(), search).items.size();
   };
   EXPECT_EQ(found("datasets.name = 'showers'"), 2u);
   EXPECT_EQ(found("dataset.digest LIKE 'def%'"), 1u);
@@ -174,7 +175,7 @@ TEST_P(RunsTest, ALargePageHasEverything) {
     set_run_tags(db(), id, {{"n", id}});
     append_points(db(), id, std::vector<KeyedPoint>{{"m", {1, 1, 1.0}}, {"k", {1, 1, 2.0}}});
   }
-  const auto page = search_runs(db(), RunSearch());
+  const auto page = search_runs(db(), Viewer::of_all(), RunSearch());
   ASSERT_EQ(page.items.size(), 700u);
   for (const auto& run : page.items) {
     ASSERT_EQ(run.tags.at("n"), run.id);

@@ -159,7 +159,48 @@ UPDATE logged_models SET user_name = COALESCE((SELECT r.user_name FROM runs r WH
 CREATE TABLE artifact_owners (place {text} NOT NULL PRIMARY KEY, user_name {text} NOT NULL) {by_key};
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth};
+// Who may read what: what was there before stays everybody's, but "Default" of a catalog that nobody has used. Where
+// the files of versions lie, by which who shares a model shares them. And what one user says of a data set is not told
+// another who names it: SQLite changes a constraint by making the table anew, and those that refer to it.
+constexpr std::string_view kFifth = R"(
+ALTER TABLE experiments ADD COLUMN shared BIGINT NOT NULL DEFAULT 0;
+UPDATE experiments SET shared = 1 WHERE id <> 0 OR EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM runs);
+CREATE INDEX experiments_shared ON experiments (id) WHERE shared = 1;
+ALTER TABLE models ADD COLUMN shared BIGINT NOT NULL DEFAULT 0;
+UPDATE models SET shared = 1;
+ALTER TABLE model_versions ADD COLUMN files {text} NOT NULL DEFAULT '';
+UPDATE model_versions SET files = source WHERE source LIKE 'mlflow-artifacts:/%' AND length(source) <= 500;
+CREATE INDEX model_versions_files ON model_versions (files);
+INSERT INTO artifact_owners (place, user_name) SELECT substr(v.files, 19), MIN(m.user_name) FROM model_versions v
+  JOIN models m ON m.number = v.model WHERE v.files LIKE 'mlflow-artifacts:/models/%/%' AND m.user_name <> ''
+  GROUP BY substr(v.files, 19) ON CONFLICT (place) DO NOTHING;
+
+postgresql: ALTER TABLE data_sets ADD COLUMN user_name {text} NOT NULL DEFAULT '';
+postgresql: ALTER TABLE data_sets DROP CONSTRAINT data_sets_experiment_name_digest_key;
+postgresql: ALTER TABLE data_sets ADD UNIQUE (experiment, user_name, name, digest);
+sqlite: CREATE TABLE new_data_sets (
+sqlite:   number {identity}, experiment BIGINT NOT NULL REFERENCES experiments(id), name {text} NOT NULL,
+sqlite:   digest {text} NOT NULL, source_type {text} NOT NULL, source {text} NOT NULL, schema_text {text} NOT NULL,
+sqlite:   profile {text} NOT NULL, user_name {text} NOT NULL DEFAULT '', UNIQUE (experiment, user_name, name, digest));
+sqlite: CREATE TABLE new_inputs (
+sqlite:   run BIGINT NOT NULL REFERENCES runs(number), data_set BIGINT NOT NULL REFERENCES new_data_sets(number),
+sqlite:   PRIMARY KEY (run, data_set)) {by_key};
+sqlite: CREATE TABLE new_input_tags (
+sqlite:   run BIGINT NOT NULL, data_set BIGINT NOT NULL, key {text} NOT NULL, value {text} NOT NULL,
+sqlite:   PRIMARY KEY (run, data_set, key), FOREIGN KEY (run, data_set) REFERENCES new_inputs(run, data_set)) {by_key};
+sqlite: INSERT INTO new_data_sets (number, experiment, name, digest, source_type, source, schema_text, profile)
+sqlite:   SELECT number, experiment, name, digest, source_type, source, schema_text, profile FROM data_sets;
+sqlite: INSERT INTO new_inputs SELECT run, data_set FROM inputs;
+sqlite: INSERT INTO new_input_tags SELECT run, data_set, key, value FROM input_tags;
+sqlite: DROP TABLE input_tags;
+sqlite: DROP TABLE inputs;
+sqlite: DROP TABLE data_sets;
+sqlite: ALTER TABLE new_data_sets RENAME TO data_sets;
+sqlite: ALTER TABLE new_inputs RENAME TO inputs;
+sqlite: ALTER TABLE new_input_tags RENAME TO input_tags;
+)";
+
+constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth};
 
 // Those that others refer to in front.
 constexpr std::array<std::string_view, 32> kTables{"experiments",

@@ -8,6 +8,16 @@
 
 namespace linac::catalog {
 
+std::string readable_sql(std::string_view condition, const Viewer& viewer, SqlText& text) {
+  if (viewer.all) return "1 = 1";
+  LINAC_CHECK(!viewer.user.empty());
+  constexpr std::string_view kPlace = "{viewer}";
+  std::string sql(condition);
+  const size_t at = sql.find(kPlace);
+  LINAC_CHECK(at != std::string::npos);
+  return sql.replace(at, kPlace.size(), text.bind(viewer.user));
+}
+
 std::vector<Row> Search::rows(Database& database, std::string& next) const {
   if (limit < 1 || limit > kSearchMax)
     throw Refusal(RefusalKind::kInvalid,
@@ -21,7 +31,8 @@ std::vector<Row> Search::rows(Database& database, std::string& next) const {
   const auto parsed = parse_filter(filter);
   const OrderSql sorted = order_sql(kind, order, text);
   text << "SELECT " << result << " FROM " << table << sorted.joins << " WHERE " << condition << " AND "
-       << filter_sql(kind, parsed.get(), postgresql, text) << " ORDER BY " << sorted.order << order_last;
+       << readable_sql(readable, viewer, text) << " AND " << filter_sql(kind, parsed.get(), postgresql, text)
+       << " ORDER BY " << sorted.order << order_last;
   const std::string rows_max = text.bind(limit + 1), first = text.bind(offset);
   text << " LIMIT " << rows_max << " OFFSET " << first;
   auto found = text.rows(database);

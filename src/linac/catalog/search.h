@@ -5,14 +5,20 @@
 #include <vector>
 
 #include "linac/catalog/filter_sql.h"
+#include "linac/catalog/visibility.h"
 
 namespace linac::catalog {
 
+/// A condition of visibility.h for this viewer.
+std::string readable_sql(std::string_view condition, const Viewer& viewer, SqlText& text);
+
 struct Search {
   const Searchable& kind;
-  std::string table;      // "runs r"
-  std::string result;     // what is selected
-  std::string condition;  // beside the filter
+  std::string table;          // "runs r"
+  std::string result;         // what is selected
+  std::string condition;      // beside the filter
+  std::string_view readable;  // a condition of visibility.h
+  const Viewer& viewer;
   std::string filter;
   std::vector<std::string> order;
   std::string order_last;  // makes the order whole

@@ -201,6 +201,10 @@ void ModelCatalog::set_stage(const CatalogVersion& version, const std::string& s
                                              {"archive_existing_versions", false}});
 }
 
+void ModelCatalog::set_visibility(const std::string& name, const std::string& visibility) {
+  mlflow("registered-models/set-tag", {{"name", name}, {"key", "linac.visibility"}, {"value", visibility}});
+}
+
 std::string ModelCatalog::artifact_folder(const CatalogVersion& version) {
   const std::string uri = service_
                               .get("/api/2.0/mlflow/model-versions/get-download-uri",

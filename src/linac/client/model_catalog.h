@@ -66,6 +66,9 @@ class ModelCatalog {
   /// None, Staging, Production or Archived.
   void set_stage(const CatalogVersion& version, const std::string& stage);
 
+  /// "shared" (everybody with a token may read the model and the files of its versions) or "private".
+  void set_visibility(const std::string& name, const std::string& visibility);
+
   /// The version's file, as it was registered: from `folder` if it is there already, else brought there. Data error if
   /// what arrives has another checksum than was registered.
   std::filesystem::path fetch(const CatalogVersion& version, const std::filesystem::path& folder);

@@ -135,6 +135,12 @@ std::string print_log(ServiceClient& service, const std::string& run, int64_t fr
   }
 }
 
+std::string experiment_number(ServiceClient& service, const std::string& text) {
+  if (text.find_first_not_of("0123456789") == std::string::npos) return text;
+  const json answer = service.get("/api/2.0/mlflow/experiments/get-by-name", {{"experiment_name", text}});
+  return answer.at("experiment").at("experiment_id");
+}
+
 std::string file_address(const std::string& run, const std::string& path) {
   return "/api/v1/runs/" + run + "/files/" + percent_encoded(path, true);
 }

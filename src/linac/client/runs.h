@@ -18,6 +18,9 @@ enum class Several { kNewest, kRefused };
 /// with the nearest name, if there is none.
 std::string find_run(ServiceClient& service, const std::string& text, Several several = Several::kNewest);
 
+/// An experiment's number, of a number or a name.
+std::string experiment_number(ServiceClient& service, const std::string& text);
+
 /// Where the service has a file of a run, for download() and upload().
 std::string file_address(const std::string& run, const std::string& path);
 

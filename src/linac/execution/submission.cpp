@@ -22,6 +22,7 @@
 #include "linac/base/refusal.h"
 #include "linac/base/secure_random.h"
 #include "linac/launch/accounts.h"
+#include "linac/launch/sandbox.h"
 #include "linac/spec/job.h"
 #include "linac/storage/storage.h"
 
@@ -103,6 +104,23 @@ std::string why_not_readable(const std::string& pattern) {
   } catch (const std::filesystem::filesystem_error& error) {
     return fmt::format("[data] {}: cannot be read there ({})", pattern, error.code().message());
   }
+}
+
+/// The names in the service's own folders are other people's experiments, runs and models. Who knows the id of a run
+/// may find its files.
+BoundedGlobs::Hides hiding(const std::string& hidden) {
+  if (hidden.empty()) return {};
+  return [hidden](const std::string& folder) {
+    if (!launch::lies_in(folder, hidden)) return false;
+    constexpr size_t kIdDigits = 32;
+    std::string before;
+    for (const auto& part : std::filesystem::path(folder).lexically_relative(hidden)) {
+      const bool id = before.size() == kIdDigits && before.find_first_not_of("0123456789abcdef") == std::string::npos;
+      if (id && part == "artifacts") return false;
+      before = part.string();
+    }
+    return true;
+  };
 }
 
 // Each pattern is looked up once for a whole array.
@@ -192,7 +210,7 @@ std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch:
   }
   const auto begin = std::chrono::steady_clock::now();
   const SeenAs account(request.account);
-  const BoundedGlobs bounds(BoundedGlobs::kOfStrangers);
+  const BoundedGlobs bounds(BoundedGlobs::kOfStrangers, hiding(request.hidden));
   FileCheck check;
   std::vector<PreparedJob> jobs;
   if (request.array.empty()) {

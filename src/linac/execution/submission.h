@@ -23,6 +23,7 @@ struct SubmissionRequest {
   std::string name;                             // empty: the job's
   int64_t experiment = 0;
   std::string user, account;
+  std::string hidden;      // folder in which no pattern finds anything but below a run's artefacts; empty: none
   catalog::Wishes wishes;  // cores 0: by the job
 };
 

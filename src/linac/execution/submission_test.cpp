@@ -42,5 +42,33 @@ TEST(Submission, AsksForTheGpusThatItsWorkersDrive) {
   EXPECT_EQ(prepare(request, all, false).front().wishes.resources.gpus, 6);
 }
 
+TEST(Submission, PatternsFindNothingOfOthersAtTheService) {
+  const TemporaryFolder root;
+  const std::string run(32, 'a'), data = std::filesystem::canonical(root.path());
+  for (const std::string& file :
+       {"artifacts/1/" + run + "/artifacts/a.h5", std::string("artifacts/models/secret/01/m.h5")}) {
+    std::filesystem::create_directories((root / file).parent_path());
+    write_file_atomically(root / file, "x");
+  }
+  SubmissionRequest request;
+  const launch::Demand all{.cores = 8, .memory_mb = 1000, .gpus = 0};
+  const auto problem = [&](const std::string& pattern, const std::string& folder) {
+    request.job = "data: {train: ['" + pattern + "']}\n";
+    request.folder = request.directory = folder;
+    return prepare(request, all, false).front().problem;
+  };
+  const auto same_as_nothing = [&](const std::string& there, const std::string& none, const std::string& folder) {
+    std::string told = problem(there, folder), wanted = problem(none, folder);
+    told.replace(told.find(there), there.size(), none);
+    EXPECT_EQ(told, wanted);
+  };
+  EXPECT_EQ(problem(data + "/artifacts/models/s*/*/*.h5", "/"), "");
+  request.hidden = data;
+  same_as_nothing(data + "/artifacts/models/s*/*/*.h5", data + "/artifacts/models/x*/*/*.h5", "/");
+  same_as_nothing("models/s*/*/*.h5", "models/x*/*/*.h5", data + "/artifacts");
+  same_as_nothing(data + "/artifacts/1/a*/artifacts/*", data + "/artifacts/1/b*/artifacts/*", "/");
+  EXPECT_EQ(problem(data + "/artifacts/1/" + run + "/artifacts/*.h5", "/"), "");
+}
+
 }  // namespace
 }  // namespace linac::execution

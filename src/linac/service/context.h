@@ -8,6 +8,7 @@
 #include <string>
 
 #include "linac/catalog/catalog.h"
+#include "linac/catalog/visibility.h"
 #include "linac/execution/site.h"
 #include "linac/http/files/uploads.h"
 #include "linac/http/traffic.h"
@@ -19,14 +20,17 @@
 namespace linac::service {
 
 struct Context {
-  Context(const std::string& database_url, std::filesystem::path data_folder, int readers, int64_t keep_free)
+  Context(const std::string& database_url, std::filesystem::path data_folder, int readers, int64_t keep_free,
+          catalog::Visibility visibility)
       : data(std::move(data_folder)),
         keep_free(keep_free),
+        visibility(visibility),
         catalog(database_url, readers),
         readers(static_cast<size_t>(readers)) {}
 
-  const std::filesystem::path data;  // `--data`
-  const int64_t keep_free;           // bytes of its disk that uploads and new jobs do not get
+  const std::filesystem::path data;      // `--data`
+  const int64_t keep_free;               // bytes of its disk that uploads and new jobs do not get
+  const catalog::Visibility visibility;  // of new experiments and models
   const std::filesystem::path artifacts = data / kArtifactsFolder;
   const std::filesystem::path uploads = data / kUploadsFolder;
   http::Uploads parts{uploads};  // large files on their way

@@ -17,14 +17,20 @@ namespace linac::service {
 
 using nlohmann::json;
 
+/// What all feeds of a hub have in common.
+struct Shared {
+  std::atomic<int64_t> subscribers = 0, withdrawals = 0;
+  std::atomic<bool> stopped = false;
+};
+
 /// The news of one run. The numbers of its events start at the time of its making, so those of an earlier feed are
 /// never taken for its own.
 class Feed {
  public:
-  Feed(std::shared_ptr<std::atomic<int64_t>> all, std::shared_ptr<const std::atomic<bool>> stopped)
-      : all_subscribers_(std::move(all)), stopped_(std::move(stopped)) {}
+  explicit Feed(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
-  bool stopped() const { return *stopped_; }
+  bool stopped() const { return shared_->stopped; }
+  int64_t withdrawals() const { return shared_->withdrawals; }
 
   void add(std::string_view event, const json& data) {
     const std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -88,14 +94,14 @@ class Feed {
   int64_t enter(int64_t after) {
     const std::lock_guard lock(mutex_);
     ++subscribers_;
-    ++*all_subscribers_;
+    ++shared_->subscribers;
     if (after == 0) return end();
     return after + 1 >= first_ && after < end() ? after + 1 : 0;  // 0: to be reset
   }
   void leave() {
     const std::lock_guard lock(mutex_);
     --subscribers_;
-    --*all_subscribers_;
+    --shared_->subscribers;
     left_ms_ = now_ms();
   }
   bool forgotten(int64_t before_ms) const {
@@ -134,18 +140,18 @@ class Feed {
   size_t gathered_count_ = 0;
   bool overflow_ = false;
   int64_t subscribers_ = 0, left_ms_ = now_ms();
-  std::shared_ptr<std::atomic<int64_t>> all_subscribers_;
-  std::shared_ptr<const std::atomic<bool>> stopped_;
+  std::shared_ptr<Shared> shared_;
 };
 
-Subscription::Subscription(std::shared_ptr<Feed> feed, int64_t after)
-    : feed_(std::move(feed)), next_(feed_->enter(after)) {}
+Subscription::Subscription(std::shared_ptr<Feed> feed, int64_t after, std::optional<int64_t> withdrawals)
+    : feed_(std::move(feed)), next_(feed_->enter(after)), withdrawals_(withdrawals) {}
 
 Subscription::~Subscription() {
   feed_->leave();
 }
 
 std::vector<std::shared_ptr<const std::string>> Subscription::take() {
+  if (ended()) return {};
   return feed_->take(next_);
 }
 
@@ -154,7 +160,7 @@ void Subscription::wait(std::function<void()> wake) {
 }
 
 bool Subscription::ended() const {
-  return feed_->stopped();
+  return feed_->stopped() || (withdrawals_ && *withdrawals_ != feed_->withdrawals());
 }
 
 class Hub::Implementation {
@@ -175,7 +181,7 @@ class Hub::Implementation {
   std::shared_ptr<Feed> feed(const std::string& run) {
     const std::lock_guard lock(mutex_);
     auto& feed = feeds_[run];
-    if (!feed) feed = std::make_shared<Feed>(subscribers_, stopped_);
+    if (!feed) feed = std::make_shared<Feed>(shared_);
     feeds_count_ = feeds_.size();
     return feed;
   }
@@ -186,23 +192,28 @@ class Hub::Implementation {
     changed_.notify_one();
   }
 
+  void withdraw() {
+    ++shared_->withdrawals;
+    std::unique_lock lock(mutex_);
+    wake_all(lock);
+  }
+
   void stop() {
     const std::lock_guard lock(mutex_);
-    *stopped_ = true;
+    shared_->stopped = true;
     changed_.notify_one();
   }
 
-  std::shared_ptr<std::atomic<int64_t>> subscribers_ = std::make_shared<std::atomic<int64_t>>(0);
-  std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 
  private:
   void run() {
     auto heartbeat = std::chrono::steady_clock::now() + std::chrono::milliseconds(kHeartbeatMs);
     std::unique_lock lock(mutex_);
-    while (!*stopped_) {
-      changed_.wait_until(lock, heartbeat, [&] { return *stopped_ || !gathering_.empty(); });
-      if (!gathering_.empty() && !*stopped_) {
-        changed_.wait_for(lock, std::chrono::milliseconds(kGatheringMs), [&] { return stopped_->load(); });
+    while (!shared_->stopped) {
+      changed_.wait_until(lock, heartbeat, [&] { return shared_->stopped || !gathering_.empty(); });
+      if (!gathering_.empty() && !shared_->stopped) {
+        changed_.wait_for(lock, std::chrono::milliseconds(kGatheringMs), [&] { return shared_->stopped.load(); });
         const auto gathering = std::exchange(gathering_, {});
         lock.unlock();
         for (const auto& feed : gathering) feed->tell_gathered();
@@ -249,15 +260,24 @@ void Hub::publish_points(const std::string& run, std::span<const catalog::KeyedP
     implementation_->gathering(std::move(feed));
 }
 
-std::shared_ptr<Subscription> Hub::subscribe(const std::string& run, int64_t after) {
+std::shared_ptr<Subscription> Hub::subscribe(const std::string& run, int64_t after,
+                                             std::optional<int64_t> withdrawals) {
   if (subscribers() >= kSubscribersMax)
     throw Refusal(RefusalKind::kLimit,
                   fmt::format("[events] {} clients watch runs already; try later", kSubscribersMax));
-  return std::make_shared<Subscription>(implementation_->feed(run), after);
+  return std::make_shared<Subscription>(implementation_->feed(run), after, withdrawals);
 }
 
 int64_t Hub::subscribers() const {
-  return *implementation_->subscribers_;
+  return implementation_->shared_->subscribers;
+}
+
+void Hub::withdraw() {
+  implementation_->withdraw();
+}
+
+int64_t Hub::withdrawals() const {
+  return implementation_->shared_->withdrawals;
 }
 
 void Hub::stop() {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,18 +28,19 @@ class Feed;  // of one run
 /// One client's place in a run's news; for one coroutine.
 class Subscription : public http::EventSource {
  public:
-  Subscription(std::shared_ptr<Feed> feed, int64_t after);
+  Subscription(std::shared_ptr<Feed> feed, int64_t after, std::optional<int64_t> withdrawals);
   ~Subscription() override;
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
   std::vector<std::shared_ptr<const std::string>> take() override;
   void wait(std::function<void()> wake) override;
-  bool ended() const override;  // the hub has stopped
+  bool ended() const override;  // the hub has stopped, or something was withdrawn from this client's eyes
 
  private:
   std::shared_ptr<Feed> feed_;
   int64_t next_;
+  const std::optional<int64_t> withdrawals_;
 };
 
 class Hub : public execution::News {
@@ -53,7 +55,13 @@ class Hub : public execution::News {
   void publish_points(const std::string& run, std::span<const catalog::KeyedPoint> points) override;
 
   /// `after`: number of the last event seen (Last-Event-ID), 0: from now on. kLimit beyond kSubscribersMax.
-  std::shared_ptr<Subscription> subscribe(const std::string& run, int64_t after);
+  /// `withdrawals`: of a client who watches what is another's, as it was before he was let in: his stream ends with the
+  /// next withdrawal, and he asks anew.
+  std::shared_ptr<Subscription> subscribe(const std::string& run, int64_t after,
+                                          std::optional<int64_t> withdrawals = std::nullopt);
+  /// Something that others could read is private from now on.
+  void withdraw();
+  int64_t withdrawals() const;
   int64_t subscribers() const;
   /// Ends all streams.
   void stop();

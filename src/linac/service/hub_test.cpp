@@ -89,5 +89,22 @@ TEST(Hub, StoppingWakesEverybody) {
   EXPECT_TRUE(watcher->ended());
 }
 
+TEST(Hub, EndsTheStreamsOfOthersWhenSomethingIsWithdrawn) {
+  Hub hub;
+  const int64_t before = hub.withdrawals();
+  const auto owner = hub.subscribe("r", 0), other = hub.subscribe("r", 0, before);
+  std::atomic<int> woken = 0;
+  other->wait([&] { ++woken; });
+  hub.withdraw();
+  EXPECT_EQ(woken, 1);
+  hub.publish("r", "state", {{"state", "RUNNING"}});
+  EXPECT_TRUE(other->ended());
+  EXPECT_TRUE(other->take().empty());
+  EXPECT_FALSE(owner->ended());
+  EXPECT_EQ(owner->take().size(), 1u);
+  EXPECT_TRUE(hub.subscribe("r", 0, before)->ended()) << "let in before, and too late now";
+  EXPECT_FALSE(hub.subscribe("r", 0, hub.withdrawals())->ended());
+}
+
 }  // namespace
 }  // namespace linac::service

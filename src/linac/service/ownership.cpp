@@ -23,7 +23,11 @@ using catalog::Database;
 constexpr const char* kUploadTokenHeader = "linac-upload-token";
 constexpr size_t kObjectBytesMax = 1000;
 
-[[noreturn]] void refuse(const Request& request, const Thing& thing, const std::string& owner) {
+/// A change by somebody else.
+[[noreturn]] void refuse(const Request& request, const Thing& thing, const catalog::Audience& audience) {
+  const bool seen = may_read(viewer_of(request), audience) || thing.kind == kUserThing;  // names of users are no secret
+  if (!seen && thing.kind != kArtifactThing) throw not_there(thing);
+  const std::string owner = seen ? audience.owner : "";  // a place that there is not is nobody's, too
   const std::string whose = owner.empty() ? "to nobody; only an admin changes it"
                                           : fmt::format("to '{}'; only its owner or an admin changes it", owner);
   throw Refusal(RefusalKind::kDenied,
@@ -52,12 +56,12 @@ bool lies_at(const std::string& path, size_t end, const std::string& uri) {
   return path == *place || path.starts_with(*place + "/") || (path.size() == end && place->starts_with(path + "/"));
 }
 
-struct PlaceOwner {
-  std::string owner;
+struct PlaceFound {
+  catalog::Audience audience;
   std::string to_take;  // a folder that is nobody's yet, and may be taken
 };
 
-PlaceOwner owner_of_place(Database& database, const std::string& path) {
+PlaceFound found_place(Database& database, const std::string& path) {
   const std::vector<std::string> parts = parts_of(path);
   size_t end = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -66,14 +70,42 @@ PlaceOwner owner_of_place(Database& database, const std::string& path) {
     if (hexadecimal(parts[i], 32)) found = catalog::place_of_run(database, parts[i]);
     if (parts[i].starts_with("m-") && hexadecimal(parts[i].substr(2), 32))
       found = catalog::place_of_logged_model(database, parts[i]);
-    if (found && lies_at(path, end, found->artifact_uri)) return {found->owner, ""};
+    if (!found || !lies_at(path, end, found->artifact_uri)) continue;
+    catalog::Audience audience = std::move(found->audience);
+    audience.everybody = audience.everybody || catalog::shown_by_a_model(database, path, audience.owner);
+    return {std::move(audience), ""};
   }
-  constexpr size_t kModelFileParts = 4;  // models/NAME/CHECKSUM/FILE
-  if (parts.front() != "models" || parts.size() < kModelFileParts) return {};
+  constexpr size_t kModelPlaceParts = 3;  // models/NAME/CHECKSUM, and files in it
+  if (parts.front() != "models" || parts.size() < kModelPlaceParts) return {};
   const std::string place = fmt::format("models/{}/{}", parts[1], parts[2]);
   if (catalog::experiment_lies_below(database, "mlflow-artifacts:/" + place)) return {};
   const auto owner = catalog::place_owner(database, place);
-  return owner ? PlaceOwner{*owner, ""} : PlaceOwner{"", place};
+  const bool shown = catalog::shown_by_a_model(database, path, owner.value_or(""));
+  const bool may_be_taken = !owner && parts.size() > kModelPlaceParts;
+  return {{owner.value_or(""), shown}, may_be_taken ? place : ""};
+}
+
+/// With the files of a version of a shared model goes what MLflow knows of them.
+std::optional<catalog::Audience> audience_of_logged_files(Database& database, const std::string& id) {
+  auto found = catalog::place_of_logged_model(database, id);
+  if (!found) return std::nullopt;
+  const auto path = catalog::own_artifacts(found->artifact_uri);
+  if (!found->audience.everybody && path)
+    found->audience.everybody = catalog::shown_by_a_model(database, *path, found->audience.owner);
+  return found->audience;
+}
+
+catalog::Audience found_audience(Database& database, const Thing& thing) {
+  const auto found = [&] {
+    if (thing.kind == kRunThing) return catalog::audience_of_run(database, thing.id);
+    if (thing.kind == kExperimentThing)
+      return catalog::audience_of_experiment(database, mlflow::experiment_id(thing.id));
+    if (thing.kind == kLoggedModelThing) return audience_of_logged_files(database, thing.id);
+    LINAC_CHECK(thing.kind == kModelThing);
+    return catalog::audience_of_model(database, thing.id);
+  }();
+  if (!found) throw not_there(thing);
+  return *found;
 }
 
 /// Of a body that is about to come.
@@ -104,63 +136,78 @@ catalog::AuditEntry entry_of(const Request& request) {
 
 }  // namespace
 
-std::string Ownership::check_upload(const Request& request, const std::string& id) const {
-  const std::string owner = uploads_.owner(id);
+std::string Ownership::check_upload(const Request& request, const Thing& thing) const {
+  std::string owner, hash;
+  try {
+    owner = uploads_.owner(thing.id);
+    hash = uploads_.token_hash(thing.id);
+  } catch (const Refusal&) {
+    throw not_there(thing);
+  }
   const std::string& token = request.header(kUploadTokenHeader);
-  if (!token.empty() && same_secret(keyed_hash(token), uploads_.token_hash(id))) return request.caller.user;
+  if (!token.empty() && same_secret(keyed_hash(token), hash)) return request.caller.user;
   if (request.caller.access == Access::kOpen)
     throw Refusal(RefusalKind::kUnknown,
                   "[files] a part needs its upload's header Linac-Upload-Token, or the token of who began it");
   return owner;
 }
 
-Task<std::string> Ownership::owner_of_artifact(const Request& request, const std::string& name) {
+Task<catalog::Audience> Ownership::audience_of_artifact(const Request& request, const std::string& name, bool changes) {
   const std::string path = harmless_path(name);
-  const PlaceOwner found =
-      co_await reading(context_, [&](Database& database) { return owner_of_place(database, path); });
-  const bool takes = !found.to_take.empty() && request.method != Method::kDelete;
-  if (!takes) co_return found.owner;
+  PlaceFound found = co_await reading(context_, [&](Database& database) { return found_place(database, path); });
+  const bool takes = changes && !found.to_take.empty() && request.method != Method::kDelete;
+  if (!takes) co_return std::move(found.audience);
   const std::string owner = co_await writing(
       context_, [&](Database& database) { return catalog::take_place(database, found.to_take, request.caller.user); });
-  co_return owner;
+  co_return catalog::Audience{owner, false};
 }
 
-Task<std::string> Ownership::owner_of(const Request& request, const Thing& thing) {
-  if (thing.kind == kUserThing) co_return thing.id;
-  if (thing.kind == kUploadThing) co_return check_upload(request, thing.id);
+std::optional<std::string> Ownership::remembered(const std::string& key) {
+  const std::shared_lock lock(mutex_);
+  const auto found = remembered_.find(key);
+  return found == remembered_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Task<catalog::Audience> Ownership::audience_of(const Request& request, const Thing& thing, bool changes) {
+  if (thing.kind == kUserThing) co_return catalog::Audience{thing.id, false};
+  if (thing.kind == kUploadThing) co_return catalog::Audience{check_upload(request, thing), false};
   if (thing.kind == kArtifactThing) {
-    const std::string owner = co_await owner_of_artifact(request, thing.id);
-    co_return owner;
+    catalog::Audience audience = co_await audience_of_artifact(request, thing.id, changes);
+    co_return std::move(audience);
   }
   const bool remembers = thing.kind != kModelThing;
   const std::string key = thing.kind + ' ' + thing.id;
   if (remembers) {
-    const std::shared_lock lock(mutex_);
-    if (const auto found = remembered_.find(key); found != remembered_.end()) co_return found->second;
+    const auto owner = remembered(key);
+    if (owner && (*owner == request.caller.user || request.caller.access == Access::kAdmin))
+      co_return catalog::Audience{*owner, false};
   }
-  const std::string owner = co_await reading(context_, [&](Database& database) {
-    if (thing.kind == kRunThing) return catalog::run_owner(database, thing.id);
-    if (thing.kind == kExperimentThing) return catalog::experiment_owner(database, mlflow::experiment_id(thing.id));
-    if (thing.kind == kLoggedModelThing) return catalog::logged_model_owner(database, thing.id);
-    LINAC_CHECK(thing.kind == kModelThing);
-    return catalog::model_owner(database, thing.id);
-  });
+  catalog::Audience audience =
+      co_await reading(context_, [&](Database& database) { return found_audience(database, thing); });
   if (remembers) {
     const std::unique_lock lock(mutex_);
     if (remembered_.size() >= kRememberedMax) remembered_.clear();
-    remembered_[key] = owner;
+    remembered_[key] = audience.owner;
   }
-  co_return owner;
+  co_return std::move(audience);
 }
 
 Task<void> Ownership::check(Request& request) {
-  const bool admin = request.caller.access == Access::kAdmin;
+  const catalog::Viewer viewer = viewer_of(request);
   for (const Thing& thing : request.things) {
-    if (admin && thing.kind == kArtifactThing) continue;  // whose it is makes no difference, and takes a while
-    const std::string owner = co_await owner_of(request, thing);
+    if (viewer.all && thing.kind == kArtifactThing) continue;  // whose it is makes no difference, and takes a while
+    const catalog::Audience audience = co_await audience_of(request, thing, true);
+    const std::string& owner = audience.owner;
     if (owner == request.caller.user && !(owner.empty() && thing.kind != kUploadThing)) continue;
-    if (!admin) refuse(request, thing, owner);
+    if (!viewer.all) refuse(request, thing, audience);
     request.of_another = true;
+  }
+  for (const Thing& thing : request.reads) {
+    if (viewer.all) break;
+    const catalog::Audience audience = co_await audience_of(request, thing, false);
+    if (may_read(viewer, audience)) continue;
+    if (thing.kind == kUserThing) refuse(request, thing, audience);
+    throw not_there(thing);
   }
   for (const Thing& thing : request.things)
     if (thing.kind == kUploadThing && request.method == Method::kPut)
@@ -186,8 +233,8 @@ void check_models_again(Database& database, const Request& request) {
   if (!things || request.caller.access == Access::kAdmin) return;
   for (const Thing& thing : request.things) {
     if (thing.kind != kModelThing) continue;
-    const std::string owner = catalog::model_owner(database, thing.id);
-    if (owner.empty() || owner != request.caller.user) refuse(request, thing, owner);
+    const catalog::Audience audience = found_audience(database, thing);
+    if (audience.owner.empty() || audience.owner != request.caller.user) refuse(request, thing, audience);
   }
 }
 

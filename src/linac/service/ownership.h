@@ -1,17 +1,21 @@
 #pragma once
-// Who may change what: a thing's owner, and admins. One check in front of all handlers, of what the tables of routes
-// say that they change (things.h). Whatever is there may be read by everybody with a token.
+// Who may change what: a thing's owner, and admins. And who may read it: those, and if it is shared everybody with a
+// token (catalog/visibility.h). One check in front of all handlers, of what the tables of routes say that they change
+// and read (things.h). What somebody may not read is to him as if it were not there.
 //
 //   run, logged model, experiment, model   who made it; versions and aliases are their model's
 //   artefact                               the run's or logged model's in whose folder it lies; in
 //   models/NAME/CHECKSUM,
-//                                          where `linac models` keeps files, who wrote first; elsewhere admins alone
+//                                          where `linac models` keeps files, who wrote first; elsewhere admins alone.
+//                                          The files of a shared model are shared as well
 //   upload                                 who began it; its parts also who knows the secret that he was told
 //   user (his tokens)                      he himself
 //
-// Owners of what has an id of its own never change and are remembered. Thread-safe.
+// Owners of what has an id of its own never change and are remembered. Whether a thing is shared can change: it is
+// looked up each time that somebody reads what is another's. Thread-safe.
 
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -26,7 +30,8 @@ class Ownership {
  public:
   Ownership(Context& context, http::Uploads& uploads) : context_(context), uploads_(uploads) {}
 
-  /// kDenied unless all of request.things are the caller's, or he is an admin; kNotFound for one that is not there.
+  /// kDenied unless all of request.things are the caller's, or he is an admin; kNotFound for one that is not there, or
+  /// which, as one of request.reads, is not for his eyes.
   Task<void> check(Request& request);
   /// Puts the change into the audit log, if it belongs there.
   Task<void> note(const Request& request);
@@ -35,9 +40,10 @@ class Ownership {
   static constexpr int64_t kNotedAgainMs = 3600'000;  // an admin's hand in what another's run records
 
  private:
-  Task<std::string> owner_of(const Request& request, const Thing& thing);
-  Task<std::string> owner_of_artifact(const Request& request, const std::string& path);
-  std::string check_upload(const Request& request, const std::string& id) const;
+  Task<catalog::Audience> audience_of(const Request& request, const Thing& thing, bool changes);
+  Task<catalog::Audience> audience_of_artifact(const Request& request, const std::string& path, bool changes);
+  std::string check_upload(const Request& request, const Thing& thing) const;
+  std::optional<std::string> remembered(const std::string& key);
 
   Context& context_;
   http::Uploads& uploads_;

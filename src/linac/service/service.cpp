@@ -20,6 +20,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/signals.h"
+#include "linac/catalog/experiments.h"
 #include "linac/catalog/users.h"
 #include "linac/execution/scheduler.h"
 #include "linac/http/files/disk_room.h"
@@ -75,7 +76,7 @@ std::filesystem::path prepared(const std::filesystem::path& data) {
   return folder;
 }
 
-std::string first_admin(catalog::Catalog& catalog) {
+std::string first_admin(catalog::Catalog& catalog, catalog::Visibility visibility) {
   if (catalog.read_as([](catalog::Database& database) { return !catalog::users(database).empty(); })) return "";
   std::string hash;
   const catalog::NewToken made = catalog::make_token(kAdmin, catalog::Role::kAdmin, 0, "made at the first start", hash);
@@ -86,6 +87,7 @@ std::string first_admin(catalog::Catalog& catalog) {
     admin.account = launch::own_account();
     catalog::create_user(database, admin);
     catalog::add_token(database, made.token, hash);
+    if (visibility == catalog::Visibility::kShared) catalog::set_experiment_visibility(database, 0, visibility);
   });
   return made.secret;
 }
@@ -152,9 +154,10 @@ class Service::Implementation {
  public:
   Implementation(const ServiceOptions& options, const http::Address& address)
       : folder_(prepared(options.data)),
-        context_(catalog_url(folder_, options.database), folder_, kReaders, options.keep_free),
+        context_(catalog_url(folder_, options.database), folder_, kReaders, options.keep_free,
+                 catalog::visibility(options.visibility)),
         authentication_(context_, options.authentication),
-        first_token_(options.authentication ? first_admin(context_.catalog) : ""),
+        first_token_(options.authentication ? first_admin(context_.catalog, context_.visibility) : ""),
         sandboxes_(sandboxes(options, folder_)),
         warning_(warning_of(sandboxes_)),
         scheduler_(context_.site, attempts(options, sandboxes_), launch::local_launcher(slots(options))),

@@ -15,6 +15,7 @@ struct ServiceOptions {
   std::string listen = "127.0.0.1:5000";           // port 0: a free one
   std::filesystem::path tls_certificate, tls_key;  // PEM
   bool authentication = true;
+  std::string visibility = "private";        // or "shared": of new experiments and models
   std::vector<std::string> hosts;            // further names by which clients may call the service
   std::vector<std::string> trusted_proxies;  // whose X-Forwarded-For is believed
   int threads = 0;                           // for connections; 0: as many as cores, at most 4

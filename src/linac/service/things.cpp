@@ -1,6 +1,20 @@
 #include "linac/service/things.h"
 
+#include <fmt/format.h>
+
+#include "linac/base/utf8.h"
+
 namespace linac::service {
+
+Refusal not_there(const Thing& thing) {
+  const char* way_out = thing.kind == kArtifactThing ? "" : "; search lists those that there are";
+  return {RefusalKind::kNotFound,
+          fmt::format("[{}s] no {} '{}'{}", thing.kind, thing.kind, printable(thing.id.substr(0, 200)), way_out)};
+}
+
+catalog::Viewer viewer_of(const Request& request) {
+  return {request.caller.user, request.caller.access == Access::kAdmin};
+}
 
 Changes::Find by_variable(const char* kind, const char* variable) {
   return [kind, variable](const Request& request) { return std::vector<Thing>{{kind, request.variable(variable)}}; };
@@ -10,6 +24,17 @@ Changes::Find by_field(const char* kind, const char* field) {
   return [kind, field](const Request& request) {
     std::vector<Thing> things;
     if (const std::string id = request.text(field); !id.empty()) things.push_back({kind, id});
+    return things;
+  };
+}
+
+Changes::Find by_list(const char* kind, const char* field) {
+  return [kind, field](const Request& request) {
+    std::vector<Thing> things;
+    for (std::string& id : request.texts(field)) things.push_back({kind, std::move(id)});
+    if (things.size() > kNamedMax)
+      throw Refusal(RefusalKind::kInvalid, fmt::format("[request] '{}' names {} (at most {}); ask for fewer", field,
+                                                       things.size(), kNamedMax));
     return things;
   };
 }

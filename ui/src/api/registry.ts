@@ -2,6 +2,7 @@
 
 import { getJson, send, url } from "./client.ts";
 import { integer, list, text, texts, words, type Json } from "./json.ts";
+import { visibilityOf } from "./visibility.ts";
 import type { Model, ModelVersion, Page } from "./types.ts";
 
 const changes = "/api/2.0/mlflow";
@@ -23,6 +24,8 @@ const version = (json: Json): ModelVersion => ({
 
 const model = (json: Json): Model => ({
   name: text(json["name"]),
+  owner: text(json["user"]),
+  visibility: visibilityOf(json),
   description: text(json["description"]),
   created: integer(json["created_ms"]),
   updated: integer(json["updated_ms"]),

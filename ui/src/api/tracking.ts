@@ -4,6 +4,7 @@
 import { numberFromJson, type Point, type Stretch } from "../curves/curve.ts";
 import { getJson, send, setCsrf, url } from "./client.ts";
 import { integer, list, object, text, texts, type Json } from "./json.ts";
+import { visibilityOf } from "./visibility.ts";
 import type { DataSet, Experiment, Me, Metric, Page, Run, RunDetail, State, Transition } from "./types.ts";
 
 function metric(key: string, json: Json): Metric {
@@ -70,7 +71,7 @@ export async function experiments(signal?: AbortSignal): Promise<Experiment[]> {
   let token = "";
   do {
     const json = await getJson<Json>(url("/api/v1/experiments", { limit: 1000, page_token: token }), signal);
-    for (const one of list(json["experiments"])) found.push({ id: text(one["id"]), name: text(one["name"]) });
+    for (const one of list(json["experiments"])) found.push({ id: text(one["id"]), name: text(one["name"]), owner: text(one["user"]), visibility: visibilityOf(one) });
     token = text(json["next"]);
   } while (token && found.length < 10000);
   return found;

@@ -55,9 +55,14 @@ export interface Page<T> {
   next: string; // token of the next page; empty at the end
 }
 
+/** Of an experiment or a model: shared with everybody who has a token, or read by its owner and admins. */
+export type Visibility = "private" | "shared";
+
 export interface Experiment {
   id: string;
   name: string;
+  owner: string; // empty: nobody
+  visibility: Visibility;
 }
 
 export interface Me {
@@ -67,7 +72,7 @@ export interface Me {
 }
 
 export interface QueuedJob {
-  run: string;
+  run: string; // empty: somebody else's, who has not shared it
   name: string;
   user: string;
   state: State;
@@ -108,6 +113,8 @@ export interface ModelVersion {
 
 export interface Model {
   name: string;
+  owner: string; // empty: nobody
+  visibility: Visibility;
   description: string;
   created: number;
   updated: number;

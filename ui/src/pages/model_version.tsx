@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { artifactsIn, deleteVersionTag, describeVersion, setVersionTag } from "../api/registry.ts";
-import type { Me, ModelVersion } from "../api/types.ts";
+import type { ModelVersion } from "../api/types.ts";
 import { bytes, shortest, time } from "../format.ts";
 import { artifactHref, factsOf, folderOf, pageOfAddress, type Port } from "../model_facts.ts";
 import { useAction } from "../parts/action.tsx";
@@ -184,9 +184,8 @@ function Description({ one, change, again }: { one: ModelVersion; change: boolea
   );
 }
 
-export function VersionPage({ one, me, again }: { one: ModelVersion; me: Me; again: () => void }) {
+export function VersionPage({ one, change, again }: { one: ModelVersion; change: boolean; again: () => void }) {
   const facts = factsOf(one);
-  const change = me.role !== "viewer";
   const parent = pageOfAddress(facts.from);
   return (
     <>

@@ -3,12 +3,14 @@
 import { useState } from "preact/hooks";
 import { deleteAlias, modelOf, models, setAlias, stages, transition, versionsOf } from "../api/registry.ts";
 import type { Me, Model, ModelVersion } from "../api/types.ts";
+import { mayChangeOf } from "../api/visibility.ts";
 import { ago, shortest, time } from "../format.ts";
 import { factsOf } from "../model_facts.ts";
 import { useAction } from "../parts/action.tsx";
 import { Empty, Failure, Pairs } from "../parts/basics.tsx";
 import { useLoaded, useNow, useSettled } from "../parts/hooks.ts";
 import { Table } from "../parts/table.tsx";
+import { VisibilityMark, VisibilitySwitch } from "../parts/visibility.tsx";
 import { hashOf, type Place } from "../router.ts";
 import { VersionPage } from "./model_version.tsx";
 
@@ -28,7 +30,7 @@ function Models() {
       <ul class="models">
         {value?.items.map((model) => (
           <li key={model.name} class="card">
-            <a href={hashOf(["models", model.name])}>{model.name}</a>
+            <a href={hashOf(["models", model.name])}>{model.name}</a> {model.visibility === "private" && <VisibilityMark visibility="private" />}
             <span class="push small" title={time(model.updated)}>
               {ago(model.updated, now)}
             </span>
@@ -59,10 +61,9 @@ function figuresOf(one: ModelVersion): string {
   return figures.slice(0, 3).map((figure) => `${figure.name} ${shortest(figure.test || figure.train)}`).join(", ");
 }
 
-function Version({ one, me, changed }: { one: ModelVersion; me: Me; changed: () => void }) {
+function Version({ one, mayChange, changed }: { one: ModelVersion; mayChange: boolean; changed: () => void }) {
   const { act, busy, shown } = useAction(changed);
   const [alias, setAliasText] = useState("");
-  const mayChange = me.role !== "viewer";
   return (
     <tr>
       <th scope="row">
@@ -131,15 +132,16 @@ function OneModel({ name, version, me }: { name: string; version: string | undef
           <a href="#/models">Models</a> / {version ? <a href={hashOf(["models", name])}>{name}</a> : name}
           {version && ` / ${version}`}
         </h1>
+        {value && <VisibilitySwitch what="models" id={name} owner={value.model.owner} visibility={value.model.visibility} me={me} changed={again} />}
       </header>
       <Failure error={error} again={again} />
-      {value && version !== undefined && (chosen ? <VersionPage key={version} one={chosen} me={me} again={again} /> : <Empty>{name} has no version {version}.</Empty>)}
+      {value && version !== undefined && (chosen ? <VersionPage key={version} one={chosen} change={mayChangeOf(me, value.model.owner)} again={again} /> : <Empty>{name} has no version {version}.</Empty>)}
       {value && version === undefined && (
         <>
           {value.model.description && <p>{value.model.description}</p>}
           <Table card label="Versions" head={["Version", "Stage", "Aliases", "Status", "Figures", "Run", "Made", "Description"]}>
             {value.versions.map((one) => (
-              <Version key={one.version} one={one} me={me} changed={again} />
+              <Version key={one.version} one={one} mayChange={mayChangeOf(me, value.model.owner)} changed={again} />
             ))}
           </Table>
           {value.versions.length === 0 && <Empty>No versions yet.</Empty>}

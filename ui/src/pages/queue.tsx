@@ -26,7 +26,7 @@ export function QueuePage({ me }: { me: Me }) {
     const timer = setInterval(() => document.hidden || again(), refreshMs);
     return () => clearInterval(timer);
   }, [again]);
-  const mayCancel = (job: QueuedJob) => me.role === "admin" || (me.role === "member" && job.user === me.user);
+  const mayCancel = (job: QueuedJob) => me.role === "admin" || (me.role === "member" && job.user === me.user && job.run !== "");
   return (
     <main class="page">
       <header class="title">
@@ -49,13 +49,13 @@ export function QueuePage({ me }: { me: Me }) {
       {value && value.jobs.length > 0 && (
         <Table card label="Queue" head={[{ numeric: "#" }, "State", "Run", "User", { numeric: "Priority" }, "Wants", "Submitted", { numeric: "Attempts" }, "Used", "Remarks", ""]}>
           {value.jobs.map((job, i) => (
-            <tr key={job.run}>
+            <tr key={job.run || i}>
               <td class="numeric">{i + 1}</td>
               <td>
                 <StateMark state={job.state} />
               </td>
               <th scope="row">
-                <a href={hashOf(["runs", job.run])}>{job.name}</a>
+                {job.run ? <a href={hashOf(["runs", job.run])}>{job.name}</a> : "a job of somebody else"}
               </th>
               <td>{job.user}</td>
               <td class="numeric">{job.priority}</td>

@@ -12,6 +12,7 @@ import { useAction } from "../parts/action.tsx";
 import { useKept, useLoaded, useNow, useSettled } from "../parts/hooks.ts";
 import { Rows } from "../parts/rows.tsx";
 import { Views } from "../parts/views.tsx";
+import { VisibilitySwitch } from "../parts/visibility.tsx";
 import { go, hashOf, ofWords, replaceQuery, wordsOf, type Place } from "../router.ts";
 import { choices, columnsOf, orderOf, tableOf, took, usual, type Choices } from "./columns.tsx";
 import { everyRun, useRuns, type RunsView } from "./runs_list.ts";
@@ -200,6 +201,7 @@ export function RunsPage({ place, me }: { place: Place; me: Me }) {
 
   const offered = useMemo(() => choices(rows), [rows]);
   const shown = useMemo(() => chosen ?? usual(rows, offered), [chosen, rows, offered]);
+  const opened = experiments.value?.find((one) => one.id === experiment);
   const names = useMemo(() => new Map(experiments.value?.map((one) => [one.id, one.name])), [experiments.value]);
   const columns = useMemo(() => columnsOf(shown, now, experiment ? null : (id) => names.get(id) ?? id), [shown.join("\n"), now, experiment, names]);
   const onSort = (id: string) => {
@@ -225,10 +227,11 @@ export function RunsPage({ place, me }: { place: Place; me: Me }) {
           <option value="">All experiments</option>
           {experiments.value?.map((one) => (
             <option key={one.id} value={one.id}>
-              {one.name}
+              {one.visibility === "private" && one.id !== "0" ? `${one.name} (private)` : one.name}
             </option>
           ))}
         </select>
+        {opened && <VisibilitySwitch key={opened.id} what="experiments" id={opened.id} owner={opened.owner} visibility={opened.visibility} me={me} changed={experiments.again} />}
         <FilterBox value={typed} onInput={setTyped} error={list.error} sent={sent} />
         <select aria-label="Which runs" value={view} onChange={(event) => { setTicked(new Set()); replaceQuery({ view: event.currentTarget.value === "active" ? "" : event.currentTarget.value }); }}>
           {viewNames.map(([id, name]) => (

@@ -213,6 +213,22 @@ void retire(const ModelsOptions& options, ModelCatalog& catalog, client::Service
     fmt::print("made from it, and untouched: {}\n", words(dependants));
 }
 
+void set_visibility(const ModelsOptions& options, ModelCatalog& catalog, const char* visibility) {
+  const bool address = client::is_model_address(options.address);
+  const std::string name = address ? client::parse_model_address(options.address).name : options.address;
+  catalog.set_visibility(name, visibility);
+  if (options.as_json) return fmt::print("{}\n", json{{"name", name}, {"visibility", visibility}}.dump());
+  fmt::print("{}: {}\n", name, visibility);
+}
+
+void share(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
+  set_visibility(options, catalog, "shared");
+}
+
+void unshare(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
+  set_visibility(options, catalog, "private");
+}
+
 void fetch(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
   namespace fs = std::filesystem;
   const CatalogVersion version = catalog.find(client::parse_model_address(options.address));
@@ -301,6 +317,11 @@ void add_models_verb(CLI::App& app) {
       ->check(CLI::IsMember({"None", "Staging", "Production", "Archived"}));
   verb = add_action(*models, "retire", "Archives a version and takes its aliases away", retire, options);
   verb->add_option("model", options->address, kAddress)->required();
+  verb = add_action(*models, "share", "Everybody with a token may read the model and the files of its versions", share,
+                    options);
+  verb->add_option("model", options->address, "its name")->required();
+  verb = add_action(*models, "unshare", "Only its owner and admins may", unshare, options);
+  verb->add_option("model", options->address, "its name")->required();
   verb = add_action(*models, "fetch", "Brings the file of a version", fetch, options);
   verb->add_option("model", options->address, kAddress)->required();
   verb->add_option("--out", options->out, "file or folder (default: here, under the file's own name)");

@@ -62,13 +62,6 @@ void tell_unknown_metrics(const ListOptions& options, client::ServiceClient& ser
     log::warn("[list] the newest runs have " + words);
 }
 
-// An experiment is named by its number or its name.
-std::string experiment_number(client::ServiceClient& service, const std::string& text) {
-  if (text.find_first_not_of("0123456789") == std::string::npos) return text;
-  const json answer = service.get("/api/2.0/mlflow/experiments/get-by-name", {{"experiment_name", text}});
-  return answer.at("experiment").at("experiment_id");
-}
-
 std::string seconds_since(const json& run) {
   const int64_t begin = run.at("started_ms"), end = run.at("ended_ms");
   return begin == 0 || end == 0 ? "-" : format_duration(1e-3 * static_cast<double>(end - begin));
@@ -87,7 +80,7 @@ void run_list(const ListOptions& options) {
   if (const std::string filter = filter_of(options); !filter.empty()) query.emplace_back("filter", filter);
   for (const std::string& order : options.order) query.emplace_back("order_by", order);
   for (const std::string& experiment : options.experiments)
-    query.emplace_back("experiment", experiment_number(service, experiment));
+    query.emplace_back("experiment", client::experiment_number(service, experiment));
   const json answer = service.get("/api/v1/runs", query);
   if (options.service.json) {
     fmt::print("{}\n", answer.dump(2));

@@ -111,6 +111,10 @@ void add_serve_verb(CLI::App& app) {
                    "can be limited by cost");
   verb->add_flag("--trust-jobs", options->trust_jobs,
                  "jobs run without a sandbox: who submits one can do all that this service can");
+  verb->add_option("--visibility", options->visibility,
+                   "of new experiments and models: private (owner and admins read) or shared (everybody with a token)")
+      ->check(CLI::IsMember({"private", "shared"}))
+      ->capture_default_str();
   verb->add_flag("--no-auth", *no_auth, "everybody is an admin; only for a loopback address");
   verb->footer(
       "Examples:\n"

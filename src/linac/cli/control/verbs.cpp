@@ -11,6 +11,7 @@ void add_control_verbs(CLI::App& app) {
   add_cancel_verb(app);
   add_resume_verb(app);
   add_artifacts_verb(app);
+  add_experiments_verb(app);
   add_ingest_verb(app);
   add_login_verb(app);
   add_help_verb(app);

@@ -14,6 +14,7 @@ void add_logs_verb(CLI::App& app);
 void add_cancel_verb(CLI::App& app);
 void add_resume_verb(CLI::App& app);
 void add_artifacts_verb(CLI::App& app);
+void add_experiments_verb(CLI::App& app);
 void add_ingest_verb(CLI::App& app);
 void add_login_verb(CLI::App& app);
 void add_help_verb(CLI::App& app);

@@ -150,8 +150,9 @@ Task<void> Dispatcher::let_in(Head& head, const Route& route, Request& request) 
 }
 
 Task<void> Dispatcher::check(const Route& route, Request& request) {
-  if (!route.changes.things) co_return;
-  request.things = route.changes.things(request);
+  if (!route.changes.things && !route.reads.things) co_return;
+  if (route.changes.things) request.things = route.changes.things(request);
+  if (route.reads.things) request.reads = route.reads.things(request);
   co_await guard_.check(request);
 }
 

@@ -39,7 +39,8 @@ class Dispatcher {
   /// Keeps people's things apart.
   struct Guard {
     /// Before anything of the body is stored: throws kDenied unless request.things are all the caller's or he is an
-    /// admin; may look into the headers, and hold something by request.held.
+    /// admin, kNotFound unless he may read them and request.reads; may look into the headers, and hold something by
+    /// request.held.
     std::function<Task<void>(Request& request)> check;
     /// After a change that the handler has not noted (request.noted), before it is answered.
     std::function<Task<void>(const Request& request)> note;

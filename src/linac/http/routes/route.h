@@ -63,6 +63,7 @@ struct Request {
   bool secure = false;  // came by TLS, to the service or to its proxy
   const Route* route = nullptr;
   std::vector<Thing> things;   // that it changes, checked to be the caller's
+  std::vector<Thing> reads;    // that it reads, checked to be for the caller's eyes
   bool of_another = false;     // one of them is not: the caller is an admin
   bool noted = false;          // the change is in the audit log
   std::shared_ptr<void> held;  // what the request holds until it is answered, e.g. room on the disk
@@ -149,12 +150,33 @@ struct Changes {
   static Changes by_admins() { return {What::kAdmins}; }
 };
 
-/// The role that a route asks for, and what it changes.
+/// What a route reads beside what it changes. Every route says so that only reads or makes something new; what changes
+/// things that are there reads no others unless it says so.
+struct Reads {
+  enum class What {
+    kUndeclared,
+    kNothing,  // of anybody's: it answers the same to all, or with what is the caller's own
+    kThings,   // the things that the request names: not there for who may not read them
+    kFound,    // what a search, a list or a name finds: its handler asks for what the caller may read
+    kAdmins    // all of it
+  };
+  What what = What::kUndeclared;
+  Changes::Find things{};  // of kThings, and of kFound if it also names some
+
+  static Reads nothing() { return {What::kNothing}; }
+  static Reads of(Changes::Find things) { return {What::kThings, std::move(things)}; }
+  static Reads found(Changes::Find things = {}) { return {What::kFound, std::move(things)}; }
+  static Reads by_admins() { return {What::kAdmins}; }
+};
+
+/// The role that a route asks for, what it changes, and what it reads.
 struct Permission {
-  Permission(Access role) : access(role), changes(Changes::nothing()) {}  // NOLINT: reads as the role alone
-  Permission(Access role, Changes what) : access(role), changes(std::move(what)) {}
+  Permission(Access role, Reads what) : access(role), changes(Changes::nothing()), reads(std::move(what)) {}
+  Permission(Access role, Changes what, Reads beside = {})
+      : access(role), changes(std::move(what)), reads(std::move(beside)) {}
   Access access;
   Changes changes;
+  Reads reads;
 };
 
 struct Route {
@@ -171,11 +193,18 @@ struct Route {
   std::string response_schema = {};  // JSON schema of a 200, as text; empty: any object
   std::string response_type = "application/json";
   Changes changes = {};
+  Reads reads = {};
 };
 
-/// `route`, which changes that.
-inline Route changing(Changes changes, Route route) {
+/// `route`, which changes that, and beside it reads this.
+inline Route changing(Changes changes, Route route, Reads reads = {}) {
   route.changes = std::move(changes);
+  route.reads = std::move(reads);
+  return route;
+}
+/// `route`, which reads this.
+inline Route showing(Reads reads, Route route) {
+  route.reads = std::move(reads);
   return route;
 }
 

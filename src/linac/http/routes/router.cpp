@@ -31,7 +31,7 @@ bool rest(std::string_view part) {
 
 }  // namespace
 
-/// What is wrong with what a route says of its changes; empty: nothing.
+/// What is wrong with what a route says of its changes and of what it reads; empty: nothing.
 static std::string undeclared(const Route& route) {
   using What = Changes::What;
   const What what = route.changes.what;
@@ -41,6 +41,12 @@ static std::string undeclared(const Route& route) {
   if (what == What::kAdmins && route.access != Access::kAdmin) return "changes what is nobody's and is not for admins";
   if (what == What::kNew && route.access < Access::kMember) return "makes something and is for readers";
   if (what == What::kThings && !route.changes.things) return "does not say whose thing it changes";
+  const bool reads_only_what_it_changes = what == What::kThings || what == What::kAdmins;
+  const Reads& reads = route.reads;
+  if (reads.what == Reads::What::kUndeclared && !reads_only_what_it_changes) return "does not say what it reads";
+  if (reads.what == Reads::What::kThings && !reads.things) return "does not say whose thing it reads";
+  if (reads.what == Reads::What::kAdmins && route.access != Access::kAdmin) return "reads all and is not for admins";
+  if (reads.what == Reads::What::kFound && route.access == Access::kOpen) return "searches for nobody knows whom";
   return "";
 }
 

@@ -13,6 +13,7 @@ Route route(Method method, const char* pattern, const char* name) {
   route.pattern = pattern;
   route.name = name;
   if (method != Method::kGet) route.changes = Changes::nothing();
+  route.reads = Reads::nothing();
   return route;
 }
 
@@ -79,6 +80,35 @@ TEST(Router, RefusesWhatDoesNotSayWhatItChanges) {
   EXPECT_FALSE(refused(kPost, Access::kMember, Changes::made()));
   EXPECT_FALSE(refused(kPut, Access::kMember, Changes::of(find)));
   EXPECT_FALSE(refused(kPatch, Access::kAdmin, Changes::by_admins()));
+}
+
+TEST(Router, RefusesWhatDoesNotSayWhatItReads) {
+  const auto refused = [](Method method, Access access, Changes changes, Reads reads) {
+    Route one = route(method, "/a", "one");
+    one.access = access;
+    one.changes = std::move(changes);
+    one.reads = std::move(reads);
+    try {
+      Router({std::move(one)});
+    } catch (const Error&) {
+      return true;
+    }
+    return false;
+  };
+  using enum Method;
+  const auto find = [](const Request&) { return std::vector<Thing>(); };
+  EXPECT_TRUE(refused(kGet, Access::kViewer, {}, {}));
+  EXPECT_TRUE(refused(kGet, Access::kOpen, {}, {}));
+  EXPECT_TRUE(refused(kPost, Access::kViewer, Changes::nothing(), {}));
+  EXPECT_TRUE(refused(kPost, Access::kMember, Changes::made(), {}));
+  EXPECT_TRUE(refused(kGet, Access::kViewer, {}, Reads::of({})));
+  EXPECT_TRUE(refused(kGet, Access::kMember, {}, Reads::by_admins()));
+  EXPECT_TRUE(refused(kGet, Access::kOpen, {}, Reads::found()));
+  EXPECT_FALSE(refused(kGet, Access::kViewer, {}, Reads::of(find)));
+  EXPECT_FALSE(refused(kGet, Access::kViewer, {}, Reads::found()));
+  EXPECT_FALSE(refused(kGet, Access::kAdmin, {}, Reads::by_admins()));
+  EXPECT_FALSE(refused(kPut, Access::kMember, Changes::of(find), {}));
+  EXPECT_FALSE(refused(kPost, Access::kMember, Changes::made(), Reads::nothing()));
 }
 
 }  // namespace

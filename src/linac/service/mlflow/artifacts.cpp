@@ -55,12 +55,16 @@ std::vector<Route> mlflow_artifact_routes(Context& context) {
   Route list = route(kGet, kFolder, "mlflow_list_artifact_files", "What lies in a folder of artefacts", Access::kViewer,
                      works_aside(context, [&context](Request& request) { return listed(context, request); }));
   list.fields = {{"path", FieldType::kText, false, "the folder"}};
+  list.reads = Reads::of([](const Request& request) {
+    return std::vector<Thing>{{kArtifactThing, request.text("path")}};
+  });
   Route get = route(kGet, kFile, "mlflow_get_artifact", "An artefact; a part of it by the header Range",
                     Access::kViewer, works_aside(context, [&context](Request& request) {
                       const std::string& path = request.variable("path");
                       return http::file_response(open_below(context.artifacts, path), path);
                     }));
   get.response_type = "application/octet-stream";
+  get.reads = Reads::of(by_variable(kArtifactThing, "path"));
   Route put = route(kPut, kFile, "mlflow_put_artifact", "Writes an artefact, over a former one", Access::kMember,
                     works_aside(context, [&context](Request& request) {
                       place_below(context.artifacts, request.variable("path"), request.body_file);
@@ -74,7 +78,7 @@ std::vector<Route> mlflow_artifact_routes(Context& context) {
                          return Response::json(json::object());
                        }));
   put.changes = remove.changes = Changes::of(by_variable(kArtifactThing, "path"));
-  Route of_run = mlflow::route(kGet, "artifacts/list", "list_artifacts", "A run's artefacts", Access::kViewer,
+  Route of_run = mlflow::route(kGet, "artifacts/list", "list_artifacts", "A run's artefacts", mlflow::shows_run(),
                                {{"run_id", FieldType::kText, false, "the run"},
                                 {"run_uuid", FieldType::kText, false, "former name of run_id"},
                                 {"path", FieldType::kText, false, "folder within the run's artefacts"},

@@ -104,7 +104,7 @@ std::vector<Route> mlflow_history_routes(Context& context) {
   using enum Method;
   using mlflow::route;
   return {
-      route(kGet, "metrics/get-history", "get_history", "All points of a metric", Access::kViewer,
+      route(kGet, "metrics/get-history", "get_history", "All points of a metric", mlflow::shows_run(),
             {{"run_id", FieldType::kText, false, "the run"},
              {"run_uuid", FieldType::kText, false, "former name of run_id"},
              {"metric_key", FieldType::kText, true, "the metric"},
@@ -112,7 +112,7 @@ std::vector<Route> mlflow_history_routes(Context& context) {
              {"max_results", FieldType::kInteger, false, "of a page, at most 25000; none: all"}},
             reads_long_list(context, history)),
       route(kGet, "metrics/get-history-bulk-interval", "get_history_bulk_interval",
-            "Points of a metric of several runs, thinned", Access::kViewer,
+            "Points of a metric of several runs, thinned", mlflow::shows(by_list(kRunThing, "run_ids")),
             {{"run_ids", FieldType::kTexts, true, "at most 100"},
              {"metric_key", FieldType::kText, true, "the metric"},
              {"start_step", FieldType::kInteger, false, "the first"},

@@ -80,8 +80,9 @@ json searched(Database& database, Request& request) {
   std::vector<std::string> order;
   for (const json& by : request.list("order_by"))
     order.push_back(http::text_of(by, "field_name") + (http::flag_of(by, "ascending", true) ? " ASC" : " DESC"));
-  const auto page = catalog::search_logged_models(database, experiments, request.text("filter"), order,
-                                                  mlflow::page_size(request, 100, 1000), request.text("page_token"));
+  const auto page =
+      catalog::search_logged_models(database, viewer_of(request), experiments, request.text("filter"), order,
+                                    mlflow::page_size(request, 100, 1000), request.text("page_token"));
   json models = json::array();
   for (const auto& model : page.items) models.push_back(model_json(model));
   json answer = {{"models", std::move(models)}};
@@ -107,6 +108,7 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
   using enum Method;
   using mlflow::route;
   const Permission own(Access::kMember, Changes::of(by_variable(kLoggedModelThing, "model_id")));
+  const Permission shown = mlflow::shows(by_variable(kLoggedModelThing, "model_id"));
   const FieldRule parameters{"params", FieldType::kObjects, false, "{key, value}"};
   const FieldRule tags{"tags", FieldType::kObjects, false, "{key, value}"};
   const auto change = [&](auto work) {
@@ -117,7 +119,8 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
   };
   return {
       route(kPost, "logged-models", "create_logged_model", "A model that a run logs",
-            Permission(Access::kMember, Changes::made(by_field(kRunThing, "source_run_id"))),
+            Permission(Access::kMember, Changes::made(by_field(kRunThing, "source_run_id")),
+                       Reads::of(by_field(kExperimentThing, "experiment_id"))),
             {{"experiment_id", FieldType::kText, true, "the experiment"},
              {"name", FieldType::kText, false, "none: one is made"},
              {"model_type", FieldType::kText, false, "any word"},
@@ -125,7 +128,7 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
              parameters,
              tags},
             writes(context, created)),
-      route(kPost, "logged-models/search", "search_logged_models", "Logged models that a filter finds", Access::kViewer,
+      route(kPost, "logged-models/search", "search_logged_models", "Logged models that a filter finds", mlflow::finds(),
             {{"experiment_ids", FieldType::kTexts, false, "where to search"},
              {"filter", FieldType::kText, false, "e.g. metrics.auc > 0.9"},
              {"datasets", FieldType::kObjects, false, "not used: metrics on all data sets count"},
@@ -133,7 +136,7 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
              {"order_by", FieldType::kObjects, false, "{field_name, ascending}"},
              {"page_token", FieldType::kText, false, "of the page before"}},
             reads(context, searched)),
-      route(kGet, "logged-models/{model_id}", "get_logged_model", "A logged model", Access::kViewer,
+      route(kGet, "logged-models/{model_id}", "get_logged_model", "A logged model", shown,
             {{"allow_deleted", FieldType::kBoolean, false, "also one that was deleted"}},
             reads(context,
                   [](Database& database, Request& request) {
@@ -163,8 +166,7 @@ std::vector<Route> mlflow_logged_model_routes(Context& context) {
               catalog::add_logged_model_parameters(database, id_of(request),
                                                    mlflow::parameters(request.list("params")));
             })),
-      route(kGet, "logged-models/{model_id}/artifacts/directories", "list_logged_model_artifacts", "Its files",
-            Access::kViewer,
+      route(kGet, "logged-models/{model_id}/artifacts/directories", "list_logged_model_artifacts", "Its files", shown,
             {{"artifact_directory_path", FieldType::kText, false, "folder within them"},
              {"page_token", FieldType::kText, false, "not needed: all come at once"}},
             listed(context)),

@@ -30,8 +30,9 @@ int64_t number_of(const Request& request) {
 }
 
 json searched(Database& database, Request& request) {
-  const auto page = catalog::search_models(database, mlflow::model_filter(request), request.texts("order_by"),
-                                           mlflow::page_size(request, 100, 1000), request.text("page_token"));
+  const auto page =
+      catalog::search_models(database, viewer_of(request), mlflow::model_filter(request), request.texts("order_by"),
+                             mlflow::page_size(request, 100, 1000), request.text("page_token"));
   json models = json::array();
   for (const auto& model : page.items) models.push_back(mlflow::model_json(model));
   json answer = {{"registered_models", std::move(models)}};
@@ -54,6 +55,7 @@ std::vector<Route> mlflow_model_routes(Context& context) {
   using enum Method;
   using mlflow::route;
   const Permission own(Access::kMember, Changes::of(by_field(kModelThing, "name")));
+  const Permission shown = mlflow::shows(by_field(kModelThing, "name"));
   const FieldRule description{"description", FieldType::kText, false, "in Markdown"};
   const FieldRule alias{"alias", FieldType::kText, true, "a name for one version"};
   const std::vector<FieldRule> search = {{"filter", FieldType::kText, false, "e.g. name LIKE 'calo%'"},
@@ -69,19 +71,21 @@ std::vector<Route> mlflow_model_routes(Context& context) {
   };
   return {
       route(kPost, "registered-models/create", "create_registered_model", "A new name for models",
-            Permission(Access::kMember, Changes::made()),
+            Permission(Access::kMember, Changes::made(), Reads::nothing()),
             {kName, {"tags", FieldType::kObjects, false, "{key, value}"}, description},
             writes(context,
-                   [](Database& database, Request& request) {
+                   [&context](Database& database, Request& request) {
                      request.things = {{kModelThing, name_of(request)}};
+                     catalog::refuse_hidden_model_name(database, viewer_of(request), name_of(request));
                      return answer_of(catalog::create_model(database, name_of(request), request.text("description"),
                                                             mlflow::tags(request.list("tags"), kTagBytesMax),
-                                                            request.caller.user));
+                                                            request.caller.user, context.visibility));
                    })),
       route(kPost, "registered-models/rename", "rename_registered_model", "Another name", own,
             {kName, {"new_name", FieldType::kText, true, "not taken yet"}},
             writes(context,
                    [](Database& database, Request& request) {
+                     catalog::refuse_hidden_model_name(database, viewer_of(request), request.text("new_name"));
                      catalog::rename_model(database, name_of(request), request.text("new_name"));
                      return answer_of(catalog::model(database, request.text("new_name")));
                    })),
@@ -95,16 +99,15 @@ std::vector<Route> mlflow_model_routes(Context& context) {
       route(kDelete, "registered-models/delete", "delete_registered_model", "Forgets a name and its versions", own,
             {kName},
             change([](Database& database, Request& request) { catalog::delete_model(database, name_of(request)); })),
-      route(kGet, "registered-models/get", "get_registered_model", "A name with its latest versions", Access::kViewer,
-            {kName},
+      route(kGet, "registered-models/get", "get_registered_model", "A name with its latest versions", shown, {kName},
             reads(context, [](Database& database,
                               Request& request) { return answer_of(catalog::model(database, name_of(request))); })),
-      route(kGet, "registered-models/search", "search_registered_models", "Names that a filter finds", Access::kViewer,
+      route(kGet, "registered-models/search", "search_registered_models", "Names that a filter finds", mlflow::finds(),
             search, reads(context, searched)),
       route(kPost, "registered-models/get-latest-versions", "get_latest_versions", "The latest version of each stage",
-            Access::kViewer, of_stages, reads(context, latest)),
-      route(kGet, "registered-models/get-latest-versions", "list_latest_versions", "The same by GET", Access::kViewer,
-            of_stages, reads(context, latest)),
+            shown, of_stages, reads(context, latest)),
+      route(kGet, "registered-models/get-latest-versions", "list_latest_versions", "The same by GET", shown, of_stages,
+            reads(context, latest)),
       route(kPost, "registered-models/set-tag", "set_registered_model_tag", "Sets a tag", own,
             {kName, kKey, {"value", FieldType::kText, true, "of the tag"}},
             change([](Database& database, Request& request) {
@@ -123,7 +126,7 @@ std::vector<Route> mlflow_model_routes(Context& context) {
             change([](Database& database, Request& request) {
               catalog::delete_alias(database, name_of(request), request.text("alias"));
             })),
-      route(kGet, "registered-models/alias", "get_version_by_alias", "The version that an alias means", Access::kViewer,
+      route(kGet, "registered-models/alias", "get_version_by_alias", "The version that an alias means", shown,
             {kName, alias},
             reads(context,
                   [](Database& database, Request& request) -> json {

@@ -41,9 +41,13 @@ json whole(Database& database, const catalog::Run& run) {
   return result;
 }
 
+std::vector<Thing> experiment_of(const Request& request) {
+  return {{kExperimentThing, request.text("experiment_id", "0")}};
+}
+
 json created(Database& database, Request& request) {
   catalog::NewRun run;
-  run.experiment = mlflow::experiment_id(request.text("experiment_id", "0"));
+  run.experiment = mlflow::experiment_id(experiment_of(request).front().id);
   run.name = request.text("run_name");
   run.user = request.caller.user;  // whoever the client says
   run.started_ms = request.integer("start_time");
@@ -103,7 +107,7 @@ LongList searched(Database& database, Request& request) {
   search.view = mlflow::view(request, "run_view_type");
   search.limit = mlflow::page_size(request, kRunsDefault, kRunsMax);
   search.token = request.text("page_token");
-  catalog::Page<int64_t> page = catalog::search_run_numbers(database, search);
+  catalog::Page<int64_t> page = catalog::search_run_numbers(database, viewer_of(request), search);
   LongList list{"runs", json::object(), static_cast<int64_t>(page.items.size())};
   if (!page.next.empty()) list.more["next_page_token"] = page.next;
   list.items = [numbers = std::move(page.items)](Database& d, int64_t from, int64_t count) {
@@ -134,15 +138,15 @@ std::vector<Route> mlflow_run_routes(Context& context) {
   using mlflow::route;
   return {
       route(kPost, "runs/create", "create_run", "A new run, which is running",
-            Permission(Access::kMember, Changes::made()),
+            Permission(Access::kMember, Changes::made(), Reads::of(experiment_of)),
             {{"experiment_id", FieldType::kText, false, "the experiment; none: \"0\""},
              {"user_id", FieldType::kText, false, "not used: it is the token's user"},
              {"run_name", FieldType::kText, false, "none: one is made"},
              {"start_time", FieldType::kInteger, false, "milliseconds since 1970; none: now"},
              {"tags", FieldType::kObjects, false, "{key, value}"}},
             writes(context, created)),
-      route(kGet, "runs/get", "get_run", "A run with its parameters, tags, inputs and last metrics", Access::kViewer,
-            {kRunOptional, kRunFormer},
+      route(kGet, "runs/get", "get_run", "A run with its parameters, tags, inputs and last metrics",
+            mlflow::shows_run(), {kRunOptional, kRunFormer},
             reads(context,
                   [](Database& database, Request& request) -> json {
                     return {{"run", whole(database, catalog::run(database, mlflow::run_id(request)))}};
@@ -154,7 +158,7 @@ std::vector<Route> mlflow_run_routes(Context& context) {
              {"end_time", FieldType::kInteger, false, "milliseconds since 1970"},
              {"run_name", FieldType::kText, false, "another name"}},
             update_handler(context)),
-      route(kPost, "runs/search", "search_runs", "Runs that a filter names, in an order", Access::kViewer,
+      route(kPost, "runs/search", "search_runs", "Runs that a filter names, in an order", mlflow::finds(),
             {{"experiment_ids", FieldType::kTexts, false, "where to search"},
              {"filter", FieldType::kText, false, "e.g. metrics.auc > 0.9 AND params.lr = '0.001'"},
              {"run_view_type", FieldType::kText, false, "ACTIVE_ONLY, DELETED_ONLY or ALL"},

@@ -6,6 +6,7 @@
 
 #include "linac/base/refusal.h"
 #include "linac/base/utf8.h"
+#include "linac/catalog/artifact_location.h"
 #include "linac/catalog/logged_models.h"
 #include "linac/catalog/models.h"
 #include "linac/service/handlers.h"
@@ -21,7 +22,8 @@ namespace {
 
 constexpr size_t kTagBytesMax = 65000;
 constexpr int64_t kPageMax = 10000;
-constexpr int kReferencesMax = 8;  // versions that are copies of versions
+constexpr size_t kFilesBytesMax = 500;  // of a place that the catalog looks up
+constexpr int kReferencesMax = 8;       // versions that are copies of versions
 const FieldRule kName{"name", FieldType::kText, true, "the model's"};
 const FieldRule kVersion{"version", FieldType::kInteger, true, "its number"};
 const FieldRule kKey{"key", FieldType::kText, true, "of the tag"};
@@ -42,41 +44,75 @@ void check_source(const std::string& source) {
                   printable(source)));
 }
 
+void need(const catalog::Viewer& viewer, const std::optional<catalog::Audience>& audience, const Thing& thing) {
+  if (!audience || !may_read(viewer, *audience)) throw not_there(thing);
+}
+
+catalog::LoggedModel logged_model(Database& database, const catalog::Viewer& viewer, const std::string& id) {
+  need(viewer, catalog::audience_of_logged_model(database, id), {kLoggedModelThing, id});
+  return catalog::logged_model(database, id, true);
+}
+
+catalog::ModelVersion version_of(Database& database, const catalog::Viewer& viewer, const std::string& name,
+                                 int64_t number) {
+  need(viewer, catalog::audience_of_model(database, name), {kModelThing, name});
+  return catalog::version(database, name, number);
+}
+
+/// Where the files lie: "models:/m-..." is a logged model, "models:/name/3" another version. kNotFound for what is not
+/// there, or not for the viewer's eyes.
+std::string resolved(Database& database, const catalog::Viewer& viewer, std::string source) {
+  for (int i = 0; i < kReferencesMax && source.starts_with("models:/"); ++i) {
+    const std::string name = source.substr(8);
+    const size_t slash = name.rfind('/');
+    int64_t number = 0;
+    if (slash == std::string::npos) return logged_model(database, viewer, name).artifact_uri;
+    std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
+    source = version_of(database, viewer, name.substr(0, slash), number).source;
+  }
+  return source;
+}
+
+/// The same, if it is among the service's artefacts.
+std::string files_of(Database& database, const catalog::Viewer& viewer, const std::string& source) {
+  try {
+    const auto path = catalog::own_artifacts(resolved(database, viewer, source));
+    return path && path->size() <= kFilesBytesMax ? "mlflow-artifacts:/" + *path : "";
+  } catch (const Refusal&) {
+    return "";
+  }
+}
+
 json created(Database& database, Request& request) {
+  const catalog::Viewer viewer = viewer_of(request);
   catalog::NewVersion version{.source = request.text("source"),
                               .run = request.text("run_id"),
                               .description = request.text("description"),
                               .user = request.caller.user,
                               .tags = mlflow::tags(request.list("tags"), kTagBytesMax)};
   check_source(version.source);
+  version.files = files_of(database, viewer, version.source);
   std::string model = request.text("model_id");
   if (model.empty() && version.source.starts_with("models:/m-")) model = version.source.substr(8);
   if (!model.empty()) {
-    if (version.run.empty()) version.run = catalog::logged_model(database, model, true).run;
+    if (version.run.empty()) version.run = logged_model(database, viewer, model).run;
     version.tags[mlflow::kModelIdTag] = model;
   }
   if (request.has("run_link")) version.tags[mlflow::kRunLinkTag] = request.text("run_link");
   return answer_of(catalog::create_version(database, request.text("name"), version));
 }
 
-/// Where the files lie: "models:/m-..." is a logged model, "models:/name/3" another version.
-std::string resolved(Database& database, std::string source) {
-  for (int i = 0; i < kReferencesMax && source.starts_with("models:/"); ++i) {
-    const std::string name = source.substr(8);
-    const size_t slash = name.rfind('/');
-    int64_t number = 0;
-    if (slash == std::string::npos) return catalog::logged_model(database, name, true).artifact_uri;
-    std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
-    source = catalog::version(database, name.substr(0, slash), number).source;
-  }
-  return source;
+json download_uri(Database& database, Request& request) {
+  const auto version = catalog::version(database, request.text("name"), request.integer("version"));
+  const bool elsewhere = version.files.empty() || !version.source.starts_with("models:/");
+  return {{"artifact_uri", elsewhere ? resolved(database, viewer_of(request), version.source) : version.files}};
 }
 
 json searched(Database& database, Request& request) {
   // MLflow lets a page have 200,000 versions; here the token leads on after 10,000.
   const int64_t limit = std::min<int64_t>(mlflow::page_size(request, kPageMax, 200000), kPageMax);
-  const auto page = catalog::search_versions(database, mlflow::model_filter(request), request.texts("order_by"), limit,
-                                             request.text("page_token"));
+  const auto page = catalog::search_versions(database, viewer_of(request), mlflow::model_filter(request),
+                                             request.texts("order_by"), limit, request.text("page_token"));
   json versions = json::array();
   for (const auto& version : page.items) versions.push_back(mlflow::version_json(version));
   json answer = {{"model_versions", std::move(versions)}};
@@ -90,6 +126,7 @@ std::vector<Route> mlflow_version_routes(Context& context) {
   using enum Method;
   using mlflow::route;
   const Permission own(Access::kMember, Changes::of(by_field(kModelThing, "name")));
+  const Permission shown = mlflow::shows(by_field(kModelThing, "name"));
   const auto change = [&](auto work) {
     return writes(context, [work](Database& database, Request& request) -> json {
       work(database, request);
@@ -129,24 +166,19 @@ std::vector<Route> mlflow_version_routes(Context& context) {
             change([](Database& database, Request& request) {
               catalog::delete_version(database, request.text("name"), request.integer("version"));
             })),
-      route(kGet, "model-versions/get", "get_model_version", "A version", Access::kViewer, {kName, kVersion},
+      route(kGet, "model-versions/get", "get_model_version", "A version", shown, {kName, kVersion},
             reads(context,
                   [](Database& database, Request& request) {
                     return answer_of(catalog::version(database, request.text("name"), request.integer("version")));
                   })),
-      route(kGet, "model-versions/search", "search_model_versions", "Versions that a filter finds", Access::kViewer,
+      route(kGet, "model-versions/search", "search_model_versions", "Versions that a filter finds", mlflow::finds(),
             {{"filter", FieldType::kText, false, "e.g. name = 'calo' AND tags.physics = 'passed'"},
              {"max_results", FieldType::kInteger, false, "of a page"},
              {"order_by", FieldType::kTexts, false, "e.g. version_number DESC"},
              {"page_token", FieldType::kText, false, "of the page before"}},
             reads(context, searched)),
-      route(kGet, "model-versions/get-download-uri", "get_download_uri", "Where a version's files lie", Access::kViewer,
-            {kName, kVersion},
-            reads(context,
-                  [](Database& database, Request& request) -> json {
-                    const auto version = catalog::version(database, request.text("name"), request.integer("version"));
-                    return {{"artifact_uri", resolved(database, version.source)}};
-                  })),
+      route(kGet, "model-versions/get-download-uri", "get_download_uri", "Where a version's files lie", shown,
+            {kName, kVersion}, reads(context, download_uri)),
       route(kPost, "model-versions/set-tag", "set_model_version_tag", "Sets a tag", own,
             {kName, kVersion, kKey, {"value", FieldType::kText, true, "of the tag"}},
             change([](Database& database, Request& request) {

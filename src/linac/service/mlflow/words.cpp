@@ -23,6 +23,7 @@ Route route(Method method, const std::string& path, const char* name, const char
   route.summary = summary;
   route.access = permission.access;
   route.changes = std::move(permission.changes);
+  route.reads = std::move(permission.reads);
   route.body = method == Method::kGet ? BodyKind::kNone : BodyKind::kJson;
   route.fields = std::move(fields);
   route.handler = std::move(handler);
@@ -34,6 +35,18 @@ Permission of_run() {
   return {Access::kMember, Changes::of([](const Request& request) {
             return std::vector<Thing>{{kRunThing, run_id(request)}};
           })};
+}
+
+Permission shows(Changes::Find things) {
+  return {Access::kViewer, Reads::of(std::move(things))};
+}
+
+Permission shows_run() {
+  return shows([](const Request& request) { return std::vector<Thing>{{kRunThing, run_id(request)}}; });
+}
+
+Permission finds() {
+  return {Access::kViewer, Reads::found()};
 }
 
 int64_t experiment_id(const std::string& text) {
@@ -127,6 +140,12 @@ json metric_json(const std::string& key, const catalog::Point& point) {
   return {{"key", key}, {"value", http::number_json(point.value)}, {"timestamp", point.time_ms}, {"step", point.step}};
 }
 
+/// To clients that know tags alone. What is private has none, as all that they make themselves.
+catalog::Tags with_visibility(catalog::Tags tags, catalog::Visibility visibility) {
+  if (visibility == catalog::Visibility::kShared) tags[catalog::kVisibilityTag] = catalog::to_string(visibility);
+  return tags;
+}
+
 json experiment_json(const catalog::Experiment& experiment) {
   return {
       {"experiment_id", std::to_string(experiment.id)},
@@ -136,7 +155,7 @@ json experiment_json(const catalog::Experiment& experiment) {
       {"lifecycle_stage", experiment.deleted ? "deleted" : "active"},
       {"creation_time", experiment.created_ms},
       {"last_update_time", experiment.updated_ms},
-      {"tags", tags_json(experiment.tags)}};
+      {"tags", tags_json(with_visibility(experiment.tags, experiment.visibility))}};
 }
 
 json run_info_json(const catalog::Run& run) {
@@ -203,7 +222,7 @@ json model_json(const catalog::RegisteredModel& model) {
           {"last_updated_timestamp", model.updated_ms},
           {"description", model.description},
           {"latest_versions", latest},
-          {"tags", tags_json(model.tags)},
+          {"tags", tags_json(with_visibility(model.tags, model.visibility))},
           {"aliases", aliases}};
 }
 

@@ -20,6 +20,11 @@ Route route(Method method, const std::string& path, const char* name, const char
             std::vector<FieldRule> fields, Handler handler);
 /// A change of the run that the body names, by its owner.
 Permission of_run();
+/// What the request names is read, by who may.
+Permission shows(Changes::Find things);
+Permission shows_run();
+/// What is found for who asks.
+Permission finds();
 constexpr size_t kBodyBytesMax = 4 << 20;
 
 // A batch's limits, as MLflow's server has them.

@@ -118,6 +118,7 @@ std::vector<Route> curve_routes(Context& context) {
   one.name = "get_curves";
   one.summary = "Curves of a run, thinned for drawing: each part with its smallest, largest and last value";
   one.fields = with({{"key", FieldType::kTexts, false, "metrics; none: all"}});
+  one.reads = Reads::of(by_variable(kRunThing, "id"));
   one.handler = reads(context, curves_of_run);
 
   Route several;
@@ -126,6 +127,7 @@ std::vector<Route> curve_routes(Context& context) {
   several.name = "get_curves_of_runs";
   several.summary = "The same for several runs";
   several.changes = Changes::nothing();
+  several.reads = Reads::of(by_list(kRunThing, "runs"));
   several.body = BodyKind::kJson;
   several.fields = with({{"runs", FieldType::kTexts, true, "ids"}, {"keys", FieldType::kTexts, true, "metrics"}});
   several.handler = reads(context, [](Database& database, Request& request) {
@@ -151,6 +153,7 @@ std::vector<Route> curve_routes(Context& context) {
   told.name = "get_acknowledged";
   told.summary = "The last batch of a sender that is in the catalog, 0 for none";
   told.fields = {{"sender", FieldType::kText, true, "as in the batches"}};
+  told.reads = Reads::of(by_variable(kRunThing, "id"));
   told.handler = reads(context, [](Database& database, Request& request) -> json {
     catalog::run(database, request.variable("id"));
     return {{"acknowledged", catalog::acknowledged(database, request.variable("id"), request.text("sender"))}};

@@ -11,6 +11,7 @@
 #include "linac/execution/record/run_facts.h"
 #include "linac/execution/record/run_recorder.h"
 #include "linac/service/handlers.h"
+#include "linac/service/named_experiment.h"
 #include "linac/service/routes/jobs.h"
 #include "linac/service/things.h"
 
@@ -28,7 +29,7 @@ bool harmless_key(const std::string& key) {
 }
 
 // Names a run by what its folder alone has; the same folder is the same run, for the same user.
-json begin(Database& database, Request& request) {
+json begin(Database& database, Request& request, catalog::Visibility visibility) {
   const std::string key = request.text("key");
   if (!harmless_key(key))
     throw Refusal(RefusalKind::kInvalid,
@@ -36,7 +37,7 @@ json begin(Database& database, Request& request) {
   catalog::RunSearch search;
   search.filter = fmt::format("tags.`{}` = '{}'", kKeyTag, key);
   search.view = catalog::View::kAll;
-  for (const catalog::Run& run : catalog::search_runs(database, search).items) {
+  for (const catalog::Run& run : catalog::search_runs(database, viewer_of(request), search).items) {
     if (run.user != request.caller.user) continue;
     if (run.deleted) {
       throw Refusal(RefusalKind::kState,
@@ -45,11 +46,7 @@ json begin(Database& database, Request& request) {
     return {{"id", run.id}, {"name", run.name}, {"fresh", false}};
   }
   catalog::NewRun run;
-  const std::string experiment = request.text("experiment");
-  if (!experiment.empty()) {
-    const auto found = catalog::experiment_by_name(database, experiment);
-    run.experiment = found ? found->id : catalog::create_experiment(database, experiment, "", {}, request.caller.user);
-  }
+  run.experiment = named_experiment(database, viewer_of(request), request.text("experiment"), visibility);
   run.name = request.text("name");
   run.user = request.caller.user;
   run.started_ms = request.integer("started_ms");
@@ -124,17 +121,20 @@ Handler facts_handler(Context& context) {
 std::vector<Route> ingest_routes(Context& context) {
   const Changes recorded = Changes::recorded(by_variable(kRunThing, "id"));
   return {
-      changing(Changes::made(), {Method::kPost,
-                                 "/api/v1/ingest",
-                                 "begin_ingest",
-                                 "The run that stands for a folder made elsewhere; a new one if it is not known",
-                                 Access::kMember,
-                                 BodyKind::kJson,
-                                 {{"key", FieldType::kText, true, "hexadecimal digits that name the folder"},
-                                  {"name", FieldType::kText, false, "of the run"},
-                                  {"experiment", FieldType::kText, false, "its name; made if there is none"},
-                                  {"started_ms", FieldType::kInteger, false, "when it began"}},
-                                 writes(context, begin)}),
+      changing(Changes::made(),
+               {Method::kPost,
+                "/api/v1/ingest",
+                "begin_ingest",
+                "The run that stands for a folder made elsewhere; a new one if it is not known",
+                Access::kMember,
+                BodyKind::kJson,
+                {{"key", FieldType::kText, true, "hexadecimal digits that name the folder"},
+                 {"name", FieldType::kText, false, "of the run"},
+                 {"experiment", FieldType::kText, false, "its name; made if there is none"},
+                 {"started_ms", FieldType::kInteger, false, "when it began"}},
+                writes(context, [&context](Database& database,
+                                           Request& request) { return begin(database, request, context.visibility); })},
+               Reads::found()),
       changing(recorded, {Method::kPost,
                           "/api/v1/runs/{id}/lines",
                           "ingest_lines",

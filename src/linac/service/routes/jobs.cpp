@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "linac/base/refusal.h"
 #include "linac/execution/news.h"
@@ -11,6 +12,7 @@
 #include "linac/http/files/disk_room.h"
 #include "linac/http/routes/json_fields.h"
 #include "linac/service/handlers.h"
+#include "linac/service/named_experiment.h"
 #include "linac/service/ownership.h"
 #include "linac/service/things.h"
 
@@ -43,12 +45,6 @@ const std::vector<FieldRule> kSubmission = {
     {"attempts_max", FieldType::kInteger, false, "when it is lost or preempted; 5"},
     {"key", FieldType::kText, false, "makes a repeated request harmless"},
     {"check_only", FieldType::kBoolean, false, "queue nothing"}};
-
-int64_t experiment_of(Database& database, const std::string& name, const std::string& user) {
-  if (name.empty()) return 0;
-  const auto found = catalog::experiment_by_name(database, name);
-  return found ? found->id : catalog::create_experiment(database, name, "", {}, user);
-}
 
 execution::SubmissionRequest submission_of(const Request& request) {
   execution::SubmissionRequest submission;
@@ -97,10 +93,11 @@ struct Submitted {
   std::string problem;  // the first
 };
 
-Submitted submit_all(Database& database, Request& request, std::vector<execution::PreparedJob> jobs) {
+Submitted submit_all(Database& database, Request& request, std::vector<execution::PreparedJob> jobs,
+                     catalog::Visibility visibility) {
   Submitted submitted;
   request.things.clear();
-  const int64_t experiment = experiment_of(database, request.text("experiment"), request.caller.user);
+  const int64_t experiment = named_experiment(database, viewer_of(request), request.text("experiment"), visibility);
   for (const execution::PreparedJob& job : jobs)
     if (submitted.problem.empty()) submitted.problem = job.problem;
   const std::string key = request.text("key");
@@ -152,6 +149,7 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
     };
     const auto prepared = std::make_shared<Prepared>();
     prepared->submission = submission_of(request);
+    if (request.caller.access != Access::kAdmin) prepared->submission.hidden = context.data.string();
     co_await aside(context, [&] { need_trust(context, scheduler.attempts(), request.caller.user); });
     const std::function<void()> work = [prepared, all = scheduler.all(),
                                         price_known = scheduler.attempts().prices.known()] {
@@ -168,7 +166,7 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
     }
     const Submitted submitted = co_await writing(context, [&](Database& database) {
       request.noted = false;
-      Submitted all = submit_all(database, request, jobs);
+      Submitted all = submit_all(database, request, jobs, context.visibility);
       note_change(database, request);
       return all;
     });
@@ -198,14 +196,26 @@ json job_json(const catalog::QueuedJob& job) {
           {"submitted_ms", job.submitted_ms}};
 }
 
+/// What another's private job shows: that it has a place in the queue, and of what size.
+catalog::QueuedJob without_names(const catalog::QueuedJob& job) {
+  catalog::QueuedJob shown;
+  shown.state = job.state;
+  shown.wishes.priority = job.wishes.priority;
+  shown.wishes.resources = job.wishes.resources;
+  shown.submitted_ms = job.submitted_ms;
+  return shown;
+}
+
 Handler queue_handler(Context& context, execution::Scheduler& scheduler) {
   return reads(context, [&scheduler](Database& database, Request& request) -> json {
     constexpr int64_t kShownMax = 1000;
     const int64_t limit = std::clamp<int64_t>(request.integer("limit", kShownMax), 1, kShownMax);
     json jobs = json::array();
     const auto queue = catalog::queue(database);
+    const std::set<std::string> readable = catalog::readable_queue(database, viewer_of(request));
     for (const catalog::QueuedJob& job : queue)
-      if (static_cast<int64_t>(jobs.size()) < limit) jobs.push_back(job_json(job));
+      if (static_cast<int64_t>(jobs.size()) < limit)
+        jobs.push_back(job_json(readable.contains(job.run) ? job : without_names(job)));
     const launch::Demand& all = scheduler.all();
     return {{"jobs", std::move(jobs)},
             {"count", queue.size()},
@@ -237,29 +247,33 @@ std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler)
   return {
       changing(Changes::made(),
                {Method::kPost, "/api/v1/jobs", "submit_jobs", "Puts a job, or an array of jobs, into the queue",
-                Access::kMember, BodyKind::kJson, kSubmission, submits(context, scheduler), kJobBytesMax}),
-      {Method::kGet,
-       "/api/v1/queue",
-       "get_queue",
-       "All jobs that have not ended, the first to start in front",
-       Access::kViewer,
-       BodyKind::kNone,
-       {{"limit", FieldType::kInteger, false, "at most 1000"}},
-       queue_handler(context, scheduler)},
-      {Method::kGet,
-       "/api/v1/jobs/{id}",
-       "get_job",
-       "A job as it was queued",
-       Access::kViewer,
-       BodyKind::kNone,
-       {},
-       reads(context,
-             [](Database& database, Request& request) -> json {
-               const catalog::QueuedJob job = catalog::queued_job(database, request.variable("id"));
-               json answer = job_json(job);
-               answer["job"] = job.job;
-               return answer;
-             })},
+                Access::kMember, BodyKind::kJson, kSubmission, submits(context, scheduler), kJobBytesMax},
+               Reads::found(by_list(kRunThing, "depends_on"))),
+      showing(
+          Reads::found(),
+          {Method::kGet,
+           "/api/v1/queue",
+           "get_queue",
+           "All jobs that have not ended, the first to start in front; of those that one may not read the size alone",
+           Access::kViewer,
+           BodyKind::kNone,
+           {{"limit", FieldType::kInteger, false, "at most 1000"}},
+           queue_handler(context, scheduler)}),
+      showing(Reads::of(by_variable(kRunThing, "id")), {Method::kGet,
+                                                        "/api/v1/jobs/{id}",
+                                                        "get_job",
+                                                        "A job as it was queued",
+                                                        Access::kViewer,
+                                                        BodyKind::kNone,
+                                                        {},
+                                                        reads(context,
+                                                              [](Database& database, Request& request) -> json {
+                                                                const catalog::QueuedJob job = catalog::queued_job(
+                                                                    database, request.variable("id"));
+                                                                json answer = job_json(job);
+                                                                answer["job"] = job.job;
+                                                                return answer;
+                                                              })}),
       changing(of_run, {Method::kPost,
                         "/api/v1/runs/{id}/cancel",
                         "cancel_run",

@@ -36,6 +36,7 @@ std::vector<Route> login_routes(Context&, Authentication& authentication) {
   in.summary = "Begins a browser's session: sets a cookie and tells the CSRF token that changes must carry";
   in.access = Access::kOpen;
   in.changes = http::Changes::nothing();
+  in.reads = http::Reads::nothing();
   in.body = BodyKind::kJson;
   in.body_bytes_max = 4096;
   in.fields = {{"token", FieldType::kText, true, "linac_..."}};
@@ -48,6 +49,7 @@ std::vector<Route> login_routes(Context&, Authentication& authentication) {
   out.summary = "Ends the session";
   out.access = Access::kOpen;
   out.changes = http::Changes::nothing();
+  out.reads = http::Reads::nothing();
   out.handler = answers([&authentication](Request& request) {
     authentication.logout(request.headers);
     Response response = Response::json(json::object());
@@ -59,6 +61,7 @@ std::vector<Route> login_routes(Context&, Authentication& authentication) {
   me.pattern = "/api/v1/me";
   me.name = "get_me";
   me.summary = "Who the caller is, and his session's CSRF token";
+  me.reads = http::Reads::nothing();
   me.handler = answers([&authentication](Request& request) {
     return Response::json(told(request.caller, authentication.csrf(request.headers)));
   });

@@ -59,6 +59,8 @@ json native_transitions(const std::vector<catalog::Transition>& transitions) {
 json native_experiment(const catalog::Experiment& experiment) {
   return {{"id", experiment.id},
           {"name", experiment.name},
+          {"user", experiment.user},
+          {"visibility", catalog::to_string(experiment.visibility)},
           {"deleted", experiment.deleted},
           {"created_ms", experiment.created_ms},
           {"updated_ms", experiment.updated_ms},
@@ -77,6 +79,8 @@ json native_model(const catalog::RegisteredModel& model) {
   for (const auto& version : model.latest) latest.push_back(native_version(version));
   return {{"name", model.name},
           {"description", model.description},
+          {"user", model.user},
+          {"visibility", catalog::to_string(model.visibility)},
           {"created_ms", model.created_ms},
           {"updated_ms", model.updated_ms},
           {"tags", model.tags},

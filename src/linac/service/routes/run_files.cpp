@@ -47,6 +47,7 @@ Response log_response(LogAnswer answer) {
 Handler log_handler(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     const std::string id = request.variable("id");
+    const catalog::Viewer viewer = viewer_of(request);
     const int64_t from = request.integer("from"),
                   bytes = std::clamp<int64_t>(request.integer("bytes", kLogPieceMax), 1, kLogPieceMax);
     const auto until = std::chrono::steady_clock::now() +
@@ -55,8 +56,12 @@ Handler log_handler(Context& context) {
     for (;;) {
       LogAnswer answer;
       co_await aside(context, [&] {
-        // The state first: what an ended run has written is then there.
-        answer.run = context.site.run(id);
+        // The state first: what an ended run has written is then there. It may have become private meanwhile.
+        answer.run = context.catalog.read_as([&](catalog::Database& database) {
+          const auto audience = catalog::audience_of_run(database, id);
+          if (!audience || !may_read(viewer, *audience)) throw not_there({kRunThing, id});
+          return catalog::run(database, id);
+        });
         answer.piece = execution::read_log(execution::RunPlaces(context.site, answer.run).log, from, bytes);
       });
       const bool news = !answer.piece.bytes.empty() || catalog::ended(answer.run.state);
@@ -90,47 +95,50 @@ Handler put_handler(Context& context) {
 }  // namespace
 
 std::vector<Route> run_file_routes(Context& context) {
+  const Reads of_run = Reads::of(by_variable(kRunThing, "id"));
   return {
-      {Method::kGet,
-       "/api/v1/runs/{id}/log",
-       "get_run_log",
-       "What the run's processes printed; the header Linac-Log-End says where the next piece begins",
-       Access::kViewer,
-       BodyKind::kNone,
-       {kFrom, kBytes, kWait},
-       log_handler(context),
-       1 << 20,
-       {},
-       "text/plain"},
-      {Method::kGet,
-       "/api/v1/runs/{id}/files",
-       "list_run_files",
-       "What lies in the run's folder, or a folder of it",
-       Access::kViewer,
-       BodyKind::kNone,
-       {{"path", FieldType::kText, false, "of the folder"}},
-       works_aside(context,
-                   [&context](Request& request) {
-                     return folder_response(context, context.site.run(request.variable("id")), request.text("path"));
-                   })},
-      {Method::kGet,
-       "/api/v1/runs/{id}/files/{path...}",
-       "get_run_file",
-       "A file of the run's folder",
-       Access::kViewer,
-       BodyKind::kNone,
-       {},
-       works_aside(context,
-                   [&context](Request& request) {
-                     const execution::RunPlaces places(context.site, context.site.run(request.variable("id")));
-                     const std::string& path = request.variable("path");
-                     Response response = http::file_response(open_below(places.outputs, path), path);
-                     http::prepare_range(request, response);
-                     return response;
-                   }),
-       1 << 20,
-       {},
-       "application/octet-stream"},
+      showing(of_run, {Method::kGet,
+                       "/api/v1/runs/{id}/log",
+                       "get_run_log",
+                       "What the run's processes printed; the header Linac-Log-End says where the next piece begins",
+                       Access::kViewer,
+                       BodyKind::kNone,
+                       {kFrom, kBytes, kWait},
+                       log_handler(context),
+                       1 << 20,
+                       {},
+                       "text/plain"}),
+      showing(of_run, {Method::kGet,
+                       "/api/v1/runs/{id}/files",
+                       "list_run_files",
+                       "What lies in the run's folder, or a folder of it",
+                       Access::kViewer,
+                       BodyKind::kNone,
+                       {{"path", FieldType::kText, false, "of the folder"}},
+                       works_aside(context,
+                                   [&context](Request& request) {
+                                     return folder_response(context, context.site.run(request.variable("id")),
+                                                            request.text("path"));
+                                   })}),
+      showing(of_run, {Method::kGet,
+                       "/api/v1/runs/{id}/files/{path...}",
+                       "get_run_file",
+                       "A file of the run's folder",
+                       Access::kViewer,
+                       BodyKind::kNone,
+                       {},
+                       works_aside(context,
+                                   [&context](Request& request) {
+                                     const execution::RunPlaces places(context.site,
+                                                                       context.site.run(request.variable("id")));
+                                     const std::string& path = request.variable("path");
+                                     Response response = http::file_response(open_below(places.outputs, path), path);
+                                     http::prepare_range(request, response);
+                                     return response;
+                                   }),
+                       1 << 20,
+                       {},
+                       "application/octet-stream"}),
       changing(Changes::of(by_variable(kRunThing, "id")), {Method::kPut,
                                                            "/api/v1/runs/{id}/files/{path...}",
                                                            "put_run_file",

@@ -9,6 +9,7 @@
 #include "linac/service/long_lists.h"
 #include "linac/service/routes/native_words.h"
 #include "linac/service/routes/table.h"
+#include "linac/service/things.h"
 
 namespace linac::service {
 
@@ -56,7 +57,7 @@ LongList runs(Database& database, Request& request) {
   search.view = view_of(request);
   search.limit = limit_of(request);
   search.token = request.text("page_token");
-  catalog::Page<int64_t> page = catalog::search_run_numbers(database, search);
+  catalog::Page<int64_t> page = catalog::search_run_numbers(database, viewer_of(request), search);
   LongList list{"runs", {{"next", page.next}}, static_cast<int64_t>(page.items.size())};
   list.items = [numbers = std::move(page.items)](Database& d, int64_t from, int64_t count) {
     json items = json::array();
@@ -76,20 +77,21 @@ json run(Database& database, Request& request) {
 }
 
 json experiments(Database& database, Request& request) {
-  const auto page = catalog::search_experiments(database, request.text("filter"), request.texts("order_by"),
-                                                view_of(request), limit_of(request), request.text("page_token"));
+  const auto page =
+      catalog::search_experiments(database, viewer_of(request), request.text("filter"), request.texts("order_by"),
+                                  view_of(request), limit_of(request), request.text("page_token"));
   return page_json("experiments", page, native_experiment);
 }
 
 json models(Database& database, Request& request) {
-  const auto page = catalog::search_models(database, request.text("filter"), request.texts("order_by"),
-                                           limit_of(request), request.text("page_token"));
+  const auto page = catalog::search_models(database, viewer_of(request), request.text("filter"),
+                                           request.texts("order_by"), limit_of(request), request.text("page_token"));
   return page_json("models", page, native_model);
 }
 
 json versions(Database& database, Request& request) {
-  const auto page = catalog::search_versions(database, request.text("filter"), request.texts("order_by"),
-                                             limit_of(request), request.text("page_token"));
+  const auto page = catalog::search_versions(database, viewer_of(request), request.text("filter"),
+                                             request.texts("order_by"), limit_of(request), request.text("page_token"));
   return page_json("versions", page, native_version);
 }
 
@@ -106,24 +108,26 @@ std::vector<Route> run_routes(Context& context) {
     return more;
   };
   const FieldRule view{"view", FieldType::kText, false, "active, deleted or all"};
-  const auto get = [](const char* path, const char* name, const char* summary, std::vector<FieldRule> fields,
-                      Handler handler) {
+  const auto get = [](const char* path, const char* name, const char* summary, Reads reads,
+                      std::vector<FieldRule> fields, Handler handler) {
     Route route;
     route.pattern = std::string("/api/v1/") + path;
     route.name = name;
     route.summary = summary;
+    route.reads = std::move(reads);
     route.fields = std::move(fields);
     route.handler = std::move(handler);
     return route;
   };
   return {
-      get("runs", "list_runs", "Runs that a filter names, in an order, page by page",
+      get("runs", "list_runs", "Runs that a filter names, in an order, page by page", Reads::found(),
           with({{"experiment", FieldType::kTexts, false, "numbers of experiments; none: all"}, view}),
           reads_long_list(context, runs)),
-      get("runs/{id}", "get_run", "A run with all that is known of it, and its states", {}, reads(context, run)),
-      get("experiments", "list_experiments", "Experiments", with({view}), reads(context, experiments)),
-      get("models", "list_models", "Registered models", with({}), reads(context, models)),
-      get("model-versions", "list_versions", "Versions of models", with({}), reads(context, versions)),
+      get("runs/{id}", "get_run", "A run with all that is known of it, and its states",
+          Reads::of(by_variable(kRunThing, "id")), {}, reads(context, run)),
+      get("experiments", "list_experiments", "Experiments", Reads::found(), with({view}), reads(context, experiments)),
+      get("models", "list_models", "Registered models", Reads::found(), with({}), reads(context, models)),
+      get("model-versions", "list_versions", "Versions of models", Reads::found(), with({}), reads(context, versions)),
   };
 }
 

@@ -54,6 +54,7 @@ Route get(const char* pattern, const char* name, const char* summary, Access acc
   route.pattern = pattern;
   route.name = name;
   route.summary = summary;
+  route.reads = http::Reads::nothing();
   route.access = access;
   route.response_type = type;
   route.handler = std::move(handler);

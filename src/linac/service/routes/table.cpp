@@ -28,6 +28,7 @@ std::vector<Route> all_routes(Context& context, Authentication& authentication) 
   add(mlflow_version_routes(context));
   add(mlflow_logged_model_routes(context));
   add(run_routes(context));
+  add(visibility_routes(context));
   add(curve_routes(context));
   add(event_routes(context));
   add(ui_routes());
@@ -40,6 +41,7 @@ void add_description(std::vector<Route>& routes) {
   route.name = "openapi";
   route.summary = "This description";
   route.access = Access::kOpen;
+  route.reads = http::Reads::nothing();
   routes.push_back(std::move(route));
   const std::string text = http::openapi(routes).dump();
   routes.back().handler = answers([text](Request&) { return Response::text(text, "application/json"); });

@@ -32,6 +32,9 @@ std::vector<Route> mlflow_logged_model_routes(Context& context);
 
 // linac's own
 std::vector<Route> run_routes(Context& context);
+std::vector<Route> visibility_routes(Context& context);
+/// `handler`, which may take an experiment from others' eyes: who watches another's run is then asked anew.
+Handler withdrawing(Context& context, Handler handler);
 std::vector<Route> curve_routes(Context& context);
 std::vector<Route> event_routes(Context& context);
 

@@ -62,6 +62,7 @@ Route get(const char* pattern, const char* name, const char* summary, const char
   route.pattern = pattern;
   route.name = name;
   route.summary = summary;
+  route.reads = http::Reads::nothing();
   route.access = Access::kOpen;
   route.response_type = type;
   route.handler = std::move(handler);

@@ -90,14 +90,8 @@ Handler change_user(Context& context, Authentication& authentication) {
   };
 }
 
-void check_own_or_admin(const Request& request, const std::string& user) {
-  if (request.caller.user != user && request.caller.access != Access::kAdmin)
-    throw Refusal(RefusalKind::kDenied, "[tokens] these are another user's; an admin may do that");
-}
-
 json tokens_of(Database& database, Request& request) {
   const std::string& name = request.variable("name");
-  check_own_or_admin(request, name);
   json tokens = json::array();
   for (const auto& token : catalog::tokens(database, catalog::user(database, name).name))
     tokens.push_back(token_json(token));
@@ -195,6 +189,7 @@ std::vector<Route> user_routes(Context& context, Authentication& authentication)
     route.summary = summary;
     route.access = permission.access;
     route.changes = permission.changes;
+    route.reads = permission.reads;
     route.body = method == kPost || method == kPatch ? BodyKind::kJson : BodyKind::kNone;
     route.body_bytes_max = 16384;
     route.fields = std::move(fields);
@@ -202,6 +197,7 @@ std::vector<Route> user_routes(Context& context, Authentication& authentication)
     return route;
   };
   const Permission by_admins(Access::kAdmin, Changes::by_admins());
+  const Permission all(Access::kAdmin, Reads::by_admins());
   const Permission own(Access::kViewer, Changes::of(by_variable(kUserThing, "name")));
   const FieldRule role{"role", FieldType::kText, false, "viewer, member or admin"};
   const FieldRule account{"account", FieldType::kText, false, "of the host, under which the user's jobs run"};
@@ -210,15 +206,15 @@ std::vector<Route> user_routes(Context& context, Authentication& authentication)
   const FieldRule core_hours{"core_hours_max", FieldType::kNumber, false,
                              "of a day; a GPU counts as 8 cores; 0: no limit"};
   return {
-      route(kGet, "users", "list_users", "Who may use the service", Access::kAdmin, {}, reads(context, listed)),
+      route(kGet, "users", "list_users", "Who may use the service", all, {}, reads(context, listed)),
       route(kPost, "users", "create_user", "A new user", by_admins,
             {{"name", FieldType::kText, true, "a-z, 0-9, '.', '_', '-'"}, role, account, jobs, cores, core_hours},
             writes(context, created)),
       route(kPatch, "users/{name}", "change_user", "Another role or account, or none of the service at all", by_admins,
             {role, account, {"disabled", FieldType::kBoolean, false, "keeps the user out"}, jobs, cores, core_hours},
             change_user(context, authentication)),
-      route(kGet, "users/{name}/tokens", "list_tokens", "A user's tokens, without their secrets", Access::kViewer, {},
-            reads(context, tokens_of)),
+      route(kGet, "users/{name}/tokens", "list_tokens", "A user's tokens, without their secrets",
+            Permission(Access::kViewer, Reads::of(by_variable(kUserThing, "name"))), {}, reads(context, tokens_of)),
       route(kPost, "users/{name}/tokens", "create_token", "A new token; its secret is told this once", own,
             {{"scope", FieldType::kText, false, "the most it may: viewer, member or admin"},
              {"days", FieldType::kInteger, false, "until it ends; 0: never"},
@@ -226,7 +222,7 @@ std::vector<Route> user_routes(Context& context, Authentication& authentication)
             make_token(context)),
       route(kDelete, "users/{name}/tokens/{id}", "revoke_token", "Ends a token at once", own, {},
             revoke(context, authentication)),
-      route(kGet, "audit", "list_audit", "What was changed by whom, newest first", Access::kAdmin,
+      route(kGet, "audit", "list_audit", "What was changed by whom, newest first", all,
             {{"limit", FieldType::kInteger, false, "at most 10000"}}, reads(context, audit_log)),
   };
 }
