@@ -1,6 +1,7 @@
 """Two builds of linac measured in turns: what their benchmarks share."""
 
 import argparse
+import pathlib
 import statistics
 
 import network
@@ -17,9 +18,10 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 def in_turns(script: str, options: argparse.Namespace, measure) -> dict:
     """`measure` takes a program and a number that no other call has, and returns figures by name. Who begins changes from round to round."""
-    builds = {"before": options.before, "after": options.after}
+    said = {"before": options.before, "after": options.after}
+    builds = {which: str(pathlib.Path(path).resolve()) for which, path in said.items()}  # workers have other folders
     result = {**network.provenance(script), "before": options.before_commit, "others_cores": network.busy_cores(), "rounds": []}
-    for which, path in builds.items():  # where they lie on this machine is of no use to others
+    for which, path in said.items():  # where they lie on this machine is of no use to others
         result["command"] = result["command"].replace(path, f"{which.upper()}/bin/linac")
     for number in range(options.rounds):
         order = list(builds) if number % 2 == 0 else list(reversed(builds))
