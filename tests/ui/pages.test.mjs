@@ -18,6 +18,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
 
   before(async () => {
     [service, chromium] = await Promise.all([Service.start(), browser()]);
+    await service.send("PATCH", "/api/v1/experiments/0", { visibility: "shared" });
     const { experiment_id: many } = await service.mlflow("experiments/create", { name: "many" });
     const { experiment_id: named } = await service.mlflow("experiments/create", { name: hostile });
     ids = { many, named };
