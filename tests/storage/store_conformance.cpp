@@ -122,9 +122,20 @@ TEST_F(Conformance, WhatIsWrittenIsRead) {
 
 TEST_F(Conformance, NamesMayHaveAnySigns) {
   if (!writes()) GTEST_SKIP() << "a URL of http says them its own way";
-  const std::vector<std::string> names{"a b.h5",    "a#b.h5",   "a%20b.h5", "a%b.h5",      "a&b<c>.h5", "a'b\".h5",
-                                       "a+b.h5",    "a,b;c.h5", "a=b.h5",   "a@b:c$!.h5",  "ab.h5",     "a~b(c).h5",
-                                       "a\xc3\xbc\xe6\x97\xa5.h5", "\xc3\xa4.h5"};
+  const std::vector<std::string> names{"a b.h5",
+                                       "a#b.h5",
+                                       "a%20b.h5",
+                                       "a%b.h5",
+                                       "a&b<c>.h5",
+                                       "a'b\".h5",
+                                       "a+b.h5",
+                                       "a,b;c.h5",
+                                       "a=b.h5",
+                                       "a@b:c$!.h5",
+                                       "ab.h5",
+                                       "a~b(c).h5",
+                                       "a\xc3\xbc\xe6\x97\xa5.h5",
+                                       "\xc3\xa4.h5"};
   for (const std::string& name : names) make("names/" + name, name);
   make("names/.hidden.h5", "");
   make("names/other.txt", "");
@@ -142,8 +153,8 @@ TEST_F(Conformance, NamesMayHaveAnySigns) {
   }
   const auto listed = store().list(url("names"));
   EXPECT_EQ(listed.size(), names.size() + 2);
-  const auto entry = std::find_if(listed.begin(), listed.end(),
-                                  [&](const Listed& file) { return file.url == url("names/a%20b.h5"); });
+  const auto entry =
+      std::find_if(listed.begin(), listed.end(), [&](const Listed& file) { return file.url == url("names/a%20b.h5"); });
   ASSERT_NE(entry, listed.end());
   EXPECT_EQ(entry->size, 8);
 }

@@ -20,8 +20,8 @@ bool same_content(const Validators& a, const Validators& b);
 
 class CachedCopy {
  public:
-  /// In the folder `scheme` of the cache `root`; waits for its turn, and marks the file as in use (cache.h). `key` names
-  /// the content for ever, `url` is for people.
+  /// In the folder `scheme` of the cache `root`; waits for its turn, and marks the file as in use (cache.h). `key`
+  /// names the content for ever, `url` is for people.
   CachedCopy(const std::filesystem::path& root, const std::string& scheme, const std::string& key,
              const std::string& url);
   /// What has not been put in place goes.

@@ -175,7 +175,8 @@ class FileStore : public Store {
           FileReader content(file);
           std::vector<std::byte> room(std::min<int64_t>(content.size(), kPieceBytes));
           for (int64_t offset = 0; offset < content.size(); offset += static_cast<int64_t>(room.size())) {
-            const auto piece = std::span(room).first(std::min(room.size(), static_cast<size_t>(content.size() - offset)));
+            const auto piece =
+                std::span(room).first(std::min(room.size(), static_cast<size_t>(content.size() - offset)));
             content.read(offset, piece);
             take(piece);
           }

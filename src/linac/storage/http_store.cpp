@@ -60,7 +60,8 @@ class HttpReader : public Reader {
   void read(int64_t offset, std::span<std::byte> bytes) override {
     if (bytes.empty()) return;
     if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > size_)
-      throw data_error(fmt::format("[http] {}: ends at byte {}, and more is asked for", net::without_secrets(url_), size_));
+      throw data_error(
+          fmt::format("[http] {}: ends at byte {}, and more is asked for", net::without_secrets(url_), size_));
     if (ask(url_, offset, bytes).got != bytes.size())
       throw data_error(fmt::format("[http] {}: the server sends less than was asked for", net::without_secrets(url_)));
   }

@@ -63,11 +63,10 @@ Section read_profile(const Environment& environment) {
     return named.empty() ? fs::path(environment("HOME")) / ".aws" / usual : fs::path(named);
   };
   const auto keys = read_section(file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
-  const auto settings =
-      read_section(file("AWS_CONFIG_FILE", "config"), name == "default" ? name : "profile " + name);
+  const auto settings = read_section(file("AWS_CONFIG_FILE", "config"), name == "default" ? name : "profile " + name);
   if (!keys && !settings && !wanted.empty()) {
-    throw user_error(fmt::format("[s3] AWS_PROFILE={}: there is no such profile in ~/.aws/credentials or ~/.aws/config",
-                                 wanted));
+    throw user_error(
+        fmt::format("[s3] AWS_PROFILE={}: there is no such profile in ~/.aws/credentials or ~/.aws/config", wanted));
   }
   Section profile = keys.value_or(Section());
   if (settings) profile.insert(settings->begin(), settings->end());
@@ -101,8 +100,7 @@ std::string checked_endpoint(std::string endpoint, const Environment& environmen
   if (endpoint.find('@') != std::string::npos)
     throw user_error("[s3] the endpoint has keys in it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead");
   if (!is_http || endpoint.ends_with("://") || endpoint.find_first_of("?# \t\r\n") != std::string::npos)
-    throw user_error(
-        fmt::format("[s3] {}: no endpoint; set AWS_ENDPOINT_URL to http(s)://HOST[:PORT]", endpoint));
+    throw user_error(fmt::format("[s3] {}: no endpoint; set AWS_ENDPOINT_URL to http(s)://HOST[:PORT]", endpoint));
   return endpoint;
 }
 
@@ -119,8 +117,7 @@ std::optional<net::AwsKeys> keys_of(const Environment& environment, const Sectio
                                  keys.id.empty() ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID",
                                  keys.id.empty() ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY"));
   }
-  if (keys.id.empty())
-    keys = {region, of("aws_access_key_id"), of("aws_secret_access_key"), of("aws_session_token")};
+  if (keys.id.empty()) keys = {region, of("aws_access_key_id"), of("aws_secret_access_key"), of("aws_session_token")};
   for (const std::string& part : {keys.id, keys.secret, keys.session_token}) {
     if (std::any_of(part.begin(), part.end(), [](unsigned char c) { return c <= ' ' || c > '~'; }))
       throw user_error("[s3] a key or the session token has a space or a line break in it; set it anew");
@@ -158,10 +155,9 @@ Access find_access(const Environment& environment) {
     throw user_error(fmt::format("[s3] AWS_REGION={}: no name of a region", access.region));
   const std::string endpoint = first_of({environment("AWS_ENDPOINT_URL_S3"), environment("AWS_ENDPOINT_URL"),
                                          environment("S3_ENDPOINT"), of("endpoint_url")});
-  access.endpoint =
-      endpoint.empty()
-          ? fmt::format("https://s3.{}.amazonaws.com{}", access.region, access.region.starts_with("cn-") ? ".cn" : "")
-          : checked_endpoint(endpoint, environment);
+  access.endpoint = endpoint.empty() ? fmt::format("https://s3.{}.amazonaws.com{}", access.region,
+                                                   access.region.starts_with("cn-") ? ".cn" : "")
+                                     : checked_endpoint(endpoint, environment);
   access.bucket_in_host = is_amazons(access.endpoint);
   access.keys = keys_of(environment, profile, access.region);
   access.ca_file = first_of({environment("AWS_CA_BUNDLE"), of("ca_bundle")});

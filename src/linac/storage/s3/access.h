@@ -11,8 +11,8 @@
 namespace linac::storage::s3 {
 
 struct Access {
-  std::string endpoint;                // http(s)://HOST[:PORT][/PATH], without a slash at its end
-  bool bucket_in_host = false;         // Amazon's; other servers have it in the path
+  std::string endpoint;         // http(s)://HOST[:PORT][/PATH], without a slash at its end
+  bool bucket_in_host = false;  // Amazon's; other servers have it in the path
   std::string region;
   std::optional<net::AwsKeys> keys{};  // none: nothing is signed
   std::string ca_file{};               // PEM; empty: the system's

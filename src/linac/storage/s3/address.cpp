@@ -84,7 +84,8 @@ std::string request_url(const Access& access, const Address& address, const Quer
   url += percent_encoded(address.key, Slash::kStays);
   char mark = '?';
   for (const auto& [name, value] : query) {
-    url += fmt::format("{}{}={}", mark, percent_encoded(name, Slash::kEscaped), percent_encoded(value, Slash::kEscaped));
+    url +=
+        fmt::format("{}{}={}", mark, percent_encoded(name, Slash::kEscaped), percent_encoded(value, Slash::kEscaped));
     mark = '&';
   }
   return url;

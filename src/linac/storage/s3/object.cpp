@@ -34,8 +34,8 @@ Answer explained(Session& session, const Address& address, Answer head) {
 std::optional<ObjectState> look_if_there(Session& session, const Address& address) {
   const Call call{.address = address, .method = "HEAD"};
   if (address.key.empty() || address.key.ends_with('/'))
-    throw user_error(fmt::format("[s3] {}: a folder, not an object; name its objects, as in {}*.h5", address.url(),
-                                 address.url()));
+    throw user_error(
+        fmt::format("[s3] {}: a folder, not an object; name its objects, as in {}*.h5", address.url(), address.url()));
   Attempts attempts(session.patience());
   for (;;) {
     Answer answer = session.attempt(call);

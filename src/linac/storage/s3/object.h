@@ -56,6 +56,6 @@ inline constexpr size_t kPartBytes = size_t{16} << 20;  // more than that is wri
 /// the server keeps no parts.
 void write_object(Session& session, const Address& address, std::string_view content);
 /// The same with a file's.
-void write_object(Session& session, const Address& address, const std::filesystem::path& file);
+void write_file_object(Session& session, const Address& address, const std::filesystem::path& file);
 
 }  // namespace linac::storage::s3

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kSlowAnswer{300};
 constexpr std::chrono::seconds kRetryAfterMax{30};
 
 constexpr std::string_view kWorthAnother[] = {
-    "SlowDown",   "InternalError",       "RequestTimeout",        "ServiceUnavailable",
+    "SlowDown",   "InternalError",       "RequestTimeout",       "ServiceUnavailable",
     "Throttling", "ThrottlingException", "RequestLimitExceeded", "BandwidthLimitExceeded",
 };
 
@@ -65,8 +65,8 @@ const Meaning* meaning_of(const Answer& answer) {
 }
 
 bool is_worth_another(const Answer& answer) {
-  const bool by_code = std::find(std::begin(kWorthAnother), std::end(kWorthAnother), answer.error.code) !=
-                       std::end(kWorthAnother);
+  const bool by_code =
+      std::find(std::begin(kWorthAnother), std::end(kWorthAnother), answer.error.code) != std::end(kWorthAnother);
   return by_code || (answer.http.status != 416 && net::worth_another_try(answer.http));
 }
 
@@ -163,8 +163,8 @@ bool Session::is_secret(const std::string& text) const {
 }
 
 void Session::fail(const Call& call, const Answer& answer) const {
-  const std::string where =
-      fmt::format("[s3] {}{}", call.address.key.empty() ? "s3://" + call.address.bucket : call.address.url(), call.part);
+  const std::string where = fmt::format(
+      "[s3] {}{}", call.address.key.empty() ? "s3://" + call.address.bucket : call.address.url(), call.part);
   const std::string server = net::without_secrets(access_.endpoint);
   if (answer.http.problem != net::HttpProblem::kNone) {
     const bool unreachable = answer.http.problem == net::HttpProblem::kUnreachable;

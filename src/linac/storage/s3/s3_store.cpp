@@ -96,7 +96,7 @@ class S3Store : public Store {
   }
   void put(const std::string& url, const std::filesystem::path& file) const override {
     s3::Session session(s3::find_access());
-    s3::write_object(session, s3::parse_address(url), file);
+    s3::write_file_object(session, s3::parse_address(url), file);
   }
   void need_writable(const std::string& url) const override {
     s3::Session session(s3::find_access());

@@ -51,9 +51,10 @@ class Upload {
     try {
       session_.perform({.address = address_, .method = "DELETE", .query = {{"uploadId", id_}}});
     } catch (const std::exception& error) {
-      log::warn(fmt::format("[s3] {}: parts of an upload that failed stay on the server ({}); let a rule of the bucket "
-                            "remove incomplete uploads",
-                            address_.url(), error.what()));
+      log::warn(
+          fmt::format("[s3] {}: parts of an upload that failed stay on the server ({}); let a rule of the bucket "
+                      "remove incomplete uploads",
+                      address_.url(), error.what()));
     }
   }
   Upload(const Upload&) = delete;
@@ -108,8 +109,7 @@ void write_parts(Session& session, const Address& address, size_t size, const Pa
   if (address.key.empty() || address.key.ends_with('/'))
     throw user_error(fmt::format("[s3] {}: a folder; name the object to write", address.url()));
   if (size <= kPartBytes) {
-    session.perform(
-        {.address = address, .method = "PUT", .headers = {kContentType}, .body = part(0, size)});
+    session.perform({.address = address, .method = "PUT", .headers = {kContentType}, .body = part(0, size)});
     return;
   }
   constexpr size_t kMebi = size_t{1} << 20;
@@ -127,7 +127,7 @@ void write_object(Session& session, const Address& address, std::string_view con
               [&](size_t offset, size_t size) { return content.substr(offset, size); });
 }
 
-void write_object(Session& session, const Address& address, const std::filesystem::path& file) {
+void write_file_object(Session& session, const Address& address, const std::filesystem::path& file) {
   const auto cannot = [&](const std::string& why) {
     return environment_error(
         fmt::format("[s3] {}: {} cannot be read ({}); check it", address.url(), file.string(), why));
