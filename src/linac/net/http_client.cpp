@@ -12,6 +12,9 @@
 namespace linac::net {
 namespace {
 
+// A server refuses a large body before it comes, if it knows how; no longer is it waited for.
+constexpr long kExpectWait_ms = 100;
+
 struct ListFree {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
@@ -167,6 +170,7 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   if (request.sign) {
     const std::string scope = "aws:amz:" + request.sign->region + ":s3";
     curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, scope.c_str());
+    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, kExpectWait_ms);
     curl_easy_setopt(curl, CURLOPT_USERNAME, request.sign->id.c_str());
     curl_easy_setopt(curl, CURLOPT_PASSWORD, request.sign->secret.c_str());
   }

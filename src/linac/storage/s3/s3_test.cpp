@@ -221,7 +221,7 @@ TEST(S3Faults, SilenceEnds) {
   const FakeObject object;
   Server server([&](const std::string& text) {
     if (text.starts_with("HEAD")) return object.answer(text);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1600));
     return std::string();
   });
   Patience once = kShort;
@@ -311,6 +311,12 @@ TEST(S3Security, ARedirectIsNotFollowedAndTheSecretIsNotSent) {
   }
 }
 
+Patience unhurried() {
+  Patience patience = kShort;
+  patience.stall = std::chrono::seconds(20);
+  return patience;
+}
+
 TEST(S3Upload, WhatFailsIsAborted) {
   std::atomic<int> aborted = 0, completed = 0;
   Server server([&](const std::string& text) {
@@ -321,7 +327,7 @@ TEST(S3Upload, WhatFailsIsAborted) {
     if (text.starts_with("POST /bucket/a?uploadId=u1")) ++completed;
     return test::ok("", "ETag: \"p\"\r\n");
   });
-  Session session(access_to(server), kShort);
+  Session session(access_to(server), unhurried());
   const std::string content(kPartBytes + 1, 'x');
   message_of(ErrorCode::kEnvironment, [&] { write_object(session, kAddress, content); });
   EXPECT_EQ(aborted, 1);
@@ -338,7 +344,7 @@ TEST(S3Upload, AnErrorInAnAnswerOfSuccessIsOne) {
                                 : test::ok("<CompleteMultipartUploadResult/>", "");
     return test::ok("", "ETag: \"p\"\r\n");
   });
-  Session session(access_to(server), kShort);
+  Session session(access_to(server), unhurried());
   write_object(session, kAddress, std::string(kPartBytes + 1, 'x'));
   EXPECT_EQ(completions, 2);
 }
