@@ -2,6 +2,7 @@
 installed."""
 
 import functools
+import hashlib
 import http.server
 import os
 import pathlib
@@ -15,21 +16,28 @@ from versitygw import Versitygw  # noqa: E402
 
 
 class Ranges(http.server.SimpleHTTPRequestHandler):
-    """Files with ranges, which Python's own server has not."""
+    """Files with ranges and ETags, which Python's own server has not."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:  # noqa: N802
         path = self.translate_path(self.path)
-        wanted = self.headers.get("Range")
-        if not wanted or not os.path.isfile(path):
+        if not os.path.isfile(path):
             return super().do_GET()
         content = pathlib.Path(path).read_bytes()
-        first, last = wanted.removeprefix("bytes=").split("-")
-        begin, end = int(first), min(int(last or len(content)), len(content) - 1)
-        self.send_response(206 if begin < len(content) else 416)
-        part = content[begin:end + 1] if begin < len(content) else b""
+        etag = f'"{hashlib.sha256(content).hexdigest()}"'
+        wanted = self.headers.get("Range")
+        if self.headers.get("If-None-Match") == etag:
+            status, part = 304, b""
+        elif wanted:
+            first, last = wanted.removeprefix("bytes=").split("-")
+            part = content[int(first):int(last or len(content)) + 1]
+            status = 206 if part else 416
+        else:
+            status, part = 200, content
+        self.send_response(status)
         self.send_header("Content-Length", str(len(part)))
+        self.send_header("ETag", etag)
         self.end_headers()
         self.wfile.write(part)
 

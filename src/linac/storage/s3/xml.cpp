@@ -5,6 +5,7 @@
 #include <charconv>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "linac/storage/s3/address.h"
 
