@@ -54,7 +54,8 @@ inline constexpr size_t kPartBytes = size_t{16} << 20;  // more than that is wri
 
 /// `content`, all or nothing: readers see the former object until all parts are there. What fails is aborted, so that
 /// the server keeps no parts.
-void write_object(Session& session, const Address& address, std::string_view content);
+void write_object(Session& session, const Address& address, std::string_view content,
+                  size_t part_bytes_least = kPartBytes);
 /// The same with a file's.
 void write_file_object(Session& session, const Address& address, const std::filesystem::path& file);
 

@@ -328,8 +328,8 @@ TEST(S3Upload, WhatFailsIsAborted) {
     return test::ok("", "ETag: \"p\"\r\n");
   });
   Session session(access_to(server), unhurried());
-  const std::string content(kPartBytes + 1, 'x');
-  message_of(ErrorCode::kEnvironment, [&] { write_object(session, kAddress, content); });
+  const std::string content((1 << 20) + 101, 'x');
+  message_of(ErrorCode::kEnvironment, [&] { write_object(session, kAddress, content, 100); });
   EXPECT_EQ(aborted, 1);
   EXPECT_EQ(completed, 0);
 }
@@ -345,7 +345,7 @@ TEST(S3Upload, AnErrorInAnAnswerOfSuccessIsOne) {
     return test::ok("", "ETag: \"p\"\r\n");
   });
   Session session(access_to(server), unhurried());
-  write_object(session, kAddress, std::string(kPartBytes + 1, 'x'));
+  write_object(session, kAddress, std::string(101, 'x'), 100);
   EXPECT_EQ(completions, 2);
 }
 

@@ -105,15 +105,15 @@ class Upload {
   bool completed_ = false;
 };
 
-void write_parts(Session& session, const Address& address, size_t size, const Part& part) {
+void write_parts(Session& session, const Address& address, size_t size, size_t part_bytes_least, const Part& part) {
   if (address.key.empty() || address.key.ends_with('/'))
     throw user_error(fmt::format("[s3] {}: a folder; name the object to write", address.url()));
-  if (size <= kPartBytes) {
+  if (size <= part_bytes_least) {
     session.perform({.address = address, .method = "PUT", .headers = {kContentType}, .body = part(0, size)});
     return;
   }
   constexpr size_t kMebi = size_t{1} << 20;
-  const size_t part_bytes = std::max(kPartBytes, (size / kPartsMax / kMebi + 1) * kMebi);
+  const size_t part_bytes = std::max(part_bytes_least, size / kPartsMax + kMebi);
   Upload upload(session, address);
   for (size_t offset = 0; offset < size; offset += part_bytes)
     upload.add(part(offset, std::min(part_bytes, size - offset)));
@@ -122,8 +122,8 @@ void write_parts(Session& session, const Address& address, size_t size, const Pa
 
 }  // namespace
 
-void write_object(Session& session, const Address& address, std::string_view content) {
-  write_parts(session, address, content.size(),
+void write_object(Session& session, const Address& address, std::string_view content, size_t part_bytes_least) {
+  write_parts(session, address, content.size(), part_bytes_least,
               [&](size_t offset, size_t size) { return content.substr(offset, size); });
 }
 
@@ -139,7 +139,7 @@ void write_file_object(Session& session, const Address& address, const std::file
   if (!opened || ::fstat(opened.get(), &about) != 0) throw cannot(std::strerror(errno));
   if (!S_ISREG(about.st_mode)) throw cannot("not a regular file");
   std::string room;
-  write_parts(session, address, static_cast<size_t>(about.st_size), [&](size_t offset, size_t size) {
+  write_parts(session, address, static_cast<size_t>(about.st_size), kPartBytes, [&](size_t offset, size_t size) {
     room.resize(size);
     for (size_t got = 0; got < size;) {
       const ssize_t n = ::pread(opened.get(), room.data() + got, size - got, static_cast<off_t>(offset + got));
