@@ -328,7 +328,7 @@ TEST(S3Upload, WhatFailsIsAborted) {
     return test::ok("", "ETag: \"p\"\r\n");
   });
   Session session(access_to(server), unhurried());
-  const std::string content((1 << 20) + 101, 'x');
+  const std::string content(2 << 20, 'x');
   message_of(ErrorCode::kEnvironment, [&] { write_object(session, kAddress, content, 100); });
   EXPECT_EQ(aborted, 1);
   EXPECT_EQ(completed, 0);
