@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
 #   postgresql prometheus chromium nginx   Debian's packages
+#   versitygw                        an object store, made by Go into ~/.cache/linac-servers
 #   aarch64                          a cross compiler and an emulator, for the kernels on another processor
 # All are packages of the system, so every clone shares them; a test starts its own server and ends it.
 set -euo pipefail
@@ -17,14 +18,19 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 for name in "$@"; do
   case $name in
     postgresql) packages postgresql ;;
     prometheus) packages prometheus ;;
     nginx) packages nginx-light ;;
     chromium) packages chromium fonts-dejavu-core; command -v npm >/dev/null || packages nodejs npm ;;
+    versitygw)
+      command -v go >/dev/null || { echo "get.sh: versitygw needs Go (go.dev/dl)" >&2; exit 1; }
+      servers="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers"
+      [ -x "$servers/versitygw" ] || GOBIN="$servers" CGO_ENABLED=0 go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+      ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, versitygw, aarch64)" >&2; exit 2 ;;
   esac
 done

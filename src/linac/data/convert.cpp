@@ -16,6 +16,7 @@
 #include "linac/data/dataset.h"
 #include "linac/data/shower_writer.h"
 #include "linac/data/tfrecord_showers.h"
+#include "linac/storage/output.h"
 #include "linac/storage/storage.h"
 
 namespace linac::data {
@@ -110,8 +111,7 @@ void check_outputs(const std::vector<fs::path>& outputs, const std::vector<FileR
   std::vector<std::string> input_files;
   for (const FileReport& input : inputs) input_files.push_back(input.url);
   for (const fs::path& output : outputs) {
-    std::error_code error;
-    if (!fs::exists(output, error)) continue;
+    if (!storage::exists(output.string())) continue;
     storage::need_another_file(output, input_files, "convert");
     if (!overwrite) {
       throw user_error(fmt::format("[convert] {}: exists already; remove it or pass --overwrite", output.string()));
@@ -135,7 +135,9 @@ ConvertReport convert(const std::vector<std::string>& inputs, const fs::path& ou
     throw user_error(
         fmt::format("[convert] {} events do not fill {} shards; lower --shards", set->size(), options.shards));
   }
-  if (output.has_parent_path()) make_folder(output.parent_path());
+  std::vector<storage::Output> places;
+  for (const fs::path& file : report.files) places.emplace_back(file.string());
+  if (const fs::path first = places.front().path(); first.has_parent_path()) make_folder(first.parent_path());
 
   ShowerBlock block;
   int64_t done = 0;
@@ -143,9 +145,9 @@ ConvertReport convert(const std::vector<std::string>& inputs, const fs::path& ou
     const int64_t end = set->size() * static_cast<int64_t>(shard + 1) / options.shards;
     std::unique_ptr<Sink> sink;
     if (units == Units::kRaw) {
-      sink = std::make_unique<Hdf5Sink>(report.files[shard], set->shape());
+      sink = std::make_unique<Hdf5Sink>(places[shard].path(), set->shape());
     } else {
-      sink = std::make_unique<TfrecordSink>(report.files[shard]);
+      sink = std::make_unique<TfrecordSink>(places[shard].path());
     }
     for (; done < end; ++done) {
       set->read_stored(done, block);
@@ -154,6 +156,7 @@ ConvertReport convert(const std::vector<std::string>& inputs, const fs::path& ou
       if (options.progress) options.progress(done + 1, set->size());
     }
     sink->close();
+    places[shard].publish();
   }
   report.events_written = done;
   return report;

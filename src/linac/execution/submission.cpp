@@ -63,10 +63,6 @@ class SeenAs {
   bool changed_ = false;
 };
 
-bool is_url(const std::string& path) {
-  return path.find("://") != std::string::npos;
-}
-
 void make_absolute(std::string& path, const std::string& directory) {
   if (!spec::is_relative_path(path)) return;
   if (directory.empty() || !directory.starts_with('/')) {
@@ -94,8 +90,9 @@ std::string why_not_readable_file(const std::string& file) {
 
 std::string why_not_readable(const std::string& pattern) {
   try {
+    // What lies elsewhere is looked up by the job, with the keys of its environment and not with those of the service.
+    if (storage::is_remote(pattern)) return "";
     for (const std::string& file : storage::expand(pattern)) {
-      if (is_url(file)) continue;
       if (std::string why = why_not_readable_file(file); !why.empty()) return why;
     }
     return "";

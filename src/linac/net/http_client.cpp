@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cctype>
@@ -11,10 +12,22 @@
 namespace linac::net {
 namespace {
 
+// A server refuses a large body before it comes, if it knows how; no longer is it waited for.
+constexpr long kExpectWait_ms = 100;
+
 struct ListFree {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 using HeaderLines = std::unique_ptr<curl_slist, ListFree>;
+
+std::string sha256(std::string_view bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  LINAC_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) == 1);
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
 
 HeaderLines header_lines(const HttpRequest& request) {
   HeaderLines lines;
@@ -22,8 +35,14 @@ HeaderLines header_lines(const HttpRequest& request) {
     curl_slist* longer = curl_slist_append(lines.get(), line.c_str());
     if (longer != nullptr && !lines) lines.reset(longer);
   };
-  add("Expect:");  // or a body of some size waits a second for a server that does not know what is expected
+  // Or a body of some size waits a second for a server that does not know what is expected. libcurl 7.88 would sign the
+  // empty line, which is not sent.
+  if (!request.sign) add("Expect:");
   for (const std::string& line : request.headers) add(line);
+  if (request.sign) {
+    add("x-amz-content-sha256: " + (request.upload ? "UNSIGNED-PAYLOAD" : sha256(request.body)));
+    if (!request.sign->session_token.empty()) add("x-amz-security-token: " + request.sign->session_token);
+  }
   return lines;
 }
 
@@ -133,10 +152,10 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, settings_.redirects_max > 0 ? 1L : 0L);
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, settings_.redirects_max > 0 && !request.sign ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, static_cast<long>(settings_.redirects_max));
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(settings_.connect_timeout.count()));
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(settings_.stall_bytes_per_s));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(settings_.stall_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_USERAGENT, settings_.user_agent.c_str());
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, details);
@@ -147,6 +166,14 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
   if (!settings_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, settings_.ca_file.c_str());
   if (!settings_.use_proxy) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+  if (request.path_as_is) curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+  if (request.sign) {
+    const std::string scope = "aws:amz:" + request.sign->region + ":s3";
+    curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, scope.c_str());
+    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, kExpectWait_ms);
+    curl_easy_setopt(curl, CURLOPT_USERNAME, request.sign->id.c_str());
+    curl_easy_setopt(curl, CURLOPT_PASSWORD, request.sign->secret.c_str());
+  }
   if (request.upload) {
     curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
     curl_easy_setopt(curl, CURLOPT_READFUNCTION, Exchange::on_upload);

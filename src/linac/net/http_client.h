@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,8 @@ struct HttpSettings {
   int redirects_max = 0;  // followed; 0: an answer like others
   bool use_proxy = true;  // that of the environment
   std::chrono::seconds connect_timeout{15};
-  std::chrono::seconds stall_timeout{30};  // without a byte
+  std::chrono::seconds stall_timeout{30};  // with fewer bytes a second, on average
+  int64_t stall_bytes_per_s = 1;
 };
 
 enum class HttpProblem {
@@ -45,12 +47,22 @@ struct HttpAnswer {
   }
 };
 
+/// Signs a request as Amazon's Signature Version 4 for S3. Such a request follows no redirect: the signature is for one
+/// host, and where to turn to instead the caller decides.
+struct AwsKeys {
+  std::string region;  // letters, digits and dashes
+  std::string id, secret;
+  std::string session_token{};
+};
+
 inline constexpr size_t kHttpAnswerBytesMax = size_t{1} << 30;  // in memory
 
 struct HttpRequest {
   std::string url;
   std::string method = "GET";
   std::vector<std::string> headers{};  // "Range: bytes=5-"
+  std::optional<AwsKeys> sign{};       // a body is signed, what `upload` gives is not
+  bool path_as_is = false;             // "a/../b" names that, and not "b"
   std::string_view body{};             // must live as long as the request
   /// In place of a body, `upload_bytes` in pieces: fills the room it is given, and returns how much of it.
   std::function<size_t(char* room, size_t bytes)> upload{};

@@ -12,6 +12,7 @@
 #include "linac/base/error.h"
 #include "linac/base/glob.h"
 #include "linac/base/nearest.h"
+#include "linac/base/piece_of_work.h"
 #include "linac/storage/stores.h"
 
 namespace linac::storage {
@@ -20,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kSiblingsLookedAtMax = 10'000;
+constexpr int64_t kPieceBytes = 1 << 20;
 
 std::string decode_percent(const std::string& text) {
   std::string out;
@@ -162,6 +164,26 @@ class FileStore : public Store {
     if (path.has_parent_path()) make_folder(path.parent_path());
     write_file_atomically(path, content);
   }
+
+  void put(const std::string& url, const fs::path& file) const override {
+    existing_file(file);
+    const fs::path path = path_of(url);
+    if (path.has_parent_path()) make_folder(path.parent_path());
+    write_file_atomically(
+        path,
+        [&](const TakePiece& take) {
+          FileReader content(file);
+          std::vector<std::byte> room(std::min<int64_t>(content.size(), kPieceBytes));
+          for (int64_t offset = 0; offset < content.size(); offset += static_cast<int64_t>(room.size())) {
+            const auto piece =
+                std::span(room).first(std::min(room.size(), static_cast<size_t>(content.size() - offset)));
+            content.read(offset, piece);
+            take(piece);
+          }
+        },
+        piece_is_done);
+  }
+  void need_writable(const std::string&) const override {}
 
   void remove(const std::string& url) const override {
     const fs::path path = path_of(url);

@@ -7,32 +7,22 @@
 #include <charconv>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
-#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/piece_of_work.h"
 #include "linac/storage/cache.h"
-#include "linac/storage/file_lock.h"
+#include "linac/storage/cached_copy.h"
 #include "linac/storage/http_request.h"
-#include "linac/storage/storage.h"
 
 namespace linac::storage {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kNameLengthMax = 80;
 constexpr int64_t kRoom = int64_t{1} << 30;  // what is made on a full disk for a file whose size is not told
-
-/// What the server says about the content; what a cached copy is compared by.
-struct Validators {
-  std::string etag, modified;
-  int64_t size = -1;
-};
 
 struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -50,11 +40,6 @@ struct Transfer {
   fs::path root;          // of the cache
   int64_t cache_bytes_max = 0;
 };
-
-bool same_content(const Validators& a, const Validators& b) {
-  if (!a.etag.empty() || !b.etag.empty()) return a.etag == b.etag;
-  return a.size >= 0 && a.size == b.size && a.modified == b.modified;
-}
 
 Validators validators_of(const net::HttpAnswer& answer) {
   Validators found{answer.header("etag"), answer.header("last-modified")};
@@ -117,31 +102,6 @@ net::HttpAnswer request(net::HttpClient& http, const std::string& url, Transfer&
   return answer;
 }
 
-/// The last part of the URL's path, so that a human can read the cache folder.
-std::string readable_name(const std::string& url) {
-  std::string name = url.substr(0, url.find_first_of("?#"));
-  name = name.substr(name.find_last_of('/') + 1);
-  if (name.size() > kNameLengthMax) name = name.substr(name.size() - kNameLengthMax);
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-' && c != '_') c = '_';
-  }
-  return name;
-}
-
-std::optional<Validators> read_validators(const fs::path& file, const fs::path& sidecar) {
-  std::error_code error;
-  const auto size = fs::file_size(file, error);
-  if (error) return std::nullopt;
-  try {
-    const auto json = nlohmann::json::parse(read_file(sidecar));
-    Validators found{json.at("etag"), json.at("modified"), json.at("size")};
-    if (found.size == static_cast<int64_t>(size)) return found;
-  } catch (const std::exception&) {
-    // A damaged note only costs another download.
-  }
-  return std::nullopt;
-}
-
 /// Downloads into `part` until it is whole. False: the cached copy is still current.
 bool transfer_with_retries(const std::string& url, std::FILE* part, Transfer& transfer) {
   net::HttpClient http(http_settings());
@@ -176,45 +136,26 @@ bool transfer_with_retries(const std::string& url, std::FILE* part, Transfer& tr
 }  // namespace
 
 fs::path download(const std::string& url, const fs::path& root) {
-  const fs::path folder = root / "http";
   Transfer transfer;
   transfer.root = root;
   transfer.cache_bytes_max = cache_bytes_max();
-  make_folder(folder);
-  const fs::path file = folder / (content_hash(url).substr(0, 16) + "-" + readable_name(url));
-  const fs::path sidecar = file.string() + ".json";
-  const fs::path part_path = file.string() + ".part";
-  const FileLock lock(file.string() + ".lock");
-  use_cached(file, root);
-
-  transfer.cached = read_validators(file, sidecar);
-  std::unique_ptr<std::FILE, FileCloser> part(std::fopen(part_path.c_str(), "wb"));
+  CachedCopy copy(root, "http", url, url);
+  transfer.cached = copy.known();
+  std::unique_ptr<std::FILE, FileCloser> part(std::fopen(copy.part().c_str(), "wb"));
   if (!part && transfer.cached) {
     log::warn(fmt::format("[http] {}: the cache cannot be written; the copy in it is used as it is",
                           net::without_secrets(url)));
-    return file;
+    return copy.file();
   }
-  if (!part) fail_to_write(url);
-  const auto remove_part = [&](void*) {
-    std::error_code error;
-    fs::remove(part_path, error);
-  };
-  const std::unique_ptr<void, decltype(remove_part)> cleanup(&transfer, remove_part);
+  if (!part) copy.fail_to_write();
   transfer.part = part.get();
-  if (!transfer_with_retries(url, part.get(), transfer)) return file;
+  if (!transfer_with_retries(url, part.get(), transfer)) return copy.file();
 
   const bool written = std::fflush(part.get()) == 0 && ::fsync(::fileno(part.get())) == 0;
-  if (!written) fail_to_write(url);
-  const auto size = static_cast<int64_t>(fs::file_size(part_path));
-  // The old copy goes first: it must never stand beside the note of the new one.
-  const nlohmann::json note{{"etag", transfer.seen.etag}, {"modified", transfer.seen.modified}, {"size", size}};
-  std::error_code error;
-  fs::remove(file, error);
-  write_file_atomically(sidecar, note.dump());
-  fs::rename(part_path, file, error);
-  if (error) fail_to_write(url);
-  make_room(root, transfer.cache_bytes_max);
-  return file;
+  if (!written) copy.fail_to_write();
+  transfer.seen.size = static_cast<int64_t>(fs::file_size(copy.part()));
+  copy.put_in_place(transfer.seen);
+  return copy.file();
 }
 
 }  // namespace linac::storage

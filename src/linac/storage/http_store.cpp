@@ -59,7 +59,9 @@ class HttpReader : public Reader {
   int64_t size() const override { return size_; }
   void read(int64_t offset, std::span<std::byte> bytes) override {
     if (bytes.empty()) return;
-    LINAC_CHECK(offset >= 0 && offset + static_cast<int64_t>(bytes.size()) <= size_);
+    if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > size_)
+      throw data_error(
+          fmt::format("[http] {}: ends at byte {}, and more is asked for", net::without_secrets(url_), size_));
     if (ask(url_, offset, bytes).got != bytes.size())
       throw data_error(fmt::format("[http] {}: the server sends less than was asked for", net::without_secrets(url_)));
   }
@@ -80,6 +82,8 @@ class HttpStore : public Store {
   std::unique_ptr<Reader> open(const std::string& url) const override { return std::make_unique<HttpReader>(url); }
   std::filesystem::path local(const std::string& url) const override { return download(url, cache_folder()); }
   void write(const std::string& url, std::string_view) const override { refuse_change(url); }
+  void put(const std::string& url, const std::filesystem::path&) const override { refuse_change(url); }
+  void need_writable(const std::string& url) const override { refuse_change(url); }
   void remove(const std::string& url) const override { refuse_change(url); }
 
  private:

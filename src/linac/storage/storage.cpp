@@ -8,13 +8,10 @@
 
 #include "linac/base/error.h"
 #include "linac/storage/store.h"
+#include "linac/storage/stores.h"
 
 namespace linac::storage {
-namespace {
-
 namespace fs = std::filesystem;
-
-}  // namespace
 
 std::vector<std::string> expand(const std::string& url) {
   return store_of(url).glob(url);
@@ -31,6 +28,10 @@ std::vector<std::string> expand_all(const std::vector<std::string>& urls) {
 
 fs::path fetch(const std::string& url) {
   return store_of(url).local(url);
+}
+
+bool is_remote(const std::string& url) {
+  return &store_of(url) != &file_store();
 }
 
 std::string local_copy(const std::string& name) {
@@ -52,7 +53,7 @@ fs::path cache_folder() {
 void need_another_file(const std::filesystem::path& out, std::span<const std::string> inputs, std::string_view where) {
   for (const std::string& input : inputs) {
     std::error_code none;  // what does not exist is not the same
-    if (std::filesystem::equivalent(out, input, none))
+    if (std::filesystem::equivalent(out, input, none) || (scheme_of(input) && out.string() == input))
       throw user_error(fmt::format("[{}] {}: is also an input; give another name", where, out.string()));
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
-// From what a user names (a path, a glob, a URL) to local files; store.h has the schemes. http(s) URLs are downloaded
-// once into a cache of bounded size (cache.h) and checked against the server on every later use. All functions are
-// thread-safe and safe against other processes that use the same cache.
+// From what a user names (a path, a glob, a URL) to local files; store.h has the schemes. What lies elsewhere is
+// downloaded once into a cache of bounded size (cache.h) and checked against the server on every later use. All
+// functions are thread-safe and safe against other processes that use the same cache.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,15 +13,19 @@
 
 namespace linac::storage {
 
-/// The files that `url` names: a plain path, a file:// URL or a shell glob (sorted; `~` is the home folder); an
-/// http(s) URL stays as it is. Data error when a pattern matches nothing, user error for a scheme that is not read.
+/// The files that `url` names: a plain path, a file:// URL or a shell glob (sorted; `~` is the home folder), or
+/// one of s3://; an http(s) URL stays as it is. Data error when a pattern matches nothing, user error for a scheme that
+/// is not read.
 std::vector<std::string> expand(const std::string& url);
 /// All files of all `urls`, in this order. User error if there are none.
 std::vector<std::string> expand_all(const std::vector<std::string>& urls);
 
 /// A readable local file with the content of `url`, which is one of expand()'s results: the path itself, or the cached
-/// copy of an http(s) URL. Data error when there is no such file, environment error when network or permissions fail.
+/// copy of what a URL names. Data error when there is no such file, environment error when network or permissions fail.
 std::filesystem::path fetch(const std::string& url);
+
+/// Whether it is of another host, as its scheme says; nothing is asked. User error for a scheme that is not read.
+bool is_remote(const std::string& url);
 
 /// For the file of a model: a plain path as it is, whether there or not, and fetch() for a URL.
 std::string local_copy(const std::string& name);

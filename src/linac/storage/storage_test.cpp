@@ -15,6 +15,7 @@
 #include "linac/base/test_errors.h"
 #include "linac/storage/file_lock.h"
 #include "linac/storage/http.h"
+#include "linac/storage/output.h"
 #include "linac/storage/test_server.h"
 
 namespace linac::storage {
@@ -50,12 +51,32 @@ TEST_F(Storage, NamesThatAreNoPatternsStay) {
 }
 
 TEST_F(Storage, OtherSchemesAreRefused) {
-  for (const char* url : {"s3://bucket/key", "root://host//file", "gs://bucket/key"}) {
+  for (const char* url : {"root://host//file", "gs://bucket/key"}) {
     EXPECT_NE(message_of(ErrorCode::kUser, [&] { fetch(url); }).find("http://"), std::string::npos);
     message_of(ErrorCode::kUser, [&] { expand(url); });
   }
   message_of(ErrorCode::kUser, [] { fetch(""); });
   message_of(ErrorCode::kUser, [] { fetch("file://relative"); });
+}
+
+TEST_F(Storage, AnOutputIsAPathOrTheUrlOfAStoreThatIsWritten) {
+  const std::string path = (folder_ / "out.h5").string();
+  const Output plain(path);
+  EXPECT_EQ(plain.path(), path);
+  const Output output("file://" + path);
+  EXPECT_NE(output.path(), path);
+  EXPECT_TRUE(output.path().ends_with("/out.h5"));
+  write_file_atomically(output.path(), "x");
+  EXPECT_FALSE(exists(path));
+  output.publish();
+  EXPECT_EQ(read_file(path), "x");
+  EXPECT_TRUE(exists("file://" + path));
+  message_of(ErrorCode::kUser, [] { Output("http://host/out.h5"); });
+  message_of(ErrorCode::kUser, [] { Output("root://host/out.h5"); });
+  need_local_folder(folder_, "train");
+  EXPECT_NE(message_of(ErrorCode::kUser, [] { need_local_folder("s3://bucket/run", "train"); }).find("aws s3 sync"),
+            std::string::npos);
+  message_of(ErrorCode::kUser, [] { need_another_file("s3://b/k", std::vector<std::string>{"s3://b/k"}, "out"); });
 }
 
 TEST_F(Storage, LocalFilesMustBeThere) {

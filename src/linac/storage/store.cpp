@@ -19,6 +19,7 @@ constexpr Scheme kSchemes[] = {
     {"file", file_store},
     {"http", http_store},
     {"https", http_store},
+    {"s3", s3_store},
 };
 
 std::string known_schemes() {

@@ -45,6 +45,10 @@ class Store {
   virtual std::filesystem::path local(const std::string& url) const = 0;
   /// All or nothing: nobody sees a part, and what was there before stays if it fails. Makes the folders on the way.
   virtual void write(const std::string& url, std::string_view content) const = 0;
+  /// The same with the content of a local file.
+  virtual void put(const std::string& url, const std::filesystem::path& file) const = 0;
+  /// Fails where writing must fail, as far as that can be known before: for what is computed for hours first.
+  virtual void need_writable(const std::string& url) const = 0;
   /// What is not there is as good as removed.
   virtual void remove(const std::string& url) const = 0;
 };

@@ -12,4 +12,8 @@ const Store& file_store();
 /// (http.h).
 const Store& http_store();
 
+/// s3://BUCKET/KEY, on Amazon's servers or any other of that interface (s3/access.h). Patterns are those of a shell
+/// within a bucket. Copies are kept in the cache, by server, address and ETag.
+const Store& s3_store();
+
 }  // namespace linac::storage

@@ -47,13 +47,19 @@ class Server {
   }
 
  private:
+  static bool is_whole(const std::string& request) {
+    const size_t end = request.find("\r\n\r\n"), length = request.find("Content-Length: ");
+    if (end == std::string::npos || length > end) return end != std::string::npos;
+    return request.size() >= end + 4 + std::stoul(request.substr(length + 16));
+  }
+
   void serve() {
     for (;;) {
       const int connection = ::accept(listener_, nullptr, nullptr);
       if (connection < 0) return;
       std::string request;
-      char buffer[4096];
-      while (request.find("\r\n\r\n") == std::string::npos) {
+      char buffer[65536];
+      while (!is_whole(request)) {
         const ssize_t size = ::recv(connection, buffer, sizeof buffer, 0);
         if (size <= 0) break;
         request.append(buffer, static_cast<size_t>(size));

@@ -19,6 +19,7 @@
 #include "linac/data/dataset.h"
 #include "linac/data/event_table.h"
 #include "linac/data/table_reader.h"
+#include "linac/storage/output.h"
 #include "linac/storage/storage.h"
 
 namespace linac::cli {
@@ -233,9 +234,11 @@ std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& optio
 void run_scaling(const ScalingOptions& options) {
   std::vector<data::ColumnRequest> columns;
   for (const std::string& column : options.columns) columns.push_back(column_of(column));
+  const storage::Output out(options.out);
   const auto table = open_columns(options, columns);
   data::warn_of_cuts(*table);
-  data::write_scaling(*table, options.out);
+  data::write_scaling(*table, out.path());
+  out.publish();
   fmt::print("{}: {} of {}\n", options.out, plural(static_cast<int64_t>(columns.size()), "column"),
              plural(table->size(), "event"));
 }
@@ -281,7 +284,7 @@ void add_data_verb(CLI::App& app) {
   auto options = std::make_shared<DataOptions>();
   auto* info = verb->add_subcommand(
       "info", "Says what files hold: of showers every event is checked, of tables the columns are listed");
-  info->add_option("files", options->files, "HDF5, Parquet or TFRecord files: paths, globs, http(s) URLs")->required();
+  info->add_option("files", options->files, "HDF5, Parquet or TFRecord files: paths, globs, URLs")->required();
   info->add_flag("--json", options->json, "as JSON");
   add_common_options(*info, *options);
   info->footer(

@@ -18,6 +18,7 @@
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/report/scores/report.h"
+#include "linac/storage/output.h"
 
 namespace linac::cli {
 namespace {
@@ -112,6 +113,7 @@ report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& ar
 }
 
 void run_evaluate(EvaluateOptions options) {
+  storage::need_local_folder(options.out, "evaluate");
   if (options.bootstrap.threads == 0) options.bootstrap.threads = usable_cores();
   options.sources.model.classes = options.classes;
   const Arrays arrays = read_arrays(options.sources);

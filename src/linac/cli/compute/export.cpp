@@ -8,6 +8,7 @@
 #include "linac/base/log.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/model_catalog.h"
+#include "linac/storage/output.h"
 #include "linac/storage/storage.h"
 #include "linac/trained/model_file.h"
 #include "linac/trained/run_models.h"
@@ -26,23 +27,26 @@ trained::FileFormat format_of(const ExportOptions& options) {
 
 void run_export(const ExportOptions& options) {
   const trained::FileFormat format = format_of(options);
+  const storage::Output out(options.out);
   // Of a graph's run the model that it has left; of a generator's its best checkpoint.
   const auto left = trained::model_of_run(options.run);
   const std::filesystem::path ending = std::filesystem::path(options.run).extension();
   const bool is_graph = ending == ".keras" || ending == ".pt2" || ending == ".pt" ||
                         (left && left->stem() == "model" && left->extension() != ".safetensors");
   if (const std::string& model = is_graph ? options.run : options.model; !model.empty()) {
-    trained::export_keras_model(client::local_model(model), options.out, format);
+    trained::export_keras_model(client::local_model(model), out.path(), format);
+    out.publish();
     log::info(fmt::format("{}: {}", options.out, model));
     return;
   }
   const trained::RunModel run = trained::load_run(options.run);
   storage::need_another_file(options.out, std::vector{run.checkpoint.string()}, "export");
   if (options.part == "generator") {
-    trained::export_generator(run.job, run.range, run.architecture, run.generator, options.out, format);
+    trained::export_generator(run.job, run.range, run.architecture, run.generator, out.path(), format);
   } else {
-    trained::export_discriminator(run.job, run.range, run.architecture, run.discriminator, options.out, format);
+    trained::export_discriminator(run.job, run.range, run.architecture, run.discriminator, out.path(), format);
   }
+  out.publish();
   log::info(fmt::format("{}: {} of {}", options.out, options.part, run.checkpoint.string()));
 }
 

@@ -21,6 +21,7 @@
 #include "linac/client/model_catalog.h"
 #include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
+#include "linac/storage/output.h"
 #include "linac/trained/run_models.h"
 
 namespace linac::cli {
@@ -232,6 +233,7 @@ void unshare(const ModelsOptions& options, ModelCatalog& catalog, client::Servic
 void fetch(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient&) {
   namespace fs = std::filesystem;
   const CatalogVersion version = catalog.find(client::parse_model_address(options.address));
+  storage::need_local_folder(options.out, "models");
   const bool into_folder = options.out.empty() || fs::is_directory(options.out);
   const fs::path folder = options.out.empty() ? fs::path(".") : into_folder ? fs::path(options.out) : fs::path();
   fs::path file;

@@ -14,6 +14,7 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/event_arrays.h"
 #include "linac/keras/archive.h"
+#include "linac/storage/output.h"
 #include "linac/storage/storage.h"
 
 namespace linac::cli {
@@ -56,7 +57,8 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
   for (const std::filesystem::path& file : keras::files_of(model.file())) inputs.push_back(file.string());
   for (const data::TableFile& file : model.files()) inputs.push_back(file.url);
   storage::need_another_file(out, inputs, "predict");
-  data::EventArraysWriter writer(out, outputs, model.events());
+  const storage::Output output_file(out);
+  data::EventArraysWriter writer(output_file.path(), outputs, model.events());
   for (const auto& [name, text] : provenance(model, options)) writer.set_attribute(name, text);
   for (size_t array = 0; array < classes.size(); ++array)
     if (!classes[array].empty()) writer.set_attribute(array, "classes", classes[array]);
@@ -67,6 +69,7 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
     for (size_t output = 0; output < values.size(); ++output) writer.write(places[output], first, values[output]);
   });
   writer.close();
+  output_file.publish();
   log::info(fmt::format("{}: {} events by {}", out, model.events(), options.model));
 }
 
@@ -86,7 +89,8 @@ void add_predict_verb(CLI::App& app) {
                    "files, globs or URLs (HDF5, Parquet, TFRecord) with a column for each input of the model")
       ->required();
   verb->add_option("--out", options->out,
-                   "HDF5 file to write, with a data set for each output; event_numbers/file and /row say where each "
+                   "HDF5 file to write (a path or s3://), with a data set for each output; event_numbers/file and /row "
+                   "say where each "
                    "event comes from")
       ->required();
   verb->add_option("--field", options->model.fields,

@@ -8,6 +8,7 @@
 
 #include "linac/base/progress.h"
 #include "linac/physics/measured_angle.h"
+#include "linac/storage/output.h"
 #include "linac/storage/storage.h"
 
 namespace linac::cli {
@@ -30,7 +31,8 @@ void produce(const Production& production, const Primaries& primaries, ThreadPoo
   inputs.push_back(production.source);
   storage::need_another_file(production.out, inputs, "out");
   const data::EventShape& shape = production.shape;
-  data::ShowerFileWriter writer(production.out, shape, {"mtheta"});
+  const storage::Output out(production.out);
+  data::ShowerFileWriter writer(out.path(), shape, {"mtheta"});
   for (const auto& [name, text] : production.attributes) writer.set_attribute(name, text);
 
   const int64_t events = primaries.size();
@@ -64,6 +66,7 @@ void produce(const Production& production, const Primaries& primaries, ThreadPoo
     progress.update(done, fmt::format("{:.1f} showers/s", static_cast<double>(done) / making_s));
   }
   writer.close();
+  out.publish();
   progress.finish("");
   fmt::print("{}: {} showers, {:.1f} showers/s ({:.1f} with writing) on {} threads\n", production.out, events,
              static_cast<double>(events) / making_s, static_cast<double>(events) / seconds_since(begin), threads);

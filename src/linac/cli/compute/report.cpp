@@ -19,6 +19,7 @@
 #include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
 #include "linac/report/run/report.h"
+#include "linac/storage/output.h"
 
 namespace linac::cli {
 namespace {
@@ -98,6 +99,8 @@ void report_run_of_service(const ReportOptions& options) {
 }
 
 void run_report(const ReportOptions& options) {
+  storage::need_local_folder(options.run, "report");
+  storage::need_local_folder(options.out, "report");
   const std::filesystem::path run = options.run;
   if (!std::filesystem::is_directory(run) && options.run.find('/') == std::string::npos)
     return report_run_of_service(options);

@@ -29,6 +29,7 @@
 #include "linac/launch/workers/worker_error.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
+#include "linac/storage/output.h"
 #include "linac/train/input.h"
 #include "linac/train/run_folder.h"
 #include "linac/train/trainer.h"
@@ -221,6 +222,7 @@ train::TrainingOptions run_options(const TrainOptions& options, const std::files
 }
 
 std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& job) {
+  storage::need_local_folder(options.out, "train");
   return options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
 }
 

@@ -17,6 +17,7 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/physics/gate.h"
 #include "linac/report/showers/report.h"
+#include "linac/storage/output.h"
 #include "linac/validate/generated_showers.h"
 #include "linac/validate/validation.h"
 
@@ -138,6 +139,7 @@ void run_validate(ValidateOptions options) {
   const validate::Validation found = validate::validate(*reference, *sample, training.get(), options.validation);
   const report::ShowerReport report = make_report(options, *reference, *sample, found, gate);
   const std::filesystem::path folder = options.out;
+  storage::need_local_folder(folder, "validate");
   write_report(folder, report);
   if (options.json) {
     fmt::print("{}\n", report_text(report));

@@ -1,0 +1,167 @@
+#include "linac/storage/s3/access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+
+namespace linac::storage::s3 {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kProfileBytesMax = 1 << 20;
+constexpr const char* kRegionDefault = "us-east-1";
+
+using Section = std::map<std::string, std::string>;
+
+std::string trimmed(std::string text) {
+  const auto space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty() && space(text.back())) text.pop_back();
+  while (!text.empty() && space(text.front())) text.erase(0, 1);
+  return text;
+}
+
+/// The lines "name = value" of [`title`]; nothing where file or section are missing.
+std::optional<Section> read_section(const fs::path& file, const std::string& title) {
+  std::error_code none;
+  if (!fs::is_regular_file(file, none) || fs::file_size(file, none) > kProfileBytesMax) return std::nullopt;
+  std::istringstream lines(read_file(file));
+  std::optional<Section> section;
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    // Lines that begin with a space belong to a setting of several lines, none of which is read here.
+    if (line.empty() || line[0] == '#' || line[0] == ';' || std::isspace(static_cast<unsigned char>(line[0])) != 0)
+      continue;
+    if (line[0] == '[') {
+      inside = trimmed(line.substr(1, line.find(']') - 1)) == title;
+      if (inside && !section) section.emplace();
+      continue;
+    }
+    const size_t sign = line.find('=');
+    if (!inside || sign == std::string::npos) continue;
+    std::string name = trimmed(line.substr(0, sign));
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    (*section)[name] = trimmed(line.substr(sign + 1));
+  }
+  return section;
+}
+
+/// What both files say of a profile; keys in the file of credentials come first.
+Section read_profile(const Environment& environment) {
+  const std::string wanted = environment("AWS_PROFILE");
+  const std::string name = wanted.empty() ? "default" : wanted;
+  const auto file = [&](const char* variable, const char* usual) {
+    const std::string named = environment(variable);
+    return named.empty() ? fs::path(environment("HOME")) / ".aws" / usual : fs::path(named);
+  };
+  const auto keys = read_section(file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
+  const auto settings = read_section(file("AWS_CONFIG_FILE", "config"), name == "default" ? name : "profile " + name);
+  if (!keys && !settings && !wanted.empty()) {
+    throw user_error(
+        fmt::format("[s3] AWS_PROFILE={}: there is no such profile in ~/.aws/credentials or ~/.aws/config", wanted));
+  }
+  Section profile = keys.value_or(Section());
+  if (settings) profile.insert(settings->begin(), settings->end());
+  return profile;
+}
+
+std::string first_of(std::initializer_list<std::string> texts) {
+  for (const std::string& text : texts)
+    if (!text.empty()) return text;
+  return "";
+}
+
+bool is_true(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text == "1" || text == "true" || text == "yes";
+}
+
+bool is_amazons(const std::string& endpoint) {
+  const size_t begin = endpoint.find("://") + 3;
+  const std::string host = endpoint.substr(begin, endpoint.find_first_of(":/", begin) - begin);
+  return host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn");
+}
+
+std::string checked_endpoint(std::string endpoint, const Environment& environment) {
+  if (endpoint.find("://") == std::string::npos) {
+    const std::string https = environment("S3_USE_HTTPS");
+    endpoint = (https == "0" ? "http://" : "https://") + endpoint;
+  }
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const bool is_http = endpoint.starts_with("http://") || endpoint.starts_with("https://");
+  if (endpoint.find('@') != std::string::npos)
+    throw user_error("[s3] the endpoint has keys in it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead");
+  if (!is_http || endpoint.ends_with("://") || endpoint.find_first_of("?# \t\r\n") != std::string::npos)
+    throw user_error(fmt::format("[s3] {}: no endpoint; set AWS_ENDPOINT_URL to http(s)://HOST[:PORT]", endpoint));
+  return endpoint;
+}
+
+std::optional<net::AwsKeys> keys_of(const Environment& environment, const Section& profile, const std::string& region) {
+  if (is_true(environment("AWS_NO_SIGN_REQUEST"))) return std::nullopt;
+  const auto of = [&](const char* name) {
+    const auto found = profile.find(name);
+    return found == profile.end() ? std::string() : found->second;
+  };
+  net::AwsKeys keys{region, environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
+                    environment("AWS_SESSION_TOKEN")};
+  if (keys.id.empty() != keys.secret.empty()) {
+    throw user_error(fmt::format("[s3] {} is set and {} is not; set both or none",
+                                 keys.id.empty() ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID",
+                                 keys.id.empty() ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY"));
+  }
+  if (keys.id.empty()) keys = {region, of("aws_access_key_id"), of("aws_secret_access_key"), of("aws_session_token")};
+  for (const std::string& part : {keys.id, keys.secret, keys.session_token}) {
+    if (std::any_of(part.begin(), part.end(), [](unsigned char c) { return c <= ' ' || c > '~'; }))
+      throw user_error("[s3] a key or the session token has a space or a line break in it; set it anew");
+  }
+  if (!keys.id.empty() && !keys.secret.empty()) return keys;
+  for (const char* other : {"role_arn", "sso_session", "sso_start_url", "credential_process"}) {
+    if (!of(other).empty()) {
+      throw user_error(
+          fmt::format("[s3] the profile gets its keys by {}, which linac does not read; export them first: "
+                      "eval \"$(aws configure export-credentials --format env)\"",
+                      other));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string from_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Access find_access(const Environment& environment) {
+  const Section profile = read_profile(environment);
+  const auto of = [&](const char* name) {
+    const auto found = profile.find(name);
+    return found == profile.end() ? std::string() : found->second;
+  };
+  Access access;
+  access.region =
+      first_of({environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), of("region"), kRegionDefault});
+  if (!std::all_of(access.region.begin(), access.region.end(),
+                   [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; }))
+    throw user_error(fmt::format("[s3] AWS_REGION={}: no name of a region", access.region));
+  const std::string endpoint = first_of({environment("AWS_ENDPOINT_URL_S3"), environment("AWS_ENDPOINT_URL"),
+                                         environment("S3_ENDPOINT"), of("endpoint_url")});
+  access.endpoint = endpoint.empty() ? fmt::format("https://s3.{}.amazonaws.com{}", access.region,
+                                                   access.region.starts_with("cn-") ? ".cn" : "")
+                                     : checked_endpoint(endpoint, environment);
+  access.bucket_in_host = is_amazons(access.endpoint);
+  access.keys = keys_of(environment, profile, access.region);
+  access.ca_file = first_of({environment("AWS_CA_BUNDLE"), of("ca_bundle")});
+  return access;
+}
+
+}  // namespace linac::storage::s3

@@ -1,0 +1,59 @@
+"""An object store for a test: `with Versitygw() as store:`, then `store.environment` and bucket "test".
+
+In a temporary folder, on a free port of 127.0.0.1, with keys of its own; ended by its own process id.
+`Versitygw.available()` says whether it is installed (tests/servers/get.sh versitygw).
+"""
+
+import os
+import pathlib
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from ports import free_port
+
+
+class Versitygw:
+    START_SECONDS_MAX = 30
+    BUCKET = "test"
+
+    @staticmethod
+    def program() -> str | None:
+        usual = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "linac-servers" / "versitygw"
+        return str(usual) if usual.is_file() else shutil.which("versitygw")
+
+    @classmethod
+    def available(cls) -> bool:
+        return cls.program() is not None
+
+    def __enter__(self) -> "Versitygw":
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="linac-versitygw-"))
+        (self.folder / "data" / self.BUCKET).mkdir(parents=True)
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.id, self.secret = "linactest", secrets.token_hex(16)
+        self.environment = {"AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": self.id, "AWS_SECRET_ACCESS_KEY": self.secret,
+                            "AWS_REGION": "us-east-1", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
+        with open(self.folder / "log", "wb") as log:
+            self.process = subprocess.Popen(
+                [self.program(), "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", self.folder / "data"], stdout=log, stderr=log,
+                env={**os.environ, "ROOT_ACCESS_KEY": self.id, "ROOT_SECRET_KEY": self.secret})
+        end = time.monotonic() + self.START_SECONDS_MAX
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return self
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > end:
+                    log = (self.folder / "log").read_text(errors="replace")
+                    self.__exit__()
+                    raise SystemExit(f"versitygw does not start: {log}") from None
+                time.sleep(0.02)
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
