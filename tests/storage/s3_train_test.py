@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""The classifier trains from s3:// on a real server with 1 and 2 workers to the bits of a run from the disk, though every third connection
+fails; its data cross the link once. A model and predictions go to the store and come back. Exit 77 where versitygw is not installed."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
+import runs  # noqa: E402
+from faulty_relay import FaultyRelay  # noqa: E402
+from runs import check  # noqa: E402
+from versitygw import Versitygw  # noqa: E402
+
+JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
+DATA = {"data.train": "topology-train.parquet", "data.test": "topology-test.parquet", "data.scaling": "topology-scaling.json"}
+
+
+def linac(*words: object, status: int = 0, **environment: str) -> str:
+    done = subprocess.run([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    if done.returncode != status:
+        print(done.stdout)
+        sys.exit(f"{words}: exit status {done.returncode}, expected {status}")
+    return done.stdout
+
+
+def same(a: pathlib.Path, b: pathlib.Path, what: str) -> None:
+    first, second = runs.newest_checkpoint(a), runs.newest_checkpoint(b)
+    check(first.name == second.name and first.read_bytes() == second.read_bytes(), f"{what}: {first.name} is the same, byte for byte")
+
+
+def main() -> None:
+    if not Versitygw.available():
+        print("no versitygw: tests/servers/get.sh versitygw")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix="linac-s3-") as folder, Versitygw() as store:
+        root = pathlib.Path(folder)
+        bucket = store.folder / "data" / store.BUCKET / "events"
+        bucket.mkdir()
+        size = 0
+        for name in ("topology-train.parquet", "topology-test.parquet"):
+            (bucket / name).write_bytes((runs.ROOT / "data" / name).read_bytes())
+            size += (bucket / name).stat().st_size
+        runs.run(disk := root / "disk", JOB, "--workers", "1")
+        urls = {"data.train": "[s3://test/events/topology-tr*.parquet]", "data.test": "[s3://test/events/topology-test.parquet]"}
+        for workers in (1, 2):
+            with FaultyRelay(store.port, every=3) as relay:
+                environment = {**store.environment, "AWS_ENDPOINT_URL": relay.url, "LINAC_CACHE": str(root / f"cache{workers}")}
+                runs.run(out := root / f"s3-{workers}", JOB | urls, "--workers", str(workers), **environment)
+                share = relay.bytes_out / size
+            same(disk, out, f"{workers} from s3://, {relay.faults} faults")
+            check(relay.faults > 0, "there were faults")
+            check(share < 1.1, f"bytes fetched over the size of the data: {share:.3f} (with what was cut, and all answers)")
+            text = "".join(path.read_text(errors="replace") for path in out.rglob("*") if path.suffix in (".yaml", ".json", ".jsonl", ".log"))
+            check(store.secret not in text and store.id not in text, "no key is in the run's folder")
+
+        environment = {**store.environment, "LINAC_CACHE": str(root / "cache")}
+        threads = [threading.Thread(target=linac, args=("data", "info", "s3://test/events/topology-test.parquet"), kwargs=environment)
+                   for _ in range(2)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        linac("export", disk, "--out", "s3://test/out/model.onnx", **environment)
+        model = next(iter(sorted(disk.glob("model*.keras"))))
+        (bucket / "model.keras").write_bytes(model.read_bytes())
+        for source, out in ((model, root / "a.h5"), ("s3://test/events/model.keras", "s3://test/out/b.h5")):
+            linac("predict", "--model", source, "--data", "s3://test/events/topology-test.parquet", "--out", out, **environment)
+        written = store.folder / "data" / store.BUCKET / "out" / "b.h5"
+        check(written.stat().st_size > 0 and (written.parent / "model.onnx").stat().st_size > 0, "outputs are in the bucket")
+        check(not (runs.ROOT / "s3:").exists(), "no folder s3: is made here")
+        said = linac("train", "examples/topology.yaml", "--out", "s3://test/run", status=2, **environment)
+        check("file system" in said, "a run's folder at s3:// is refused with a way out")
+        said = linac("data", "info", "s3://test/events/none.parquet", status=3, **environment)
+        check("s3://test/events/none.parquet" in said and store.secret not in said, "a missing object is named")
+
+
+if __name__ == "__main__":
+    main()
