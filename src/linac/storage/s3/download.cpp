@@ -94,8 +94,9 @@ fs::path download(const Access& access, const Address& address, const fs::path& 
       log::warn(fmt::format("[s3] {}: the server cannot be reached; the cached copy is used", address.url()));
       return copy.file();
     }
-    const Validators said{found->etag, "", found->size};
-    if (copy.known() && !said.etag.empty() && same_content(*copy.known(), said)) return copy.file();
+    const Validators said{found->etag, found->modified, found->size};
+    const bool known = !said.etag.empty() || !said.modified.empty();
+    if (copy.known() && known && same_content(*copy.known(), said)) return copy.file();
     const Descriptor part(::open(copy.part().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!part) copy.fail_to_write();
     try {

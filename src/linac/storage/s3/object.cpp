@@ -40,7 +40,8 @@ std::optional<ObjectState> look_if_there(Session& session, const Address& addres
   for (;;) {
     Answer answer = session.attempt(call);
     if (answer.good()) {
-      ObjectState state{number_of(answer.http.header("content-length")), answer.http.header("etag")};
+      ObjectState state{number_of(answer.http.header("content-length")), answer.http.header("etag"),
+                        answer.http.header("last-modified")};
       if (state.size < 0) fail_odd(call, "the server does not say the object's size");
       return state;
     }

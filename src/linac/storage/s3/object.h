@@ -16,7 +16,8 @@ namespace linac::storage::s3 {
 
 struct ObjectState {
   int64_t size = 0;
-  std::string etag;  // quoted, as the server gives it; changes with the content
+  std::string etag;      // quoted, as the server gives it; changes with the content; empty: it keeps none
+  std::string modified;  // as the server says it, in whole seconds
 };
 
 /// Data error if there is no such object.
