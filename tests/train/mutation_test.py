@@ -16,7 +16,8 @@ from runs import ROOT, check
 
 CXX = os.environ.get("CXX", "g++")
 COMM = ROOT / "src" / "linac" / "comm"
-SOURCES = ["membership.cpp", "membership_newcomers.cpp", "membership_views.cpp", "membership_exclusion.cpp", "membership_message.cpp", "view.cpp", "membership_simulation_test.cpp"]
+SOURCES = ["membership.cpp", "membership_newcomers.cpp", "membership_views.cpp", "membership_exclusion.cpp", "membership_message.cpp", "view.cpp",
+           "view_change.cpp", "membership_simulation_test.cpp"]
 
 # What it says; the file; the text; what stands there instead.
 RULES = [
