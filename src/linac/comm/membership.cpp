@@ -338,10 +338,16 @@ bool Membership::put_straight(const Message& message, int64_t now) {
     send(message.from_address, plain(Type::kExcluded));
     return true;
   }
+  const bool promised = message.report.accepted && message.report.accepted->number > installed_.number;
+  if (!ledger_kept_ && promised && message.type == Type::kReport) return false;  // it leaves this one for another
   // What it has said before it read the answer needs no further one.
   Peer& late = peer(message.from);
   if (now - late.told < pause()) return true;
   late.told = now;
+  if (!ledger_kept_ && promised) {
+    send(message.from_address, plain(Type::kCall));
+    return true;
+  }
   const bool accepted = same_name(message.report.accepted, installed_);
   send(message.from_address, with_view(Type::kInstall, accepted ? name_of(installed_) : installed_));
   return true;
@@ -373,8 +379,11 @@ void Membership::as_member(const Message& message, int64_t now) {
       return install_if_accepted(now);
     case Type::kInstall:
       if (const View* const view = meant(*message.view);
-          view != nullptr && view->number > installed_.number && view->rank_of(self_.key) >= 0)
+          view != nullptr && view->number > installed_.number && view->rank_of(self_.key) >= 0) {
+        // It may not move any more: its members were asked for what follows it. Where a ledger decides, it has.
+        if (!ledger_kept_ && accepted_ && accepted_->number > view->number) return report_to(message.from_address);
         install(View(*view), now);
+      }
       return;
     case Type::kExcluded:
       if (message.failure.code != 0) return depart(message.failure);

@@ -94,6 +94,8 @@ TEST(MembershipSimulation, SchedulesThatFoundFaults) {
     EXPECT_EQ(Simulation(seed, false).run(), "") << "seed " << seed;
   // A coordinator that had been halted proposed from old reports; its members had accepted another view since.
   EXPECT_EQ(Simulation::in_groups(20936, false).run(), "");
+  // Members had accepted a view, then a later one of another proposer, and installed the first one all the same.
+  EXPECT_EQ(Simulation::with_cut_ways(43204, false).run(), "");
 }
 
 }  // namespace
