@@ -29,8 +29,6 @@ RULES = [
      "install_for_all(next, now);\n}\n\nvoid Membership::on_note_failed", "install_for_all(proposed_ ? View(*proposed_) : next, now);\n}\n\nvoid Membership::on_note_failed"),
     ("a step counts in the view alone that goes on", "membership.cpp",
      "if (phase_ != Phase::kRunning) return false;", "if (phase_ == Phase::kEnded) return false;"),
-    ("who has promised a later view installs none before it", "membership.cpp",
-     "if (!ledger_kept_ && accepted_ && accepted_->number > view->number)", "if (false)"),
     ("a refusal from another machine is no proof of an end", "membership.cpp",
      "if (machine_of(refusing) == machine_of(self_.address)) return true;", "if (!refusing.empty()) return true;"),
 ]
