@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "linac/base/error.h"
+#include "linac/base/test_errors.h"
 #include "linac/devices/device_weights.h"
 #include "linac/devices/gpus_of_worker.h"
 #include "linac/devices/host_device_group.h"
@@ -12,18 +12,6 @@
 
 namespace linac::devices {
 namespace {
-
-template <class Work>
-std::string message_of(ErrorCode code, const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
 
 TEST(HostDeviceGroup, IsAsStrictAsAGpu) {
   HostDeviceGroup group(3);

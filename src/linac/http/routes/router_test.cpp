@@ -55,17 +55,21 @@ TEST(RouterDeathTest, RefusesTwoRoutesOfOneName) {
   EXPECT_DEATH(Router({route(Method::kGet, "/a", "one"), route(Method::kGet, "/a", "two")}), "");
 }
 
+bool is_refused(Route one) {
+  try {
+    Router({std::move(one)});
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
 TEST(Router, RefusesWhatDoesNotSayWhatItChanges) {
   const auto refused = [](Method method, Access access, Changes changes) {
     Route one = route(method, "/a", "one");
     one.access = access;
     one.changes = std::move(changes);
-    try {
-      Router({std::move(one)});
-    } catch (const Error&) {
-      return true;
-    }
-    return false;
+    return is_refused(std::move(one));
   };
   using enum Method;
   const auto find = [](const Request&) { return std::vector<Thing>(); };
@@ -88,12 +92,7 @@ TEST(Router, RefusesWhatDoesNotSayWhatItReads) {
     one.access = access;
     one.changes = std::move(changes);
     one.reads = std::move(reads);
-    try {
-      Router({std::move(one)});
-    } catch (const Error&) {
-      return true;
-    }
-    return false;
+    return is_refused(std::move(one));
   };
   using enum Method;
   const auto find = [](const Request&) { return std::vector<Thing>(); };
