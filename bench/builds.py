@@ -71,6 +71,8 @@ def main() -> None:
     parser.add_argument("--name", required=True)
     parser.add_argument("--steps", type=int, default=6)
     options = parser.parse_args()
+    if not options.before:
+        parser.error("--before is needed: this compares")
     with tempfile.TemporaryDirectory(prefix="linac-builds-") as name:
         folder = pathlib.Path(name)
         result = turns.in_turns("bench/builds.py", options, lambda linac, number: sums(linac, folder) | step(linac, folder, number, options.steps))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What checkpoints, newcomers and resumes cost a training, two builds of linac in turns, with a Keras model of 98 MB and Adam (294 MB of state):
+"""What checkpoints, newcomers and resumes cost a training, of one build of linac or of two in turns, with a Keras model of 98 MB and Adam (294 MB of state):
 how long a training pauses for a checkpoint on one worker and on two, the step on two, the time without training when a worker joins two,
 and a resume behind a record of half a million steps.
 
-  bench/recovery.py --before PATH/bin/linac --before-commit COMMIT --after PATH/bin/linac [--rounds 5]
+  bench/recovery.py [--before PATH/bin/linac --before-commit COMMIT] --after PATH/bin/linac [--rounds 5]
 
 The model is written by Keras (build/bench-peers, bench/peers/setup.sh). Writes bench/results/DATE-recovery.json and .md."""
 
@@ -125,9 +125,9 @@ def resume(linac: str, out: pathlib.Path) -> dict:
 
 
 def markdown(result: dict) -> str:
-    lines = [*turns.heading("Checkpoints, newcomers and resumes: two builds in turns", result),
+    lines = [*turns.heading("Checkpoints, newcomers and resumes", result),
              f"A Keras model of 98 MB with Adam (294 MB of state). Median (minimum) of {len(result['rounds'])} rounds.", "",
-             "| | before | after |", "|---|---|---|"]
+             f"| | {' | '.join(turns.builds_of(result))} |", "|---" * (1 + len(turns.builds_of(result))) + "|"]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, _, cells in turns.figures(result)]
     return "\n".join(lines) + "\n"
 

@@ -1,24 +1,27 @@
-"""Two builds of linac measured in turns: what their benchmarks share."""
+"""Two builds of linac measured in turns, or one alone: what their benchmarks share."""
 
 import argparse
 import pathlib
 import statistics
+import sys
 
 import network
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", required=True)
+    parser.add_argument("--before", help="without: `--after` is measured alone")
+    parser.add_argument("--before-commit", help="of that build")
     parser.add_argument("--after", required=True)
-    parser.add_argument("--before-commit", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     return parser
 
 
 def in_turns(script: str, options: argparse.Namespace, measure) -> dict:
     """`measure` takes a program and a number that no other call has, and returns figures by name. Who begins changes from round to round."""
-    said = {"before": options.before, "after": options.after}
+    said = {which: path for which, path in (("before", options.before), ("after", options.after)) if path}
+    if options.before and not options.before_commit:
+        sys.exit("--before needs --before-commit: what was measured is told by its commit")
     builds = {which: str(pathlib.Path(path).resolve()) for which, path in said.items()}  # workers have other folders
     result = {**network.provenance(script), "before": options.before_commit, "others_cores": network.busy_cores(), "rounds": []}
     for which, path in said.items():  # where they lie on this machine is of no use to others
@@ -27,21 +30,27 @@ def in_turns(script: str, options: argparse.Namespace, measure) -> dict:
         order = list(builds) if number % 2 == 0 else list(reversed(builds))
         found = {which: measure(builds[which], 2 * number + (which == "after")) for which in order}
         result["rounds"].append(found)
-        network.say(f"round {number + 1}: " + "; ".join(f"{name} {found['before'][name]:.4g} -> {found['after'][name]:.4g}" for name in found["before"]))
+        network.say(f"round {number + 1}: " + "; ".join(f"{name} {' -> '.join(f'{found[which][name]:.4g}' for which in builds)}" for name in found["after"]))
     return result
 
 
 def heading(title: str, result: dict) -> list[str]:
     return [f"# {title}",
-            f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}, before: {result['before']}; other programs took "
+            f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}"
+            f"{', before: ' + result['before'] if result['before'] else ''}; other programs took "
             f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", ""]
 
 
+def builds_of(result: dict) -> list[str]:
+    """"before" and "after", or the latter alone."""
+    return [which for which in ("before", "after") if which in result["rounds"][0]]
+
+
 def figures(result: dict) -> list[tuple[str, list[float], list[str]]]:
-    """Of each figure its name, the medians before and after, and these as text with the minimum."""
+    """Of each figure its name, the medians of the builds, and these as text with the minimum."""
     rows = []
-    for name in result["rounds"][0]["before"]:
-        both = [[one[which][name] for one in result["rounds"]] for which in ("before", "after")]
-        medians = [statistics.median(values) for values in both]
-        rows.append((name, medians, [f"{median:.4g} ({min(values):.4g})" for median, values in zip(medians, both)]))
+    for name in result["rounds"][0]["after"]:
+        all_values = [[one[which][name] for one in result["rounds"]] for which in builds_of(result)]
+        medians = [statistics.median(values) for values in all_values]
+        rows.append((name, medians, [f"{median:.4g} ({min(values):.4g})" for median, values in zip(medians, all_values)]))
     return rows

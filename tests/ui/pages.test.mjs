@@ -381,6 +381,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     const columns = ["m:loss", "b:loss", "b:test/auc", "m:test/auc", "p:train.seed", "p:train.optimizer.lr", "m:time/compute"];
     await go(page, `#/runs?filter=scan&columns=${encodeURIComponent(columns.map(encodeURIComponent).join(","))}`);
     await page.waitForSelector("[role=columnheader] >> text=max test/auc");
+    await page.waitForFunction(() => document.querySelector(".count").textContent.startsWith("6 runs")); // not those of before
     const grid = page.locator("[role=grid]");
     const left = (selector) => page.locator(selector).evaluate((element) => element.getBoundingClientRect().left);
     const [name, state] = ["#row-0 .fixed", "#row-0 [role=gridcell]:nth-child(3)"];
