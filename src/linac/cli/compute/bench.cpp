@@ -119,6 +119,7 @@ void add_bench_verb(CLI::App& app) {
   add_model_bench(*verb);
   add_scaling_bench(*verb);
   add_exchange_bench(*verb);
+  add_input_bench(*verb);
 }
 
 }  // namespace linac::cli

@@ -25,5 +25,7 @@ void add_model_bench(CLI::App& bench);
 void add_scaling_bench(CLI::App& bench);
 /// `linac bench exchange`.
 void add_exchange_bench(CLI::App& bench);
+/// `linac bench input`.
+void add_input_bench(CLI::App& bench);
 
 }  // namespace linac::cli

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/base/error.h"
+#include "linac/cli/compute/bench_measure.h"
+#include "linac/cli/compute/job_file.h"
+#include "linac/train/fit_start.h"
+#include "linac/train/input.h"
+#include "linac/train/loop.h"
+#include "linac/train/table_input.h"
+
+namespace linac::cli {
+namespace {
+
+struct InputOptions {
+  std::string job;
+  std::vector<std::string> overrides;
+  int epochs = 2;
+  bool json = false;
+};
+
+rusage usage() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return used;
+}
+
+double cpu_s() {
+  const rusage used = usage();
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+nlohmann::ordered_json timed(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  const double cpu = cpu_s();
+  work();
+  return {{"wall_s", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()},
+          {"cpu_s", cpu_s() - cpu}};
+}
+
+/// What the training of a job would wait for: its set, opened, and the batches of all replicas.
+struct Input {
+  int64_t events = 0;
+  std::function<void()> next_step;
+  std::shared_ptr<void> keeps;
+};
+
+std::vector<int> all_replicas(const spec::Job& job) {
+  std::vector<int> owned;
+  for (int replica = 0; replica < job.train.replicas; ++replica) owned.push_back(replica);
+  return owned;
+}
+
+Input open_showers(const spec::Job& job) {
+  using Stream = data::BatchStream<data::Dataset>;
+  const auto set = train::open_dataset(job, job.data.train);
+  const auto stream =
+      std::make_shared<Stream>(set, train::stream_options(job, {}, set->size(), all_replicas(job)), data::Position{});
+  return {set->size(), [stream] { stream->next(); }, stream};
+}
+
+Input open_table(const spec::Job& job, train::FitStart start) {
+  const models::Supervised model = start.model(job);
+  const auto input = std::make_shared<train::TableInput>(job, train::labelled_columns(job, model));
+  input->seek({}, all_replicas(job));
+  return {input->train_events(), [input] { input->next(); }, input};
+}
+
+Input open_input(const trained::CompiledJob& whole) {
+  const spec::Job& job = whole.job;
+  const std::string kind = job.model.kind();
+  if (kind == spec::ThreeDGanSettings::kKind) return open_showers(job);
+  if (kind == spec::InclusiveClassifierSettings::kKind) return open_table(job, train::inclusive_classifier_start(job));
+  if (kind == spec::KerasSettings::kKind) return open_table(job, train::keras_start(job, whole.file.get()));
+  throw user_error(fmt::format("[bench] {}: a model of kind '{}' reads as it likes; name a job of another kind",
+                               job.name, kind));
+}
+
+void run_input_bench(const InputOptions& options) {
+  const trained::CompiledJob whole = whole_job(options.job, options.overrides);
+  const spec::Job& job = whole.job;
+  std::optional<Input> input;
+  nlohmann::ordered_json result{{"job", job.name}};
+  const auto open = timed([&] { input = open_input(whole); });
+  const int64_t steps = train::steps_per_epoch(job, input->events);
+  const int64_t events = steps * job.train.batch * job.train.replicas;
+  result["events"] = input->events;
+  result["events_an_epoch"] = events;
+  result["open"] = open;
+  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+    result["epochs"].push_back(timed([&] {
+      for (int64_t step = 0; step < steps; ++step) input->next_step();
+    }));
+  }
+  result["peak_rss_mib"] = static_cast<double>(usage().ru_maxrss) / 1024;
+  if (options.json) {
+    fmt::print("{}\n", result.dump(1));
+    return;
+  }
+  const auto line = [](const std::string& name, const nlohmann::ordered_json& one, int64_t count) {
+    const double wall = one["wall_s"], cpu = one["cpu_s"];
+    fmt::print("{:<8} {:8.3f} s, CPU {:8.3f} s, {:10.0f} events/s, {:10.0f} events per CPU second\n", name, wall, cpu,
+               static_cast<double>(count) / wall, static_cast<double>(count) / cpu);
+  };
+  line("open", result["open"], input->events);
+  for (int epoch = 0; epoch < options.epochs; ++epoch)
+    line(fmt::format("epoch {}", epoch + 1), result["epochs"][static_cast<size_t>(epoch)], events);
+  fmt::print("peak {:.0f} MiB\n", result["peak_rss_mib"].get<double>());
+}
+
+}  // namespace
+
+void add_input_bench(CLI::App& bench) {
+  auto options = std::make_shared<InputOptions>();
+  auto* verb = bench.add_subcommand("input", "A job's events alone: opened, and read epoch by epoch without a training");
+  verb->add_option("job", options->job, "job file (YAML)")->required();
+  verb->add_option("--set", options->overrides, "override a setting: key=value")->type_size(1)->allow_extra_args(false);
+  verb->add_option("--epochs", options->epochs, "read after opening")->check(CLI::Range(1, 1000));
+  verb->add_flag("--json", options->json, "as JSON");
+  verb->footer("Example: LINAC_CACHE=/tmp/empty linac bench input examples/topology.yaml --epochs 2");
+  verb->callback([options] { run_input_bench(*options); });
+}
+
+}  // namespace linac::cli
