@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One worker that drives 1, 2, 4, ... GPUs of this host: how long a step takes, and whether the bits are the same.
 
-  bench/devices.py [--devices 1,2,4] [--rounds 3] [--steps 6]     a build with -DLINAC_CUDA=ON; writes bench/results/DATE-devices.json
+  bench/devices.py [--devices 1,2,4] [--rounds 3] [--steps 6]     a build with -DLINAC_CUDA=ON; writes bench/results/DATE-devices.json and .md
   bench/devices.py --emulated                                      the processor in place of GPUs: tries the script, and measures nothing
 
 The 3DGAN with as many replicas in each case. A step's time is that of an epoch of --steps, divided by them; the median of the epochs
@@ -9,19 +9,16 @@ behind the first. Losses of every step and the last checkpoint are compared with
 (docs/kernels.md), so a difference is written down and is no failure. Beside it the same GPUs with a worker each, as torchrun has them."""
 
 import argparse
-import datetime
-import json
-import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "train"))
-import runs  # noqa: E402
+import network
+from store import store
+
+import runs  # noqa: E402  (tests/train)
 
 
 def gpus() -> list[str]:
@@ -37,6 +34,16 @@ def seconds_per_step(out: pathlib.Path) -> float:
     epochs = [line for line in runs.lines(out) if line["kind"] == "epoch"]
     steps = epochs[0]["global_step"]
     return statistics.median(epoch["seconds"] / steps for epoch in epochs[1:])
+
+
+def markdown(result: dict) -> str:
+    lines = ["# One worker that drives several GPUs",
+             f"{result['date']}, {', '.join(result['gpus'])}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}. `{result['command']}`", "",
+             "| workers x devices | a step, ms, median (minimum) | times as fast as 1 x 1 | same bits |", "|---|---|---|---|"]
+    for name, values in result["seconds_per_step"].items():
+        faster = f"{result['speed_up'][name]:.2f}" if name in result["speed_up"] else ""
+        lines.append(f"| {name} | {1e3 * statistics.median(values):.1f} ({1e3 * min(values):.1f}) | {faster} | {'yes' if result['same_bits'][name] else 'no'} |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -76,13 +83,9 @@ def main() -> None:
                 print(f"round {index + 1}: {name} (workers x devices): {times[name][-1] * 1000:.1f} ms a step, the same bits: {same[name]}", flush=True)
     if options.emulated:
         return
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    result = {"command": "bench/devices.py " + " ".join(sys.argv[1:]), "date": datetime.date.today().isoformat(), "machine": platform.machine(),
-              "cores": os.cpu_count(), "gpus": names, "commit": commit, "seconds_per_step": times, "same_bits": same,
+    result = {**network.provenance("bench/devices.py"), "gpus": names, "seconds_per_step": times, "same_bits": same,
               "speed_up": {name: statistics.median(times["1 x 1"]) / statistics.median(values) for name, values in times.items() if "1 x 1" in times}}
-    path = ROOT / "bench" / "results" / f"{result['date']}-devices.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print(path)
+    store(result, "devices", markdown(result))
 
 
 main()

@@ -126,7 +126,7 @@ void copy_table(Connection& from, Connection& to, const Table& table, const std:
     }
     to.settle();
   }
-  if (table.counts_up && std::string_view(to.blob_type()) == "BYTEA")
+  if (table.counts_up && to.is_postgresql())
     to.query(fmt::format("SELECT setval(pg_get_serial_sequence('{0}', '{1}'), GREATEST(1, (SELECT MAX({1}) FROM {0})))",
                          table.name, table.key.front()));
 }

@@ -45,6 +45,8 @@ class Database {
   virtual void script(std::string_view sql) = 0;
   /// "BYTEA" or "BLOB".
   virtual const char* blob_type() const = 0;
+  /// Else it is SQLite.
+  bool is_postgresql() const { return std::string_view(blob_type()) == "BYTEA"; }
   /// Whether the connection can still be used; after an environment error it may be gone.
   virtual bool alive() const = 0;
 

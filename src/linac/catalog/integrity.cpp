@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kDamaged = "is damaged";
 
 bool sqlite(Database& database) {
-  return std::string_view(database.blob_type()) == "BLOB";
+  return !database.is_postgresql();
 }
 
 class Findings {

@@ -63,7 +63,7 @@ int migrate(Database& database, int version) {
                         "it); use that one, or restore a backup",
                         now, version));
       if (now < version) {
-        c.script(for_database(texts[static_cast<size_t>(now)], std::string_view(c.blob_type()) == "BYTEA"));
+        c.script(for_database(texts[static_cast<size_t>(now)], c.is_postgresql()));
         c.query("INSERT INTO schema_version (version) VALUES ($1)", ++now);
       }
       c.commit();

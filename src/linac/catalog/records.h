@@ -24,8 +24,8 @@ void check_name(const std::string& what, const std::string& name);
 /// A run's number in the tables; kNotFound, and kState if it is deleted and `writable` is asked for.
 int64_t run_number(Database& database, const std::string& id, bool writable = false);
 
-/// Calls `each` with the rows of `sql` for all `numbers`, of which the text "{numbers}" stands for a list; in a few
-/// statements of few different texts.
+/// Calls `each` with the rows of `sql` for all `numbers`, among which a column is where it has "IN ({numbers})"; in
+/// a few statements of few different texts.
 void for_numbers(Database& database, const std::string& sql, std::span<const int64_t> numbers,
                  const std::function<void(const Row&)>& each);
 

@@ -11,11 +11,11 @@
 namespace linac::catalog {
 namespace {
 
+// No join: while PostgreSQL knows little of the tables, it would look through all runs of an experiment.
 constexpr const char* kRun =
     "SELECT r.number, r.id, r.experiment, r.name, r.user_name, r.state, r.reason, r.deleted, r.created_ms, "
-    "r.started_ms, "
-    "r.ended_ms, e.artifact_location FROM runs r JOIN experiments e ON e.id = r.experiment WHERE r.number IN "
-    "({numbers})";
+    "r.started_ms, r.ended_ms, (SELECT e.artifact_location FROM experiments e WHERE e.id = r.experiment) FROM runs r "
+    "WHERE r.number IN ({numbers})";
 
 Run of_row(const Row& row) {
   Run run;

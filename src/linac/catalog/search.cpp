@@ -27,7 +27,7 @@ std::vector<Row> Search::rows(Database& database, std::string& next) const {
   const int64_t offset = page_offset(name, token);
 
   SqlText text;
-  const bool postgresql = std::string_view(database.blob_type()) == "BYTEA";
+  const bool postgresql = database.is_postgresql();
   const auto parsed = parse_filter(filter);
   const OrderSql sorted = order_sql(kind, order, text);
   text << "SELECT " << result << " FROM " << table << sorted.joins << " WHERE " << condition << " AND "

@@ -2,44 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
 #include <thread>
 
 #include "linac/base/bfloat16.h"
-#include "linac/base/rng.h"
 #include "linac/comm/in_process_group.h"
+#include "linac/comm/test_buffers.h"
 
 namespace linac::comm {
 namespace {
-
-using Buffers = std::vector<std::vector<float>>;
 
 std::vector<int> owned(int replicas, int rank, int world_size) {
   View view;
   view.members.resize(static_cast<size_t>(world_size));
   return owned_replicas(replicas, view, rank);
-}
-
-// Values over 40 powers of two and of both signs: any other order of addition shows in the bits.
-Buffers random_buffers(int replicas, size_t size) {
-  Buffers buffers(replicas, std::vector<float>(size));
-  for (int replica = 0; replica < replicas; ++replica) {
-    const RngKey key{.seed = 7, .stream = Stream::kNoise, .replica = static_cast<uint32_t>(replica)};
-    std::vector<float> exponent(size);
-    fill_normal(key, buffers[replica]);
-    fill_uniform({.seed = 8, .replica = static_cast<uint32_t>(replica)}, exponent);
-    for (size_t i = 0; i < size; ++i) {
-      buffers[replica][i] = std::ldexp(buffers[replica][i], static_cast<int>(40 * exponent[i]) - 20);
-    }
-  }
-  return buffers;
-}
-
-std::vector<uint32_t> bits(std::span<const float> values) {
-  std::vector<uint32_t> result;
-  for (const float value : values) result.push_back(std::bit_cast<uint32_t>(value));
-  return result;
 }
 
 std::vector<float> reference(const Buffers& buffers, Exchange exchange = Exchange::kFloat) {

@@ -2,41 +2,22 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
 #include <set>
 #include <thread>
 
 #include "linac/base/error.h"
-#include "linac/base/rng.h"
 #include "linac/comm/in_process_group.h"
 #include "linac/comm/replica_sum.h"
+#include "linac/comm/test_buffers.h"
 #include "linac/devices/host_device_group.h"
 
 namespace linac::devices {
 namespace {
 
+using comm::bits;
+using comm::Buffers;
 using comm::Exchange;
-using Buffers = std::vector<std::vector<float>>;
-
-// Values over 40 powers of two and of both signs: any other order of addition shows in the bits.
-Buffers random_buffers(int replicas, size_t size) {
-  Buffers buffers(static_cast<size_t>(replicas), std::vector<float>(size));
-  for (uint32_t replica = 0; replica < buffers.size(); ++replica) {
-    std::vector<float> exponent(size);
-    fill_normal({.seed = 7, .stream = Stream::kNoise, .replica = replica}, buffers[replica]);
-    fill_uniform({.seed = 8, .replica = replica}, exponent);
-    for (size_t i = 0; i < size; ++i)
-      buffers[replica][i] = std::ldexp(buffers[replica][i], static_cast<int>(40 * exponent[i]) - 20);
-  }
-  return buffers;
-}
-
-std::vector<uint32_t> bits(std::span<const float> values) {
-  std::vector<uint32_t> result;
-  for (const float value : values) result.push_back(std::bit_cast<uint32_t>(value));
-  return result;
-}
+using comm::random_buffers;
 
 std::vector<uint32_t> expected_bits(const Buffers& buffers, Exchange exchange) {
   const std::vector<std::span<const float>> views(buffers.begin(), buffers.end());

@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cmath>
 
 #include "linac/base/bfloat16.h"
 #include "linac/base/error.h"
-#include "linac/base/rng.h"
+#include "linac/comm/test_buffers.h"
 #include "linac/devices/device_sum.h"
 #include "linac/devices/host_device_group.h"
 #include "linac/devices/nccl_device_group.h"
@@ -16,8 +15,8 @@
 namespace linac::devices {
 namespace {
 
+using comm::Buffers;
 using comm::Exchange;
-using Buffers = std::vector<std::vector<float>>;
 
 class CudaDevices : public testing::Test {
  protected:
@@ -29,19 +28,13 @@ class CudaDevices : public testing::Test {
   std::vector<int> gpus_;
 };
 
-// Over 40 powers of two and of both signs, with what rounding has to get right.
-Buffers random_buffers(size_t replicas, size_t size) {
-  Buffers buffers(replicas, std::vector<float>(size));
-  for (uint32_t replica = 0; replica < replicas; ++replica) {
-    std::vector<float> exponent(size);
-    fill_normal({.seed = 7, .stream = Stream::kNoise, .replica = replica}, buffers[replica]);
-    fill_uniform({.seed = 8, .replica = replica}, exponent);
-    for (size_t i = 0; i < size; ++i)
-      buffers[replica][i] = std::ldexp(buffers[replica][i], static_cast<int>(40 * exponent[i]) - 20);
-    const float odd[] = {std::bit_cast<float>(0x3F808000U), std::bit_cast<float>(0x3F818000U), 1e-42F, -0.0F,
-                         std::numeric_limits<float>::max()};
+// With what rounding has to get right.
+Buffers odd_buffers(int replicas, size_t size) {
+  Buffers buffers = comm::random_buffers(replicas, size);
+  const float odd[] = {std::bit_cast<float>(0x3F808000U), std::bit_cast<float>(0x3F818000U), 1e-42F, -0.0F,
+                       std::numeric_limits<float>::max()};
+  for (size_t replica = 0; replica < buffers.size(); ++replica)
     for (size_t i = 0; i < std::size(odd) && i < size; ++i) buffers[replica][i] = replica == 0 ? odd[i] : 0;
-  }
   return buffers;
 }
 
@@ -64,8 +57,8 @@ TEST_F(CudaDevices, SumsHaveTheBitsOfTheProcessor) {
   HostDeviceGroup processor(1);
   for (size_t count = 1; count <= gpus_.size(); ++count) {
     NcclDeviceGroup group({gpus_.begin(), gpus_.begin() + static_cast<int64_t>(count)});
-    for (const size_t replicas : {1, 3, 5, 8}) {
-      const Buffers buffers = random_buffers(replicas, 401);
+    for (const int replicas : {1, 3, 5, 8}) {
+      const Buffers buffers = odd_buffers(replicas, 401);
       for (const Exchange exchange : {Exchange::kFloat, Exchange::kBfloat16}) {
         const int first = 3, all = 20;  // several roots
         EXPECT_EQ(sum_on(group, buffers, first, all, exchange), sum_on(processor, buffers, first, all, exchange))
@@ -78,7 +71,7 @@ TEST_F(CudaDevices, SumsHaveTheBitsOfTheProcessor) {
 TEST_F(CudaDevices, ABroadcastReachesAll) {
   NcclDeviceGroup group(gpus_);
   EXPECT_NE(group.describe().find("NCCL 2."), std::string::npos) << group.describe();
-  const std::vector<float> values = random_buffers(1, 777)[0];
+  const std::vector<float> values = odd_buffers(1, 777)[0];
   std::vector<DeviceBuffer> buffers;
   std::vector<float*> all;
   for (int device = 0; device < group.size(); ++device)
