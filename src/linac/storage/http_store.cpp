@@ -58,11 +58,10 @@ FileState look(net::HttpClient& http, const std::string& url) {
     if (answered && answer.status == 206 && whole_size(answer) >= 0) return state_of(answer, whole_size(answer));
     if (answered && answer.status == 416 && whole_size(answer) == 0) return state_of(answer, 0);
     if (answered && (answer.status == 206 || answer.status == 416)) {  // and it does not say the size
-      const FileState seen = state_of(answer, -1);
+      FileState state = state_of(answer, -1);
       answer = http.perform({.url = url, .method = "HEAD"});
       if (answer.problem == net::HttpProblem::kNone && answer.status == 200) {
-        FileState state = state_of(answer, number_in(answer.header("content-length")));
-        state.has_ranges = seen.has_ranges;
+        state.size = number_in(answer.header("content-length"));
         return state;
       }
     }

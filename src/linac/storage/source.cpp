@@ -15,40 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// With one read of some size for many small ones.
-class FileStream : public ByteStream {
- public:
-  explicit FileStream(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
-  size_t read(std::span<std::byte> bytes) override {
-    const auto left = static_cast<size_t>(source_->size() - offset_);
-    bytes = bytes.first(std::min(bytes.size(), left));
-    source_->read(offset_, bytes);
-    offset_ += static_cast<int64_t>(bytes.size());
-    return bytes.size();
-  }
-
- private:
-  std::shared_ptr<const Source> source_;
-  int64_t offset_ = 0;
-};
-
-class RangedStream : public ByteStream {
- public:
-  explicit RangedStream(const std::shared_ptr<const Source>& source)
-      : size_(source->size()), ahead_(source, {{0, source->size()}}) {}
-  size_t read(std::span<std::byte> bytes) override {
-    bytes = bytes.first(std::min(bytes.size(), static_cast<size_t>(size_ - offset_)));
-    ahead_.read(offset_, bytes);
-    offset_ += static_cast<int64_t>(bytes.size());
-    return bytes.size();
-  }
-
- private:
-  const int64_t size_;
-  int64_t offset_ = 0;
-  ReadAhead ahead_;
-};
-
 }  // namespace
 
 std::shared_ptr<const Source> Source::of_file(const fs::path& path, const std::string& name) {
@@ -117,6 +83,15 @@ class Source::Loan {
   Reader* reader_ = nullptr;
 };
 
+const std::string& Source::head() const {
+  std::call_once(head_once_, [this] {
+    std::string bytes(static_cast<size_t>(std::min(kHeadBytes, size_)), '\0');
+    read(0, std::as_writable_bytes(std::span(bytes)));
+    head_ = std::move(bytes);
+  });
+  return head_;
+}
+
 void Source::read(int64_t offset, std::span<std::byte> bytes) const {
   LINAC_CHECK(offset >= 0 && offset <= size_ && static_cast<int64_t>(bytes.size()) <= size_ - offset);
   if (bytes.empty()) return;
@@ -124,9 +99,40 @@ void Source::read(int64_t offset, std::span<std::byte> bytes) const {
   bytes_read_ += static_cast<int64_t>(bytes.size());
 }
 
+class Source::Stream : public ByteStream {
+ public:
+  explicit Stream(std::shared_ptr<const Source> source) : source_(std::move(source)) {
+    if (source_->is_ranged()) ahead_.emplace(source_, std::vector<Piece>{{0, source_->size()}});
+  }
+  size_t read(std::span<std::byte> bytes) override {
+    bytes = bytes.first(std::min(bytes.size(), static_cast<size_t>(source_->size() - offset_)));
+    if (ahead_)
+      ahead_->read(offset_, bytes);
+    else
+      source_->read(offset_, bytes);
+    offset_ += static_cast<int64_t>(bytes.size());
+    hash_.add(bytes);
+    if (offset_ == source_->size()) {
+      const std::scoped_lock lock(source_->mutex_);
+      source_->streamed_content_ = hash_.text();
+    }
+    return bytes.size();
+  }
+
+ private:
+  const std::shared_ptr<const Source> source_;
+  std::optional<ReadAhead> ahead_;
+  ContentHash hash_;
+  int64_t offset_ = 0;
+};
+
 std::unique_ptr<ByteStream> Source::stream(const std::shared_ptr<const Source>& source) {
-  if (source->is_ranged()) return std::make_unique<RangedStream>(source);
-  return std::make_unique<FileStream>(source);
+  return std::make_unique<Stream>(source);
+}
+
+std::string Source::streamed_content() const {
+  const std::scoped_lock lock(mutex_);
+  return streamed_content_;
 }
 
 void Source::need_unchanged() const {

@@ -52,11 +52,16 @@ class Source {
   /// path(), or a copy of the whole file from the cache.
   std::filesystem::path local() const;
 
+  /// The first bytes, kHeadBytes at most, asked for once: what tells a format.
+  const std::string& head() const;
+  static constexpr int64_t kHeadBytes = 64;
   /// Fills `bytes` from `offset` on; they lie within the file. Changed (a data error) when the server has another
   /// version now.
   void read(int64_t offset, std::span<std::byte> bytes) const;
   /// All bytes in order, read ahead in bounded memory.
   static std::unique_ptr<ByteStream> stream(const std::shared_ptr<const Source>& source);
+  /// XXH3 of the content (storage.h), once a stream has come to its end; empty before.
+  std::string streamed_content() const;
   /// How many bytes have been read so far.
   int64_t bytes_read() const { return bytes_read_; }
   /// Data error if path() is not what it was when it was opened. What is_ranged() is checked with each range.
@@ -65,6 +70,7 @@ class Source {
  private:
   explicit Source(const std::string& url) : url_(url) {}
   class Loan;
+  class Stream;
 
   const std::string url_;
   int64_t size_ = 0;
@@ -75,6 +81,9 @@ class Source {
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Reader>> readers_;  // as many as threads have read side by side
   mutable std::vector<Reader*> idle_;
+  mutable std::string streamed_content_;
+  mutable std::once_flag head_once_;
+  mutable std::string head_;
 };
 
 }  // namespace linac::storage

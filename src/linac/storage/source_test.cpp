@@ -18,32 +18,8 @@ namespace linac::storage {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Ranges;
 using test::Server;
-
-/// What a server with ranges and ETags says; counts what it sends.
-struct Ranges {
-  std::string body, headers = "ETag: \"v1\"\r\n";
-  std::atomic<int64_t> sent = 0;
-  std::atomic<int> asked = 0;
-  size_t cut = 0;  // bytes missing at the end of long answers
-
-  std::string operator()(const std::string& request) {
-    ++asked;
-    const size_t range = request.find("Range: bytes=");
-    if (request.starts_with("HEAD")) return "HTTP/1.1 403 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    if (range == std::string::npos) return test::ok(body, headers);
-    const size_t first = std::stoul(request.substr(range + 13));
-    const size_t last = std::min(body.size() - 1, std::stoul(request.substr(request.find('-', range + 13) + 1)));
-    std::string part = body.substr(first, last + 1 - first);
-    std::string answer = fmt::format(
-        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {}-{}/{}\r\nContent-Length: {}\r\n{}"
-        "Connection: close\r\n\r\n",
-        first, last, body.size(), part.size(), headers);
-    if (part.size() > cut) part.resize(part.size() - cut);
-    sent += static_cast<int64_t>(part.size());
-    return answer + part;
-  }
-};
 
 std::string numbers(size_t bytes) {
   std::string text;
@@ -85,6 +61,7 @@ TEST_F(SourceTest, AFileOfThisHostIsReadInPlace) {
   EXPECT_EQ(text_of(*source, 500, 1000), numbers(100'000).substr(500, 1000));
   EXPECT_EQ(whole(*Source::stream(source), 777), numbers(100'000));
   EXPECT_EQ(source->bytes_read(), 101'000);
+  EXPECT_EQ(source->streamed_content(), fingerprint(file).content);
   source->need_unchanged();
   write_file_atomically(file, "other");
   EXPECT_NE(message_of(ErrorCode::kData, [&] { source->need_unchanged(); }).find("changed"), std::string::npos);
@@ -147,7 +124,9 @@ TEST_F(SourceTest, AStreamIsReadAheadOnce) {
   Ranges ranges{.body = numbers(3 * kAheadRequestBytes + 1000)};
   Server server([&](const std::string& request) { return ranges(request); });
   const auto source = Source::open(server.url("a"));
+  EXPECT_EQ(source->streamed_content(), "");
   EXPECT_EQ(whole(*Source::stream(source), 1'000'003), ranges.body);
+  EXPECT_EQ(source->streamed_content(), content_hash(ranges.body));
   EXPECT_EQ(ranges.sent, 1 + static_cast<int64_t>(ranges.body.size()));
   EXPECT_EQ(ranges.asked, 1 + 4);
 }
