@@ -14,6 +14,7 @@ namespace {
 // As many bytes as Parquet's reader asks for first, from the end of a file.
 constexpr int64_t kTailBytes = int64_t{64} << 10;
 constexpr int64_t kPieceBytesLeast = int64_t{64} << 10;
+constexpr int64_t kPartsMax = int64_t{1} << 20;  // more are nobody's file, and read as they are asked for
 
 /// Where a column of a row group lies.
 storage::Piece piece_of(const parquet::ColumnChunkMetaData& column) {
@@ -50,6 +51,7 @@ void RangedFile::read_ahead(const parquet::FileMetaData& metadata, const std::ve
           whole.bytes > source_->size() - whole.offset)
         continue;
       const int64_t bytes = std::min(whole.bytes, tail_begin() - whole.offset);
+      if (static_cast<int64_t>(parts.size()) + bytes / part >= kPartsMax) return;
       for (int64_t done = 0; done < bytes; done += part)
         parts.push_back({group,
                          static_cast<double>(done) / static_cast<double>(whole.bytes),

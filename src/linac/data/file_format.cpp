@@ -68,6 +68,11 @@ FileFormat format_of(const std::filesystem::path& path, const std::string& name)
   return format_of(*storage::Source::of_file(path, name));
 }
 
+std::shared_ptr<const storage::Source> readable_source(std::shared_ptr<const storage::Source> source) {
+  if (!source->is_ranged() || format_of(*source) != FileFormat::kHdf5) return source;
+  return storage::Source::of_file(source->local(), source->url());
+}
+
 Compression compression_of(const storage::Source& source) {
   const std::string& start = source.head();
   if (begins_a_record(start)) return Compression::kNone;

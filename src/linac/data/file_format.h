@@ -1,9 +1,8 @@
 #pragma once
 // Which format an event file has, by its first bytes. Its name does not matter.
 
-#include <cstddef>
 #include <filesystem>
-#include <span>
+#include <memory>
 #include <string>
 
 #include "linac/storage/source.h"
@@ -24,6 +23,9 @@ enum class Compression { kNone, kGzip, kZlib };
 FileFormat format_of(const storage::Source& source);
 /// The same of a file of this host, which messages call `name`.
 FileFormat format_of(const std::filesystem::path& path, const std::string& name);
+
+/// The same source, or a copy of this host where the reader of its format needs a file (HDF5).
+std::shared_ptr<const storage::Source> readable_source(std::shared_ptr<const storage::Source> source);
 
 /// Of a TFRecord file, as TensorFlow writes them. By the content: a first record that is sound is not compressed.
 Compression compression_of(const storage::Source& source);

@@ -13,6 +13,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/data/file_format.h"
 #include "linac/data/pack_file.h"
 #include "linac/net/http_client.h"
 #include "linac/storage/cache.h"
@@ -128,6 +129,7 @@ std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<
   storage::use_cached(packed);
   std::shared_ptr<PackedTable> table = map(packed, key, source->url());
   if (!table) {
+    if (const auto readable = readable_source(source); readable != source) return of_source(readable, columns);
     make_folder(packed.parent_path());
     const storage::FileLock lock(packed.string() + ".lock");
     table = map(packed, key, source->url());

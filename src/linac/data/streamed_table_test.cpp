@@ -142,6 +142,17 @@ TEST_F(StreamedTableTest, OfAServerWithoutVersionsAFileIsFetchedWhole) {
   EXPECT_TRUE(contains(describe_reading(*storage::Source::open(server.url("a"))), "names no version"));
 }
 
+TEST_F(StreamedTableTest, Hdf5IsReadFromACopy) {
+  write_hdf5(path("a"), make_events(300), 8);
+  Ranges ranges{.body = read_file(path("a"))};
+  Server server([&](const std::string& request) { return ranges(request); });
+  expect_same(server.url("a"), path("a"), requests(8));
+  EXPECT_EQ(files_in_cache("http"), 2);
+  EXPECT_EQ(EventTable::open({server.url("a")}, requests(8))->files()[0].fingerprint,
+            storage::fingerprint(path("a")).content);
+  EXPECT_TRUE(contains(describe_reading(*storage::Source::open(server.url("a"))), "copy of the whole file"));
+}
+
 TEST_F(StreamedTableTest, DamagedFootersAreRefusedWithoutWaiting) {
   write_parquet(path("a"), make_events(2000), 500);
   const std::string whole = read_file(path("a"));

@@ -161,6 +161,18 @@ TEST_F(SourceTest, NoMoreIsReadAheadThanMemoryIsMeantFor) {
   EXPECT_EQ(text_of(ahead, last, 5), ranges.body.substr(static_cast<size_t>(last)));
 }
 
+TEST_F(SourceTest, ASizeThatCannotBeCostsNothing) {
+  Server server([](const std::string&) {
+    return std::string(
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/4611686018427387904\r\nETag: \"v\"\r\n"
+        "Content-Length: 1\r\nConnection: close\r\n\r\nx");
+  });
+  const auto source = Source::open(server.url("a"));
+  EXPECT_EQ(source->size(), int64_t{1} << 62);
+  ReadAhead ahead(source, {{0, source->size()}});
+  EXPECT_THROW(text_of(ahead, source->size() - 10, 10), Error);
+}
+
 TEST_F(SourceTest, AnErrorReachesWhoReads) {
   std::atomic<bool> gone = false;
   Ranges ranges{.body = numbers(3 * kAheadRequestBytes)};
