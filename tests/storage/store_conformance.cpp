@@ -13,6 +13,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/base/test_errors.h"
+#include "linac/storage/source.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
 
@@ -48,6 +49,25 @@ class Conformance : public ::testing::Test {
   const std::string base = variable("LINAC_STORE_BASE");
   const std::string written = variable("LINAC_STORE_WRITTEN").empty() ? base : variable("LINAC_STORE_WRITTEN");
 };
+
+TEST_F(Conformance, ASourceIsReadInOneVersion) {
+  std::string content(9'000'000, 'a');
+  for (size_t i = 0; i < content.size(); i += 7) content[i] = static_cast<char>('a' + i / 7 % 26);
+  make("source", content);
+  const auto source = Source::open(url("source"));
+  ASSERT_EQ(source->size(), static_cast<int64_t>(content.size()));
+  std::string text(content.size(), '?');
+  const auto stream = Source::stream(source);
+  for (size_t got = 0, more = 1; more > 0; got += more)
+    more = stream->read(std::as_writable_bytes(std::span(text)).subspan(got));
+  EXPECT_EQ(text, content);
+  EXPECT_EQ(read_file(source->local()), content);
+  if (!source->is_ranged()) return;
+  EXPECT_EQ(Source::open(url("source"))->version(), source->version());
+  content[0] = 'z';
+  make("source", content);
+  EXPECT_THROW(source->read(0, std::as_writable_bytes(std::span(text))), Changed);
+}
 
 TEST_F(Conformance, AFileIsReadWholeAndInRanges) {
   std::string content;

@@ -7,6 +7,7 @@
 
 #include "linac/base/error.h"
 #include "linac/data/open_files.h"
+#include "linac/data/shower_copy.h"
 
 namespace linac::data {
 namespace {
@@ -40,7 +41,7 @@ std::shared_ptr<const Dataset> Dataset::open(const std::vector<std::string>& url
   double sum_max = 0;
   int64_t stored = 0;
   for (const std::string& url : storage::expand_all(urls)) {
-    const std::filesystem::path path = storage::fetch(url);
+    const std::filesystem::path path = shower_copy(url);
     const ScannedFile scanned = scan_file_cached(path, url, fields, preprocessing);
     if (!set->files_.empty() && scanned.report.shape != set->shape()) {
       throw data_error(

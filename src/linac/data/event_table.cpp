@@ -276,7 +276,7 @@ std::shared_ptr<const EventTable> EventTable::open(const std::vector<std::string
   if (columns.empty()) throw user_error("[data] no column is named; name what the model takes");
   const auto parts = std::make_shared<Parts>(columns);
   for (const std::string& url : storage::expand_all(urls)) {
-    parts->add(PackedTable::open(storage::fetch(url), url, parts->wanted));
+    parts->add(PackedTable::open(url, parts->wanted));
   }
   const int64_t events = parts->ends.back();
   if (events == 0) {

@@ -1,20 +1,20 @@
 #include "linac/data/pack_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
 #include "linac/base/atomic_file.h"
+#include "linac/base/descriptor.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/piece_of_work.h"
@@ -22,6 +22,8 @@
 #include "linac/data/column_facts.h"
 #include "linac/data/file_format.h"
 #include "linac/data/packed_table.h"
+#include "linac/net/http_client.h"
+#include "linac/storage/cache.h"
 
 namespace linac::data {
 namespace {
@@ -33,31 +35,50 @@ constexpr int kVersion = 2;
 // Smaller files are packed in less than a second, and larger ones take long enough for a bar.
 constexpr int64_t kBytesWorthSaying = 4'000'000;
 constexpr int64_t kBytesWorthABar = 200'000'000;
+constexpr size_t kWrittenBytes = size_t{1} << 20;
+constexpr int64_t kRoomBytes = int64_t{256} << 20;  // made at once on a full disk
 
-/// The packed file in the making: written beside its place, gone unless close() was reached.
+/// The packed file in the making: written beside its place, gone unless close() was reached. Where the disk is full,
+/// copies in the cache that nobody uses go.
 class Output {
  public:
   explicit Output(const std::filesystem::path& path)
       : path_(path),
         part_(path.string() + fmt::format(".tmp.{}", ::getpid())),
-        file_(std::fopen(part_.c_str(), "wb"), &std::fclose) {
-    need(file_ != nullptr);
+        file_(::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+    need(static_cast<bool>(file_));
   }
   ~Output() {
-    file_.reset();
     if (!in_place_) ::unlink(part_.c_str());
   }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
 
   template <class T>
   void write(std::span<const T> items) {
-    need(std::fwrite(items.data(), sizeof(T), items.size(), file_.get()) == items.size());
+    const auto bytes = std::as_bytes(items);
+    waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
+    if (waiting_.size() >= kWrittenBytes) flush();
   }
   void close() {
-    need(std::fflush(file_.get()) == 0);
+    flush();
+    file_.reset();
     need(in_place_ = put_in_place(part_, path_));
   }
 
  private:
+  void flush() {
+    for (std::span<const std::byte> left = waiting_; !left.empty();) {
+      const ssize_t n = ::write(file_.get(), left.data(), left.size());
+      const int reason = errno;
+      if (n < 0 && reason == EINTR) continue;
+      if (n < 0 && reason == ENOSPC && storage::free_bytes(storage::cache_folder(), kRoomBytes) > 0) continue;
+      errno = reason;
+      need(n > 0);
+      left = left.subspan(static_cast<size_t>(n));
+    }
+    waiting_.clear();
+  }
   void need(bool holds) const {
     if (holds) return;
     throw environment_error(
@@ -67,7 +88,8 @@ class Output {
   }
 
   std::filesystem::path path_, part_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  Descriptor file_;
+  std::vector<std::byte> waiting_;
   bool in_place_ = false;
 };
 
@@ -163,6 +185,24 @@ class Packer {
   std::vector<ColumnFacts> facts_;
 };
 
+json wanted_of(const std::vector<WantedColumn>& columns) {
+  json wanted = json::array();
+  for (const WantedColumn& column : columns) {
+    const size_t lists = column.shape.empty() ? 0 : 1;
+    wanted.push_back({{"name", column.name},
+                      {"row", std::vector(column.shape.begin() + static_cast<int64_t>(lists), column.shape.end())},
+                      {"zero_rows_pad", zero_rows_pad(column)}});
+  }
+  return wanted;
+}
+
+/// Of the content. Another host's file that was read in part has the version that its server names in place of it.
+std::string fingerprint_of(const storage::Source& source) {
+  if (const std::string content = source.streamed_content(); !content.empty()) return content;
+  if (!source.is_ranged()) return storage::fingerprint(*source.path()).content;
+  return storage::content_hash(fmt::format("{} bytes of version {}", source.size(), source.version()));
+}
+
 json describe(const TableReader& reader, const std::vector<ColumnFacts>& facts) {
   json out = json::array();
   for (size_t i = 0; i < facts.size(); ++i) {
@@ -177,49 +217,65 @@ json describe(const TableReader& reader, const std::vector<ColumnFacts>& facts) 
 
 }  // namespace
 
-json pack_key(const std::filesystem::path& path, const storage::Fingerprint& state,
-              const std::vector<WantedColumn>& columns) {
-  std::error_code error;
-  const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
-  json wanted = json::array();
-  for (const WantedColumn& column : columns) {
-    const size_t lists = column.shape.empty() ? 0 : 1;
-    wanted.push_back({{"name", column.name},
-                      {"row", std::vector(column.shape.begin() + static_cast<int64_t>(lists), column.shape.end())},
-                      {"zero_rows_pad", zero_rows_pad(column)}});
+json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns) {
+  json key = source.is_ranged() ? remote_pack_key(source.url(), columns) : json::object();
+  key["size"] = source.size();
+  if (source.is_ranged()) {
+    key["remote_version"] = source.version();
+    return key;
   }
-  return {{"version", kVersion},
-          {"path", (error ? path : canonical).string()},
-          {"size", state.size},
-          {"mtime_ns", state.mtime_ns},
-          {"columns", wanted}};
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::weakly_canonical(*source.path(), error);
+  key["version"] = kVersion;
+  key["path"] = (error ? *source.path() : canonical).string();
+  key["mtime_ns"] = source.state().mtime_ns;
+  key["columns"] = wanted_of(columns);
+  return key;
 }
 
-void pack_file(const std::filesystem::path& path, const std::string& url, const std::vector<WantedColumn>& columns,
+json remote_pack_key(const std::string& url, const std::vector<WantedColumn>& columns) {
+  // A signed address is as good as a password.
+  return {{"version", kVersion},
+          {"url", net::without_secrets(url)},
+          {"url_hash", storage::content_hash(url)},
+          {"columns", wanted_of(columns)}};
+}
+
+json without_version(json key) {
+  for (const char* part : {"size", "mtime_ns", "remote_version"}) key.erase(part);
+  return key;
+}
+
+void pack_file(const std::shared_ptr<const storage::Source>& source, const std::vector<WantedColumn>& columns,
                const json& key, const std::filesystem::path& packed) {
-  const int64_t bytes = key.at("size");
+  const std::string& url = source->url();
+  const std::string name = net::without_secrets(url);
+  const int64_t bytes = source->size();
+  const int64_t read_before = source->bytes_read();
   if (bytes >= kBytesWorthSaying)
-    log::info(fmt::format("[data] packing {} ({:.0f} MB) once", url, static_cast<double>(bytes) / 1e6));
-  const auto reader = open_table_reader(path, url, columns);
+    log::info(fmt::format("[data] packing {} ({:.0f} MB) once, {}", name, static_cast<double>(bytes) / 1e6,
+                          describe_reading(*source)));
+  const auto reader = open_table_reader(source, columns);
+  const bool counted = reader->events() >= 0;
   std::optional<Progress> progress;
-  if (bytes >= kBytesWorthABar) progress.emplace("packing " + path.filename().string(), reader->events());
+  if (bytes >= kBytesWorthABar)
+    progress.emplace("packing " + name.substr(name.rfind('/') + 1), counted ? reader->events() : bytes);
 
   Packer packer(packed, url, columns);
   std::vector<RaggedColumn> block;
   for (reader->next(block); !block[0].rows.empty(); reader->next(block)) {
     packer.add(block);
     piece_is_done();
-    if (progress) progress->update(packer.events(), "events");
+    if (progress && counted) progress->update(packer.events(), "events");
+    if (progress && !counted) progress->update(source->bytes_read() - read_before, "bytes");
   }
-  const storage::Fingerprint after = storage::fingerprint(path);
-  if (after.size != bytes || after.mtime_ns != key.at("mtime_ns"))
-    throw data_error(
-        fmt::format("[data] {}: the file changed while it was read; start again when it is complete", url));
+  source->need_unchanged();
   packer.finish(json{{"key", key},
-                     {"format", to_string(format_of(path, url))},
-                     {"fingerprint", after.content},
+                     {"format", to_string(format_of(*source))},
+                     {"fingerprint", fingerprint_of(*source)},
                      {"columns", describe(*reader, packer.facts())}}
                     .dump());
+  if (source->is_ranged()) log::debug(fmt::format("[data] {}: read {} of {} bytes", name, source->bytes_read(), bytes));
 }
 
 }  // namespace linac::data

@@ -12,7 +12,10 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/data/file_format.h"
 #include "linac/data/pack_file.h"
+#include "linac/net/http_client.h"
 #include "linac/storage/cache.h"
 #include "linac/storage/file_lock.h"
 
@@ -21,11 +24,9 @@ namespace {
 
 using nlohmann::json;
 
-/// One packed file for a path and its columns: that of a former state is replaced.
-std::filesystem::path packed_path_of(json key) {
-  key.erase("size");
-  key.erase("mtime_ns");
-  return storage::cache_folder() / "tables" / (storage::content_hash(key.dump()) + ".pack");
+/// One packed file for an original and its columns: that of a former version is replaced.
+std::filesystem::path packed_path_of(const json& key) {
+  return storage::cache_folder() / "tables" / (storage::content_hash(without_version(key).dump()) + ".pack");
 }
 
 std::span<const std::byte> map_file(const std::filesystem::path& path) {
@@ -63,7 +64,7 @@ std::optional<PackTrailer> trailer_of(std::span<const std::byte> file, size_t co
 
 }  // namespace
 
-bool PackedTable::map_index(const json& key) {
+bool PackedTable::map_index(const json& key, Match match) {
   const auto trailer = trailer_of(mapped_, key.at("columns").size());
   if (!trailer) return false;
   const std::byte* at = mapped_.data();
@@ -77,10 +78,12 @@ bool PackedTable::map_index(const json& key) {
   if (storage::content_hash(hashed) != std::string_view(trailer->hash.data(), trailer->hash.size())) return false;
 
   const json said = json::parse(notes.begin(), notes.end());
-  if (said.at("key") != key) return false;
+  const bool fits =
+      match == Match::kKey ? said.at("key") == key : without_version(said.at("key")) == without_version(key);
+  if (!fits) return false;
   file_.format = said.at("format");
   file_.events = static_cast<int64_t>(trailer->events);
-  file_.bytes = key.at("size");
+  file_.bytes = said.at("key").at("size");
   file_.fingerprint = said.at("fingerprint");
   for (const json& column : said.at("columns")) {
     stored_.push_back({.words = column.at("stored"), .is_number = column.at("number")});
@@ -94,29 +97,45 @@ bool PackedTable::map_index(const json& key) {
 }
 
 std::shared_ptr<PackedTable> PackedTable::map(const std::filesystem::path& packed, const json& key,
-                                              const std::string& url) {
+                                              const std::string& url, Match match) {
   const std::shared_ptr<PackedTable> table(new PackedTable);
   table->mapped_ = map_file(packed);
-  if (table->mapped_.empty() || !table->map_index(key)) return nullptr;
+  if (table->mapped_.empty() || !table->map_index(key, match)) return nullptr;
   table->packed_path_ = packed;
   table->file_.url = url;
   return table;
 }
 
-std::shared_ptr<const PackedTable> PackedTable::open(const std::filesystem::path& path, const std::string& url,
-                                                     const std::vector<WantedColumn>& columns) {
-  const storage::Fingerprint state = storage::quick_fingerprint(path);
-  const json key = pack_key(path, state, columns);
+std::shared_ptr<const PackedTable> PackedTable::open(const std::string& url, const std::vector<WantedColumn>& columns) {
+  try {
+    return of_source(storage::Source::open(url), columns);
+  } catch (const storage::Unreachable&) {
+    const json key = remote_pack_key(url, columns);
+    const std::filesystem::path packed = packed_path_of(key);
+    storage::use_cached(packed);
+    if (auto table = map(packed, key, url, Match::kAnyVersion)) {
+      log::warn(fmt::format("[data] {}: the server cannot be reached; what was read from it before is used",
+                            net::without_secrets(url)));
+      return table;
+    }
+    return of_source(storage::Source::of_file(storage::fetch(url), url), columns);
+  }
+}
+
+std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<const storage::Source>& source,
+                                                          const std::vector<WantedColumn>& columns) {
+  const json key = pack_key(*source, columns);
   const std::filesystem::path packed = packed_path_of(key);
   storage::use_cached(packed);
-  std::shared_ptr<PackedTable> table = map(packed, key, url);
+  std::shared_ptr<PackedTable> table = map(packed, key, source->url());
   if (!table) {
+    if (const auto readable = readable_source(source); readable != source) return of_source(readable, columns);
     make_folder(packed.parent_path());
     const storage::FileLock lock(packed.string() + ".lock");
-    table = map(packed, key, url);
+    table = map(packed, key, source->url());
     if (!table) {
-      pack_file(path, url, columns, key, packed);
-      table = map(packed, key, url);
+      pack_file(source, columns, key, packed);
+      table = map(packed, key, source->url());
       storage::make_room();
     }
   }
@@ -126,8 +145,8 @@ std::shared_ptr<const PackedTable> PackedTable::open(const std::filesystem::path
                     "LINAC_CACHE to another folder",
                     packed.string()));
   }
-  table->path_ = path;
-  table->state_ = state;
+  table->path_ = source->path();
+  table->state_ = source->state();
   return table;
 }
 
@@ -149,7 +168,8 @@ std::span<const float> PackedTable::values(int64_t event) const {
 }
 
 void PackedTable::check_unchanged() const {
-  const storage::Fingerprint now = storage::quick_fingerprint(path_);
+  if (!path_) return;
+  const storage::Fingerprint now = storage::quick_fingerprint(*path_);
   if (now.size == state_.size && now.mtime_ns == state_.mtime_ns) return;
   throw data_error(fmt::format(
       "[data] {}: the file has changed since it was opened; leave the files alone while they are used, then "

@@ -2,12 +2,14 @@
 // The wanted columns of one event file, unpacked once into a file of the cache folder that is mapped into memory, so
 // that any event is at hand at any time. The packed file holds what the original holds, as float32: padding, cutting
 // and scaling come later, so jobs that differ in these share it. It belongs to the original's path, size and time of
-// change. Immutable and thread-safe; processes that want the same file take turns, and all but the first find it done.
+// change; of another host's file to its address and version, and is made from there without a copy of the original.
+// Immutable and thread-safe; processes that want the same file take turns, and all but the first find it done.
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +17,7 @@
 #include "linac/data/column_facts.h"
 #include "linac/data/event_table.h"
 #include "linac/data/table_reader.h"
-#include "linac/storage/storage.h"
+#include "linac/storage/source.h"
 
 namespace linac::data {
 
@@ -27,10 +29,10 @@ inline bool zero_rows_pad(const WantedColumn& column) {
 
 class PackedTable {
  public:
-  /// Maps the packed file, after making it if it is not there, not whole, or of another state of `path`. Data errors of
+  /// `url`: one of expand()'s results. Maps the packed file, after making it if it is not there, not whole, or of
+  /// another version; of a server that cannot be reached, the last one serves, with a warning. Data errors of
   /// table_reader.h, and for values that are not finite; environment error when the cache folder cannot take it.
-  static std::shared_ptr<const PackedTable> open(const std::filesystem::path& path, const std::string& url,
-                                                 const std::vector<WantedColumn>& columns);
+  static std::shared_ptr<const PackedTable> open(const std::string& url, const std::vector<WantedColumn>& columns);
   ~PackedTable();
   PackedTable(const PackedTable&) = delete;
   PackedTable& operator=(const PackedTable&) = delete;
@@ -49,17 +51,22 @@ class PackedTable {
   /// written (a failing disk): the packed file is removed then, so the next start makes it again.
   std::span<const float> values(int64_t event) const;
 
-  /// Data error when the original is not the file that was packed any more: a look at size and time of change.
+  /// Data error when the original is not the file that was packed any more: a look at size and time of change. What
+  /// became of another host's file meanwhile is not asked: the packed one stays as it is.
   void check_unchanged() const;
 
  private:
   PackedTable() = default;
-  /// Null if there is no whole packed file of this key.
+  /// Null if there is no whole packed file of this key, or of any version of it.
+  enum class Match { kKey, kAnyVersion };
   static std::shared_ptr<PackedTable> map(const std::filesystem::path& packed, const nlohmann::json& key,
-                                          const std::string& url);
-  bool map_index(const nlohmann::json& key);
+                                          const std::string& url, Match match = Match::kKey);
+  bool map_index(const nlohmann::json& key, Match match);
+  static std::shared_ptr<const PackedTable> of_source(const std::shared_ptr<const storage::Source>& source,
+                                                      const std::vector<WantedColumn>& columns);
 
-  std::filesystem::path path_, packed_path_;
+  std::optional<std::filesystem::path> path_;  // of the original, if it is a file of this host
+  std::filesystem::path packed_path_;
   storage::Fingerprint state_;
   TableFile file_;
   std::vector<StoredColumn> stored_;

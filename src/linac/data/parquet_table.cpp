@@ -1,4 +1,4 @@
-// Parquet through Arrow: the wanted columns only, page by page.
+// Parquet through Arrow: the wanted columns only, page by page; of another host's file only their ranges.
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
@@ -11,6 +11,7 @@
 
 #include "linac/base/error.h"
 #include "linac/data/arrow_lists.h"
+#include "linac/data/arrow_source.h"
 #include "linac/data/table_reader.h"
 
 namespace linac::data {
@@ -28,10 +29,10 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leav
 
 class ParquetTable : public TableReader {
  public:
-  ParquetTable(const std::filesystem::path& path, std::string name, std::vector<WantedColumn> columns)
-      : name_(std::move(name)), columns_(std::move(columns)) {
+  ParquetTable(const std::shared_ptr<const storage::Source>& source, std::vector<WantedColumn> columns)
+      : name_(source->url()), columns_(std::move(columns)) {
     for (const WantedColumn& column : columns_) codes_.emplace_back(name_, column.name);
-    guarded([&] { open(path); });
+    guarded([&] { open(source); });
   }
 
   std::vector<std::string> fields() const {
@@ -77,6 +78,7 @@ class ParquetTable : public TableReader {
 
   void need(const arrow::Status& status) const {
     if (status.ok()) return;
+    if (ranged_) ranged_->rethrow();
     fail(fmt::format("cannot be read near event {} ({}); copy or write the file again", next_, status.message()));
   }
 
@@ -98,7 +100,7 @@ class ParquetTable : public TableReader {
     return std::move(result).ValueUnsafe();
   }
 
-  void open(const std::filesystem::path& path) {
+  void open(const std::shared_ptr<const storage::Source>& source) {
     arrow::MemoryPool* const pool = arrow::system_memory_pool();
     // Without the stream a whole row group would be in memory at once.
     parquet::ReaderProperties properties(pool);
@@ -108,7 +110,12 @@ class ParquetTable : public TableReader {
     arrow_properties.set_batch_size(kBlockEvents);
     arrow_properties.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
-    need(builder.Open(value(arrow::io::ReadableFile::Open(path.string(), pool)), properties));
+    std::shared_ptr<arrow::io::RandomAccessFile> bytes;
+    if (source->is_ranged())
+      bytes = ranged_ = std::make_shared<RangedFile>(source);
+    else
+      bytes = value(arrow::io::ReadableFile::Open(source->path()->string(), pool));
+    need(builder.Open(bytes, properties));
     file_ = value(builder.memory_pool(pool)->properties(arrow_properties)->Build());
     events_ = file_->parquet_reader()->metadata()->num_rows();
 
@@ -121,6 +128,7 @@ class ParquetTable : public TableReader {
     for (const int field : fields)
       places_.push_back(static_cast<int>(std::lower_bound(read.begin(), read.end(), field) - read.begin()));
     for (int group = 0; group < file_->num_row_groups(); ++group) groups.push_back(group);
+    if (ranged_) ranged_->read_ahead(*file_->parquet_reader()->metadata(), leaves);
     batches_ = value(file_->GetRecordBatchReader(groups, leaves));
   }
 
@@ -143,7 +151,8 @@ class ParquetTable : public TableReader {
   std::string name_;
   std::vector<WantedColumn> columns_;
   std::vector<StoredColumn> stored_;
-  std::vector<int> places_;  // of the columns in a batch
+  std::vector<int> places_;             // of the columns in a batch
+  std::shared_ptr<RangedFile> ranged_;  // of another host
   std::unique_ptr<parquet::arrow::FileReader> file_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;  // goes before file_
   int64_t events_ = 0, next_ = 0;
@@ -151,14 +160,14 @@ class ParquetTable : public TableReader {
 
 }  // namespace
 
-TableContents parquet_contents(const std::filesystem::path& path, const std::string& name) {
-  const ParquetTable table(path, name, {});
+TableContents parquet_contents(const std::shared_ptr<const storage::Source>& source) {
+  const ParquetTable table(source, {});
   return {.format = {}, .events = table.events(), .columns = table.fields(), .of_texts = table.of_texts()};
 }
 
-std::unique_ptr<TableReader> open_parquet_table(const std::filesystem::path& path, const std::string& name,
+std::unique_ptr<TableReader> open_parquet_table(const std::shared_ptr<const storage::Source>& source,
                                                 const std::vector<WantedColumn>& columns) {
-  return std::make_unique<ParquetTable>(path, name, columns);
+  return std::make_unique<ParquetTable>(source, columns);
 }
 
 }  // namespace linac::data

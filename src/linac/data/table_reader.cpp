@@ -44,17 +44,17 @@ std::string WantedColumn::describe() const {
   return is_number() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-std::unique_ptr<TableReader> open_table_reader(const std::filesystem::path& path, const std::string& name,
+std::unique_ptr<TableReader> open_table_reader(const std::shared_ptr<const storage::Source>& source,
                                                const std::vector<WantedColumn>& columns) {
-  switch (format_of(path, name)) {
+  switch (format_of(*source)) {
     case FileFormat::kHdf5:
-      return open_hdf5_table(path, name, columns);
+      return open_hdf5_table(source->local(), source->url(), columns);
     case FileFormat::kParquet:
-      return open_parquet_table(path, name, columns);
+      return open_parquet_table(source, columns);
     case FileFormat::kTfrecord:
       break;
   }
-  return open_tfrecord_table(path, name, columns);
+  return open_tfrecord_table(source, columns);
 }
 
 void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored, int64_t event) {
@@ -68,18 +68,17 @@ void refuse_column(const std::string& name, const WantedColumn& wanted, const st
                                wanted.name, stored, wanted.describe(), way_out));
 }
 
-TableContents contents_of_table(const std::filesystem::path& path, const std::string& name) {
-  const FileFormat format = format_of(path, name);
-  TableContents contents = format == FileFormat::kHdf5      ? hdf5_contents(path)
-                           : format == FileFormat::kParquet ? parquet_contents(path, name)
-                                                            : tfrecord_contents(path, name);
+TableContents contents_of_table(const std::shared_ptr<const storage::Source>& source) {
+  const FileFormat format = format_of(*source);
+  TableContents contents = format == FileFormat::kHdf5      ? hdf5_contents(source->local())
+                           : format == FileFormat::kParquet ? parquet_contents(source)
+                                                            : tfrecord_contents(source);
   contents.format = to_string(format);
   return contents;
 }
 
-std::vector<StoredText> count_texts(const std::filesystem::path& path, const std::string& name,
-                                    const std::string& column) {
-  const auto reader = open_table_reader(path, name, {{.name = column, .shape = {}, .texts = true}});
+std::vector<StoredText> count_texts(const std::shared_ptr<const storage::Source>& source, const std::string& column) {
+  const auto reader = open_table_reader(source, {{.name = column, .shape = {}, .texts = true}});
   if (!reader->columns()[0].is_text) return {};
   std::vector<RaggedColumn> block;
   for (reader->next(block); !block[0].rows.empty(); reader->next(block)) continue;

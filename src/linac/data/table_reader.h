@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "linac/data/text_codes.h"
+#include "linac/storage/source.h"
 
 namespace linac::data {
 
@@ -44,6 +45,7 @@ struct RaggedColumn {
 class TableReader {
  public:
   virtual ~TableReader() = default;
+  /// -1 where only reading to the end tells.
   virtual int64_t events() const = 0;
   virtual const std::vector<StoredColumn>& columns() const = 0;
   /// The next events, as many as fit in bounded memory, a column for each wanted one; none after the last. Data error
@@ -57,37 +59,40 @@ class TableReader {
 };
 
 /// Data error naming file and column for one that is missing (with those the file has), holds no numbers, or has rows
-/// of another shape. `name` is what messages call the file.
-std::unique_ptr<TableReader> open_table_reader(const std::filesystem::path& path, const std::string& name,
+/// of another shape. Of another host's file no more is read than the format needs.
+std::unique_ptr<TableReader> open_table_reader(const std::shared_ptr<const storage::Source>& source,
                                                const std::vector<WantedColumn>& columns);
 
+/// `name` is what messages call the file.
 std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, const std::string& name,
                                              const std::vector<WantedColumn>& columns);
-std::unique_ptr<TableReader> open_parquet_table(const std::filesystem::path& path, const std::string& name,
+std::unique_ptr<TableReader> open_parquet_table(const std::shared_ptr<const storage::Source>& source,
                                                 const std::vector<WantedColumn>& columns);
-std::unique_ptr<TableReader> open_tfrecord_table(const std::filesystem::path& path, const std::string& name,
+std::unique_ptr<TableReader> open_tfrecord_table(const std::shared_ptr<const storage::Source>& source,
                                                  const std::vector<WantedColumn>& columns);
 
 /// What a file holds, for people: "particles list<list<float>>", "features [500, 14]", "label (a list of 1 integers)".
 struct TableContents {
   std::string format;
-  int64_t events = 0;
+  int64_t events = 0;  // -1: only reading to the end tells
   std::vector<std::string> columns;
   std::vector<std::string> of_texts = {};  // names of those that hold one text an event
 };
 
-/// By the file's schema; a TFRecord file has none, so its first record speaks for all. Data error for a file that
-/// cannot be read.
-TableContents contents_of_table(const std::filesystem::path& path, const std::string& name);
+/// By the file's schema; a TFRecord file has none, so its first record speaks for all, and `events` is -1. Data error
+/// for a file that cannot be read.
+TableContents contents_of_table(const std::shared_ptr<const storage::Source>& source);
 
-/// The different texts of a column, sorted, and how many events have each. Reads the whole file. Data errors as
+/// Of a file whose contents do not say it: all records are read.
+int64_t count_events(const std::shared_ptr<const storage::Source>& source);
+
+/// The different texts of a column, sorted, and how many events have each. Reads the whole column. Data errors as
 /// TextCodes::code().
-std::vector<StoredText> count_texts(const std::filesystem::path& path, const std::string& name,
-                                    const std::string& column);
+std::vector<StoredText> count_texts(const std::shared_ptr<const storage::Source>& source, const std::string& column);
 
 TableContents hdf5_contents(const std::filesystem::path& path);
-TableContents parquet_contents(const std::filesystem::path& path, const std::string& name);
-TableContents tfrecord_contents(const std::filesystem::path& path, const std::string& name);
+TableContents parquet_contents(const std::shared_ptr<const storage::Source>& source);
+TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& source);
 
 /// Throws the data error for a column whose stored form does not fit the wanted one; `event` < 0: in the whole file.
 [[noreturn]] void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored,

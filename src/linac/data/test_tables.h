@@ -23,7 +23,7 @@ struct TestEvents {
 TestEvents make_events(size_t count, size_t first = 0);
 
 /// The columns "particles" list<list<float>>, "features" list<double>, "label" int32.
-void write_parquet(const std::string& path, const TestEvents& events);
+void write_parquet(const std::string& path, const TestEvents& events, int64_t row_group_events = 7);
 /// The same with `rows` particles in every event, the last ones 0.
 void write_tfrecord(const std::string& path, const TestEvents& events, size_t rows);
 void write_hdf5(const std::string& path, const TestEvents& events, size_t rows);

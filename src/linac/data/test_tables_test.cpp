@@ -13,15 +13,13 @@
 namespace linac::data::testing {
 namespace {
 
-constexpr int64_t kEventsPerRowGroup = 7;
-
 void write_columns(const std::string& path, const std::vector<std::string>& names,
-                   const std::vector<std::shared_ptr<arrow::Array>>& columns) {
+                   const std::vector<std::shared_ptr<arrow::Array>>& columns, int64_t row_group_events) {
   arrow::FieldVector fields;
   for (size_t i = 0; i < names.size(); ++i) fields.push_back(arrow::field(names[i], columns[i]->type()));
   const auto table = arrow::Table::Make(arrow::schema(fields), columns);
   const auto file = arrow::io::FileOutputStream::Open(path).ValueOrDie();
-  ASSERT_TRUE(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, kEventsPerRowGroup).ok());
+  ASSERT_TRUE(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, row_group_events).ok());
   ASSERT_TRUE(file->Close().ok());
 }
 
@@ -49,7 +47,7 @@ TestEvents make_events(size_t count, size_t first) {
   return events;
 }
 
-void write_parquet(const std::string& path, const TestEvents& events) {
+void write_parquet(const std::string& path, const TestEvents& events, int64_t row_group_events) {
   auto value = std::make_shared<arrow::FloatBuilder>();
   auto row = std::make_shared<arrow::ListBuilder>(arrow::default_memory_pool(), value);
   arrow::ListBuilder particles(arrow::default_memory_pool(), row);
@@ -63,11 +61,12 @@ void write_parquet(const std::string& path, const TestEvents& events) {
     for (const float x : events.features[i]) ASSERT_TRUE(feature->Append(x).ok());
   }
   write_columns(path, {"label", "particles", "features"},
-                {labels.Finish().ValueOrDie(), particles.Finish().ValueOrDie(), features.Finish().ValueOrDie()});
+                {labels.Finish().ValueOrDie(), particles.Finish().ValueOrDie(), features.Finish().ValueOrDie()},
+                row_group_events);
 }
 
 void write_parquet(const std::string& path, const std::string& name, const std::shared_ptr<arrow::Array>& column) {
-  write_columns(path, {name}, {column});
+  write_columns(path, {name}, {column}, 7);
 }
 
 void write_tfrecord(const std::string& path, const TestEvents& events, size_t rows) {

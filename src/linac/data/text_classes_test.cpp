@@ -154,11 +154,11 @@ TEST_F(TextClassesTest, EveryFormatSaysTheSame) {
     for (size_t event = 0; event < kNumbers.size(); ++event)
       for (size_t place = 0; place < 3; ++place)
         EXPECT_EQ(batch.columns[1][3 * event + place], kNumbers[event] == static_cast<float>(place) ? 1 : 0);
-    const std::vector<StoredText> counted = count_texts(path("a"), "a", "x");
+    const std::vector<StoredText> counted = count_texts(storage::Source::open(path("a")), "x");
     ASSERT_EQ(counted.size(), 3U);
     EXPECT_EQ(counted[2].text, "ttbar");
     EXPECT_EQ(counted[2].events, 2);
-    EXPECT_EQ(contents_of_table(path("a"), "a").of_texts, (std::vector<std::string>{"x"}));
+    EXPECT_EQ(contents_of_table(storage::Source::open(path("a"))).of_texts, (std::vector<std::string>{"x"}));
   }
 }
 

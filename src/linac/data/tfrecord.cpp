@@ -19,28 +19,40 @@ constexpr uint64_t kFrameBytes = kTfrecordHeaderBytes + kTfrecordFooterBytes;
 
 /// Length of the record whose frame begins at `offset`; it fits into the source.
 uint64_t checked_length(const ByteSource& source, uint64_t offset, uint64_t record, const std::string& name) {
-  const auto fail = [&](const std::string& why) {
-    throw data_error(fmt::format("[tfrecord] {}: record {} at byte {}: {}; copy or write the file again", name, record,
-                                 offset, why));
-  };
-  if (offset > source.size() || source.size() - offset < kFrameBytes) fail("the file ends inside it");
+  const char* const cut = "the file ends inside it";
+  if (offset > source.size() || source.size() - offset < kFrameBytes) refuse_record(name, record, offset, cut);
   std::array<std::byte, kTfrecordHeaderBytes> header;
   source.read(offset, header);
-  uint64_t length = 0;
+  const uint64_t length = length_of_record(header, name, record, offset);
+  if (length > source.size() - offset - kFrameBytes) refuse_record(name, record, offset, cut);
+  return length;
+}
+
+}  // namespace
+
+void refuse_record(const std::string& name, uint64_t record, uint64_t offset, const std::string& why) {
+  throw data_error(
+      fmt::format("[tfrecord] {}: record {} at byte {}: {}; copy or write the file again", name, record, offset, why));
+}
+
+uint64_t length_of_record(std::span<const std::byte> header, const std::string& name, uint64_t record,
+                          uint64_t offset) {
   try {
-    length = tfrecord_length(header);
+    return tfrecord_length(header);
   } catch (const Error& error) {
     if (record == 0) {
       throw data_error(fmt::format(
           "[tfrecord] {}: neither HDF5 nor Parquet nor TFRecord, or damaged at its start; check the file", name));
     }
-    fail(error.what());
+    refuse_record(name, record, offset, error.what());
   }
-  if (length > source.size() - offset - kFrameBytes) fail("the file ends inside it");
-  return length;
 }
 
-}  // namespace
+void need_intact(std::span<const std::byte> data, std::span<const std::byte> footer, const std::string& name,
+                 uint64_t record, uint64_t offset) {
+  if (tfrecord_data_intact(data, footer)) return;
+  refuse_record(name, record, offset, "its checksum (CRC-32C) does not fit, the file is damaged");
+}
 
 FileSource::FileSource(const std::filesystem::path& path)
     : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -93,12 +105,7 @@ void read_record(const ByteSource& source, uint64_t offset, uint64_t record, con
   out.resize(length + kTfrecordFooterBytes);
   source.read(offset + kTfrecordHeaderBytes, out);
   const std::span<const std::byte> bytes(out);
-  if (!tfrecord_data_intact(bytes.first(length), bytes.subspan(length))) {
-    throw data_error(
-        fmt::format("[tfrecord] {}: record {} at byte {}: its checksum (CRC-32C) does not fit; the file "
-                    "is damaged, copy or write it again",
-                    name, record, offset));
-  }
+  need_intact(bytes.first(length), bytes.subspan(length), name, record, offset);
   out.resize(length);
 }
 

@@ -46,6 +46,14 @@ class MemorySource : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
+/// Throws the data error for the record number `record`, whose frame begins at `offset`, of the file called `name`.
+[[noreturn]] void refuse_record(const std::string& name, uint64_t record, uint64_t offset, const std::string& why);
+/// The length that a frame's header says; data error when its checksum does not fit.
+uint64_t length_of_record(std::span<const std::byte> header, const std::string& name, uint64_t record, uint64_t offset);
+/// Data error when the footer does not fit the data.
+void need_intact(std::span<const std::byte> data, std::span<const std::byte> footer, const std::string& name,
+                 uint64_t record, uint64_t offset);
+
 /// Where each record's frame begins. Checks the lengths and their checksums, not the data. Data error naming `name`
 /// and the record for a truncated or damaged file.
 std::vector<uint64_t> index_records(const ByteSource& source, const std::string& name);

@@ -6,10 +6,12 @@
 #include <algorithm>
 
 #include "linac/base/error.h"
+#include "linac/base/piece_of_work.h"
 #include "linac/base/plural.h"
 #include "linac/data/example.h"
+#include "linac/data/inflated_stream.h"
+#include "linac/data/record_stream.h"
 #include "linac/data/table_reader.h"
-#include "linac/data/tfrecord.h"
 
 namespace linac::data {
 namespace {
@@ -19,37 +21,33 @@ constexpr size_t kBlockEventsMax = 4096;
 
 class TfrecordTable : public TableReader {
  public:
-  TfrecordTable(const std::filesystem::path& path, std::string name, std::vector<WantedColumn> columns)
-      : name_(std::move(name)), source_(path), columns_(std::move(columns)) {
-    offsets_ = index_records(source_, name_);
-    LINAC_CHECK(!offsets_.empty());  // an empty file has no format
-    const Example first = parse(0);
+  TfrecordTable(const std::shared_ptr<const storage::Source>& source, std::vector<WantedColumn> columns)
+      : name_(source->url()), records_(unpacked_stream(source), name_), columns_(std::move(columns)) {
+    if (!advance()) throw data_error(fmt::format("[tfrecord] {}: no record in it; write the file again", name_));
     for (const WantedColumn& column : columns_) {
       codes_.emplace_back(name_, column.name);
-      const Feature& feature = find(first, column, 0);
+      const Feature& feature = find(example_, column);
       stored_.push_back({.words = describe(feature), .is_text = !feature.bytes.empty()});
     }
   }
 
-  /// Of the first record.
-  std::vector<std::string> features() { return described(parse(0)); }
-  std::vector<std::string> of_texts() {
+  /// Of the first record, before next() is called.
+  std::vector<std::string> features() const { return described(example_); }
+  std::vector<std::string> of_texts() const {
     std::vector<std::string> names;
-    for (const auto& [name, feature] : parse(0))
+    for (const auto& [name, feature] : example_)
       if (feature.bytes.size() == 1) names.push_back(name);
     return names;
   }
-
-  int64_t events() const override { return static_cast<int64_t>(offsets_.size()); }
+  int64_t events() const override { return -1; }
   const std::vector<StoredColumn>& columns() const override { return stored_; }
 
   void next(std::vector<RaggedColumn>& out) override {
     out.assign(columns_.size(), {});
     size_t values = 0;
-    for (size_t events = 0; next_ < offsets_.size() && events < kBlockEventsMax && values < kBlockValues; ++events) {
-      const Example example = parse(next_);
-      for (size_t i = 0; i < columns_.size(); ++i) values += append(find(example, columns_[i], next_), i, out[i]);
-      ++next_;
+    for (size_t events = 0; more_ && events < kBlockEventsMax && values < kBlockValues; ++events) {
+      for (size_t i = 0; i < columns_.size(); ++i) values += append(find(example_, columns_[i]), i, out[i]);
+      advance();
     }
   }
 
@@ -68,42 +66,46 @@ class TfrecordTable : public TableReader {
     return names;
   }
 
-  [[noreturn]] void fail(size_t record, const std::string& what) const {
-    throw data_error(fmt::format("[tfrecord] {}: record {}: {}", name_, record, what));
+  [[noreturn]] void fail(const std::string& what) const {
+    throw data_error(fmt::format("[tfrecord] {}: record {}: {}", name_, records_.number(), what));
   }
 
-  Example parse(size_t record) {
-    read_record(source_, offsets_[record], record, name_, bytes_);
+  /// The next record into example_.
+  bool advance() {
+    std::span<const std::byte> bytes;
+    more_ = records_.next(bytes);
+    if (!more_) return false;
     try {
-      return parse_example({reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size()});
+      example_ = parse_example({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
     } catch (const Error& error) {
-      fail(record, error.what());
+      fail(error.what());
     }
+    return true;
   }
 
-  const Feature& find(const Example& example, const WantedColumn& column, size_t record) const {
+  const Feature& find(const Example& example, const WantedColumn& column) const {
     const auto found = example.find(column.name);
     if (found != example.end()) {
       if (!found->second.bytes.empty() && !column.texts) refuse_texts(name_, column.name, describe(found->second));
       return found->second;
     }
     const std::vector<std::string> names = described(example);
-    fail(record, fmt::format("no column '{}' (found: {}); name one of these", column.name,
-                             names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "))));
+    fail(fmt::format("no column '{}' (found: {}); name one of these", column.name,
+                     names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "))));
   }
 
   /// The number of values appended.
   size_t append(const Feature& feature, size_t column, RaggedColumn& out) {
     if (stored_[column].is_text || !feature.bytes.empty()) return append_text(feature, column, out);
     const size_t count = feature.floats.size() + feature.integers.size();
-    out.rows.push_back(rows_of_list(name_, columns_[column], count, static_cast<int64_t>(next_)));
+    out.rows.push_back(rows_of_list(name_, columns_[column], count, records_.number()));
     out.values.insert(out.values.end(), feature.floats.begin(), feature.floats.end());
     for (const int64_t value : feature.integers) out.values.push_back(static_cast<float>(value));
     return count;
   }
 
   size_t append_text(const Feature& feature, size_t column, RaggedColumn& out) {
-    const auto event = static_cast<int64_t>(next_);
+    const int64_t event = records_.number();
     if (!stored_[column].is_text || feature.bytes.size() != 1) {
       codes_[column].refuse(event, fmt::format("is stored as {}; as in the first event, every one needs one {}",
                                                describe(feature), stored_[column].is_text ? "text" : "number"));
@@ -114,24 +116,30 @@ class TfrecordTable : public TableReader {
   }
 
   std::string name_;
-  FileSource source_;
+  RecordStream records_;
   std::vector<WantedColumn> columns_;
   std::vector<StoredColumn> stored_;
-  std::vector<uint64_t> offsets_;
-  std::vector<std::byte> bytes_;
-  size_t next_ = 0;
+  Example example_;  // of the next event
+  bool more_ = false;
 };
 
 }  // namespace
 
-TableContents tfrecord_contents(const std::filesystem::path& path, const std::string& name) {
-  TfrecordTable table(path, name, {});
+TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& source) {
+  const TfrecordTable table(source, {});
   return {.format = {}, .events = table.events(), .columns = table.features(), .of_texts = table.of_texts()};
 }
 
-std::unique_ptr<TableReader> open_tfrecord_table(const std::filesystem::path& path, const std::string& name,
+int64_t count_events(const std::shared_ptr<const storage::Source>& source) {
+  RecordStream records(unpacked_stream(source), source->url());
+  std::span<const std::byte> bytes;
+  while (records.next(bytes)) piece_is_done();
+  return records.number() + 1;
+}
+
+std::unique_ptr<TableReader> open_tfrecord_table(const std::shared_ptr<const storage::Source>& source,
                                                  const std::vector<WantedColumn>& columns) {
-  return std::make_unique<TfrecordTable>(path, name, columns);
+  return std::make_unique<TfrecordTable>(source, columns);
 }
 
 }  // namespace linac::data

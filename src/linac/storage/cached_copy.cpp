@@ -49,6 +49,10 @@ std::optional<Validators> read_validators(const fs::path& file) {
 
 }  // namespace
 
+bool names_version(const Validators& said) {
+  return !said.etag.empty() || !said.modified.empty();
+}
+
 bool same_content(const Validators& a, const Validators& b) {
   if (!a.etag.empty() || !b.etag.empty()) return a.etag == b.etag;
   return a.size >= 0 && a.size == b.size && a.modified == b.modified;

@@ -16,6 +16,8 @@ struct Validators {
   std::string etag, modified;
   int64_t size = -1;
 };
+/// Whether the content can be told from another of its size: a size alone says too little.
+bool names_version(const Validators& said);
 bool same_content(const Validators& a, const Validators& b);
 
 class CachedCopy {

@@ -91,7 +91,12 @@ class FileReader : public Reader {
         size_(static_cast<int64_t>(fs::file_size(path))) {
     if (file_.get() < 0) fail();
   }
+  FileReader(const FileReader& other)
+      : path_(other.path_), file_(::fcntl(other.file_.get(), F_DUPFD_CLOEXEC, 0)), size_(other.size_) {
+    if (file_.get() < 0) fail();
+  }
   int64_t size() const override { return size_; }
+  std::unique_ptr<Reader> another() const override { return std::make_unique<FileReader>(*this); }
   void read(int64_t offset, std::span<std::byte> bytes) override {
     while (!bytes.empty()) {
       const ssize_t got = ::pread(file_.get(), bytes.data(), bytes.size(), offset);

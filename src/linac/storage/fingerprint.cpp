@@ -43,19 +43,31 @@ Fingerprint fingerprint(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(path);
   const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* fd) { ::close(*fd); });
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
-  LINAC_CHECK(state && XXH3_128bits_reset(state.get()) == XXH_OK);
-  std::vector<char> buffer(kReadBytes);
+  ContentHash hash;
+  std::vector<std::byte> buffer(kReadBytes);
   for (;;) {
     const ssize_t size = ::read(descriptor, buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) fail(path);
     if (size == 0) break;
-    XXH3_128bits_update(state.get(), buffer.data(), static_cast<size_t>(size));
+    hash.add(std::span(buffer).first(static_cast<size_t>(size)));
     piece_is_done();
   }
-  result.content = hex(XXH3_128bits_digest(state.get()));
+  result.content = hash.text();
   return result;
+}
+
+ContentHash::ContentHash()
+    : state_(XXH3_createState(), [](void* state) { XXH3_freeState(static_cast<XXH3_state_t*>(state)); }) {
+  LINAC_CHECK(state_ && XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_.get())) == XXH_OK);
+}
+
+void ContentHash::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(static_cast<XXH3_state_t*>(state_.get()), bytes.data(), bytes.size());
+}
+
+std::string ContentHash::text() const {
+  return hex(XXH3_128bits_digest(static_cast<const XXH3_state_t*>(state_.get())));
 }
 
 std::string content_hash(std::string_view text) {

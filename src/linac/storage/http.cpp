@@ -16,6 +16,7 @@
 #include "linac/storage/cache.h"
 #include "linac/storage/cached_copy.h"
 #include "linac/storage/http_request.h"
+#include "linac/storage/storage.h"
 
 namespace linac::storage {
 namespace {
@@ -61,7 +62,8 @@ void room_for(const Transfer& transfer, int64_t bytes) {
 bool take(Transfer& transfer, const net::HttpAnswer& answer, std::string_view bytes) {
   if (transfer.first_bytes) {
     transfer.first_bytes = false;
-    if (answer.status == 200 && transfer.cached && same_content(*transfer.cached, validators_of(answer))) {
+    const Validators said = validators_of(answer);
+    if (answer.status == 200 && transfer.cached && names_version(said) && same_content(*transfer.cached, said)) {
       transfer.cached_is_current = true;
       return false;
     }
@@ -154,6 +156,10 @@ fs::path download(const std::string& url, const fs::path& root) {
   const bool written = std::fflush(part.get()) == 0 && ::fsync(::fileno(part.get())) == 0;
   if (!written) copy.fail_to_write();
   transfer.seen.size = static_cast<int64_t>(fs::file_size(copy.part()));
+  // Who reads the copy meanwhile keeps it.
+  const bool known = transfer.cached && transfer.cached->size == transfer.seen.size && !names_version(transfer.seen) &&
+                     fingerprint(copy.part()).content == fingerprint(copy.file()).content;
+  if (known) return copy.file();
   copy.put_in_place(transfer.seen);
   return copy.file();
 }

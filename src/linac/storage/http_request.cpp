@@ -8,6 +8,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/storage/storage.h"
+#include "linac/storage/store.h"
 
 namespace linac::storage {
 namespace {
@@ -39,9 +40,11 @@ void fail_to_write(const std::string& url) {
 void fail_request(const std::string& url, const net::HttpAnswer& answer) {
   if (answer.problem == net::HttpProblem::kRefused) fail_to_write(url);
   if (answer.problem != net::HttpProblem::kNone) {
-    throw environment_error(
+    const std::string message =
         fmt::format("[http] {}: {} (after {} attempts where that can help); check the address and the network",
-                    net::without_secrets(url), answer.what, kHttpAttempts));
+                    net::without_secrets(url), answer.what, kHttpAttempts);
+    if (answer.problem == net::HttpProblem::kUnreachable) throw Unreachable(ErrorCode::kEnvironment, message);
+    throw environment_error(message);
   }
   const std::string message = fmt::format("[http] {}: the server answers {}", net::without_secrets(url), answer.status);
   if (answer.status == 401 || answer.status == 403)

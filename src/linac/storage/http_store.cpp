@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "linac/base/error.h"
+#include "linac/base/piece_of_work.h"
 #include "linac/storage/http.h"
 #include "linac/storage/http_request.h"
 #include "linac/storage/storage.h"
@@ -12,38 +13,57 @@
 namespace linac::storage {
 namespace {
 
-/// The answer to a request for a part of a file, or for what is said of it.
-struct Answer {
-  int64_t size = -1;  // of the whole file, as the answer to HEAD says it
-  size_t got = 0;
+constexpr int64_t kSlowBytesPerS = 1024;  // fewer are no transfer: another connection does better
+
+/// What the server says of a file.
+struct FileState {
+  int64_t size = -1;
+  std::string etag, modified;
+  bool has_ranges = true;
 };
 
-// The size with HEAD where `bytes` is empty, else bytes from `offset` on.
-Answer ask(const std::string& url, int64_t offset, std::span<std::byte> bytes) {
-  net::HttpClient http(http_settings());
+net::HttpSettings reader_settings() {
+  net::HttpSettings settings = http_settings();
+  settings.stall_bytes_per_s = kSlowBytesPerS;
+  return settings;
+}
+
+int64_t number_in(std::string_view text) {
+  int64_t number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// "bytes 0-9/1234": 1234.
+int64_t whole_size(const net::HttpAnswer& answer) {
+  const std::string range = answer.header("content-range");
+  const size_t slash = range.rfind('/');
+  return slash == std::string::npos ? -1 : number_in(std::string_view(range).substr(slash + 1));
+}
+
+FileState state_of(const net::HttpAnswer& answer, int64_t size) {
+  return {size, answer.header("etag"), answer.header("last-modified"), answer.status == 206};
+}
+
+/// Asks for the first byte alone: a signed address may be good for GET only, and the answer says whether parts are
+/// sent.
+FileState look(net::HttpClient& http, const std::string& url) {
   for (int attempt = 1;; ++attempt) {
-    Answer found;
-    net::HttpRequest request{.url = url};
-    if (bytes.empty())
-      request.method = "HEAD";
-    else
-      request.headers = {fmt::format("Range: bytes={}-{}", offset, offset + static_cast<int64_t>(bytes.size()) - 1)};
-    // A server without ranges sends the whole file: no. The page that explains an error is not the file.
-    request.receive = [&](const net::HttpAnswer& head, std::string_view piece) {
-      if (head.status == 200 || piece.size() > bytes.size() - found.got) return false;
-      if (head.status != 206) return true;
-      std::memcpy(bytes.data() + found.got, piece.data(), piece.size());
-      found.got += piece.size();
-      return true;
-    };
-    const net::HttpAnswer answer = http.perform(request);
-    const std::string length = answer.header("content-length");
-    std::from_chars(length.data(), length.data() + length.size(), found.size);
-    const bool answered = answer.problem == net::HttpProblem::kNone;
-    if (answered && answer.status == (bytes.empty() ? 200 : 206)) return found;
-    if (!bytes.empty() && answer.status == 200) {
-      throw data_error(
-          fmt::format("[http] {}: the server sends no parts of files; work with a copy", net::without_secrets(url)));
+    net::HttpRequest request{.url = url, .headers = {"Range: bytes=0-0"}};
+    request.receive = [](const net::HttpAnswer& head, std::string_view) { return head.status != 200; };
+    net::HttpAnswer answer = http.perform(request);
+    const bool whole = answer.status == 200 && answer.problem == net::HttpProblem::kRefused;
+    const bool answered = whole || answer.problem == net::HttpProblem::kNone;
+    if (answered && answer.status == 200) return state_of(answer, number_in(answer.header("content-length")));
+    if (answered && answer.status == 206 && whole_size(answer) >= 0) return state_of(answer, whole_size(answer));
+    if (answered && answer.status == 416 && whole_size(answer) == 0) return state_of(answer, 0);
+    if (answered && (answer.status == 206 || answer.status == 416)) {  // and it does not say the size
+      FileState state = state_of(answer, -1);
+      answer = http.perform({.url = url, .method = "HEAD"});
+      if (answer.problem == net::HttpProblem::kNone && answer.status == 200) {
+        state.size = number_in(answer.header("content-length"));
+        return state;
+      }
     }
     if (attempt == kHttpAttempts || !net::worth_another_try(answer)) fail_request(url, answer);
     wait_for_attempt(url, answer, attempt);
@@ -52,23 +72,87 @@ Answer ask(const std::string& url, int64_t offset, std::span<std::byte> bytes) {
 
 class HttpReader : public Reader {
  public:
-  explicit HttpReader(const std::string& url) : url_(url), size_(ask(url, 0, {}).size) {
-    if (size_ < 0)
+  explicit HttpReader(const std::string& url) : url_(url), http_(reader_settings()), state_(look(http_, url)) {
+    if (state_.size < 0)
       throw data_error(fmt::format("[http] {}: the server does not say the file's size", net::without_secrets(url)));
   }
-  int64_t size() const override { return size_; }
+  HttpReader(const std::string& url, FileState state) : url_(url), http_(reader_settings()), state_(std::move(state)) {}
+
+  int64_t size() const override { return state_.size; }
+  std::string version() const override {
+    if (!state_.has_ranges) return {};
+    return state_.etag.empty() ? state_.modified : state_.etag;
+  }
+  std::unique_ptr<Reader> another() const override { return std::make_unique<HttpReader>(url_, state_); }
+
   void read(int64_t offset, std::span<std::byte> bytes) override {
-    if (bytes.empty()) return;
-    if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > size_)
+    if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > state_.size)
       throw data_error(
-          fmt::format("[http] {}: ends at byte {}, and more is asked for", net::without_secrets(url_), size_));
-    if (ask(url_, offset, bytes).got != bytes.size())
-      throw data_error(fmt::format("[http] {}: the server sends less than was asked for", net::without_secrets(url_)));
+          fmt::format("[http] {}: ends at byte {}, and more is asked for", net::without_secrets(url_), state_.size));
+    for (int failed = 0; !bytes.empty();) {
+      size_t got = 0;
+      net::HttpAnswer answer = ask(offset, bytes, got);
+      offset += static_cast<int64_t>(got);
+      bytes = bytes.subspan(got);
+      if (bytes.empty()) return;
+      // What has come stays, and the attempts begin anew.
+      if (got > 0) failed = 0;
+      if (answer.problem == net::HttpProblem::kNone && answer.status == 206) {
+        answer.problem = net::HttpProblem::kBroken;
+        answer.what = "the server sends less than was asked for";
+      }
+      if (++failed == kHttpAttempts || answer.status == 416 || !net::worth_another_try(answer))
+        fail_request(url_, answer);
+      wait_for_attempt(url_, answer, failed);
+    }
   }
 
  private:
-  std::string url_;
-  int64_t size_;
+  // One attempt; `got`: how many of the bytes came.
+  net::HttpAnswer ask(int64_t offset, std::span<std::byte> bytes, size_t& got) {
+    net::HttpRequest request{.url = url_};
+    request.headers = {fmt::format("Range: bytes={}-{}", offset, offset + static_cast<int64_t>(bytes.size()) - 1)};
+    bool whole = false, fits = true, changed = false;
+    // A server without ranges sends the whole file: no. The page that explains an error is not the file.
+    request.receive = [&](const net::HttpAnswer& head, std::string_view piece) {
+      piece_is_done();
+      changed = is_another(head);
+      whole = head.status == 200;
+      if (whole || changed) return false;
+      if (head.status != 206) return true;
+      const std::string range = head.header("content-range");
+      fits =
+          piece.size() <= bytes.size() - got && (range.empty() || range.starts_with(fmt::format("bytes {}-", offset)));
+      if (!fits) return false;
+      std::memcpy(bytes.data() + got, piece.data(), piece.size());
+      got += piece.size();
+      return true;
+    };
+    net::HttpAnswer answer = http_.perform(request);
+    const std::string name = net::without_secrets(url_);
+    if (changed)
+      throw Changed(
+          ErrorCode::kData,
+          fmt::format("[http] {}: the file changed while it was read; run it again when nobody writes", name));
+    if (whole) throw data_error(fmt::format("[http] {}: the server sends no parts of files; work with a copy", name));
+    if (!fits)
+      throw data_error(
+          fmt::format("[http] {}: the server sends other bytes than it was asked for; work with a copy", name));
+    return answer;
+  }
+
+  bool is_another(const net::HttpAnswer& head) const {
+    if (head.status != 200 && head.status != 206) return false;
+    const int64_t size = head.status == 206 ? whole_size(head) : number_in(head.header("content-length"));
+    if (size >= 0 && size != state_.size) return true;
+    const std::string etag = head.header("etag"), modified = head.header("last-modified");
+    if (!state_.etag.empty() && !etag.empty()) return etag != state_.etag;
+    return !state_.modified.empty() && !modified.empty() && modified != state_.modified;
+  }
+
+  const std::string url_;
+  net::HttpClient http_;
+  FileState state_;
 };
 
 class HttpStore : public Store {

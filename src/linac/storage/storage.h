@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,16 @@ Fingerprint fingerprint(const std::filesystem::path& path);
 Fingerprint quick_fingerprint(const std::filesystem::path& path);
 /// XXH3, 128 bits, of a text, hexadecimal.
 std::string content_hash(std::string_view text);
+/// The same of bytes that come in pieces. One thread.
+class ContentHash {
+ public:
+  ContentHash();
+  void add(std::span<const std::byte> bytes);
+  std::string text() const;
+
+ private:
+  std::shared_ptr<void> state_;
+};
 /// XXH3, 64 bits: for checksums of small pieces.
 uint64_t checksum(std::span<const std::byte> bytes);
 

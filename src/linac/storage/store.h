@@ -14,15 +14,35 @@
 #include <string_view>
 #include <vector>
 
+#include "linac/base/error.h"
+
 namespace linac::storage {
+
+/// The server cannot be reached, after all attempts.
+class Unreachable : public Error {
+ public:
+  using Error::Error;
+};
+/// A file is another one than it was when it was looked at.
+class Changed : public Error {
+ public:
+  using Error::Error;
+};
 
 /// A file that is read in pieces. Not thread-safe.
 class Reader {
  public:
   virtual ~Reader() = default;
   virtual int64_t size() const = 0;
-  /// Fills `bytes` from `offset` on; they lie within the file.
+  /// Fills `bytes` from `offset` on; they lie within the file. Where version() says something: the bytes of that
+  /// version, or Changed.
   virtual void read(int64_t offset, std::span<std::byte> bytes) = 0;
+  /// Of a file of another host: what tells its content from any other under this address, as the server says it (an
+  /// ETag, else a date). Empty: it says nothing, or sends no parts of files; then the file is fetched whole.
+  virtual std::string version() const { return {}; }
+  /// A reader of the same version for another thread, which may ask while this one reads; null: Store::open() makes
+  /// one.
+  virtual std::unique_ptr<Reader> another() const { return nullptr; }
 };
 
 struct Listed {

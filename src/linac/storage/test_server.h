@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -87,5 +89,30 @@ inline std::string ok(const std::string& body, const std::string& headers) {
   return fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{}Connection: close\r\n\r\n{}", body.size(), headers,
                      body);
 }
+
+/// What a server with ranges and ETags says; counts what it sends.
+struct Ranges {
+  std::string body, headers = "ETag: \"v1\"\r\n";
+  std::atomic<int64_t> sent = 0;
+  std::atomic<int> asked = 0;
+  size_t cut = 0;  // bytes missing at the end of long answers
+
+  std::string operator()(const std::string& request) {
+    ++asked;
+    const size_t range = request.find("Range: bytes=");
+    if (request.starts_with("HEAD")) return "HTTP/1.1 403 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    if (range == std::string::npos) return ok(body, headers);
+    const size_t first = std::stoul(request.substr(range + 13));
+    const size_t last = std::min(body.size() - 1, std::stoul(request.substr(request.find('-', range + 13) + 1)));
+    std::string part = body.substr(first, last + 1 - first);
+    std::string answer = fmt::format(
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {}-{}/{}\r\nContent-Length: {}\r\n{}"
+        "Connection: close\r\n\r\n",
+        first, last, body.size(), part.size(), headers);
+    if (part.size() > cut) part.resize(part.size() - cut);
+    sent += static_cast<int64_t>(part.size());
+    return answer + part;
+  }
+};
 
 }  // namespace linac::storage::test

@@ -27,9 +27,9 @@ bool is_open(const graph::Node& input) {
 std::optional<graph::Shape> stored_shape(const std::vector<std::string>& urls, const data::ColumnRequest& column) {
   const std::vector<std::string> all = storage::expand_all(urls);
   if (all.empty() || column.column.empty()) return std::nullopt;
-  const std::filesystem::path file = storage::fetch(all.front());
-  if (data::format_of(file, all.front()) != data::FileFormat::kHdf5) return std::nullopt;
-  return data::EventArrays(file, {column.column}, "name one of these").shape(0);
+  const auto file = storage::Source::open(all.front());
+  if (data::format_of(*file) != data::FileFormat::kHdf5) return std::nullopt;
+  return data::EventArrays(file->local(), {column.column}, "name one of these").shape(0);
 }
 
 /// With the axes of the model's input, if it can be that.

@@ -18,8 +18,10 @@
 #include "linac/data/convert.h"
 #include "linac/data/dataset.h"
 #include "linac/data/event_table.h"
+#include "linac/data/file_format.h"
 #include "linac/data/table_reader.h"
 #include "linac/storage/output.h"
+#include "linac/storage/source.h"
 #include "linac/storage/storage.h"
 
 namespace linac::cli {
@@ -108,15 +110,17 @@ void print_table(const data::Dataset& set) {
 struct TableInfo {
   std::string url;
   data::TableContents contents;
+  std::string reading;                                         // how
   std::map<std::string, std::vector<data::StoredText>> texts;  // by column
   std::map<std::string, std::string> no_classes;               // why a column's texts are none
 };
 
-TableInfo table_info(const std::string& url, data::TableContents contents) {
-  TableInfo info{url, std::move(contents), {}, {}};
+TableInfo table_info(const std::shared_ptr<const storage::Source>& source, data::TableContents contents) {
+  TableInfo info{source->url(), std::move(contents), data::describe_reading(*source), {}, {}};
+  if (info.contents.events < 0) info.contents.events = data::count_events(source);
   for (const std::string& column : info.contents.of_texts) {
     try {
-      info.texts[column] = data::count_texts(storage::fetch(url), url, column);
+      info.texts[column] = data::count_texts(source, column);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kData) throw;
       info.no_classes[column] = error.what();
@@ -141,12 +145,16 @@ void print_contents(const std::vector<TableInfo>& files, bool as_json) {
   auto list = nlohmann::ordered_json::array();
   for (const TableInfo& info : files) {
     const data::TableContents& contents = info.contents;
-    list.push_back(
-        {{"url", info.url}, {"format", contents.format}, {"events", contents.events}, {"columns", contents.columns}});
+    list.push_back({{"url", info.url},
+                    {"format", contents.format},
+                    {"events", contents.events},
+                    {"columns", contents.columns},
+                    {"read", info.reading}});
     for (const auto& [column, texts] : info.texts)
       for (const data::StoredText& one : texts) list.back()["texts"][column][one.text] = one.events;
     if (as_json) continue;
-    fmt::print("{}: {}, {}\n", info.url, contents.format, plural(contents.events, "event"));
+    fmt::print("{}: {}, {}{}\n", info.url, contents.format, plural(contents.events, "event"),
+               storage::is_remote(info.url) ? ", read " + info.reading : "");
     for (const std::string& column : contents.columns) fmt::print("  {}\n", column);
     print_texts(info);
   }
@@ -163,13 +171,18 @@ bool holds_showers(const data::TableContents& contents, const data::Fields& fiel
 void run_info(const DataOptions& options) {
   std::vector<TableInfo> files;
   for (const std::string& url : storage::expand_all(options.files)) {
-    data::TableContents contents = data::contents_of_table(storage::fetch(url), url);
+    const auto source = storage::Source::open(url);
+    data::TableContents contents = data::contents_of_table(source);
     if (!holds_showers(contents, options.fields)) {
-      files.push_back(table_info(url, std::move(contents)));
+      files.push_back(table_info(source, std::move(contents)));
       continue;
     }
     const auto set = data::Dataset::open(options.files, options.fields, options.preprocessing);
-    return options.json ? print_json(*set) : print_table(*set);
+    if (options.json) return print_json(*set);
+    print_table(*set);
+    for (const data::FileReport& file : set->files())
+      if (storage::is_remote(file.url)) fmt::print("{}: read from a copy in the cache, event by event\n", file.url);
+    return;
   }
   print_contents(files, options.json);
 }
@@ -220,7 +233,7 @@ std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& optio
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kData) throw;
     const std::string what = error.what(), url = storage::expand_all(options.files).front();
-    const data::TableContents contents = data::contents_of_table(storage::fetch(url), url);
+    const data::TableContents contents = data::contents_of_table(storage::Source::open(url));
     const std::string columns_there = what.find("(found: ") != std::string::npos
                                           ? ""
                                           : fmt::format("; {} has {}", url, fmt::join(contents.columns, ", "));

@@ -95,8 +95,7 @@ fs::path download(const Access& access, const Address& address, const fs::path& 
       return copy.file();
     }
     const Validators said{found->etag, found->modified, found->size};
-    const bool known = !said.etag.empty() || !said.modified.empty();
-    if (copy.known() && known && same_content(*copy.known(), said)) return copy.file();
+    if (copy.known() && names_version(said) && same_content(*copy.known(), said)) return copy.file();
     const Descriptor part(::open(copy.part().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!part) copy.fail_to_write();
     try {

@@ -25,6 +25,13 @@ Answer explained(Session& session, const Address& address, Answer head) {
   return answer.http.status == head.http.status ? answer : head;
 }
 
+// The object, and not the one that was looked at. One that has no ETag has a date.
+bool is_another(const net::HttpAnswer& head, const ObjectState& state) {
+  const std::string etag = head.header("etag"), modified = head.header("last-modified");
+  if (!state.etag.empty()) return !etag.empty() && etag != state.etag;
+  return !state.modified.empty() && !modified.empty() && modified != state.modified;
+}
+
 [[noreturn]] void fail_odd(const Call& call, const std::string& what) {
   throw data_error(fmt::format("[s3] {}{}: {}; ask whoever runs the server", call.address.url(), call.part, what));
 }
@@ -66,6 +73,16 @@ ObjectReader::ObjectReader(Access access, Address address, Patience patience)
 ObjectReader::ObjectReader(Access access, Address address, ObjectState state, Patience patience)
     : session_(std::move(access), patience), address_(std::move(address)), state_(std::move(state)) {}
 
+// Of another server the same address is another object.
+std::string ObjectReader::version() const {
+  const std::string& said = state_.etag.empty() ? state_.modified : state_.etag;
+  return said.empty() ? "" : session_.access().endpoint + " " + said;
+}
+
+std::unique_ptr<Reader> ObjectReader::another() const {
+  return std::make_unique<ObjectReader>(session_.access(), address_, state_, session_.patience());
+}
+
 void ObjectReader::read(int64_t offset, std::span<std::byte> bytes) {
   const auto wanted_end = offset + static_cast<int64_t>(bytes.size());
   if (offset < 0 || wanted_end > state_.size) {
@@ -79,28 +96,25 @@ void ObjectReader::read(int64_t offset, std::span<std::byte> bytes) {
     if (!state_.etag.empty()) call.headers.push_back("If-Match: " + state_.etag);
     call.part = fmt::format(", bytes {} to {}", offset, last);
     size_t got = 0;
-    bool fits = true;
+    bool fits = true, changed = false;
     // What the server sends must be what was asked for, of the same object: some caches on the way know no If-Match.
     call.receive = [&](const net::HttpAnswer& head, std::string_view piece) {
-      const std::string range = head.header("content-range"), etag = head.header("etag");
+      const std::string range = head.header("content-range");
       fits = head.status == 206 && piece.size() <= bytes.size() - got &&
              (range.empty() || range.starts_with(fmt::format("bytes {}-", offset)));
-      if (!etag.empty() && !state_.etag.empty() && etag != state_.etag) fits = false;
-      if (!fits) return false;
+      changed = is_another(head, state_);
+      if (!fits || changed) return false;
       std::memcpy(bytes.data() + got, piece.data(), piece.size());
       got += piece.size();
       return true;
     };
     Answer answer = session_.attempt(call);
-    if (!fits) {
-      const bool changed = !answer.http.header("etag").empty() && answer.http.header("etag") != state_.etag;
-      if (changed) {
-        answer = {};
-        answer.http.status = 412;
-        session_.fail(call, answer);
-      }
-      fail_odd(call, "the server sends other bytes than it was asked for");
+    if (changed) {
+      answer = {};
+      answer.http.status = 412;
+      session_.fail(call, answer);
     }
+    if (!fits) fail_odd(call, "the server sends other bytes than it was asked for");
     if (got > 0) attempts.begin_anew();
     offset += static_cast<int64_t>(got);
     bytes = bytes.subspan(got);

@@ -35,6 +35,8 @@ class ObjectReader : public Reader {
   int64_t size() const override { return state_.size; }
   const ObjectState& state() const { return state_; }
   void read(int64_t offset, std::span<std::byte> bytes) override;
+  std::string version() const override;
+  std::unique_ptr<Reader> another() const override;
 
  private:
   Session session_;

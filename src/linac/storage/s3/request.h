@@ -7,23 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
 #include "linac/storage/s3/access.h"
 #include "linac/storage/s3/address.h"
 #include "linac/storage/s3/xml.h"
+#include "linac/storage/store.h"
 
 namespace linac::storage::s3 {
-
-/// The server cannot be reached, after all attempts.
-class Unreachable : public Error {
- public:
-  using Error::Error;
-};
-/// The object is another one than it was when it was looked at.
-class Changed : public Error {
- public:
-  using Error::Error;
-};
 
 /// How long a request is tried. Bytes that arrive begin it anew.
 struct Patience {

@@ -1,0 +1,141 @@
+#include "linac/storage/read_ahead.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "linac/base/error.h"
+#include "linac/storage/source.h"
+
+namespace linac::storage {
+
+ReadAhead::ReadAhead(std::shared_ptr<const Source> source, std::vector<Piece> pieces)
+    : source_(std::move(source)), pieces_(std::move(pieces)) {
+  for (const Piece& piece : pieces_)
+    LINAC_CHECK(piece.offset >= 0 && piece.bytes >= 0 && piece.bytes <= source_->size() - piece.offset);
+  while (waiting_.size() < kAheadConnections && plan()) continue;
+  const size_t threads = waiting_.size();
+  for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+ReadAhead::~ReadAhead() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  room_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool ReadAhead::plan() {
+  const auto range = std::make_shared<Range>();
+  for (; piece_ < pieces_.size(); ++piece_, done_ = 0) {
+    const int64_t offset = pieces_[piece_].offset + done_;
+    const int64_t left = pieces_[piece_].bytes - done_;
+    if (left == 0) continue;
+    if (range->bytes == 0) range->offset = offset;
+    const int64_t hole = offset - (range->offset + range->bytes);
+    const int64_t room = kAheadRequestBytes - (offset - range->offset);
+    // A small piece comes with its neighbours whole; a large one begins a request.
+    if (range->bytes > 0 && (hole < 0 || hole > kAheadHoleBytes || room < left)) break;
+    const int64_t bytes = std::min(left, room);
+    range->bytes = offset + bytes - range->offset;
+    range->wanted += bytes;
+    done_ += bytes;
+    if (bytes < left) break;
+  }
+  if (range->bytes == 0) return false;
+  ranges_[range->offset] = range;
+  waiting_.push_back(range);
+  return true;
+}
+
+ReadAhead::RangePtr ReadAhead::next_range() {
+  RangePtr range;
+  if (!urgent_.empty()) {
+    range = std::move(urgent_.front());
+    urgent_.pop_front();
+    return range;
+  }
+  while (!waiting_.empty() && waiting_.front()->state != State::kWaits) waiting_.pop_front();
+  if (held_ >= kAheadHeldBytes || (waiting_.empty() && !plan())) return nullptr;
+  range = std::move(waiting_.front());
+  waiting_.pop_front();
+  return range;
+}
+
+void ReadAhead::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    RangePtr range;
+    room_.wait(lock, [&] { return stop_ || (range = next_range()) != nullptr; });
+    if (stop_) return;
+    if (range->state != State::kWaits) continue;  // urgent, and taken meanwhile
+    range->state = State::kOnItsWay;
+    held_ += range->bytes;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      range->content.resize(static_cast<size_t>(range->bytes));
+      source_->read(range->offset, range->content);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    range->error = error;
+    range->state = State::kThere;
+    arrived_.notify_all();
+  }
+}
+
+ReadAhead::RangePtr ReadAhead::planned_at(int64_t offset, int64_t& end) const {
+  const auto after = ranges_.upper_bound(offset);
+  if (after != ranges_.end()) end = std::min(end, after->first);
+  if (after == ranges_.begin()) return nullptr;
+  const RangePtr& range = std::prev(after)->second;
+  if (offset >= range->offset + range->bytes) return nullptr;
+  end = std::min(end, range->offset + range->bytes);
+  return range;
+}
+
+ReadAhead::RangePtr ReadAhead::range_at(int64_t offset, int64_t& end) {
+  const int64_t wanted = end;
+  RangePtr range = planned_at(offset, end);
+  while (!range && waiting_.size() < kAheadPlannedMax && plan()) range = planned_at(offset, end = wanted);
+  return range;
+}
+
+void ReadAhead::take(const RangePtr& range, int64_t offset, std::span<std::byte> bytes) {
+  std::memcpy(bytes.data(), range->content.data() + (offset - range->offset), bytes.size());
+  range->wanted -= static_cast<int64_t>(bytes.size());
+  const auto known = ranges_.find(range->offset);
+  if (range->wanted > 0 || known == ranges_.end() || known->second != range) return;
+  ranges_.erase(known);
+  held_ -= range->bytes;
+  room_.notify_all();
+}
+
+void ReadAhead::read(int64_t offset, std::span<std::byte> bytes) {
+  std::unique_lock lock(mutex_);
+  while (!bytes.empty()) {
+    int64_t end = offset + static_cast<int64_t>(bytes.size());
+    const RangePtr range = range_at(offset, end);
+    const auto part = bytes.first(static_cast<size_t>(end - offset));
+    if (!range) {
+      lock.unlock();
+      source_->read(offset, part);
+      lock.lock();
+    } else {
+      if (range->state == State::kWaits) {
+        urgent_.push_back(range);
+        room_.notify_one();
+      }
+      arrived_.wait(lock, [&] { return range->state == State::kThere; });
+      if (range->error) std::rethrow_exception(range->error);
+      take(range, offset, part);
+    }
+    offset = end;
+    bytes = bytes.subspan(part.size());
+  }
+}
+
+}  // namespace linac::storage
