@@ -83,8 +83,8 @@ Input open_input(const trained::CompiledJob& whole) {
   if (kind == spec::ThreeDGanSettings::kKind) return open_showers(job);
   if (kind == spec::InclusiveClassifierSettings::kKind) return open_table(job, train::inclusive_classifier_start(job));
   if (kind == spec::KerasSettings::kKind) return open_table(job, train::keras_start(job, whole.file.get()));
-  throw user_error(fmt::format("[bench] {}: a model of kind '{}' reads as it likes; name a job of another kind",
-                               job.name, kind));
+  throw user_error(
+      fmt::format("[bench] {}: a model of kind '{}' reads as it likes; name a job of another kind", job.name, kind));
 }
 
 void run_input_bench(const InputOptions& options) {
@@ -123,7 +123,8 @@ void run_input_bench(const InputOptions& options) {
 
 void add_input_bench(CLI::App& bench) {
   auto options = std::make_shared<InputOptions>();
-  auto* verb = bench.add_subcommand("input", "A job's events alone: opened, and read epoch by epoch without a training");
+  auto* verb =
+      bench.add_subcommand("input", "A job's events alone: opened, and read epoch by epoch without a training");
   verb->add_option("job", options->job, "job file (YAML)")->required();
   verb->add_option("--set", options->overrides, "override a setting: key=value")->type_size(1)->allow_extra_args(false);
   verb->add_option("--epochs", options->epochs, "read after opening")->check(CLI::Range(1, 1000));

@@ -13,6 +13,7 @@
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
 #include "linac/base/progress.h"
+#include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/column_scaling.h"
 #include "linac/data/convert.h"
@@ -316,6 +317,7 @@ void add_data_verb(CLI::App& app) {
   convert->callback([options] { run_convert(*options); });
 
   add_scaling_verb(*verb);
+  add_data_copy(*verb);
 }
 
 }  // namespace linac::cli

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "linac/base/error.h"
+#include "linac/base/plural.h"
+#include "linac/base/progress.h"
+#include "linac/base/signals.h"
+#include "linac/cli/compute/data_verbs.h"
+#include "linac/net/http_client.h"
+#include "linac/storage/copy.h"
+
+namespace linac::cli {
+namespace {
+
+struct CopyWords {
+  std::vector<std::string> files;
+  storage::CopyOptions options;
+  bool no_verify = false, json = false;
+};
+
+std::string megabytes(int64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+void print_json(const std::vector<storage::CopiedFile>& rows) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const storage::CopiedFile& row : rows) {
+    list.push_back({{"from", net::without_secrets(row.item.from)},
+                    {"to", net::without_secrets(row.item.to)},
+                    {"bytes", row.bytes},
+                    {"sent", row.sent},
+                    {"result", storage::to_string(row.result)}});
+    if (!row.error.empty()) list.back()["error"] = row.error;
+  }
+  fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void print_rows(const std::vector<storage::CopiedFile>& rows, bool dry_run) {
+  for (const storage::CopiedFile& row : rows) {
+    if (row.result == storage::CopyResult::kFailed || row.result == storage::CopyResult::kStopped) continue;
+    const std::string word =
+        dry_run && row.result == storage::CopyResult::kCopied ? "would be copied" : storage::to_string(row.result);
+    fmt::print("{}: {}, {}\n", net::without_secrets(row.item.to), word, megabytes(row.bytes));
+  }
+}
+
+/// The first failure is the verb's error; the others are said before it.
+void need_all(const std::vector<storage::CopiedFile>& rows) {
+  const storage::CopiedFile* first = nullptr;
+  int64_t failed = 0, stopped = 0;
+  for (const storage::CopiedFile& row : rows) {
+    if (row.result == storage::CopyResult::kStopped) ++stopped;
+    if (row.result != storage::CopyResult::kFailed) continue;
+    ++failed;
+    if (first == nullptr) {
+      first = &row;
+    } else {
+      fmt::print(stderr, "linac: {}\n", row.error);
+    }
+  }
+  const auto all = static_cast<int64_t>(rows.size());
+  if (first != nullptr) {
+    const std::string count = failed > 1 ? fmt::format(" ({} of {} failed)", failed, plural(all, "file")) : "";
+    throw Error(static_cast<ErrorCode>(first->error_code), first->error + count);
+  }
+  if (stopped > 0) {
+    throw Error(ErrorCode::kPreempted,
+                fmt::format("[copy] stopped by a signal, {} of {} not copied; the same command goes on", stopped,
+                            plural(all, "file")));
+  }
+}
+
+void run_copy(CopyWords& words) {
+  if (words.files.size() < 2) throw user_error("[copy] one name is given; give files, and then where they go");
+  const std::string to = words.files.back();
+  words.files.pop_back();
+  const std::vector<storage::CopyItem> items = storage::plan_copy(words.files, to);
+  catch_stop_signals();
+  std::mutex mutex;
+  std::unique_ptr<Progress> bar;
+  words.options.verify = !words.no_verify;
+  words.options.stop = [] { return stop_signal() != 0; };
+  words.options.progress = [&](int64_t done, int64_t all) {
+    const std::scoped_lock lock(mutex);
+    if (!bar) bar = std::make_unique<Progress>("copy", all);
+    bar->update(done, fmt::format("{} of {}", megabytes(done), megabytes(all)));
+  };
+  const std::vector<storage::CopiedFile> rows = storage::copy_files(items, words.options);
+  bar.reset();
+  if (words.json)
+    print_json(rows);
+  else
+    print_rows(rows, words.options.dry_run);
+  need_all(rows);
+}
+
+}  // namespace
+
+void add_data_copy(CLI::App& data) {
+  auto words = std::make_shared<CopyWords>();
+  auto* verb = data.add_subcommand(
+      "copy", "Copies files between paths and stores: side by side, compared afterwards, going on where it stopped");
+  verb->add_option("files", words->files, "paths, globs, URLs, folders (the files directly in them); then the target")
+      ->required();
+  verb->add_option("--jobs", words->options.jobs, "requests at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  verb->add_flag("--overwrite", words->options.overwrite, "replace targets that have another content");
+  verb->add_flag("--no-verify", words->no_verify, "do not read back what was sent to another host");
+  verb->add_flag("--dry-run", words->options.dry_run, "say what would be done");
+  verb->add_flag("--json", words->json, "as JSON");
+  verb->footer(
+      "Examples:\n  linac data copy 's3://bucket/showers/part-*.h5' data/\n"
+      "  linac data copy runs/a/models/model.keras s3://bucket/models/a.keras");
+  verb->callback([words] { run_copy(*words); });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,11 @@
+#pragma once
+// The verbs under `linac data` that have a file of their own.
+
+#include <CLI/CLI.hpp>
+
+namespace linac::cli {
+
+/// `linac data copy`.
+void add_data_copy(CLI::App& data);
+
+}  // namespace linac::cli
