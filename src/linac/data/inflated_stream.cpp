@@ -15,7 +15,7 @@
 namespace linac::data {
 namespace {
 
-constexpr size_t kPackedBytes = size_t{256} << 10;
+constexpr size_t kPackedBytes = size_t{64} << 10;
 // zlib's: the window's size, and what the stream begins and ends with.
 constexpr int kZlibFormat = 15;
 constexpr int kGzipFormat = 15 + 16;

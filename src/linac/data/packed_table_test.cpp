@@ -3,6 +3,7 @@
 #include "linac/data/packed_table.h"
 
 #include <arrow/api.h>
+#include <sys/mount.h>
 
 #include <atomic>
 #include <cmath>
@@ -283,6 +284,24 @@ TEST_F(PackedTableTest, ACacheThatCannotBeWrittenIsSaid) {
   std::ofstream(path("file")) << "no folder";
   ::setenv("LINAC_CACHE", path("file").c_str(), 1);
   EXPECT_TRUE(contains(refusal("a.parquet", requests(5), ErrorCode::kEnvironment), "file/tables"));
+}
+
+TEST_F(PackedTableTest, OnAFullDiskOldCopiesGo) {
+  const fs::path cache = storage::cache_folder(), old = cache / "http" / "old";
+  fs::create_directories(cache);
+  if (::mount("none", cache.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "mounting is not allowed here";
+  fs::create_directories(old.parent_path());
+  write_file_atomically(old, std::string(700'000, 'x'));
+  write_hdf5(path("a.h5"), {{"x", {25'000}, std::vector<float>(25'000, 1)}});
+  write_hdf5(path("b.h5"), {{"x", {200'000}, std::vector<float>(200'000, 1)}});
+  {
+    const auto table = EventTable::open({path("a.h5")}, {{"x", {}, {}, {}}});
+    EXPECT_EQ(table->size(), 25'000);
+    EXPECT_FALSE(fs::exists(old));
+    EXPECT_TRUE(contains(refusal("b.h5", {{"x", {}, {}, {}}}, ErrorCode::kEnvironment), "No space left"));
+    EXPECT_EQ(packed().size(), 1U) << "what is in use stays, and nothing else";
+  }
+  ::umount2(cache.c_str(), MNT_DETACH);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace linac::data {
 namespace {
 
-constexpr size_t kRoomBytes = size_t{1} << 20;
+constexpr size_t kRoomBytes = size_t{128} << 10;
 
 }  // namespace
 
