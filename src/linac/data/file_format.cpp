@@ -38,6 +38,8 @@ const char* to_string(FileFormat format) {
       return "hdf5";
     case FileFormat::kParquet:
       return "parquet";
+    case FileFormat::kRoot:
+      return "root";
     case FileFormat::kTfrecord:
       return "tfrecord";
   }
@@ -53,10 +55,7 @@ FileFormat format_of(const std::filesystem::path& path, const std::string& name)
     throw data_error(fmt::format(
         "[data] {}: compressed as a whole, so events cannot be picked from it; unpack it with gunzip", name));
   }
-  if (start.starts_with(kRootSignature)) {
-    throw data_error(
-        fmt::format("[data] {}: a ROOT file; write its events as HDF5, Parquet or TFRecord, which are read", name));
-  }
+  if (start.starts_with(kRootSignature)) return FileFormat::kRoot;
   return FileFormat::kTfrecord;
 }
 

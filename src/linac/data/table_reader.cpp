@@ -11,6 +11,7 @@
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
 #include "linac/data/file_format.h"
+#include "linac/storage/store.h"
 
 namespace linac::data {
 namespace {
@@ -51,6 +52,8 @@ std::unique_ptr<TableReader> open_table_reader(const std::filesystem::path& path
       return open_hdf5_table(path, name, columns);
     case FileFormat::kParquet:
       return open_parquet_table(path, name, columns);
+    case FileFormat::kRoot:
+      return open_root_table(storage::store_of(path.string()).open(path.string()), name, columns);
     case FileFormat::kTfrecord:
       break;
   }
@@ -72,7 +75,9 @@ TableContents contents_of_table(const std::filesystem::path& path, const std::st
   const FileFormat format = format_of(path, name);
   TableContents contents = format == FileFormat::kHdf5      ? hdf5_contents(path)
                            : format == FileFormat::kParquet ? parquet_contents(path, name)
-                                                            : tfrecord_contents(path, name);
+                           : format == FileFormat::kRoot
+                               ? root_contents(storage::store_of(path.string()).open(path.string()), name)
+                               : tfrecord_contents(path, name);
   contents.format = to_string(format);
   return contents;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "linac/data/text_codes.h"
+#include "linac/storage/store.h"
 
 namespace linac::data {
 
@@ -65,6 +66,9 @@ std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, 
                                              const std::vector<WantedColumn>& columns);
 std::unique_ptr<TableReader> open_parquet_table(const std::filesystem::path& path, const std::string& name,
                                                 const std::vector<WantedColumn>& columns);
+/// Of the file's only tree or RNTuple, by the names of branches and fields; in all cases also by "TREE/COLUMN".
+std::unique_ptr<TableReader> open_root_table(std::unique_ptr<storage::Reader> file, const std::string& name,
+                                             const std::vector<WantedColumn>& columns);
 std::unique_ptr<TableReader> open_tfrecord_table(const std::filesystem::path& path, const std::string& name,
                                                  const std::vector<WantedColumn>& columns);
 
@@ -87,6 +91,8 @@ std::vector<StoredText> count_texts(const std::filesystem::path& path, const std
 
 TableContents hdf5_contents(const std::filesystem::path& path);
 TableContents parquet_contents(const std::filesystem::path& path, const std::string& name);
+/// The events are those of the table that has most; columns of others say theirs.
+TableContents root_contents(std::unique_ptr<storage::Reader> file, const std::string& name);
 TableContents tfrecord_contents(const std::filesystem::path& path, const std::string& name);
 
 /// Throws the data error for a column whose stored form does not fit the wanted one; `event` < 0: in the whole file.
