@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 if [ "${1:-}" = --one ]; then  # NAME SECONDS: what the end of this file starts for each target
   name=$2 seconds=$3 found=build/fuzz/found/$2 log=build/fuzz/$2.log
   mkdir -p "$found"
-  if ! "build/asan/bin/fuzz_$name" -max_total_time="$seconds" -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
+  if ! "build/asan/bin/fuzz_$name" -max_total_time="$seconds" -max_len=32768 -timeout=10 -rss_limit_mb=1024 \
       -print_final_stats=1 -artifact_prefix="build/fuzz/crashes/$name-" "$found" "fuzz/corpus/$name" > "$log" 2>&1; then
     tail -n 40 "$log"
     echo "fuzz_$name: FAILED (log: $log)" >&2
@@ -20,7 +20,7 @@ fi
 
 seconds=${1:-60}
 cmake --preset asan -D CMAKE_C_COMPILER="${CC:-clang}" -D CMAKE_CXX_COMPILER="${CXX:-clang++}" > /dev/null
-targets="example exported filter keras keras_h5 membership run_record s3_answer tfrecord"
+targets="example exported filter keras keras_h5 membership root run_record s3_answer tfrecord"
 [ "$("${CXX:-clang++}" -dumpversion | cut -d. -f1)" -lt 15 ] || targets="$targets request"
 cmake --build --preset asan --target $(printf 'fuzz_%s ' $targets)
 mkdir -p build/fuzz/crashes

@@ -37,7 +37,10 @@ LEVELS = [
         "http": "a server, its tables of routes, files: knows no table of the database",
     },
     {
-        "data": "events of HDF5, TFRecord and Parquet files, read ahead in a fixed order",
+        "root": "ROOT files: records, trees, RNTuples, and their columns",
+    },
+    {
+        "data": "events of HDF5, TFRecord, Parquet and ROOT files, read ahead in a fixed order",
         "graph": "a model as a graph: layers, shapes, weights, passes",
         "pt2": "programs of torch.export as files",
         "report": "comparisons, scores and runs as page, JSON, text and pictures",

@@ -45,6 +45,8 @@ const char* to_string(FileFormat format) {
       return "hdf5";
     case FileFormat::kParquet:
       return "parquet";
+    case FileFormat::kRoot:
+      return "root";
     case FileFormat::kTfrecord:
       return "tfrecord";
   }
@@ -57,10 +59,7 @@ FileFormat format_of(const storage::Source& source) {
     throw data_error(fmt::format("[data] {}: the file is empty; copy or write it again", source.url()));
   if (start.starts_with(kHdf5Signature)) return FileFormat::kHdf5;
   if (start.starts_with(kParquetSignature)) return FileFormat::kParquet;
-  if (start.starts_with(kRootSignature)) {
-    throw data_error(fmt::format(
-        "[data] {}: a ROOT file; write its events as HDF5, Parquet or TFRecord, which are read", source.url()));
-  }
+  if (start.starts_with(kRootSignature)) return FileFormat::kRoot;
   return FileFormat::kTfrecord;
 }
 
@@ -88,7 +87,8 @@ std::string describe_reading(const storage::Source& source) {
   if (remote && !source.is_ranged())
     return "from a copy of the whole file in the cache (the server names no version, or sends no parts)" + how;
   if (remote && format == FileFormat::kHdf5) return "from a copy of the whole file in the cache";
-  if (format == FileFormat::kParquet) return remote ? "in ranges, the wanted columns only" : "the wanted columns only";
+  if (format == FileFormat::kParquet || format == FileFormat::kRoot)
+    return remote ? "in ranges, the wanted columns only" : "the wanted columns only";
   if (format == FileFormat::kTfrecord) return (remote ? "as a stream" : "in one pass") + how;
   return "in place";
 }

@@ -9,17 +9,16 @@
 
 namespace linac::data {
 
-enum class FileFormat { kHdf5, kParquet, kTfrecord };
+enum class FileFormat { kHdf5, kParquet, kRoot, kTfrecord };
 
-/// "hdf5", "parquet" or "tfrecord".
+/// "hdf5", "parquet", "root" or "tfrecord".
 const char* to_string(FileFormat format);
 
 /// How a file is packed as a whole.
 enum class Compression { kNone, kGzip, kZlib };
 
 /// What has no signature counts as TFRecord, whose reader checks its checksums; so does what is compressed as a whole.
-/// Data error naming the file where it is empty, or of a format that is known but not read (ROOT); errors of the
-/// Source.
+/// Data error naming the file where it is empty; errors of the Source.
 FileFormat format_of(const storage::Source& source);
 /// The same of a file of this host, which messages call `name`.
 FileFormat format_of(const std::filesystem::path& path, const std::string& name);

@@ -18,6 +18,8 @@ std::unique_ptr<const ShowerFile> open_shower_file(const std::filesystem::path& 
       return open_hdf5_showers(path, name, fields);
     case FileFormat::kParquet:
       throw data_error(fmt::format("[data] {}: a Parquet file; showers are read from HDF5 and TFRecord files", name));
+    case FileFormat::kRoot:
+      throw data_error(fmt::format("[data] {}: a ROOT file; showers are read from HDF5 and TFRecord files", name));
     case FileFormat::kTfrecord:
       break;
   }

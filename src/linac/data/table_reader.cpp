@@ -51,6 +51,8 @@ std::unique_ptr<TableReader> open_table_reader(const std::shared_ptr<const stora
       return open_hdf5_table(source->local(), source->url(), columns);
     case FileFormat::kParquet:
       return open_parquet_table(source, columns);
+    case FileFormat::kRoot:
+      return open_root_table(source, columns);
     case FileFormat::kTfrecord:
       break;
   }
@@ -72,6 +74,7 @@ TableContents contents_of_table(const std::shared_ptr<const storage::Source>& so
   const FileFormat format = format_of(*source);
   TableContents contents = format == FileFormat::kHdf5      ? hdf5_contents(source->local())
                            : format == FileFormat::kParquet ? parquet_contents(source)
+                           : format == FileFormat::kRoot    ? root_contents(source)
                                                             : tfrecord_contents(source);
   contents.format = to_string(format);
   return contents;

@@ -68,6 +68,9 @@ std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, 
                                              const std::vector<WantedColumn>& columns);
 std::unique_ptr<TableReader> open_parquet_table(const std::shared_ptr<const storage::Source>& source,
                                                 const std::vector<WantedColumn>& columns);
+/// Of the file's only tree or RNTuple, by the names of branches and fields; in all cases also by "TREE/COLUMN".
+std::unique_ptr<TableReader> open_root_table(const std::shared_ptr<const storage::Source>& source,
+                                             const std::vector<WantedColumn>& columns);
 std::unique_ptr<TableReader> open_tfrecord_table(const std::shared_ptr<const storage::Source>& source,
                                                  const std::vector<WantedColumn>& columns);
 
@@ -92,6 +95,8 @@ std::vector<StoredText> count_texts(const std::shared_ptr<const storage::Source>
 
 TableContents hdf5_contents(const std::filesystem::path& path);
 TableContents parquet_contents(const std::shared_ptr<const storage::Source>& source);
+/// The events are those of the table that has most; columns of others say theirs.
+TableContents root_contents(const std::shared_ptr<const storage::Source>& source);
 TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& source);
 
 /// Throws the data error for a column whose stored form does not fit the wanted one; `event` < 0: in the whole file.

@@ -1,0 +1,20 @@
+#pragma once
+// Compressed records: blocks of at most 16 MiB, each with nine bytes that name its method and its two sizes. Methods
+// are zlib (ZL), the older deflation (CS), LZMA (XZ), LZ4 with a checksum (L4) and Zstandard (ZS). Thread-safe.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace linac::root {
+
+/// A record may unpack to this; ROOT writes baskets and pages of some MiB.
+inline constexpr size_t kUnpackedBytesMax = size_t{1} << 28;
+
+/// The `bytes` that `packed` unpacks to, into `out` (whose memory is used again); as they are where the sizes agree.
+/// `out` grows block by block, so memory is bounded by what really unpacks. Data error that begins with `what` for
+/// damaged blocks and for more than kUnpackedBytesMax.
+void unpack(std::span<const std::byte> packed, size_t bytes, std::vector<std::byte>& out, const std::string& what);
+
+}  // namespace linac::root

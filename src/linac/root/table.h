@@ -1,0 +1,60 @@
+#pragma once
+// The tables of a ROOT file: its trees (TTree, TNtuple) and RNTuples, each with columns of events. What is stored in a
+// way that is not read is a column as well, with the reason. A Table and its readers share the File; none of them is
+// thread-safe.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "linac/root/file.h"
+
+namespace linac::root {
+
+struct ColumnInfo {
+  std::string name;
+  std::string type;              // of a value: "float", "int32", "text"
+  int lists = 0;                 // an event has one value, a list, or a list of lists
+  std::vector<int64_t> extents;  // the fixed axes of what an event, or the innermost list, holds
+  bool is_text = false;
+  std::string refused;        // why it is not read; empty if it is
+  double bytes_an_event = 0;  // unpacked, about
+
+  /// "list<float>[3]".
+  std::string words() const;
+};
+
+/// Events in a row of one column.
+struct Block {
+  std::vector<float> values;       // of all events
+  std::vector<uint32_t> outer;     // lists >= 1: the length of each event's list
+  std::vector<uint32_t> inner;     // lists == 2: the length of each list in those
+  std::vector<std::string> texts;  // of a column of texts, one an event
+};
+
+class ColumnReader {
+ public:
+  virtual ~ColumnReader() = default;
+  /// Appends the events first ... first + count - 1, which the table has. Quick where `first` goes on from the call
+  /// before. Data error naming file, column and event for what is damaged.
+  virtual void read(int64_t first, int64_t count, Block& out) = 0;
+};
+
+class Table {
+ public:
+  virtual ~Table() = default;
+  virtual const std::string& name() const = 0;
+  virtual int64_t events() const = 0;
+  virtual const std::vector<ColumnInfo>& columns() const = 0;
+  /// Of a column that is not refused. The table outlives it.
+  virtual std::unique_ptr<ColumnReader> reader(size_t column) const = 0;
+};
+
+/// In the file's order. Data error for a damaged file.
+std::vector<std::unique_ptr<Table>> tables_of(const std::shared_ptr<const File>& file);
+
+std::unique_ptr<Table> open_tree(const std::shared_ptr<const File>& file, const Key& key);
+std::unique_ptr<Table> open_ntuple(const std::shared_ptr<const File>& file, const Key& key);
+
+}  // namespace linac::root
