@@ -15,6 +15,7 @@ LEVELS = [
     },
     {
         "optimizer": "optimizers as Keras defines them: their table of settings, state and update",
+        "expression": "formulas over the columns of events: parsed, given types, computed by blocks",
     },
     {
         "stacks": "where a process hangs: its threads, their stacks and system calls",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -25,17 +26,18 @@ bool is_leaf(const arrow::DataType& type) {
   return type.id() == Type::BOOL || arrow::is_integer(type.id()) || arrow::is_floating(type.id());
 }
 
-template <class ArrayOf>
-void append_as(const Array& array, std::vector<float>& out) {
+template <class ArrayOf, class T>
+void append_as(const Array& array, std::vector<T>& out) {
   const auto& numbers = static_cast<const ArrayOf&>(array);
   const auto* values = numbers.raw_values();
   const size_t old = out.size();
   out.resize(old + static_cast<size_t>(numbers.length()));
   std::transform(values, values + numbers.length(), out.begin() + static_cast<int64_t>(old),
-                 [](auto value) { return static_cast<float>(value); });
+                 [](auto value) { return static_cast<T>(value); });
 }
 
-void append_numbers(const Array& array, std::vector<float>& out) {
+template <class T>
+void append_numbers(const Array& array, std::vector<T>& out) {
   switch (array.type_id()) {
     case Type::FLOAT:
       return append_as<arrow::FloatArray>(array, out);
@@ -92,11 +94,20 @@ class Descent {
       refuse_null();
     }
     if (depth == 0) out.rows.assign(events, 1);
-    if (depth == 1) {
+    if (wanted_.as_stored) {
+      out.row_size = 1;
+      for (const int64_t extent : extents_) out.row_size *= static_cast<uint32_t>(extent);
+      if (depth > 1 && extents_.empty()) out.row_size = 0;
+    } else if (depth == 1) {
       for (size_t event = 0; event < events; ++event)
         out.rows[event] = rows_of_list(name_, wanted_, out.rows[event], first_event_ + static_cast<int64_t>(event));
     }
-    append_numbers(*level_, out.values);
+    if (wanted_.exact) {
+      append_numbers(*level_, out.exact);
+      refuse_rounded(out.exact);
+    } else {
+      append_numbers(*level_, out.values);
+    }
     return out;
   }
 
@@ -122,7 +133,7 @@ class Descent {
         const int64_t length = lists.value_offset(i + 1) - lists.value_offset(i);
         if (i == 0) extents_.push_back(length);
         // Only the innermost lists complete the shape of a row.
-        const bool fits = i > 0 || is_list(*lists.value_type()) || rows_fit(wanted_, extents_);
+        const bool fits = i > 0 || is_list(*lists.value_type()) || wanted_.as_stored || rows_fit(wanted_, extents_);
         if (!fits || length != extents_.back()) refuse_row(i, length);
       }
     }
@@ -146,6 +157,13 @@ class Descent {
     while (!level_->IsNull(i)) ++i;
     throw data_error(fmt::format("[parquet] {}: event {}: column '{}' holds a null; remove the event or write a number",
                                  name_, event_of(i), wanted_.name));
+  }
+
+  void refuse_rounded(const std::vector<double>& values) const {
+    if (level_->type_id() != Type::INT64 && level_->type_id() != Type::UINT64) return;
+    const auto bad =
+        std::ranges::find_if(values, [](double value) { return std::abs(value) >= WantedColumn::kExactMax; });
+    if (bad != values.end()) refuse_integer(name_, wanted_.name, event_of(bad - values.begin()));
   }
 
   [[noreturn]] void refuse_row(int64_t element, int64_t length) const {
@@ -252,6 +270,14 @@ std::string describe_type(const arrow::DataType& type) {
 
 bool holds_numbers(const arrow::DataType& type) {
   return is_list(type) ? holds_numbers(*type.field(0)->type()) : is_leaf(type);
+}
+
+int list_depth(const arrow::DataType& type) {
+  return is_list(type) ? 1 + list_depth(*type.field(0)->type()) : 0;
+}
+
+bool holds_booleans(const arrow::DataType& type) {
+  return is_list(type) ? holds_booleans(*type.field(0)->type()) : type.id() == Type::BOOL;
 }
 
 bool holds_texts(const arrow::DataType& type) {

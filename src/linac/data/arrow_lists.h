@@ -13,6 +13,11 @@ std::string describe_type(const arrow::DataType& type);
 /// True for numbers, and for lists (of lists ...) of numbers.
 bool holds_numbers(const arrow::DataType& type);
 
+/// Lists around its numbers.
+int list_depth(const arrow::DataType& type);
+/// True where its numbers are true and false.
+bool holds_booleans(const arrow::DataType& type);
+
 /// True for texts (bytes, too), as they are or by a dictionary, and for lists of them, which must hold one each.
 bool holds_texts(const arrow::DataType& type);
 
@@ -20,8 +25,8 @@ bool holds_texts(const arrow::DataType& type);
 /// texts than one, and those of TextCodes::code().
 RaggedColumn codes_of(const arrow::Array& array, int64_t first_event, TextCodes& codes);
 
-/// The rows of `array`, whose element i is the event first_event + i, as float32. Data error naming file, column and
-/// event for a null and for rows that do not fit `wanted`.
+/// The rows of `array`, whose element i is the event first_event + i, as float32 (or exact). Data error naming file,
+/// column and event for a null and for rows that do not fit `wanted`.
 RaggedColumn rows_of(const std::shared_ptr<arrow::Array>& array, const std::string& name, const WantedColumn& wanted,
                      int64_t first_event);
 

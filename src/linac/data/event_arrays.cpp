@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <type_traits>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
@@ -22,6 +23,7 @@ struct Array {
   std::string name;
   Handle dataset;
   std::vector<hsize_t> extent;
+  bool integers = false;
 
   int64_t event_size() const {
     return static_cast<int64_t>(std::accumulate(extent.begin() + 1, extent.end(), hsize_t{1}, std::multiplies<>()));
@@ -74,11 +76,13 @@ class EventArrays::File {
 
   const Array& array(size_t i) const { return arrays_.at(i); }
 
-  std::vector<float> read(size_t i, int64_t first, int64_t count) const {
+  template <class T>
+  std::vector<T> read(size_t i, int64_t first, int64_t count) const {
     const Array& from = array(i);
-    std::vector<float> values(static_cast<size_t>(count * from.event_size()));
+    std::vector<T> values(static_cast<size_t>(count * from.event_size()));
     const hdf5::Lock lock;
-    if (!transfer(from, Way::kRead, first, count, values.data()))
+    const hid_t type = std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+    if (!transfer(from, Way::kRead, first, count, values.data(), type))
       fail(fmt::format("'{}' cannot be read at event {} ({})", from.name, first, hdf5::last_error()));
     return values;
   }
@@ -88,7 +92,7 @@ class EventArrays::File {
 
   void open(const std::string& name, const std::string& way_out) {
     const bool there = !name.empty() && H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT) > 0;
-    Array array{name, Handle(there ? H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT) : -1, H5Dclose), {}};
+    Array array{name, Handle(there ? H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT) : -1, H5Dclose), {}, false};
     if (!array.dataset) {
       fail(fmt::format("no data set '{}' (found: {}); {}", name, fmt::join(hdf5::describe_datasets(file_.get()), ", "),
                        way_out));
@@ -96,6 +100,7 @@ class EventArrays::File {
     const Handle type(H5Dget_type(array.dataset.get()), H5Tclose);
     const H5T_class_t kind = H5Tget_class(type.get());
     array.extent = hdf5::shape_of(array.dataset.get());
+    array.integers = kind == H5T_INTEGER;
     if ((kind != H5T_FLOAT && kind != H5T_INTEGER) || array.extent.empty())
       fail(fmt::format("'{}' is not a list of numbers", name));
     if (!arrays_.empty() && arrays_[0].extent[0] != array.extent[0]) {
@@ -166,7 +171,16 @@ std::vector<int64_t> EventArrays::shape(size_t i) const {
 
 std::vector<float> EventArrays::read(size_t i, int64_t first, int64_t count) const {
   LINAC_CHECK(first >= 0 && count >= 0 && first <= events() - count);
-  return file_->read(i, first, count);
+  return file_->read<float>(i, first, count);
+}
+
+std::vector<double> EventArrays::read_exact(size_t i, int64_t first, int64_t count) const {
+  LINAC_CHECK(first >= 0 && count >= 0 && first <= events() - count);
+  return file_->read<double>(i, first, count);
+}
+
+bool EventArrays::holds_integers(size_t i) const {
+  return file_->array(i).integers;
 }
 
 class EventArraysWriter::File {

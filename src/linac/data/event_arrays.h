@@ -40,6 +40,9 @@ class EventArrays {
   std::vector<int64_t> shape(size_t i) const;
   /// Events [first, first + count) of array i.
   std::vector<float> read(size_t i, int64_t first, int64_t count) const;
+  /// The same in float64; integers from 2^53 on may be rounded.
+  std::vector<double> read_exact(size_t i, int64_t first, int64_t count) const;
+  bool holds_integers(size_t i) const;
 
  private:
   class File;

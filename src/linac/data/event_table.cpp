@@ -132,9 +132,9 @@ void check_joined(const PackedTable& table, const ColumnRequest& request, size_t
       const int64_t stored = table.rows(event)[first + i];
       if (stored == sizes[i]) continue;
       throw data_error(
-          fmt::format("[data] {}: event {}: column '{}' is stored as {}, and {} {}; a column that is joined to others "
+          fmt::format("[data] {}: {}: column '{}' is stored as {}, and {} {}; a column that is joined to others "
                       "has one size in all events: mend the file, or give the column an input of its own",
-                      table.file().url, event, request.joined[i].column, list_of(stored),
+                      table.file().url, describe_event(table.file(), event), request.joined[i].column, list_of(stored),
                       request.joined[i].size > 0 ? "its scaling is of" : "the events before have", sizes[i]));
     }
     all += sizes[i];
@@ -146,6 +146,10 @@ void check_joined(const PackedTable& table, const ColumnRequest& request, size_t
 }
 
 }  // namespace
+
+std::string describe_event(const TableFile& file, int64_t event) {
+  return fmt::format("event {}{}", event, file.events < file.stored ? " of those selected" : "");
+}
 
 std::string ColumnRequest::describe() const {
   std::vector<std::string> names;
@@ -234,6 +238,23 @@ struct EventTable::Parts {
     return table.rows(event)[place] * static_cast<size_t>(wanted[place].row_size());
   }
 
+  size_t file_of(int64_t event) const {
+    return static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), event) - ends.begin());
+  }
+
+  /// Column i of one event, into zeros.
+  void read_column(size_t i, size_t file, int64_t event, float* to) const {
+    const Fill& fill = fills[i];
+    if (!classes[i].names.empty())
+      return fill_class(classes[i].places[file].at(code_of(i, file, event)), fill.event_values, to);
+    std::vector<float> values;
+    for (size_t place = firsts[i]; place < firsts[i + 1]; ++place) {
+      const std::span<const float> part = stored(*tables[file], event, place);
+      values.insert(values.end(), part.begin(), part.end());
+    }
+    copy_scaled(fill, values.data(), std::min(values.size(), fill.event_values), to);
+  }
+
   /// One event into the given slot of each column. `zeroed`: the column is all 0 before.
   void read(size_t file, int64_t event, size_t slot, const std::vector<bool>& zeroed, TableBatch& out) const {
     const PackedTable& table = *tables[file];
@@ -260,6 +281,31 @@ struct EventTable::Parts {
   }
 };
 
+namespace {
+
+/// User error where files have events and none is selected.
+template <class Parts>
+void need_selection(const Parts& parts, const Transform& transform) {
+  int64_t stored = 0, passed = 0;
+  for (const auto& table : parts.tables) {
+    stored += table->file().stored;
+    passed += table->file().passed;
+  }
+  const std::string& url = parts.tables.front()->file().url;
+  if (stored > 0 && passed == 0) {
+    throw user_error(fmt::format("[data] {}: data.filter = \"{}\" holds for none of {}; mend it", url, transform.filter,
+                                 plural(stored, "event")));
+  }
+  if (passed > 0) {
+    throw user_error(
+        fmt::format("[data] {}: none of {} is in the part '{}' of data.split; raise its share, or check "
+                    "that the values of data.split.key differ",
+                    url, plural(passed, "event"), to_string(transform.split->part)));
+  }
+}
+
+}  // namespace
+
 EventTable::EventTable(std::shared_ptr<const Parts> parts, int64_t first, int64_t events)
     : parts_(std::move(parts)), first_(first), size_(events) {
   parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
@@ -272,13 +318,16 @@ EventTable::EventTable(std::shared_ptr<const Parts> parts, int64_t first, int64_
 EventTable::~EventTable() = default;
 
 std::shared_ptr<const EventTable> EventTable::open(const std::vector<std::string>& urls,
-                                                   const std::vector<ColumnRequest>& columns) {
+                                                   const std::vector<ColumnRequest>& columns,
+                                                   const Transform& transform) {
   if (columns.empty()) throw user_error("[data] no column is named; name what the model takes");
   const auto parts = std::make_shared<Parts>(columns);
+  const Transform needed = needed_of(transform, parts->wanted);
   for (const std::string& url : storage::expand_all(urls)) {
-    parts->add(PackedTable::open(url, parts->wanted));
+    parts->add(PackedTable::open(url, parts->wanted, needed));
   }
   const int64_t events = parts->ends.back();
+  if (events == 0) need_selection(*parts, needed);
   if (events == 0) {
     throw user_error(fmt::format("[data] {}: no event in {}; name other files", parts->tables.front()->file().url,
                                  parts->tables.size() == 1 ? "this file" : "this or the other files"));
@@ -336,10 +385,11 @@ void EventTable::need_known_classes(size_t i) const {
       if (texts[code].first >= end || known[place]) continue;
       known[place] = true;
       if (parts_->begin(file) + texts[code].first < first_) continue;
-      throw data_error(fmt::format(
-          "[data] {}: event {}: column '{}' holds {}, of which the training events before it have none; the "
-          "last events test: mix the events of the files, or name all classes in data.classes",
-          table.file().url, texts[code].first, parts_->requests[i].column, shown_text(texts[code].text)));
+      throw data_error(
+          fmt::format("[data] {}: {}: column '{}' holds {}, of which the training events before it have none; the "
+                      "last events test: mix the events of the files, or name all classes in data.classes",
+                      table.file().url, describe_event(table.file(), texts[code].first), parts_->requests[i].column,
+                      shown_text(texts[code].text)));
     }
   });
 }
@@ -378,9 +428,10 @@ void EventTable::need(size_t i, const ValueRange& range, const std::string& want
         const auto bad = std::find_if_not(values.begin(), values.end(), [&](float value) { return range.has(value); });
         if (bad == values.end()) continue;
         throw data_error(
-            fmt::format("[data] {}: event {}: column '{}' holds {}, and {} takes {}; mend the file, or name "
+            fmt::format("[data] {}: {}: column '{}' holds {}, and {} takes {}; mend the file, or name "
                         "another column",
-                        table.file().url, event, parts_->wanted[place].name, *bad, wanted_by, range.describe()));
+                        table.file().url, describe_event(table.file(), event), parts_->wanted[place].name, *bad,
+                        wanted_by, range.describe()));
       }
     }
   });
@@ -399,12 +450,23 @@ void EventTable::read(std::span<const int64_t> events, TableBatch& out) const {
   for (size_t slot = 0; slot < events.size(); ++slot) {
     LINAC_CHECK(events[slot] >= 0 && events[slot] < size_);
     const int64_t event = first_ + events[slot];
-    const auto file =
-        static_cast<size_t>(std::upper_bound(parts.ends.begin(), parts.ends.end(), event) - parts.ends.begin());
+    const size_t file = parts.file_of(event);
     const PackedTable& table = *parts.tables[file];
     if (!checked[file]) table.check_unchanged();
     checked[file] = true;
     parts.read(file, event - parts.begin(file), slot, zeroed, out);
+  }
+}
+
+void EventTable::read_column(size_t i, std::span<const int64_t> events, std::vector<float>& out) const {
+  const Parts& parts = *parts_;
+  const size_t size = parts.fills.at(i).event_values;
+  out.assign(events.size() * size, 0.0F);
+  for (size_t slot = 0; slot < events.size(); ++slot) {
+    LINAC_CHECK(events[slot] >= 0 && events[slot] < size_);
+    const int64_t event = first_ + events[slot];
+    const size_t file = parts.file_of(event);
+    parts.read_column(i, file, event - parts.begin(file), out.data() + slot * size);
   }
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "linac/data/column_facts.h"
+#include "linac/data/transform/transform.h"
 
 namespace linac::data {
 
@@ -59,7 +60,13 @@ struct TableFile {
   int64_t first = 0;   // the file's number of the first of them
   int64_t bytes = 0;
   std::string fingerprint;  // XXH3 of the content, hexadecimal
+  int64_t stored = 0;       // events that it holds, and those of them that pass the filter
+  int64_t passed = 0;
+  std::string made = {};  // XXH3 of what a transform has made of it, hexadecimal; empty without one
 };
+
+/// "event 12", of those selected where a transform selects: for messages.
+std::string describe_event(const TableFile& file, int64_t event);
 
 /// One buffer a column, (events, shape...) in the order of the requests.
 struct TableBatch {
@@ -74,9 +81,11 @@ class EventTable {
   /// Opens every file that the paths, globs and URLs name. Data error naming file and column: for one that is missing
   /// (with those it has), holds no numbers, or does not fit the shape; for a null or a value that is not finite, with
   /// its event. User error when the files hold no event, or a request cannot be. Environment error when the cache
-  /// folder cannot take the files' values. Of texts: text_classes.h.
+  /// folder cannot take the files' values. Of texts: text_classes.h; of a transform: transform/table.h, and a user
+  /// error where it selects no event.
   static std::shared_ptr<const EventTable> open(const std::vector<std::string>& urls,
-                                                const std::vector<ColumnRequest>& columns);
+                                                const std::vector<ColumnRequest>& columns,
+                                                const Transform& transform = {});
   ~EventTable();
 
   /// The events [first, first + events) of this set, at least one, as a set of their own.
@@ -106,6 +115,8 @@ class EventTable {
   /// events[0], events[1], ... (each in [0, size())) into `out`, in that order; an event may come twice. The memory of
   /// `out` is used again. Data error when a file has changed since open().
   void read(std::span<const int64_t> events, TableBatch& out) const;
+  /// Column i of them alone.
+  void read_column(size_t i, std::span<const int64_t> events, std::vector<float>& out) const;
 
  private:
   struct Parts;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -22,7 +23,7 @@ constexpr int64_t kBlockEventsMax = 4096;
 class Hdf5Table : public TableReader {
  public:
   Hdf5Table(const std::filesystem::path& path, const std::string& name, const std::vector<WantedColumn>& columns)
-      : name_(name) {
+      : name_(name), columns_(columns) {
     const std::vector<std::string> of_texts = text_names(path);
     std::vector<std::string> of_numbers;
     for (const WantedColumn& column : columns) {
@@ -54,7 +55,13 @@ class Hdf5Table : public TableReader {
     if (count == 0) return;
     size_t number = 0;
     for (size_t i = 0; i < out.size(); ++i) {
-      out[i].values = texts_[i] ? codes(i, count) : arrays_->read(number++, next_, count);
+      if (texts_[i])
+        out[i].values = codes(i, count);
+      else if (columns_[i].exact)
+        out[i].exact = exact(i, number++, count);
+      else
+        out[i].values = arrays_->read(number++, next_, count);
+      out[i].row_size = row_sizes_[i];
       out[i].rows.assign(static_cast<size_t>(count), rows_[i]);
     }
     next_ += count;
@@ -74,6 +81,7 @@ class Hdf5Table : public TableReader {
   int64_t add_text() {
     stored_.push_back({.words = "one text", .is_number = true, .is_text = true});
     rows_.push_back(1);
+    row_sizes_.push_back(1);
     return 1;
   }
 
@@ -82,10 +90,24 @@ class Hdf5Table : public TableReader {
     const std::vector<int64_t> shape = arrays_->shape(static_cast<size_t>(number));
     const std::string words = shape.empty() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
     const int64_t values = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-    if (shape.size() >= 2 && !rows_fit(column, std::span(shape).subspan(1))) refuse_column(name_, column, words);
-    if (values == 0) refuse_column(name_, column, words);
-    rows_.push_back(rows_of_list(name_, column, static_cast<uint64_t>(values), -1));
-    stored_.push_back({.words = words, .is_number = shape.empty()});
+    const bool fits = shape.size() < 2 || column.as_stored || rows_fit(column, std::span(shape).subspan(1));
+    if (!fits || values == 0) refuse_column(name_, column, words);
+    const int64_t row = column.as_stored && !shape.empty() ? values / shape.front() : column.row_size();
+    row_sizes_.push_back(static_cast<uint32_t>(row));
+    rows_.push_back(column.as_stored ? static_cast<uint32_t>(values / row)
+                                     : rows_of_list(name_, column, static_cast<uint64_t>(values), -1));
+    stored_.push_back({.words = words, .is_number = shape.empty(), .axes = static_cast<int>(shape.size())});
+    return values;
+  }
+
+  // Array `number`, which is column i.
+  std::vector<double> exact(size_t i, size_t number, int64_t count) const {
+    std::vector<double> values = arrays_->read_exact(number, next_, count);
+    if (!arrays_->holds_integers(number)) return values;
+    const auto bad =
+        std::ranges::find_if(values, [](double value) { return std::abs(value) >= WantedColumn::kExactMax; });
+    const auto event_values = static_cast<int64_t>(values.size()) / count;
+    if (bad != values.end()) refuse_integer(name_, columns_[i].name, next_ + (bad - values.begin()) / event_values);
     return values;
   }
 
@@ -100,7 +122,8 @@ class Hdf5Table : public TableReader {
   std::unique_ptr<EventArrays> arrays_;             // of numbers; null without any
   std::vector<std::unique_ptr<EventTexts>> texts_;  // one a column, null for numbers
   std::vector<StoredColumn> stored_;
-  std::vector<uint32_t> rows_;
+  std::vector<WantedColumn> columns_;
+  std::vector<uint32_t> rows_, row_sizes_;
   int64_t events_ = -1, block_events_ = 1, next_ = 0;
 };
 

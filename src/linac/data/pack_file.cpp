@@ -22,6 +22,7 @@
 #include "linac/data/column_facts.h"
 #include "linac/data/file_format.h"
 #include "linac/data/packed_table.h"
+#include "linac/data/transform/table.h"
 #include "linac/net/http_client.h"
 #include "linac/storage/cache.h"
 
@@ -217,8 +218,8 @@ json describe(const TableReader& reader, const std::vector<ColumnFacts>& facts) 
 
 }  // namespace
 
-json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns) {
-  json key = source.is_ranged() ? remote_pack_key(source.url(), columns) : json::object();
+json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns, const Transform& transform) {
+  json key = source.is_ranged() ? remote_pack_key(source.url(), columns, transform) : json::object();
   key["size"] = source.size();
   if (source.is_ranged()) {
     key["remote_version"] = source.version();
@@ -230,15 +231,18 @@ json pack_key(const storage::Source& source, const std::vector<WantedColumn>& co
   key["path"] = (error ? *source.path() : canonical).string();
   key["mtime_ns"] = source.state().mtime_ns;
   key["columns"] = wanted_of(columns);
+  if (!transform.empty()) key["transform"] = to_json(transform);
   return key;
 }
 
-json remote_pack_key(const std::string& url, const std::vector<WantedColumn>& columns) {
+json remote_pack_key(const std::string& url, const std::vector<WantedColumn>& columns, const Transform& transform) {
   // A signed address is as good as a password.
-  return {{"version", kVersion},
-          {"url", net::without_secrets(url)},
-          {"url_hash", storage::content_hash(url)},
-          {"columns", wanted_of(columns)}};
+  json key{{"version", kVersion},
+           {"url", net::without_secrets(url)},
+           {"url_hash", storage::content_hash(url)},
+           {"columns", wanted_of(columns)}};
+  if (!transform.empty()) key["transform"] = to_json(transform);
+  return key;
 }
 
 json without_version(json key) {
@@ -247,7 +251,7 @@ json without_version(json key) {
 }
 
 void pack_file(const std::shared_ptr<const storage::Source>& source, const std::vector<WantedColumn>& columns,
-               const json& key, const std::filesystem::path& packed) {
+               const Transform& transform, const json& key, const std::filesystem::path& packed) {
   const std::string& url = source->url();
   const std::string name = net::without_secrets(url);
   const int64_t bytes = source->size();
@@ -255,7 +259,16 @@ void pack_file(const std::shared_ptr<const storage::Source>& source, const std::
   if (bytes >= kBytesWorthSaying)
     log::info(fmt::format("[data] packing {} ({:.0f} MB) once, {}", name, static_cast<double>(bytes) / 1e6,
                           describe_reading(*source)));
-  const auto reader = open_table_reader(source, columns);
+  const OpenReader open = [&](const std::vector<WantedColumn>& asked) { return open_table_reader(source, asked); };
+  std::unique_ptr<TableReader> reader;
+  const Selected* selected = nullptr;
+  if (transform.empty()) {
+    reader = open(columns);
+  } else {
+    auto transformed = std::make_unique<TransformedTable>(url, columns, transform, open);
+    selected = &transformed->selected();
+    reader = std::move(transformed);
+  }
   const bool counted = reader->events() >= 0;
   std::optional<Progress> progress;
   if (bytes >= kBytesWorthABar)
@@ -270,11 +283,12 @@ void pack_file(const std::shared_ptr<const storage::Source>& source, const std::
     if (progress && !counted) progress->update(source->bytes_read() - read_before, "bytes");
   }
   source->need_unchanged();
-  packer.finish(json{{"key", key},
-                     {"format", to_string(format_of(*source))},
-                     {"fingerprint", fingerprint_of(*source)},
-                     {"columns", describe(*reader, packer.facts())}}
-                    .dump());
+  json notes{{"key", key},
+             {"format", to_string(format_of(*source))},
+             {"fingerprint", fingerprint_of(*source)},
+             {"columns", describe(*reader, packer.facts())}};
+  if (selected != nullptr) notes["selected"] = {{"stored", selected->stored}, {"passed", selected->passed}};
+  packer.finish(notes.dump());
   if (source->is_ranged()) log::debug(fmt::format("[data] {}: read {} of {} bytes", name, source->bytes_read(), bytes));
 }
 

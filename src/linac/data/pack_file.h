@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "linac/data/table_reader.h"
+#include "linac/data/transform/transform.h"
 #include "linac/storage/source.h"
 
 namespace linac::data {
@@ -37,17 +38,19 @@ inline constexpr uint64_t pack_index_bytes(uint64_t events, uint64_t columns) {
 }
 
 /// What tells a packed file from others: the original and its version, the columns as far as they decide what is
-/// stored. Of a file of this host: path, size and time of change; of another one: address, size and what its server
+/// stored, and what is made of them. Of a file of this host: path, size and time of change; of another one: address, size and what its server
 /// names the version.
-nlohmann::json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns);
+nlohmann::json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns,
+                        const Transform& transform);
 /// The same whatever the version: one packed file for all of them, the last one stays.
 nlohmann::json without_version(nlohmann::json key);
 /// Of a file of another host, of which nothing is known but its address.
-nlohmann::json remote_pack_key(const std::string& url, const std::vector<WantedColumn>& columns);
+nlohmann::json remote_pack_key(const std::string& url, const std::vector<WantedColumn>& columns,
+                               const Transform& transform);
 
 /// Reads the file once, in blocks of bounded memory, into `packed` (which appears whole or not at all). `key` is
 /// remembered in its notes. Data errors as PackedTable::open().
 void pack_file(const std::shared_ptr<const storage::Source>& source, const std::vector<WantedColumn>& columns,
-               const nlohmann::json& key, const std::filesystem::path& packed);
+               const Transform& transform, const nlohmann::json& key, const std::filesystem::path& packed);
 
 }  // namespace linac::data

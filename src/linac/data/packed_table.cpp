@@ -85,6 +85,12 @@ bool PackedTable::map_index(const json& key, Match match) {
   file_.events = static_cast<int64_t>(trailer->events);
   file_.bytes = said.at("key").at("size");
   file_.fingerprint = said.at("fingerprint");
+  file_.stored = file_.passed = file_.events;
+  if (const auto selected = said.find("selected"); selected != said.end()) {
+    file_.stored = selected->at("stored");
+    file_.passed = selected->at("passed");
+    file_.made = fmt::format("{:016x}", storage::checksum(std::as_bytes(hashes_)));
+  }
   for (const json& column : said.at("columns")) {
     stored_.push_back({.words = column.at("stored"), .is_number = column.at("number")});
     if (const auto texts = column.find("texts"); texts != column.end()) {
@@ -106,11 +112,12 @@ std::shared_ptr<PackedTable> PackedTable::map(const std::filesystem::path& packe
   return table;
 }
 
-std::shared_ptr<const PackedTable> PackedTable::open(const std::string& url, const std::vector<WantedColumn>& columns) {
+std::shared_ptr<const PackedTable> PackedTable::open(const std::string& url, const std::vector<WantedColumn>& columns,
+                                                     const Transform& transform) {
   try {
-    return of_source(storage::Source::open(url), columns);
+    return of_source(storage::Source::open(url), columns, transform);
   } catch (const storage::Unreachable&) {
-    const json key = remote_pack_key(url, columns);
+    const json key = remote_pack_key(url, columns, transform);
     const std::filesystem::path packed = packed_path_of(key);
     storage::use_cached(packed);
     if (auto table = map(packed, key, url, Match::kAnyVersion)) {
@@ -118,23 +125,24 @@ std::shared_ptr<const PackedTable> PackedTable::open(const std::string& url, con
                             net::without_secrets(url)));
       return table;
     }
-    return of_source(storage::Source::of_file(storage::fetch(url), url), columns);
+    return of_source(storage::Source::of_file(storage::fetch(url), url), columns, transform);
   }
 }
 
 std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<const storage::Source>& source,
-                                                          const std::vector<WantedColumn>& columns) {
-  const json key = pack_key(*source, columns);
+                                                          const std::vector<WantedColumn>& columns,
+                                                          const Transform& transform) {
+  const json key = pack_key(*source, columns, transform);
   const std::filesystem::path packed = packed_path_of(key);
   storage::use_cached(packed);
   std::shared_ptr<PackedTable> table = map(packed, key, source->url());
   if (!table) {
-    if (const auto readable = readable_source(source); readable != source) return of_source(readable, columns);
+    if (const auto readable = readable_source(source); readable != source) return of_source(readable, columns, transform);
     make_folder(packed.parent_path());
     const storage::FileLock lock(packed.string() + ".lock");
     table = map(packed, key, source->url());
     if (!table) {
-      pack_file(source, columns, key, packed);
+      pack_file(source, columns, transform, key, packed);
       table = map(packed, key, source->url());
       storage::make_room();
     }

@@ -1,7 +1,7 @@
 #pragma once
 // The wanted columns of one event file, unpacked once into a file of the cache folder that is mapped into memory, so
 // that any event is at hand at any time. The packed file holds what the original holds, as float32: padding, cutting
-// and scaling come later, so jobs that differ in these share it. It belongs to the original's path, size and time of
+// and scaling come later, so jobs that differ in these share it; what a Transform makes of the columns comes before. It belongs to the original's path, size and time of
 // change; of another host's file to its address and version, and is made from there without a copy of the original.
 // Immutable and thread-safe; processes that want the same file take turns, and all but the first find it done.
 
@@ -17,6 +17,7 @@
 #include "linac/data/column_facts.h"
 #include "linac/data/event_table.h"
 #include "linac/data/table_reader.h"
+#include "linac/data/transform/transform.h"
 #include "linac/storage/source.h"
 
 namespace linac::data {
@@ -32,7 +33,8 @@ class PackedTable {
   /// `url`: one of expand()'s results. Maps the packed file, after making it if it is not there, not whole, or of
   /// another version; of a server that cannot be reached, the last one serves, with a warning. Data errors of
   /// table_reader.h, and for values that are not finite; environment error when the cache folder cannot take it.
-  static std::shared_ptr<const PackedTable> open(const std::string& url, const std::vector<WantedColumn>& columns);
+  static std::shared_ptr<const PackedTable> open(const std::string& url, const std::vector<WantedColumn>& columns,
+                                                 const Transform& transform = {});
   ~PackedTable();
   PackedTable(const PackedTable&) = delete;
   PackedTable& operator=(const PackedTable&) = delete;
@@ -63,7 +65,8 @@ class PackedTable {
                                           const std::string& url, Match match = Match::kKey);
   bool map_index(const nlohmann::json& key, Match match);
   static std::shared_ptr<const PackedTable> of_source(const std::shared_ptr<const storage::Source>& source,
-                                                      const std::vector<WantedColumn>& columns);
+                                                      const std::vector<WantedColumn>& columns,
+                                                      const Transform& transform);
 
   std::optional<std::filesystem::path> path_;  // of the original, if it is a file of this host
   std::filesystem::path packed_path_;

@@ -142,7 +142,11 @@ class ParquetTable : public TableReader {
       const bool texts = holds_texts(type);
       if (texts && !column.texts) refuse_texts(name_, column.name, words);
       if (!texts && !holds_numbers(type)) fail(fmt::format("column '{}' is {}, not numbers", column.name, words));
-      stored_.push_back({.words = words, .is_number = texts || type.num_fields() == 0, .is_text = texts});
+      stored_.push_back({.words = words,
+                         .is_number = texts || type.num_fields() == 0,
+                         .is_text = texts,
+                         .is_boolean = !texts && holds_booleans(type),
+                         .axes = texts ? 0 : list_depth(type)});
       return static_cast<int>(i);
     }
     fail(fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(fields(), ", ")));

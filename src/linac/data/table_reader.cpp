@@ -41,6 +41,7 @@ bool WantedColumn::is_number() const {
 
 std::string WantedColumn::describe() const {
   if (joined) return "a number or a list";
+  if (as_stored) return "a number, a list or a list of rows";
   return is_number() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
@@ -95,6 +96,13 @@ void refuse_texts(const std::string& name, const std::string& column, const std:
       fmt::format("[data] {}: column '{}' is {}, not numbers; texts are read where they name the classes "
                   "of a target, under a categorical, sparse categorical or binary cross-entropy",
                   name, column, stored));
+}
+
+void refuse_integer(const std::string& name, const std::string& column, int64_t event) {
+  throw data_error(
+      fmt::format("[data] {}: event {}: column '{}' holds an integer of 2^53 or more, which float64 rounds; formulas "
+                  "and keys of a split take smaller ones: write its parts as columns of their own",
+                  name, event, column));
 }
 
 std::string list_of(int64_t values) {

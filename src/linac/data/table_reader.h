@@ -17,10 +17,15 @@ namespace linac::data {
 /// A column as a table wants it. The first axis of its shape counts rows, the others make a row; {} and {n} have rows
 /// of one value.
 struct WantedColumn {
+  /// Integers below are float64 without rounding.
+  static constexpr double kExactMax = 9007199254740992;  // 2^53
+
   std::string name;
   std::vector<int64_t> shape;
-  bool joined = false;  // to others: a number or a list, as the file has it; the shape is {}
-  bool texts = false;   // one text an event is as good; the shape has one axis at most
+  bool joined = false;     // to others: a number or a list, as the file has it; the shape is {}
+  bool texts = false;      // one text an event is as good; the shape has one axis at most
+  bool exact = false;      // its values are float64, in RaggedColumn::exact; an integer from kExactMax on is refused
+  bool as_stored = false;  // a number, a list or a list of rows, as the file has it; the shape is {}
 
   int64_t row_size() const;
   /// One number an event: {}, {1}, {1, 1}, ...
@@ -33,6 +38,8 @@ struct StoredColumn {
   std::string words;                   // "list<list<float>>", "[events, 801, 19]"
   bool is_number = false;              // one value an event, not a list that may have one
   bool is_text = false;                // one text an event: its values are places in TableReader::texts()
+  bool is_boolean = false;             // its numbers are true and false
+  int axes = -1;                       // of an event: 0 a number, 1 a list, 2 a list of rows; -1: as is_number says
   std::vector<StoredText> texts = {};  // of a file that has been read
 };
 
@@ -40,6 +47,8 @@ struct StoredColumn {
 struct RaggedColumn {
   std::vector<float> values;
   std::vector<uint32_t> rows;
+  std::vector<double> exact = {};  // in place of values, where the column is wanted so
+  uint32_t row_size = 0;           // of a column that is wanted as stored: values of a row; 0 without any row
 };
 
 class TableReader {
@@ -105,6 +114,9 @@ TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& so
 
 /// Throws the data error for a column of texts where numbers are wanted.
 [[noreturn]] void refuse_texts(const std::string& name, const std::string& column, const std::string& stored);
+
+/// Throws the data error for an integer that float64 would round.
+[[noreturn]] void refuse_integer(const std::string& name, const std::string& column, int64_t event);
 
 /// "a list of 5 values", for refuse_column().
 std::string list_of(int64_t values);

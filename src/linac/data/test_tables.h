@@ -28,6 +28,9 @@ void write_parquet(const std::string& path, const TestEvents& events, int64_t ro
 void write_tfrecord(const std::string& path, const TestEvents& events, size_t rows);
 void write_hdf5(const std::string& path, const TestEvents& events, size_t rows);
 
+/// Columns by hand.
+void write_parquet(const std::string& path, const std::vector<std::string>& names,
+                   const std::vector<std::shared_ptr<arrow::Array>>& columns);
 /// One column by hand.
 void write_parquet(const std::string& path, const std::string& name, const std::shared_ptr<arrow::Array>& column);
 

@@ -32,6 +32,11 @@ std::vector<float> padded(const std::vector<std::array<float, 3>>& particles, si
 
 }  // namespace
 
+void write_parquet(const std::string& path, const std::vector<std::string>& names,
+                   const std::vector<std::shared_ptr<arrow::Array>>& columns) {
+  write_columns(path, names, columns, 7);
+}
+
 TestEvents make_events(size_t count, size_t first) {
   TestEvents events;
   for (size_t i = first; i < first + count; ++i) {

@@ -72,11 +72,11 @@ void need_count(const Tables& tables, const ColumnRequest& request, const std::v
 [[noreturn]] void refuse_text(const PackedTable& table, const ColumnRequest& request, const StoredText& unknown,
                               const std::vector<std::string>& names) {
   const auto near = nearest(unknown.text, names);
-  throw data_error(
-      fmt::format("[data] {}: event {}: column '{}' holds {}, and the classes are {}{}; mend the file, or "
-                  "train with this class",
-                  table.file().url, unknown.first, request.column, shown_text(unknown.text), list_of_classes(names),
-                  near ? fmt::format(" (is {} meant?)", shown_text(*near)) : ""));
+  throw data_error(fmt::format(
+      "[data] {}: {}: column '{}' holds {}, and the classes are {}{}; mend the file, or "
+      "train with this class",
+      table.file().url, describe_event(table.file(), unknown.first), request.column, shown_text(unknown.text),
+      list_of_classes(names), near ? fmt::format(" (is {} meant?)", shown_text(*near)) : ""));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "linac/base/error.h"
 #include "linac/base/piece_of_work.h"
@@ -27,7 +28,8 @@ class TfrecordTable : public TableReader {
     for (const WantedColumn& column : columns_) {
       codes_.emplace_back(name_, column.name);
       const Feature& feature = find(example_, column);
-      stored_.push_back({.words = describe(feature), .is_text = !feature.bytes.empty()});
+      const size_t values = feature.floats.size() + feature.integers.size() + feature.bytes.size();
+      stored_.push_back({.words = describe(feature), .is_text = !feature.bytes.empty(), .axes = values == 1 ? 0 : 1});
     }
   }
 
@@ -99,9 +101,22 @@ class TfrecordTable : public TableReader {
     if (stored_[column].is_text || !feature.bytes.empty()) return append_text(feature, column, out);
     const size_t count = feature.floats.size() + feature.integers.size();
     out.rows.push_back(rows_of_list(name_, columns_[column], count, records_.number()));
+    out.row_size = 1;
+    if (columns_[column].exact) return append_exact(feature, column, out);
     out.values.insert(out.values.end(), feature.floats.begin(), feature.floats.end());
     for (const int64_t value : feature.integers) out.values.push_back(static_cast<float>(value));
     return count;
+  }
+
+  size_t append_exact(const Feature& feature, size_t column, RaggedColumn& out) const {
+    out.exact.insert(out.exact.end(), feature.floats.begin(), feature.floats.end());
+    for (const int64_t value : feature.integers) {
+      const auto number = static_cast<double>(value);
+      if (std::abs(number) >= WantedColumn::kExactMax)
+        refuse_integer(name_, columns_[column].name, records_.number());
+      out.exact.push_back(number);
+    }
+    return feature.floats.size() + feature.integers.size();
   }
 
   size_t append_text(const Feature& feature, size_t column, RaggedColumn& out) {

@@ -35,6 +35,10 @@ bool is_categorical(const std::string& loss) {
   return loss.starts_with("categorical_") || nn::is_sparse(loss);
 }
 
+int64_t classes_of(const graph::Node& output) {
+  return std::max<int64_t>(2, output.output.empty() ? 1 : output.output.back());
+}
+
 SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& graph) {
   const size_t outputs = graph.outputs.size();
   if (settings.losses.size() == 1 && outputs > 1) settings.losses.resize(outputs, settings.losses[0]);
@@ -61,8 +65,7 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
                                  plural(static_cast<int64_t>(settings.loss_weights.size()), "number"),
                                  plural(static_cast<int64_t>(outputs), "output")));
   }
-  const graph::Shape& first = output_of(graph, 0).output;
-  const int64_t classes = std::max<int64_t>(2, first.empty() ? 1 : first.back());
+  const int64_t classes = classes_of(output_of(graph, 0));
   if (!settings.class_weights.empty() && static_cast<int64_t>(settings.class_weights.size()) != classes) {
     throw user_error(fmt::format("[fit] {} class weights for the {} classes of output '{}'",
                                  settings.class_weights.size(), classes, output_of(graph, 0).name));
@@ -261,12 +264,21 @@ struct Supervised::Parts {
 };
 
 Supervised::Supervised(graph::Graph graph, SupervisedSettings settings, const Numerics& numerics)
-    : parts_(std::make_unique<const Parts>(std::move(graph), std::move(settings), numerics)) {}
+    : parts_(std::make_unique<Parts>(std::move(graph), std::move(settings), numerics)) {}
 
 Supervised::Supervised(const ForeignModel& model, SupervisedSettings settings)
-    : parts_(std::make_unique<const Parts>(model, std::move(settings))) {}
+    : parts_(std::make_unique<Parts>(model, std::move(settings))) {}
 
 Supervised::~Supervised() = default;
+
+int64_t Supervised::classes_of_first() const {
+  return classes_of(output_of(parts_->graph, 0));
+}
+
+void Supervised::weigh_classes(std::vector<double> weights) {
+  LINAC_CHECK(static_cast<int64_t>(weights.size()) == classes_of_first());
+  parts_->settings.class_weights = std::move(weights);
+}
 
 const graph::Graph& Supervised::graph() const {
   return parts_->graph;

@@ -45,6 +45,11 @@ class Supervised {
   Supervised(const ForeignModel& model, SupervisedSettings settings);
   ~Supervised();
 
+  /// How many classes the first output tells apart.
+  int64_t classes_of_first() const;
+  /// In place of SupervisedSettings::class_weights; as many. Before the first step.
+  void weigh_classes(std::vector<double> weights);
+
   const graph::Graph& graph() const;
   /// What is computed, after the passes.
   std::string explain() const;
@@ -81,7 +86,7 @@ class Supervised {
 
  private:
   struct Parts;
-  std::unique_ptr<const Parts> parts_;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace linac::models

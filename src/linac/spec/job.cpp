@@ -7,6 +7,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/expression/expression.h"
 #include "linac/optimizer/table.h"
 #include "linac/spec/checks.h"
 #include "linac/spec/keras_words.h"
@@ -89,6 +90,41 @@ void validate_data(const Data& data, const std::string& where) {
        "data.validation_split takes the test events from data.train, and data.test names files of them; leave one out");
 }
 
+void need_formula(const std::string& formula, const std::string& where, const std::string& key) {
+  if (!formula.empty()) expression::parse(formula, fmt::format("{}: {}", where, key));
+}
+
+// The syntax; columns and types show with the files.
+void validate_transforms(const Data& data, const std::string& where) {
+  need_formula(data.filter, where, "data.filter");
+  for (const auto& [name, formula] : data.define) {
+    need(!name.empty(), where, "data.define has a column without a name");
+    need(!formula.empty(), where, fmt::format("data.define.{} is empty; write a formula", name));
+    need_formula(formula, where, "data.define." + name);
+  }
+  for (size_t i = 0; i < data.lists.size(); ++i) {
+    const DataLists& rule = data.lists[i];
+    const std::string key = fmt::format("data.lists[{}]", i);
+    need(!rule.columns.empty(), where, key + " names no column; write columns: [NAME, ...]");
+    need(rule.first >= 0, where, key + ".first must not be negative");
+    need(!rule.filter.empty() || !rule.sort.empty() || rule.first > 0, where,
+         key + " changes nothing; give filter, sort or first");
+    need_formula(rule.filter, where, key + ".filter");
+    need_formula(rule.sort, where, key + ".sort");
+    for (const std::string& column : rule.columns)
+      need(!data.define.contains(column), where,
+           fmt::format("{}: '{}' is computed (data.define), and lists are cut before that; name lists of the files",
+                       key, column));
+  }
+  const DataSplit& split = data.split;
+  need(split.validation >= 0 && split.test >= 0 && split.validation + split.test < 1, where,
+       "data.split: validation and test are shares from 0 on, and leave some events to train on, e.g. 0.1 and 0.1");
+  need(split.key.empty() || split.validation + split.test > 0, where,
+       "data.split has a key and no share: give validation, test or both, e.g. 0.1");
+  need(split.validation == 0 || (data.test.empty() && data.validation_split == 0), where,
+       "data.split.validation tests each epoch, and so does data.test or data.validation_split; keep one of them");
+}
+
 void validate(const Job& job, const std::string& where) {
   const std::pair<const char*, const std::string&> modes[] = {
       {"checkpoint.best_mode", job.checkpoint.best_mode},
@@ -96,6 +132,7 @@ void validate(const Job& job, const std::string& where) {
       {"train.schedule.plateau.mode", job.train.schedule.plateau.mode}};
   for (const auto& [key, mode] : modes) need_one_of(mode, {"auto", "min", "max"}, where, key);
   validate_data(job.data, where);
+  validate_transforms(job.data, where);
   validate_train(job.train, where);
   job.model.check(job, where);
   need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");

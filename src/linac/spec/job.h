@@ -3,6 +3,7 @@
 // written down resolved (all defaults filled in) as job.yaml of the run's folder, and is enough to repeat it.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,39 @@ struct DataColumn {
   }
 };
 
+/// Lists that belong together, row by row, in every event.
+struct DataLists {
+  std::vector<std::string> columns;
+  std::string filter, sort;
+  int64_t first = 0;
+
+  template <class V>
+  void fields(V& v) {
+    v("columns", columns, "lists of the files with the same number of rows in an event, e.g. [jets_pt, jets_eta]");
+    v("filter", filter, "the rows that stay: a formula with a value for each row, e.g. jets_pt > 30; empty: all");
+    v("sort", sort,
+      "the rows in the rising order of this formula, equal ones as they are, e.g. -jets_pt or \"-particles[:, 5]\"; "
+      "empty: as they are");
+    v("first", first, "so many rows stay, the first ones; 0: all");
+  }
+};
+
+/// Parts of the events by a hash of what each is (data/transform/split.h).
+struct DataSplit {
+  std::vector<std::string> key;
+  double validation = 0, test = 0;
+
+  template <class V>
+  void fields(V& v) {
+    v("key", key,
+      "columns that tell events apart, e.g. [run, event]: an event is in the same part whatever files are added; "
+      "empty: "
+      "all columns that the training reads");
+    v("validation", validation, "this share tests each epoch, in place of data.test");
+    v("test", test, "this share is kept for `linac evaluate --part test`");
+  }
+};
+
 struct Data {
   std::vector<std::string> train, test;
   double validation_split = 0;
@@ -56,6 +90,10 @@ struct Data {
   std::string event_weight;
   std::string scaling;
   std::vector<std::string> classes;
+  std::string filter;
+  std::map<std::string, std::string> define;
+  std::vector<DataLists> lists;
+  DataSplit split;
   DataFields names;
   double scale = 50;
   double threshold = 1e-4;
@@ -63,11 +101,11 @@ struct Data {
   int prefetch = 3;
 
   /// Whether each epoch ends in a test.
-  bool tests() const { return !test.empty() || validation_split > 0; }
+  bool tests() const { return !test.empty() || validation_split > 0 || split.validation > 0; }
 
   template <class V>
   void fields(V& v) {
-    v("train", train, "files, globs or URLs to train on (HDF5, TFRecord; Parquet but for the 3dgan)");
+    v("train", train, "files, globs or URLs to train on (HDF5, TFRecord; Parquet and ROOT but for the 3dgan)");
     v("test", test, "files, globs or URLs for the test losses of each epoch; may be empty");
     v("validation_split", validation_split,
       "in place of test: this share of the training events tests, the last ones in the order of the files, e.g. 0.2; "
@@ -78,11 +116,19 @@ struct Data {
       "list of {name, column or columns, scaling, classes}: what the model's outputs should be; texts in a column name "
       "classes");
     v("event_weight", event_weight,
-      "column of a number that says how much each event counts in losses and weighted metrics; empty: 1");
+      "column of a number, or a formula, that says how much each event counts in losses and weighted metrics; empty: "
+      "1");
     v("scaling", scaling, "JSON file of scaling constants: for each column mean, std, min, max");
     v("classes", classes,
       "names of the classes, in the order of the (first) output; where the target is a column of texts these are the "
       "texts, and without the setting those of the training files, sorted");
+    v("filter", filter,
+      "the events that count, of data.train and data.test: a formula, e.g. \"met > 30 && abs(eta) < 2.5\" "
+      "(docs/transforms.md); empty: all; not for the 3dgan");
+    v("define", define,
+      "columns that are computed, by name, e.g. {ht: \"sum(jets_pt)\"}; they are read like those of the files");
+    v("lists", lists, "list of {columns, filter, sort, first}: lists that are cut and sorted, before anything else");
+    v("split", split, "");
     v("fields", names, "3dgan: what the columns are called");
     v("scale", scale, "3dgan: training units a GeV");
     v("threshold", threshold, "3dgan: cells below are set to 0 (scaled units)");
@@ -179,6 +225,7 @@ struct Fit {
   std::vector<double> loss_weights;
   std::vector<std::string> metrics, weighted_metrics;
   std::vector<double> class_weight;
+  std::string class_balance = "none";
   double label_smoothing = 0;
   bool from_logits = false;
 
@@ -194,6 +241,10 @@ struct Fit {
       "each output, or, OUTPUT_accuracy, of one of several");
     v("weighted_metrics", weighted_metrics, "the same, each event counting as data.event_weight and class_weight say");
     v("class_weight", class_weight, "how much an event of each class counts in the first output's loss; empty: 1");
+    v("class_balance", class_balance,
+      "none, or weights: class_weight such that the training events of each class count equally, all / (classes x "
+      "those "
+      "of the class), by data.event_weight where there is one");
     v("label_smoothing", label_smoothing, "of the cross-entropies");
     v("from_logits", from_logits, "the outputs are logits: the cross-entropies apply softmax or sigmoid");
   }

@@ -87,6 +87,9 @@ void need_fit(const Job& job, const std::string& where) {
   need(fit.label_smoothing >= 0 && fit.label_smoothing < 1, where, "train.fit.label_smoothing must be in [0, 1)");
   for (const double weight : fit.loss_weights) need(weight >= 0, where, "train.fit.loss_weights must not be negative");
   for (const double weight : fit.class_weight) need(weight >= 0, where, "train.fit.class_weight must not be negative");
+  need_one_of(fit.class_balance, {"none", "weights"}, where, "train.fit.class_balance");
+  need(fit.class_balance == "none" || fit.class_weight.empty(), where,
+       "train.fit.class_balance makes the weights of the classes, and class_weight gives them; leave one out");
   const auto counts = [](double weight) { return weight > 0; };
   need(fit.class_weight.empty() || std::any_of(fit.class_weight.begin(), fit.class_weight.end(), counts), where,
        "train.fit.class_weight is 0 for every class, so no event counts");
@@ -142,6 +145,11 @@ void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
   need(sum > 0, where, "model.loss_weights are all 0: nothing would be learned");
   need(job.data.validation_split == 0, where,
        "data.validation_split is for models that learn from labelled events: give a 3dgan files, as data.test");
+  const bool transforms = !job.data.filter.empty() || !job.data.define.empty() || !job.data.lists.empty() ||
+                          job.data.split.validation + job.data.split.test > 0;
+  need(!transforms, where,
+       "data.filter, define, lists and split are for models that learn from labelled events; of showers data.threshold "
+       "and data.min_sum select");
   need(job.data.scale > 0, where, "data.scale must be positive");
   need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
   need(job.train.accumulate == 1, where, "train.accumulate is not there for the 3dgan: lower train.batch");

@@ -255,6 +255,7 @@ struct DataFile {
   std::string url, format, fingerprint;
   int64_t events = -1, bytes = -1;
   std::optional<int64_t> kept;
+  std::optional<int64_t> stored = {}, passed = {};
 
   template <class V>
   static void fields(V&& v) {
@@ -262,6 +263,9 @@ struct DataFile {
     v({"format", "", "how it is read"}, &DataFile::format);
     v({"events", "", "of it that have this role"}, &DataFile::events);
     v({"kept", "", "of these, by the job's cuts", Need::kSpare, "files of showers"}, &DataFile::kept);
+    v({"stored", "", "events of the file", Need::kSpare, "jobs that select or compute"}, &DataFile::stored);
+    v({"passed", "", "of these, those that data.filter selects", Need::kSpare, "jobs that select or compute"},
+      &DataFile::passed);
     v({"bytes", "bytes", "its size"}, &DataFile::bytes);
     v({"fingerprint", "", "of its content"}, &DataFile::fingerprint);
   }

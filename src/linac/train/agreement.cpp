@@ -20,7 +20,10 @@ namespace {
 
 nlohmann::json fingerprints_of(const nlohmann::json& files) {
   nlohmann::json fingerprints = nlohmann::json::array();
-  for (const auto& file : files) fingerprints.push_back(file.at("fingerprint"));
+  for (const auto& file : files) {
+    fingerprints.push_back(file.at("fingerprint"));
+    if (file.contains("made")) fingerprints.push_back(file["made"]);  // the mathematics of another system's library
+  }
   return fingerprints;
 }
 

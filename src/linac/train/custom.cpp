@@ -34,7 +34,7 @@ CustomLoop::CustomLoop(const spec::Job& job, std::shared_ptr<const plugin::Libra
       input_(job, columns_read()),
       clock_(clock),
       update_(job, group, computing, clock) {
-  if (group.rank() == 0) input_.warn_of_cuts();
+  if (group.rank() == 0) input_.warn();
 }
 
 std::vector<data::ColumnRequest> CustomLoop::columns_read() const {
@@ -166,9 +166,10 @@ std::vector<Drawing> CustomLoop::drawings(const TrainState& state) const {
 
 std::vector<std::string> CustomLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
   std::vector<std::string> lines;
+  nlohmann::json notes{{"job", spec::to_yaml(job_)}};
+  if (nlohmann::json transform = input_.transform_json(); !transform.is_null()) notes["transform"] = transform;
   for (const Network& network : state.networks)
-    lines.push_back(fmt::format(
-        "weights      {}", trained::save_weights(network, {{"job", spec::to_yaml(job_)}}, folder.models()).string()));
+    lines.push_back(fmt::format("weights      {}", trained::save_weights(network, notes, folder.models()).string()));
   training_.hand_over(weights_of(state), folder.models(), {.seed = job_.train.seed, .stream = Stream::kSample});
   return lines;
 }

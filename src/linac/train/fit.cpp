@@ -9,6 +9,7 @@
 #include "linac/keras/archive.h"
 #include "linac/spec/metrics.h"
 #include "linac/spec/target_values.h"
+#include "linac/train/class_balance.h"
 #include "linac/train/fit_evaluation.h"
 #include "linac/train/input.h"
 #include "linac/train/monitor.h"
@@ -41,7 +42,8 @@ void add(models::Contribution& sum, const models::Contribution& part, float shar
 // sigmoid each have their own.
 std::vector<std::string> evaluate_commands(const spec::Job& job, const models::Supervised& model,
                                            const std::filesystem::path& file, const std::filesystem::path& run) {
-  std::string data = job.data.validation_split > 0 ? "--validation-split" : "--data";
+  const bool split = job.data.validation_split > 0 || job.data.split.validation > 0;
+  std::string data = split ? "--validation-split" : "--data";
   for (const std::string& test : job.data.test) data += fmt::format(" {}", shell_word(test));
   const std::vector<int>& outputs = model.graph().outputs;
   std::vector<std::string> commands;
@@ -74,12 +76,15 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, const Computing& comp
       update_(job, group, computing, clock) {
   if (group.rank() == 0) {
     for (const std::string& size : sizes_) log::info("[data] input " + size);
-    input_.warn_of_cuts();
+    input_.warn();
     if (const std::string remark = foreign_ ? foreign_->remark() : ""; !remark.empty()) log::warn(remark);
   }
   need_fitting_values(input_.train());
   if (input_.test_events() > 0) need_fitting_values(input_.test());
-  if (group.rank() == 0) warn_of_classes();
+  if (job_.train.fit.class_balance == "weights") balance_classes();
+  if (group.rank() != 0) return;
+  warn_of_classes();
+  warn_of_weights();
 }
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
@@ -161,6 +166,39 @@ void FitLoop::warn_of_classes() const {
   }
 }
 
+// Each class of the first output counts the same in the training events.
+void FitLoop::balance_classes() {
+  const size_t target = model_.graph().inputs.size();
+  const size_t weight = target + model_.graph().outputs.size();
+  const data::EventTable& train = input_.train();
+  const std::string& loss = model_.losses().front();
+  if (!loss.starts_with("categorical_") && !loss.starts_with("sparse_categorical_") && !loss.starts_with("binary_"))
+    throw user_error(fmt::format("[fit] train.fit.class_balance is for losses of classes, not for {}", loss));
+  const std::vector<std::string> names =
+      train.classes(target).empty() ? job_.data.classes : train.classes(target);
+  const bool weighted = weight < train.columns().size();
+  const std::vector<double> totals = totals_of_classes(train, target, weighted ? std::optional(weight) : std::nullopt,
+                                                       model_.classes_of_first(), loss.starts_with("sparse_"));
+  std::vector<double> weights = balanced_weights(totals, names, train.columns()[target].describe());
+  for (size_t i = 0; i < weights.size(); ++i)
+    class_weights_.push_back(fmt::format("{}: {:.6g}, the training events of the class count {:.6g}",
+                                         i < names.size() ? names[i] : fmt::format("class {}", i), weights[i],
+                                         totals[i]));
+  model_.weigh_classes(std::move(weights));
+}
+
+void FitLoop::warn_of_weights() const {
+  const size_t column = model_.graph().inputs.size() + model_.graph().outputs.size();
+  const data::EventTable& train = input_.train();
+  if (column >= train.columns().size()) return;
+  if (const data::ColumnFacts facts = train.facts(column); facts.min < 0) {
+    log::warn(
+        fmt::format("[data] event weights of '{}' go down to {:g}: where they are below 0, the training moves "
+                    "away from the event",
+                    job_.data.event_weight, facts.min));
+  }
+}
+
 std::vector<const graph::Graph*> FitLoop::graphs() const {
   return {&model_.graph()};
 }
@@ -190,6 +228,7 @@ int64_t FitLoop::test_events() const {
 std::vector<std::string> FitLoop::describe_data() const {
   std::vector<std::string> lines = input_.describe();
   for (const std::string& size : sizes_) lines.push_back(fmt::format("{:<6} {}", "input", size));
+  for (const std::string& line : class_weights_) lines.push_back(fmt::format("{:<6} {}", "weight", line));
   return lines;
 }
 
@@ -320,6 +359,7 @@ std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFo
                        {"event_weight", job_.data.event_weight},
                        {"classes", targets.front().texts ? targets.front().texts->names : job_.data.classes}};
   if (nlohmann::json split = input_.split_json(); !split.is_null()) notes["validation_split"] = std::move(split);
+  if (nlohmann::json made = input_.transform_json(); !made.is_null()) notes["transform"] = std::move(made);
   const auto path = foreign_ ? trained::save_trained(*foreign_, network, notes, folder.models())
                              : save_keras(network, notes, folder.models());
   std::vector<std::string> lines{fmt::format("model        {}", path.string())};

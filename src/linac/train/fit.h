@@ -58,6 +58,8 @@ class FitLoop : public Loop {
   void need_known_measures() const;
   void need_fitting_values(const data::EventTable& table) const;
   void warn_of_classes() const;
+  void warn_of_weights() const;
+  void balance_classes();
   keras::Compilation compilation() const;
   std::filesystem::path save_keras(const Network& network, const nlohmann::json& notes,
                                    const std::filesystem::path& folder) const;
@@ -66,8 +68,9 @@ class FitLoop : public Loop {
   const Network start_;                                // before the first step
   const std::vector<std::string> sizes_;               // of inputs that the model leaves open, for people
   const std::optional<models::ForeignModel> foreign_;  // somebody else's code
-  const models::Supervised model_;
+  models::Supervised model_;
   TableInput input_;
+  std::vector<std::string> class_weights_;  // those that the job left to the data, for people
   PhaseClock& clock_;
   ReplicaUpdate update_;
 };

@@ -10,6 +10,7 @@
 #include "linac/models/inclusive_classifier/networks.h"
 #include "linac/storage/storage.h"
 #include "linac/train/input.h"
+#include "linac/trained/job_transform.h"
 #include "linac/trained/labelled_data.h"
 #include "linac/trained/open_inputs.h"
 
@@ -57,8 +58,9 @@ void close_sizes(const spec::Job& job, FitStart& start) {
   const bool says = std::any_of(given.begin(), given.end(), [](const graph::Shape& shape) { return !shape.empty(); });
   if (!says && !graph::has_open_sizes(start.graph)) return;
   const models::Supervised provisional(start.graph, start.settings, numerics_of(job));
+  const std::vector<data::ColumnRequest> columns = labelled_columns(job, provisional);
   trained::InputSizes sizes =
-      trained::input_sizes(start.graph, given, job.data.train, labelled_columns(job, provisional));
+      trained::input_sizes(start.graph, given, job.data.train, columns, trained::transform_of(job, columns));
   start.graph = graph::with_input_shapes(std::move(start.graph), sizes.shapes);
   start.sizes = std::move(sizes.words);
 }

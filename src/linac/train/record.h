@@ -14,11 +14,15 @@ namespace linac::train {
 /// A file of a data set (data::FileReport, data::TableFile), as Loop::data() tells of it.
 template <class File>
 nlohmann::json file_json(const File& file) {
-  return {{"url", file.url},
-          {"format", file.format},
-          {"events", file.events},
-          {"bytes", file.bytes},
-          {"fingerprint", file.fingerprint}};
+  nlohmann::json json{{"url", file.url},
+                      {"format", file.format},
+                      {"events", file.events},
+                      {"bytes", file.bytes},
+                      {"fingerprint", file.fingerprint}};
+  if constexpr (requires { file.made; }) {
+    if (!file.made.empty()) json.update({{"stored", file.stored}, {"passed", file.passed}, {"made", file.made}});
+  }
+  return json;
 }
 
 /// A measure over the epochs, NaN where an epoch has none.

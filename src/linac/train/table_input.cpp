@@ -1,13 +1,16 @@
 #include "linac/train/table_input.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "linac/base/log.h"
 #include "linac/base/plural.h"
 #include "linac/data/text_codes.h"
 #include "linac/train/input.h"
 #include "linac/train/record.h"
+#include "linac/trained/job_transform.h"
 #include "linac/trained/labelled_data.h"
 
 namespace linac::train {
@@ -41,10 +44,20 @@ std::string describe_classes(const data::EventTable& train, const data::EventTab
   return text + (classes.size() > kShown ? fmt::format(" and {} others", classes.size() - kShown) : "");
 }
 
+// "60 events", "60 of 100 events, 75 pass the filter".
+std::string describe_events(const data::TableFile& file) {
+  if (file.events == file.stored) return plural(file.events, "event");
+  const bool passed_only = file.passed == file.events || file.passed == file.stored;
+  return fmt::format("{} of {}{}", file.events, plural(file.stored, "event"),
+                     passed_only ? "" : fmt::format(", {} pass the filter", file.passed));
+}
+
 }  // namespace
 
 TableInput::TableInput(const spec::Job& job, const std::vector<data::ColumnRequest>& columns)
-    : job_(job), train_(data::EventTable::open(job.data.train, columns)) {
+    : job_(job),
+      transform_(trained::transform_of(job, columns)),
+      train_(data::EventTable::open(job.data.train, columns, transform_)) {
   if (job.data.validation_split > 0) {
     const auto whole = train_;
     const int64_t split = trained::events_before_split(whole->size(), job.data.validation_split);
@@ -53,7 +66,13 @@ TableInput::TableInput(const spec::Job& job, const std::vector<data::ColumnReque
     for (size_t i = 0; i < columns.size(); ++i)
       if (!whole->classes(i).empty() && columns[i].texts->names.empty()) test_->need_known_classes(i);
   }
-  if (!job.data.test.empty()) test_ = data::EventTable::open(job.data.test, of_test(*train_));
+  data::Transform tested = transform_;
+  if (job.data.split.validation > 0) {
+    tested.split->part = data::Part::kValidation;
+    test_ = data::EventTable::open(job.data.train, of_test(*train_), tested);
+  }
+  tested.split.reset();
+  if (!job.data.test.empty()) test_ = data::EventTable::open(job.data.test, of_test(*train_), tested);
 }
 
 nlohmann::json TableInput::json() const {
@@ -63,9 +82,10 @@ nlohmann::json TableInput::json() const {
 }
 
 nlohmann::json TableInput::split_json() const {
-  if (job_.data.validation_split == 0) return nullptr;
+  if (job_.data.validation_split == 0 && job_.data.split.validation == 0) return nullptr;
   nlohmann::json files = nlohmann::json::array();
   for (const data::EventTable* part : {train_.get(), test_.get()}) {
+    if (job_.data.split.validation > 0 && part == test_.get()) break;  // the same files
     for (const data::TableFile& file : part->files())
       if (files.empty() || files.back().at("url") != file.url)
         files.push_back({{"url", file.url}, {"fingerprint", file.fingerprint}});
@@ -78,7 +98,7 @@ std::vector<std::string> TableInput::describe() const {
   for (const auto& [role, table] : {std::pair("train", train_), std::pair("test", test_)}) {
     if (!table) continue;
     for (const data::TableFile& file : table->files()) {
-      lines.push_back(fmt::format("{:<6} {}: {}, {}{}", role, file.url, file.format, plural(file.events, "event"),
+      lines.push_back(fmt::format("{:<6} {}: {}, {}{}", role, file.url, file.format, describe_events(file),
                                   file.first > 0 ? fmt::format(" from event {} on", file.first) : ""));
     }
   }
@@ -88,12 +108,39 @@ std::vector<std::string> TableInput::describe() const {
     lines.push_back(fmt::format("split  data.validation_split = {}: {} train, the last {} test",
                                 job_.data.validation_split, plural(train_->size(), "event"), test_->size()));
   }
+  if (transform_.split) {
+    lines.push_back(fmt::format("split  by {}: {} train, {} test; test = {} of the events stay apart",
+                                fmt::join(transform_.split->key, ", "), plural(train_->size(), "event"),
+                                job_.data.split.validation > 0 ? test_->size() : 0, transform_.split->test));
+  }
   return lines;
 }
 
-void TableInput::warn_of_cuts() const {
+nlohmann::json TableInput::transform_json() const {
+  return transform_.empty() ? nlohmann::json() : data::to_json(transform_);
+}
+
+void TableInput::warn() const {
   data::warn_of_cuts(*train_);
   if (test_) data::warn_of_cuts(*test_);
+  int64_t stored = 0, passed = 0;
+  for (const data::TableFile& file : train_->files()) {
+    stored += file.stored;
+    passed += file.passed;
+  }
+  if (!transform_.filter.empty() && passed == stored)
+    log::warn(fmt::format("[data] data.filter = \"{}\" selects all of {}", transform_.filter, plural(stored, "event")));
+  std::vector<data::WantedColumn> read;
+  for (const data::ColumnRequest& column : train_->columns()) {
+    read.push_back({.name = column.column, .shape = {}});
+    for (const data::JoinedColumn& part : column.joined) read.push_back({.name = part.column, .shape = {}});
+  }
+  const data::Transform needed = data::needed_of(transform_, read);
+  for (const auto& [name, formula] : transform_.define)
+    if (!needed.define.contains(name))
+      log::warn(fmt::format("[data] data.define.{} is not computed: nothing reads '{}'", name, name));
+  if (needed.lists.size() < transform_.lists.size())
+    log::warn("[data] of data.lists some have columns that nothing reads, and do nothing");
 }
 
 void TableInput::seek(const TrainState& state, const std::vector<int>& owned) {

@@ -10,6 +10,7 @@
 
 #include "linac/data/batch_stream.h"
 #include "linac/data/event_table.h"
+#include "linac/data/transform/transform.h"
 #include "linac/spec/job.h"
 #include "linac/train/state.h"
 
@@ -18,7 +19,8 @@ namespace linac::train {
 class TableInput {
  public:
   /// Opens the job's data.train and data.test, or takes the last part of data.train for the test, as Keras's
-  /// validation_split does. Errors as data::EventTable::open; data error if that leaves no event on a side.
+  /// validation_split does, or a part of it by data.split. Errors as data::EventTable::open; data error if that leaves
+  /// no event on a side.
   TableInput(const spec::Job& job, const std::vector<data::ColumnRequest>& columns);
 
   int64_t train_events() const { return train_->size(); }
@@ -31,8 +33,11 @@ class TableInput {
   std::vector<std::string> describe() const;
   /// Which events of which files test, for a model's notes (trained/labelled_data.h); null without a split.
   nlohmann::json split_json() const;
-  /// Warns of lists that are longer than the model's input. For one worker of all.
-  void warn_of_cuts() const;
+  /// What is made of the files, for a model's notes; null where it is nothing.
+  nlohmann::json transform_json() const;
+  /// Warns of lists that are longer than the model's input, of a filter that selects all, and of columns that are
+  /// computed for nobody. For one worker of all.
+  void warn() const;
 
   /// The stream goes on at the state's position; `owned`: the worker's replicas.
   void seek(const TrainState& state, const std::vector<int>& owned);
@@ -41,6 +46,7 @@ class TableInput {
 
  private:
   const spec::Job& job_;
+  data::Transform transform_;                             // of the training events
   std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null
   std::optional<data::BatchStream<data::EventTable>> stream_;
 };

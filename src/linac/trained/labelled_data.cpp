@@ -10,6 +10,7 @@
 #include "linac/base/plural.h"
 #include "linac/data/column_scaling.h"
 #include "linac/graph/open_sizes.h"
+#include "linac/trained/job_transform.h"
 #include "linac/trained/open_inputs.h"
 
 namespace linac::trained {
@@ -139,7 +140,7 @@ std::vector<data::ColumnRequest> fit_columns(const spec::Job& job, const graph::
   auto columns = input_columns(job, model);
   for (data::ColumnRequest& target : target_columns(job, model, shapes)) columns.push_back(std::move(target));
   if (!job.data.event_weight.empty())
-    columns.push_back({.column = job.data.event_weight, .shape = {}, .offset = {}, .factor = {}});
+    columns.push_back({.column = weight_column(job.data.event_weight), .shape = {}, .offset = {}, .factor = {}});
   return columns;
 }
 

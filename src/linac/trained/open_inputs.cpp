@@ -24,7 +24,9 @@ bool is_open(const graph::Node& input) {
 }
 
 /// Of one event, where the file has the same for all: arrays of HDF5. The file says whether it is the same in others.
-std::optional<graph::Shape> stored_shape(const std::vector<std::string>& urls, const data::ColumnRequest& column) {
+std::optional<graph::Shape> stored_shape(const std::vector<std::string>& urls, const data::ColumnRequest& column,
+                                         const data::Transform& transform) {
+  if (transform.define.contains(column.column)) return std::nullopt;
   const std::vector<std::string> all = storage::expand_all(urls);
   if (all.empty() || column.column.empty()) return std::nullopt;
   const auto file = storage::Source::open(all.front());
@@ -43,8 +45,8 @@ std::optional<graph::Shape> fitting(const graph::Node& input, graph::Shape store
 }
 
 graph::Shape shape_of_data(const graph::Node& input, const std::vector<std::string>& urls,
-                           const data::ColumnRequest& column) {
-  const std::optional<graph::Shape> stored = stored_shape(urls, column);
+                           const data::ColumnRequest& column, const data::Transform& transform) {
+  const std::optional<graph::Shape> stored = stored_shape(urls, column, transform);
   if (!stored) {
     throw user_error(fmt::format(
         "[data] input '{}' is {}, and the files do not say one size for column '{}': give it, data.inputs: [{{name: "
@@ -66,7 +68,8 @@ graph::Shape column_shape(const graph::Node& input) {
 }
 
 InputSizes input_sizes(const graph::Graph& model, const std::vector<graph::Shape>& given,
-                       const std::vector<std::string>& urls, std::vector<data::ColumnRequest> columns) {
+                       const std::vector<std::string>& urls, std::vector<data::ColumnRequest> columns,
+                       const data::Transform& transform) {
   InputSizes sizes;
   std::vector<std::string> origins(given.size());
   bool wants_longest = false;
@@ -79,13 +82,13 @@ InputSizes input_sizes(const graph::Graph& model, const std::vector<graph::Shape
       wants_longest = true;
       origins[i] = "as long as the longest list";
     } else if (is_open(input)) {
-      sizes.shapes[i] = shape_of_data(input, urls, columns.at(i));
+      sizes.shapes[i] = shape_of_data(input, urls, columns.at(i), transform);
       columns[i].shape = sizes.shapes[i];
       origins[i] = "the size of the data";
     }
   }
   if (wants_longest) {
-    const auto table = data::EventTable::open(urls, columns);
+    const auto table = data::EventTable::open(urls, columns, transform);
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].empty() && graph::is_open_sequence(input_of(model, i)))
         sizes.shapes[i][0] = std::max<int64_t>(1, table->longest(i));

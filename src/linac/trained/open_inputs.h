@@ -20,7 +20,8 @@ struct InputSizes {
 /// first, with the model's present shapes. Reads the files if it must. Data errors as data::EventTable::open; user
 /// error for sizes that the files do not say.
 InputSizes input_sizes(const graph::Graph& model, const std::vector<graph::Shape>& given,
-                       const std::vector<std::string>& urls, std::vector<data::ColumnRequest> columns);
+                       const std::vector<std::string>& urls, std::vector<data::ColumnRequest> columns,
+                       const data::Transform& transform = {});
 
 /// Those that a model was trained with, from the columns that its linac.json names; present shapes where there are
 /// none.

@@ -13,6 +13,7 @@
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
 #include "linac/base/progress.h"
+#include "linac/cli/compute/data_of_job.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/column_scaling.h"
@@ -41,7 +42,7 @@ struct DataOptions {
 
 struct ScalingOptions {
   std::vector<std::string> files, columns;
-  std::string out;
+  std::string job, out;
 };
 
 std::string format_bytes(int64_t bytes) {
@@ -170,6 +171,8 @@ bool holds_showers(const data::TableContents& contents, const data::Fields& fiel
 }
 
 void run_info(const DataOptions& options) {
+  const bool is_job = options.files.size() == 1 && names_job(options.files.front());
+  if (is_job) return print_job_data(options.files.front(), options.json);
   std::vector<TableInfo> files;
   for (const std::string& url : storage::expand_all(options.files)) {
     const auto source = storage::Source::open(url);
@@ -230,7 +233,7 @@ data::ColumnRequest column_of(const std::string& text) {
 std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& options,
                                                      const std::vector<data::ColumnRequest>& columns) {
   try {
-    return data::EventTable::open(options.files, columns);
+    return data::EventTable::open(options.files, columns, transform_of_job(options.job));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kData) throw;
     const std::string what = error.what(), url = storage::expand_all(options.files).front();
@@ -268,6 +271,9 @@ void add_scaling_verb(CLI::App& verb) {
       ->required()
       ->type_size(1)
       ->allow_extra_args(false);
+  scaling->add_option("--job", options->job,
+                      "a job whose computed columns, lists and selection of training events count (data.define, lists, "
+                      "filter, split)");
   scaling->add_option("--out", options->out, "JSON file to write")->required();
   scaling->footer(
       "Example: linac data scaling data/topology-train.parquet --column GRU_input:801x19 --column HLF_input:14 --out "
@@ -296,13 +302,17 @@ void add_data_verb(CLI::App& app) {
   verb->footer("Example: linac data info 'data/*.h5'");
 
   auto options = std::make_shared<DataOptions>();
-  auto* info = verb->add_subcommand(
-      "info", "Says what files hold: of showers every event is checked, of tables the columns are listed");
-  info->add_option("files", options->files, "HDF5, Parquet or TFRecord files: paths, globs, URLs")->required();
+  auto* info = verb->add_subcommand("info",
+                                    "Says what files hold: of showers every event is checked, of tables the columns "
+                                    "are listed; of a job, which events "
+                                    "it selects");
+  info->add_option("files", options->files, "HDF5, Parquet or TFRecord files: paths, globs, URLs; or a job (.yaml)")
+      ->required();
   info->add_flag("--json", options->json, "as JSON");
   add_common_options(*info, *options);
   info->footer(
-      "Examples:\n  linac data info data/showers-train.h5 --json\n  linac data info data/topology-train.parquet");
+      "Examples:\n  linac data info data/showers-train.h5 --json\n  linac data info data/topology-train.parquet\n"
+      "  linac data info examples/topology.yaml");
   info->callback([options] { run_info(*options); });
 
   auto* convert = verb->add_subcommand("convert",

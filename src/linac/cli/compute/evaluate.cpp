@@ -146,7 +146,15 @@ void add_evaluate_verb(CLI::App& app) {
   verb->add_option("--data", options->sources.model.data,
                    "of the model: files, globs or URLs of labelled events (HDF5, Parquet, TFRecord)");
   verb->add_flag("--validation-split", options->sources.model.validation_split,
-                 "in place of --data: the events that tested the model in its training (data.validation_split)");
+                 "in place of --data: the events that tested the model in its training (data.validation_split, or "
+                 "data.split)");
+  verb->add_option(
+          "--part", options->sources.model.part,
+          "of --data only the events that data.split of the training puts into this part: train, validation or "
+          "test")
+      ->check(CLI::IsMember({"train", "validation", "test"}));
+  verb->add_flag("--filter", options->sources.model.filter,
+                 "of --data only the events that data.filter of the training selects");
   verb->add_option("--input", options->sources.model.fields,
                    "of the model: INPUT=COLUMN, where the names differ, or INPUT=COLUMN,COLUMN,... to join columns "
                    "(may be repeated)")

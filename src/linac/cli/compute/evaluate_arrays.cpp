@@ -153,6 +153,9 @@ Arrays read_arrays(const ArraySources& options) {
     throw user_error("[evaluate] give either --predictions FILE, or --model FILE and --data FILES");
   if (options.model.model.empty() && options.model.validation_split)
     throw user_error("[evaluate] --validation-split goes with --model, whose training says which events they are");
+  const bool selects = options.model.filter || !options.model.part.empty();
+  if (selects && options.model.data.empty())
+    throw user_error("[evaluate] --part and --filter select events of --model's --data");
   if (options.model.model.empty() && (!options.model.data.empty() || !options.model.fields.empty()))
     throw user_error("[evaluate] --data and --input go with --model; the truth of --predictions is --targets");
   if (!options.model.model.empty() && options.model.data.empty() != options.model.validation_split) {

@@ -18,6 +18,7 @@
 #include "linac/client/model_catalog.h"
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job_paths.h"
+#include "linac/trained/job_transform.h"
 #include "linac/trained/labelled_data.h"
 #include "linac/trained/open_inputs.h"
 #include "linac/trained/run_models.h"
@@ -118,19 +119,26 @@ size_t output_of(const std::string& wanted, const std::vector<std::string>& name
 /// `place`: of the model, where it was named.
 void need_validation_split(const std::filesystem::path& place, const nlohmann::json& notes) {
   if (notes.is_object() && notes.contains("validation_split")) return;
-  throw user_error(fmt::format("[model] {}: was not trained with data.validation_split; name the events: --data FILES",
-                               place.string()));
+  throw user_error(
+      fmt::format("[model] {}: was not trained with data.validation_split or data.split; name the events: --data FILES",
+                  place.string()));
 }
 
 /// The events that tested a model during its training.
 std::shared_ptr<const data::EventTable> validation_events(const std::filesystem::path& place,
                                                           const nlohmann::json& notes,
-                                                          const std::vector<data::ColumnRequest>& columns) {
+                                                          const std::vector<data::ColumnRequest>& columns,
+                                                          data::Transform transform) {
+  const data::Transform training = trained::transform_in(notes);
+  transform.filter = training.filter;
+  transform.split = training.split;
+  if (transform.split) transform.split->part = data::Part::kValidation;
   const nlohmann::json& split = notes["validation_split"];
   const std::filesystem::path folder = trained::started_in(place);
   std::vector<std::string> urls;
   for (const nlohmann::json& file : split.at("files")) urls.push_back(spec::path_from(folder, file.at("url")));
-  const auto all = data::EventTable::open(urls, columns);
+  if (training.split && training.split->validation == 0) transform.split->part = data::Part::kTrain;
+  const auto all = data::EventTable::open(urls, columns, transform);
   for (size_t i = 0; i < urls.size(); ++i) {
     const data::TableFile& file = all->files().at(i);
     if (file.fingerprint == split["files"][i].at("fingerprint")) continue;
@@ -139,16 +147,38 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
                     "name others: --data FILES",
                     file.url));
   }
+  if (training.split && training.split->validation > 0) return all;
   return all->part(split.at("train_events"), split.at("test_events"));
+}
+
+/// What the model's training made of its events: what belongs to its inputs, and the selection where it is asked for.
+data::Transform transform_of(const ModelEventsOptions& options, const nlohmann::json& notes) {
+  data::Transform transform = trained::transform_in(notes);
+  if (options.filter && transform.filter.empty()) {
+    throw user_error(fmt::format("[model] {}: was not trained with data.filter; leave --filter out", options.model));
+  }
+  if (!options.filter) transform.filter.clear();
+  if (options.part.empty()) {
+    transform.split.reset();
+    return transform;
+  }
+  if (!transform.split) {
+    throw user_error(fmt::format("[model] {}: was not trained with data.split; leave --part out", options.model));
+  }
+  const auto part = data::part_named(options.part);
+  if (!part) throw user_error(fmt::format("[model] --part {}: wanted is train, validation or test", options.part));
+  transform.split->part = *part;
+  return transform;
 }
 
 }  // namespace
 
 /// Of a model that linac has not trained the inputs are read from columns of their names.
 std::shared_ptr<const data::EventTable> named_events(const ModelEventsOptions& options, const nlohmann::json& notes,
-                                                     const std::vector<data::ColumnRequest>& columns) {
+                                                     const std::vector<data::ColumnRequest>& columns,
+                                                     const data::Transform& transform) {
   try {
-    return data::EventTable::open(options.data, columns);
+    return data::EventTable::open(options.data, columns, transform);
   } catch (const Error& error) {
     const bool knows = notes.is_object() && notes.contains("inputs");
     if (notes.is_object() && notes.contains("latent")) {
@@ -170,6 +200,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   if (std::filesystem::is_directory(file_)) file_ = trained::model_of_run(file_).value();
   network_ = std::move(model.network);
   if (options.validation_split) need_validation_split(options.model, model.notes);
+  data::Transform transform = transform_of(options, model.notes);
   std::vector<data::ColumnRequest> columns = inputs_of(options, network_->inputs(), model.notes);
   if (truth == Truth::kWanted) {
     output_ = output_of(options.output, outputs());
@@ -178,12 +209,16 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
     weight_ = options.weight;
     if (weight_.empty() && model.notes.is_object()) weight_ = model.notes.value("event_weight", std::string());
     if (weight_ == "none") weight_.clear();
-    if (!weight_.empty()) columns.push_back({.column = weight_, .shape = {}, .offset = {}, .factor = {}});
+    if (!weight_.empty()) trained::define_weight(weight_, transform);
+    if (!weight_.empty())
+      columns.push_back({.column = trained::weight_column(weight_), .shape = {}, .offset = {}, .factor = {}});
   }
   notes_ = std::move(model.notes);
   data_ = options.validation_split ? "the validation split" : fmt::format("{}", fmt::join(options.data, ", "));
-  table_ = options.validation_split ? validation_events(options.model, notes_, columns)
-                                    : named_events(options, notes_, columns);
+  if (!options.part.empty()) data_ += fmt::format(", the part '{}' of the training's split", options.part);
+  if (options.filter) data_ += fmt::format(", {}", transform.filter);
+  table_ = options.validation_split ? validation_events(options.model, notes_, columns, transform)
+                                    : named_events(options, notes_, columns, transform);
   const size_t place = network_->inputs().size();  // of the truth
   if (truth == Truth::kWanted && columns[place].texts && columns[place].texts->names.empty() &&
       !table_->classes(place).empty()) {

@@ -18,6 +18,8 @@ struct ModelEventsOptions {
   std::string model;                      // what trained::load_trained takes
   std::vector<std::string> data;          // paths, globs, URLs
   bool validation_split = false;          // in place of data: the events of the model's training that tested it
+  bool filter = false;                    // of data only the events that the training's filter selects
+  std::string part = {};                  // of data only this part of the training's split
   std::vector<std::string> fields;        // "input=column", or several with commas between
   std::string fields_option = "--field";  // what the verb calls them
   std::string output;                     // whose truth is wanted; empty: the first

@@ -1,0 +1,43 @@
+#include "linac/cli/compute/data_of_job.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/error.h"
+#include "linac/cli/compute/job_file.h"
+#include "linac/comm/group.h"
+#include "linac/spec/job.h"
+#include "linac/train/input.h"
+#include "linac/train/loop.h"
+#include "linac/trained/job_transform.h"
+
+namespace linac::cli {
+
+bool names_job(const std::string& file) {
+  return file.ends_with(".yaml") || file.ends_with(".yml");
+}
+
+void print_job_data(const std::string& job_file, bool as_json) {
+  const trained::CompiledJob whole = whole_job(job_file, {});
+  spec::Job lone = whole.job;
+  lone.train.replicas = lone.workers = 1;
+  const auto group = comm::make_group({}, {});
+  train::PhaseClock clock;
+  const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());
+  if (as_json) {
+    fmt::print("{}\n", loop->data().dump(2));
+    return;
+  }
+  for (const std::string& line : loop->describe_data()) fmt::print("{}\n", line);
+  fmt::print("{}\n", train::epoch_in_words(whole.job, loop->train_events()));
+}
+
+data::Transform transform_of_job(const std::string& job_file) {
+  if (job_file.empty()) return {};
+  const spec::Job job = spec::read_job(job_file, {});
+  data::Transform transform = trained::transform_of(job, {});
+  if (transform.split && transform.split->key.empty())
+    throw user_error(fmt::format("[data] {}: data.split names no key; give data.split.key", job_file));
+  return transform;
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,21 @@
+#pragma once
+// The events of a job, for the verbs of `linac data`.
+
+#include <string>
+
+#include "linac/data/transform/transform.h"
+
+namespace linac::cli {
+
+/// By its ending.
+bool names_job(const std::string& file);
+
+/// How many events of each file the job trains and tests on; `as_json`: as the run's record has them. Errors as those
+/// of `linac check`.
+void print_job_data(const std::string& job, bool as_json);
+
+/// What the job makes of its training events; nothing for an empty name. User error for a split without a key, which
+/// follows from what a model reads.
+data::Transform transform_of_job(const std::string& job);
+
+}  // namespace linac::cli
