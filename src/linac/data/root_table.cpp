@@ -142,6 +142,12 @@ class RootTable : public TableReader {
                         "or lists of numbers",
                         name_, wanted.name, info.refused));
       }
+      if (wanted.exact) {
+        throw data_error(fmt::format(
+            "[root] {}: column '{}' is named in a formula or a key (data.filter, define, lists, split), and "
+            "these do not read ROOT files: write it as Parquet",
+            name_, wanted.name));
+      }
       if (info.is_text && !wanted.texts) refuse_texts(name_, wanted.name, info.words());
       need_events(wanted.name, table->events());
       stored_.push_back({.words = info.words(),

@@ -68,6 +68,7 @@ TEST(RootTable, SaysWhatIsWrong) {
   EXPECT_NE(error_of(tree, {{.name = "y", .shape = {}}}).find("(found: x, m, nl, l)"), std::string::npos);
   EXPECT_NE(error_of(ntuple, {{.name = "s", .shape = {}}}).find("text"), std::string::npos);
   EXPECT_NE(error_of(ntuple, {{.name = "v", .shape = {2, 3}}}).find("lists with a row of"), std::string::npos);
+  EXPECT_NE(error_of(tree, {{.name = "x", .shape = {}, .exact = true}}).find("named in a formula"), std::string::npos);
   EXPECT_NE(error_of(tree.substr(0, tree.size() / 2), {{.name = "x", .shape = {}}}).find("copy it again"),
             std::string::npos);
 }
