@@ -1,5 +1,6 @@
 #include "linac/expression/expression.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -3,6 +3,7 @@
 #include "linac/data/transform/transform.h"
 
 #include <arrow/api.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
