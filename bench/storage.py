@@ -48,7 +48,7 @@ def make_showers(folder: pathlib.Path, count: int) -> None:
     folder.mkdir()
     for shard in range(SHARDS):
         made = folder / f"{shard}.h5"
-        call([LINAC, "simulate", "--events", count // SHARDS, "--seed", shard + 1, "--out", made])
+        call([LINAC, "simulate", "-n", count // SHARDS, "--energy", "10:100", "--theta", "1.05:2.09", "--seed", shard + 1, "--out", made])
         call([LINAC, "data", "convert", made, folder / f"showers-{shard}.tfrecord"])
         made.unlink()
 

@@ -14,7 +14,8 @@ constexpr size_t kNumbersAtOnce = 512;
 /// One value: PostgreSQL plans a list of 512 for longer than it takes to find their rows. The selection is made once,
 /// where a mere cast would be made for each row.
 std::vector<Row> rows_of_array(Database& database, std::string sql, size_t at, std::span<const int64_t> numbers) {
-  sql.replace(at, kAmongNumbers.size(), "= ANY(ARRAY(SELECT CAST(n AS BIGINT) FROM unnest(string_to_array($1, ',')) n))");
+  sql.replace(at, kAmongNumbers.size(),
+              "= ANY(ARRAY(SELECT CAST(n AS BIGINT) FROM unnest(string_to_array($1, ',')) n))");
   return database.query(sql, fmt::format("{}", fmt::join(numbers, ",")));
 }
 

@@ -38,8 +38,8 @@ inline constexpr uint64_t pack_index_bytes(uint64_t events, uint64_t columns) {
 }
 
 /// What tells a packed file from others: the original and its version, the columns as far as they decide what is
-/// stored, and what is made of them. Of a file of this host: path, size and time of change; of another one: address, size and what its server
-/// names the version.
+/// stored, and what is made of them. Of a file of this host: path, size and time of change; of another one: address,
+/// size and what its server names the version.
 nlohmann::json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns,
                         const Transform& transform);
 /// The same whatever the version: one packed file for all of them, the last one stays.

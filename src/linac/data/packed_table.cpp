@@ -137,7 +137,8 @@ std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<
   storage::use_cached(packed);
   std::shared_ptr<PackedTable> table = map(packed, key, source->url());
   if (!table) {
-    if (const auto readable = readable_source(source); readable != source) return of_source(readable, columns, transform);
+    if (const auto readable = readable_source(source); readable != source)
+      return of_source(readable, columns, transform);
     make_folder(packed.parent_path());
     const storage::FileLock lock(packed.string() + ".lock");
     table = map(packed, key, source->url());

@@ -1,9 +1,10 @@
 #pragma once
 // The wanted columns of one event file, unpacked once into a file of the cache folder that is mapped into memory, so
 // that any event is at hand at any time. The packed file holds what the original holds, as float32: padding, cutting
-// and scaling come later, so jobs that differ in these share it; what a Transform makes of the columns comes before. It belongs to the original's path, size and time of
-// change; of another host's file to its address and version, and is made from there without a copy of the original.
-// Immutable and thread-safe; processes that want the same file take turns, and all but the first find it done.
+// and scaling come later, so jobs that differ in these share it; what a Transform makes of the columns comes before. It
+// belongs to the original's path, size and time of change; of another host's file to its address and version, and is
+// made from there without a copy of the original. Immutable and thread-safe; processes that want the same file take
+// turns, and all but the first find it done.
 
 #include <cstdint>
 #include <filesystem>

@@ -112,8 +112,7 @@ class TfrecordTable : public TableReader {
     out.exact.insert(out.exact.end(), feature.floats.begin(), feature.floats.end());
     for (const int64_t value : feature.integers) {
       const auto number = static_cast<double>(value);
-      if (std::abs(number) >= WantedColumn::kExactMax)
-        refuse_integer(name_, columns_[column].name, records_.number());
+      if (std::abs(number) >= WantedColumn::kExactMax) refuse_integer(name_, columns_[column].name, records_.number());
       out.exact.push_back(number);
     }
     return feature.floats.size() + feature.integers.size();

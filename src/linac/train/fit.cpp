@@ -174,8 +174,7 @@ void FitLoop::balance_classes() {
   const std::string& loss = model_.losses().front();
   if (!loss.starts_with("categorical_") && !loss.starts_with("sparse_categorical_") && !loss.starts_with("binary_"))
     throw user_error(fmt::format("[fit] train.fit.class_balance is for losses of classes, not for {}", loss));
-  const std::vector<std::string> names =
-      train.classes(target).empty() ? job_.data.classes : train.classes(target);
+  const std::vector<std::string> names = train.classes(target).empty() ? job_.data.classes : train.classes(target);
   const bool weighted = weight < train.columns().size();
   const std::vector<double> totals = totals_of_classes(train, target, weighted ? std::optional(weight) : std::nullopt,
                                                        model_.classes_of_first(), loss.starts_with("sparse_"));
