@@ -127,7 +127,7 @@ def main() -> None:
                 for file in sorted((folder / f"mds-{what}").rglob("*")):
                     gate.put(f"mds-{what}/{file.name}", file.read_bytes())
         (folder / "showers.yaml").write_text(SHOWERS_JOB.format(url=f"s3://{gate.BUCKET}/showers/*", batch=BATCH))
-        events = [f"data.train=[s3://{gate.BUCKET}/events/*]", "data.test=[]", "checkpoint.best_by=loss", "train.replicas=1", f"train.batch={BATCH}"]
+        events = [f"data.train=[s3://{gate.BUCKET}/events/*]", "data.test=[]", "checkpoint.best_by=loss", "train.replicas=1", "workers=1", f"train.batch={BATCH}"]
         result["bytes"] = {what: sum(file.stat().st_size for file in (folder / what).iterdir()) for what in ("showers", "events")}
         environment = {**gate.environment, "S3_ENDPOINT_URL": gate.url}
         contenders = {
