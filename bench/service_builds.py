@@ -17,7 +17,7 @@ import turns
 from network_contenders import ROOT
 from store import store
 
-SIZES = ["--seconds", "1", "--clients", "200", "--runs", "1000", "--points", "1e6"]
+SIZES = ["--seconds", "1", "--clients", "100", "--runs", "500", "--points", "1e6"]
 FIGURES = {"start, s": ("start_s",), "memory at the start, MB": ("rss_mb_at_start",), "points/s in batches": ("batches", "points_per_s"),
            "points/s one by one": ("single", "requests_per_s"), "one by one, median ms": ("single", "median_ms"), "live event, median ms": ("live", "median_ms"),
            "memory after writing, MB": ("large", "rss_mb_after_writing"), "100 newest runs, median ms": ("large", "first_100_runs", "median_ms"),
