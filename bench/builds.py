@@ -60,19 +60,14 @@ def step(linac: str, folder: pathlib.Path, number: int, steps: int) -> dict:
 
 
 def markdown(result: dict) -> str:
-    lines = [*turns.heading("Two builds in turns", result), f"Median (minimum) of {len(result['rounds'])} rounds.", "",
-             "| | before | after | after / before, medians |", "|---|---|---|---|"]
-    lines += [f"| {name} | {' | '.join(cells)} | {medians[1] / medians[0]:.3f} |" for name, medians, cells in turns.figures(result)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*turns.heading("Two builds in turns", result), *turns.table(result, 3)]) + "\n"
 
 
 def main() -> None:
     parser = turns.arguments(__doc__)
     parser.add_argument("--name", required=True)
     parser.add_argument("--steps", type=int, default=6)
-    options = parser.parse_args()
-    if not options.before:
-        parser.error("--before is needed: this compares")
+    options = turns.two_builds(parser)
     with tempfile.TemporaryDirectory(prefix="linac-builds-") as name:
         folder = pathlib.Path(name)
         result = turns.in_turns("bench/builds.py", options, lambda linac, number: sums(linac, folder) | step(linac, folder, number, options.steps))

@@ -31,7 +31,8 @@ sys.path.insert(0, str(ROOT / "tests" / "service"))
 from server_process import Service, databases, free_port  # noqa: E402
 
 WRITERS, BATCH = 32, 100
-FIRST_STEP = b'"step": 1000000000'
+STEPS = 1000  # of a request at most
+FIRST_STEPS = b'"step": 1000000'  # of each step, all but the three digits that count within a request
 
 
 def post(url: str, path: str, token: str | None, body: dict) -> dict:
@@ -61,8 +62,8 @@ def answer_length(got: bytes) -> int | None:
 
 
 def at_step(request: bytes, number: int) -> bytes:
-    """A point that was sent before would count for nothing: the first step of a request moves on, in as many digits."""
-    return request.replace(FIRST_STEP, b'"step": %d' % (10**9 + number), 1)
+    """Points that were sent before would count for nothing: all steps of a request move on, in as many digits."""
+    return request.replace(FIRST_STEPS, b'"step": %d' % (10**6 + number))
 
 
 def write(url: str, requests: list[bytes], seconds: float, counts) -> None:
@@ -99,9 +100,9 @@ def ingest(url: str, token: str | None, points: int, seconds: float) -> dict:
     runs = [post(url, "/api/2.0/mlflow/runs/create", token, {"experiment_id": "0"})["run"]["info"]["run_id"] for _ in range(WRITERS)]
     now = int(time.time() * 1000)
     if points == 1:
-        bodies = [("log-metric", {"run_id": r, "key": "loss", "value": 0.125, "timestamp": now, "step": 10**9}) for r in runs]
+        bodies = [("log-metric", {"run_id": r, "key": "loss", "value": 0.125, "timestamp": now, "step": 10**6 * STEPS}) for r in runs]
     else:
-        bodies = [("log-batch", {"run_id": r, "metrics": [{"key": f"m{i % 4}", "value": i * 0.1, "timestamp": now, "step": 10**9 + i}
+        bodies = [("log-batch", {"run_id": r, "metrics": [{"key": f"m{i % 4}", "value": i * 0.1, "timestamp": now, "step": 10**6 * STEPS + i}
                                                           for i in range(points)]}) for r in runs]
     requests = [make_request(url, f"/api/2.0/mlflow/runs/{verb}", token, body) for verb, body in bodies]
     counts = multiprocessing.Queue()

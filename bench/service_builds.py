@@ -43,17 +43,12 @@ def measure(linac: str, folder: pathlib.Path) -> dict:
 
 
 def markdown(result: dict) -> str:
-    lines = [*turns.heading("The service: two builds in turns", result), f"`bench/service.py {' '.join(SIZES)}` of each build; median (minimum) of {len(result['rounds'])} rounds.", "",
-             "| | before | after | after / before, medians |", "|---|---|---|---|"]
-    lines += [f"| {name} | {' | '.join(cells)} | {medians[1] / medians[0]:.2f} |" for name, medians, cells in turns.figures(result)]
-    return "\n".join(lines) + "\n"
+    said = f"`bench/service.py {' '.join(SIZES)}` of each build."
+    return "\n".join([*turns.heading("The service: two builds in turns", result), said, "", *turns.table(result, 2)]) + "\n"
 
 
 def main() -> None:
-    parser = turns.arguments(__doc__)
-    options = parser.parse_args()
-    if not options.before:
-        parser.error("--before is needed: this compares")
+    options = turns.two_builds(turns.arguments(__doc__))
     with tempfile.TemporaryDirectory(prefix="linac-service-builds-") as name:
         result = turns.in_turns("bench/service_builds.py", options, lambda linac, _: measure(linac, pathlib.Path(name)))
     store(result, "service-builds", markdown(result))

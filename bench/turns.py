@@ -8,6 +8,14 @@ import sys
 import network
 
 
+def two_builds(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The options of a benchmark that only compares."""
+    options = parser.parse_args()
+    if not options.before:
+        parser.error("--before is needed: this compares")
+    return options
+
+
 def arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", help="without: `--after` is measured alone")
@@ -44,6 +52,12 @@ def heading(title: str, result: dict) -> list[str]:
 def builds_of(result: dict) -> list[str]:
     """"before" and "after", or the latter alone."""
     return [which for which in ("before", "after") if which in result["rounds"][0]]
+
+
+def table(result: dict, digits: int) -> list[str]:
+    """Both builds and their ratio, as lines of Markdown."""
+    lines = [f"Median (minimum) of {len(result['rounds'])} rounds.", "", "| | before | after | after / before, medians |", "|---|---|---|---|"]
+    return lines + [f"| {name} | {' | '.join(cells)} | {medians[1] / medians[0]:.{digits}f} |" for name, medians, cells in figures(result)]
 
 
 def figures(result: dict) -> list[tuple[str, list[float], list[str]]]:
