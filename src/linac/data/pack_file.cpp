@@ -216,32 +216,35 @@ json describe(const TableReader& reader, const std::vector<ColumnFacts>& facts) 
   return out;
 }
 
-}  // namespace
-
-json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns, const Transform& transform) {
-  json key = source.is_ranged() ? remote_pack_key(source.url(), columns, transform) : json::object();
-  key["size"] = source.size();
-  if (source.is_ranged()) {
-    key["remote_version"] = source.version();
-    return key;
-  }
-  std::error_code error;
-  const std::filesystem::path canonical = std::filesystem::weakly_canonical(*source.path(), error);
-  key["version"] = kVersion;
-  key["path"] = (error ? *source.path() : canonical).string();
-  key["mtime_ns"] = source.state().mtime_ns;
-  key["columns"] = wanted_of(columns);
+/// What is packed, of whichever file.
+json made_of(const std::vector<WantedColumn>& columns, const Transform& transform) {
+  json key{{"version", kVersion}, {"columns", wanted_of(columns)}};
   if (!transform.empty()) key["transform"] = to_json(transform);
   return key;
 }
 
+}  // namespace
+
+json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns, const Transform& transform) {
+  json key;
+  if (source.is_ranged()) {
+    key = remote_pack_key(source.url(), columns, transform);
+    key["remote_version"] = source.version();
+  } else {
+    std::error_code error;
+    const std::filesystem::path canonical = std::filesystem::weakly_canonical(*source.path(), error);
+    key = made_of(columns, transform);
+    key["path"] = (error ? *source.path() : canonical).string();
+    key["mtime_ns"] = source.state().mtime_ns;
+  }
+  key["size"] = source.size();
+  return key;
+}
+
 json remote_pack_key(const std::string& url, const std::vector<WantedColumn>& columns, const Transform& transform) {
-  // A signed address is as good as a password.
-  json key{{"version", kVersion},
-           {"url", net::without_secrets(url)},
-           {"url_hash", storage::content_hash(url)},
-           {"columns", wanted_of(columns)}};
-  if (!transform.empty()) key["transform"] = to_json(transform);
+  json key = made_of(columns, transform);
+  key["url"] = net::without_secrets(url);  // a signed address is as good as a password
+  key["url_hash"] = storage::content_hash(url);
   return key;
 }
 

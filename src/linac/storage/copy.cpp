@@ -16,6 +16,7 @@
 #include "linac/net/http_client.h"
 #include "linac/storage/fetched_file.h"
 #include "linac/storage/output.h"
+#include "linac/storage/rucio/did.h"
 #include "linac/storage/source.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
@@ -40,8 +41,10 @@ bool is_folder(const std::string& url) {
 }
 
 std::string name_of(const std::string& url) {
-  const std::string path =
-      scheme_of(url) == "http" || scheme_of(url) == "https" ? url.substr(0, url.find_first_of("?#")) : url;
+  const std::string scheme = scheme_of(url).value_or("");
+  const std::string path = scheme == "rucio"                       ? rucio::parse_did(url).name
+                           : scheme == "http" || scheme == "https" ? url.substr(0, url.find_first_of("?#"))
+                                                                   : url;
   const std::string name = path.substr(path.find_last_of('/') + 1);
   const bool harmless = !name.empty() && name != "." && name != ".." &&
                         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
@@ -62,9 +65,6 @@ std::vector<std::string> files_of(const std::string& from) {
 std::string state_of(const Source& source) {
   if (source.is_ranged()) return source.version();
   return is_remote(source.url()) ? "" : state_of_file(*source.path());
-}
-std::string state_of(const std::string& url) {
-  return state_of(*Source::open(url));
 }
 
 /// What is known of a former copy, in the cache of this user.
@@ -126,14 +126,15 @@ class Copy {
     done_.bytes = source_->size();
     from_state_ = state_of(*source_);
     if (!exists(item_.to)) return;
-    if (!note_.says(from_state_, state_of(item_.to))) {
-      const bool same = same_bytes(source_, Source::open(item_.to));
+    const auto there = Source::open(item_.to);
+    if (!note_.says(from_state_, state_of(*there))) {
+      const bool same = same_bytes(source_, there);
       if (!same && !options_.overwrite) {
         throw user_error(fmt::format("[copy] {}: is there with another content than {}; --overwrite replaces it",
                                      shown(item_.to), shown(item_.from)));
       }
       if (!same) return;
-      if (!options_.dry_run) note_.keep(from_state_, state_of(item_.to));
+      if (!options_.dry_run) note_.keep(from_state_, state_of(*there));
     }
     done_.result = CopyResult::kWasThere;
   }
@@ -144,10 +145,14 @@ class Copy {
 
   /// Returns the bytes that are there with it. The one that comes last finishes the file.
   int64_t segment(int64_t number) {
-    if (is_sent()) return send();
+    if (is_sent()) {
+      send(source_);
+      sent_ = done_.bytes;
+      done_.result = CopyResult::kCopied;
+      return done_.bytes;
+    }
     FetchedFile& file = this->file();
-    const int64_t sent = file.fetch(number);
-    done_.sent += sent;
+    sent_ += file.fetch(number);
     if (++finished_ == segments()) finish(file);
     return std::min(FetchedFile::kSegmentBytes, done_.bytes - number * FetchedFile::kSegmentBytes);
   }
@@ -163,7 +168,7 @@ class Copy {
   CopiedFile told() const {
     CopiedFile row = done_;
     row.item = item_;
-    row.sent = done_.sent;
+    row.sent = sent_;
     return row;
   }
   void would_be_done() {
@@ -173,19 +178,17 @@ class Copy {
  private:
   /// A file of this host goes to another one as it lies.
   bool is_sent() const { return !is_remote(item_.from) && is_remote(item_.to); }
-  int64_t send() {
-    const Store& store = store_of(item_.to);
-    store.need_writable(item_.to);
-    store.put(item_.to, *source_->path());
-    source_->need_unchanged();
-    if (options_.verify && !same_bytes(source_, Source::open(item_.to))) {
+  /// A file of this host to another one, from which it reads back as it was sent.
+  void send(const std::shared_ptr<const Source>& file) {
+    store_of(item_.to).need_writable(item_.to);
+    store_of(item_.to).put(item_.to, *file->path());
+    file->need_unchanged();
+    const auto there = Source::open(item_.to);
+    if (options_.verify && !same_bytes(file, there)) {
       throw data_error(fmt::format("[copy] {}: has another content than what was sent; copy again with --overwrite",
                                    shown(item_.to)));
     }
-    done_.sent = done_.bytes;
-    note_.keep(from_state_, state_of(item_.to));
-    done_.result = CopyResult::kCopied;
-    return done_.bytes;
+    note_.keep(from_state_, state_of(*there));
   }
 
   fs::path part() const {
@@ -208,9 +211,7 @@ class Copy {
   void finish(FetchedFile& file) {
     file.check();
     if (is_remote(item_.to)) {
-      store_of(item_.to).put(item_.to, part());
-      if (options_.verify) file.compare(Source::open(item_.to));
-      note_.keep(from_state_, state_of(item_.to));
+      send(Source::of_file(part(), item_.from));
       file.remove();
     } else {
       note_.keep(from_state_, file.state());
@@ -219,10 +220,6 @@ class Copy {
     file_.reset();
     done_.result = CopyResult::kCopied;
   }
-
-  struct Done : CopiedFile {
-    std::atomic<int64_t> sent = 0;
-  };
 
   const CopyItem item_;
   const CopyOptions& options_;
@@ -233,7 +230,8 @@ class Copy {
   std::unique_ptr<FetchedFile> file_;
   std::atomic<int64_t> finished_ = 0;
   std::atomic<bool> failed_ = false;
-  Done done_;
+  std::atomic<int64_t> sent_ = 0;
+  CopiedFile done_;
 };
 
 /// What `work` throws becomes the file's end.
@@ -271,20 +269,20 @@ std::vector<CopyItem> plan_copy(const std::vector<std::string>& from, const std:
   const std::string target = plain(to);
   const bool folder = sources.size() > 1 || is_folder(target);
   std::vector<CopyItem> items;
+  std::vector<std::string> targets;
   std::map<std::string, std::string> known;
   for (const std::string& source : sources) {
     CopyItem item{source, target};
     if (folder) item.to = target + (target.ends_with('/') ? "" : "/") + name_of(source);
-    need_another_file(item.to, std::span(&item.from, 1), "copy");
     const auto [other, is_new] = known.try_emplace(item.to, source);
     if (!is_new) {
       throw user_error(fmt::format("[copy] {} and {}: both would become {}; copy them into two folders",
                                    shown(other->second), shown(source), shown(item.to)));
     }
+    targets.push_back(item.to);
     items.push_back(std::move(item));
   }
-  // A target that is the source of another would be read and written at once.
-  for (const CopyItem& item : items) need_another_file(item.to, sources, "copy");
+  need_other_files(targets, sources, "copy");  // it would be read and written at once
   return items;
 }
 

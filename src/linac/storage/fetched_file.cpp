@@ -64,8 +64,6 @@ FetchedFile::FetchedFile(std::shared_ptr<const Source> source, fs::path part)
       segments_(static_cast<size_t>(segments_of(source_->size()))) {
   if (!read_journal()) begin_journal();
   if (::ftruncate(file_.get(), source_->size()) != 0) fail("cannot be made as large as its source");
-  for (size_t i = 0; i < segments_.size(); ++i)
-    if (segments_[i].there) bytes_there_ += bytes_of(static_cast<int64_t>(i));
 }
 
 int64_t FetchedFile::bytes_of(int64_t segment) const {
@@ -150,26 +148,6 @@ void FetchedFile::check() {
         fmt::format("[copy] {}: reads back another content than it was given, from byte {} on (a failing disk?); it "
                     "has been removed: copy again",
                     part_.string(), static_cast<int64_t>(i) * kSegmentBytes));
-  }
-}
-
-void FetchedFile::compare(const std::shared_ptr<const Source>& other) const {
-  const auto differs = [&](int64_t byte) {
-    return data_error(fmt::format("[copy] {}: has another content than {} from byte {} on; copy again with --overwrite",
-                                  net::without_secrets(other->url()), net::without_secrets(source_->url()), byte));
-  };
-  if (other->size() != source_->size()) throw differs(std::min(other->size(), source_->size()));
-  const auto stream = Source::stream(other);
-  std::vector<std::byte> room;
-  for (size_t i = 0; i < segments_.size(); ++i) {
-    room.resize(static_cast<size_t>(bytes_of(static_cast<int64_t>(i))));
-    size_t done = 0;
-    while (done < room.size()) {
-      const size_t got = stream->read(std::span(room).subspan(done));
-      if (got == 0) throw differs(static_cast<int64_t>(i) * kSegmentBytes);
-      done += got;
-    }
-    if (checksum(room) != segments_[i].checksum) throw differs(static_cast<int64_t>(i) * kSegmentBytes);
   }
 }
 

@@ -26,15 +26,11 @@ class FetchedFile {
   /// writes it, environment error if it cannot be written or is no regular file.
   FetchedFile(std::shared_ptr<const Source> source, std::filesystem::path part);
 
-  /// Bytes that a former try has left.
-  int64_t bytes_there() const { return bytes_there_; }
   /// Thread-safe for different segments; nothing if it is there. Returns the bytes fetched. Errors of the source, and
   /// environment errors of the disk.
   int64_t fetch(int64_t segment);
   /// All segments are there: onto the disk, and each compared with what the source sent. Data error if one differs.
   void check();
-  /// Data error naming `name` unless `other` has the same bytes as what the source sent.
-  void compare(const std::shared_ptr<const Source>& other) const;
   /// "SIZE:TIME" of the file, as of state_of_file(); rename() keeps it.
   std::string state() const;
   /// Over a former file. Environment error.
@@ -59,7 +55,6 @@ class FetchedFile {
   Descriptor file_, journal_file_;
   std::vector<Segment> segments_;
   std::mutex mutex_;
-  int64_t bytes_there_ = 0;
 };
 
 /// "SIZE:TIME" of a file of this host, which another content has not.

@@ -1,10 +1,13 @@
 #include "linac/storage/storage.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "linac/base/error.h"
 #include "linac/storage/store.h"
@@ -50,12 +53,24 @@ fs::path cache_folder() {
   return fs::temp_directory_path() / fmt::format("linac-cache-{}", ::getuid());
 }
 
-void need_another_file(const std::filesystem::path& out, std::span<const std::string> inputs, std::string_view where) {
+void need_other_files(std::span<const std::string> outs, std::span<const std::string> inputs, std::string_view where) {
+  std::set<std::pair<dev_t, ino_t>> files;
+  std::set<std::string_view> urls;
+  struct stat status {};
   for (const std::string& input : inputs) {
-    std::error_code none;  // what does not exist is not the same
-    if (std::filesystem::equivalent(out, input, none) || (scheme_of(input) && out.string() == input))
-      throw user_error(fmt::format("[{}] {}: is also an input; give another name", where, out.string()));
+    if (scheme_of(input)) urls.insert(input);
+    if (::stat(input.c_str(), &status) == 0) files.emplace(status.st_dev, status.st_ino);
   }
+  for (const std::string& out : outs) {
+    // What does not exist is not the same.
+    const bool is_input = ::stat(out.c_str(), &status) == 0 && files.contains({status.st_dev, status.st_ino});
+    if (is_input || urls.contains(out))
+      throw user_error(fmt::format("[{}] {}: is also an input; give another name", where, out));
+  }
+}
+
+void need_another_file(const std::string& out, std::span<const std::string> inputs, std::string_view where) {
+  need_other_files(std::span(&out, 1), inputs, where);
 }
 
 }  // namespace linac::storage

@@ -31,9 +31,10 @@ bool is_remote(const std::string& url);
 /// For the file of a model: a plain path as it is, whether there or not, and fetch() for a URL.
 std::string local_copy(const std::string& name);
 
-/// User error "[where] OUT: is also an input ..." if `out` is one of the files of `inputs`, by whatever path or link.
-/// Inputs that are no local files are none.
-void need_another_file(const std::filesystem::path& out, std::span<const std::string> inputs, std::string_view where);
+/// User error "[where] OUT: is also an input ..." if one of `outs` is one of the files of `inputs`, by whatever path or
+/// link. One of another host is what its URL names.
+void need_other_files(std::span<const std::string> outs, std::span<const std::string> inputs, std::string_view where);
+void need_another_file(const std::string& out, std::span<const std::string> inputs, std::string_view where);
 
 struct Fingerprint {
   int64_t size = 0;

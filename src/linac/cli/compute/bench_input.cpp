@@ -1,7 +1,5 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +13,7 @@
 #include "linac/train/fit_start.h"
 #include "linac/train/input.h"
 #include "linac/train/loop.h"
+#include "linac/train/phase_clock.h"
 #include "linac/train/table_input.h"
 
 namespace linac::cli {
@@ -27,26 +26,11 @@ struct InputOptions {
   bool json = false;
 };
 
-rusage usage() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return used;
-}
-
-double cpu_s() {
-  const rusage used = usage();
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 nlohmann::ordered_json timed(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  const double cpu = cpu_s();
+  const auto begin = train::PhaseClock::now();
   work();
-  return {{"wall_s", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()},
-          {"cpu_s", cpu_s() - cpu}};
+  const auto end = train::PhaseClock::now();
+  return {{"wall_s", end.wall - begin.wall}, {"cpu_s", end.cpu - begin.cpu}};
 }
 
 /// What the training of a job would wait for: its set, opened, and the batches of all replicas.
@@ -103,7 +87,7 @@ void run_input_bench(const InputOptions& options) {
       for (int64_t step = 0; step < steps; ++step) input->next_step();
     }));
   }
-  result["peak_rss_mib"] = static_cast<double>(usage().ru_maxrss) / 1024;
+  result["peak_rss_mib"] = peak_rss_mib();
   if (options.json) {
     fmt::print("{}\n", result.dump(1));
     return;

@@ -31,10 +31,14 @@ nlohmann::ordered_json measure(int repeat, double showers, double gflop_per_show
   result["showers_per_s"] = showers / wall_s;
   result["showers_per_cpu_s"] = showers / cpu_s;
   if (gflop_per_shower > 0) result["gflop_per_s"] = showers * gflop_per_shower / wall_s;
+  result["peak_rss_mib"] = peak_rss_mib();
+  return result;
+}
+
+double peak_rss_mib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  result["peak_rss_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
-  return result;
+  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 }  // namespace linac::cli

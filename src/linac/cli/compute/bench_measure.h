@@ -15,6 +15,9 @@ nlohmann::ordered_json measure(int repeat, double showers, double gflop_per_show
 /// {"median", "min", "max"} of at least one value.
 nlohmann::ordered_json spread(std::vector<double> values);
 
+/// The most memory that the process has held so far.
+double peak_rss_mib();
+
 /// `linac bench simulate` and `linac bench observables`.
 void add_shower_benches(CLI::App& bench);
 void add_kernel_bench(CLI::App& bench);

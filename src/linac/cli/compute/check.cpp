@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "linac/base/error.h"
+#include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/comm/group.h"
@@ -22,12 +22,6 @@ struct CheckOptions {
   std::vector<std::string> overrides;
   bool explain = false;
 };
-
-double peak_gib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / (1 << 20);
-}
 
 // One replica's step, as every worker would do it.
 train::StepResult one_step(train::Loop& loop, double learning_rate, double& seconds) {
@@ -64,7 +58,7 @@ void run_check(const CheckOptions& options) {
   for (const std::string& line : loop->describe_data()) fmt::print("  {}\n", line);
   fmt::print("  {}\n\none step of one replica\n", train::epoch_in_words(job, loop->train_events()));
 
-  const double before = peak_gib();
+  const double before = peak_rss_mib() / 1024;
   double seconds = 0;
   const auto result = one_step(*loop, job.train.optimizer.lr, seconds);
   if (result.health != train::Health::kGood) {
@@ -81,7 +75,7 @@ void run_check(const CheckOptions& options) {
   fmt::print("  {:.2f} s, {:.4g} {}/s on one core set of {} ({})\n", seconds,
              static_cast<double>(job.train.batch) / seconds, loop->unit(), job.train.threads,
              kernels::to_string(kernels::best_isa()));
-  const double replica_gib = std::max(0.0, peak_gib() - before);
+  const double replica_gib = std::max(0.0, peak_rss_mib() / 1024 - before);
   fmt::print(
       "  a worker needs {:.1f} GiB + {:.1f} GiB for each replica it computes side by side (it carries {})\n\nthe job "
       "can run\n",
