@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "linac/base/error.h"
-#include "linac/base/rng.h"
 #include "linac/data/dataset.h"
 #include "linac/data/event_table.h"
 
@@ -41,12 +40,6 @@ BatchStreamOptions checked(BatchStreamOptions options, int64_t events) {
 }
 
 }  // namespace
-
-std::vector<int64_t> epoch_order(uint64_t seed, uint32_t epoch, int64_t size) {
-  std::vector<int64_t> order(static_cast<size_t>(size));
-  fill_permutation({.seed = seed, .stream = Stream::kShuffle, .lane = 0, .epoch = epoch}, order);
-  return order;
-}
 
 template <class Set>
 BatchStream<Set>::BatchStream(std::shared_ptr<const Set> set, Options options, Position start)
@@ -112,9 +105,16 @@ template <class Set>
 typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
   const Order order = order_of(position.epoch);
   Step step{position, std::vector<typename Set::Batch>(options_.owned.size())};
+  std::span<const int64_t> events;
+  if constexpr (kHasWindows) {
+    events = order->events;
+    const int64_t begin = static_cast<int64_t>(position.step) * options_.replicas * options_.batch;
+    if (set_->coming(*order, begin)) set_->coming_next(*order_of(position.epoch + 1));
+  } else {
+    events = *order;
+  }
   for (size_t i = 0; i < options_.owned.size(); ++i) {
     const int64_t slice = static_cast<int64_t>(position.step) * options_.replicas + options_.owned[i];
-    const std::span<const int64_t> events(*order);
     set_->read(events.subspan(static_cast<size_t>(slice * options_.batch), static_cast<size_t>(options_.batch)),
                step.replicas[i]);
   }
@@ -122,17 +122,24 @@ typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
 }
 
 template <class Set>
+typename BatchStream<Set>::Order BatchStream<Set>::drawn_order(uint32_t epoch) const {
+  if constexpr (kHasWindows) {
+    return std::make_shared<WindowedOrder>(set_->order(options_.seed, epoch));
+  } else {
+    if (options_.shuffle)
+      return std::make_shared<std::vector<int64_t>>(epoch_order(options_.seed, epoch, set_->size()));
+    const auto order = std::make_shared<std::vector<int64_t>>(static_cast<size_t>(set_->size()));
+    std::iota(order->begin(), order->end(), 0);
+    return order;
+  }
+}
+
+template <class Set>
 typename BatchStream<Set>::Order BatchStream<Set>::order_of(uint32_t epoch) {
   const std::scoped_lock lock(order_mutex_);
   const auto found = orders_.find(epoch);
   if (found != orders_.end()) return found->second;
-  auto order = std::make_shared<std::vector<int64_t>>();
-  if (options_.shuffle) {
-    *order = epoch_order(options_.seed, epoch, set_->size());
-  } else {
-    order->resize(static_cast<size_t>(set_->size()));
-    std::iota(order->begin(), order->end(), 0);
-  }
+  const Order order = drawn_order(epoch);
   orders_[epoch] = order;
   if (orders_.size() > kOrdersMax) orders_.erase(orders_.begin());
   return order;
@@ -140,5 +147,6 @@ typename BatchStream<Set>::Order BatchStream<Set>::order_of(uint32_t epoch) {
 
 template class BatchStream<Dataset>;
 template class BatchStream<EventTable>;
+template class BatchStream<WindowedTable>;
 
 }  // namespace linac::data

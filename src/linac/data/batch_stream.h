@@ -9,12 +9,13 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
-namespace linac::data {
+#include "linac/data/epoch_order.h"
+#include "linac/data/windowed_table.h"
 
-/// The order of a data set of `size` events in an epoch: a permutation of 0..size-1 by (seed, epoch).
-std::vector<int64_t> epoch_order(uint64_t seed, uint32_t epoch, int64_t size);
+namespace linac::data {
 
 /// The next step to be done.
 struct Position {
@@ -35,8 +36,8 @@ struct BatchStreamOptions {
 };
 
 /// Delivers batches strictly in order. One thread calls next(); the stream owns its reading threads, which hold at most
-/// `depth` steps in memory. `Set` is Dataset or EventTable: a thread-safe set->read(events, Set::Batch&) of set->size()
-/// events.
+/// `depth` steps in memory. `Set` is Dataset, EventTable or WindowedTable: a thread-safe set->read(events, Set::Batch&)
+/// of set->size() events; the last one has an order of its own.
 template <class Set>
 class BatchStream {
  public:
@@ -58,7 +59,8 @@ class BatchStream {
   int64_t steps_per_epoch() const { return options_.steps_per_epoch; }
 
  private:
-  using Order = std::shared_ptr<const std::vector<int64_t>>;
+  static constexpr bool kHasWindows = std::is_same_v<Set, WindowedTable>;
+  using Order = std::shared_ptr<const std::conditional_t<kHasWindows, WindowedOrder, std::vector<int64_t>>>;
   struct Result {
     Step step;
     std::exception_ptr error;
@@ -68,6 +70,7 @@ class BatchStream {
   Position position_of(uint64_t ticket) const;
   Step read_step(Position position);
   Order order_of(uint32_t epoch);
+  Order drawn_order(uint32_t epoch) const;
 
   std::shared_ptr<const Set> set_;
   Options options_;

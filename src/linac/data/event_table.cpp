@@ -438,23 +438,29 @@ void EventTable::need(size_t i, const ValueRange& range, const std::string& want
 }
 
 void EventTable::read(std::span<const int64_t> events, TableBatch& out) const {
-  const Parts& parts = *parts_;
+  std::vector<size_t> slots(events.size());
+  std::iota(slots.begin(), slots.end(), size_t{0});
   out.events = static_cast<int64_t>(events.size());
+  read_into(events, slots, out);
+}
+
+void EventTable::read_into(std::span<const int64_t> events, std::span<const size_t> slots, TableBatch& out) const {
+  const Parts& parts = *parts_;
   out.columns.resize(parts.fills.size());
   std::vector<bool> zeroed;
   for (size_t i = 0; i < parts.fills.size(); ++i) {
     zeroed.push_back(out.columns[i].empty());
-    out.columns[i].resize(events.size() * parts.fills[i].event_values);
+    out.columns[i].resize(static_cast<size_t>(out.events) * parts.fills[i].event_values);
   }
   std::vector<bool> checked(parts.tables.size(), false);
-  for (size_t slot = 0; slot < events.size(); ++slot) {
-    LINAC_CHECK(events[slot] >= 0 && events[slot] < size_);
-    const int64_t event = first_ + events[slot];
+  for (size_t i = 0; i < events.size(); ++i) {
+    LINAC_CHECK(events[i] >= 0 && events[i] < size_);
+    const int64_t event = first_ + events[i];
     const size_t file = parts.file_of(event);
     const PackedTable& table = *parts.tables[file];
     if (!checked[file]) table.check_unchanged();
     checked[file] = true;
-    parts.read(file, event - parts.begin(file), slot, zeroed, out);
+    parts.read(file, event - parts.begin(file), slots[i], zeroed, out);
   }
 }
 

@@ -115,6 +115,8 @@ class EventTable {
   /// events[0], events[1], ... (each in [0, size())) into `out`, in that order; an event may come twice. The memory of
   /// `out` is used again. Data error when a file has changed since open().
   void read(std::span<const int64_t> events, TableBatch& out) const;
+  /// The same into the slots of a batch, out.events large, of which others may fill the rest.
+  void read_into(std::span<const int64_t> events, std::span<const size_t> slots, TableBatch& out) const;
   /// Column i of them alone.
   void read_column(size_t i, std::span<const int64_t> events, std::vector<float>& out) const;
 

@@ -86,6 +86,14 @@ void validate_data(const Data& data, const std::string& where) {
        fmt::format("data.validation_split = {} must be between 0 and 1: the share of the training events that tests, "
                    "e.g. 0.2",
                    data.validation_split));
+  need(data.shuffle_window >= 0, where, "data.shuffle_window is a number of files, at least 1; 0: all");
+  need(data.shuffle_window == 0 || (data.validation_split == 0 && data.split.validation + data.split.test == 0), where,
+       "data.shuffle_window reads a few files at a time, and validation_split and split need all of them: name files "
+       "in data.test");
+  need(
+      data.shuffle_window == 0 || (data.filter.empty() && data.define.empty() && data.lists.empty()), where,
+      "data.shuffle_window must know how many events a file gives before it is read: leave out data.filter, define and "
+      "lists, or write files that are made so");
   need(data.validation_split == 0 || data.test.empty(), where,
        "data.validation_split takes the test events from data.train, and data.test names files of them; leave one out");
 }

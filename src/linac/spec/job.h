@@ -99,6 +99,7 @@ struct Data {
   double threshold = 1e-4;
   double min_sum = 1;
   int prefetch = 3;
+  int shuffle_window = 0;
 
   /// Whether each epoch ends in a test.
   bool tests() const { return !test.empty() || validation_split > 0 || split.validation > 0; }
@@ -134,6 +135,9 @@ struct Data {
     v("threshold", threshold, "3dgan: cells below are set to 0 (scaled units)");
     v("min_sum", min_sum, "3dgan: events whose cells sum to this or less are dropped (scaled units)");
     v("prefetch", prefetch, "batches read ahead; bounds the memory of the input");
+    v("shuffle_window", shuffle_window,
+      "so many files of data.train, drawn anew in each epoch, are mixed at a time, and no more than three windows are "
+      "held: for sets that are larger than the disk (docs/data.md); 0: all; not for the 3dgan");
   }
 };
 

@@ -90,6 +90,10 @@ void need_fit(const Job& job, const std::string& where) {
   need_one_of(fit.class_balance, {"none", "weights"}, where, "train.fit.class_balance");
   need(fit.class_balance == "none" || fit.class_weight.empty(), where,
        "train.fit.class_balance makes the weights of the classes, and class_weight gives them; leave one out");
+  need(
+      fit.class_balance == "none" || job.data.shuffle_window == 0, where,
+      "train.fit.class_balance counts the events of all files, and data.shuffle_window reads a few at a time: give the "
+      "weights in class_weight");
   const auto counts = [](double weight) { return weight > 0; };
   need(fit.class_weight.empty() || std::any_of(fit.class_weight.begin(), fit.class_weight.end(), counts), where,
        "train.fit.class_weight is 0 for every class, so no event counts");
@@ -150,6 +154,8 @@ void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
   need(!transforms, where,
        "data.filter, define, lists and split are for models that learn from labelled events; of showers data.threshold "
        "and data.min_sum select");
+  need(job.data.shuffle_window == 0, where,
+       "data.shuffle_window is for models that learn from labelled events: leave it out");
   need(job.data.scale > 0, where, "data.scale must be positive");
   need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
   need(job.train.accumulate == 1, where, "train.accumulate is not there for the 3dgan: lower train.batch");

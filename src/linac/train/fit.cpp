@@ -79,7 +79,7 @@ FitLoop::FitLoop(const spec::Job& job, comm::Group& group, const Computing& comp
     input_.warn();
     if (const std::string remark = foreign_ ? foreign_->remark() : ""; !remark.empty()) log::warn(remark);
   }
-  need_fitting_values(input_.train());
+  input_.check_each([this](const data::EventTable& table) { need_fitting_values(table); });
   if (input_.test_events() > 0) need_fitting_values(input_.test());
   if (job_.train.fit.class_balance == "weights") balance_classes();
   if (group.rank() != 0) return;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
 #include "linac/data/text_codes.h"
@@ -16,9 +17,9 @@
 namespace linac::train {
 namespace {
 
-nlohmann::json files_json(const data::EventTable& table) {
+nlohmann::json files_json(const std::vector<data::TableFile>& of) {
   nlohmann::json files = nlohmann::json::array();
-  for (const data::TableFile& file : table.files()) files.push_back(file_json(file));
+  for (const data::TableFile& file : of) files.push_back(file_json(file));
   return files;
 }
 
@@ -52,12 +53,24 @@ std::string describe_events(const data::TableFile& file) {
                      passed_only ? "" : fmt::format(", {} pass the filter", file.passed));
 }
 
+/// Null where all files are open.
+std::shared_ptr<data::WindowedTable> windowed(const spec::Job& job, const std::vector<data::ColumnRequest>& columns,
+                                              const data::Transform& transform) {
+  if (job.data.shuffle_window == 0) return nullptr;
+  if (!transform.empty())
+    throw user_error(
+        "[data] data.shuffle_window reads columns as the files have them: name a column in data.event_weight, or write "
+        "files with the formula's values");
+  return data::WindowedTable::open(job.data.train, columns, job.data.shuffle_window);
+}
+
 }  // namespace
 
 TableInput::TableInput(const spec::Job& job, const std::vector<data::ColumnRequest>& columns)
     : job_(job),
       transform_(trained::transform_of(job, columns)),
-      train_(data::EventTable::open(job.data.train, columns, transform_)) {
+      windowed_(windowed(job, columns, transform_)),
+      train_(windowed_ ? windowed_->first() : data::EventTable::open(job.data.train, columns, transform_)) {
   if (job.data.validation_split > 0) {
     const auto whole = train_;
     const int64_t split = trained::events_before_split(whole->size(), job.data.validation_split);
@@ -75,9 +88,18 @@ TableInput::TableInput(const spec::Job& job, const std::vector<data::ColumnReque
   if (!job.data.test.empty()) test_ = data::EventTable::open(job.data.test, of_test(*train_), tested);
 }
 
+const std::vector<data::TableFile>& TableInput::train_files() const {
+  return windowed_ ? windowed_->files() : train_->files();
+}
+
+void TableInput::check_each(const std::function<void(const data::EventTable&)>& check) {
+  check(*train_);
+  if (windowed_) windowed_->check_each(check);
+}
+
 nlohmann::json TableInput::json() const {
-  nlohmann::json data{{"train", files_json(*train_)}};
-  if (test_) data["test"] = files_json(*test_);
+  nlohmann::json data{{"train", files_json(train_files())}};
+  if (test_) data["test"] = files_json(test_->files());
   return data;
 }
 
@@ -95,13 +117,17 @@ nlohmann::json TableInput::split_json() const {
 
 std::vector<std::string> TableInput::describe() const {
   std::vector<std::string> lines;
-  for (const auto& [role, table] : {std::pair("train", train_), std::pair("test", test_)}) {
-    if (!table) continue;
-    for (const data::TableFile& file : table->files()) {
+  const auto describe_files = [&](const char* role, const std::vector<data::TableFile>& files) {
+    for (const data::TableFile& file : files) {
       lines.push_back(fmt::format("{:<6} {}: {}, {}{}", role, file.url, file.format, describe_events(file),
                                   file.first > 0 ? fmt::format(" from event {} on", file.first) : ""));
     }
-  }
+  };
+  describe_files("train", train_files());
+  if (test_) describe_files("test", test_->files());
+  if (windowed_)
+    lines.push_back(fmt::format("order  drawn in each epoch: {} at a time, {} in all",
+                                plural(job_.data.shuffle_window, "file"), windowed_->files().size()));
   for (size_t i = 0; i < train_->columns().size(); ++i)
     if (!train_->classes(i).empty()) lines.push_back(describe_classes(*train_, test_.get(), i));
   if (job_.data.validation_split > 0) {
@@ -144,7 +170,11 @@ void TableInput::warn() const {
 }
 
 void TableInput::seek(const TrainState& state, const std::vector<int>& owned) {
-  stream_.emplace(train_, stream_options(job_, state, train_->size(), owned), stream_position(state));
+  const data::BatchStreamOptions options = stream_options(job_, state, train_events(), owned);
+  if (windowed_)
+    windowed_stream_.emplace(windowed_, options, stream_position(state));
+  else
+    stream_.emplace(train_, options, stream_position(state));
 }
 
 }  // namespace linac::train

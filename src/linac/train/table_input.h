@@ -2,6 +2,7 @@
 // The training and test events of a job whose model reads tables, and the stream of a run's batches. Not thread-safe,
 // but for test().
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "linac/data/batch_stream.h"
 #include "linac/data/event_table.h"
 #include "linac/data/transform/transform.h"
+#include "linac/data/windowed_table.h"
 #include "linac/spec/job.h"
 #include "linac/train/state.h"
 
@@ -23,9 +25,13 @@ class TableInput {
   /// no event on a side.
   TableInput(const spec::Job& job, const std::vector<data::ColumnRequest>& columns);
 
-  int64_t train_events() const { return train_->size(); }
+  int64_t train_events() const { return windowed_ ? windowed_->size() : train_->size(); }
   int64_t test_events() const { return test_ ? test_->size() : 0; }
+  /// With data.shuffle_window the first file alone.
   const data::EventTable& train() const { return *train_; }
+  bool is_windowed() const { return windowed_ != nullptr; }
+  /// Of train(), and of each file that is opened later.
+  void check_each(const std::function<void(const data::EventTable&)>& check);
   const data::EventTable& test() const { return *test_; }
 
   /// See Loop::data() and Loop::describe_data().
@@ -42,13 +48,19 @@ class TableInput {
   /// The stream goes on at the state's position; `owned`: the worker's replicas.
   void seek(const TrainState& state, const std::vector<int>& owned);
   /// The next step's batch of each owned replica. After seek().
-  std::vector<data::TableBatch> next() { return stream_->next().replicas; }
+  std::vector<data::TableBatch> next() {
+    return windowed_stream_ ? windowed_stream_->next().replicas : stream_->next().replicas;
+  }
 
  private:
+  const std::vector<data::TableFile>& train_files() const;
+
   const spec::Job& job_;
   data::Transform transform_;                             // of the training events
+  std::shared_ptr<data::WindowedTable> windowed_;         // null: train_ has all
   std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null
   std::optional<data::BatchStream<data::EventTable>> stream_;
+  std::optional<data::BatchStream<data::WindowedTable>> windowed_stream_;
 };
 
 }  // namespace linac::train
