@@ -51,7 +51,7 @@ add_library(linac_hdf5_library INTERFACE)
 target_include_directories(linac_hdf5_library SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
 target_link_libraries(linac_hdf5_library INTERFACE ${HDF5_C_LIBRARIES})
 
-# Arrow and Parquet, from the unpacked wheel; only the module `data` sees them, in its sources.
+# Arrow and Parquet, from the unpacked wheel; only the modules `data` and `clouds` see them, in their sources.
 set(LINAC_ARROW_ROOT ${CMAKE_SOURCE_DIR}/deps/prefix/pyarrow)
 add_library(linac_arrow INTERFACE)
 foreach(library parquet arrow)

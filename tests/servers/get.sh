@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
-#   postgresql prometheus chromium nginx   Debian's packages
+#   postgresql prometheus chromium nginx xrootd   Debian's packages
 #   versitygw                        an object store, made by Go into ~/.cache/linac-servers
+#   rucio                            Rucio's server, a virtual environment of Python in the same folder
+#   gcsemulator azurite              what speaks as Google's and Azure's object stores do, the same by Python and npm
 #   aarch64                          a cross compiler and an emulator, for the kernels on another processor
 # All are packages of the system, so every clone shares them; a test starts its own server and ends it.
 set -euo pipefail
@@ -18,19 +20,33 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
 for name in "$@"; do
   case $name in
     postgresql) packages postgresql ;;
     prometheus) packages prometheus ;;
     nginx) packages nginx-light ;;
+    xrootd) packages xrootd-server ;;
     chromium) packages chromium fonts-dejavu-core; command -v npm >/dev/null || packages nodejs npm ;;
+    rucio)
+      folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/rucio"
+      [ -x "$folder/bin/gunicorn" ] || { python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --disable-pip-version-check rucio==41.5.1 gunicorn==27.0.1; }
+      ;;
+    gcsemulator)
+      folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/gcs"
+      [ -x "$folder/bin/gcp-storage-emulator" ] || { python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --disable-pip-version-check gcp-storage-emulator==2026.7.19; }
+      ;;
+    azurite)
+      command -v npm >/dev/null || packages nodejs npm
+      folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/azurite"
+      [ -x "$folder/node_modules/.bin/azurite-blob" ] || { mkdir -p "$folder" && npm --prefix "$folder" install --silent --no-fund --no-audit azurite@3.35.0; }
+      ;;
     versitygw)
       command -v go >/dev/null || { echo "get.sh: versitygw needs Go (go.dev/dl)" >&2; exit 1; }
       servers="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers"
       [ -x "$servers/versitygw" ] || GOBIN="$servers" CGO_ENABLED=0 go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
       ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, versitygw, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, versitygw, rucio, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
   esac
 done

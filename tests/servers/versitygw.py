@@ -12,21 +12,18 @@ import os
 import pathlib
 import secrets
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
 
+import port_server
 from ports import free_port
 
 
 class Versitygw:
-    START_SECONDS_MAX = 30
     BUCKET = "test"
 
     @staticmethod
     def program() -> str | None:
-        usual = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "linac-servers" / "versitygw"
+        usual = port_server.programs() / "versitygw"
         return str(usual) if usual.is_file() else shutil.which("versitygw")
 
     @classmethod
@@ -41,21 +38,10 @@ class Versitygw:
         self.id, self.secret = "linactest", secrets.token_hex(16)
         self.environment = {"AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": self.id, "AWS_SECRET_ACCESS_KEY": self.secret,
                             "AWS_REGION": "us-east-1", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
-        with open(self.folder / "log", "wb") as log:
-            self.process = subprocess.Popen(
-                [self.program(), "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", self.folder / "data"], stdout=log, stderr=log,
-                env={**os.environ, "ROOT_ACCESS_KEY": self.id, "ROOT_SECRET_KEY": self.secret})
-        end = time.monotonic() + self.START_SECONDS_MAX
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return self
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > end:
-                    log = (self.folder / "log").read_text(errors="replace")
-                    self.__exit__()
-                    raise SystemExit(f"versitygw does not start: {log}") from None
-                time.sleep(0.02)
+        words = [self.program(), "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", self.folder / "data"]
+        self.process = port_server.start(words, self.port, self.folder / "log",
+                                         env={**os.environ, "ROOT_ACCESS_KEY": self.id, "ROOT_SECRET_KEY": self.secret})
+        return self
 
     def put(self, key: str, content: bytes) -> None:
         """An object by the server's own interface (AWS Signature Version 4), so that it has an ETag."""

@@ -1,4 +1,4 @@
-"""One list of checks (store_conformance.cpp) for every scheme: conformance_test.py PROGRAM path|http|s3. Exit 77 where the server is not
+"""One list of checks (store_conformance.cpp) for every scheme: conformance_test.py PROGRAM path|http|s3|gs|az|root|dav. Exit 77 where the server is not
 installed."""
 
 import os
@@ -8,8 +8,11 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "servers"))
+from azurite import Azurite  # noqa: E402
+from gcs_emulator import GcsEmulator  # noqa: E402
 from range_server import RangeServer  # noqa: E402
 from versitygw import Versitygw  # noqa: E402
+from xrootd import Xrootd  # noqa: E402
 
 
 def run(program: str, base: str, **environment: str) -> int:
@@ -24,11 +27,19 @@ def main(program: str, scheme: str) -> int:
         if scheme == "http":
             with RangeServer(folder) as server:
                 return run(program, server.url, LINAC_STORE_WRITTEN=folder)
-    if not Versitygw.available():
-        print("no versitygw: tests/servers/get.sh versitygw")
+    if scheme in ("root", "dav"):
+        if not Xrootd.available():
+            print("no server: tests/servers/get.sh xrootd; it also takes root and a network namespace")
+            return 77
+        Xrootd.enter()
+        with Xrootd() as store:
+            return run(program, getattr(store, scheme) + "/conformance")
+    server = {"s3": Versitygw, "gs": GcsEmulator, "az": Azurite}[scheme]
+    if not server.available():
+        print(f"no server: tests/servers/get.sh {server.__name__.lower()}")
         return 77
-    with Versitygw() as store:
-        return run(program, f"s3://{store.BUCKET}/conformance", **store.environment)
+    with server() as store:
+        return run(program, f"{scheme}://{store.BUCKET}/conformance", **store.environment)
 
 
 if __name__ == "__main__":

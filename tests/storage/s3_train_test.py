@@ -2,7 +2,6 @@
 """The classifier trains from s3:// on a real server with 1 and 2 workers to the bits of a run from the disk, though every third connection
 fails; its data cross the link once. A model and predictions go to the store and come back. Exit 77 where versitygw is not installed."""
 
-import json
 import pathlib
 import subprocess
 import sys
@@ -13,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
 import runs  # noqa: E402
 from faulty_relay import FaultyRelay  # noqa: E402
-from runs import check  # noqa: E402
+from runs import check, tensors  # noqa: E402
 from versitygw import Versitygw  # noqa: E402
 
 JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
@@ -27,15 +26,6 @@ def linac(*words: object, status: int = 0, **environment: str) -> str:
         print(done.stdout)
         sys.exit(f"{words}: exit status {done.returncode}, expected {status}")
     return done.stdout
-
-
-def tensors(out: pathlib.Path) -> dict[str, bytes]:
-    """Of the newest checkpoint, without its notes and the digest of them: they have the job, and that where the data lie."""
-    content = runs.newest_checkpoint(out).read_bytes()
-    body = 8 + int.from_bytes(content[:8], "little")
-    places = json.loads(content[8:body])
-    return {name: content[body + place["data_offsets"][0]:body + place["data_offsets"][1]] for name, place in places.items()
-            if name not in ("__metadata__", "_digest")}
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ LEVELS = [
         "http": "a server, its tables of routes, files: knows no table of the database",
     },
     {
+        "clouds": "Google's and Azure's object stores, by Arrow",
         "root": "ROOT files: records, trees, RNTuples, and their columns",
     },
     {

@@ -92,6 +92,15 @@ def newest_checkpoint(out: pathlib.Path) -> pathlib.Path:
     return sorted((out / "checkpoints").glob("step-*.safetensors"))[-1]
 
 
+def tensors(out: pathlib.Path) -> dict[str, bytes]:
+    """Of the newest checkpoint, without its notes and the digest of them: they have the job, and that where the data lie."""
+    content = newest_checkpoint(out).read_bytes()
+    body = 8 + int.from_bytes(content[:8], "little")
+    places = json.loads(content[8:body])
+    return {name: content[body + place["data_offsets"][0]:body + place["data_offsets"][1]] for name, place in places.items()
+            if name not in ("__metadata__", "_digest")}
+
+
 def wait_for_steps(out: pathlib.Path, process: subprocess.Popen, steps: int, limit_s: float = 600) -> None:
     """Returns when the run has finished so many steps, or has ended."""
     deadline = time.monotonic() + limit_s

@@ -165,6 +165,9 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, Exchange::on_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
   if (!settings_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, settings_.ca_file.c_str());
+  if (!settings_.ca_folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, settings_.ca_folder.c_str());
+  if (!settings_.client_cert.empty()) curl_easy_setopt(curl, CURLOPT_SSLCERT, settings_.client_cert.c_str());
+  if (!settings_.client_key.empty()) curl_easy_setopt(curl, CURLOPT_SSLKEY, settings_.client_key.c_str());
   if (!settings_.use_proxy) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
   if (request.path_as_is) curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
   if (request.sign) {

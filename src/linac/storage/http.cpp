@@ -86,13 +86,14 @@ bool take(Transfer& transfer, const net::HttpAnswer& answer, std::string_view by
 net::HttpAnswer request(net::HttpClient& http, const std::string& url, Transfer& transfer,
                         const std::string& partial_etag) {
   transfer.first_bytes = true;
-  net::HttpRequest request{.url = url};
+  net::HttpRequest request{.url = request_url(url), .headers = token_headers(url)};
   if (transfer.offset > 0) {
-    request.headers = {fmt::format("Range: bytes={}-", transfer.offset), "If-Range: " + partial_etag};
+    request.headers.push_back(fmt::format("Range: bytes={}-", transfer.offset));
+    request.headers.push_back("If-Range: " + partial_etag);
   } else if (transfer.cached && !transfer.cached->etag.empty()) {
-    request.headers = {"If-None-Match: " + transfer.cached->etag};
+    request.headers.push_back("If-None-Match: " + transfer.cached->etag);
   } else if (transfer.cached && !transfer.cached->modified.empty()) {
-    request.headers = {"If-Modified-Since: " + transfer.cached->modified};
+    request.headers.push_back("If-Modified-Since: " + transfer.cached->modified);
   }
   request.receive = [&](const net::HttpAnswer& head, std::string_view bytes) {
     piece_is_done();
@@ -106,7 +107,7 @@ net::HttpAnswer request(net::HttpClient& http, const std::string& url, Transfer&
 
 /// Downloads into `part` until it is whole. False: the cached copy is still current.
 bool transfer_with_retries(const std::string& url, std::FILE* part, Transfer& transfer) {
-  net::HttpClient http(http_settings());
+  net::HttpClient http(http_settings(url));
   for (int attempt = 1;; ++attempt) {
     const std::string partial_etag = transfer.seen.etag;
     transfer.offset = partial_etag.starts_with('"') ? std::ftell(part) : 0;

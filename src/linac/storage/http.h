@@ -2,7 +2,10 @@
 // Downloads over http(s) into a cache. Used through the store of http (stores.h); on its own for tests.
 
 #include <filesystem>
+#include <memory>
 #include <string>
+
+#include "linac/storage/store.h"
 
 namespace linac::storage {
 
@@ -13,5 +16,8 @@ namespace linac::storage {
 /// where it stopped if the server has ETags. The file appears whole or not at all. Data error for 4xx answers,
 /// environment error for everything else. Thread-safe; processes take turns.
 std::filesystem::path download(const std::string& url, const std::filesystem::path& root);
+
+/// Reads in ranges; for http(s):// and dav(s)://. Errors as above.
+std::unique_ptr<Reader> open_http(const std::string& url);
 
 }  // namespace linac::storage

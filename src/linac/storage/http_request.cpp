@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <string_view>
 #include <thread>
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
+#include "linac/storage/user_settings.h"
 
 namespace linac::storage {
 namespace {
@@ -18,8 +22,36 @@ constexpr int kRedirectsMax = 8;
 
 }  // namespace
 
-net::HttpSettings http_settings() {
-  return {.redirects_max = kRedirectsMax};
+std::string request_url(const std::string& url) {
+  const std::string scheme = scheme_of(url).value_or("");
+  if (scheme != "dav" && scheme != "davs") return url;
+  const size_t host = url.find("://") + 3;
+  const size_t path = std::min(url.find('/', host), url.size());
+  std::string text = (scheme == "dav" ? "http://" : "https://") + url.substr(host, path - host);
+  for (const unsigned char c : url.substr(path)) {
+    const bool plain =
+        std::isalnum(c) != 0 || std::string_view("-_.~/").find(static_cast<char>(c)) != std::string_view::npos;
+    text += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
+  }
+  return text;
+}
+
+std::vector<std::string> token_headers(const std::string& url) {
+  const std::string scheme = scheme_of(url).value_or("");
+  if (scheme != "davs" && !(scheme == "dav" && net::is_loopback(request_url(url)))) return {};
+  const std::string token = bearer_token();
+  if (token.empty()) return {};
+  return {"Authorization: Bearer " + token};
+}
+
+net::HttpSettings http_settings(const std::string& url) {
+  net::HttpSettings settings{.redirects_max = kRedirectsMax};
+  if (scheme_of(url) != "davs") return settings;
+  const std::string proxy = from_environment("X509_USER_PROXY");
+  settings.client_cert = first_of({proxy, from_environment("X509_USER_CERT")});
+  settings.client_key = first_of({proxy, from_environment("X509_USER_KEY")});
+  settings.ca_folder = from_environment("X509_CERT_DIR");
+  return settings;
 }
 
 void wait_for_attempt(const std::string& url, const net::HttpAnswer& answer, int failed_attempts) {
@@ -48,7 +80,10 @@ void fail_request(const std::string& url, const net::HttpAnswer& answer) {
   }
   const std::string message = fmt::format("[http] {}: the server answers {}", net::without_secrets(url), answer.status);
   if (answer.status == 401 || answer.status == 403)
-    throw data_error(message + " (access denied); use a URL that needs no login");
+    throw data_error(message + " (access denied); " +
+                     (scheme_of(url).value_or("").starts_with("dav")
+                          ? "check the token or the proxy (BEARER_TOKEN, BEARER_TOKEN_FILE, X509_USER_PROXY)"
+                          : "use a URL that needs no login, or davs:// with a token"));
   if (answer.status >= 400 && answer.status < 500)
     throw data_error(message + " (no such file there); check the address");
   throw environment_error(fmt::format("{} after {} attempts; try again later", message, kHttpAttempts));

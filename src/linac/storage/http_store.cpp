@@ -22,8 +22,8 @@ struct FileState {
   bool has_ranges = true;
 };
 
-net::HttpSettings reader_settings() {
-  net::HttpSettings settings = http_settings();
+net::HttpSettings reader_settings(const std::string& url) {
+  net::HttpSettings settings = http_settings(url);
   settings.stall_bytes_per_s = kSlowBytesPerS;
   return settings;
 }
@@ -49,7 +49,8 @@ FileState state_of(const net::HttpAnswer& answer, int64_t size) {
 /// sent.
 FileState look(net::HttpClient& http, const std::string& url) {
   for (int attempt = 1;; ++attempt) {
-    net::HttpRequest request{.url = url, .headers = {"Range: bytes=0-0"}};
+    net::HttpRequest request{.url = request_url(url), .headers = token_headers(url)};
+    request.headers.emplace_back("Range: bytes=0-0");
     request.receive = [](const net::HttpAnswer& head, std::string_view) { return head.status != 200; };
     net::HttpAnswer answer = http.perform(request);
     const bool whole = answer.status == 200 && answer.problem == net::HttpProblem::kRefused;
@@ -59,11 +60,17 @@ FileState look(net::HttpClient& http, const std::string& url) {
     if (answered && answer.status == 416 && whole_size(answer) == 0) return state_of(answer, 0);
     if (answered && (answer.status == 206 || answer.status == 416)) {  // and it does not say the size
       FileState state = state_of(answer, -1);
-      answer = http.perform({.url = url, .method = "HEAD"});
+      answer = http.perform({.url = request_url(url), .method = "HEAD", .headers = token_headers(url)});
       if (answer.problem == net::HttpProblem::kNone && answer.status == 200) {
         state.size = number_in(answer.header("content-length"));
         return state;
       }
+    }
+    // Some servers break off when they are asked for the first byte of an empty file.
+    if (answer.problem == net::HttpProblem::kBroken && answer.status / 100 == 2) {
+      const net::HttpAnswer head =
+          http.perform({.url = request_url(url), .method = "HEAD", .headers = token_headers(url)});
+      if (head.status == 200 && number_in(head.header("content-length")) == 0) return state_of(head, 0);
     }
     if (attempt == kHttpAttempts || !net::worth_another_try(answer)) fail_request(url, answer);
     wait_for_attempt(url, answer, attempt);
@@ -72,11 +79,12 @@ FileState look(net::HttpClient& http, const std::string& url) {
 
 class HttpReader : public Reader {
  public:
-  explicit HttpReader(const std::string& url) : url_(url), http_(reader_settings()), state_(look(http_, url)) {
+  explicit HttpReader(const std::string& url) : url_(url), http_(reader_settings(url)), state_(look(http_, url)) {
     if (state_.size < 0)
       throw data_error(fmt::format("[http] {}: the server does not say the file's size", net::without_secrets(url)));
   }
-  HttpReader(const std::string& url, FileState state) : url_(url), http_(reader_settings()), state_(std::move(state)) {}
+  HttpReader(const std::string& url, FileState state)
+      : url_(url), http_(reader_settings(url)), state_(std::move(state)) {}
 
   int64_t size() const override { return state_.size; }
   std::string version() const override {
@@ -110,8 +118,9 @@ class HttpReader : public Reader {
  private:
   // One attempt; `got`: how many of the bytes came.
   net::HttpAnswer ask(int64_t offset, std::span<std::byte> bytes, size_t& got) {
-    net::HttpRequest request{.url = url_};
-    request.headers = {fmt::format("Range: bytes={}-{}", offset, offset + static_cast<int64_t>(bytes.size()) - 1)};
+    net::HttpRequest request{.url = request_url(url_), .headers = token_headers(url_)};
+    request.headers.push_back(
+        fmt::format("Range: bytes={}-{}", offset, offset + static_cast<int64_t>(bytes.size()) - 1));
     bool whole = false, fits = true, changed = false;
     // A server without ranges sends the whole file: no. The page that explains an error is not the file.
     request.receive = [&](const net::HttpAnswer& head, std::string_view piece) {
@@ -163,7 +172,7 @@ class HttpStore : public Store {
         fmt::format("[http] {}: http has no listings; name the files one by one", net::without_secrets(folder)));
   }
   int64_t size(const std::string& url) const override { return open(url)->size(); }
-  std::unique_ptr<Reader> open(const std::string& url) const override { return std::make_unique<HttpReader>(url); }
+  std::unique_ptr<Reader> open(const std::string& url) const override { return open_http(url); }
   std::filesystem::path local(const std::string& url) const override { return download(url, cache_folder()); }
   void write(const std::string& url, std::string_view) const override { refuse_change(url); }
   void put(const std::string& url, const std::filesystem::path&) const override { refuse_change(url); }
@@ -178,6 +187,10 @@ class HttpStore : public Store {
 };
 
 }  // namespace
+
+std::unique_ptr<Reader> open_http(const std::string& url) {
+  return std::make_unique<HttpReader>(url);
+}
 
 const Store& http_store() {
   static const HttpStore store;

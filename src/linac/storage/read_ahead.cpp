@@ -71,19 +71,56 @@ void ReadAhead::work() {
     if (stop_) return;
     if (range->state != State::kWaits) continue;  // urgent, and taken meanwhile
     range->state = State::kOnItsWay;
+    range->begun = Clock::now();
     held_ += range->bytes;
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      range->content.resize(static_cast<size_t>(range->bytes));
-      source_->read(range->offset, range->content);
-    } catch (...) {
-      error = std::current_exception();
+    fetch(range, lock);
+  }
+}
+
+void ReadAhead::fetch(const RangePtr& range, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  const Clock::time_point begun = Clock::now();
+  std::vector<std::byte> content;
+  std::exception_ptr error;
+  try {
+    content.resize(static_cast<size_t>(range->bytes));
+    source_->read(range->offset, content);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  if (!error)
+    times_.push_back(std::chrono::duration<double>(Clock::now() - begun).count() / static_cast<double>(range->bytes));
+  if (range->state == State::kThere) return;
+  if (error && range->asked_twice && ++range->failed < 2) return;  // the other request is on its way
+  range->content = std::move(content);
+  range->error = error;
+  range->state = State::kThere;
+  arrived_.notify_all();
+}
+
+std::optional<ReadAhead::Clock::time_point> ReadAhead::late_from(const Range& range) const {
+  if (range.asked_twice || times_.size() < kAheadTimesMin || asked_twice_ * kAheadTwiceShare > times_.size())
+    return std::nullopt;
+  std::vector<double> times = times_;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  const std::chrono::duration<double> late(kAheadLateFactor * *middle * static_cast<double>(range.bytes));
+  return range.begun + std::max<Clock::duration>(kAheadLateMin, std::chrono::duration_cast<Clock::duration>(late));
+}
+
+void ReadAhead::wait_for(const RangePtr& range, std::unique_lock<std::mutex>& lock) {
+  const auto is_there = [&] { return range->state == State::kThere; };
+  while (!is_there()) {
+    const auto late = range->state == State::kOnItsWay ? late_from(*range) : std::nullopt;
+    if (!late) {
+      // Others may show meanwhile what is usual.
+      arrived_.wait_for(lock, kAheadLateMin, is_there);
+    } else if (!arrived_.wait_until(lock, *late, is_there) && !range->asked_twice) {
+      range->asked_twice = true;
+      ++asked_twice_;
+      fetch(range, lock);
     }
-    lock.lock();
-    range->error = error;
-    range->state = State::kThere;
-    arrived_.notify_all();
   }
 }
 
@@ -129,7 +166,7 @@ void ReadAhead::read(int64_t offset, std::span<std::byte> bytes) {
         urgent_.push_back(range);
         room_.notify_one();
       }
-      arrived_.wait(lock, [&] { return range->state == State::kThere; });
+      wait_for(range, lock);
       if (range->error) std::rethrow_exception(range->error);
       take(range, offset, part);
     }

@@ -131,6 +131,32 @@ TEST_F(SourceTest, AStreamIsReadAheadOnce) {
   EXPECT_EQ(ranges.asked, 1 + 4);
 }
 
+TEST_F(SourceTest, ARequestThatTakesMuchLongerThanOthersIsMadeTwice) {
+  constexpr int kSlow = 8;  // of the ranges
+  Ranges ranges{.body = numbers(10 * kAheadRequestBytes)};
+  std::atomic<int> asked = 0;
+  std::atomic<bool> over = false;
+  const std::string slow = fmt::format("Range: bytes={}-", kSlow * kAheadRequestBytes);
+  Server server(
+      [&](const std::string& request) {
+        const bool is_slow = request.find(slow) != std::string::npos && asked++ == 0;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(25);
+        while (is_slow && !over && std::chrono::steady_clock::now() < end)
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        return ranges(request);
+      },
+      Server::Connections::kSideBySide);
+  {
+    const auto source = Source::open(server.url("a"));
+    const auto begun = std::chrono::steady_clock::now();
+    const auto stream = Source::stream(source);
+    EXPECT_EQ(whole(*stream, 1'000'003), ranges.body);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(20));
+    over = true;
+  }
+  EXPECT_EQ(asked, 2);
+}
+
 TEST_F(SourceTest, SmallNeighboursComeTogetherAndOnlyThey) {
   Ranges ranges{.body = numbers(2'000'000)};
   Server server([&](const std::string& request) { return ranges(request); });

@@ -51,10 +51,12 @@ TEST_F(Storage, NamesThatAreNoPatternsStay) {
 }
 
 TEST_F(Storage, OtherSchemesAreRefused) {
-  for (const char* url : {"root://host//file", "gs://bucket/key"}) {
+  for (const char* url : {"ftp://host/file", "hdfs://host/file"}) {
     EXPECT_NE(message_of(ErrorCode::kUser, [&] { fetch(url); }).find("http://"), std::string::npos);
     message_of(ErrorCode::kUser, [&] { expand(url); });
   }
+  EXPECT_TRUE(is_remote("gs://bucket/key"));  // which a program without module clouds does not read
+  EXPECT_NE(message_of(ErrorCode::kUser, [] { fetch("az://bucket/key"); }).find("linac data copy"), std::string::npos);
   message_of(ErrorCode::kUser, [] { fetch(""); });
   message_of(ErrorCode::kUser, [] { fetch("file://relative"); });
 }
@@ -72,7 +74,7 @@ TEST_F(Storage, AnOutputIsAPathOrTheUrlOfAStoreThatIsWritten) {
   EXPECT_EQ(read_file(path), "x");
   EXPECT_TRUE(exists("file://" + path));
   message_of(ErrorCode::kUser, [] { Output("http://host/out.h5"); });
-  message_of(ErrorCode::kUser, [] { Output("root://host/out.h5"); });
+  message_of(ErrorCode::kUser, [] { Output("hdfs://host/out.h5"); });
   need_local_folder(folder_, "train");
   EXPECT_NE(message_of(ErrorCode::kUser, [] { need_local_folder("s3://bucket/run", "train"); }).find("aws s3 sync"),
             std::string::npos);

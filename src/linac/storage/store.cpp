@@ -16,10 +16,9 @@ struct Scheme {
   const Store& (*store)();
 };
 constexpr Scheme kSchemes[] = {
-    {"file", file_store},
-    {"http", http_store},
-    {"https", http_store},
-    {"s3", s3_store},
+    {"az", az_store},        {"dav", dav_store},     {"davs", dav_store},   {"file", file_store},
+    {"gs", gs_store},        {"http", http_store},   {"https", http_store}, {"root", xrootd_store},
+    {"roots", xrootd_store}, {"rucio", rucio_store}, {"s3", s3_store},      {"xroot", xrootd_store},
 };
 
 std::string known_schemes() {
@@ -39,6 +38,10 @@ std::optional<std::string> scheme_of(std::string_view url) {
   if (!std::all_of(scheme.begin(), scheme.end(), in_scheme)) return std::nullopt;
   std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](unsigned char c) { return std::tolower(c); });
   return scheme;
+}
+
+bool is_read(std::string_view scheme) {
+  return std::any_of(std::begin(kSchemes), std::end(kSchemes), [&](const Scheme& s) { return s.name == scheme; });
 }
 
 const Store& store_of(const std::string& url) {

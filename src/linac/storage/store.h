@@ -76,6 +76,9 @@ class Store {
 /// "http" of "http://host/file", in small letters; nothing for a plain path.
 std::optional<std::string> scheme_of(std::string_view url);
 
+/// Whether the scheme is in the table.
+bool is_read(std::string_view scheme);
+
 /// By the scheme; a plain path is of the file system. User error for a scheme that is not in the table.
 const Store& store_of(const std::string& url);
 

@@ -98,7 +98,7 @@ TEST(Store, AServerWithoutRangesSaysSo) {
 
 TEST(Store, AModelsFileIsAPathOrAUrl) {
   EXPECT_EQ(local_copy("not/there.keras"), "not/there.keras");
-  EXPECT_EQ(code_of([] { local_copy("root://host/model.keras"); }), ErrorCode::kUser);
+  EXPECT_EQ(code_of([] { local_copy("hdfs://host/model.keras"); }), ErrorCode::kUser);
   const TemporaryFolder folder;
   ::setenv("LINAC_CACHE", folder.path().c_str(), 1);
   Server server([](const std::string&) { return test::ok("model", ""); });

@@ -23,7 +23,11 @@ class Server {
  public:
   using Answer = std::function<std::string(const std::string& request)>;
 
-  explicit Server(Answer answer) : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  /// Side by side: a thread a connection, so `answer` must be thread-safe.
+  enum class Connections { kInTurn, kSideBySide };
+
+  explicit Server(Answer answer, Connections connections = Connections::kInTurn)
+      : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM, 0)), connections_(connections) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -59,30 +63,43 @@ class Server {
     for (;;) {
       const int connection = ::accept(listener_, nullptr, nullptr);
       if (connection < 0) return;
-      std::string request;
-      char buffer[65536];
-      while (!is_whole(request)) {
-        const ssize_t size = ::recv(connection, buffer, sizeof buffer, 0);
-        if (size <= 0) break;
-        request.append(buffer, static_cast<size_t>(size));
-      }
-      {
-        const std::scoped_lock lock(mutex_);
-        requests_.push_back(request);
-      }
-      const std::string reply = answer_(request);
-      ::send(connection, reply.data(), reply.size(), MSG_NOSIGNAL);
-      ::shutdown(connection, SHUT_WR);
-      ::close(connection);
+      if (connections_ == Connections::kInTurn)
+        answer(connection);
+      else
+        others_.emplace_back([this, connection] { answer(connection); });
     }
+  }
+
+  void answer(int connection) {
+    std::string request;
+    char buffer[65536];
+    while (!is_whole(request)) {
+      const ssize_t size = ::recv(connection, buffer, sizeof buffer, 0);
+      if (size <= 0) break;
+      request.append(buffer, static_cast<size_t>(size));
+    }
+    {
+      const std::scoped_lock lock(mutex_);
+      requests_.push_back(request);
+    }
+    const std::string reply = answer_(request);
+    for (size_t sent = 0; sent < reply.size();) {
+      const ssize_t size = ::send(connection, reply.data() + sent, reply.size() - sent, MSG_NOSIGNAL);
+      if (size <= 0) break;
+      sent += static_cast<size_t>(size);
+    }
+    ::shutdown(connection, SHUT_WR);
+    ::close(connection);
   }
 
   Answer answer_;
   int listener_;
+  Connections connections_;
   uint16_t port_ = 0;
   mutable std::mutex mutex_;
   std::vector<std::string> requests_;
   std::thread thread_;
+  std::vector<std::jthread> others_;
 };
 
 inline std::string ok(const std::string& body, const std::string& headers) {

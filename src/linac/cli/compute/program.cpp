@@ -2,11 +2,13 @@
 
 #include "linac/cli/command_line.h"
 #include "linac/cli/compute/verbs.h"
+#include "linac/clouds/clouds.h"
 #include "linac/launch/workers/worker_error.h"
 
 namespace linac::cli {
 
 int run_command_line(int argc, char** argv) {
+  clouds::provide();
   const auto app = parser();
   add_train_verb(*app);
   add_check_verb(*app);

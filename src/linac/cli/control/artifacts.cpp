@@ -5,6 +5,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/text_table.h"
+#include "linac/cli/control/artifacts_upload.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/service_options.h"
 #include "linac/client/run_copy.h"
@@ -77,7 +78,7 @@ void run_put(const ArtifactOptions& options) {
 }  // namespace
 
 void add_artifacts_verb(CLI::App& app) {
-  auto* verb = app.add_subcommand("artifacts", "Files of a run: list, get, put");
+  auto* verb = app.add_subcommand("artifacts", "Files of a run: list, get, put; upload to Rucio");
   verb->require_subcommand(1);
   const auto sub = [&](const char* name, const char* what) {
     auto options = std::make_shared<ArtifactOptions>();
@@ -98,11 +99,13 @@ void add_artifacts_verb(CLI::App& app) {
   put->add_option("file", put_options->file, "here")->required()->check(CLI::ExistingFile);
   put->add_option("path", put_options->path, "its place among the run's files (default: its name)");
   put->callback([options = put_options] { run_put(*options); });
+  add_artifacts_upload(*verb);
   verb->footer(
       "Examples:\n"
       "  linac artifacts list topology\n"
       "  linac artifacts get topology models/model.keras\n"
-      "  linac artifacts put topology notes.md notes/first.md");
+      "  linac artifacts put topology notes.md notes/first.md\n"
+      "  linac artifacts upload runs/a --did user.me:topology.v1 --rse CERN-EOS");
 }
 
 }  // namespace linac::cli

@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
-#include <map>
-#include <sstream>
 
-#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 
 namespace linac::storage::s3 {
@@ -17,66 +13,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kProfileBytesMax = 1 << 20;
 constexpr const char* kRegionDefault = "us-east-1";
 
-using Section = std::map<std::string, std::string>;
-
-std::string trimmed(std::string text) {
-  const auto space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  while (!text.empty() && space(text.back())) text.pop_back();
-  while (!text.empty() && space(text.front())) text.erase(0, 1);
-  return text;
-}
-
-/// The lines "name = value" of [`title`]; nothing where file or section are missing.
-std::optional<Section> read_section(const fs::path& file, const std::string& title) {
-  std::error_code none;
-  if (!fs::is_regular_file(file, none) || fs::file_size(file, none) > kProfileBytesMax) return std::nullopt;
-  std::istringstream lines(read_file(file));
-  std::optional<Section> section;
-  bool inside = false;
-  for (std::string line; std::getline(lines, line);) {
-    // Lines that begin with a space belong to a setting of several lines, none of which is read here.
-    if (line.empty() || line[0] == '#' || line[0] == ';' || std::isspace(static_cast<unsigned char>(line[0])) != 0)
-      continue;
-    if (line[0] == '[') {
-      inside = trimmed(line.substr(1, line.find(']') - 1)) == title;
-      if (inside && !section) section.emplace();
-      continue;
-    }
-    const size_t sign = line.find('=');
-    if (!inside || sign == std::string::npos) continue;
-    std::string name = trimmed(line.substr(0, sign));
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    (*section)[name] = trimmed(line.substr(sign + 1));
-  }
-  return section;
-}
-
 /// What both files say of a profile; keys in the file of credentials come first.
-Section read_profile(const Environment& environment) {
+IniSection read_profile(const Environment& environment) {
   const std::string wanted = environment("AWS_PROFILE");
   const std::string name = wanted.empty() ? "default" : wanted;
   const auto file = [&](const char* variable, const char* usual) {
     const std::string named = environment(variable);
     return named.empty() ? fs::path(environment("HOME")) / ".aws" / usual : fs::path(named);
   };
-  const auto keys = read_section(file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
-  const auto settings = read_section(file("AWS_CONFIG_FILE", "config"), name == "default" ? name : "profile " + name);
+  const auto keys = read_ini_section(file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
+  const auto settings =
+      read_ini_section(file("AWS_CONFIG_FILE", "config"), name == "default" ? name : "profile " + name);
   if (!keys && !settings && !wanted.empty()) {
     throw user_error(
         fmt::format("[s3] AWS_PROFILE={}: there is no such profile in ~/.aws/credentials or ~/.aws/config", wanted));
   }
-  Section profile = keys.value_or(Section());
+  IniSection profile = keys.value_or(IniSection());
   if (settings) profile.insert(settings->begin(), settings->end());
   return profile;
-}
-
-std::string first_of(std::initializer_list<std::string> texts) {
-  for (const std::string& text : texts)
-    if (!text.empty()) return text;
-  return "";
 }
 
 bool is_true(std::string text) {
@@ -104,7 +60,8 @@ std::string checked_endpoint(std::string endpoint, const Environment& environmen
   return endpoint;
 }
 
-std::optional<net::AwsKeys> keys_of(const Environment& environment, const Section& profile, const std::string& region) {
+std::optional<net::AwsKeys> keys_of(const Environment& environment, const IniSection& profile,
+                                    const std::string& region) {
   if (is_true(environment("AWS_NO_SIGN_REQUEST"))) return std::nullopt;
   const auto of = [&](const char* name) {
     const auto found = profile.find(name);
@@ -136,13 +93,8 @@ std::optional<net::AwsKeys> keys_of(const Environment& environment, const Sectio
 
 }  // namespace
 
-std::string from_environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 Access find_access(const Environment& environment) {
-  const Section profile = read_profile(environment);
+  const IniSection profile = read_profile(environment);
   const auto of = [&](const char* name) {
     const auto found = profile.find(name);
     return found == profile.end() ? std::string() : found->second;

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 
 #include "linac/base/error.h"
+#include "linac/storage/levels.h"
 #include "linac/storage/s3/download.h"
 #include "linac/storage/s3/object.h"
 #include "linac/storage/storage.h"
@@ -14,54 +14,23 @@ namespace {
 
 using s3::Address;
 
-bool is_pattern(std::string_view text) {
-  return text.find_first_of("*?[") != std::string_view::npos;
-}
-
-/// The keys that match, level by level: only folders whose names fit are listed. `prefix` is a folder that is there,
-/// `rest` what remains of the pattern.
-void match(s3::Session& session, const Address& prefix, const std::string& rest, std::vector<std::string>& found) {
-  const size_t first_wild = rest.find_first_of("*?[");
-  const size_t slash = first_wild == std::string::npos ? rest.rfind('/') : rest.rfind('/', first_wild);
-  // What stands before the part with the first wildcard is a folder by its name alone.
-  if (slash != std::string::npos) {
-    return match(session, {prefix.bucket, prefix.key + rest.substr(0, slash + 1)}, rest.substr(slash + 1), found);
-  }
-  const size_t end = std::min(rest.find('/'), rest.size());
-  const std::string part = rest.substr(0, end);
-  const size_t skipped = prefix.key.size();
-  const auto fits = [&](std::string_view name) {
-    return ::fnmatch(part.c_str(), std::string(name).c_str(), FNM_PERIOD) == 0;
-  };
-  const std::string start = part.substr(0, std::min(part.find_first_of("*?[\\"), part.size()));
-  const s3::Level level = s3::list_level(session, {prefix.bucket, prefix.key + start});
-  if (end == rest.size()) {
-    for (const s3::ListedObject& object : level.objects) {
-      const std::string_view key = object.key;
-      if (key.size() > skipped && !key.ends_with('/') && fits(key.substr(skipped))) found.push_back(object.key);
-    }
-    return;
-  }
-  for (const std::string& folder : level.folders) {
-    if (folder.size() <= skipped + 1) continue;
-    const std::string_view name = std::string_view(folder).substr(skipped, folder.size() - skipped - 1);
-    if (fits(name)) match(session, {prefix.bucket, folder}, rest.substr(end + 1), found);
-  }
-}
-
 class S3Store : public Store {
  public:
   std::vector<std::string> glob(const std::string& pattern) const override {
     const Address address = s3::parse_address(pattern);
     if (!is_pattern(address.key)) return {pattern};
     s3::Session session(s3::find_access());
-    std::vector<std::string> keys, urls;
-    match(session, {address.bucket, ""}, address.key, keys);
+    const std::vector<std::string> keys = match_levels(address.key, [&](const std::string& prefix) {
+      s3::Level level = s3::list_level(session, {address.bucket, prefix});
+      Level names{.files = {}, .folders = std::move(level.folders)};
+      for (s3::ListedObject& object : level.objects) names.files.push_back(std::move(object.key));
+      return names;
+    });
+    std::vector<std::string> urls;
     // An object may be called as the pattern is.
     if (keys.empty() && s3::look_if_there(session, address)) return {pattern};
     if (keys.empty())
       throw data_error(fmt::format("[s3] {}: no object matches this pattern; check bucket and name", pattern));
-    std::sort(keys.begin(), keys.end());
     for (const std::string& key : keys) urls.push_back(Address{address.bucket, key}.url());
     return urls;
   }

@@ -1,74 +1,15 @@
 #include "linac/storage/s3/xml.h"
 
-#include <expat.h>
-
 #include <charconv>
-#include <functional>
-#include <memory>
 #include <utility>
 
 #include "linac/storage/s3/address.h"
+#include "linac/storage/xml_elements.h"
 
 namespace linac::storage::s3 {
 namespace {
 
-constexpr int kDepthMax = 16;
-constexpr size_t kTextBytesMax = 16 << 10, kNameBytesMax = 128;
 constexpr size_t kShownBytesMax = 300;
-
-/// Called at the end of each element with the names of all that are open, as "ListBucketResult/Contents/Key", and the
-/// text in it.
-using TakeElement = std::function<void(std::string_view path, std::string&& text)>;
-
-struct Parsing {
-  XML_Parser parser;
-  const TakeElement& take;
-  std::string path{}, text{};
-  int depth = 0;
-  bool too_much = false;
-
-  void stop() {
-    too_much = true;
-    XML_StopParser(parser, XML_FALSE);
-  }
-  static void begin(void* self_pointer, const XML_Char* name, const XML_Char**) {
-    auto& self = *static_cast<Parsing*>(self_pointer);
-    const std::string_view tag(name);
-    if (++self.depth > kDepthMax || tag.size() > kNameBytesMax) return self.stop();
-    if (!self.path.empty()) self.path += '/';
-    self.path += tag;
-    self.text.clear();
-  }
-  static void end(void* self_pointer, const XML_Char* name) {
-    auto& self = *static_cast<Parsing*>(self_pointer);
-    --self.depth;
-    self.take(self.path, std::move(self.text));
-    self.text.clear();
-    const size_t tag = std::string_view(name).size();
-    self.path.resize(self.path.size() > tag ? self.path.size() - tag - 1 : 0);
-  }
-  static void characters(void* self_pointer, const XML_Char* data, int size) {
-    auto& self = *static_cast<Parsing*>(self_pointer);
-    if (self.text.size() + static_cast<size_t>(size) > kTextBytesMax) return self.stop();
-    self.text.append(data, static_cast<size_t>(size));
-  }
-  static void document_type(void* self_pointer, const XML_Char*, const XML_Char*, const XML_Char*, int) {
-    static_cast<Parsing*>(self_pointer)->stop();  // entities of its own: no object store has any
-  }
-};
-
-bool parse(std::string_view xml, const TakeElement& take) {
-  if (xml.size() > kXmlBytesMax) return false;
-  const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(XML_ParserCreate(nullptr), XML_ParserFree);
-  if (!parser) return false;
-  Parsing parsing{.parser = parser.get(), .take = take};
-  XML_SetUserData(parser.get(), &parsing);
-  XML_SetElementHandler(parser.get(), Parsing::begin, Parsing::end);
-  XML_SetCharacterDataHandler(parser.get(), Parsing::characters);
-  XML_SetStartDoctypeDeclHandler(parser.get(), Parsing::document_type);
-  const auto status = XML_Parse(parser.get(), xml.data(), static_cast<int>(xml.size()), 1);
-  return status == XML_STATUS_OK && !parsing.too_much;
-}
 
 /// For messages: nothing that a terminal would obey.
 std::string printable(std::string_view text) {
@@ -83,7 +24,7 @@ std::optional<ListPage> parse_list(std::string_view xml) {
   ListPage page;
   ListedObject object;
   bool is_list = false, numbers = true, encoded = false, more = false;
-  const bool whole = parse(xml, [&](std::string_view path, std::string&& text) {
+  const bool whole = each_element(xml, [&](std::string_view path, std::string&& text) {
     constexpr std::string_view kRoot = "ListBucketResult";
     if (!path.starts_with(kRoot)) return;
     path.remove_prefix(kRoot.size());
@@ -112,7 +53,7 @@ std::optional<ListPage> parse_list(std::string_view xml) {
 std::optional<ErrorAnswer> parse_error(std::string_view xml) {
   ErrorAnswer error;
   bool is_error = false;
-  parse(xml, [&](std::string_view path, std::string&& text) {
+  each_element(xml, [&](std::string_view path, std::string&& text) {
     if (path == "Error") is_error = true;
     if (path == "Error/Code") error.code = printable(text);
     if (path == "Error/Message") error.message = printable(text);
@@ -124,7 +65,7 @@ std::optional<ErrorAnswer> parse_error(std::string_view xml) {
 
 std::optional<std::string> parse_upload_id(std::string_view xml) {
   std::string id;
-  const bool whole = parse(xml, [&](std::string_view path, std::string&& text) {
+  const bool whole = each_element(xml, [&](std::string_view path, std::string&& text) {
     if (path == "InitiateMultipartUploadResult/UploadId") id = std::move(text);
   });
   if (!whole || id.empty()) return std::nullopt;

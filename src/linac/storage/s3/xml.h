@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace linac::storage::s3 {
+#include "linac/storage/xml_elements.h"  // a thousand objects with the longest keys are 6 MiB of its 16
 
-inline constexpr size_t kXmlBytesMax = size_t{16} << 20;  // a thousand objects with the longest keys are 6 MiB
+namespace linac::storage::s3 {
 
 struct ListedObject {
   std::string key;

@@ -1,0 +1,32 @@
+"""An object store that speaks as Google's: `with GcsEmulator() as store:`, then `store.environment` and bucket "test". In memory, on a free
+port of 127.0.0.1. `GcsEmulator.available()` says whether it is installed (tests/servers/get.sh gcsemulator)."""
+
+import pathlib
+import shutil
+import tempfile
+
+import port_server
+from ports import free_port
+
+PYTHON = port_server.programs() / "gcs" / "bin" / "python"
+
+
+class GcsEmulator:
+    BUCKET = "test"
+
+    @staticmethod
+    def available() -> bool:
+        return PYTHON.is_file()
+
+    def __enter__(self) -> "GcsEmulator":
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="linac-gcs-"))
+        self.port = free_port()
+        self.environment = {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{self.port}"}
+        words = [PYTHON, pathlib.Path(__file__).parent / "gcs_start.py", str(self.port), self.BUCKET]
+        self.process = port_server.start(words, self.port, self.folder / "log", cwd=self.folder)
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
