@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 5> kBoundedFolders{"http", "s3", "tables", "models", "copies"};
+constexpr std::array<const char*, 6> kBoundedFolders{"http", "s3", "tables", "models", "copies", "folders"};
 constexpr time_t kMakingMax_s = 24 * 3600;  // no longer than a day without a new byte
 constexpr double kBytesPerGib = 1024.0 * 1024 * 1024;
 
