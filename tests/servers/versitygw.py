@@ -41,7 +41,12 @@ class Versitygw:
         self.id, self.secret = "linactest", secrets.token_hex(16)
         self.environment = {"AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": self.id, "AWS_SECRET_ACCESS_KEY": self.secret,
                             "AWS_REGION": "us-east-1", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
-        with open(self.folder / "log", "wb") as log:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Again after stop(): the same address, keys and objects."""
+        with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.program(), "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", self.folder / "data"], stdout=log, stderr=log,
                 env={**os.environ, "ROOT_ACCESS_KEY": self.id, "ROOT_SECRET_KEY": self.secret})
@@ -49,7 +54,7 @@ class Versitygw:
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return self
+                return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > end:
                     log = (self.folder / "log").read_text(errors="replace")
@@ -76,7 +81,10 @@ class Versitygw:
             raise SystemExit(f"versitygw: PUT {key}: {answer.status} {answer.read()}")
         connection.close()
 
-    def __exit__(self, *_) -> None:
+    def stop(self) -> None:
         self.process.kill()
         self.process.wait()
+
+    def __exit__(self, *_) -> None:
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
