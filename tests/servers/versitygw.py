@@ -38,10 +38,14 @@ class Versitygw:
         self.id, self.secret = "linactest", secrets.token_hex(16)
         self.environment = {"AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": self.id, "AWS_SECRET_ACCESS_KEY": self.secret,
                             "AWS_REGION": "us-east-1", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Again after stop(): the same address, keys and objects."""
         words = [self.program(), "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", self.folder / "data"]
         self.process = port_server.start(words, self.port, self.folder / "log",
                                          env={**os.environ, "ROOT_ACCESS_KEY": self.id, "ROOT_SECRET_KEY": self.secret})
-        return self
 
     def put(self, key: str, content: bytes) -> None:
         """An object by the server's own interface (AWS Signature Version 4), so that it has an ETag."""
@@ -62,7 +66,10 @@ class Versitygw:
             raise SystemExit(f"versitygw: PUT {key}: {answer.status} {answer.read()}")
         connection.close()
 
-    def __exit__(self, *_) -> None:
+    def stop(self) -> None:
         self.process.kill()
         self.process.wait()
+
+    def __exit__(self, *_) -> None:
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)

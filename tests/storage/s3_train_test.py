@@ -67,8 +67,8 @@ def main() -> None:
         written = store.folder / "data" / store.BUCKET / "out" / "b.h5"
         check(written.stat().st_size > 0 and (written.parent / "model.onnx").stat().st_size > 0, "outputs are in the bucket")
         check(not (runs.ROOT / "s3:").exists(), "no folder s3: is made here")
-        said = linac("train", "examples/topology.yaml", "--out", "s3://test/run", status=2, **environment)
-        check("file system" in said, "a run's folder at s3:// is refused with a way out")
+        said = linac("evaluate", "--model", model, "--data", "s3://test/events/topology-test.parquet", "--out", "s3://test/report", status=2, **environment)
+        check("file system" in said, "a report's folder at s3:// is refused with a way out")
         said = linac("data", "info", "s3://test/events/none.parquet", status=3, **environment)
         check("s3://test/events/none.parquet" in said and store.secret not in said, "a missing object is named")
 

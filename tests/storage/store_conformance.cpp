@@ -71,6 +71,43 @@ TEST_F(Conformance, ASourceIsReadInOneVersion) {
   EXPECT_THROW(source->read(0, std::as_writable_bytes(std::span(text))), Changed);
 }
 
+TEST_F(Conformance, OfSeveralWritersOnePrevails) {
+  if (!store().has_conditions()) {
+    message_of(ErrorCode::kUser, [&] { store().replace(url("claim"), "x", ""); });
+    return;
+  }
+  const std::string name = url("folder/claim");
+  EXPECT_FALSE(store().read_small(name));
+  EXPECT_FALSE(store().replace(name, "one", "\"0123456789abcdef0123456789abcdef\"")) << "there is none";
+  const auto first = store().replace(name, "one", "");
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(store().replace(name, "two", "")) << "there is one";
+  const auto read = store().read_small(name);
+  EXPECT_EQ(read->content, "one");
+  EXPECT_EQ(read->version, *first);
+  ASSERT_TRUE(read->age_s);
+  EXPECT_LT(*read->age_s, 60);
+  const auto second = store().replace(name, "two", *first);
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(store().replace(name, "three", *first));
+  EXPECT_EQ(store().read_small(name)->content, "two");
+  for (const std::string& version : {std::string(), *second}) {
+    if (version.empty())
+      store().remove(name);
+    else
+      ASSERT_TRUE(store().replace(name, "two", ""));
+    const std::string known = version.empty() ? "" : store().read_small(name)->version;
+    std::atomic<int> prevailed = 0;
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 6; ++i)
+      writers.emplace_back(
+          [&, i] { prevailed += store().replace(name, fmt::format("{} {}", version, i), known).has_value(); });
+    for (std::thread& writer : writers) writer.join();
+    EXPECT_EQ(prevailed, 1);
+    store().remove(name);
+  }
+}
+
 TEST_F(Conformance, AFileIsReadWholeAndInRanges) {
   std::string content;
   for (int i = 0; content.size() < 3'000'000; ++i) content += std::to_string(i) + " ";

@@ -25,7 +25,7 @@ LEVELS = [
     {
         "archive": "zip files, read with limits, and written",
         "hdf5": "HDF5 handles, and the lock that lets one thread at a time use that library",
-        "storage": "files by the scheme of their address; the cache of those that were fetched",
+        "storage": "files by the scheme of their address; the cache of those that were fetched; folders kept at a store while somebody works in them",
         "kernels": "convolutions, recurrent layers, normalisation on plain pointers, for CPU and CUDA",
         "plot": "pictures",
         "physics": "observables of showers, comparison of samples, gate, fast simulation",

@@ -10,9 +10,24 @@ namespace linac {
 
 inline std::atomic<uint64_t> pieces_of_work{0};
 
+/// While it lives, its thread works on what nobody waits for: its pieces do not count, and what it tries again it tells
+/// of in its own words.
+class BackgroundWork {
+ public:
+  BackgroundWork() noexcept { ++depth; }
+  ~BackgroundWork() { --depth; }
+  BackgroundWork(const BackgroundWork&) = delete;
+  BackgroundWork& operator=(const BackgroundWork&) = delete;
+  /// Whether this thread does such work.
+  static bool is_this() noexcept { return depth > 0; }
+
+ private:
+  static inline thread_local int depth = 0;
+};
+
 /// A piece is done: seconds of work at most.
 inline void piece_is_done() noexcept {
-  pieces_of_work.fetch_add(1, std::memory_order_relaxed);
+  if (!BackgroundWork::is_this()) pieces_of_work.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace linac

@@ -31,8 +31,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 9> kBoundedFolders{"az", "gs",     "http",   "root",  "rucio",
-                                                     "s3", "tables", "models", "copies"};
+constexpr std::array<const char*, 10> kBoundedFolders{"az", "gs",     "http",   "root",   "rucio",
+                                                      "s3", "tables", "models", "copies", "folders"};
 constexpr time_t kMakingMax_s = 24 * 3600;  // no longer than a day without a new byte
 constexpr double kBytesPerGib = 1024.0 * 1024 * 1024;
 

@@ -1,10 +1,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <optional>
 
 #include "linac/base/atomic_file.h"
@@ -13,6 +15,8 @@
 #include "linac/base/glob.h"
 #include "linac/base/nearest.h"
 #include "linac/base/piece_of_work.h"
+#include "linac/storage/file_lock.h"
+#include "linac/storage/storage.h"
 #include "linac/storage/stores.h"
 
 namespace linac::storage {
@@ -195,6 +199,33 @@ class FileStore : public Store {
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return;
     throw environment_error(fmt::format("[storage] {}: cannot be removed ({}); check its permissions", path.string(),
                                         std::strerror(errno)));
+  }
+
+  bool has_conditions() const override { return true; }
+
+  std::optional<SmallFile> read_small(const std::string& url) const override {
+    const fs::path path = path_of(url);
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+    existing_file(path);
+    if (static_cast<size_t>(status.st_size) > kSmallFileBytesMax)
+      throw data_error(fmt::format("[storage] {}: larger than such a file can be; look what it is", path.string()));
+    SmallFile file{read_file(path), {}, std::max(0.0, std::difftime(std::time(nullptr), status.st_mtime))};
+    // Each write puts another file in the place, also one of the same content.
+    file.version = fmt::format("{} {} {}.{}", content_hash(file.content), status.st_ino, status.st_mtim.tv_sec,
+                               status.st_mtim.tv_nsec);
+    return file;
+  }
+
+  std::optional<std::string> replace(const std::string& url, std::string_view content,
+                                     const std::string& version) const override {
+    const fs::path path = path_of(url);
+    if (path.has_parent_path()) make_folder(path.parent_path());
+    const FileLock turn(path.parent_path() / ("." + path.filename().string() + ".lock"));
+    const auto there = read_small(url);
+    if ((there ? there->version : "") != version) return std::nullopt;
+    write_file_atomically(path, content);
+    return read_small(url).value().version;
   }
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "linac/base/error.h"
+#include "linac/storage/folder/folder_copy.h"
 #include "linac/storage/store.h"
 #include "linac/storage/stores.h"
 
@@ -37,8 +38,27 @@ bool is_remote(const std::string& url) {
   return &store_of(url) != &file_store();
 }
 
+// What has an ending is likely a file. Of a folder that is written now a file may lie elsewhere than its name says.
 std::string local_copy(const std::string& name) {
-  return scheme_of(name) ? fetch(name).string() : name;
+  if (!scheme_of(name)) return name;
+  if (name.ends_with('/') || !fs::path(name).has_extension()) {
+    try {
+      if (const auto folder = cached_folder(name)) return folder->string();
+    } catch (const Temporary&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kEnvironment) throw;  // who may not list a bucket is not told what is not there
+    }
+    return fetch(name).string();
+  }
+  try {
+    return fetch(name).string();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kData) throw;
+    if (const auto file = cached_file(name)) return file->string();
+    if (const auto folder = cached_folder(name)) return folder->string();
+    throw;
+  }
 }
 
 fs::path cache_folder() {

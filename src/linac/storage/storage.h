@@ -28,7 +28,8 @@ std::filesystem::path fetch(const std::string& url);
 /// Whether it is of another host, as its scheme says; nothing is asked. User error for a scheme that is not read.
 bool is_remote(const std::string& url);
 
-/// For the file of a model: a plain path as it is, whether there or not, and fetch() for a URL.
+/// For the file of a model or the folder of a run: a plain path as it is, whether there or not; for a URL fetch(), or a
+/// copy of the folder (folder/folder_copy.h), or of its file.
 std::string local_copy(const std::string& name);
 
 /// User error "[where] OUT: is also an input ..." if one of `outs` is one of the files of `inputs`, by whatever path or

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "linac/base/error.h"
+#include "linac/net/http_client.h"
 #include "linac/storage/stores.h"
 
 namespace linac::storage {
@@ -28,7 +29,20 @@ std::string known_schemes() {
   return text;
 }
 
+[[noreturn]] void fail_without_conditions(const std::string& url) {
+  throw user_error(fmt::format("[storage] {}: such a store cannot keep a folder that is worked in; s3:// and paths can",
+                               net::without_secrets(url)));
+}
+
 }  // namespace
+
+std::optional<SmallFile> Store::read_small(const std::string& url) const {
+  fail_without_conditions(url);
+}
+
+std::optional<std::string> Store::replace(const std::string& url, std::string_view, const std::string&) const {
+  fail_without_conditions(url);
+}
 
 std::optional<std::string> scheme_of(std::string_view url) {
   const size_t colon = url.find("://");

@@ -18,10 +18,15 @@
 
 namespace linac::storage {
 
-/// The server cannot be reached, after all attempts.
-class Unreachable : public Error {
+/// What may go well later: a network that breaks, a server that is busy, after all attempts.
+class Temporary : public Error {
  public:
   using Error::Error;
+};
+/// The server cannot be reached, after all attempts.
+class Unreachable : public Temporary {
+ public:
+  using Temporary::Temporary;
 };
 /// A file is another one than it was when it was looked at.
 class Changed : public Error {
@@ -50,6 +55,14 @@ struct Listed {
   int64_t size = 0;
 };
 
+/// A small file, whole, as it was at one moment.
+struct SmallFile {
+  std::string content;
+  std::string version;          // tells it from one with another content
+  std::optional<double> age_s;  // since it was written, by the clock of who keeps it, where that is said
+};
+inline constexpr size_t kSmallFileBytesMax = size_t{16} << 20;
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -71,6 +84,19 @@ class Store {
   virtual void need_writable(const std::string& url) const = 0;
   /// What is not there is as good as removed.
   virtual void remove(const std::string& url) const = 0;
+
+  // --- files that several write, each on condition that nobody else has: what folders at a store rest on (folder/)
+
+  /// Whether this store has the two functions below; without, they throw a user error.
+  virtual bool has_conditions() const { return false; }
+  /// Nothing if there is none.
+  virtual std::optional<SmallFile> read_small(const std::string& url) const;
+  /// Writes it if the file still is of this version, or, where `version` is empty, if there is none. Returns the new
+  /// version; nothing if the condition does not hold, or somebody else writes at this moment. After a lost answer a
+  /// condition that held may seem not to: whoever asks looks whether the content is its own. A server that knows no
+  /// conditions writes whatever is there.
+  virtual std::optional<std::string> replace(const std::string& url, std::string_view content,
+                                             const std::string& version) const;
 };
 
 /// "http" of "http://host/file", in small letters; nothing for a plain path.

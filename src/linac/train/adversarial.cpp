@@ -299,11 +299,11 @@ std::vector<std::string> AdversarialLoop::hand_over(const TrainState& state, con
   std::vector<std::string> lines;
   if (test_ && !state.history.empty()) {
     lines.push_back(fmt::format("pictures     {}",
-                                (folder.images() / fmt::format("epoch-{:03}.png", state.history.size())).string()));
+                                folder.shown(folder.images() / fmt::format("epoch-{:03}.png", state.history.size()))));
   }
   lines.push_back(fmt::format(
       "generate     linac generate --model {} --energy 10:100 --theta 1.05:2.09 -n 100 --seed 1 --out showers.h5",
-      folder.root().string()));
+      folder.shown(folder.root())));
   return lines;
 }
 

@@ -24,7 +24,7 @@ class CheckpointStore {
   /// stay then. `synced`: see write_file_atomically().
   std::filesystem::path save(int64_t global_step, const Tell& tell,
                              const std::function<void()>& synced = piece_is_done);
-  /// Makes the file just saved the best one (best.safetensors, a copy that pruning leaves alone).
+  /// Writes the best one: best.safetensors, which pruning leaves alone.
   void mark_best(const Tell& tell, const std::function<void()>& synced = piece_is_done);
   /// Removes what was half written when its writer was killed. While nobody else writes there.
   void remove_remains();

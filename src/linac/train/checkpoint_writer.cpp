@@ -152,8 +152,10 @@ void CheckpointWriter::write_checkpoint() {
     told_(kCheckpoint);
     go_on();
   };
-  store_.save(copy_.global_step, tell, synced);
+  // The best one first: whoever finds the checkpoint of a step, after a kill or in a copy that is made meanwhile, finds
+  // the best one that its state speaks of, or a later one.
   if (mark_ == Mark::kBest) store_.mark_best(tell, synced);
+  store_.save(copy_.global_step, tell, synced);
 }
 
 }  // namespace linac::train

@@ -169,7 +169,8 @@ std::vector<std::string> CustomLoop::hand_over(const TrainState& state, const Ru
   nlohmann::json notes{{"job", spec::to_yaml(job_)}};
   if (nlohmann::json transform = input_.transform_json(); !transform.is_null()) notes["transform"] = transform;
   for (const Network& network : state.networks)
-    lines.push_back(fmt::format("weights      {}", trained::save_weights(network, notes, folder.models()).string()));
+    lines.push_back(
+        fmt::format("weights      {}", folder.shown(trained::save_weights(network, notes, folder.models()))));
   training_.hand_over(weights_of(state), folder.models(), {.seed = job_.train.seed, .stream = Stream::kSample});
   return lines;
 }

@@ -361,10 +361,11 @@ std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFo
   if (nlohmann::json made = input_.transform_json(); !made.is_null()) notes["transform"] = std::move(made);
   const auto path = foreign_ ? trained::save_trained(*foreign_, network, notes, folder.models())
                              : save_keras(network, notes, folder.models());
-  std::vector<std::string> lines{fmt::format("model        {}", path.string())};
+  std::vector<std::string> lines{fmt::format("model        {}", folder.shown(path))};
   if (input_.test_events() > 0) {
-    lines.push_back(fmt::format("pictures     {}", (folder.images() / "losses.png").string()));
-    for (const std::string& command : evaluate_commands(job_, model_, path, folder.root()))
+    lines.push_back(fmt::format("pictures     {}", folder.shown(folder.images() / "losses.png")));
+    for (const std::string& command :
+         evaluate_commands(job_, model_, folder.shown(path), folder.kept_elsewhere() ? std::filesystem::path() : folder.root()))
       lines.push_back(fmt::format("evaluate     {}", command));
   }
   return lines;

@@ -42,7 +42,7 @@ RecordKeeper::RecordKeeper(const spec::Job& job, comm::Group& group, const Loop&
       settings_(std::move(settings)) {}
 
 void RecordKeeper::open_folder() {
-  folder_.emplace(settings_.folder, settings_.started_in);
+  folder_.emplace(settings_.folder, settings_.started_in, settings_.name);
   if (!writer_) {
     writer_ = std::make_unique<CheckpointWriter>(CheckpointStore(folder_->checkpoints(), job_.checkpoint.keep),
                                                  [this](const char* what) { group_.mark_file(what); });

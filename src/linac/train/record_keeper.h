@@ -33,6 +33,7 @@ class RecordKeeper {
  public:
   struct Settings {
     std::filesystem::path folder, started_in;  // see TrainingOptions
+    std::string name{};                        // likewise
     int concurrency = 1;
   };
   using LastStep = std::optional<StepRecord>;

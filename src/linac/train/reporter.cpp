@@ -414,8 +414,8 @@ void Reporter::print_summary(const TrainState& state, const std::vector<spec::Wo
   fmt::print("  {:.0f} {} in {}: {:.4g} {}/s on {}; {:.0f} % of the {} time is computing\n\n", events, loop_.unit(),
              format_duration(wall), events / wall, loop_.unit(), plural(workers_, "worker"),
              busy > 0 ? 100 * compute / busy : 0, workers_ == 1 ? "worker's" : "workers'");
-  fmt::print("  run          {}\n  metrics      {}\n", folder_.root().string(), folder_.metrics().string());
-  fmt::print("  tensorboard  tensorboard --logdir {}\n", folder_.tensorboard().string());
+  fmt::print("  run          {}\n  metrics      {}\n", folder_.shown(folder_.root()), folder_.shown(folder_.metrics()));
+  fmt::print("  tensorboard  tensorboard --logdir {}\n", folder_.shown(folder_.tensorboard()));
   for (const std::string& hint : hints) fmt::print("  {}\n", hint);
 }
 

@@ -60,8 +60,16 @@ CutTail cut(std::string_view text, uint64_t begin, const std::string& where, int
 
 }  // namespace
 
-RunFolder::RunFolder(std::filesystem::path root, std::filesystem::path started_in)
-    : root_(std::move(root)), started_in_(std::move(started_in)) {}
+RunFolder::RunFolder(std::filesystem::path root, std::filesystem::path started_in, std::string name)
+    : root_(std::move(root)),
+      started_in_(std::move(started_in)),
+      name_(name == root_.string() ? "" : std::move(name)) {}
+
+std::string RunFolder::shown(const std::filesystem::path& path) const {
+  if (name_.empty()) return path.string();
+  const std::string inner = path.lexically_relative(root_).generic_string();
+  return inner == "." ? name_ : name_ + "/" + inner;
+}
 
 bool RunFolder::holds_run() const {
   return std::filesystem::exists(root_ / "job.yaml");

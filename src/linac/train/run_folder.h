@@ -21,8 +21,8 @@ namespace linac::train {
 class RunFolder {
  public:
   /// `started_in`: the working folder of the run's start, from which the relative paths of job.yaml count; for
-  /// run.json.
-  explicit RunFolder(std::filesystem::path root, std::filesystem::path started_in = {});
+  /// run.json. `name`: what people call the folder, if not by its path (run_mirror.h).
+  explicit RunFolder(std::filesystem::path root, std::filesystem::path started_in = {}, std::string name = {});
 
   /// Whether a run has been here (job.yaml exists).
   bool holds_run() const;
@@ -45,6 +45,9 @@ class RunFolder {
   void write_run_json(spec::RunSummary summary) const;
 
   const std::filesystem::path& root() const { return root_; }
+  bool kept_elsewhere() const { return !name_.empty(); }
+  /// A path of the folder as people find it.
+  std::string shown(const std::filesystem::path& path) const;
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
   std::filesystem::path images() const { return root_ / "images"; }
@@ -55,6 +58,7 @@ class RunFolder {
 
  private:
   std::filesystem::path root_, started_in_;
+  std::string name_;
   std::ofstream metrics_;
 };
 

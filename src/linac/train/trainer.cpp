@@ -51,6 +51,7 @@ class Trainer {
     record_.emplace(job_, group_, *loop_, clock_, steps_per_epoch_,
                     RecordKeeper::Settings{.folder = options_.folder,
                                            .started_in = options_.started_in,
+                                           .name = options_.name,
                                            .concurrency = options_.computing.replicas_at_a_time});
     state_ = loop_->initial_state();
     bool here = options_.joins ? group_.next_view("") : true;
@@ -234,7 +235,7 @@ class Trainer {
       throw Error(ErrorCode::kPreempted,
                   fmt::format("[train] stopped by a signal after step {} (checkpoint saved); go on with: linac train "
                               "... --out {} --resume",
-                              state_.global_step, options_.folder.string()));
+                              state_.global_step, options_.name));
     }
     const bool by_steps = job_.checkpoint.every_steps > 0 && state_.global_step % job_.checkpoint.every_steps == 0;
     if (by_steps) keep_good();

@@ -21,6 +21,7 @@ struct TrainingOptions {
   Computing computing = 1;                // of this worker
   bool joins = false;                     // a run that others have begun
   std::filesystem::path started_in = {};  // the working folder of that begin
+  std::string name = {};                  // what people call the folder: its path, or the URL where it is kept
 };
 
 /// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes

@@ -29,17 +29,18 @@ void run_export(const ExportOptions& options) {
   const trained::FileFormat format = format_of(options);
   const storage::Output out(options.out);
   // Of a graph's run the model that it has left; of a generator's its best checkpoint.
-  const auto left = trained::model_of_run(options.run);
-  const std::filesystem::path ending = std::filesystem::path(options.run).extension();
+  const std::string named = options.run.empty() ? "" : client::local_model(options.run);
+  const auto left = trained::model_of_run(named);
+  const std::filesystem::path ending = std::filesystem::path(named).extension();
   const bool is_graph = ending == ".keras" || ending == ".pt2" || ending == ".pt" ||
                         (left && left->stem() == "model" && left->extension() != ".safetensors");
-  if (const std::string& model = is_graph ? options.run : options.model; !model.empty()) {
+  if (const std::string& model = is_graph ? named : options.model; !model.empty()) {
     trained::export_keras_model(client::local_model(model), out.path(), format);
     out.publish();
-    log::info(fmt::format("{}: {}", options.out, model));
+    log::info(fmt::format("{}: {}", options.out, is_graph ? options.run : model));
     return;
   }
-  const trained::RunModel run = trained::load_run(options.run);
+  const trained::RunModel run = trained::load_run(named);
   storage::need_another_file(options.out, std::vector{run.checkpoint.string()}, "export");
   if (options.part == "generator") {
     trained::export_generator(run.job, run.range, run.architecture, run.generator, out.path(), format);

@@ -22,6 +22,7 @@
 #include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
 #include "linac/storage/output.h"
+#include "linac/storage/storage.h"
 #include "linac/trained/run_models.h"
 
 namespace linac::cli {
@@ -171,7 +172,8 @@ void do_register(const ModelsOptions& options, ModelCatalog& catalog, client::Se
   const TemporaryFolder copy;
   const bool of_service = means_service_run(options.address);
   const std::string run = of_service ? client::find_run(service, options.address) : options.run;
-  ModelFacts facts = of_service ? facts_of_service_run(service, run, copy.path()) : model_facts(options.address);
+  ModelFacts facts =
+      of_service ? facts_of_service_run(service, run, copy.path()) : model_facts(storage::local_copy(options.address));
   for (const std::string& tag : options.tags) {
     const size_t equals = tag.find('=');
     if (equals == std::string::npos || equals == 0)

@@ -20,6 +20,8 @@
 #include "linac/client/runs.h"
 #include "linac/report/run/report.h"
 #include "linac/storage/output.h"
+#include "linac/storage/storage.h"
+#include "linac/storage/store.h"
 
 namespace linac::cli {
 namespace {
@@ -99,9 +101,11 @@ void report_run_of_service(const ReportOptions& options) {
 }
 
 void run_report(const ReportOptions& options) {
-  storage::need_local_folder(options.run, "report");
   storage::need_local_folder(options.out, "report");
-  const std::filesystem::path run = options.run;
+  const bool elsewhere = storage::scheme_of(options.run).has_value();
+  if (elsewhere && options.out.empty())
+    throw user_error(fmt::format("[report] {}: say where the report goes: --out FOLDER", options.run));
+  const std::filesystem::path run = storage::local_copy(options.run);
   if (!std::filesystem::is_directory(run) && options.run.find('/') == std::string::npos)
     return report_run_of_service(options);
   const std::filesystem::path folder = options.out.empty() ? run / "report" : std::filesystem::path(options.out);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <ctime>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -30,8 +31,11 @@
 #include "linac/models/torch_threads.h"
 #include "linac/spec/job.h"
 #include "linac/storage/output.h"
+#include "linac/storage/storage.h"
+#include "linac/storage/store.h"
 #include "linac/train/input.h"
 #include "linac/train/run_folder.h"
+#include "linac/train/run_mirror.h"
 #include "linac/train/trainer.h"
 #include "linac/trained/run_models.h"
 
@@ -40,7 +44,8 @@ namespace {
 
 struct TrainOptions {
   std::string job, out, workers, join, listen, server, experiment;
-  bool resume = false, launched = false, track = false;
+  std::string mirrored;  // of a launched worker: the URL where somebody else keeps its folder
+  bool resume = false, launched = false, track = false, take_over = false;
   std::vector<std::string> overrides;
 };
 
@@ -71,7 +76,9 @@ trained::CompiledJob job_of(const TrainOptions& options) {
   const bool in_folder = options.job.empty();
   if (in_folder && !std::filesystem::is_directory(options.join))
     throw user_error("[train] no job file; give one, or the folder of the run to join with --join");
-  return whole_job(in_folder ? (std::filesystem::path(options.join) / "job.yaml").string() : options.job, overrides);
+  return whole_job(
+      in_folder ? (std::filesystem::path(options.join) / "job.yaml").string() : storage::local_copy(options.job),
+      overrides);
 }
 
 // "4" or "2:4"; what is wrong, or "".
@@ -143,14 +150,15 @@ void need_same_numerics(const spec::Job& now, spec::Job then, const std::string&
   }
 }
 
-void prepare_folder(const spec::Job& job, const std::filesystem::path& path, bool resume) {
+// `name`: what people call it.
+void prepare_folder(const spec::Job& job, const std::filesystem::path& path, const std::string& name, bool resume) {
   train::RunFolder folder(path);
   if (folder.holds_run()) {
     if (!resume) {
-      throw user_error(fmt::format(
-          "[train] {} already holds a run; add --resume to go on with it or choose another --out", path.string()));
+      throw user_error(
+          fmt::format("[train] {} already holds a run; add --resume to go on with it or choose another --out", name));
     }
-    need_same_numerics(job, folder.job(), path.string());
+    need_same_numerics(job, folder.job(), name);
   }
   folder.create(job);
   std::filesystem::remove_all(folder.views());  // of workers that are no more
@@ -212,18 +220,62 @@ comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& opt
           .on_hang = end_hanging};
 }
 
+// What people call the run's folder.
+std::string name_of(const TrainOptions& options, const std::filesystem::path& folder) {
+  if (!options.mirrored.empty()) return options.mirrored;
+  return storage::scheme_of(options.out) ? options.out : folder.string();
+}
+
 train::TrainingOptions run_options(const TrainOptions& options, const std::filesystem::path& folder,
                                    train::Computing computing) {
   return {.folder = folder,
           .start = options.resume ? train::Start::kResume : train::Start::kFresh,
           .computing = std::move(computing),
           .joins = !options.join.empty(),
-          .started_in = started_in(options)};
+          .started_in = started_in(options),
+          .name = name_of(options, folder)};
 }
 
 std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& job) {
-  storage::need_local_folder(options.out, "train");
+  if (storage::scheme_of(options.out)) return train::mirrored_folder(options.out);
   return options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
+}
+
+// Null for a run whose folder lies in a file system.
+std::unique_ptr<train::RunMirror> mirror_of(const TrainOptions& options) {
+  if (!storage::scheme_of(options.out)) {
+    if (options.take_over) throw user_error("[train] --take-over is for a run at s3://; name it with --out");
+    return nullptr;
+  }
+  return std::make_unique<train::RunMirror>(
+      options.out, options.resume ? train::RunMirror::Begin::kResume : train::RunMirror::Begin::kFresh,
+      options.take_over ? storage::TakeOver::kAtOnce : storage::TakeOver::kIfLeft);
+}
+
+// Makes the run's folder, here and at the store.
+void prepare(train::RunMirror* mirror, const TrainOptions& options, const spec::Job& job,
+             const std::filesystem::path& folder) {
+  if (mirror != nullptr) mirror->bring();
+  prepare_folder(job, folder, name_of(options, folder), options.resume);
+  if (mirror != nullptr) mirror->start();
+}
+
+// What `train` has written is at the store when this returns. Its own error comes before that of the store, but for a
+// run that another process has taken over.
+void keeping(train::RunMirror* mirror, const std::function<void()>& train) {
+  std::exception_ptr failure;
+  try {
+    train();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  try {
+    if (mirror != nullptr) mirror->finish(failure == nullptr);
+  } catch (const Error& error) {
+    if (!failure || error.code() == ErrorCode::kUser) throw;
+    log::error(error.what());
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 // What all workers do once it is clear which they are. `make_group` meets the others.
@@ -243,6 +295,7 @@ void join_run(const TrainOptions& options, comm::Rendezvous place) {
   trained::CompiledJob whole = job_of(options);
   const spec::Job& job = whole.job;
   const bool by_folder = std::filesystem::is_directory(options.join);
+  if (!by_folder) storage::need_local_folder(options.out, "train");
   const std::filesystem::path folder = by_folder ? std::filesystem::path(options.join) : folder_of(options, job);
   comm::GroupSettings settings = group_settings(job, options, folder);
   settings.join_addresses =
@@ -281,16 +334,23 @@ void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous,
   }
   job.workers = rendezvous.world_size;
   const std::filesystem::path folder = folder_of(options, job);
-  if (rendezvous.rank == 0 && !options.launched) prepare_folder(job, folder, options.resume);
-  if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
-  const auto tracked = rendezvous.rank == 0 ? tracker(options, folder) : nullptr;
-  work(options, job, std::move(whole.file), folder, rendezvous,
-       [&] { return comm::make_group(rendezvous, group_settings(job, options, folder)); });
+  std::unique_ptr<train::RunMirror> mirror;
+  if (rendezvous.rank == 0 && !options.launched) {
+    mirror = mirror_of(options);
+    prepare(mirror.get(), options, job, folder);
+  }
+  keeping(mirror.get(), [&] {
+    if (rendezvous.rank == 0 || options.launched) log::set_file(train::RunFolder(folder).log());
+    const auto tracked = rendezvous.rank == 0 ? tracker(options, folder) : nullptr;
+    work(options, job, std::move(whole.file), folder, rendezvous,
+         [&] { return comm::make_group(rendezvous, group_settings(job, options, folder)); });
+  });
 }
 
 int start_workers(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder) {
   std::vector<std::string> arguments{"linac", "train", options.job, "--out", folder.string(), "--launched"};
   if (options.resume) arguments.push_back("--resume");
+  if (storage::scheme_of(options.out)) arguments.insert(arguments.end(), {"--mirrored", options.out});
   arguments.insert(arguments.end(),
                    {"--workers", options.workers.empty() ? std::to_string(job.workers) : options.workers});
   if (!options.listen.empty()) arguments.insert(arguments.end(), {"--listen", options.listen});
@@ -316,19 +376,24 @@ void run_train(const TrainOptions& options) {
   trained::CompiledJob whole = job_of(options);
   const spec::Job& job = whole.job;
   const std::filesystem::path folder = folder_of(options, job);
+  // What the store refuses is known before the data are looked through.
+  const auto mirror = mirror_of(options);
   train::check_job(job, whole.file.get());
-  prepare_folder(job, folder, options.resume);
+  prepare(mirror.get(), options, job, folder);
   if (job.workers == 1) {
     TrainOptions lone = options;
     lone.out = folder.string();
     lone.launched = true;
-    return run_worker(lone, rendezvous, std::move(whole));
+    lone.mirrored = mirror ? options.out : "";
+    return keeping(mirror.get(), [&] { run_worker(lone, rendezvous, std::move(whole)); });
   }
   whole.file.reset();
-  auto tracked = tracker(options, folder);
-  const int status = start_workers(options, job, folder);
-  tracked.reset();
-  if (status != 0) throw CLI::RuntimeError(status);
+  keeping(mirror.get(), [&] {
+    auto tracked = tracker(options, folder);
+    const int status = start_workers(options, job, folder);
+    tracked.reset();
+    if (status != 0) throw CLI::RuntimeError(status);
+  });
 }
 
 }  // namespace
@@ -336,7 +401,7 @@ void run_train(const TrainOptions& options) {
 void add_train_verb(CLI::App& app) {
   auto options = std::make_shared<TrainOptions>();
   auto* verb = add_compute_verb(app, "train");
-  verb->add_option("job", options->job, "job file (YAML); not needed with --join FOLDER");
+  verb->add_option("job", options->job, "job file (YAML), by path or URL; not needed with --join FOLDER");
   verb->add_option("--workers", options->workers,
                    "local worker processes, N or MIN:MAX; never changes the result (default: the job's). Lost ones are "
                    "replaced; the run goes on while MIN (default 1) are left")
@@ -346,9 +411,14 @@ void add_train_verb(CLI::App& app) {
   verb->add_option(
       "--listen", options->listen,
       "numeric address of this machine, IPv4 or IPv6, at which workers on other machines may join (default: none)");
-  verb->add_option("--out", options->out, "folder of the run (default: runs/NAME-DATE-TIME)");
+  verb->add_option(
+      "--out", options->out,
+      "folder of the run (default: runs/NAME-DATE-TIME), or s3://BUCKET/FOLDER, where it is kept while the "
+      "run goes on (docs/data.md)");
   verb->add_flag("--resume", options->resume,
                  "go on from the newest good checkpoint of the folder; start there if there is none");
+  verb->add_flag("--take-over", options->take_over,
+                 "go on with a run at s3:// although another process seems to work on it, which stops then");
   verb->add_option("--set", options->overrides, "override a setting of the job: key=value, e.g. train.epochs=5")
       ->type_size(1)
       ->allow_extra_args(false);
@@ -359,11 +429,14 @@ void add_train_verb(CLI::App& app) {
       ->needs(track);
   verb->add_option("--experiment", options->experiment, "put the run there; made if there is none")->needs(track);
   verb->add_flag("--launched", options->launched, "this process was started by linac train --workers")->group("");
+  verb->add_option("--mirrored", options->mirrored, "where that keeps the folder")->group("");
   verb->footer(
       "Examples:\n"
       "  linac train examples/demo.yaml --workers 2\n"
       "  linac train examples/demo.yaml --out runs/a --set train.epochs=10 --set train.lr=5e-4\n"
       "  linac train examples/demo.yaml --out runs/a --resume\n"
+      "  linac train examples/demo.yaml --out s3://bucket/runs/a\n"
+      "  linac train s3://bucket/runs/a/job.yaml --out s3://bucket/runs/a --resume    # on any machine\n"
       "  linac train examples/demo.yaml --track --experiment calo\n"
       "  torchrun --no-python --nproc-per-node 2 linac train examples/demo.yaml --out runs/b\n"
       "  linac train examples/demo.yaml --workers 2:4 --out runs/c --listen 10.0.0.1\n"

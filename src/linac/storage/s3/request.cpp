@@ -172,6 +172,7 @@ void Session::fail(const Call& call, const Answer& answer) const {
         fmt::format("{}: {} (server {}, after {} attempts); check AWS_ENDPOINT_URL and the network", where,
                     answer.http.what, server, unreachable ? patience_.attempts_unreachable : patience_.attempts);
     if (unreachable) throw Unreachable(ErrorCode::kEnvironment, message);
+    if (answer.http.problem == net::HttpProblem::kBroken) throw Temporary(ErrorCode::kEnvironment, message);
     throw environment_error(message);
   }
   const std::string words = fmt::format("{} answers {}{}{}", server, answer.http.status,
@@ -193,8 +194,8 @@ void Session::fail(const Call& call, const Answer& answer) const {
   }
   const std::string said = answer.error.message.empty() ? "" : fmt::format(" (it says: {})", answer.error.message);
   if (is_worth_another(answer)) {
-    throw environment_error(
-        fmt::format("{}: {}{} after {} attempts; try again later", where, words, said, patience_.attempts));
+    throw Temporary(ErrorCode::kEnvironment,
+                    fmt::format("{}: {}{} after {} attempts; try again later", where, words, said, patience_.attempts));
   }
   throw environment_error(fmt::format("{}: {}{}; check the address and AWS_ENDPOINT_URL", where, words, said));
 }
@@ -215,8 +216,9 @@ bool Attempts::another(const Call& call, const Answer& failed) {
   if (!is_worth_another(failed) || failed_ >= attempts_max) return false;
   const auto wait = wait_of(patience_, failed, failed_);
   if (std::chrono::steady_clock::now() + wait > end_) return false;
-  log::warn(fmt::format("[s3] {}{}: {}; attempt {} of {} in {} ms", call.address.url(), call.part, words_of(failed),
-                        failed_ + 1, attempts_max, wait.count()));
+  const std::string text = fmt::format("[s3] {}{}: {}; attempt {} of {} in {} ms", call.address.url(), call.part,
+                                       words_of(failed), failed_ + 1, attempts_max, wait.count());
+  BackgroundWork::is_this() ? log::debug(text) : log::warn(text);
   std::this_thread::sleep_for(wait);
   piece_is_done();
   return true;

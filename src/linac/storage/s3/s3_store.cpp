@@ -4,6 +4,7 @@
 
 #include "linac/base/error.h"
 #include "linac/storage/levels.h"
+#include "linac/storage/s3/conditional.h"
 #include "linac/storage/s3/download.h"
 #include "linac/storage/s3/object.h"
 #include "linac/storage/storage.h"
@@ -76,6 +77,17 @@ class S3Store : public Store {
     s3::Session session(s3::find_access());
     if (!s3::look_if_there(session, address)) return;
     session.perform({.address = address, .method = "DELETE"});
+  }
+
+  bool has_conditions() const override { return true; }
+  std::optional<SmallFile> read_small(const std::string& url) const override {
+    s3::Session session(s3::find_access());
+    return s3::read_small(session, s3::parse_address(url));
+  }
+  std::optional<std::string> replace(const std::string& url, std::string_view content,
+                                     const std::string& version) const override {
+    s3::Session session(s3::find_access());
+    return s3::replace(session, s3::parse_address(url), content, version);
   }
 };
 

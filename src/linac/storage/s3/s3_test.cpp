@@ -10,6 +10,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/base/test_errors.h"
+#include "linac/storage/s3/conditional.h"
 #include "linac/storage/s3/download.h"
 #include "linac/storage/s3/object.h"
 #include "linac/storage/test_server.h"
@@ -347,6 +348,48 @@ TEST(S3Upload, AnErrorInAnAnswerOfSuccessIsOne) {
   Session session(access_to(server), unhurried());
   write_object(session, kAddress, std::string(101, 'x'), 100);
   EXPECT_EQ(completions, 2);
+}
+
+TEST(S3Conditions, WhatDoesNotHoldIsAValue) {
+  std::string status = "200 OK", code, headers = "ETag: \"v2\"\r\n";
+  Server server([&](const std::string& text) {
+    const bool conditional =
+        text.find("If-Match: \"v1\"") != std::string::npos || text.find("If-None-Match: *") != std::string::npos;
+    if (code == "NotImplemented" && !conditional) return test::ok("", headers);
+    return code.empty() ? reply(status, headers, "") : refusal(status, code);
+  });
+  Session session(access_to(server), unhurried());
+  EXPECT_EQ(replace(session, kAddress, "x", "\"v1\""), "\"v2\"");
+  EXPECT_EQ(replace(session, kAddress, "x", ""), "\"v2\"");
+  for (const auto& [answer, why] : {std::pair{"412 Precondition Failed", "PreconditionFailed"},
+                                    {"409 Conflict", "ConditionalRequestConflict"},
+                                    {"404 Not Found", "NoSuchKey"}}) {
+    status = answer;
+    code = why;
+    EXPECT_EQ(replace(session, kAddress, "x", "\"v1\""), std::nullopt);
+  }
+  status = "501 Not Implemented";
+  code = "NotImplemented";
+  EXPECT_EQ(replace(session, kAddress, "x", "\"v1\""), "\"v2\"") << "as one that passes over conditions";
+  status = "404 Not Found";
+  code = "NoSuchBucket";
+  message_of(ErrorCode::kData, [&] { replace(session, kAddress, "x", ""); });
+}
+
+TEST(S3Conditions, TheAgeIsByTheServersClock) {
+  std::string dates = "Date: Wed, 21 Oct 2015 07:30:05 GMT\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
+  Server server([&](const std::string&) { return test::ok("{}", "ETag: \"v\"\r\n" + dates); });
+  Session session(access_to(server), unhurried());
+  const auto file = read_small(session, kAddress);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->content, "{}");
+  EXPECT_EQ(file->version, "\"v\"");
+  EXPECT_EQ(file->age_s, 125.0);
+  for (const char* odd : {"Date: soon\r\n", ""}) {
+    dates = odd;
+    EXPECT_FALSE(read_small(session, kAddress)->age_s);
+  }
+  EXPECT_EQ(seconds_between("Wed, 21 Oct 2015 07:30:05 GMT", "Wed, 21 Oct 2015 07:30:00 GMT"), 0.0);
 }
 
 class S3Download : public ::testing::Test {
