@@ -1,5 +1,6 @@
 """What the tests of runs at an object store share: a run that lasts some seconds, and what lies in the bucket."""
 
+import atexit
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ from runs import check  # noqa: E402, F401
 from versitygw import Versitygw  # noqa: E402
 
 # Small steps and many checkpoints, all of which stay: each can be compared.
-JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 30, "train.epochs": 8, "train.steps_per_epoch": 40,
+JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 30, "train.epochs": 6, "train.steps_per_epoch": 40,
        "checkpoint.every_steps": 20, "checkpoint.keep": 100, "workers": 1}
 MANIFEST = "linac-folder.json"
 CLAIM = "linac-claim.json"
@@ -25,6 +26,19 @@ def need_server() -> None:
     if not Versitygw.available():
         print("no versitygw: tests/servers/get.sh versitygw")
         sys.exit(77)
+
+
+STARTED: list[subprocess.Popen] = []
+
+
+def end_all() -> None:
+    """What a failed check has left behind."""
+    for process in STARTED:
+        if process.poll() is None:
+            runs.kill_tree(process)
+
+
+atexit.register(end_all)
 
 
 class Bucket:
@@ -49,8 +63,9 @@ class Bucket:
 
     def start(self, machine: str, *words: str, job: dict = JOB, **variables: str) -> subprocess.Popen:
         with open(self.root / f"{machine}.log", "ab") as log:
-            return subprocess.Popen(runs.arguments(self.url, job, *words), cwd=runs.ROOT, env=runs.environment(**self.environment(machine, **variables)),
-                                    stdout=log, stderr=log, start_new_session=True)
+            STARTED.append(subprocess.Popen(runs.arguments(self.url, job, *words), cwd=runs.ROOT, env=runs.environment(**self.environment(machine, **variables)),
+                                            stdout=log, stderr=log, start_new_session=True))
+        return STARTED[-1]
 
     def said(self, machine: str) -> str:
         return (self.root / f"{machine}.log").read_text()
