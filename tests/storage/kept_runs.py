@@ -1,5 +1,6 @@
 """What the tests of runs at an object store share: a run that lasts some seconds, and what lies in the bucket."""
 
+import atexit
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ from runs import check  # noqa: E402, F401
 from versitygw import Versitygw  # noqa: E402
 
 # Small steps and many checkpoints, all of which stay: each can be compared.
-JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 30, "train.epochs": 8, "train.steps_per_epoch": 40,
+JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 30, "train.epochs": 6, "train.steps_per_epoch": 40,
        "checkpoint.every_steps": 20, "checkpoint.keep": 100, "workers": 1}
 MANIFEST = "linac-folder.json"
 CLAIM = "linac-claim.json"
@@ -25,6 +26,19 @@ def need_server() -> None:
     if not Versitygw.available():
         print("no versitygw: tests/servers/get.sh versitygw")
         sys.exit(77)
+
+
+STARTED: list[subprocess.Popen] = []
+
+
+def end_all() -> None:
+    """What a failed check has left behind."""
+    for process in STARTED:
+        if process.poll() is None:
+            runs.kill_tree(process)
+
+
+atexit.register(end_all)
 
 
 class Bucket:
@@ -49,8 +63,9 @@ class Bucket:
 
     def start(self, machine: str, *words: str, job: dict = JOB, **variables: str) -> subprocess.Popen:
         with open(self.root / f"{machine}.log", "ab") as log:
-            return subprocess.Popen(runs.arguments(self.url, job, *words), cwd=runs.ROOT, env=runs.environment(**self.environment(machine, **variables)),
-                                    stdout=log, stderr=log, start_new_session=True)
+            STARTED.append(subprocess.Popen(runs.arguments(self.url, job, *words), cwd=runs.ROOT, env=runs.environment(**self.environment(machine, **variables)),
+                                            stdout=log, stderr=log, start_new_session=True))
+        return STARTED[-1]
 
     def said(self, machine: str) -> str:
         return (self.root / f"{machine}.log").read_text()
@@ -104,7 +119,8 @@ def same_steps(path_run: dict[str, bytes], bucket: Bucket) -> bool:
     return bool(there) and all(path_run.get(name) == content for name, content in there.items())
 
 
-def compare(one: dict[str, bytes], other: dict[str, bytes], what: str) -> None:
-    """Fails with the names of the files that differ."""
-    differ = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-    check(bool(one) and not differ, what + (f" (not: {', '.join(differ)})" if differ else ""))
+def compare(there: dict[str, bytes], path_run: dict[str, bytes], what: str, may_miss: set[str] = frozenset()) -> None:
+    """Fails with the names of the files that differ. `may_miss`: those that a killed process had no time to send."""
+    differ = sorted(f"{name} {'differs' if name in there and name in path_run else 'is in one alone'}" for name in there.keys() | path_run.keys()
+                    if there.get(name) != path_run.get(name) and not (name in may_miss and name not in there))
+    check(bool(there) and not differ, what + (f" (not: {', '.join(differ)})" if differ else ""))

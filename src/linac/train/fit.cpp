@@ -364,8 +364,8 @@ std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFo
   std::vector<std::string> lines{fmt::format("model        {}", folder.shown(path))};
   if (input_.test_events() > 0) {
     lines.push_back(fmt::format("pictures     {}", folder.shown(folder.images() / "losses.png")));
-    for (const std::string& command :
-         evaluate_commands(job_, model_, folder.shown(path), folder.kept_elsewhere() ? std::filesystem::path() : folder.root()))
+    for (const std::string& command : evaluate_commands(
+             job_, model_, folder.shown(path), folder.kept_elsewhere() ? std::filesystem::path() : folder.root()))
       lines.push_back(fmt::format("evaluate     {}", command));
   }
   return lines;

@@ -147,7 +147,8 @@ void RunMirror::start() {
   // The training saves a checkpoint here, and ends.
   const auto stop = [] { ::kill(::getpid(), SIGTERM); };
   claim_->on_loss(stop);
-  auto upload = std::make_unique<storage::FolderUpload>(url_, folder_, rules_of_run(), copy_, std::move(known_));
+  auto upload = std::make_unique<storage::FolderUpload>(url_, folder_, rules_of_run(), copy_, std::move(known_),
+                                                        [this] { claim_->look(); });
   mirror_ = std::make_unique<storage::FolderMirror>(url_, std::move(upload), stop);
 }
 

@@ -170,7 +170,9 @@ void Claim::keep() {
       if (changed_.wait_for(lock, wait, [&] { return ending_; })) return;
     }
     try {
-      renew();
+      // It is read first: a server that knows no conditions would write over who took over. Who was quicker is seen the
+      // next time.
+      if (const auto version = own_version()) store_of(object_).replace(object_, text(), *version);
       wait = renew_;
     } catch (const std::exception& error) {
       // Who sends files tells of a server that is away. Nobody takes over for a while.
@@ -185,16 +187,20 @@ void Claim::keep() {
   }
 }
 
-// It is read first: a server that knows no conditions would write over who took over.
-void Claim::renew() {
-  const Store& store = store_of(object_);
-  const auto there = store.read_small(object_);
-  if (const Holder holder(there ? there->content : ""); there && holder.token != token_) {
-    const std::scoped_lock lock(mutex_);
-    lost_ = holder.words();
-    return;
-  }
-  store.replace(object_, text(), there ? there->version : "");  // who was quicker is seen the next time
+std::optional<std::string> Claim::own_version() {
+  const auto there = store_of(object_).read_small(object_);
+  if (!there) return "";
+  const Holder holder(there->content);
+  if (holder.token == token_) return there->version;
+  const std::scoped_lock lock(mutex_);
+  lost_ = holder.words();
+  return std::nullopt;
+}
+
+void Claim::look() {
+  check();
+  own_version();
+  check();
 }
 
 }  // namespace linac::storage

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -30,15 +31,18 @@ class Claim {
 
   /// Called once by the claim's thread, when another process has taken the folder over.
   void on_loss(std::function<void()> act);
-  /// User error if another process has taken the folder over.
+  /// User error if another process is known to have taken the folder over.
   void check() const;
+  /// The same, after a look at the store.
+  void look();
 
  private:
   void take(TakeOver take_over);
   void find_out_about_conditions();
   std::string text() const;
   void keep();
-  void renew();
+  /// What is there: its version, empty if there is none; nothing if it is another process's, which is noted.
+  std::optional<std::string> own_version();
 
   const std::string url_, object_, token_, since_;
   const std::chrono::milliseconds renew_;

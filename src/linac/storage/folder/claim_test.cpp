@@ -120,7 +120,9 @@ TEST_F(ClaimTest, WhoLosesItIsTold) {
   std::atomic<int> told = 0;
   auto first = std::make_unique<Claim>(url, TakeOver::kIfLeft, kOften);
   first->on_loss([&] { ++told; });
+  first->look();
   const Claim second(url, TakeOver::kAtOnce);
+  message_of(ErrorCode::kUser, [&] { first->look(); });
   wait_until([&] { return told > 0; });
   EXPECT_EQ(told, 1);
   message_of(ErrorCode::kUser, [&] { first->check(); });

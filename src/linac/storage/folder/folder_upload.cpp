@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kQuickBytesMax = int64_t{16} << 20;  // of a file that changes, sent between two snapshots
 constexpr double kLeavingStays_s = 60;                 // a reader may be in the midst of it
 constexpr int64_t kPieceBytes = 8 << 20;
-constexpr int kTriesMax = 2;
+constexpr int kTriesMax = 3;
 
 double steady_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -68,8 +68,12 @@ std::string hash_of(int file, int64_t bytes) {
 }  // namespace
 
 FolderUpload::FolderUpload(std::string url, fs::path folder, FolderRules rules, std::string copy,
-                           std::optional<ReadManifest> known)
-    : url_(std::move(url)), folder_(std::move(folder)), rules_(std::move(rules)), session_(draw_session()) {
+                           std::optional<ReadManifest> known, std::function<void()> may_write)
+    : url_(std::move(url)),
+      folder_(std::move(folder)),
+      rules_(std::move(rules)),
+      may_write_(std::move(may_write)),
+      session_(draw_session()) {
   if (known) {
     manifest_ = std::move(known->manifest);
     version_ = std::move(known->version);
@@ -129,6 +133,16 @@ bool FolderUpload::has_new_snapshot() const {
 }
 
 void FolderUpload::send(Pass pass) {
+  for (int i = 0; i < kTriesMax; ++i)
+    if (send_once(pass)) return;
+  throw Temporary(
+      ErrorCode::kEnvironment,
+      fmt::format("[folder] {}: somebody else writes the manifest again and again; keep others away from it",
+                  net::without_secrets(url_)));
+}
+
+/// False if somebody else has written a manifest: what is there is known now.
+bool FolderUpload::send_once(Pass pass) {
   if (!std::exchange(swept_, true)) remove_remains();
   std::vector<Found> all = look();
   // It is there until it is sent, however soon others take its place.
@@ -146,9 +160,11 @@ void FolderUpload::send(Pass pass) {
   std::sort(next.files.begin(), next.files.end(),
             [](const ManifestFile& a, const ManifestFile& b) { return a.name < b.name; });
   // The first one of this folder tells others that it is the latest copy.
-  if (version_.empty() || next.files != manifest_.files || next.ended != manifest_.ended || !announced_)
-    write(std::move(next));
+  if (version_.empty() || next.files != manifest_.files || next.ended != manifest_.ended || !announced_) {
+    if (!write(std::move(next))) return false;
+  }
   remove_leaving(pass);
+  return true;
 }
 
 /// Nothing if the file has gone, or has not been sent yet and can wait.
@@ -203,7 +219,8 @@ ManifestFile FolderUpload::upload(const Found& found, Pass pass) {
                                net::without_secrets(inner_url(url_, found.name))));
 }
 
-void FolderUpload::write(Manifest next) {
+bool FolderUpload::write(Manifest next) {
+  may_write_();
   std::set<std::string> named, gone;
   for (const ManifestFile& file : next.files) named.insert(file.object);
   for (const ManifestFile& file : manifest_.files) gone.insert(file.object);
@@ -216,12 +233,16 @@ void FolderUpload::write(Manifest next) {
   const std::string url = inner_url(url_, kManifestName), content = to_text(next);
   auto version = store_of(url).replace(url, content, version_);
   if (!version) {
-    const auto there = store_of(url).read_small(url);
+    auto there = store_of(url).read_small(url);
     if (!there || there->content != content) {
-      throw user_error(
-          fmt::format("[folder] {}: another process has written there; what this one has since does not "
-                      "count",
-                      net::without_secrets(url_)));
+      may_write_();
+      // The last words of who was taken over, or it was removed by hand.
+      std::string copy = std::move(manifest_.copy);
+      manifest_ = there ? parse_manifest(there->content, url) : Manifest{};
+      manifest_.copy = std::move(copy);
+      version_ = there ? std::move(there->version) : "";
+      known_.clear();
+      return false;
     }
     version = there->version;  // the answer was lost
   }
@@ -230,6 +251,7 @@ void FolderUpload::write(Manifest next) {
   announced_ = true;
   std::erase_if(known_, [&](const auto& one) { return manifest_.find(one.first) == nullptr; });
   for (const std::string& object : manifest_.leaving) leaving_since_.try_emplace(object, steady_s());
+  return true;
 }
 
 /// What no manifest names: of a process that was killed before it had written one.

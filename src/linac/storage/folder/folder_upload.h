@@ -33,17 +33,18 @@ struct FolderRules {
 
 class FolderUpload {
  public:
-  /// `known`: the manifest that is there. `copy`: names the folder of this host, see Manifest.
+  /// `known`: the manifest that is there. `copy`: names the folder of this host, see Manifest. `may_write`: throws a
+  /// user error if this process may write no more (claim.h); asked before each manifest.
   FolderUpload(std::string url, std::filesystem::path folder, FolderRules rules, std::string copy,
-               std::optional<ReadManifest> known);
+               std::optional<ReadManifest> known, std::function<void()> may_write);
 
   enum class Pass {
     kQuick,  // large files that change wait for the next snapshot
     kAll,
     kLast,  // all, and each under its own name: the folder can be read without a manifest
   };
-  /// Throws what the store throws; data error if a file reads back other than it was sent, user error if another
-  /// process has written a manifest. What was sent stays known.
+  /// Throws what the store and `may_write` throw; data error if a file reads back other than it was sent. What was sent
+  /// stays known.
   void send(Pass pass);
   /// Whether there is a snapshot that was not sent.
   bool has_new_snapshot() const;
@@ -73,13 +74,15 @@ class FolderUpload {
   std::optional<ManifestFile> send_file(Found& found, Pass pass);
   ManifestFile upload(const Found& found, Pass pass);
   std::string object_for(const Found& found, Pass pass);
-  void write(Manifest next);
+  bool send_once(Pass pass);
+  bool write(Manifest next);
   void remove_remains();
   void remove_leaving(Pass pass);
 
   const std::string url_;
   const std::filesystem::path folder_;
   const FolderRules rules_;
+  const std::function<void()> may_write_;
   const std::string session_;
   Manifest manifest_;                                // at the store
   std::string version_;                              // of it; empty: there is none
