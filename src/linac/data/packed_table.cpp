@@ -53,13 +53,8 @@ std::optional<PackTrailer> trailer_of(std::span<const std::byte> file, size_t co
   PackTrailer trailer;
   if (file.size() < sizeof trailer) return std::nullopt;
   std::memcpy(&trailer, file.last(sizeof trailer).data(), sizeof trailer);
-  if (trailer.signature != kPackSignature || trailer.columns != columns) return std::nullopt;
-  // Each part first: their sum must not wrap around.
-  for (const uint64_t part : {trailer.values, trailer.events, trailer.notes_bytes})
-    if (part > file.size()) return std::nullopt;
-  const uint64_t values_bytes = (trailer.values + trailer.values % 2) * sizeof(float);
-  const uint64_t parts = values_bytes + pack_index_bytes(trailer.events, columns) + trailer.notes_bytes;
-  return parts + sizeof trailer == file.size() ? std::optional(trailer) : std::nullopt;
+  const bool fits = trailer.columns == columns && adds_up(trailer, file.size());
+  return fits ? std::optional(trailer) : std::nullopt;
 }
 
 }  // namespace
