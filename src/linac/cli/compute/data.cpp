@@ -320,6 +320,7 @@ void add_data_verb(CLI::App& app) {
 
   add_scaling_verb(*verb);
   add_data_copy(*verb);
+  add_data_verify(*verb);
 }
 
 }  // namespace linac::cli
