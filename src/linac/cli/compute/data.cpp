@@ -321,6 +321,7 @@ void add_data_verb(CLI::App& app) {
   add_scaling_verb(*verb);
   add_data_copy(*verb);
   add_data_verify(*verb);
+  add_data_stats(*verb);
 }
 
 }  // namespace linac::cli
