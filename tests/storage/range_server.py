@@ -52,6 +52,7 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
                 self.close_connection = True
                 return
             self.server.count(len(piece))
+            pace = getattr(self.server, "bytes_per_s", 0)  # may change on the way
             if pace:
                 time.sleep(len(piece) / pace)
 

@@ -14,6 +14,7 @@
 #include "linac/base/temporary_folder.h"
 #include "linac/base/test_errors.h"
 #include "linac/clouds/clouds.h"
+#include "linac/storage/copy_note.h"
 #include "linac/storage/source.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
@@ -171,7 +172,13 @@ TEST_F(Conformance, WhatIsWrittenIsRead) {
   write_file_atomically(folder / "large", large);
   store().put(url("written/large"), folder / "large");
   EXPECT_TRUE(read("written/large") == large);
-  EXPECT_TRUE(read_file(store().local(url("written/large"))) == large);
+  const auto local = store().local(url("written/large"));
+  EXPECT_TRUE(read_file(local) == large);
+  if (is_remote(url("written/large"))) {
+    const auto note = read_note(local);
+    ASSERT_TRUE(note && note->sums) << "five pieces, fetched side by side";
+    EXPECT_EQ(*note->sums, piece_sums_of(local));
+  }
   store().remove(url("written/large"));
   store().remove(url("written/large"));
   message_of(ErrorCode::kData, [&] { store().size(url("written/large")); });

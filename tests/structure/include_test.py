@@ -14,6 +14,7 @@ LEVELS = [
         "base": "errors, log, random numbers, threads, YAML, atomic files, wire formats",
     },
     {
+        "columns": "what the values of columns of events are like, and which events repeat",
         "optimizer": "optimizers as Keras defines them: their table of settings, state and update",
         "expression": "formulas over the columns of events: parsed, given types, computed by blocks",
     },

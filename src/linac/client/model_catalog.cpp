@@ -13,6 +13,7 @@
 #include "linac/base/percent.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/storage/cache.h"
+#include "linac/storage/copy_note.h"
 #include "linac/storage/storage.h"
 
 namespace linac::client {
@@ -264,6 +265,10 @@ std::filesystem::path ModelCatalog::fetch(const CatalogVersion& version, const s
                     "altered at the service: register the model again",
                     fixed_address(version.name, version.version), checksum));
   }
+  storage::write_note(to,
+                      {{.etag = checksum, .modified = {}, .size = static_cast<int64_t>(std::filesystem::file_size(to))},
+                       fixed_address(version.name, version.version),
+                       storage::piece_sums_of(to)});
   storage::make_room();
   return to;
 }

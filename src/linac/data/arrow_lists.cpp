@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -86,15 +87,17 @@ class Descent {
   RaggedColumn run() {
     const size_t events = starts_.size() - 1;
     RaggedColumn out;
-    refuse_null();
+    if (!wanted_.any_form) refuse_null();
     int depth = 0;
     for (; is_list(*level_->type()); ++depth) {
       descend();
       if (depth == 0) lengths_of_events(out.rows);
-      refuse_null();
+      if (!wanted_.any_form) refuse_null();
     }
     if (depth == 0) out.rows.assign(events, 1);
-    if (wanted_.as_stored) {
+    if (wanted_.any_form) {
+      lengths_of_events(out.sizes);
+    } else if (wanted_.as_stored) {
       out.row_size = 1;
       for (const int64_t extent : extents_) out.row_size *= static_cast<uint32_t>(extent);
       if (depth > 1 && extents_.empty()) out.row_size = 0;
@@ -108,6 +111,7 @@ class Descent {
     } else {
       append_numbers(*level_, out.values);
     }
+    if (wanted_.any_form) mark_nulls(out);
     return out;
   }
 
@@ -128,7 +132,7 @@ class Descent {
     const std::shared_ptr<Array> kept = level_;
     const auto& lists = static_cast<const ListArray&>(*kept);
     const int64_t first = lists.value_offset(0);
-    if (inside_rows_) {
+    if (inside_rows_ && !wanted_.any_form) {
       for (int64_t i = 0; i < lists.length(); ++i) {
         const int64_t length = lists.value_offset(i + 1) - lists.value_offset(i);
         if (i == 0) extents_.push_back(length);
@@ -145,6 +149,12 @@ class Descent {
   void lengths_of_events(std::vector<uint32_t>& rows) const {
     for (size_t event = 0; event + 1 < starts_.size(); ++event)
       rows.push_back(static_cast<uint32_t>(starts_[event + 1] - starts_[event]));
+  }
+
+  void mark_nulls(RaggedColumn& out) const {
+    out.nulls = level_->null_count();
+    for (int64_t i = 0; out.nulls > 0 && i < level_->length(); ++i)
+      if (level_->IsNull(i)) out.values[static_cast<size_t>(i)] = std::numeric_limits<float>::quiet_NaN();
   }
 
   int64_t event_of(int64_t element) const {

@@ -20,6 +20,10 @@ namespace {
 constexpr int64_t kBlockValues = int64_t{4} << 20;
 constexpr int64_t kBlockEventsMax = 4096;
 
+bool takes_any(const WantedColumn& column) {
+  return column.as_stored || column.any_form;
+}
+
 class Hdf5Table : public TableReader {
  public:
   Hdf5Table(const std::filesystem::path& path, const std::string& name, const std::vector<WantedColumn>& columns)
@@ -63,6 +67,7 @@ class Hdf5Table : public TableReader {
         out[i].values = arrays_->read(number++, next_, count);
       out[i].row_size = row_sizes_[i];
       out[i].rows.assign(static_cast<size_t>(count), rows_[i]);
+      if (columns_[i].any_form) out[i].sizes.assign(static_cast<size_t>(count), rows_[i] * row_sizes_[i]);
     }
     next_ += count;
   }
@@ -90,12 +95,12 @@ class Hdf5Table : public TableReader {
     const std::vector<int64_t> shape = arrays_->shape(static_cast<size_t>(number));
     const std::string words = shape.empty() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
     const int64_t values = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-    const bool fits = shape.size() < 2 || column.as_stored || rows_fit(column, std::span(shape).subspan(1));
+    const bool fits = shape.size() < 2 || takes_any(column) || rows_fit(column, std::span(shape).subspan(1));
     if (!fits || values == 0) refuse_column(name_, column, words);
-    const int64_t row = column.as_stored && !shape.empty() ? values / shape.front() : column.row_size();
+    const int64_t row = takes_any(column) && !shape.empty() ? values / shape.front() : column.row_size();
     row_sizes_.push_back(static_cast<uint32_t>(row));
-    rows_.push_back(column.as_stored ? static_cast<uint32_t>(values / row)
-                                     : rows_of_list(name_, column, static_cast<uint64_t>(values), -1));
+    rows_.push_back(takes_any(column) ? static_cast<uint32_t>(values / row)
+                                      : rows_of_list(name_, column, static_cast<uint64_t>(values), -1));
     stored_.push_back({.words = words, .is_number = shape.empty(), .axes = static_cast<int>(shape.size())});
     return values;
   }
@@ -131,7 +136,11 @@ class Hdf5Table : public TableReader {
 
 TableContents hdf5_contents(const std::filesystem::path& path) {
   const DescribedArrays arrays = described_arrays(path);
-  return {.format = {}, .events = arrays.events, .columns = arrays.words, .of_texts = text_names(path)};
+  return {.format = {},
+          .events = arrays.events,
+          .columns = arrays.words,
+          .of_texts = text_names(path),
+          .names = array_names(path)};
 }
 
 std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, const std::string& name,

@@ -54,7 +54,7 @@ class InflatedStream : public storage::ByteStream {
     if (unpacked_ > bytes_max_) {
       throw data_error(
           fmt::format("[tfrecord] {}: its {} packed bytes become more than {}; if that is meant, raise "
-                      "LINAC_CACHE_GIB, or unpack the file",
+                      "LINAC_CACHE_SIZE, or unpack the file",
                       name_, taken_ - zlib_.avail_in, bytes_max_));
     }
     return got;

@@ -225,6 +225,17 @@ json made_of(const std::vector<WantedColumn>& columns, const Transform& transfor
 
 }  // namespace
 
+bool adds_up(const PackTrailer& trailer, uint64_t file_bytes) {
+  if (trailer.signature != kPackSignature) return false;
+  // Each part first: their sum must not wrap around.
+  for (const uint64_t part : {trailer.values, trailer.events, trailer.columns, trailer.notes_bytes})
+    if (part > file_bytes) return false;
+  if (trailer.columns > 0 && trailer.events > file_bytes / trailer.columns) return false;
+  return pack_values_bytes(trailer.values) + pack_index_bytes(trailer.events, trailer.columns) + trailer.notes_bytes +
+             sizeof trailer ==
+         file_bytes;
+}
+
 json pack_key(const storage::Source& source, const std::vector<WantedColumn>& columns, const Transform& transform) {
   json key;
   if (source.is_ranged()) {

@@ -37,6 +37,13 @@ inline constexpr uint64_t pack_index_bytes(uint64_t events, uint64_t columns) {
   return events * (2 * sizeof(uint64_t) + columns * sizeof(uint32_t));
 }
 
+/// Of values, which are an even number in the file.
+inline constexpr uint64_t pack_values_bytes(uint64_t values) {
+  return (values + values % 2) * sizeof(float);
+}
+/// Whether it is the trailer of a packed file of so many bytes, which its parts fill.
+bool adds_up(const PackTrailer& trailer, uint64_t file_bytes);
+
 /// What tells a packed file from others: the original and its version, the columns as far as they decide what is
 /// stored, and what is made of them. Of a file of this host: path, size and time of change; of another one: address,
 /// size and what its server names the version.

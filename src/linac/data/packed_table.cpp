@@ -53,13 +53,8 @@ std::optional<PackTrailer> trailer_of(std::span<const std::byte> file, size_t co
   PackTrailer trailer;
   if (file.size() < sizeof trailer) return std::nullopt;
   std::memcpy(&trailer, file.last(sizeof trailer).data(), sizeof trailer);
-  if (trailer.signature != kPackSignature || trailer.columns != columns) return std::nullopt;
-  // Each part first: their sum must not wrap around.
-  for (const uint64_t part : {trailer.values, trailer.events, trailer.notes_bytes})
-    if (part > file.size()) return std::nullopt;
-  const uint64_t values_bytes = (trailer.values + trailer.values % 2) * sizeof(float);
-  const uint64_t parts = values_bytes + pack_index_bytes(trailer.events, columns) + trailer.notes_bytes;
-  return parts + sizeof trailer == file.size() ? std::optional(trailer) : std::nullopt;
+  const bool fits = trailer.columns == columns && adds_up(trailer, file.size());
+  return fits ? std::optional(trailer) : std::nullopt;
 }
 
 }  // namespace
@@ -121,6 +116,7 @@ std::shared_ptr<const PackedTable> PackedTable::open(const std::string& url, con
     const std::filesystem::path packed = packed_path_of(key);
     storage::use_cached(packed);
     if (auto table = map(packed, key, url, Match::kAnyVersion)) {
+      table->in_use_ = true;
       log::warn(fmt::format("[data] {}: the server cannot be reached; what was read from it before is used",
                             net::without_secrets(url)));
       return table;
@@ -154,12 +150,14 @@ std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<
                     "LINAC_CACHE to another folder",
                     packed.string()));
   }
+  table->in_use_ = true;
   table->path_ = source->path();
   table->state_ = source->state();
   return table;
 }
 
 PackedTable::~PackedTable() {
+  if (in_use_) storage::release_cached(packed_path_);
   if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
 }
 

@@ -71,6 +71,7 @@ class PackedTable {
 
   std::optional<std::filesystem::path> path_;  // of the original, if it is a file of this host
   std::filesystem::path packed_path_;
+  bool in_use_ = false;  // as the cache knows it
   storage::Fingerprint state_;
   TableFile file_;
   std::vector<StoredColumn> stored_;

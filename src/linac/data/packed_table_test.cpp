@@ -13,6 +13,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/tfrecord_frame.h"
 #include "linac/data/example.h"
+#include "linac/data/pack_check.h"
 #include "linac/data/test_showers.h"
 #include "linac/data/test_tables.h"
 
@@ -50,6 +51,26 @@ class PackedTableTest : public DataTest {
     return files;
   }
 };
+
+TEST_F(PackedTableTest, IsLookedAtWithoutBeingUsed) {
+  write_parquet(path("a.parquet"), make_events(5000));
+  EventTable::open({path("a.parquet")}, requests(6));
+  const fs::path file = packed().at(0);
+  EXPECT_EQ(original_of_pack(file), fs::canonical(path("a.parquet")));
+  int64_t read = 0;
+  EXPECT_EQ(damage_of_pack(file, [&](int64_t bytes) { read += bytes; }), "");
+  EXPECT_NEAR(static_cast<double>(read), static_cast<double>(fs::file_size(file)), 200);
+  const std::string bytes = read_file(file);
+  for (size_t place = 0; place < bytes.size(); place += bytes.size() / 97) {
+    write_file_atomically(file, bytes);
+    flip(file, place);
+    EXPECT_NE(damage_of_pack(file, {}), "") << place;
+  }
+  write_file_atomically(file, bytes);
+  cut(file.string(), 0.7);
+  EXPECT_EQ(damage_of_pack(file, {}), "is cut, or no packed table");
+  EXPECT_EQ(original_of_pack(file), "");
+}
 
 TEST_F(PackedTableTest, MissingColumnsNameThoseThatAreThere) {
   const TestEvents events = make_events(5);

@@ -1,17 +1,15 @@
 // Parquet through Arrow: the wanted columns only, page by page; of another host's file only their ranges.
 
 #include <arrow/api.h>
-#include <arrow/io/file.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 
 #include <algorithm>
 
 #include "linac/base/error.h"
 #include "linac/data/arrow_lists.h"
-#include "linac/data/arrow_source.h"
+#include "linac/data/parquet_file.h"
 #include "linac/data/table_reader.h"
 
 namespace linac::data {
@@ -30,21 +28,29 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leav
 class ParquetTable : public TableReader {
  public:
   ParquetTable(const std::shared_ptr<const storage::Source>& source, std::vector<WantedColumn> columns)
-      : name_(source->url()), columns_(std::move(columns)) {
+      : name_(source->url()),
+        columns_(std::move(columns)),
+        file_(source, {.block_events = kBlockEvents, .buffer_bytes = kColumnBufferBytes}) {
     for (const WantedColumn& column : columns_) codes_.emplace_back(name_, column.name);
-    guarded([&] { open(source); });
+    file_.guarded(0, [&] { find_columns(); });
   }
 
   std::vector<std::string> fields() const {
     std::vector<std::string> names;
-    for (const auto& field : file_->manifest().schema_fields)
+    for (const auto& field : file_.reader().manifest().schema_fields)
       names.push_back(field.field->name() + " " + describe_type(*field.field->type()));
+    return names;
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& field : file_.reader().manifest().schema_fields) names.push_back(field.field->name());
     return names;
   }
 
   std::vector<std::string> of_texts() const {
     std::vector<std::string> names;
-    for (const auto& field : file_->manifest().schema_fields)
+    for (const auto& field : file_.reader().manifest().schema_fields)
       if (holds_texts(*field.field->type())) names.push_back(field.field->name());
     return names;
   }
@@ -55,13 +61,14 @@ class ParquetTable : public TableReader {
   void next(std::vector<RaggedColumn>& out) override {
     out.assign(columns_.size(), {});
     std::shared_ptr<arrow::RecordBatch> batch;
-    guarded([&] {
-      need(batches_->ReadNext(&batch));
-      if (batch) need(batch->Validate());
+    file_.guarded(next_, [&] {
+      if (!batches_) begin();
+      file_.need(batches_->ReadNext(&batch), next_);
+      if (batch) file_.need(batch->Validate(), next_);
     });
     if (!batch) {
       if (next_ != events_)
-        fail(fmt::format("it ends at event {} of {}; copy or write the file again", next_, events_));
+        file_.fail(fmt::format("it ends at event {} of {}; copy or write the file again", next_, events_));
       return;
     }
     for (size_t i = 0; i < out.size(); ++i) {
@@ -72,76 +79,37 @@ class ParquetTable : public TableReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw data_error(fmt::format("[parquet] {}: {}", name_, what));
-  }
-
-  void need(const arrow::Status& status) const {
-    if (status.ok()) return;
-    if (ranged_) ranged_->rethrow();
-    fail(fmt::format("cannot be read near event {} ({}); copy or write the file again", next_, status.message()));
-  }
-
-  /// Parquet's own exceptions as ours.
-  template <class F>
-  void guarded(F&& f) const {
-    try {
-      f();
-    } catch (const Error&) {
-      throw;
-    } catch (const std::exception& error) {
-      need(arrow::Status::IOError(error.what()));
-    }
-  }
-
-  template <class T>
-  T value(arrow::Result<T> result) const {
-    need(result.status());
-    return std::move(result).ValueUnsafe();
-  }
-
-  void open(const std::shared_ptr<const storage::Source>& source) {
-    arrow::MemoryPool* const pool = arrow::system_memory_pool();
-    // Without the stream a whole row group would be in memory at once.
-    parquet::ReaderProperties properties(pool);
-    properties.enable_buffered_stream();
-    properties.set_buffer_size(kColumnBufferBytes);
-    parquet::ArrowReaderProperties arrow_properties(false);
-    arrow_properties.set_batch_size(kBlockEvents);
-    arrow_properties.set_pre_buffer(false);
-    parquet::arrow::FileReaderBuilder builder;
-    std::shared_ptr<arrow::io::RandomAccessFile> bytes;
-    if (source->is_ranged())
-      bytes = ranged_ = std::make_shared<RangedFile>(source);
-    else
-      bytes = value(arrow::io::ReadableFile::Open(source->path()->string(), pool));
-    need(builder.Open(bytes, properties));
-    file_ = value(builder.memory_pool(pool)->properties(arrow_properties)->Build());
-    events_ = file_->parquet_reader()->metadata()->num_rows();
-
-    std::vector<int> fields, leaves, groups;
+  void find_columns() {
+    events_ = file_.metadata().num_rows();
+    std::vector<int> fields;
     for (const WantedColumn& column : columns_) fields.push_back(find(column));
     std::vector<int> read = fields;
     std::sort(read.begin(), read.end());
     read.erase(std::unique(read.begin(), read.end()), read.end());
-    for (const int field : read) add_leaves(file_->manifest().schema_fields[static_cast<size_t>(field)], leaves);
+    for (const int field : read)
+      add_leaves(file_.reader().manifest().schema_fields[static_cast<size_t>(field)], leaves_);
     for (const int field : fields)
       places_.push_back(static_cast<int>(std::lower_bound(read.begin(), read.end(), field) - read.begin()));
-    for (int group = 0; group < file_->num_row_groups(); ++group) groups.push_back(group);
-    if (ranged_) ranged_->read_ahead(*file_->parquet_reader()->metadata(), leaves);
-    batches_ = value(file_->GetRecordBatchReader(groups, leaves));
+  }
+
+  /// Who only looks at the columns has nothing read ahead.
+  void begin() {
+    std::vector<int> groups;
+    for (int group = 0; group < file_.reader().num_row_groups(); ++group) groups.push_back(group);
+    if (file_.ranged() != nullptr) file_.ranged()->read_ahead(file_.metadata(), leaves_);
+    batches_ = file_.value(file_.reader().GetRecordBatchReader(groups, leaves_), 0);
   }
 
   /// The number of the column's field; how it is stored goes to stored_.
   int find(const WantedColumn& column) {
-    const auto& schema = file_->manifest().schema_fields;
+    const auto& schema = file_.reader().manifest().schema_fields;
     for (size_t i = 0; i < schema.size(); ++i) {
       if (schema[i].field->name() != column.name) continue;
       const arrow::DataType& type = *schema[i].field->type();
       const std::string words = describe_type(type);
       const bool texts = holds_texts(type);
       if (texts && !column.texts) refuse_texts(name_, column.name, words);
-      if (!texts && !holds_numbers(type)) fail(fmt::format("column '{}' is {}, not numbers", column.name, words));
+      if (!texts && !holds_numbers(type)) file_.fail(fmt::format("column '{}' is {}, not numbers", column.name, words));
       stored_.push_back({.words = words,
                          .is_number = texts || type.num_fields() == 0,
                          .is_text = texts,
@@ -149,15 +117,15 @@ class ParquetTable : public TableReader {
                          .axes = texts ? 0 : list_depth(type)});
       return static_cast<int>(i);
     }
-    fail(fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(fields(), ", ")));
+    file_.fail(fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(fields(), ", ")));
   }
 
   std::string name_;
   std::vector<WantedColumn> columns_;
   std::vector<StoredColumn> stored_;
-  std::vector<int> places_;             // of the columns in a batch
-  std::shared_ptr<RangedFile> ranged_;  // of another host
-  std::unique_ptr<parquet::arrow::FileReader> file_;
+  std::vector<int> leaves_;  // that are read
+  std::vector<int> places_;  // of the columns in a batch
+  ParquetFile file_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;  // goes before file_
   int64_t events_ = 0, next_ = 0;
 };
@@ -166,7 +134,11 @@ class ParquetTable : public TableReader {
 
 TableContents parquet_contents(const std::shared_ptr<const storage::Source>& source) {
   const ParquetTable table(source, {});
-  return {.format = {}, .events = table.events(), .columns = table.fields(), .of_texts = table.of_texts()};
+  return {.format = {},
+          .events = table.events(),
+          .columns = table.fields(),
+          .of_texts = table.of_texts(),
+          .names = table.names()};
 }
 
 std::unique_ptr<TableReader> open_parquet_table(const std::shared_ptr<const storage::Source>& source,

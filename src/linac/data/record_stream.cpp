@@ -46,6 +46,7 @@ bool RecordStream::need_bytes(size_t bytes) {
 }
 
 bool RecordStream::next(std::span<const std::byte>& record) {
+  goes_on_ = false;
   if (!need_bytes(kTfrecordHeaderBytes)) {
     if (begin_ == end_) return false;
     fail("the file ends inside it");
@@ -58,10 +59,12 @@ bool RecordStream::next(std::span<const std::byte>& record) {
   const auto bytes =
       std::span<const std::byte>(room_).subspan(begin_ + kTfrecordHeaderBytes, length + kTfrecordFooterBytes);
   record = bytes.first(length);
-  need_intact(record, bytes.subspan(length), name_, static_cast<uint64_t>(count_), static_cast<uint64_t>(offset_));
+  const auto number = static_cast<uint64_t>(count_), offset = static_cast<uint64_t>(offset_);
   begin_ += framed;
   offset_ += static_cast<int64_t>(framed);
   ++count_;
+  goes_on_ = true;
+  need_intact(record, bytes.subspan(length), name_, number, offset);
   return true;
 }
 

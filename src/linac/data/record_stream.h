@@ -22,7 +22,10 @@ class RecordStream {
   /// The next record's data, valid until the next call; false at the end. Data error naming the record for one that is
   /// damaged or cut; errors of the stream with the record's number.
   bool next(std::span<const std::byte>& record);
-  /// Of the record that the last call of next() returned, from 0 on.
+  /// After a data error of next(): whether only that record's data are damaged, so that the next call goes on behind
+  /// it.
+  bool goes_on() const { return goes_on_; }
+  /// Of the record that the last call of next() returned or refused and went on behind, from 0 on.
   int64_t number() const { return count_ - 1; }
 
  private:
@@ -35,6 +38,7 @@ class RecordStream {
   size_t begin_ = 0, end_ = 0;  // of what is in room_ and not taken
   int64_t count_ = 0;           // records returned
   int64_t offset_ = 0;          // of the next record
+  bool goes_on_ = false;
 };
 
 }  // namespace linac::data

@@ -10,6 +10,7 @@
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
 #include "linac/base/plural.h"
+#include "linac/data/root_file.h"
 #include "linac/data/table_reader.h"
 #include "linac/root/table.h"
 
@@ -23,24 +24,12 @@ constexpr size_t kNamesShown = 60;
 using Tables = std::vector<std::unique_ptr<root::Table>>;
 using SourcePtr = std::shared_ptr<const storage::Source>;
 
-/// Baskets and pages as they are wanted.
-class SourceReader : public storage::Reader {
- public:
-  explicit SourceReader(SourcePtr source) : source_(std::move(source)) {}
-  int64_t size() const override { return source_->size(); }
-  void read(int64_t offset, std::span<std::byte> bytes) override { source_->read(offset, bytes); }
-
- private:
-  SourcePtr source_;
-};
-
 int64_t product(const std::vector<int64_t>& axes) {
   return std::accumulate(axes.begin(), axes.end(), int64_t{1}, std::multiplies<>());
 }
 
 Tables open_tables(const SourcePtr& source) {
-  Tables tables =
-      root::tables_of(std::make_shared<const root::File>(std::make_unique<SourceReader>(source), source->url()));
+  Tables tables = root::tables_of(open_root_file(source));
   if (tables.empty()) {
     throw data_error(
         fmt::format("[root] {}: no tree and no RNTuple in it; name a file that holds events", source->url()));
@@ -65,6 +54,10 @@ class RootColumn {
       : name_(name), wanted_(wanted), info_(info), reader_(std::move(reader)) {
     const int64_t values = product(info.extents);
     if (info.is_text) return;
+    if (wanted.any_form) {
+      rows_ = info.extents.empty() ? 1 : static_cast<uint32_t>(info.extents.front());
+      return;
+    }
     if (info.lists == 0 && info.extents.size() >= 2 && !rows_fit(wanted, std::span(info.extents).subspan(1)))
       refuse(-1);
     if (info.lists == 0) rows_ = rows_of_list(name, wanted, static_cast<uint64_t>(values), -1);
@@ -92,13 +85,31 @@ class RootColumn {
       for (size_t i = 0; i < out.rows.size(); ++i)
         out.rows[i] = rows_of_list(name_, wanted_, out.rows[i], first + static_cast<int64_t>(i));
     }
-    if (info_.lists == 2) check_inner(first, out.rows);
+    if (wanted_.any_form)
+      out.sizes = sizes_of(out.rows);
+    else if (info_.lists == 2)
+      check_inner(first, out.rows);
     out.values.swap(block_.values);
     return out;
   }
 
  private:
   [[noreturn]] void refuse(int64_t event) const { refuse_column(name_, wanted_, info_.words(), event); }
+
+  /// The values of each event.
+  std::vector<uint32_t> sizes_of(const std::vector<uint32_t>& rows) const {
+    const auto each = static_cast<uint32_t>(product(info_.extents));
+    std::vector<uint32_t> sizes;
+    size_t next = 0;
+    for (const uint32_t count : rows) {
+      const auto inner = block_.inner.begin() + static_cast<int64_t>(next);
+      if (info_.lists == 2) next += count;
+      sizes.push_back(info_.lists == 0   ? each
+                      : info_.lists == 1 ? count * each
+                                         : std::accumulate(inner, inner + count, uint32_t{0}) * each);
+    }
+    return sizes;
+  }
 
   /// Each inner list is a row.
   void check_inner(int64_t first, const std::vector<uint32_t>& outer) const {
@@ -217,7 +228,8 @@ TableContents root_contents(const SourcePtr& source) {
     const std::string of =
         table->events() == contents.events ? "" : fmt::format(" ({})", plural(table->events(), "event"));
     for (const root::ColumnInfo& column : table->columns()) {
-      contents.columns.push_back(full_name(tables, *table, column) + " " + column.words() + of);
+      contents.names.push_back(full_name(tables, *table, column));
+      contents.columns.push_back(contents.names.back() + " " + column.words() + of);
       if (column.is_text) contents.of_texts.push_back(full_name(tables, *table, column));
     }
   }

@@ -41,4 +41,9 @@ ScannedFile scan_file(const std::filesystem::path& path, const std::string& url,
 ScannedFile scan_file_cached(const std::filesystem::path& path, const std::string& url, const Fields& fields,
                              const Preprocessing& preprocessing);
 
+/// Whether `entry`, a file of the cache, has what its checksum says.
+bool is_sound_scan(const std::filesystem::path& entry);
+/// The file that was scanned; empty for an entry that is damaged.
+std::string original_of_scan(const std::filesystem::path& entry);
+
 }  // namespace linac::data

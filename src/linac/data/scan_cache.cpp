@@ -67,21 +67,29 @@ ScannedFile from_json(const json& entry, const std::string& url, const storage::
   return scanned;
 }
 
-/// An entry is the hash of its text in the first line, then the text: {"scan": which, "result": what}.
-std::optional<ScannedFile> read_entry(const std::filesystem::path& path, const json& scan, const std::string& url,
-                                      const storage::Fingerprint& state) {
+/// An entry is the hash of its text in the first line, then the text: {"scan": which, "result": what}. Nothing if it is
+/// not there or not whole.
+std::optional<json> sound_entry(const std::filesystem::path& path) {
   try {
     const std::string content = read_file(path);
     const size_t line = content.find('\n');
     if (line == std::string::npos) return std::nullopt;
     const std::string text = content.substr(line + 1);
     if (content.substr(0, line) != storage::content_hash(text)) return std::nullopt;
-    const json entry = json::parse(text);
-    if (entry.at("scan") != scan) return std::nullopt;
-    return from_json(entry.at("result"), url, state);
+    return json::parse(text);
   } catch (const std::exception&) {
-    // Not there or not whole: the scan makes it anew.
     return std::nullopt;
+  }
+}
+
+std::optional<ScannedFile> read_entry(const std::filesystem::path& path, const json& scan, const std::string& url,
+                                      const storage::Fingerprint& state) {
+  try {
+    const auto entry = sound_entry(path);
+    if (!entry || entry->at("scan") != scan) return std::nullopt;
+    return from_json(entry->at("result"), url, state);
+  } catch (const std::exception&) {
+    return std::nullopt;  // of another version: the scan makes it anew
   }
 }
 
@@ -114,6 +122,19 @@ ScannedFile scan_file_cached(const std::filesystem::path& path, const std::strin
   ScannedFile scanned = scan_file(path, url, fields, preprocessing);
   write_entry(entry, scan, scanned);
   return scanned;
+}
+
+bool is_sound_scan(const std::filesystem::path& entry) {
+  return sound_entry(entry).has_value();
+}
+
+std::string original_of_scan(const std::filesystem::path& entry) {
+  try {
+    const auto found = sound_entry(entry);
+    return found ? found->at("scan").at("path").get<std::string>() : "";
+  } catch (const std::exception&) {
+    return {};
+  }
 }
 
 }  // namespace linac::data

@@ -54,15 +54,15 @@ std::filesystem::path unpacked(const std::shared_ptr<const storage::Source>& sou
   if (!part) copy.fail_to_write();
   const auto stream = unpacked_stream(source);
   std::vector<std::byte> room(kPieceBytes);
-  int64_t size = 0;
+  storage::PieceSummer sums;
   while (const size_t got = stream->read(room)) {
     write_all(part.get(), std::span(room).first(got), copy);
-    size += static_cast<int64_t>(got);
+    sums.add(std::span(room).first(got));
     piece_is_done();
   }
   source->need_unchanged();
   if (::fsync(part.get()) != 0) copy.fail_to_write();
-  copy.put_in_place({.etag = version, .modified = {}, .size = size});
+  copy.put_in_place({.etag = version, .modified = {}, .size = sums.bytes()}, sums.finish());
   return copy.file();
 }
 

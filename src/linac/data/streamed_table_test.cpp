@@ -247,7 +247,7 @@ TEST_F(StreamedTableTest, AFewBytesDoNotBecomeVeryMany) {
   const std::string message = message_of(ErrorCode::kData, [&] {
     while (const size_t more = stream->read(room)) got += static_cast<int64_t>(more);
   });
-  EXPECT_TRUE(contains(message, "bomb") && contains(message, "LINAC_CACHE_GIB")) << message;
+  EXPECT_TRUE(contains(message, "bomb") && contains(message, "LINAC_CACHE_SIZE")) << message;
   EXPECT_LE(got, 1 << 20);
   // A length that nobody's event has, with a sound checksum.
   std::string huge = tfrecord_frame("");

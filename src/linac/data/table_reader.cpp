@@ -41,7 +41,7 @@ bool WantedColumn::is_number() const {
 
 std::string WantedColumn::describe() const {
   if (joined) return "a number or a list";
-  if (as_stored) return "a number, a list or a list of rows";
+  if (as_stored || any_form) return "a number, a list or a list of rows";
   return is_number() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
 }
 

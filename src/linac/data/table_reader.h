@@ -26,6 +26,7 @@ struct WantedColumn {
   bool texts = false;      // one text an event is as good; the shape has one axis at most
   bool exact = false;      // its values are float64, in RaggedColumn::exact; an integer from kExactMax on is refused
   bool as_stored = false;  // a number, a list or a list of rows, as the file has it; the shape is {}
+  bool any_form = false;   // the same, rows of any size, a null as NaN: RaggedColumn::sizes counts values
 
   int64_t row_size() const;
   /// One number an event: {}, {1}, {1, 1}, ...
@@ -47,8 +48,10 @@ struct StoredColumn {
 struct RaggedColumn {
   std::vector<float> values;
   std::vector<uint32_t> rows;
-  std::vector<double> exact = {};  // in place of values, where the column is wanted so
-  uint32_t row_size = 0;           // of a column that is wanted as stored: values of a row; 0 without any row
+  std::vector<double> exact = {};    // in place of values, where the column is wanted so
+  uint32_t row_size = 0;             // of a column that is wanted as stored: values of a row; 0 without any row
+  std::vector<uint32_t> sizes = {};  // of a column that is wanted in any form: values of each event
+  int64_t nulls = 0;                 // the same: of the values
 };
 
 class TableReader {
@@ -89,6 +92,7 @@ struct TableContents {
   int64_t events = 0;  // -1: only reading to the end tells
   std::vector<std::string> columns;
   std::vector<std::string> of_texts = {};  // names of those that hold one text an event
+  std::vector<std::string> names = {};     // of all
 };
 
 /// By the file's schema; a TFRecord file has none, so its first record speaks for all, and `events` is -1. Data error

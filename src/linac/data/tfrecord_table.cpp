@@ -35,6 +35,11 @@ class TfrecordTable : public TableReader {
 
   /// Of the first record, before next() is called.
   std::vector<std::string> features() const { return described(example_); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, feature] : example_) names.push_back(name);
+    return names;
+  }
   std::vector<std::string> of_texts() const {
     std::vector<std::string> names;
     for (const auto& [name, feature] : example_)
@@ -102,6 +107,7 @@ class TfrecordTable : public TableReader {
     const size_t count = feature.floats.size() + feature.integers.size();
     out.rows.push_back(rows_of_list(name_, columns_[column], count, records_.number()));
     out.row_size = 1;
+    if (columns_[column].any_form) out.sizes.push_back(static_cast<uint32_t>(count));
     if (columns_[column].exact) return append_exact(feature, column, out);
     out.values.insert(out.values.end(), feature.floats.begin(), feature.floats.end());
     for (const int64_t value : feature.integers) out.values.push_back(static_cast<float>(value));
@@ -141,7 +147,11 @@ class TfrecordTable : public TableReader {
 
 TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& source) {
   const TfrecordTable table(source, {});
-  return {.format = {}, .events = table.events(), .columns = table.features(), .of_texts = table.of_texts()};
+  return {.format = {},
+          .events = table.events(),
+          .columns = table.features(),
+          .of_texts = table.of_texts(),
+          .names = table.names()};
 }
 
 int64_t count_events(const std::shared_ptr<const storage::Source>& source) {

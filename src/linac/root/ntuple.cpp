@@ -202,6 +202,52 @@ class Fields {
   std::vector<FieldColumn>& columns_;
 };
 
+/// The names of the fields that columns belong to.
+std::vector<std::string> fields_of_columns(const Ntuple& ntuple) {
+  std::vector<std::string> names(ntuple.columns.size());
+  for (const Field& field : ntuple.fields) {
+    std::string path = field.name;
+    const Field* above = &field;
+    for (int depth = 0; depth < kFieldsDeepMax && &ntuple.fields[above->parent] != above; ++depth) {
+      above = &ntuple.fields[above->parent];
+      path = above->name + "." + path;
+    }
+    for (const uint32_t column : field.columns) names[column] = path;
+  }
+  return names;
+}
+
+class PageCheck {
+ public:
+  PageCheck(const File& file, const Ntuple& ntuple) : file_(file), ntuple_(ntuple), names_(fields_of_columns(ntuple)) {}
+
+  void check(size_t number, const TakePart& take) {
+    const Cluster& cluster = ntuple_.clusters[number];
+    for (size_t i = 0; i < std::min(cluster.columns.size(), names_.size()); ++i) {
+      if (cluster.columns[i].is_suppressed) continue;
+      for (const Page& page : cluster.columns[i].pages)
+        take({names_[i], cluster.first, cluster.events, page.bytes, page.has_checksum}, damage_of(number, i, page));
+    }
+  }
+
+ private:
+  std::string damage_of(size_t cluster, size_t column, const Page& page) {
+    try {
+      read_page(file_, page, ntuple_.columns[column].bits,
+                file_.say(fmt::format("column '{}': cluster {}", names_[column], cluster)), stored_, unpacked_);
+      return {};
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kData) throw;
+      return error.what();
+    }
+  }
+
+  const File& file_;
+  const Ntuple& ntuple_;
+  const std::vector<std::string> names_;
+  std::vector<std::byte> stored_, unpacked_;
+};
+
 class NtupleTable : public Table {
  public:
   NtupleTable(std::shared_ptr<const File> file, const Key& key)
@@ -217,6 +263,10 @@ class NtupleTable : public Table {
   std::unique_ptr<ColumnReader> reader(size_t column) const override {
     LINAC_CHECK(infos_.at(column).refused.empty());
     return std::make_unique<FieldReader>(file_, ntuple_, infos_[column], columns_[column]);
+  }
+  void check_parts(const TakePart& take) const override {
+    PageCheck pages(*file_, ntuple_);
+    for (size_t cluster = 0; cluster < ntuple_.clusters.size(); ++cluster) pages.check(cluster, take);
   }
 
  private:

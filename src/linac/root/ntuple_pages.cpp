@@ -113,22 +113,28 @@ void ColumnElements::load(size_t cluster, size_t page) {
   cluster_ = cluster;
 }
 
-void ColumnElements::decode(size_t cluster, const Page& page) {
+void read_page(const File& file, const Page& page, uint32_t bits_each, const std::string& where,
+               std::vector<std::byte>& stored, std::vector<std::byte>& out) {
   constexpr size_t kChecksumBytes = 8;
+  const auto fail = [&](const std::string& what) {
+    throw data_error(fmt::format("{} {}; copy or write the file again", where, what));
+  };
   if (page.elements > kPageElementsMax)
-    fail(cluster, fmt::format("has a page of {} elements, more than are read at once", page.elements));
-  if (page.bytes > kUnpackedBytesMax) fail(cluster, "has a page that is too large");
-  file_.read(page.seek, page.bytes + (page.has_checksum ? kChecksumBytes : 0), stored_);
+    fail(fmt::format("has a page of {} elements, more than are read at once", page.elements));
+  if (page.bytes > kUnpackedBytesMax) fail("has a page that is too large");
+  file.read(page.seek, page.bytes + (page.has_checksum ? kChecksumBytes : 0), stored);
   if (page.has_checksum) {
     uint64_t hash;
-    std::memcpy(&hash, stored_.data() + page.bytes, sizeof hash);
-    stored_.resize(page.bytes);
-    if (XXH3_64bits(stored_.data(), stored_.size()) != hash)
-      fail(cluster, "has a page that does not match its checksum");
+    std::memcpy(&hash, stored.data() + page.bytes, sizeof hash);
+    stored.resize(page.bytes);
+    if (XXH3_64bits(stored.data(), stored.size()) != hash) fail("has a page that does not match its checksum");
   }
-  const size_t bits_each = ntuple_.columns[column_].bits;
-  const size_t bytes = (page.elements * bits_each + 7) / 8;
-  unpack(stored_, bytes, unpacked_, where_);
+  unpack(stored, (uint64_t{page.elements} * bits_each + 7) / 8, out, where);
+}
+
+void ColumnElements::decode(size_t cluster, const Page& page) {
+  const uint32_t bits_each = ntuple_.columns[column_].bits;
+  read_page(file_, page, bits_each, fmt::format("{}: cluster {}", where_, cluster), stored_, unpacked_);
   if (encoding_.bits != Bits::kWhole) return bits(page);
   if (!encoding_.split) return elements_.swap(unpacked_);
   join_split(unpacked_, bits_each / 8, elements_);

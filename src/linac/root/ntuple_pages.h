@@ -23,6 +23,11 @@ struct Encoding {
 /// Nothing for a column that is not read.
 std::optional<Encoding> encoding_of(const NtupleColumn& column);
 
+/// The elements of a page as they were before they were packed, into `out`; `stored` is room. Data error that begins
+/// with `where` for a page that is damaged or does not match its checksum.
+void read_page(const File& file, const Page& page, uint32_t bits_each, const std::string& where,
+               std::vector<std::byte>& stored, std::vector<std::byte>& out);
+
 class ColumnElements {
  public:
   /// `where` begins messages. All of them outlive it.

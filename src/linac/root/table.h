@@ -4,6 +4,7 @@
 // thread-safe.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,6 +42,16 @@ class ColumnReader {
   virtual void read(int64_t first, int64_t count, Block& out) = 0;
 };
 
+/// A basket or a page as it lies in the file.
+struct StoredPart {
+  std::string column;             // of a branch or a field; empty: of the table
+  int64_t first = 0, events = 0;  // of a page: those of its cluster
+  uint64_t bytes = 0;
+  bool has_checksum = false;  // of its own, beside those of compressed blocks
+};
+/// `damage` is empty where the part is sound. May throw, to end it.
+using TakePart = std::function<void(const StoredPart& part, const std::string& damage)>;
+
 class Table {
  public:
   virtual ~Table() = default;
@@ -49,8 +60,14 @@ class Table {
   virtual const std::vector<ColumnInfo>& columns() const = 0;
   /// Of a column that is not refused. The table outlives it.
   virtual std::unique_ptr<ColumnReader> reader(size_t column) const = 0;
+  /// Reads and unpacks every basket or page, also of columns that are refused, and compares the checksums that are
+  /// there. `take` hears of each.
+  virtual void check_parts(const TakePart& take) const = 0;
 };
 
+/// Whether the record is a tree or an RNTuple.
+bool is_table(const Key& key);
+std::unique_ptr<Table> open_table(const std::shared_ptr<const File>& file, const Key& key);
 /// In the file's order. Data error for a damaged file.
 std::vector<std::unique_ptr<Table>> tables_of(const std::shared_ptr<const File>& file);
 

@@ -1,6 +1,7 @@
 // A TTree as a table: baskets are read one after the other, and their values decoded as far as they are asked for.
 
 #include <algorithm>
+#include <set>
 
 #include "linac/root/blocks.h"
 #include "linac/root/table.h"
@@ -195,6 +196,45 @@ class TreeColumnReader : public ColumnReader {
   BasketBuffer basket_;
 };
 
+/// The baskets of a branch and of those below it.
+class BasketCheck {
+ public:
+  BasketCheck(const File& file, const std::vector<DescribedColumn>& columns, const TakePart& take)
+      : file_(file), take_(take) {
+    for (const DescribedColumn& one : columns)
+      if (one.info.refused.empty() && one.column.stored != TreeColumn::Stored::kRows) lists_.insert(one.column.branch);
+  }
+
+  void check(const Branch& branch) const {
+    for (const Branch& below : branch.branches) check(below);
+    if (!branch.file.empty()) return;
+    BasketBuffer buffer(file_, file_.say(fmt::format("branch '{}'", branch.path)));
+    int64_t events = 0;
+    for (const Basket& basket : branch.baskets) {
+      events += basket.events;
+      take_({branch.path, basket.first, basket.events, basket.bytes, false}, damage_of(buffer, branch, basket));
+    }
+    if (branch.baskets.empty() || events == branch.events) return;
+    take_({branch.path, 0, branch.events, 0, false},
+          fmt::format("has baskets for {} of {} events", events, branch.events));
+  }
+
+ private:
+  std::string damage_of(BasketBuffer& buffer, const Branch& branch, const Basket& basket) const {
+    try {
+      buffer.load(basket, lists_.contains(&branch));
+      return {};
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kData) throw;
+      return error.what();
+    }
+  }
+
+  const File& file_;
+  const TakePart& take_;
+  std::set<const Branch*> lists_;  // whose baskets have entry offsets
+};
+
 class TreeTable : public Table {
  public:
   TreeTable(std::shared_ptr<const File> file, const Key& key) : file_(std::move(file)), tree_(read_tree(*file_, key)) {
@@ -212,6 +252,10 @@ class TreeTable : public Table {
   std::unique_ptr<ColumnReader> reader(size_t column) const override {
     LINAC_CHECK(infos_.at(column).refused.empty());
     return std::make_unique<TreeColumnReader>(file_, infos_[column], described_[column].column);
+  }
+  void check_parts(const TakePart& take) const override {
+    const BasketCheck baskets(*file_, described_, take);
+    for (const Branch& branch : tree_.branches) baskets.check(branch);
   }
 
  private:

@@ -7,22 +7,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "linac/base/atomic_file.h"
+#include "linac/base/bytes.h"
 #include "linac/base/error.h"
 #include "linac/base/host.h"
 #include "linac/base/log.h"
+#include "linac/storage/cache_files.h"
+#include "linac/storage/copy_note.h"
 #include "linac/storage/file_lock.h"
 #include "linac/storage/storage.h"
 
@@ -31,14 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 10> kBoundedFolders{"az", "gs",     "http",   "root",   "rucio",
-                                                      "s3", "tables", "models", "copies", "folders"};
 constexpr time_t kMakingMax_s = 24 * 3600;  // no longer than a day without a new byte
-constexpr double kBytesPerGib = 1024.0 * 1024 * 1024;
-
-fs::path turn_of(const fs::path& root) {
-  return root / "room.lock";
-}
 
 // One a process and cache: the paths that the process uses, a line each. It stays open and locked until the process
 // ends.
@@ -52,33 +44,25 @@ class Uses {
     if (descriptor_ >= 0) ::flock(descriptor_, LOCK_EX | LOCK_NB);
   }
   void add(const std::string& path) {
-    if (descriptor_ < 0 || !paths_.insert(path).second) return;
-    const std::string line = path + "\n";
-    [[maybe_unused]] const ssize_t written = ::write(descriptor_, line.data(), line.size());
+    if (++times_[path] == 1) write(path);
+  }
+  void release(const std::string& path) {
+    const auto found = times_.find(path);
+    if (found == times_.end() || --found->second > 0) return;
+    times_.erase(found);
+    write(kReleased + path);
   }
 
  private:
-  int descriptor_;
-  std::set<std::string> paths_;
-};
-
-// The lines of all processes that live; the files of those that ended are removed.
-std::set<std::string> used_paths(const fs::path& root) {
-  std::set<std::string> used;
-  std::error_code error;
-  for (fs::directory_iterator entry(root / "uses", error), end; !error && entry != end; entry.increment(error)) {
-    const int descriptor = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) continue;
-    if (::flock(descriptor, LOCK_SH | LOCK_NB) == 0) {
-      ::unlink(entry->path().c_str());
-    } else {
-      std::istringstream lines(read_file(entry->path()));
-      for (std::string line; std::getline(lines, line);) used.insert(line);
-    }
-    ::close(descriptor);
+  void write(const std::string& text) {
+    if (descriptor_ < 0) return;
+    const std::string line = text + "\n";
+    [[maybe_unused]] const ssize_t written = ::write(descriptor_, line.data(), line.size());
   }
-  return used;
-}
+
+  int descriptor_;
+  std::map<std::string, int> times_;
+};
 
 struct Copy {
   fs::path path;
@@ -86,24 +70,18 @@ struct Copy {
   timespec used{};
 };
 
-// What belongs to a copy, and what becomes one; a process that was killed leaves the latter behind.
-bool is_no_copy(const fs::path& path, const struct stat& status) {
-  if (path.extension() == ".lock" || path.extension() == ".json") return true;
-  const std::string name = path.filename().string();
-  const bool in_the_making = name.find(".part") != std::string::npos || name.find(".tmp.") != std::string::npos;
-  return in_the_making && std::time(nullptr) - status.st_mtim.tv_sec < kMakingMax_s;
+bool counts(const fs::path& path, const struct stat& status) {
+  const FileRole role = role_of(path);
+  return role == FileRole::kCopy ||
+         (role == FileRole::kPart && std::time(nullptr) - status.st_mtim.tv_sec >= kMakingMax_s);
 }
 
 std::vector<Copy> copies_in(const fs::path& root) {
   std::vector<Copy> copies;
   for (const char* folder : kBoundedFolders) {
-    std::error_code error;
-    for (fs::recursive_directory_iterator entry(root / folder, error), end; !error && entry != end;
-         entry.increment(error)) {
-      struct stat status {};
-      if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-      if (!is_no_copy(entry->path(), status)) copies.push_back({entry->path(), status.st_size, status.st_atim});
-    }
+    each_file(root / folder, [&](const fs::path& path, const struct stat& status) {
+      if (counts(path, status)) copies.push_back({path, status.st_size, status.st_atim});
+    });
   }
   std::sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
     return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
@@ -118,7 +96,7 @@ int64_t evict(const fs::path& root, const std::vector<Copy>& copies, int64_t byt
   for (const Copy& copy : copies) {
     if (removed >= bytes) break;
     if (used.contains(copy.path.lexically_relative(root).string()) || ::unlink(copy.path.c_str()) != 0) continue;
-    ::unlink((copy.path.string() + ".json").c_str());
+    ::unlink(note_of(copy.path).c_str());
     removed += copy.bytes;
   }
   return removed;
@@ -127,27 +105,40 @@ int64_t evict(const fs::path& root, const std::vector<Copy>& copies, int64_t byt
 }  // namespace
 
 int64_t cache_bytes_max() {
-  double gib = kCacheGibDefault;
-  if (const char* const text = std::getenv("LINAC_CACHE_GIB"); text != nullptr && *text != '\0') {
-    const char* const end = text + std::char_traits<char>::length(text);
-    const auto read = std::from_chars(text, end, gib);
-    if (read.ec != std::errc{} || read.ptr != end || !(gib > 0) || !std::isfinite(gib)) {
-      throw user_error(fmt::format("[storage] LINAC_CACHE_GIB={}: not a number of GiB above 0; unset it for {}", text,
-                                   kCacheGibDefault));
-    }
+  const auto set = [](const char* name) -> const char* {
+    const char* const text = std::getenv(name);
+    return text != nullptr && *text != '\0' ? text : nullptr;
+  };
+  const auto wrong = [](const char* name, const char* text, const char* wanted) {
+    return user_error(
+        fmt::format("[storage] {}={}: not {}; unset it for {}", name, text, wanted, format_bytes(kCacheBytesDefault)));
+  };
+  if (const char* const text = set("LINAC_CACHE_SIZE")) {
+    if (const auto bytes = parse_bytes(text)) return *bytes;
+    throw wrong("LINAC_CACHE_SIZE", text, "a number of bytes above 0, or one with KiB, MiB, GiB or TiB");
   }
-  constexpr double kGibMax = 1 << 30;
-  return static_cast<int64_t>(std::min(gib, kGibMax) * kBytesPerGib);
+  if (const char* const text = set("LINAC_CACHE_GIB")) {
+    if (const auto bytes = parse_bytes(fmt::format("{}GiB", text))) return *bytes;
+    throw wrong("LINAC_CACHE_GIB", text, "a number of GiB above 0");
+  }
+  return kCacheBytesDefault;
 }
 
-void use_cached(const fs::path& file, const fs::path& root) {
+namespace {
+
+/// Of this process, until it ends.
+void with_uses(const fs::path& root, const std::function<void(Uses&)>& change) {
   static std::mutex mutex;
-  static std::map<fs::path, Uses>& processes_uses = *new std::map<fs::path, Uses>;  // until the process ends
-  {
-    const FileLock turn(turn_of(root));
-    const std::scoped_lock lock(mutex);
-    processes_uses.try_emplace(root, root).first->second.add(file.lexically_relative(root).string());
-  }
+  static std::map<fs::path, Uses>& processes_uses = *new std::map<fs::path, Uses>;
+  const FileLock turn(turn_of(root));
+  const std::scoped_lock lock(mutex);
+  change(processes_uses.try_emplace(root, root).first->second);
+}
+
+}  // namespace
+
+void use_cached(const fs::path& file, const fs::path& root) {
+  with_uses(root, [&](Uses& uses) { uses.add(file.lexically_relative(root).string()); });
   // The time of the last use is the access time, which readers alone would not keep on many file systems.
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW}, {.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
   ::utimensat(AT_FDCWD, file.c_str(), times, 0);
@@ -155,6 +146,11 @@ void use_cached(const fs::path& file, const fs::path& root) {
 
 void use_cached(const fs::path& file) {
   use_cached(file, cache_folder());
+}
+
+void release_cached(const fs::path& file) {
+  const fs::path root = cache_folder();
+  with_uses(root, [&](Uses& uses) { uses.release(file.lexically_relative(root).string()); });
 }
 
 int64_t make_room(const fs::path& root, int64_t bytes_max, int64_t wanted) {
@@ -165,9 +161,8 @@ int64_t make_room(const fs::path& root, int64_t bytes_max, int64_t wanted) {
   const int64_t allowed = std::max<int64_t>(0, bytes_max - wanted);
   const int64_t removed = held > allowed ? evict(root, copies, held - allowed) : 0;
   if (held - removed > allowed) {
-    log::warn(fmt::format("[storage] {}: holds {:.1f} GiB, more than {:.1f}: the rest is in use; see LINAC_CACHE_GIB",
-                          root.string(), static_cast<double>(held - removed) / kBytesPerGib,
-                          static_cast<double>(allowed) / kBytesPerGib));
+    log::warn(fmt::format("[storage] {}: holds {}, more than {}: the rest is in use; see LINAC_CACHE_SIZE",
+                          root.string(), format_bytes(held - removed), format_bytes(allowed)));
   }
   return removed;
 }

@@ -8,10 +8,11 @@
 
 namespace linac::storage {
 
-/// What a cache may hold in all where $LINAC_CACHE_GIB says nothing.
-inline constexpr double kCacheGibDefault = 100;
+/// What a cache may hold in all where nothing is said.
+inline constexpr int64_t kCacheBytesDefault = int64_t{100} << 30;
 
-/// $LINAC_CACHE_GIB or that, in bytes. User error if it is no number above 0.
+/// $LINAC_CACHE_SIZE (bytes, or with KiB, MiB, GiB, TiB), else $LINAC_CACHE_GIB, else that. User error if it is no
+/// number above 0.
 int64_t cache_bytes_max();
 
 /// Marks the file as used now, and as in use until this process ends; it need not be there yet. Say it before you look
@@ -19,6 +20,9 @@ int64_t cache_bytes_max();
 void use_cached(const std::filesystem::path& file, const std::filesystem::path& root);
 /// The same in this user's cache folder (storage.h).
 void use_cached(const std::filesystem::path& file);
+
+/// Ends one of the uses that this process has said of the file; after the last one it may go. Thread-safe.
+void release_cached(const std::filesystem::path& file);
 
 /// Removes files of the cache until it holds `bytes_max` less `wanted` at most, or only what is in use. What is counted
 /// are its folders of copies that can be made again: downloads, packed tables, models. Returns the bytes removed.

@@ -7,14 +7,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <span>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/temporary_folder.h"
+#include "linac/storage/cache_contents.h"
+#include "linac/storage/copy_note.h"
 #include "linac/storage/http.h"
+#include "linac/storage/storage.h"
 #include "linac/storage/test_server.h"
 
 namespace linac::storage {
@@ -75,6 +80,7 @@ TEST(Cache, WhatWasUsedLongestAgoGoesFirst) {
   const fs::path oldest = copy_in(root, "http/a", 1000, 30), old = copy_in(root, "tables/b.pack", 1000, 20),
                  late = copy_in(root, "models/m/1/c.keras", 1000, 10);
   copy_in(root, "http/a.json", 10, 30);
+  copy_in(root, "copies/f.json", 10, 30);  // what `data copy` keeps
   copy_in(root, "http/a.lock", 0, 30);
   copy_in(root, "http/d.part", 5000, 1);       // becomes a copy
   copy_in(root, "http/e.tmp.17", 500, 48);     // a killed process left it
@@ -107,6 +113,65 @@ TEST(Cache, WhatALivingProcessUsesStays) {
   EXPECT_TRUE(fs::exists(ours));
 }
 
+const Cached* find(const std::vector<Cached>& contents, const fs::path& file) {
+  const auto found = std::ranges::find(contents, file, &Cached::file);
+  return found == contents.end() ? nullptr : &*found;
+}
+
+TEST(CacheContents, SayWhatIsWhat) {
+  const TemporaryFolder folder;
+  const fs::path& root = folder.path();
+  const fs::path file = copy_in(root, "http/0123-a.part-1.json", 1000, 3);
+  write_note(file, {{"e", "", 1000}, "http://host/a.part-1.json", PieceSums{1}});
+  copy_in(root, "tables/b.pack", 10, 2);
+  copy_in(root, "tables/c.tfrecord", 20, 1);
+  copy_in(root, "models/m/1/d.keras", 30, 4);
+  copy_in(root, "index/e.idx", 40, 5);
+  copy_in(root, "copies/f.json", 50, 6);
+  copy_in(root, "s3/g.part", 60, 7);
+  copy_in(root, "http/h.lock", 0, 8);
+  const std::vector<Cached> contents = cache_contents(root);
+  std::vector<std::string> kinds;
+  int64_t bounded = 0;
+  for (const Cached& copy : contents) {
+    kinds.emplace_back(to_string(copy.kind));
+    if (copy.is_bounded) bounded += copy.bytes;
+    EXPECT_FALSE(copy.in_use);
+  }
+  EXPECT_EQ(kinds, (std::vector<std::string>{"unpacked", "table", "download", "model", "scan", "copy note", "part"}));
+  EXPECT_EQ(bounded, 1120);
+  ASSERT_NE(find(contents, file), nullptr);
+  EXPECT_EQ(find(contents, file)->source, "http://host/a.part-1.json");
+  EXPECT_TRUE(cache_contents(root / "none").empty());
+  EXPECT_FALSE(fs::exists(root / "none"));
+}
+
+TEST(CacheContents, WhatIsUsedOrChangedIsNotRemoved) {
+  const TemporaryFolder folder;
+  const fs::path& root = folder.path();
+  const fs::path theirs = copy_in(root, "http/theirs", 1000, 30), free = copy_in(root, "http/free", 1000, 1),
+                 made = copy_in(root, "http/made.part", 1000, 1), changed = copy_in(root, "http/changed", 1000, 1);
+  write_note(free, {{"e", "", 1000}, "http://host/free", {}});
+  Child child([&] {
+    use_cached(theirs, root);
+    use_cached(root / "http/made", root);
+  });
+  const std::vector<Cached> contents = cache_contents(root);
+  EXPECT_TRUE(find(contents, theirs)->in_use && find(contents, made)->in_use && !find(contents, free)->in_use);
+  copy_in(root, "http/changed", 2000, 1);
+  EXPECT_EQ(remove_cached(root, contents, true).removed.size(), 1U);
+  EXPECT_TRUE(fs::exists(free)) << "a dry run removes nothing";
+  const Removal removal = remove_cached(root, contents);
+  ASSERT_EQ(removal.removed.size(), 1U);
+  EXPECT_EQ(removal.removed[0].file, free);
+  EXPECT_EQ(removal.in_use.size(), 2U);
+  EXPECT_EQ(removal.error, "");
+  EXPECT_FALSE(fs::exists(free) || fs::exists(note_of(free)));
+  EXPECT_TRUE(fs::exists(theirs) && fs::exists(made) && fs::exists(changed));
+  child.end();
+  EXPECT_EQ(remove_cached(root, cache_contents(root)).removed.size(), 3U);
+}
+
 TEST(Cache, AFolderThatCannotBeWrittenIsNoError) {
   use_cached("/proc/none/http/a", "/proc/none");
   EXPECT_EQ(make_room("/proc/none", 1), 0);
@@ -114,14 +179,61 @@ TEST(Cache, AFolderThatCannotBeWrittenIsNoError) {
 
 TEST(Cache, TheLimitComesFromTheEnvironment) {
   ::unsetenv("LINAC_CACHE_GIB");
-  EXPECT_EQ(cache_bytes_max(), static_cast<int64_t>(kCacheGibDefault) << 30);
+  ::unsetenv("LINAC_CACHE_SIZE");
+  EXPECT_EQ(cache_bytes_max(), kCacheBytesDefault);
   ::setenv("LINAC_CACHE_GIB", "0.5", 1);
   EXPECT_EQ(cache_bytes_max(), int64_t{1} << 29);
-  for (const char* wrong : {"0", "-1", "much", "1 GiB", "nan", "inf"}) {
+  ::setenv("LINAC_CACHE_SIZE", "3 MiB", 1);
+  EXPECT_EQ(cache_bytes_max(), int64_t{3} << 20) << "the newer name goes first";
+  ::setenv("LINAC_CACHE_SIZE", "12345", 1);
+  EXPECT_EQ(cache_bytes_max(), 12345);
+  for (const char* wrong : {"0", "-1", "much", "1 GB", "nan"}) {
+    ::setenv("LINAC_CACHE_SIZE", wrong, 1);
+    EXPECT_THROW(cache_bytes_max(), Error) << wrong;
+  }
+  ::setenv("LINAC_CACHE_SIZE", "", 1);
+  for (const char* wrong : {"0", "-1", "much", "1 GiB", "1MiB", "nan", "inf"}) {
     ::setenv("LINAC_CACHE_GIB", wrong, 1);
     EXPECT_THROW(cache_bytes_max(), Error) << wrong;
   }
   ::unsetenv("LINAC_CACHE_GIB");
+  ::unsetenv("LINAC_CACHE_SIZE");
+}
+
+TEST(CopyNote, KeepsWhatItWasGivenAndUnderstandsOlderOnes) {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "a";
+  EXPECT_FALSE(read_note(file));
+  write_note(file, {{"\"e\"", "yesterday", 5}, "http://host/a", PieceSums{0, 0x123456789abcdef0, ~uint64_t{0}}});
+  const auto note = read_note(file);
+  ASSERT_TRUE(note && note->sums);
+  EXPECT_EQ(note->said.etag, "\"e\"");
+  EXPECT_EQ(*note->sums, (PieceSums{0, 0x123456789abcdef0, ~uint64_t{0}}));
+  write_file_atomically(note_of(file), R"({"etag":"e","modified":"m","size":7})");
+  ASSERT_TRUE(read_note(file));
+  EXPECT_TRUE(read_note(file)->source.empty() && !read_note(file)->sums);
+  for (const char* broken : {"", "{", "[]", R"({"etag":1,"modified":"m","size":7})"}) {
+    write_file_atomically(note_of(file), broken);
+    EXPECT_FALSE(read_note(file)) << broken;
+  }
+}
+
+TEST(PieceSummer, DoesNotDependOnHowTheBytesCome) {
+  const TemporaryFolder folder;
+  std::string text(2 * kSummedBytes + 12345, '\0');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 7 + i / 1000);
+  const auto bytes = std::as_bytes(std::span(text));
+  PieceSummer whole, parts;
+  whole.add(bytes);
+  for (size_t at = 0, step = 1; at < bytes.size(); at += step, step = step * 3 + 1)
+    parts.add(bytes.subspan(at, std::min(step, bytes.size() - at)));
+  const PieceSums sums = whole.finish();
+  ASSERT_EQ(sums.size(), 3U);
+  EXPECT_EQ(parts.finish(), sums);
+  EXPECT_EQ(sums[1], checksum(bytes.subspan(kSummedBytes, kSummedBytes)));
+  write_file_atomically(folder / "a", text);
+  EXPECT_EQ(piece_sums_of(folder / "a"), sums);
+  EXPECT_TRUE(PieceSummer().finish().empty());
 }
 
 class Downloads : public ::testing::Test {
@@ -143,6 +255,27 @@ TEST_F(Downloads, MakeRoomForThemselves) {
   EXPECT_EQ(fs::file_size(file), 500'000U);
   const fs::path second = download(server.url("second"), root_), third = download(server.url("third"), root_);
   EXPECT_TRUE(fs::exists(file) && fs::exists(second) && fs::exists(third)) << "all are in use by this process";
+}
+
+TEST_F(Downloads, KeepChecksumsAlsoOfWhatComesInPieces) {
+  const std::string content(700'000, 'q');
+  int asked = 0;
+  Server server([&](const std::string& request) {
+    if (++asked == 1) return test::ok(content, "ETag: \"v\"\r\n").substr(0, 300'000);  // and breaks off
+    const size_t range = request.find("Range: bytes=");
+    if (range == std::string::npos) return test::ok(content, "ETag: \"v\"\r\n");
+    const size_t from = std::stoul(request.substr(range + 13));
+    const std::string rest = content.substr(from);
+    return "HTTP/1.1 206 Partial Content\r\nETag: \"v\"\r\nContent-Length: " + std::to_string(rest.size()) +
+           "\r\nConnection: close\r\n\r\n" + rest;
+  });
+  const fs::path file = download(server.url("a?secret=1"), root_);
+  ASSERT_EQ(read_file(file), content);
+  EXPECT_GE(asked, 2);
+  const auto note = read_note(file);
+  ASSERT_TRUE(note && note->sums);
+  EXPECT_EQ(*note->sums, piece_sums_of(file));
+  EXPECT_EQ(note->source, server.url("a"));
 }
 
 TEST_F(Downloads, TwoProcessesShareOne) {

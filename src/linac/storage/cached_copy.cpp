@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <nlohmann/json.hpp>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
@@ -29,34 +28,17 @@ std::string readable_name(const std::string& url) {
   return name;
 }
 
-fs::path sidecar_of(const fs::path& file) {
-  return file.string() + ".json";
-}
-
 std::optional<Validators> read_validators(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
   if (error) return std::nullopt;
-  try {
-    const auto json = nlohmann::json::parse(read_file(sidecar_of(file)));
-    Validators found{json.at("etag"), json.at("modified"), json.at("size")};
-    if (found.size == static_cast<int64_t>(size)) return found;
-  } catch (const std::exception&) {
-    // A damaged note only costs another download.
-  }
+  // A damaged note only costs another download.
+  const std::optional<CopyNote> note = read_note(file);
+  if (note && note->said.size == static_cast<int64_t>(size)) return note->said;
   return std::nullopt;
 }
 
 }  // namespace
-
-bool names_version(const Validators& said) {
-  return !said.etag.empty() || !said.modified.empty();
-}
-
-bool same_content(const Validators& a, const Validators& b) {
-  if (!a.etag.empty() || !b.etag.empty()) return a.etag == b.etag;
-  return a.size >= 0 && a.size == b.size && a.modified == b.modified;
-}
 
 CachedCopy::CachedCopy(const fs::path& root, const std::string& scheme, const std::string& key, const std::string& url)
     : root_(root),
@@ -75,12 +57,11 @@ CachedCopy::~CachedCopy() {
   fs::remove(part_, none);
 }
 
-void CachedCopy::put_in_place(const Validators& said) {
+void CachedCopy::put_in_place(const Validators& said, const PieceSums& sums) {
   // The old copy goes first: it must never stand beside the note of the new one.
-  const nlohmann::json note{{"etag", said.etag}, {"modified", said.modified}, {"size", said.size}};
   std::error_code error;
   fs::remove(file_, error);
-  write_file_atomically(sidecar_of(file_), note.dump());
+  write_note(file_, {said, url_, sums});
   fs::rename(part_, file_, error);
   if (error) fail_to_write();
   make_room(root_, cache_bytes_max());

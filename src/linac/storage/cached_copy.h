@@ -2,23 +2,14 @@
 // One file of the cache in the making: whoever has it holds its lock, so that processes which want the same file fetch
 // it once; it appears whole or not at all, beside a note of what the server said of it.
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "linac/storage/copy_note.h"
 #include "linac/storage/file_lock.h"
 
 namespace linac::storage {
-
-/// What the server says about the content; what a copy is compared by.
-struct Validators {
-  std::string etag, modified;
-  int64_t size = -1;
-};
-/// Whether the content can be told from another of its size: a size alone says too little.
-bool names_version(const Validators& said);
-bool same_content(const Validators& a, const Validators& b);
 
 class CachedCopy {
  public:
@@ -36,8 +27,8 @@ class CachedCopy {
   const std::filesystem::path& part() const { return part_; }
   /// What the server said of the copy that is there; nothing where there is none.
   const std::optional<Validators>& known() const { return known_; }
-  /// The finished and synced part becomes the file; environment error.
-  void put_in_place(const Validators& said);
+  /// The finished and synced part, whose checksums are `sums`, becomes the file; environment error.
+  void put_in_place(const Validators& said, const PieceSums& sums);
   /// Environment error: the cache cannot be written.
   [[noreturn]] void fail_to_write() const;
 

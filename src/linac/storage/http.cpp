@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "linac/base/error.h"
@@ -34,6 +35,7 @@ struct Transfer {
   std::FILE* part = nullptr;
   std::optional<Validators> cached;  // the copy we have
   int64_t offset = 0;                // bytes of `part` from an earlier attempt
+  PieceSummer sums;                  // of what is in `part`
   Validators seen;
   bool first_bytes = true;
   bool cached_is_current = false;
@@ -70,6 +72,7 @@ bool take(Transfer& transfer, const net::HttpAnswer& answer, std::string_view by
     // The server may ignore the range and send everything.
     if (answer.status == 200 && transfer.offset > 0) {
       transfer.offset = 0;
+      transfer.sums = {};
       std::rewind(transfer.part);
       if (::ftruncate(::fileno(transfer.part), 0) != 0) return false;
     }
@@ -79,6 +82,7 @@ bool take(Transfer& transfer, const net::HttpAnswer& answer, std::string_view by
   // The page that explains an error is not the file.
   if (answer.status != 200 && answer.status != 206) return true;
   const size_t written = std::fwrite(bytes.data(), 1, bytes.size(), transfer.part);
+  transfer.sums.add(std::as_bytes(std::span(bytes)).first(written));
   transfer.no_space = written != bytes.size() && errno == ENOSPC;
   return written == bytes.size();
 }
@@ -112,6 +116,7 @@ bool transfer_with_retries(const std::string& url, std::FILE* part, Transfer& tr
     const std::string partial_etag = transfer.seen.etag;
     transfer.offset = partial_etag.starts_with('"') ? std::ftell(part) : 0;
     if (transfer.offset == 0) {
+      transfer.sums = {};
       std::rewind(part);
       if (::ftruncate(::fileno(part), 0) != 0) fail_to_write(url);
     }
@@ -161,7 +166,9 @@ fs::path download(const std::string& url, const fs::path& root) {
   const bool known = transfer.cached && transfer.cached->size == transfer.seen.size && !names_version(transfer.seen) &&
                      fingerprint(copy.part()).content == fingerprint(copy.file()).content;
   if (known) return copy.file();
-  copy.put_in_place(transfer.seen);
+  // Where a full disk came between, not all that was summed up was written.
+  const bool summed = transfer.sums.bytes() == transfer.seen.size;
+  copy.put_in_place(transfer.seen, summed ? transfer.sums.finish() : piece_sums_of(copy.part()));
   return copy.file();
 }
 

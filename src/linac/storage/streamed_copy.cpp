@@ -32,18 +32,21 @@ void write_all(const CachedCopy& copy, int file, std::span<const std::byte> byte
 
 }  // namespace
 
-void stream_into(const CachedCopy& copy, const std::shared_ptr<const Source>& source,
-                 const std::function<void(std::span<const std::byte>)>& also) {
+PieceSums stream_into(const CachedCopy& copy, const std::shared_ptr<const Source>& source,
+                      const std::function<void(std::span<const std::byte>)>& also) {
   const Descriptor part(::open(copy.part().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!part) copy.fail_to_write();
   const auto stream = Source::stream(source);
+  PieceSummer sums;
   std::vector<std::byte> room(kPieceBytes);
   for (size_t got = stream->read(room); got > 0; got = stream->read(room)) {
     const auto bytes = std::span<const std::byte>(room).first(got);
+    sums.add(bytes);
     if (also) also(bytes);
     write_all(copy, part.get(), bytes);
   }
   if (::fsync(part.get()) != 0) copy.fail_to_write();
+  return sums.finish();
 }
 
 std::filesystem::path streamed_local(const std::string& scheme, const std::string& key, const std::string& url) {
@@ -52,8 +55,7 @@ std::filesystem::path streamed_local(const std::string& scheme, const std::strin
     const auto source = Source::open(url);
     const Validators said{.etag = source->version(), .modified = "", .size = source->size()};
     if (copy.known() && same_content(*copy.known(), said)) return copy.file();
-    stream_into(copy, source);
-    copy.put_in_place(said);
+    copy.put_in_place(said, stream_into(copy, source));
   } catch (const Unreachable&) {
     if (!copy.known()) throw;
     log::warn(fmt::format("[{}] {}: the server cannot be reached; the cached copy is used", scheme,

@@ -12,10 +12,11 @@
 
 namespace linac::storage {
 
-/// Fills the part of `copy` (of this user's cache folder) and syncs it; `also` sees all bytes in order. Where the disk
-/// is full, other copies go. Errors of the source; environment error if the cache cannot take it.
-void stream_into(const CachedCopy& copy, const std::shared_ptr<const Source>& source,
-                 const std::function<void(std::span<const std::byte>)>& also = {});
+/// Returns the checksums of what came, for the copy's note. Fills the part of `copy` (of this user's cache folder) and
+/// syncs it; `also` sees all bytes in order. Where the disk is full, other copies go. Errors of the source; environment
+/// error if the cache cannot take it.
+PieceSums stream_into(const CachedCopy& copy, const std::shared_ptr<const Source>& source,
+                      const std::function<void(std::span<const std::byte>)>& also = {});
 
 /// Store::local() of a store whose Source says the version: the file in the folder `scheme` of the cache, fetched if it
 /// is not there in that version. `key` names the file for ever, `url` is what is opened. Where nobody answers, a former

@@ -10,6 +10,7 @@
 #include <numbers>
 #include <sstream>
 
+#include "linac/base/bytes.h"
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
 #include "linac/base/progress.h"
@@ -44,15 +45,6 @@ struct ScalingOptions {
   std::vector<std::string> files, columns;
   std::string job, out;
 };
-
-std::string format_bytes(int64_t bytes) {
-  double value = static_cast<double>(bytes);
-  for (const char* unit : {"B", "KiB", "MiB", "GiB"}) {
-    if (value < 1024) return fmt::format("{:.{}f} {}", value, value < 10 && bytes >= 1024 ? 1 : 0, unit);
-    value /= 1024;
-  }
-  return fmt::format("{:.1f} TiB", value);
-}
 
 std::string format_range(double low, double high, const char* unit) {
   return fmt::format("{:.3g}-{:.3g} {}", low, high, unit);
@@ -328,6 +320,8 @@ void add_data_verb(CLI::App& app) {
 
   add_scaling_verb(*verb);
   add_data_copy(*verb);
+  add_data_verify(*verb);
+  add_data_stats(*verb);
 }
 
 }  // namespace linac::cli

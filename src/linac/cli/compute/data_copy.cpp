@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "linac/base/error.h"
-#include "linac/base/plural.h"
 #include "linac/base/progress.h"
 #include "linac/base/signals.h"
 #include "linac/cli/compute/data_verbs.h"
+#include "linac/cli/compute/file_ends.h"
 #include "linac/net/http_client.h"
 #include "linac/storage/copy.h"
 
@@ -49,30 +49,11 @@ void print_rows(const std::vector<storage::CopiedFile>& rows, bool dry_run) {
   }
 }
 
-/// The first failure is the verb's error; the others are said before it.
-void need_all(const std::vector<storage::CopiedFile>& rows) {
-  const storage::CopiedFile* first = nullptr;
-  int64_t failed = 0, stopped = 0;
-  for (const storage::CopiedFile& row : rows) {
-    if (row.result == storage::CopyResult::kStopped) ++stopped;
-    if (row.result != storage::CopyResult::kFailed) continue;
-    ++failed;
-    if (first == nullptr) {
-      first = &row;
-    } else {
-      fmt::print(stderr, "linac: {}\n", row.error);
-    }
-  }
-  const auto all = static_cast<int64_t>(rows.size());
-  if (first != nullptr) {
-    const std::string count = failed > 1 ? fmt::format(" ({} of {} failed)", failed, plural(all, "file")) : "";
-    throw Error(static_cast<ErrorCode>(first->error_code), first->error + count);
-  }
-  if (stopped > 0) {
-    throw Error(ErrorCode::kPreempted,
-                fmt::format("[copy] stopped by a signal, {} of {} not copied; the same command goes on", stopped,
-                            plural(all, "file")));
-  }
+std::vector<FileEnd> ends_of(const std::vector<storage::CopiedFile>& rows) {
+  std::vector<FileEnd> ends;
+  for (const storage::CopiedFile& row : rows)
+    ends.push_back({row.error, row.error_code, row.result == storage::CopyResult::kStopped});
+  return ends;
 }
 
 void run_copy(CopyWords& words) {
@@ -96,7 +77,7 @@ void run_copy(CopyWords& words) {
     print_json(rows);
   else
     print_rows(rows, words.options.dry_run);
-  need_all(rows);
+  need_all(ends_of(rows), "copy", "copied", "the same command goes on");
 }
 
 }  // namespace

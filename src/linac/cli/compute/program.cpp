@@ -19,6 +19,7 @@ int run_command_line(int argc, char** argv) {
   add_simulate_verb(*app);
   add_validate_verb(*app);
   add_data_verb(*app);
+  add_cache_verb(*app);
   add_export_verb(*app);
   add_models_verb(*app);
   add_bench_verb(*app);

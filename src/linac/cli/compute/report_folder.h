@@ -17,15 +17,15 @@ std::string report_text(const Report& report) {
   return to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// report.html, report.json and a PNG a picture. Environment error if they cannot be written.
+/// NAME.html, NAME.json and a PNG a picture. Environment error if they cannot be written.
 template <class Report>
-void write_report(const std::filesystem::path& folder, const Report& report) {
+void write_report(const std::filesystem::path& folder, const Report& report, const std::string& name = "report") {
   make_folder(folder);
   const auto pictures = draw(report);
   for (const report::NamedPicture& picture : pictures)
     plot::write_picture(folder / (picture.name + ".png"), picture.picture);
-  write_file_atomically(folder / "report.html", to_html(report, pictures));
-  write_file_atomically(folder / "report.json", report_text(report) + "\n");
+  write_file_atomically(folder / (name + ".html"), to_html(report, pictures));
+  write_file_atomically(folder / (name + ".json"), report_text(report) + "\n");
 }
 
 }  // namespace linac::cli

@@ -14,6 +14,7 @@ void add_generate_verb(CLI::App& app);
 void add_predict_verb(CLI::App& app);
 void add_simulate_verb(CLI::App& app);
 void add_data_verb(CLI::App& app);
+void add_cache_verb(CLI::App& app);
 void add_export_verb(CLI::App& app);
 void add_bench_verb(CLI::App& app);
 void add_validate_verb(CLI::App& app);

@@ -50,6 +50,14 @@ std::string with_uncertainty(double value, double uncertainty) {
   return unit == 1 ? both : fmt::format("({})×{}", both, plot::power_of_ten(exponent));
 }
 
+std::string percent(double fraction) {
+  if (!std::isfinite(fraction)) return "–";
+  return fmt::format("{:.{}f} %", 100 * fraction,
+                     fraction >= 0.0995 || fraction == 0 ? 0
+                     : fraction >= 0.00095               ? 1
+                                                         : 2);
+}
+
 std::string times(double ratio) {
   if (!std::isfinite(ratio)) return short_number(ratio);
   if (ratio < kManyTimes) return fmt::format("{:.{}f}", ratio, ratio < 1 ? 2 : ratio < 10 ? 1 : 0);

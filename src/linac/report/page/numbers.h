@@ -12,6 +12,9 @@ std::string short_number(double value);
 /// "(1.20 ± 0.25)×10⁻⁷"; without an uncertainty short_number().
 std::string with_uncertainty(double value, double uncertainty);
 
+/// "41 %"; "4.2 %"; "–" for NaN.
+std::string percent(double fraction);
+
 /// A ratio: "0.41", "2.3", "87", "1200", "1.6×10⁷".
 std::string times(double ratio);
 

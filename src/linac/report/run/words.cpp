@@ -41,14 +41,6 @@ std::vector<TimePart> parts_of(const TimeSplit& time) {
   return parts;
 }
 
-std::string percent(double fraction) {
-  if (!std::isfinite(fraction)) return "–";
-  return fmt::format("{:.{}f} %", 100 * fraction,
-                     fraction >= 0.0995 || fraction == 0 ? 0
-                     : fraction >= 0.00095               ? 1
-                                                         : 2);
-}
-
 std::string bytes_text(double bytes) {
   if (!std::isfinite(bytes)) return "–";
   const char* unit = "B";

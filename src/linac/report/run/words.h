@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "linac/plot/figure.h"
+#include "linac/report/page/numbers.h"
 #include "linac/report/run/report.h"
 
 namespace linac::report {
@@ -19,9 +20,6 @@ struct TimePart {
 
 /// The phases, computing first, then "waiting" and "unknown": together the whole time.
 std::vector<TimePart> parts_of(const TimeSplit& time);
-
-/// "41 %"; "4.2 %"; "–" for NaN.
-std::string percent(double fraction);
 
 /// "12.3 kB"
 std::string bytes_text(double bytes);

@@ -106,12 +106,13 @@ void compare(Checksums& found, const File& file, const std::string& url) {
   }
 }
 
-void fetch_replica(const std::string& url, const File& file, const CachedCopy& copy) {
+PieceSums fetch_replica(const std::string& url, const File& file, const CachedCopy& copy) {
   const auto source = Source::open(url);
   need_size(file, source->size(), url);
   Checksums checksums;
-  stream_into(copy, source, [&](std::span<const std::byte> bytes) { checksums.add(bytes); });
+  PieceSums sums = stream_into(copy, source, [&](std::span<const std::byte> bytes) { checksums.add(bytes); });
   compare(checksums, file, url);
+  return sums;
 }
 
 ReplicatedFile look(const std::string& url) {
@@ -148,8 +149,8 @@ class RucioStore : public Store {
       const File& file = replicas.of().file;
       const Validators said{.etag = file.version(), .modified = "", .size = file.bytes};
       if (copy.known() && same_content(*copy.known(), said)) return copy.file();
-      replicas.with_one([&](const std::string& replica) { fetch_replica(replica, file, copy); });
-      copy.put_in_place(said);
+      copy.put_in_place(
+          said, replicas.with_one([&](const std::string& replica) { return fetch_replica(replica, file, copy); }));
     } catch (const Unreachable& error) {
       if (!copy.known()) throw;
       log::warn(fmt::format("[rucio] {}: the server cannot be reached; the cached copy is used", url));

@@ -17,13 +17,14 @@
 #include "linac/base/log.h"
 #include "linac/storage/cache.h"
 #include "linac/storage/cached_copy.h"
+#include "linac/storage/storage.h"
 
 namespace linac::storage::s3 {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kRangeBytes = int64_t{8} << 20;
+constexpr int64_t kRangeBytes = kSummedBytes;  // so that each range has its checksum
 constexpr int64_t kSideBySideMax = 4;
 constexpr int kChangesMax = 3;  // so often an object may be replaced while it is fetched
 
@@ -51,10 +52,11 @@ void reserve(const CachedCopy& copy, int file, int64_t size, const fs::path& roo
   if (failed == ENOSPC || failed == EFBIG) copy.fail_to_write();  // others are of file systems that cannot reserve
 }
 
-/// Fills the file; the first error of any of the threads is thrown when all have ended.
-void fetch_ranges(const CachedCopy& copy, int file, const Access& access, const Address& address,
-                  const ObjectState& state, const Patience& patience) {
+/// Fills the file and returns its checksums; the first error of any of the threads is thrown when all have ended.
+PieceSums fetch_ranges(const CachedCopy& copy, int file, const Access& access, const Address& address,
+                       const ObjectState& state, const Patience& patience) {
   const int64_t ranges = (state.size + kRangeBytes - 1) / kRangeBytes;
+  PieceSums sums(static_cast<size_t>(ranges));
   std::atomic<int64_t> next = 0;
   std::mutex mutex;
   std::exception_ptr error;
@@ -66,6 +68,7 @@ void fetch_ranges(const CachedCopy& copy, int file, const Access& access, const 
         room.resize(static_cast<size_t>(std::min(kRangeBytes, state.size - range * kRangeBytes)));
         reader.read(range * kRangeBytes, room);
         if (!write_all(file, room, range * kRangeBytes)) copy.fail_to_write();
+        sums[static_cast<size_t>(range)] = checksum(room);
       }
     } catch (...) {
       const std::scoped_lock lock(mutex);
@@ -78,6 +81,7 @@ void fetch_ranges(const CachedCopy& copy, int file, const Access& access, const 
   work();
   others.clear();
   if (error) std::rethrow_exception(error);
+  return sums;
 }
 
 }  // namespace
@@ -98,16 +102,17 @@ fs::path download(const Access& access, const Address& address, const fs::path& 
     if (copy.known() && names_version(said) && same_content(*copy.known(), said)) return copy.file();
     const Descriptor part(::open(copy.part().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!part) copy.fail_to_write();
+    PieceSums sums;
     try {
       reserve(copy, part.get(), found->size, root);
-      fetch_ranges(copy, part.get(), access, address, *found, patience);
+      sums = fetch_ranges(copy, part.get(), access, address, *found, patience);
     } catch (const Changed& error) {
       if (changes == kChangesMax) throw;
       log::warn(fmt::format("[s3] {}: changed while it was fetched; from its beginning", address.url()));
       continue;
     }
     if (::ftruncate(part.get(), found->size) != 0 || ::fsync(part.get()) != 0) copy.fail_to_write();
-    copy.put_in_place(said);
+    copy.put_in_place(said, sums);
     return copy.file();
   }
 }

@@ -10,6 +10,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/base/test_errors.h"
+#include "linac/storage/copy_note.h"
 #include "linac/storage/s3/conditional.h"
 #include "linac/storage/s3/download.h"
 #include "linac/storage/s3/object.h"
@@ -410,6 +411,11 @@ TEST_F(S3Download, ManyAtOnceFetchOnce) {
     threads.emplace_back(
         [&] { EXPECT_EQ(read_file(download(access_to(server), kAddress, cache_.path(), kShort)), object.body); });
   for (std::thread& thread : threads) thread.join();
+  const auto file = download(access_to(server), kAddress, cache_.path(), kShort);
+  const auto note = read_note(file);
+  ASSERT_TRUE(note && note->sums);
+  EXPECT_EQ(*note->sums, piece_sums_of(file));
+  EXPECT_EQ(note->source, kAddress.url());
   EXPECT_EQ(gets(server), 1);
 }
 
