@@ -45,7 +45,7 @@ def copies(root: pathlib.Path, store: Xrootd) -> None:
     for base in (store.root, store.dav):
         linac(root / "cache", "data", "copy", f"data/{SHOWERS}", f"{base}/{base[:3]}/new/")
         check((store.data / "test" / base[:3] / "new" / SHOWERS).read_bytes() == content, f"{base[:4]}: a copy is there, its folders were made")
-        linac(root / "cache", "data", "copy", f"{base}/{base[:3]}/new/*.h5", root / base[:3] / "")
+        linac(root / "cache", "data", "copy", f"{base}/{base[:3]}/new/*.h5", f"{root}/{base[:3]}/")
         check((root / base[:3] / SHOWERS).read_bytes() == content, f"{base[:4]}: it comes back by a pattern")
         linac(root / "cache", "data", "convert", f"{base}/{base[:3]}/new/{SHOWERS}", f"{base}/out.tfrecord")
         check((store.data / "test" / "out.tfrecord").stat().st_size > len(content) // 10, f"{base[:4]}: an output is written there")
@@ -128,7 +128,7 @@ def upload(root: pathlib.Path, store: Xrootd) -> None:
         sent = sorted(path.name for path in there.rglob("*") if path.is_file())
         check("topology.v1.models.model.keras" in sent and "topology.v1.job.yaml" in sent, f"the model is there: {len(sent)} files")
         check(not [name for name in sent if "step-" in name or "key" in name.split(".")], "checkpoints and the workers' key are not")
-        linac(root / "cache", "data", "copy", "rucio://user.root:topology.v1", root / "fetched" / "", **rucio.environment)
+        linac(root / "cache", "data", "copy", "rucio://user.root:topology.v1", f"{root}/fetched/", **rucio.environment)
         for name in ("models/model.keras", "job.yaml", "metrics.jsonl"):
             check((root / "fetched" / f"topology.v1.{name.replace('/', '.')}").read_bytes() == (run / name).read_bytes(), f"{name} comes back")
         status, listed = outcome(str(rucio.folder_of_programs() / "rucio"), "rule", "list", "--did", "user.root:topology.v1", **rucio.environment)

@@ -80,7 +80,7 @@ def replicas(root: pathlib.Path, linac: Linac, near: RangeServer, far: RangeServ
     check(f"has {len(original) - 5000} bytes" in said and "the next one" in said, "a cut replica gives way to the next")
     (served / SHOWERS).unlink()
     check("the next one" in linac("data", "info", did(SHOWERS)), "a replica that is gone gives way to the next")
-    linac("data", "copy", did(SHOWERS), root / "copied" / "")
+    linac("data", "copy", did(SHOWERS), f"{root}/copied/")
     check((root / "copied" / SHOWERS).read_bytes() == original, "a copy is whole, under the file's own name")
     said = linac("data", "info", f"{did(SHOWERS)}?rse=NEAR", status=4)
     check("none of its replicas" in said and "NEAR" in said, "where none is left, each is named with its reason")

@@ -31,8 +31,7 @@ def cut_into(folder: pathlib.Path) -> int:
 
 def exact(root: pathlib.Path, parts: pathlib.Path) -> None:
     files = f"{parts}/*.parquet"
-    said = runs.run(one := root / "one", job(files, **{"train.epochs": 2}), "--workers", "1", LINAC_CACHE=str(root / "cache"))
-    check("2 files at a time, 6 in all" in said, "the training says what it holds")
+    runs.run(one := root / "one", job(files, **{"train.epochs": 2}), "--workers", "1", LINAC_CACHE=str(root / "cache"))
     runs.run(two := root / "two", job(files, **{"train.epochs": 2}), "--workers", "2", LINAC_CACHE=str(root / "cache"))
     check(tensors(one) == tensors(two) and len(tensors(one)) > 10, "two workers end with the bits of one")
     runs.run(whole := root / "whole", job(files, **{"train.epochs": 2, "data.shuffle_window": 0}), "--workers", "1", LINAC_CACHE=str(root / "cache"))

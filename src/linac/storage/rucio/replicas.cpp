@@ -107,7 +107,8 @@ ReplicatedFile replicas_of(Session& session, const Did& did) {
   std::set<Order> order;
   std::set<std::string> others;
   const std::vector<std::string> schemes = schemes_read();
-  for (const auto& [url, of] : rows.front().value("pfns", json::object()).items()) {
+  const json places = rows.front().value("pfns", json::object());
+  for (const auto& [url, of] : places.items()) {
     const std::string scheme = scheme_of(url).value_or("");
     if (std::find(schemes.begin(), schemes.end(), scheme) == schemes.end())
       others.insert(scheme + "://");
