@@ -31,6 +31,7 @@ def register(wanted: dict) -> None:
         client.add_protocol(name, {"scheme": place.scheme, "hostname": place.hostname, "port": place.port, "prefix": place.path,
                                    "impl": "rucio.rse.protocols.gfal.Default",
                                    "domains": {"lan": every, "wan": every | {"third_party_copy_read": 1, "third_party_copy_write": 1}}})
+        client.set_local_account_limit("root", name, -1)
         said = ("scope", "name", "bytes", "adler32", "md5")
         client.add_replicas(rse=name, files=[{key: one[key] for key in said if key in one} | {"pfn": url + one["name"]}
                                              for one in wanted["files"] if name in one["elements"]])

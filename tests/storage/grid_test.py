@@ -47,8 +47,8 @@ def copies(root: pathlib.Path, store: Xrootd) -> None:
         check((store.data / "test" / base[:3] / "new" / SHOWERS).read_bytes() == content, f"{base[:4]}: a copy is there, its folders were made")
         linac(root / "cache", "data", "copy", f"{base}/{base[:3]}/new/*.h5", f"{root}/{base[:3]}/")
         check((root / base[:3] / SHOWERS).read_bytes() == content, f"{base[:4]}: it comes back by a pattern")
-        linac(root / "cache", "data", "convert", f"{base}/{base[:3]}/new/{SHOWERS}", f"{base}/out.tfrecord")
-        check((store.data / "test" / "out.tfrecord").stat().st_size > len(content) // 10, f"{base[:4]}: an output is written there")
+        linac(root / "cache", "data", "convert", f"{base}/{base[:3]}/new/{SHOWERS}", f"{base}/{base[:3]}.tfrecord")
+        check((store.data / "test" / f"{base[:3]}.tfrecord").stat().st_size > len(content) // 10, f"{base[:4]}: an output is written there")
     left = [path.name for path in store.data.rglob("*.part-*")]
     check(not left, f"nothing half written is left: {left}")
 
@@ -140,7 +140,7 @@ def upload(root: pathlib.Path, store: Xrootd) -> None:
         check("nobody:topology" in said, "a scope that Rucio refuses is named")
         said = linac(root / "cache", *words[:-2], "NONE", "--did", "user.root:new", status=3, **rucio.environment)
         check("NONE" in said, "a storage element that is none is named")
-        (rucio.folder / "wrong.cfg").write_text(rucio.config.read_text().replace(rucio.password, "wrong"))
+        (rucio.folder / "wrong.cfg").write_text(rucio.config.read_text().replace(rucio.password, "wrong").replace("/token", "/no-token"))
         linac(root / "cache", *words, "user.root:other2", status=2, RUCIO_CONFIG=str(rucio.folder / "wrong.cfg"))
         left = sorted(path.name for path in there.rglob("*") if path.is_file())
         check(left == sent, f"nothing of these stays: {set(left) - set(sent)}")

@@ -221,7 +221,7 @@ class FileStore : public Store {
                                      const std::string& version) const override {
     const fs::path path = path_of(url);
     if (path.has_parent_path()) make_folder(path.parent_path());
-    const FileLock turn(path.parent_path() / ("." + path.filename().string() + ".lock"));
+    const FileLock turn(path.parent_path() / fmt::format(".{}.lock", path.filename().string()));
     const auto there = read_small(url);
     if ((there ? there->version : "") != version) return std::nullopt;
     write_file_atomically(path, content);

@@ -62,6 +62,10 @@ std::vector<json> lines_of(const net::HttpAnswer& answer, const std::string& hos
   return rows;
 }
 
+bool is_refusal(const net::HttpAnswer& answer) {
+  return answer.problem == net::HttpProblem::kNone && !answer.header("exceptionclass").empty() && answer.status != 503;
+}
+
 net::HttpSettings settings_of(const Access& access) {
   net::HttpSettings settings{.user_agent = "linac", .ca_file = access.ca_file};
   settings.redirects_max = 0;  // the token is for one server
@@ -86,7 +90,8 @@ Session::Session(Access access) : access_(std::move(access)), client_(settings_o
 net::HttpAnswer Session::tried(const net::HttpRequest& request) {
   for (int attempt = 1;; ++attempt) {
     net::HttpAnswer answer = client_.perform(request);
-    if (attempt == kHttpAttempts || !net::worth_another_try(answer)) return answer;
+    // Rucio refuses some things with 500, and says what and why.
+    if (attempt == kHttpAttempts || !net::worth_another_try(answer) || is_refusal(answer)) return answer;
     wait_for_attempt(request.url, answer, attempt);
   }
 }
@@ -132,7 +137,8 @@ net::HttpAnswer Session::answered(const std::string& method, const std::string& 
     request.headers = {"X-Rucio-Auth-Token: " + token(), "Content-Type: application/json"};
     request.body = body;
     net::HttpAnswer answer = tried(request);
-    if (answer.problem != net::HttpProblem::kNone || answer.status >= 500) fail_request(request.url, answer);
+    const bool failed = answer.problem != net::HttpProblem::kNone || answer.status >= 500;
+    if (failed && !is_refusal(answer)) fail_request(request.url, answer);
     if (answer.status != 401 || logins == 2) return answer;
     // It has expired, or is none: the stored one is tried once, and a new one once.
     const std::scoped_lock lock(tokens_mutex);
