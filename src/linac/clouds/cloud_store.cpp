@@ -1,21 +1,19 @@
 #include <arrow/io/interfaces.h>
 #include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <random>
 
 #include "linac/base/error.h"
 #include "linac/base/piece_of_work.h"
 #include "linac/clouds/clouds.h"
 #include "linac/clouds/file_systems.h"
 #include "linac/storage/levels.h"
-#include "linac/storage/source.h"
+#include "linac/storage/sending.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
 #include "linac/storage/stores.h"
@@ -84,18 +82,10 @@ class CloudStore : public storage::Store {
   }
 
   void write(const std::string& url, std::string_view content) const override {
-    size_t done = 0;
-    send(url, [&](int64_t bytes_max) {
-      const std::string_view piece = content.substr(done, static_cast<size_t>(bytes_max));
-      done += piece.size();
-      return std::as_bytes(std::span(piece));
-    });
+    send(url, storage::pieces_of(content, kPieceBytes));
   }
   void put(const std::string& url, const std::filesystem::path& file) const override {
-    const auto source = storage::Source::of_file(file, file.string());
-    const auto stream = storage::Source::stream(source);
-    std::vector<std::byte> room(kPieceBytes);
-    send(url, [&](int64_t) { return std::span<const std::byte>(room).first(stream->read(room)); });
+    send(url, storage::pieces_of_file(file, kPieceBytes));
   }
   void need_writable(const std::string& url) const override {
     const std::string bucket = path_of(url).substr(0, path_of(url).find('/'));
@@ -159,14 +149,13 @@ class CloudStore : public storage::Store {
     return level;
   }
 
-  /// `next` gives the content in pieces, at most so many bytes each; an empty one ends it.
-  void send(const std::string& url, const std::function<std::span<const std::byte>(int64_t bytes_max)>& next) const {
+  void send(const std::string& url, const storage::Pieces& next) const {
     const std::string path = path_of(url);
     // Azure shows a file that is being written.
-    const std::string made = cloud().writes_at_close ? path : path + fmt::format(".part-{:016x}", drawn());
+    const std::string made = cloud().writes_at_close ? path : storage::name_in_the_making(path);
     const auto out = value_of(cloud().files->OpenOutputStream(made, nullptr), url);
     try {
-      for (auto bytes = next(kPieceBytes); !bytes.empty(); bytes = next(kPieceBytes)) {
+      for (auto bytes = next(); !bytes.empty(); bytes = next()) {
         need(out->Write(bytes.data(), static_cast<int64_t>(bytes.size())), url);
         piece_is_done();
       }
@@ -178,10 +167,6 @@ class CloudStore : public storage::Store {
       throw;
     }
     if (made != path) need(cloud().files->DeleteFile(made), url);
-  }
-  static uint64_t drawn() {
-    std::random_device device;
-    return uint64_t{device()} << 32 | device();
   }
 
   const std::function<Cloud()> open_;

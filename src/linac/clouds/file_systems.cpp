@@ -15,13 +15,9 @@ namespace {
 
 using storage::first_of;
 using storage::from_environment;
+using storage::is_yes;
 
 constexpr double kRetries_s = 60;
-
-bool is_yes(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text == "1" || text == "yes" || text == "true";
-}
 
 template <class T>
 T value_of(arrow::Result<T> result, const char* scheme) {
@@ -83,10 +79,7 @@ Cloud open_google() {
 
 Cloud open_azure() {
   const auto connection = parts_of(from_environment("AZURE_STORAGE_CONNECTION_STRING"));
-  const auto of = [&](const char* name) {
-    const auto found = connection.find(name);
-    return found == connection.end() ? std::string() : found->second;
-  };
+  const auto of = [&](const char* name) { return storage::value_in(connection, name); };
   arrow::fs::AzureOptions options;
   options.background_writes = false;  // one part after the other, so that a failed one ends the upload
   options.account_name = first_of({of("AccountName"), from_environment("AZURE_STORAGE_ACCOUNT")});

@@ -201,7 +201,7 @@ json wanted_of(const std::vector<WantedColumn>& columns) {
 std::string fingerprint_of(const storage::Source& source) {
   if (const std::string content = source.streamed_content(); !content.empty()) return content;
   if (!source.is_ranged()) return storage::fingerprint(*source.path()).content;
-  return storage::content_hash(fmt::format("{} bytes of version {}", source.size(), source.version()));
+  return source.version_hash();
 }
 
 json describe(const TableReader& reader, const std::vector<ColumnFacts>& facts) {

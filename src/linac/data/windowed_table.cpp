@@ -22,13 +22,13 @@ constexpr int64_t kSampledBytes = 64 << 10;
 
 /// What tells the file from another one under its name.
 std::string version_of(const storage::Source& source) {
-  if (source.is_ranged()) return fmt::format("{} bytes of version {}", source.size(), source.version());
+  if (source.is_ranged()) return source.version_hash();
   return fmt::format("{}:{}", source.state().size, source.state().mtime_ns);
 }
 
 /// The same on all hosts. A file of this host is not read for it but at its two ends.
 std::string fingerprint_of(const storage::Source& source) {
-  if (source.is_ranged()) return storage::content_hash(version_of(source));
+  if (source.is_ranged()) return source.version_hash();
   storage::ContentHash hash;
   std::vector<std::byte> room(static_cast<size_t>(std::min(kSampledBytes, source.size())));
   for (const int64_t offset : {int64_t{0}, source.size() - static_cast<int64_t>(room.size())}) {

@@ -16,6 +16,7 @@
 #include "linac/base/nearest.h"
 #include "linac/base/piece_of_work.h"
 #include "linac/storage/file_lock.h"
+#include "linac/storage/percent.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/stores.h"
 
@@ -27,22 +28,6 @@ namespace fs = std::filesystem;
 constexpr size_t kSiblingsLookedAtMax = 10'000;
 constexpr int64_t kPieceBytes = 1 << 20;
 
-std::string decode_percent(const std::string& text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool escaped = text[i] == '%' && i + 2 < text.size() &&
-                         std::isxdigit(static_cast<unsigned char>(text[i + 1])) != 0 &&
-                         std::isxdigit(static_cast<unsigned char>(text[i + 2])) != 0;
-    if (escaped) {
-      out.push_back(static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16)));
-      i += 2;
-    } else {
-      out.push_back(text[i]);
-    }
-  }
-  return out;
-}
-
 std::string path_of(const std::string& url) {
   if (!scheme_of(url)) return url;
   std::string rest = url.substr(std::strlen("file://"));
@@ -50,7 +35,7 @@ std::string path_of(const std::string& url) {
   if (!rest.starts_with('/')) {
     throw user_error(fmt::format("[storage] {}: a file URL needs an absolute path; write file:///folder/file", url));
   }
-  return decode_percent(rest);
+  return percent_decoded(rest);
 }
 
 std::string suggestion(const fs::path& missing) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <string_view>
 #include <thread>
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/storage/percent.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
 #include "linac/storage/user_settings.h"
@@ -27,13 +27,8 @@ std::string request_url(const std::string& url) {
   if (scheme != "dav" && scheme != "davs") return url;
   const size_t host = url.find("://") + 3;
   const size_t path = std::min(url.find('/', host), url.size());
-  std::string text = (scheme == "dav" ? "http://" : "https://") + url.substr(host, path - host);
-  for (const unsigned char c : url.substr(path)) {
-    const bool plain =
-        std::isalnum(c) != 0 || std::string_view("-_.~/").find(static_cast<char>(c)) != std::string_view::npos;
-    text += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
-  }
-  return text;
+  return (scheme == "dav" ? "http://" : "https://") + url.substr(host, path - host) +
+         percent_encoded(std::string_view(url).substr(path), Slash::kStays);
 }
 
 std::vector<std::string> token_headers(const std::string& url) {

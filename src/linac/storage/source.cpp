@@ -44,6 +44,10 @@ std::shared_ptr<const Source> Source::open(const std::string& url) {
   return source;
 }
 
+std::string Source::version_hash() const {
+  return content_hash(fmt::format("{} bytes of version {}", size_, version_));
+}
+
 fs::path Source::local() const {
   return path_ ? *path_ : fetch(url_);
 }

@@ -45,6 +45,8 @@ class Source {
   bool is_ranged() const { return !path_; }
   /// Of what is_ranged(): as the server names it; never empty then.
   const std::string& version() const { return version_; }
+  /// Of what is_ranged(): stands for a hash of the content, which is not read whole. Size and version.
+  std::string version_hash() const;
   /// The file of this host that is read; nothing for what is_ranged().
   const std::optional<std::filesystem::path>& path() const { return path_; }
   /// Of path(), when it was opened; `content` is empty.

@@ -54,20 +54,34 @@ std::string from_environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+std::string token_in(const fs::path& file) {
+  return one_word(own_file(file));
+}
+
 std::string bearer_token() {
   const std::string usual = fmt::format("bt_u{}", ::geteuid());
   const std::string said = from_environment("BEARER_TOKEN"), file = from_environment("BEARER_TOKEN_FILE"),
                     folder = from_environment("XDG_RUNTIME_DIR");
   if (!said.empty()) return one_word(said);
-  if (!file.empty()) return one_word(own_file(file));
-  const std::string token = folder.empty() ? "" : one_word(own_file(fs::path(folder) / usual));
-  return token.empty() ? one_word(own_file(fs::path("/tmp") / usual)) : token;
+  if (!file.empty()) return token_in(file);
+  const std::string token = folder.empty() ? "" : token_in(fs::path(folder) / usual);
+  return token.empty() ? token_in(fs::path("/tmp") / usual) : token;
+}
+
+bool is_yes(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text == "1" || text == "true" || text == "yes";
 }
 
 std::string first_of(std::initializer_list<std::string> texts) {
   for (const std::string& text : texts)
     if (!text.empty()) return text;
   return "";
+}
+
+std::string value_in(const IniSection& section, const std::string& name) {
+  const auto found = section.find(name);
+  return found == section.end() ? "" : found->second;
 }
 
 std::optional<IniSection> read_ini_section(const fs::path& file, const std::string& title) {

@@ -6,7 +6,6 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -14,9 +13,9 @@
 #include "linac/base/bytes.h"
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
-#include "linac/base/progress.h"
 #include "linac/base/signals.h"
 #include "linac/base/text_table.h"
+#include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/file_ends.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/cache_check.h"
@@ -166,16 +165,11 @@ FileEnd end_of(const data::CheckedCopy& row, bool keep) {
 void run_verify(CacheWords& words) {
   const std::vector<Cached> copies = chosen(words);
   catch_stop_signals();
-  std::mutex mutex;
-  std::unique_ptr<Progress> bar;
+  BytesBar bar("verify");
   words.check.stop = [] { return stop_signal() != 0; };
-  words.check.progress = [&](int64_t done, int64_t all) {
-    const std::scoped_lock lock(mutex);
-    if (!bar) bar = std::make_unique<Progress>("verify", all);
-    bar->update(done, fmt::format("{} of {}", format_bytes(done), format_bytes(all)));
-  };
+  words.check.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   const auto rows = data::check_cache(storage::cache_folder(), copies, words.check);
-  bar.reset();
+  bar.clear();
   std::vector<FileEnd> ends;
   std::vector<Cached> sound, unchecked;
   auto list = ordered_json::array();

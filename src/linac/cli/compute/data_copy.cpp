@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "linac/base/error.h"
-#include "linac/base/progress.h"
 #include "linac/base/signals.h"
+#include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/file_ends.h"
 #include "linac/net/http_client.h"
@@ -62,17 +61,12 @@ void run_copy(CopyWords& words) {
   words.files.pop_back();
   const std::vector<storage::CopyItem> items = storage::plan_copy(words.files, to);
   catch_stop_signals();
-  std::mutex mutex;
-  std::unique_ptr<Progress> bar;
+  BytesBar bar("copy", megabytes);
   words.options.verify = !words.no_verify;
   words.options.stop = [] { return stop_signal() != 0; };
-  words.options.progress = [&](int64_t done, int64_t all) {
-    const std::scoped_lock lock(mutex);
-    if (!bar) bar = std::make_unique<Progress>("copy", all);
-    bar->update(done, fmt::format("{} of {}", megabytes(done), megabytes(all)));
-  };
+  words.options.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   const std::vector<storage::CopiedFile> rows = storage::copy_files(items, words.options);
-  bar.reset();
+  bar.clear();
   if (words.json)
     print_json(rows);
   else

@@ -12,9 +12,9 @@
 #include "linac/base/bytes.h"
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
-#include "linac/base/progress.h"
 #include "linac/base/signals.h"
 #include "linac/base/version.h"
+#include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_of_job.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/report_folder.h"
@@ -74,12 +74,9 @@ columns::TableStats gathered(StatsWords& words) {
   words.options.train = storage::expand_all(words.files);
   if (!words.test.empty()) words.options.test = storage::expand_all(words.test);
   catch_stop_signals();
-  std::unique_ptr<Progress> bar;
+  BytesBar bar("stats");
   words.options.stop = [] { return stop_signal() != 0; };
-  words.options.progress = [&](int64_t done, int64_t all) {
-    if (!bar) bar = std::make_unique<Progress>("stats", all);
-    bar->update(done, fmt::format("{} of {}", format_bytes(done), format_bytes(all)));
-  };
+  words.options.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   columns::TableStats stats = data::table_stats(words.options);
   if (stats.stopped) {
     throw Error(ErrorCode::kPreempted, fmt::format("[stats] stopped by a signal after {}; the same command begins anew",

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -9,8 +8,8 @@
 #include "linac/base/bytes.h"
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
-#include "linac/base/progress.h"
 #include "linac/base/signals.h"
+#include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/file_ends.h"
 #include "linac/data/verify/verify.h"
@@ -85,16 +84,11 @@ void run_verify(VerifyWords& words) {
     }
   }
   catch_stop_signals();
-  std::mutex mutex;
-  std::unique_ptr<Progress> bar;
+  BytesBar bar("verify");
   words.options.stop = [] { return stop_signal() != 0; };
-  words.options.progress = [&](int64_t done, int64_t all) {
-    const std::scoped_lock lock(mutex);
-    if (!bar) bar = std::make_unique<Progress>("verify", all);
-    bar->update(done, fmt::format("{} of {}", format_bytes(done), format_bytes(all)));
-  };
+  words.options.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   const std::vector<VerifiedFile> files = data::verify_files(urls, words.options);
-  bar.reset();
+  bar.clear();
   if (words.json)
     print_json(files);
   else

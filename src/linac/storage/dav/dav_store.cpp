@@ -6,7 +6,6 @@
 #include <ctime>
 #include <functional>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include "linac/base/error.h"
@@ -14,6 +13,8 @@
 #include "linac/storage/http.h"
 #include "linac/storage/http_request.h"
 #include "linac/storage/levels.h"
+#include "linac/storage/percent.h"
+#include "linac/storage/sending.h"
 #include "linac/storage/source.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/stores.h"
@@ -38,21 +39,6 @@ std::string path_of(const std::string& url) {
 }
 std::string server_of(const std::string& url) {
   return url.substr(0, url.size() - path_of(url).size());
-}
-
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    unsigned value = 0;
-    if (text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(text.data() + i + 1, text.data() + i + 3, value, 16).ptr == text.data() + i + 3) {
-      out += static_cast<char>(value);
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
 }
 
 net::HttpSettings settings_of(const std::string& url) {
@@ -103,8 +89,8 @@ std::optional<std::vector<Entry>> listed(const std::string& url) {
     if (path == "multistatus") is_answer = true;
     if (path == "multistatus/response/href") {
       const size_t host = text.find("://");
-      entry.path =
-          unescaped(host == std::string::npos ? text : text.substr(std::min(text.find('/', host + 3), text.size())));
+      entry.path = percent_decoded(
+          host == std::string::npos ? text : text.substr(std::min(text.find('/', host + 3), text.size())));
     }
     if (path.ends_with("/prop/getcontentlength")) std::from_chars(text.data(), text.data() + text.size(), entry.size);
     if (path.ends_with("/prop/resourcetype/collection")) entry.is_folder = true;
@@ -245,8 +231,7 @@ class DavStore : public Store {
   /// Sent under another name beside it, and moved when it is whole.
   static void send(const std::string& url, int64_t size, const std::function<Upload()>& begin) {
     path_of(url);
-    std::random_device device;
-    const std::string made = fmt::format("{}.part-{:08x}{:08x}", url, device(), device());
+    const std::string made = name_in_the_making(url);
     try {
       net::HttpAnswer answer = upload(made, size, begin);
       if (answer.status == 404 || answer.status == 409) {

@@ -47,10 +47,7 @@ std::string user_name() {
 Access find_access(const Environment& environment) {
   const fs::path file = config_file(environment);
   const IniSection client = read_ini_section(file, "client").value_or(IniSection());
-  const auto of = [&](const char* name) {
-    const auto found = client.find(name);
-    return found == client.end() ? std::string() : found->second;
-  };
+  const auto of = [&](const char* name) { return value_in(client, name); };
   Access access;
   access.host = checked_host(of("rucio_host"), file);
   access.auth_host = checked_host(first_of({of("auth_host"), access.host}), file);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "linac/base/error.h"
+#include "linac/storage/percent.h"
 
 namespace linac::storage::rucio {
 namespace {
@@ -20,6 +21,10 @@ bool is_clean(const std::string& text) {
 
 std::string Did::url() const {
   return fmt::format("{}{}:{}{}{}", kScheme, scope, name, rse.empty() ? "" : kRse, rse);
+}
+
+std::string Did::path() const {
+  return "/dids/" + percent_encoded(scope, Slash::kStays) + "/" + percent_encoded(name, Slash::kStays);
 }
 
 Did parse_did(const std::string& url) {

@@ -10,6 +10,8 @@ struct Did {
   std::string rse{};  // Rucio's expression for the storage elements to read from; empty: all
 
   std::string url() const;
+  /// Of the server's interface: "/dids/SCOPE/NAME". Slashes in names stay, as those of some experiments have them.
+  std::string path() const;
 };
 
 /// User error for what is no such address.

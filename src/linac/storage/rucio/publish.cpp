@@ -10,6 +10,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/storage/output.h"
+#include "linac/storage/percent.h"
 #include "linac/storage/rucio/checksums.h"
 #include "linac/storage/rucio/session.h"
 #include "linac/storage/source.h"
@@ -40,7 +41,8 @@ std::string written_url(const std::string& url) {
 }
 
 Element element_of(Session& session, const std::string& rse) {
-  const std::vector<json> rows = session.get("/rses/" + escaped(rse), "the storage element " + rse);
+  const std::vector<json> rows =
+      session.get("/rses/" + percent_encoded(rse, Slash::kStays), "the storage element " + rse);
   if (rows.size() != 1 || !rows.front().is_object())
     throw environment_error(fmt::format("[rucio] {}: the server does not say what storage element this is", rse));
   Element found{.deterministic = rows.front().value("deterministic", false), .scheme = {}, .base = {}};
@@ -78,7 +80,8 @@ void find_places(Session& session, const Did& data_set, const std::string& rse, 
     }
     const std::string did = data_set.scope + ":" + file.name;
     const auto rows = session.get(
-        fmt::format("/rses/{}/lfns2pfns?lfn={}&operation=write&scheme={}", escaped(rse), escaped(did), element.scheme),
+        fmt::format("/rses/{}/lfns2pfns?lfn={}&operation=write&scheme={}", percent_encoded(rse, Slash::kStays),
+                    percent_encoded(did, Slash::kStays), element.scheme),
         did);
     if (rows.size() != 1 || !rows.front().contains(did) || !rows.front().at(did).is_string())
       throw environment_error(fmt::format("[rucio] {}: {} does not say where the file would lie", did, rse));
@@ -100,12 +103,8 @@ json described(const PublishedFile& file, const Did& data_set, bool with_place) 
   return row;
 }
 
-std::string path_of(const Did& did) {
-  return "/dids/" + escaped(did.scope) + "/" + escaped(did.name);
-}
-
 void need_new(Session& session, const Did& did) {
-  if (session.is_there(path_of(did), did.url()))
+  if (session.is_there(did.path(), did.url()))
     throw user_error(fmt::format("[rucio] {}: is there already; take another name for --did", did.url()));
 }
 
@@ -150,10 +149,10 @@ std::vector<PublishedFile> publish(const Did& data_set, std::vector<PublishedFil
                     {"rse", rse},
                     {"rules", {{{"copies", 1}, {"rse_expression", rse}, {"account", session.access().account}}}}};
     try {
-      session.make(path_of(data_set), body, data_set.url());
+      session.make(data_set.path(), body, data_set.url());
     } catch (const Error& error) {
       // The answer may have been lost on its way.
-      const bool lost = error.code() == ErrorCode::kEnvironment && session.is_there(path_of(data_set), data_set.url());
+      const bool lost = error.code() == ErrorCode::kEnvironment && session.is_there(data_set.path(), data_set.url());
       if (!lost) throw;
     }
   } catch (...) {

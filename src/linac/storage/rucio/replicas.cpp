@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "linac/base/error.h"
+#include "linac/storage/percent.h"
 #include "linac/storage/store.h"
 
 namespace linac::storage::rucio {
@@ -46,15 +47,12 @@ File file_of(const json& row, const Did& asked) {
   return file;
 }
 
-std::string path_of(const Did& did) {
-  return "/dids/" + escaped(did.scope) + "/" + escaped(did.name);
-}
-
 /// The names of the files of a scope that a pattern fits.
 std::vector<Did> search(Session& session, const Did& pattern) {
   std::vector<Did> found;
   const std::string path =
-      fmt::format("/dids/{}/dids/search?type=file&name={}", escaped(pattern.scope), escaped(pattern.name));
+      fmt::format("/dids/{}/dids/search?type=file&name={}", percent_encoded(pattern.scope, Slash::kStays),
+                  percent_encoded(pattern.name, Slash::kStays));
   for (const json& row : session.get(path, pattern.url())) {
     if (!row.is_string()) continue;
     found.push_back({pattern.scope, row.get<std::string>(), pattern.rse});
@@ -80,7 +78,7 @@ std::vector<File> files_of(Session& session, const Did& did) {
   if (did.name.find('*') != std::string::npos) names = search(session, did);
   std::vector<File> files;
   for (const Did& name : names)
-    for (const json& row : session.get(path_of(name) + "/files", name.url())) files.push_back(file_of(row, did));
+    for (const json& row : session.get(name.path() + "/files", name.url())) files.push_back(file_of(row, did));
   if (files.empty())
     throw data_error(fmt::format("[rucio] {}: {}; check the name (rucio did content list)", did.url(),
                                  names.empty() ? "no file matches" : "has no files"));

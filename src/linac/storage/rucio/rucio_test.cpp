@@ -9,7 +9,6 @@
 #include "linac/storage/rucio/access.h"
 #include "linac/storage/rucio/did.h"
 #include "linac/storage/rucio/publish.h"
-#include "linac/storage/rucio/session.h"
 #include "linac/storage/storage.h"
 
 namespace linac::storage::rucio {
@@ -26,7 +25,7 @@ TEST(Rucio, NamesOfData) {
        {"rucio://", "rucio://a", "rucio://:b", "rucio://a:", "rucio://a/b", "rucio://a/b:c", "rucio://a:b c",
         "rucio://a:b?other=1", "rucio://a:b?rse=", "rucio://a?rse=b:c", "rucio://a:b\n"})
     expect_in(message_of([&] { parse_did(bad); }), {"rucio://SCOPE:NAME"});
-  EXPECT_EQ(escaped("a/b c%#?"), "a/b%20c%25%23%3F");
+  EXPECT_EQ((Did{"s", "a/b c%#?"}.path()), "/dids/s/a/b%20c%25%23%3F");
 }
 
 TEST(Rucio, NamesOfFiles) {

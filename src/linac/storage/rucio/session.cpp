@@ -1,8 +1,6 @@
 #include "linac/storage/rucio/session.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cctype>
 #include <map>
@@ -10,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/storage/http_request.h"
 #include "linac/storage/store.h"
@@ -20,23 +17,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr off_t kTokenBytesMax = 64 << 10;
-
 std::mutex tokens_mutex;
 std::map<std::string, std::string> tokens;  // of this process, by server and account
 
 std::string token_name(const Access& access) {
   return access.auth_host + " " + access.account + " " + access.vo;
-}
-
-/// What Rucio's client has kept in a folder that everybody may write into: only a file of this user counts.
-std::string stored_token(const std::filesystem::path& file) {
-  struct stat status {};
-  if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
-      status.st_size > kTokenBytesMax)
-    return "";
-  const std::string text = read_file(file);
-  return text.substr(0, text.find_first_of("\r\n"));
 }
 
 /// "DataIdentifierNotFound: Data identifier 'a:b' not found", as Rucio says it, without what would break a line.
@@ -73,17 +58,6 @@ net::HttpSettings settings_of(const Access& access) {
 }
 
 }  // namespace
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const unsigned char c : text) {
-    if (std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == '~' || c == '/')
-      out += static_cast<char>(c);
-    else
-      out += fmt::format("%{:02X}", c);
-  }
-  return out;
-}
 
 Session::Session(Access access) : access_(std::move(access)), client_(settings_of(access_)) {}
 
@@ -126,7 +100,7 @@ const std::string& Session::token() {
   if (!token_.empty()) return token_;
   const std::scoped_lock lock(tokens_mutex);  // one of them asks for it
   std::string& known = tokens[token_name(access_)];
-  if (known.empty() && !stored_token_refused_) known = stored_token(access_.token_file);
+  if (known.empty() && !stored_token_refused_) known = token_in(access_.token_file);
   if (known.empty()) known = fetched_token();
   return token_ = known;
 }
@@ -143,7 +117,7 @@ net::HttpAnswer Session::answered(const std::string& method, const std::string& 
     // It has expired, or is none: the stored one is tried once, and a new one once.
     const std::scoped_lock lock(tokens_mutex);
     if (std::string& known = tokens[token_name(access_)]; known == token_) {
-      stored_token_refused_ |= known == stored_token(access_.token_file);
+      stored_token_refused_ |= known == token_in(access_.token_file);
       known.clear();
     }
     token_.clear();

@@ -16,9 +16,9 @@ class Session {
   explicit Session(Access access);
 
   const Access& access() const { return access_; }
-  /// The lines of the answer, each a JSON value. `path` begins with a slash and is escaped (escaped()); `what` is the
-  /// data that is asked for, for errors. Data error for what Rucio does not know or refuses, Unreachable where nobody
-  /// answers, environment error else.
+  /// The lines of the answer, each a JSON value. `path` begins with a slash and is escaped (storage/percent.h); `what`
+  /// is the data that is asked for, for errors. Data error for what Rucio does not know or refuses, Unreachable where
+  /// nobody answers, environment error else.
   std::vector<nlohmann::json> get(const std::string& path, const std::string& what);
   std::vector<nlohmann::json> post(const std::string& path, const nlohmann::json& body, const std::string& what);
   /// Whether Rucio knows it; other errors as above.
@@ -39,8 +39,4 @@ class Session {
   std::string token_;
   bool stored_token_refused_ = false;
 };
-
-/// A part of a path; slashes stay, as names of some experiments have them.
-std::string escaped(const std::string& text);
-
 }  // namespace linac::storage::rucio

@@ -35,11 +35,6 @@ IniSection read_profile(const Environment& environment) {
   return profile;
 }
 
-bool is_true(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text == "1" || text == "true" || text == "yes";
-}
-
 bool is_amazons(const std::string& endpoint) {
   const size_t begin = endpoint.find("://") + 3;
   const std::string host = endpoint.substr(begin, endpoint.find_first_of(":/", begin) - begin);
@@ -62,11 +57,8 @@ std::string checked_endpoint(std::string endpoint, const Environment& environmen
 
 std::optional<net::AwsKeys> keys_of(const Environment& environment, const IniSection& profile,
                                     const std::string& region) {
-  if (is_true(environment("AWS_NO_SIGN_REQUEST"))) return std::nullopt;
-  const auto of = [&](const char* name) {
-    const auto found = profile.find(name);
-    return found == profile.end() ? std::string() : found->second;
-  };
+  if (is_yes(environment("AWS_NO_SIGN_REQUEST"))) return std::nullopt;
+  const auto of = [&](const char* name) { return value_in(profile, name); };
   net::AwsKeys keys{region, environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
                     environment("AWS_SESSION_TOKEN")};
   if (keys.id.empty() != keys.secret.empty()) {
@@ -95,10 +87,7 @@ std::optional<net::AwsKeys> keys_of(const Environment& environment, const IniSec
 
 Access find_access(const Environment& environment) {
   const IniSection profile = read_profile(environment);
-  const auto of = [&](const char* name) {
-    const auto found = profile.find(name);
-    return found == profile.end() ? std::string() : found->second;
-  };
+  const auto of = [&](const char* name) { return value_in(profile, name); };
   Access access;
   access.region =
       first_of({environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), of("region"), kRegionDefault});

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "linac/base/error.h"
+#include "linac/storage/percent.h"
 
 namespace linac::storage::s3 {
 namespace {
@@ -42,34 +43,6 @@ Address parse_address(const std::string& url) {
   if (key.size() > kKeyBytesMax || key.find('\0') != std::string_view::npos)
     throw user_error(fmt::format("[s3] s3://{}: a key has {} bytes at most; check the address", bucket, kKeyBytesMax));
   return {std::string(bucket), std::string(key)};
-}
-
-std::string percent_encoded(std::string_view text, Slash slash) {
-  std::string out;
-  for (const char c : text) {
-    const bool stays =
-        is_plain(c) || c == '-' || c == '.' || c == '_' || c == '~' || (c == '/' && slash == Slash::kStays);
-    if (stays)
-      out += c;
-    else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = 0;
-    if (text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ptr == text.data() + i + 3) {
-      out += static_cast<char>(byte);
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
 }
 
 std::string request_url(const Access& access, const Address& address, const Query& query) {

@@ -18,12 +18,6 @@ struct Address {
 /// User error if that is none; one with a user's name and password is refused, and not repeated.
 Address parse_address(const std::string& url);
 
-/// Everything but letters, digits and "-._~" as %XX; a slash stays if it is to.
-enum class Slash { kStays, kEscaped };
-std::string percent_encoded(std::string_view text, Slash slash);
-/// Of a server's answer with encoding-type=url, where '+' is a space.
-std::string percent_decoded(std::string_view text);
-
 using Query = std::map<std::string, std::string>;
 /// http(s)://..., the query sorted as the signature wants it. An empty key names the bucket.
 std::string request_url(const Access& access, const Address& address, const Query& query);

@@ -1,9 +1,10 @@
 #include "linac/storage/s3/xml.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
-#include "linac/storage/s3/address.h"
+#include "linac/storage/percent.h"
 #include "linac/storage/xml_elements.h"
 
 namespace linac::storage::s3 {
@@ -16,6 +17,12 @@ std::string printable(std::string_view text) {
   std::string shown;
   for (const char c : text.substr(0, kShownBytesMax)) shown += c >= ' ' && c <= '~' ? c : ' ';
   return shown;
+}
+
+/// Of an answer with encoding-type=url, where '+' is a space.
+std::string name_of(std::string text) {
+  std::replace(text.begin(), text.end(), '+', ' ');
+  return percent_decoded(text);
 }
 
 }  // namespace
@@ -44,8 +51,8 @@ std::optional<ListPage> parse_list(std::string_view xml) {
   if (!whole || !is_list || !numbers || (more && page.next.empty())) return std::nullopt;
   if (!more) page.next.clear();
   if (encoded) {
-    for (ListedObject& listed : page.objects) listed.key = percent_decoded(listed.key);
-    for (std::string& prefix : page.prefixes) prefix = percent_decoded(prefix);
+    for (ListedObject& listed : page.objects) listed.key = name_of(std::move(listed.key));
+    for (std::string& prefix : page.prefixes) prefix = name_of(std::move(prefix));
   }
   return page;
 }

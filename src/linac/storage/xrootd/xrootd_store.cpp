@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <random>
 #include <thread>
 
 #include "linac/base/error.h"
@@ -12,7 +11,7 @@
 #include "linac/base/piece_of_work.h"
 #include "linac/net/http_client.h"
 #include "linac/storage/levels.h"
-#include "linac/storage/source.h"
+#include "linac/storage/sending.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/stores.h"
 #include "linac/storage/streamed_copy.h"
@@ -250,17 +249,10 @@ class XrootdStore : public Store {
     return streamed_local("root", named, named);
   }
   void write(const std::string& url, std::string_view content) const override {
-    size_t done = 0;
-    send(url, [&] {
-      const std::string_view piece = content.substr(done, kPieceBytes);
-      done += piece.size();
-      return std::as_bytes(std::span(piece));
-    });
+    send(url, pieces_of(content, kPieceBytes));
   }
   void put(const std::string& url, const std::filesystem::path& file) const override {
-    const auto stream = Source::stream(Source::of_file(file, file.string()));
-    std::vector<std::byte> room(kPieceBytes);
-    send(url, [&] { return std::span<const std::byte>(room).first(stream->read(room)); });
+    send(url, pieces_of_file(file, kPieceBytes));
   }
   void need_writable(const std::string& url) const override { state_if_there(place_of(url).url()); }
   void remove(const std::string& url) const override {
@@ -273,11 +265,10 @@ class XrootdStore : public Store {
 
  private:
   /// Written under another name beside it, and moved when it is whole.
-  static void send(const std::string& url, const std::function<std::span<const std::byte>()>& next) {
+  static void send(const std::string& url, const Pieces& next) {
     const Place place = place_of(url);
-    std::random_device device;
     const std::string target = place.url();
-    const std::string made = fmt::format("{}.part-{:08x}{:08x}", target, device(), device());
+    const std::string made = name_in_the_making(target);
     int64_t written = 0;
     try {
       OpenFile file(made, true);
