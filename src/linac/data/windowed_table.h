@@ -40,7 +40,8 @@ class WindowedTable {
   const std::vector<TableFile>& files() const { return files_; }
   /// The first file: what the columns are.
   const std::shared_ptr<const EventTable>& first() const { return first_; }
-  /// Is called for each file that is opened from now on; what it throws is thrown by read(). Before the first read.
+  /// Is called for each file that is opened from now on, by threads of this set and of its readers, until the set is
+  /// gone; what it throws is thrown by read(). Before the first read.
   void check_each(std::function<void(const EventTable&)> check) { check_ = std::move(check); }
 
   WindowedOrder order(uint64_t seed, uint32_t epoch) const;

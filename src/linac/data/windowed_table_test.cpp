@@ -107,15 +107,16 @@ TEST_F(WindowedTableTest, WhatIsWrongWithALaterFileIsSaidWhenItComes) {
 }
 
 TEST_F(WindowedTableTest, ChecksSeeEachFile) {
-  const auto windowed = open();
   std::mutex mutex;
   std::set<std::string> seen;
+  const auto windowed = open();  // whose thread calls the check until it ends
   windowed->check_each([&](const EventTable& table) {
     const std::scoped_lock lock(mutex);
     seen.insert(table.files().front().url);
   });
   Stream stream(windowed, {.seed = 3, .batch = 2, .owned = {0}}, {});
   for (int64_t step = 0; step < stream.steps_per_epoch(); ++step) stream.next();
+  const std::scoped_lock lock(mutex);
   EXPECT_EQ(seen, std::set<std::string>(urls_.begin(), urls_.end()));
 }
 
