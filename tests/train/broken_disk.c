@@ -1,5 +1,6 @@
 /* Preloaded into the workers of a test: a disk that fails one process. The file named by LINAC_TEST_DISK says how: "PID stuck" (fsync and
-   reads of HDF5 files never return), "PID slow" (fsync takes half a second) or "PID full" (writes to files fail with ENOSPC). */
+   reads of HDF5 files never return), "PID held" (fsync returns when the file says something else), "PID slow" (fsync takes half a second) or
+   "PID full" (writes to files fail with ENOSPC). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,6 +44,7 @@ static void wait_for_ever(void) {
 
 int fsync(int descriptor) {
   if (fails("stuck")) wait_for_ever();
+  while (fails("held")) usleep(5000);
   if (fails("slow")) usleep(500000);
   int (*next)(int) = dlsym(RTLD_NEXT, "fsync");
   return next(descriptor);

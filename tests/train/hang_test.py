@@ -76,21 +76,23 @@ def slow(root: pathlib.Path, library: pathlib.Path) -> None:
     """A lone worker, whose disk takes seconds for a checkpoint."""
     out, disk, settings = root / "slow", root / "slow.disk", {**CLASSIFIER, "checkpoint.every_steps": 4}
 
-    def begin(*extra: str) -> subprocess.Popen:
+    def begin(way: str, *extra: str) -> subprocess.Popen:
         process = runs.start(out, settings, "--workers", "1", *extra, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(disk))
-        disk.write_text(f"{process.pid} slow")
+        disk.write_text(f"{process.pid} {way}")
         elastic.wait_until(lambda: half_written(out) or process.poll() is not None, "a checkpoint under way")
         return process
 
-    process = begin()
-    during, file = elastic.Record(out).steps(), half_written(out)[0]
-    elastic.wait_until(lambda: elastic.Record(out).steps() >= during + 3 or not file.exists(), "further steps")
-    check(file.exists(), "the training goes on while a checkpoint is written")
+    process = begin("held")
+    file = half_written(out)[0]
+    after = int(file.name.removeprefix("step-").split(".")[0])
+    elastic.wait_until(lambda: elastic.Record(out).steps() >= after + 3 or process.poll() is not None, "further steps", 30)
+    check(process.poll() is None and file.exists(), "the training goes on while a checkpoint is written")
+    disk.write_text(f"{process.pid} slow")
     process.send_signal(signal.SIGTERM)
     status, done = process.wait(timeout=120), elastic.Record(out).steps()
     check(status == 75 and runs.newest_checkpoint(out).name == f"step-{done:010}.safetensors" and not half_written(out),
           f"SIGTERM meanwhile: exit status {status}, and the last step is in a checkpoint")
-    runs.kill_tree(begin("--resume"))
+    runs.kill_tree(begin("slow", "--resume"))
     check(bool(half_written(out)), "kill -9 in the midst of a checkpoint leaves it half written")
     disk.unlink()
     text = runs.run(out, settings, "--resume", "--workers", "1")
