@@ -1,6 +1,6 @@
 /* Preloaded into the workers of a test: a disk that fails one process. The file named by LINAC_TEST_DISK says how: "PID stuck" (fsync and
-   reads of HDF5 files never return), "PID held" (fsync returns when the file says something else), "PID slow" (fsync takes half a second) or
-   "PID full" (writes to files fail with ENOSPC). */
+   reads of HDF5 files never return), "PID held" (fsync of a checkpoint returns when the file says something else), "PID slow" (fsync takes half
+   a second) or "PID full" (writes to files fail with ENOSPC). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,11 +26,13 @@ static int is_file(int descriptor) {
   return fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-static int is_data(int descriptor) {
+static int has_in_its_path(int descriptor, const char* text) {
   char link[64], path[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-  const ssize_t size = readlink(link, path, sizeof path);
-  return size > 3 && memcmp(path + size - 3, ".h5", 3) == 0;
+  const ssize_t size = readlink(link, path, sizeof path - 1);
+  if (size <= 0) return 0;
+  path[size] = 0;
+  return strstr(path, text) != NULL;
 }
 
 static void wait_for_ever(void) {
@@ -44,14 +46,14 @@ static void wait_for_ever(void) {
 
 int fsync(int descriptor) {
   if (fails("stuck")) wait_for_ever();
-  while (fails("held")) usleep(5000);
+  while (has_in_its_path(descriptor, "/checkpoints/step-") && fails("held")) usleep(5000);
   if (fails("slow")) usleep(500000);
   int (*next)(int) = dlsym(RTLD_NEXT, "fsync");
   return next(descriptor);
 }
 
 ssize_t pread64(int descriptor, void* bytes, size_t size, off_t offset) {
-  if (is_data(descriptor) && fails("stuck")) wait_for_ever();
+  if (has_in_its_path(descriptor, ".h5") && fails("stuck")) wait_for_ever();
   ssize_t (*next)(int, void*, size_t, off_t) = dlsym(RTLD_NEXT, "pread64");
   return next(descriptor, bytes, size, offset);
 }
