@@ -1,6 +1,7 @@
 """An object store for a test: `with Versitygw() as store:`, then `store.environment` and bucket "test".
 
-In a temporary folder, on a free port of 127.0.0.1, with keys of its own; ended by its own process id.
+In a temporary folder, on a free port of 127.0.0.1 (or of all addresses, for one in a network namespace), with keys of its own; ended by
+its own process id.
 `Versitygw.available()` says whether it is installed (tests/servers/get.sh versitygw).
 """
 
@@ -30,6 +31,9 @@ class Versitygw:
     def available(cls) -> bool:
         return cls.program() is not None
 
+    def __init__(self, listens_on: str = "127.0.0.1"):
+        self.listens_on = listens_on
+
     def __enter__(self) -> "Versitygw":
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="linac-versitygw-"))
         (self.folder / "data" / self.BUCKET).mkdir(parents=True)
@@ -43,7 +47,7 @@ class Versitygw:
 
     def start(self) -> None:
         """Again after stop(): the same address, keys and objects."""
-        words = [self.program(), "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", self.folder / "data"]
+        words = [self.program(), "--port", f"{self.listens_on}:{self.port}", "--quiet", "posix", self.folder / "data"]
         self.process = port_server.start(words, self.port, self.folder / "log",
                                          env={**os.environ, "ROOT_ACCESS_KEY": self.id, "ROOT_SECRET_KEY": self.secret})
 
