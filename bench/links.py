@@ -2,7 +2,7 @@
 """How much of a link linac uses while it streams: events in an object store (versitygw) and behind XRootD on one host, read by another; the
 hosts are network namespaces with a link of 1 Gb/s. Read as a training reads them, with an empty cache, and copied as `linac data copy` does.
 
-  bench/links.py [--rounds 5] [--showers 2400] [--rate 1gbit]    root, for namespaces; needs versitygw and xrootd (tests/servers/get.sh)
+  bench/links.py [--rounds 5] [--showers 4000] [--rate 1gbit]    root, for namespaces; needs versitygw and xrootd (tests/servers/get.sh)
 
 Before each round one connection shows what the link carries; the share is of that. Showers: TFRecord with float lists, 260 kB each. Writes
 bench/results/DATE-links.json and .md."""
@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import pathlib
+import platform
 import shutil
 import statistics
 import subprocess
@@ -27,7 +28,9 @@ from store import store
 import hosts  # noqa: E402  (tests/network, by network_contenders)
 
 # Runs on the host that serves: what it serves is a folder of files, and its environment says how it is asked.
-SERVER = """import json, os, pathlib, shutil, sys
+# XRootD wants a name of its host that can be found, which those of namespaces cannot.
+SERVER = """import json, os, pathlib, shutil, socket, sys
+socket.sethostname(sys.argv[3])
 sys.path.insert(0, sys.argv[1])
 from versitygw import Versitygw
 from xrootd import Xrootd
@@ -38,17 +41,19 @@ with Versitygw("0.0.0.0") as gate, Xrootd() as grid:
         shutil.copy(file, grid.data / "test")
     print(json.dumps({"s3": gate.port, "root": grid.port, "environment": gate.environment}), flush=True)
     sys.stdin.read()"""
+# No name server answers in a namespace, and XRootD's two sides look for the names of addresses: 5 s of silence otherwise.
+NO_NAMES = {"RES_OPTIONS": "timeout:1 attempts:1"}
 COLUMNS = {"training": "read for a training", "copy": "copied"}
 
 
 @contextlib.contextmanager
 def servers(host: hosts.Host, folder: pathlib.Path):
     """URLs by scheme, and the variables for whoever reads them."""
-    process = host.popen([sys.executable, "-c", SERVER, ROOT / "tests" / "servers", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                         text=True, env={**os.environ, "LINAC_TEST_NETWORK_NAMESPACE": "1"})
+    process = host.popen([sys.executable, "-c", SERVER, ROOT / "tests" / "servers", folder, platform.node()], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         text=True, env={**os.environ, **NO_NAMES, "LINAC_TEST_NETWORK_NAMESPACE": "1"})
     said = json.loads(process.stdout.readline())
     yield ({"s3": "s3://test/*", "root": f"root://{host.address}:{said['root']}//test/*"},
-           said["environment"] | {"AWS_ENDPOINT_URL": f"http://{host.address}:{said['s3']}"})
+           said["environment"] | NO_NAMES | {"AWS_ENDPOINT_URL": f"http://{host.address}:{said['s3']}"})
     process.stdin.close()
     process.wait(timeout=30)
 
@@ -70,7 +75,7 @@ def measure(reader: hosts.Host, url: str, environment: dict, folder: pathlib.Pat
     os.sync()
     copied.mkdir()
     begin, cpu = time.monotonic(), os.times()
-    on(reader, {**environment, "LINAC_CACHE": str(cache)}, "data", "copy", url, f"{copied}/", "--quiet")
+    on(reader, {**environment, "LINAC_CACHE": str(cache)}, "data", "copy", url, f"{copied}/")
     took, after = time.monotonic() - begin, os.times()
     shutil.rmtree(copied)
     shutil.rmtree(cache, ignore_errors=True)
@@ -100,7 +105,7 @@ def markdown(result: dict) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--showers", type=int, default=2400)
+    parser.add_argument("--showers", type=int, default=4000)
     parser.add_argument("--rate", default="1gbit")
     options = parser.parse_args()
     able, why = hosts.available()

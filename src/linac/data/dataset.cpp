@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <limits>
+#include <utility>
 
 #include "linac/base/error.h"
 #include "linac/data/open_files.h"
@@ -24,6 +26,32 @@ void check(const Preprocessing& preprocessing) {
   need(preprocessing.min_sum == preprocessing.min_sum, "min_sum must be a number");
 }
 
+/// Files of this host in the order of their URLs: one of another host is fetched while the one before is used, so that
+/// the link is never idle. Its end waits for what is under way.
+class FilesAhead {
+ public:
+  explicit FilesAhead(std::vector<std::string> urls) : urls_(std::move(urls)) { begin(); }
+
+  bool at_end() const { return at_ == urls_.size(); }
+  const std::string& url() const { return urls_[at_]; }
+  /// The file of url(), which then is the next one. Errors of shower_copy().
+  std::filesystem::path take() {
+    const std::filesystem::path path = ahead_.valid() ? ahead_.get() : shower_copy(url());
+    ++at_;
+    begin();
+    return path;
+  }
+
+ private:
+  void begin() {
+    if (!at_end() && storage::is_remote(url())) ahead_ = std::async(std::launch::async, shower_copy, url());
+  }
+
+  const std::vector<std::string> urls_;
+  size_t at_ = 0;
+  std::future<std::filesystem::path> ahead_;
+};
+
 Range range_over(const std::vector<FileReport>& files, double FileReport::*low, double FileReport::*high) {
   Range range{files.front().*low, files.front().*high};
   for (const FileReport& file : files) range = {std::min(range.low, file.*low), std::max(range.high, file.*high)};
@@ -40,8 +68,9 @@ std::shared_ptr<const Dataset> Dataset::open(const std::vector<std::string>& url
   set->preprocessing_ = preprocessing;
   double sum_max = 0;
   int64_t stored = 0;
-  for (const std::string& url : storage::expand_all(urls)) {
-    const std::filesystem::path path = shower_copy(url);
+  for (FilesAhead ahead(storage::expand_all(urls)); !ahead.at_end();) {
+    const std::string url = ahead.url();
+    const std::filesystem::path path = ahead.take();
     const ScannedFile scanned = scan_file_cached(path, url, fields, preprocessing);
     if (!set->files_.empty() && scanned.report.shape != set->shape()) {
       throw data_error(
