@@ -34,27 +34,28 @@ Point at(int64_t i) {
 TEST_P(MetricsTest, SinglePointsAreMergedAndNoneIsLost) {
   const std::string run = new_run();
   connection(db()).memory = std::make_unique<WriterMemory>();
+  constexpr int64_t kPoints = 5000;  // two blocks of the largest size, and what is beside them
   int64_t most = 0;
-  for (int64_t i = 0; i < 20000; ++i) {
+  for (int64_t i = 0; i < kPoints; ++i) {
     append(run, {at(i)});
     if (i % 100 == 0) most = std::max(most, blocks());
-    if (i == 63 || i == 64 || i == 2047 || i == 2048 || i == 9999) {
+    if (i == 63 || i == 64 || i == 2047 || i == 2048 || i == 4500) {
       const auto points = curve(db(), run, "loss");
       ASSERT_EQ(points.size(), static_cast<size_t>(i) + 1);
       for (size_t k = 0; k < points.size(); ++k) ASSERT_EQ(points[k], at(static_cast<int64_t>(k)));
     }
   }
-  EXPECT_LE(most, 64 + 32 + 20000 / 2048 + 1);
+  EXPECT_LE(most, 64 + 32 + kPoints / 2048 + 1);
   const auto summary = catalog::run(db(), run).metrics.at(0);
-  EXPECT_EQ(summary.count, 20000);
-  EXPECT_EQ(summary.last, at(19999));
+  EXPECT_EQ(summary.count, kPoints);
+  EXPECT_EQ(summary.last, at(kPoints - 1));
   EXPECT_EQ(summary.min, 0);
-  EXPECT_EQ(summary.max, 0.5 * 19999);
-  const auto middle = curve(db(), run, "loss", 12345, 7);
+  EXPECT_EQ(summary.max, 0.5 * (kPoints - 1));
+  const auto middle = curve(db(), run, "loss", 3456, 7);
   ASSERT_EQ(middle.size(), 7u);
-  EXPECT_EQ(middle.front(), at(12345));
-  EXPECT_EQ(curve(db(), run, "loss", 20000).size(), 0u);
-  EXPECT_EQ(curve(db(), run, "loss", 19998, 10).size(), 2u);
+  EXPECT_EQ(middle.front(), at(3456));
+  EXPECT_EQ(curve(db(), run, "loss", kPoints).size(), 0u);
+  EXPECT_EQ(curve(db(), run, "loss", kPoints - 2, 10).size(), 2u);
 }
 
 TEST_P(MetricsTest, WhatIsSentTwiceCountsOnceWhereThatIsWanted) {
