@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,6 +25,7 @@ struct InputOptions {
   std::string job;
   std::vector<std::string> overrides;
   int epochs = 2;
+  double seconds = 0;  // at most, of all epochs; 0: to their end
   bool json = false;
 };
 
@@ -82,11 +85,15 @@ void run_input_bench(const InputOptions& options) {
   result["events"] = input->events;
   result["events_an_epoch"] = events;
   result["open"] = open;
-  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+  const double end =
+      options.seconds > 0 ? train::PhaseClock::now().wall + options.seconds : std::numeric_limits<double>::infinity();
+  int64_t done = 0;
+  for (int epoch = 0; epoch < options.epochs && train::PhaseClock::now().wall < end; ++epoch) {
     result["epochs"].push_back(timed([&] {
-      for (int64_t step = 0; step < steps; ++step) input->next_step();
+      for (int64_t step = 0; step < steps && train::PhaseClock::now().wall < end; ++step, ++done) input->next_step();
     }));
   }
+  result["events_read"] = done * job.train.batch * job.train.replicas;
   result["peak_rss_mib"] = peak_rss_mib();
   if (options.json) {
     fmt::print("{}\n", result.dump(1));
@@ -98,8 +105,9 @@ void run_input_bench(const InputOptions& options) {
                static_cast<double>(count) / wall, static_cast<double>(count) / cpu);
   };
   line("open", result["open"], input->events);
-  for (int epoch = 0; epoch < options.epochs; ++epoch)
-    line(fmt::format("epoch {}", epoch + 1), result["epochs"][static_cast<size_t>(epoch)], events);
+  for (size_t epoch = 0; epoch < result["epochs"].size(); ++epoch)
+    line(fmt::format("epoch {}", epoch + 1), result["epochs"][epoch],
+         std::clamp<int64_t>(result["events_read"].get<int64_t>() - static_cast<int64_t>(epoch) * events, 0, events));
   fmt::print("peak {:.0f} MiB\n", result["peak_rss_mib"].get<double>());
 }
 
@@ -112,6 +120,8 @@ void add_input_bench(CLI::App& bench) {
   verb->add_option("job", options->job, "job file (YAML)")->required();
   verb->add_option("--set", options->overrides, "override a setting: key=value")->type_size(1)->allow_extra_args(false);
   verb->add_option("--epochs", options->epochs, "read after opening")->check(CLI::Range(1, 1000));
+  verb->add_option("--seconds", options->seconds, "end after so many, in the midst of an epoch")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--json", options->json, "as JSON");
   verb->footer("Example: LINAC_CACHE=/tmp/empty linac bench input examples/topology.yaml --epochs 2");
   verb->callback([options] { run_input_bench(*options); });
