@@ -4,6 +4,7 @@ becomes of the client, a launch is one job; it is cancelled with a checkpoint. E
 
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 
@@ -62,6 +63,10 @@ def main() -> None:
         planned(client, cluster)
 
         name = client_dies(client, cluster)
+        first = root / "site" / name.split(":")[1]
+        launches.wait_for_steps(first, 6)
+        members = [member["pid"] for line in runs.lines_so_far(first) if line["kind"] == "view" for member in line["members"]]
+        os.kill(members[0], signal.SIGKILL)
         # Put back into the queue in its midst, where it waits for some seconds.
         twice = [client.start(*launches.launch_words("farm", SETTINGS), "--workers", "2", "--name", "again") for _ in range(2)]
         said = sorted(process.communicate(timeout=60)[0] for process in twice)
@@ -75,9 +80,8 @@ def main() -> None:
 
         calm = root / "calm"
         runs.run(calm, SETTINGS, "--workers", "1")
-        client.linac("logs", "-f", name)
-        check(client.standing(name)["state"] == "SUCCEEDED", "the launch whose client died comes to its end")
-        launches.same_bits(calm, root / "site" / name.split(":")[1], "two workers of Slurm")
+        check(client.wait_for(name, "SUCCEEDED", "FAILED", "LOST")["state"] == "SUCCEEDED", "the launch whose client died comes to its end")
+        launches.same_bits(calm, first, "two workers of Slurm, the first of them killed on the way")
 
         stopped = name_in(client.launch("farm", LONG, "--workers", "2"))
         out_of_stopped = root / "site" / stopped.split(":")[1]
@@ -87,9 +91,9 @@ def main() -> None:
         check(end["state"] == "CANCELLED" and runs.newest_checkpoint(out_of_stopped).is_file(), "it is cancelled, with a checkpoint")
         check("COMPLETED" not in cluster.jobs(stopped.split(":")[1]), "and stays so: it does not go back into the queue")
 
-        client.linac("logs", "-f", again)
-        log = client.linac("logs", again)
-        check(client.standing(again)["state"] == "SUCCEEDED" and "resuming from" in log, "one that was put back into the queue goes on")
+        end = client.wait_for(again, "SUCCEEDED", "FAILED", "LOST")
+        log = client.linac("logs", "-f", again)
+        check(end["state"] == "SUCCEEDED" and "resuming from" in log, "one that was put back into the queue goes on")
         launches.same_bits(calm, out, "requeued")
         table = client.linac("status", "farm:")
         check(table.count("SUCCEEDED") == 2 and table.count("CANCELLED") == 1, "all of them are listed")

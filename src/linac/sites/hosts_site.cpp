@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
+#include <future>
+
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
@@ -48,6 +52,20 @@ std::string abandon_script(const Record& record, size_t index) {
       "flock -n lock-{1} true || kill -KILL \"-$group\"\n"
       "rm -f pid-{1} exit-{1} ends/0-*\n",
       shell_word(launch_folder(record.folder, record.label)), index);
+}
+
+// The answers of all, in their order; the error of the first that has none.
+std::vector<ShellAnswer> ask_all(const std::vector<Shell>& shells, const std::string& what,
+                                 const std::function<std::string(size_t)>& script) {
+  constexpr size_t kAtOnce = 16;
+  std::vector<ShellAnswer> answers;
+  for (size_t begin = 0; begin < shells.size(); begin += kAtOnce) {
+    std::vector<std::future<ShellAnswer>> coming;
+    for (size_t i = begin; i < std::min(begin + kAtOnce, shells.size()); ++i)
+      coming.push_back(std::async(std::launch::async, [&, i] { return shells[i].need(what, script(i)); }));
+    for (auto& answer : coming) answers.push_back(answer.get());
+  }
+  return answers;
 }
 
 std::vector<std::string> hosts_of(const Record& record) {
@@ -140,17 +158,17 @@ std::vector<Finding> HostsSite::check(const spec::Job* job) const {
 std::string HostsSite::submit(const Launch& launch) const {
   const auto all = shares(launch);
   // All of them, before the first one is started: the workers would wait for each other.
-  if (all.size() > 1)
-    for (const Share& share : all) shell(share.host).need("cannot be reached", "true");
-  Record record{launch.label, name(), common().kind, common().folder, launch.out, "", {}};
+  std::vector<Shell> shells;
+  for (const Share& share : all) shells.push_back(shell(share.host));
+  if (all.size() > 1) ask_all(shells, "cannot be reached", [](size_t) { return "true"; });
+  const Record record{launch.label, name(), common().kind, common().folder, launch.out, "", {}};
   for (size_t i = 0; i < all.size(); ++i) {
     try {
-      shell(all[i].host).need("the workers cannot be started there", start_script(launch, all[i], i));
-      record.hosts.push_back(all[i].host);
+      shells[i].need("the workers cannot be started there", start_script(launch, all[i], i));
     } catch (const Error&) {
       for (size_t started = 0; started < i; ++started) {
         try {
-          shell(record.hosts[started]).need("workers are left there", abandon_script(record, started));
+          shells[started].need("workers are left there", abandon_script(record, started));
         } catch (const Error& left) {
           log::error(left.what());
         }
@@ -167,13 +185,15 @@ Standing HostsSite::standing(const Record& record) const {
   std::vector<std::string> lost;
   size_t running = 0;
   bool cancelled = false;
+  std::vector<Shell> shells;
+  for (const std::string& host : hosts) shells.push_back(shell(host));
+  const auto answers = ask_all(shells, "cannot be asked", [&](size_t i) { return state_script(record, i); });
   for (size_t i = 0; i < hosts.size(); ++i) {
-    const Shell there = shell(hosts[i]);
-    const ShellAnswer answer = there.need("cannot be asked", state_script(record, i));
+    const ShellAnswer& answer = answers[i];
     const std::string state = answer.last("host");
     cancelled = cancelled || !answer.said("cancelled").empty();
     running += state == "running" ? 1 : 0;
-    if (state == "none" || state == "lost") lost.push_back(there.name());
+    if (state == "none" || state == "lost") lost.push_back(shells[i].name());
     if (const int end = status_in(answer.last("end")); end >= 0) ends.push_back(end);
   }
   Standing standing;

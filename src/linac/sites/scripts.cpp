@@ -66,7 +66,8 @@ std::string make_folder_script(const std::string& folder, const std::string& lab
 
 std::string write_file_script(const std::string& path, const std::string& text) {
   const std::string part = shell_word(path + ".part"), whole = shell_word(path);
-  return fmt::format("printf %s {} > {} && mv {} {} || exit 4\n", shell_word(text), part, part, whole);
+  return fmt::format("printf %s {} > {} && mv {} {} || {{ echo {} >&2; exit 4; }}\n", shell_word(text), part, part,
+                     whole, shell_word(path + " cannot be written; is the disk full, or the quota used up?"));
 }
 
 std::string environment_script(const CommonSettings& settings) {
@@ -157,7 +158,7 @@ std::string check_script(const CommonSettings& settings, const spec::Job* job) {
       say(fmt::format("{} version >/dev/null 2>&1", program), "libraries", "LibTorch and the others are found",
           "linac-compute does not start there; `" + settings.program + " version` says why"));
   const std::string probe = settings.folder + "/.linac-check";
-  text += say(fmt::format("mkdir -p {} 2>/dev/null && true 2>/dev/null > {}-$$ && rm -f {}-$$",
+  text += say(fmt::format("mkdir -p {} 2>/dev/null && echo 2>/dev/null > {}-$$ && rm -f {}-$$",
                           shell_word(settings.folder), shell_word(probe), shell_word(probe)),
               "folder", settings.folder + ": can be written",
               settings.folder + ": cannot be made or written; set folder to one of yours, or look at your quota");

@@ -6,6 +6,7 @@
 // take as long as its network does; several threads may call at the same time. Environment error when the place cannot
 // be reached or refuses, with its own words.
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -94,6 +95,8 @@ class Site {
   /// The hosts of a launch, if the place does not choose them itself.
   virtual std::vector<std::string> hosts(const Launch&) const { return {}; }
   virtual Standing standing(const Record& record) const = 0;
+  /// How long whoever follows a launch waits before the place is asked again.
+  virtual std::chrono::seconds pause() const { return std::chrono::seconds(1); }
   /// It writes a checkpoint and stops; asked once more, it stops at once. What was done, in words.
   virtual std::string cancel(const Record& record) const = 0;
   /// What it has printed from byte `from` on; a bounded piece.

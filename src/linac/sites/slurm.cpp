@@ -23,6 +23,8 @@ class SlurmSite : public Site {
   std::vector<Finding> check(const spec::Job* job) const override;
   std::string submit(const Launch& launch) const override;
   Standing standing(const Record& record) const override;
+  // Each question is work for the one process that serves the whole cluster.
+  std::chrono::seconds pause() const override { return std::chrono::seconds(5); }
   std::string cancel(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
 
@@ -33,7 +35,8 @@ class SlurmSite : public Site {
   static std::string ask_script(const std::string& label) {
     return fmt::format(
         "export SLURM_TIME_FORMAT=standard\n"
-        "squeue -h -t all -u \"$(id -un)\" --name={} -o 'linac: job %i|%V|%T|%r|%N|%M' || exit 4\n",
+        "known=$(squeue -h -t all -u \"$(id -un)\" --name={} -o 'linac: job %i|%V|%T|%r|%N|%M') || exit 4\n"
+        "printf '%s\\n' \"$known\"\n",
         shell_word(label));
   }
 
@@ -117,7 +120,8 @@ Standing SlurmSite::standing(const Record& record) const {
       "[ ! -s submitted ] || echo \"linac: submitted $(cat submitted)\"\n"
       "[ ! -s exit ] || echo \"linac: exit $(cat exit)\"\n"
       "[ ! -e cancelled ] || echo 'linac: cancelled'\n"
-      "sacct -n -P -X --name={} -S 2000-01-01 -o JobID,Submit,State,ExitCode,NodeList,Elapsed 2>/dev/null | sed "
+      "[ -n \"$known\" ] || sacct -n -P -X --name={} -S 2000-01-01 -o JobID,Submit,State,ExitCode,NodeList,Elapsed "
+      "2>/dev/null | sed "
       "'s/^/linac: account /'\n"
       "true\n",
       ask_script(record.label), shell_word(launch_folder(record.folder, record.label)), shell_word(record.label));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -92,7 +91,6 @@ void print_launch(const LaunchName& name, bool as_json) {
 }
 
 int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
-  constexpr auto kPause = std::chrono::seconds(2);
   constexpr int kAwayMax = 100;  // times in a row that the site is not reached
   const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, false);
   const auto site = sites::find_site(name.site);
@@ -106,18 +104,21 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
     try {
       // First how it stands, then what it has said by then: so nothing of the end is missed.
       const auto state = follow ? site->standing(kept.record).state : spec::RunState::kSucceeded;
-      for (std::string piece; !(piece = site->log(kept.record, from)).empty();) {
+      const bool all = !follow || spec::ended(state);
+      std::string piece;
+      do {
+        piece = site->log(kept.record, from);
         std::fwrite(piece.data(), 1, piece.size(), stdout);
         std::fflush(stdout);
         from += static_cast<int64_t>(piece.size());
-      }
-      if (!follow || spec::ended(state)) return spec::exit_status(state);
+      } while (all && !piece.empty());
+      if (all) return spec::exit_status(state);
       away = 0;
     } catch (const Error& error) {
       if (!follow || error.code() != ErrorCode::kEnvironment || ++away >= kAwayMax) throw;
       if (away == 1) log::warn(fmt::format("{}; waiting for it", error.what()));
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(site->pause());
   }
 }
 
