@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
-#   postgresql prometheus chromium nginx xrootd   Debian's packages
+#   postgresql prometheus chromium nginx xrootd slurm sshd openmpi   Debian's packages
 #   versitygw                        an object store, made by Go into ~/.cache/linac-servers
 #   rucio                            Rucio's server, a virtual environment of Python in the same folder
 #   gcsemulator azurite              what speaks as Google's and Azure's object stores do, the same by Python and npm
@@ -27,6 +27,9 @@ for name in "$@"; do
     prometheus) packages prometheus ;;
     nginx) packages nginx-light ;;
     xrootd) packages xrootd-server ;;
+    slurm) packages slurm-wlm munge ;;
+    sshd) packages openssh-server ;;
+    openmpi) packages openmpi-bin ;;
     chromium) packages chromium fonts-dejavu-core; command -v npm >/dev/null || packages nodejs npm ;;
     rucio)
       folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/rucio"
@@ -47,6 +50,6 @@ for name in "$@"; do
       [ -x "$servers/versitygw" ] || GOBIN="$servers" CGO_ENABLED=0 go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
       ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, versitygw, rucio, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, versitygw, rucio, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
   esac
 done

@@ -49,6 +49,7 @@ LEVELS = [
         "report": "comparisons, scores and runs as page, JSON, text and pictures",
         "client": "the service as the verbs see it; models by their catalog address",
         "execution": "the queue carried out: scheduler, attempts, submission, a run's record brought into the catalog",
+        "sites": "other people's systems: what they need to be told, and one launch there as files, commands and answers",
         "launch_workers": "local worker processes, and what their ends mean together",
     },
     {

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/service_options.h"
 #include "linac/client/runs.h"
@@ -37,11 +38,18 @@ void change(const ChangeOptions& options, const std::string& what) {
 void add_cancel_verb(CLI::App& app) {
   auto options = std::make_shared<ChangeOptions>();
   auto* verb = app.add_subcommand("cancel", "Takes runs out of the queue; those that run write a checkpoint and stop");
-  verb->add_option("runs", options->runs, "names, ids, or beginnings of ids")->required();
+  verb->add_option("runs", options->runs, "names, ids, or beginnings of ids; SITE:NAME for a launch")->required();
   verb->add_option("--reason", options->reason, "kept in the catalog");
   add_service_options(*verb, options->service);
   verb->footer("Example: linac cancel topology --reason \"wrong data\"");
-  verb->callback([options] { change(*options, "cancel"); });
+  verb->callback([options] {
+    std::erase_if(options->runs, [](const std::string& run) {
+      const auto launch = launch_named(run);
+      if (launch) cancel_launch(*launch);
+      return launch.has_value();
+    });
+    if (!options->runs.empty()) change(*options, "cancel");
+  });
 }
 
 void add_resume_verb(CLI::App& app) {

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/service_options.h"
 #include "linac/client/runs.h"
@@ -15,6 +16,11 @@ struct LogsOptions {
 };
 
 void run_logs(const LogsOptions& options) {
+  if (const auto launch = launch_named(options.run)) {
+    const int status = print_launch_log(*launch, -options.tail_bytes, options.follow);
+    if (status != 0) throw CLI::RuntimeError(status);
+    return;
+  }
   client::ServiceClient service = options.service.connect();
   const std::string run = client::find_run(service, options.run);
   const std::string state = client::print_log(service, run, -options.tail_bytes, options.follow);
@@ -26,7 +32,7 @@ void run_logs(const LogsOptions& options) {
 void add_logs_verb(CLI::App& app) {
   auto options = std::make_shared<LogsOptions>();
   auto* verb = app.add_subcommand("logs", "What a run has printed");
-  verb->add_option("run", options->run, "name, id, or the beginning of an id")->required();
+  verb->add_option("run", options->run, "name, id, or the beginning of an id; SITE:NAME for a launch")->required();
   verb->add_flag("-f,--follow", options->follow, "go on until the run has ended, and end as it ends");
   verb->add_option("--tail", options->tail_bytes, "only the last so many bytes")->check(CLI::NonNegativeNumber);
   verb->add_option("--server", options->service.server, "address of the service");

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "linac/base/text_table.h"
+#include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/service_options.h"
 #include "linac/client/runs.h"
@@ -76,6 +77,7 @@ void print_run(client::ServiceClient& service, const std::string& id, bool as_js
 }
 
 void run_status(const StatusOptions& options) {
+  if (const auto launch = launch_named(options.run)) return print_launch(*launch, options.service.json);
   client::ServiceClient service = options.service.connect();
   if (options.run.empty()) return print_queue(service, options.service.json);
   print_run(service, client::find_run(service, options.run), options.service.json);
@@ -85,10 +87,13 @@ void run_status(const StatusOptions& options) {
 
 void add_status_verb(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
-  auto* verb = app.add_subcommand("status", "The queue of a service, or how one run stands");
-  verb->add_option("run", options->run, "name, id, or the beginning of an id; without it: the queue");
+  auto* verb = app.add_subcommand("status", "The queue of a service, or how one run or launch stands");
+  verb->add_option(
+      "run", options->run,
+      "name, id, or the beginning of an id; SITE:NAME for a launch, SITE: for all of a site; without it: the "
+      "queue");
   add_service_options(*verb, options->service);
-  verb->footer("Examples:\n  linac status\n  linac status topology --json");
+  verb->footer("Examples:\n  linac status\n  linac status topology --json\n  linac status farm:topology");
   verb->callback([options] { run_status(*options); });
 }
 

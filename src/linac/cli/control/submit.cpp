@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <random>
 
+#include "linac/base/amounts.h"
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/shell_word.h"
@@ -28,30 +28,12 @@ struct SubmitOptions {
   bool follow = false, check = false;
 };
 
-// "90", "90s", "30m", "12h", "2d" in seconds; "16G", "512M" in MB. -1 for what is neither.
-int64_t amount(const std::string& text, const std::vector<std::pair<std::string, int64_t>>& units) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string unit(end, text.data() + text.size());
-  if (error != std::errc{} || value < 0 || value > 1'000'000'000) return -1;
-  for (const auto& [name, factor] : units)
-    if (unit == name) return value * factor;
-  return -1;
+int64_t seconds_or_none(const std::string& text) {
+  return text.empty() ? 0 : seconds_of("[submit] --time", text);
 }
 
-int64_t seconds_of(const std::string& text) {
-  if (text.empty()) return 0;
-  const int64_t seconds = amount(text, {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}});
-  if (seconds < 0)
-    throw user_error(fmt::format("[submit] --time {}: no duration; write e.g. 90s, 30m, 12h or 2d", text));
-  return seconds;
-}
-
-int64_t memory_mb_of(const std::string& text) {
-  if (text.empty()) return 0;
-  const int64_t mb = amount(text, {{"", 1}, {"M", 1}, {"G", 1024}});
-  if (mb < 0) throw user_error(fmt::format("[submit] --memory {}: no size; write e.g. 512M or 16G", text));
-  return mb;
+int64_t megabytes_or_none(const std::string& text) {
+  return text.empty() ? 0 : megabytes_of("[submit] --memory", text);
 }
 
 std::string random_key() {
@@ -77,9 +59,9 @@ json body_of(const SubmitOptions& options, client::ServiceClient& service) {
           {"priority", options.priority},
           {"depends_on", depends_on},
           {"cores", options.cores},
-          {"memory_mb", memory_mb_of(options.memory)},
+          {"memory_mb", megabytes_or_none(options.memory)},
           {"gpus", options.gpus},
-          {"seconds_max", seconds_of(options.time)},
+          {"seconds_max", seconds_or_none(options.time)},
           {"cost_max", options.cost},
           {"attempts_max", options.attempts},
           {"key", options.key.empty() ? random_key() : options.key},
@@ -163,7 +145,8 @@ void add_submit_verb(CLI::App& app) {
   verb->add_option("--priority", options->priority, "larger first; more than 0 is for admins");
   verb->add_option("--cores", options->cores, "default: workers x train.threads of the job");
   verb->add_option("--memory", options->memory, "limit of each process, e.g. 16G");
-  verb->add_option("--gpus", options->gpus, "default, for train.device = cuda: as many as distribution.devices_per_worker says, else 1");
+  verb->add_option("--gpus", options->gpus,
+                   "default, for train.device = cuda: as many as distribution.devices_per_worker says, else 1");
   verb->add_option("--time", options->time, "after so long (e.g. 90s, 30m, 12h) it writes a checkpoint and stops");
   verb->add_option("--cost", options->cost, "the same by what it costs, where the service knows a price");
   verb->add_option("--attempts", options->attempts, "so often it is started when it is lost or preempted (default: 5)");

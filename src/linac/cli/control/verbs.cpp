@@ -14,6 +14,8 @@ void add_control_verbs(CLI::App& app) {
   add_experiments_verb(app);
   add_ingest_verb(app);
   add_login_verb(app);
+  add_sites_verb(app);
+  add_launch_verb(app);
   add_help_verb(app);
   add_supervise_verb(app);
 }

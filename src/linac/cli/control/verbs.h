@@ -1,6 +1,7 @@
 #pragma once
-// The verbs of the control plane, one file each (cancel.cpp has resume, too): they speak to a service, or are one, and
-// compute nothing. A verb adds its options to the parser and runs in its callback; it reports failure by throwing.
+// The verbs of the control plane, one file each (cancel.cpp has resume, too): they speak to a service, or are one, or
+// bring jobs to other systems, and compute nothing. A verb adds its options to the parser and runs in its callback; it
+// reports failure by throwing.
 
 #include <CLI/CLI.hpp>
 
@@ -17,6 +18,8 @@ void add_artifacts_verb(CLI::App& app);
 void add_experiments_verb(CLI::App& app);
 void add_ingest_verb(CLI::App& app);
 void add_login_verb(CLI::App& app);
+void add_sites_verb(CLI::App& app);
+void add_launch_verb(CLI::App& app);
 void add_help_verb(CLI::App& app);
 void add_supervise_verb(CLI::App& app);
 

@@ -1,0 +1,130 @@
+#include "linac/cli/control/launched.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "linac/base/error.h"
+#include "linac/base/log.h"
+#include "linac/base/text_table.h"
+#include "linac/client/runs.h"
+#include "linac/sites/record.h"
+#include "linac/sites/sites_file.h"
+
+namespace linac::cli {
+namespace {
+
+using nlohmann::json;
+constexpr size_t kAskedMax = 20;  // of a table: each may be a connection
+constexpr const char* kNotSubmitted = "nobody knows whether it was submitted; the same `linac launch` goes on with it";
+
+// Asks the site, unless the end is known.
+sites::Standing standing_of(const sites::Site& site, sites::KeptLaunch& kept) {
+  if (!kept.ended.empty())
+    if (const auto state = spec::run_state_named(kept.ended)) return {*state, "", {}};
+  if (!kept.submitted) return {spec::RunState::kPending, kNotSubmitted, {}};
+  return site.standing(kept.record);
+}
+
+void print_all(const std::string& name, bool as_json) {
+  const auto site = sites::find_site(name);
+  json list = json::array();
+  TextRows rows{{"LAUNCH", "STATE", "WORKERS", "LAUNCHED", "RUN"}};
+  size_t asked = 0;
+  for (sites::KeptLaunch& kept : sites::kept_launches(name)) {
+    std::string state = kept.ended;
+    if (state.empty() && asked++ < kAskedMax) {
+      const sites::Standing standing = standing_of(*site, kept);
+      state = spec::to_string(standing.state);
+      if (kept.submitted && spec::ended(standing.state)) {
+        kept.ended = state;
+        sites::keep(kept);
+      }
+    }
+    list.push_back(
+        {{"launch", kept.record.label}, {"state", state}, {"workers", kept.launch.workers}, {"out", kept.record.out}});
+    rows.push_back({kept.record.label, state.empty() ? "-" : state, std::to_string(kept.launch.workers),
+                    client::time_words(kept.started_ms), kept.record.out});
+  }
+  if (as_json)
+    fmt::print("{}\n", list.dump(2));
+  else if (rows.size() > 1)
+    fmt::print("{}", lined_up(rows));
+  else
+    fmt::print("nothing was launched at {} from here\n", name);
+}
+
+}  // namespace
+
+std::optional<LaunchName> launch_named(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return {};
+  const std::string before = text.substr(0, colon);
+  for (const auto& site : sites::read_sites())
+    if (site->name() == before) return LaunchName{before, text.substr(colon + 1)};
+  return {};
+}
+
+void print_launch(const LaunchName& name, bool as_json) {
+  if (name.label.empty()) return print_all(name.site, as_json);
+  const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, false);
+  const auto site = sites::find_site(name.site);
+  const sites::Standing standing =
+      kept.submitted ? site->standing(kept.record) : sites::Standing{spec::RunState::kPending, kNotSubmitted, {}};
+  if (as_json) {
+    json out{{"launch", kept.record.label},   {"site", name.site},    {"state", spec::to_string(standing.state)},
+             {"reason", standing.reason},     {"id", kept.record.id}, {"out", kept.record.out},
+             {"workers", kept.launch.workers}};
+    for (const auto& [what, text] : standing.details) out["details"][what] = text;
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  fmt::print("{}:{}\n", name.site, kept.record.label);
+  fmt::print("  state     {}{}\n", spec::to_string(standing.state),
+             standing.reason.empty() ? "" : ": " + standing.reason);
+  fmt::print("  run       {}\n  workers   {}\n  launched  {}\n", kept.record.out, kept.launch.workers,
+             client::time_words(kept.started_ms));
+  for (const auto& [what, text] : standing.details) fmt::print("  {:<8}  {}\n", what, text);
+}
+
+int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
+  constexpr int kAwayMax = 100;  // times in a row that the site is not reached
+  const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, false);
+  const auto site = sites::find_site(name.site);
+  if (from < 0) {  // all of it is read: no place tells a size in the same way
+    std::string all;
+    for (std::string piece; !(piece = site->log(kept.record, static_cast<int64_t>(all.size()))).empty();) all += piece;
+    from = std::max<int64_t>(0, static_cast<int64_t>(all.size()) + from);
+  }
+  int away = 0;
+  for (;;) {
+    try {
+      // First how it stands, then what it has said by then: so nothing of the end is missed.
+      const auto state = follow ? site->standing(kept.record).state : spec::RunState::kSucceeded;
+      const bool all = !follow || spec::ended(state);
+      std::string piece;
+      do {
+        piece = site->log(kept.record, from);
+        std::fwrite(piece.data(), 1, piece.size(), stdout);
+        std::fflush(stdout);
+        from += static_cast<int64_t>(piece.size());
+      } while (all && !piece.empty());
+      if (all) return spec::exit_status(state);
+      away = 0;
+    } catch (const Error& error) {
+      if (!follow || error.code() != ErrorCode::kEnvironment || ++away >= kAwayMax) throw;
+      if (away == 1) log::warn(fmt::format("{}; waiting for it", error.what()));
+    }
+    std::this_thread::sleep_for(site->pause());
+  }
+}
+
+void cancel_launch(const LaunchName& name) {
+  const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
+  fmt::print("{}:{}  {}\n", name.site, kept.record.label, sites::find_site(name.site)->cancel(kept.record));
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,16 @@
+#include "linac/sites/hosts_site.h"
+#include "linac/sites/site.h"
+#include "linac/sites/slurm.h"
+
+namespace linac::sites {
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> kAll{
+      {"local", "this host, beside what else runs here", make_local_site, local_settings},
+      {"ssh", "hosts that you reach with ssh", make_ssh_site, ssh_settings},
+      {"slurm", "a cluster with Slurm, from its login node or through ssh", make_slurm_site, slurm_settings},
+  };
+  return kAll;
+}
+
+}  // namespace linac::sites

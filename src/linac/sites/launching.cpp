@@ -1,0 +1,128 @@
+#include "linac/sites/launching.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <string_view>
+
+#include "linac/base/amounts.h"
+#include "linac/base/error.h"
+#include "linac/base/secure_random.h"
+#include "linac/sites/label.h"
+
+namespace linac::sites {
+namespace {
+
+constexpr size_t kKeyDigits = 64;
+constexpr int kWorkersMax = 4096;
+
+int workers_in(std::string_view text, const std::string& whole) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kWorkersMax)
+    throw user_error(fmt::format("[launch] --workers {}: expected N or MIN:MAX from 1 to {}", whole, kWorkersMax));
+  return value;
+}
+
+void set_workers(Launch& launch, const std::string& text) {
+  const std::string_view view = text;
+  const size_t colon = view.find(':');
+  if (colon != std::string_view::npos) launch.workers_min = workers_in(view.substr(0, colon), text);
+  launch.workers = workers_in(view.substr(colon == std::string_view::npos ? 0 : colon + 1), text);
+  if (launch.workers_min > launch.workers)
+    throw user_error(fmt::format("[launch] --workers {}: expected N or MIN:MAX, the larger one last", text));
+}
+
+// Of all that makes a launch another one, but its name, place and key.
+std::string digest_of(const Launch& launch, bool named_out) {
+  uint64_t sum = 14695981039346656037U;  // FNV-1a: is only compared with what this user's program wrote
+  const std::string text = fmt::format("{}\n{}:{}\n{}\n{}", launch.job, launch.workers_min, launch.workers,
+                                       launch.seconds_max, named_out ? launch.out : "");
+  for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return fmt::format("{:016x}", sum);
+}
+
+std::string default_out(const Site& site, const std::string& label) {
+  const std::string& out = site.common().out;
+  return (out.empty() ? site.common().folder : out.substr(0, out.find_last_not_of('/') + 1)) + "/" + label;
+}
+
+int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+spec::Job resolved_job(const std::string& file, const std::vector<std::string>& overrides) {
+  spec::Job job = spec::read_job(file, overrides);
+  for (std::string* path : spec::files_of(job))
+    if (spec::is_relative_path(*path)) *path = std::filesystem::absolute(*path).lexically_normal().string();
+  return job;
+}
+
+Launch make_launch(const Site& site, const Wishes& wishes) {
+  spec::Job job = resolved_job(wishes.job, wishes.overrides);
+  Launch launch;
+  if (!wishes.name.empty() && !is_label(wishes.name))
+    throw user_error(fmt::format("[launch] --name {}: use at most 100 letters, digits and ._-", wishes.name));
+  launch.label = wishes.name.empty() ? new_label(job.name) : wishes.name;
+  if (!wishes.workers.empty())
+    set_workers(launch, wishes.workers);
+  else
+    launch.workers =
+        static_cast<int>(site.workers() > 0 ? std::min<int64_t>(site.workers(), job.train.replicas) : job.workers);
+  if (launch.workers > job.train.replicas)
+    throw user_error(fmt::format("[launch] {} workers for train.replicas = {}: a worker carries at least one replica",
+                                 launch.workers, job.train.replicas));
+  if (!wishes.time.empty()) launch.seconds_max = seconds_of("[launch] --time", wishes.time);
+  if (!wishes.out.empty() && !wishes.out.starts_with('/') && !wishes.out.starts_with("s3://"))
+    throw user_error(
+        fmt::format("[launch] --out {}: neither a path from / on nor s3://BUCKET/FOLDER; it is a place there, not here",
+                    wishes.out));
+  launch.out = wishes.out.empty() ? default_out(site, launch.label) : wishes.out;
+  launch.job = spec::to_yaml(job);
+  launch.key = random_hex(kKeyDigits);
+  return launch;
+}
+
+Started start(const Site& site, Launch launch, bool named) {
+  // Of all launches of this user there: two that are asked for at the same moment take turns.
+  const LaunchLock lock(site.name());
+  const bool named_out = launch.out != default_out(site, launch.label);
+  KeptLaunch kept{{launch.label, site.name(), site.common().kind, site.common().folder, launch.out, "", {}},
+                  launch,
+                  false,
+                  digest_of(launch, named_out),
+                  now_ms(),
+                  ""};
+  bool before = false;
+  for (const KeptLaunch& other : kept_launches(site.name())) {
+    const bool same_name = other.record.label == launch.label;
+    if (named ? !same_name : (other.submitted || other.digest != kept.digest)) continue;
+    if (named && other.digest != kept.digest)
+      throw user_error(
+          fmt::format("[launch] --name {}: another launch has it, with another job or other options; "
+                      "choose another name",
+                      launch.label));
+    if (other.submitted) return {other, true};
+    before = true;
+    kept.record = other.record;
+    kept.launch.label = other.record.label;
+    kept.launch.out = other.record.out;
+    kept.launch.key = other.launch.key;
+    break;
+  }
+  kept.record.hosts = site.hosts(kept.launch);
+  site.plan(kept.launch);  // what is wrong with it is known before anything is kept
+  keep(kept);
+  kept.record.id = site.submit(kept.launch);
+  kept.submitted = true;
+  keep(kept);
+  return {kept, before};
+}
+
+}  // namespace linac::sites

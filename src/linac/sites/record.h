@@ -1,0 +1,47 @@
+#pragma once
+// What a user has launched, as this user's files: $XDG_STATE_HOME/linac/launches/SITE/LABEL.json, else below
+// ~/.local/state. Each is written before anything is submitted, so that a launch whose client died is found again by
+// the next one. Only their owner can read them: they hold the keys of runs. Thread-safe for different launches; two
+// processes may write at the same time, whole files.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "linac/sites/site.h"
+
+namespace linac::sites {
+
+struct KeptLaunch {
+  Record record;
+  Launch launch;           // without the job's text
+  bool submitted = false;  // else nobody knows yet whether the place has it
+  std::string digest;      // of job, workers and all else that makes it this launch
+  int64_t started_ms = 0;
+  std::string ended;  // the state in which it ended, once that is known
+};
+
+/// Environment error if it cannot be written.
+void keep(const KeptLaunch& launch);
+
+/// The launches at a site, the latest first. Files that are none are passed by.
+std::vector<KeptLaunch> kept_launches(const std::string& site);
+
+/// The one of that label, or the latest whose label begins so. User error if there is none, or, with `only_one`, if
+/// several begin so.
+KeptLaunch find_launch(const std::string& site, const std::string& label, bool only_one);
+
+/// While it lives, no other process of this user and host has it.
+class LaunchLock {
+ public:
+  /// Waits for whoever has it.
+  explicit LaunchLock(const std::string& site);
+  ~LaunchLock();
+  LaunchLock(const LaunchLock&) = delete;
+  LaunchLock& operator=(const LaunchLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace linac::sites

@@ -1,0 +1,187 @@
+#include "linac/sites/scripts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "linac/base/shell_word.h"
+#include "linac/base/version.h"
+#include "linac/spec/exit_codes.h"
+#include "linac/spec/job_paths.h"
+
+namespace linac::sites {
+namespace {
+
+constexpr int64_t kLogBytesMax = 1 << 20;
+
+// "ok WHAT TEXT" if the condition holds, else "bad WHAT TEXT".
+std::string say(const std::string& condition, const std::string& what, const std::string& good,
+                const std::string& bad) {
+  return fmt::format("if {}; then echo {}; else echo {}; fi\n", condition, shell_word("linac: ok " + what + " " + good),
+                     shell_word("linac: bad " + what + " " + bad));
+}
+
+bool has_wildcard(const std::string& path) {
+  return path.find_first_of("*?[") != std::string::npos;
+}
+
+// Of a pattern: the folder before its first wildcard.
+std::string fixed_part(const std::string& path) {
+  return path.substr(0, path.rfind('/', path.find_first_of("*?[")) + 1);
+}
+
+// Whether the job's files are there.
+std::string job_files_script(const spec::Job& job) {
+  spec::Job copy = job;
+  std::string text;
+  for (const std::string* file : spec::files_of(copy)) {
+    if (file->empty()) continue;
+    if (file->find("://") != std::string::npos) {
+      text += "echo " + shell_word("linac: ok data " + *file + ": not looked at from here; the run does") + "\n";
+      continue;
+    }
+    const std::string path = has_wildcard(*file) ? fixed_part(*file) : *file;
+    text += say("[ -r " + shell_word(path) + " ]", "data",
+                *file + (has_wildcard(*file) ? ": its folder can be read" : ": can be read"),
+                path +
+                    ": not there, or not to be read; bring it there (`linac data copy`), or name a path or URL of that "
+                    "place in the job");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string launch_folder(const std::string& folder, const std::string& label) {
+  return folder + "/" + label + "/launch";
+}
+
+std::string make_folder_script(const std::string& folder, const std::string& label) {
+  return fmt::format(
+      "mask=$(umask)\nmkdir -p {} || exit 4\numask 077\nmkdir -p {}/ends {}/private || exit 4\ncd {} || exit 4\n",
+      shell_word(folder + "/" + label), shell_word(launch_folder(folder, label)),
+      shell_word(launch_folder(folder, label)), shell_word(launch_folder(folder, label)));
+}
+
+std::string write_file_script(const std::string& path, const std::string& text) {
+  const std::string part = shell_word(path + ".part"), whole = shell_word(path);
+  return fmt::format("printf %s {} > {} && mv {} {} || {{ echo {} >&2; exit 4; }}\n", shell_word(text), part, part,
+                     whole, shell_word(path + " cannot be written; is the disk full, or the quota used up?"));
+}
+
+std::string environment_script(const CommonSettings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings.environment) text += fmt::format("export {}={}\n", name, shell_word(value));
+  for (const std::string& line : settings.setup) text += line + "\n";
+  return text;
+}
+
+std::string worker_script(const CommonSettings& settings, const Launch& launch, const std::string& workers,
+                          const std::vector<std::string>& before) {
+  std::string command;
+  for (const std::string& word : before) command += shell_word(word) + " ";
+  for (const std::string& word : {settings.program, std::string("train"), std::string("job.yaml"), std::string("--out"),
+                                  launch.out, std::string("--resume"), std::string("--workers"), workers})
+    command += shell_word(word) + " ";
+  command.pop_back();
+  return fmt::format(
+      "#!/bin/sh\n"
+      "# A worker of {}, by linac {}. Signals are for the program; this waits for it, and leaves its exit status.\n"
+      "trap : TERM INT USR1\n"
+      "cd {} || exit 4\n"
+      "{}\n"
+      "status=$?\n"
+      "printf '%s\\n' $status > \"ends/$1.part\" && mv \"ends/$1.part\" \"ends/$1\"\n"
+      "exit $status\n",
+      launch.label, kVersion, shell_word(launch_folder(settings.folder, launch.label)), command);
+}
+
+std::string end_of_run_function() {
+  return "end_of_run() {\n"
+         "  end=\n"
+         "  for file in ends/\"$1\"-*; do\n"
+         "    case $file in *.part) continue ;; esac\n"
+         "    [ -f \"$file\" ] && read -r status < \"$file\" || continue\n"
+         "    if [ \"$status\" = 0 ]; then end=0; break; fi\n"
+         "    if [ -z \"$end\" ] || [ \"$end\" = 6 ] || [ \"$status\" = 75 ]; then end=$status; fi\n"
+         "  done\n"
+         "  printf '%s' \"$end\"\n"
+         "}\n";
+}
+
+int end_of_run(const std::vector<int>& statuses) {
+  int end = -1;
+  for (const int status : statuses) {
+    if (status == 0) return 0;
+    if (end < 0 || end == int(ErrorCode::kPeerLost) || status == int(ErrorCode::kPreempted)) end = status;
+  }
+  return end;
+}
+
+int status_in(const std::string& text) {
+  int value = -1;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::string workers_word(const Launch& launch) {
+  return launch.workers_min > 0 ? fmt::format("{}:{}", launch.workers_min, launch.workers)
+                                : std::to_string(launch.workers);
+}
+
+Standing standing_of_end(int status, bool cancelled) {
+  using spec::ExitClass;
+  using spec::RunState;
+  if (status == 0) return {RunState::kSucceeded, "", {}};
+  std::string why = spec::word_of_status(status);
+  why = fmt::format("exit status {}{}", status, why.empty() ? "" : ", " + why);
+  const ExitClass kind = spec::class_of_status(status);
+  if (kind == ExitClass::kInterrupted || (cancelled && kind == ExitClass::kLost))
+    return {RunState::kCancelled,
+            cancelled ? "cancelled; it left a checkpoint where it had begun" : why + ": stopped after a checkpoint",
+            {}};
+  return {kind == ExitClass::kLost ? RunState::kLost : RunState::kFailed, why, {}};
+}
+
+std::string check_script(const CommonSettings& settings, const spec::Job* job) {
+  const std::string program = shell_word(settings.program);
+  std::string text = environment_script(settings);
+  text += fmt::format("said=$({} --version 2>&1); status=$?\n", program);
+  text += say("[ $status = 0 ]", "program", settings.program + ": there",
+              settings.program + ": cannot be started; set program to linac's path there");
+  text += "[ $status = 0 ] || echo \"linac: bad program it says: $(printf %s \"$said\" | head -n 1)\"\n";
+  text += fmt::format(
+      "if [ $status = 0 ]; then\n{}{}fi\n",
+      say(fmt::format("[ \"$said\" = 'linac {}' ]", kVersion), "version", kVersion,
+          fmt::format("another one than {}, which is here; the same job needs the same program", kVersion)),
+      say(fmt::format("{} version >/dev/null 2>&1", program), "libraries", "LibTorch and the others are found",
+          "linac-compute does not start there; `" + settings.program + " version` says why"));
+  const std::string probe = settings.folder + "/.linac-check";
+  text += say(fmt::format("mkdir -p {} 2>/dev/null && echo 2>/dev/null > {}-$$ && rm -f {}-$$",
+                          shell_word(settings.folder), shell_word(probe), shell_word(probe)),
+              "folder", settings.folder + ": can be written",
+              settings.folder + ": cannot be made or written; set folder to one of yours, or look at your quota");
+  text += say("command -v flock >/dev/null 2>&1", "flock", "there", "no program flock there; it comes with util-linux");
+  if (job != nullptr) text += job_files_script(*job);
+  return text;
+}
+
+std::vector<Finding> findings(const std::vector<std::string>& good, const std::vector<std::string>& bad) {
+  std::vector<Finding> all;
+  const auto add = [&](const std::vector<std::string>& lines, bool holds) {
+    for (const std::string& line : lines) {
+      const size_t space = std::min(line.find(' '), line.size());
+      all.push_back({holds, line.substr(0, space), line.substr(std::min(space + 1, line.size()))});
+    }
+  };
+  add(good, true);
+  add(bad, false);
+  return all;
+}
+
+std::string log_script(const std::string& path, int64_t from) {
+  return fmt::format("[ ! -f {0} ] || tail -c +{1} {0} | head -c {2}", shell_word(path), from + 1, kLogBytesMax);
+}
+
+}  // namespace linac::sites

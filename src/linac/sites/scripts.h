@@ -1,0 +1,57 @@
+#pragma once
+// What the scripts of all kinds of sites have in common: POSIX shell that is written for one launch. Texts of others
+// are quoted wherever they stand. Pure, thread-safe.
+//
+// A launch's files are in FOLDER/LABEL/launch, a folder that its owner alone can read:
+//   job.yaml   the job      worker.sh  one worker     ends/  exit statuses of workers      cancelled  somebody stopped
+//   it private/key the key of the workers               what else the kind needs
+
+#include <string>
+#include <vector>
+
+#include "linac/sites/site.h"
+
+namespace linac::sites {
+
+/// FOLDER/LABEL/launch
+std::string launch_folder(const std::string& folder, const std::string& label);
+
+/// Makes the launch's folder and goes there. What is made from then on is for its owner alone; `umask "$mask"` brings
+/// back what was before.
+std::string make_folder_script(const std::string& folder, const std::string& label);
+
+/// `printf ... > FILE.part && mv`: the file is whole or not there. Fails the script (exit status 4) if it cannot be
+/// written.
+std::string write_file_script(const std::string& path, const std::string& text);
+
+/// `export NAME='value'` for the site's variables, and its lines of setup.
+std::string environment_script(const CommonSettings& settings);
+
+/// worker.sh ATTEMPT-NUMBER: trains, and leaves the exit status in ends/. `before`: what the program is started with.
+/// Signals to its group reach the program, which it outlives.
+std::string worker_script(const CommonSettings& settings, const Launch& launch, const std::string& workers,
+                          const std::vector<std::string>& before = {});
+
+/// A function for scripts: `end_of_run ATTEMPT` prints what the ends of its workers mean together: 0 if one reached the
+/// end of the run, else 75 if one was stopped, else the first failure; nothing if there are none.
+std::string end_of_run_function();
+/// The same of statuses that several hosts have told; -1 for none.
+int end_of_run(const std::vector<int>& statuses);
+
+/// The number that a script has told; -1 if it has told none.
+int status_in(const std::string& text);
+
+/// As the option --workers has it, "2:4" or "4".
+std::string workers_word(const Launch& launch);
+
+/// What an exit status of a run is as a state.
+Standing standing_of_end(int status, bool cancelled);
+
+/// What program, folder and job's files look like there; says "linac: ok WHAT TEXT" and "linac: bad WHAT TEXT".
+std::string check_script(const CommonSettings& settings, const spec::Job* job);
+std::vector<Finding> findings(const std::vector<std::string>& good, const std::vector<std::string>& bad);
+
+/// From byte `from` of a file on, at most 1 MiB.
+std::string log_script(const std::string& path, int64_t from);
+
+}  // namespace linac::sites

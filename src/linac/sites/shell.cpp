@@ -1,0 +1,173 @@
+#include "linac/sites/shell.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+
+#include "linac/base/argument_pointers.h"
+#include "linac/base/descriptor.h"
+#include "linac/base/error.h"
+#include "linac/base/shell_word.h"
+
+namespace linac::sites {
+namespace {
+
+constexpr size_t kSaidMax = 64 << 20;
+
+Error failed(const std::string& program, const char* call, int code) {
+  return environment_error(
+      fmt::format("[sites] {}: cannot be started ({}: {}); is it installed?", program, call, std::strerror(code)));
+}
+
+// Both ends close by themselves in other processes that are started.
+std::array<Descriptor, 2> channel(const std::string& program) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw failed(program, "socketpair", errno);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// A process with its three streams; killed if it is still there at the end.
+class Child {
+ public:
+  explicit Child(std::vector<std::string> words) {
+    auto in = channel(words[0]), out = channel(words[0]), errors = channel(words[0]);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, in[1].get(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, out[1].get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, errors[1].get(), STDERR_FILENO);
+    const auto argv = argument_pointers(words);
+    const int code = posix_spawnp(&id_, argv[0], &files, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (code != 0) throw failed(words[0], "exec", code);
+    in_ = std::move(in[0]);
+    out_ = std::move(out[0]);
+    errors_ = std::move(errors[0]);
+    for (const Descriptor* end : {&in_, &out_, &errors_}) fcntl(end->get(), F_SETFL, O_NONBLOCK);
+  }
+  ~Child() {
+    if (id_ <= 0) return;
+    kill(id_, SIGKILL);
+    waitpid(id_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void tell(std::string_view& text) {
+    const ssize_t sent = send(in_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent >= 0) text.remove_prefix(static_cast<size_t>(sent));
+    if (text.empty() || (sent < 0 && errno != EAGAIN && errno != EINTR)) in_.reset();
+  }
+  static void hear(Descriptor& from, std::string& into) {
+    std::array<char, 65536> piece;
+    const ssize_t got = read(from.get(), piece.data(), piece.size());
+    if (got > 0) into.append(piece.data(), static_cast<size_t>(got));
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) from.reset();
+  }
+  // Nothing while it goes on.
+  bool ended(int& status) {
+    int code = 0;
+    if (waitpid(id_, &code, WNOHANG) != id_) return false;
+    id_ = 0;
+    status = WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
+    return true;
+  }
+
+  Descriptor in_, out_, errors_;
+
+ private:
+  pid_t id_ = 0;
+};
+
+std::string trimmed(const std::string& text) {
+  constexpr size_t kShown = 2000;
+  const size_t end = text.find_last_not_of(" \r\n");
+  const std::string whole = end == std::string::npos ? "" : text.substr(0, end + 1);
+  return whole.size() > kShown ? "..." + whole.substr(whole.size() - kShown) : whole;
+}
+
+}  // namespace
+
+std::vector<std::string> ShellAnswer::said(const std::string& key) const {
+  const std::string mark = "linac: " + key;
+  std::vector<std::string> found;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line == mark) found.emplace_back();
+    if (line.starts_with(mark + " ")) found.push_back(line.substr(mark.size() + 1));
+  }
+  return found;
+}
+
+std::string ShellAnswer::last(const std::string& key) const {
+  const auto all = said(key);
+  return all.empty() ? "" : all.back();
+}
+
+Shell::Shell(const std::vector<std::string>& ssh, const std::string& host) : words_(ssh), name_(host) {
+  words_.insert(words_.end(), {"-T", host, "sh -s"});
+}
+
+std::string Shell::command() const {
+  std::string line;
+  for (const std::string& word : words_) line += (line.empty() ? "" : " ") + shell_word(word);
+  return line;
+}
+
+ShellAnswer Shell::run(const std::string& script, std::chrono::seconds patience) const {
+  using Clock = std::chrono::steady_clock;
+  const std::string whole = "linac_main() {\n" + script + "\n}\nlinac_main </dev/null\n";
+  std::string_view left = whole;
+  ShellAnswer answer;
+  Child child(words_);
+  const auto until = Clock::now() + patience;
+  while (child.out_ || child.errors_) {
+    const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (time <= 0) {
+      throw environment_error(fmt::format("[sites] {}: no answer within {} s{}", name_, patience.count(),
+                                          answer.errors.empty() ? "" : "; it says: " + trimmed(answer.errors)));
+    }
+    // poll() passes by descriptors that are closed (-1).
+    std::array<pollfd, 3> ends{pollfd{child.in_.get(), POLLOUT, 0}, pollfd{child.out_.get(), POLLIN, 0},
+                               pollfd{child.errors_.get(), POLLIN, 0}};
+    if (poll(ends.data(), ends.size(), static_cast<int>(time)) < 0 && errno != EINTR)
+      throw failed(words_[0], "poll", errno);
+    if (ends[0].revents != 0) child.tell(left);
+    if (ends[1].revents != 0) Child::hear(child.out_, answer.out);
+    if (ends[2].revents != 0) Child::hear(child.errors_, answer.errors);
+    if (answer.out.size() + answer.errors.size() > kSaidMax)
+      throw environment_error(fmt::format("[sites] {}: it says more than {} MiB", name_, kSaidMax >> 20));
+  }
+  while (!child.ended(answer.status)) {
+    if (Clock::now() > until)
+      throw environment_error(fmt::format("[sites] {}: no end within {} s", name_, patience.count()));
+    usleep(1000);
+  }
+  return answer;
+}
+
+ShellAnswer Shell::need(const std::string& what, const std::string& script) const {
+  ShellAnswer answer = run(script);
+  if (answer.status != 0) {
+    constexpr int kSshFailed = 255;
+    const std::string words = trimmed(answer.errors);
+    throw environment_error(fmt::format("[sites] {}: {} ({}); {}", name_, what,
+                                        words.empty() ? fmt::format("exit status {}", answer.status) : words,
+                                        answer.status == kSshFailed ? "does `" + command() + "` work in a terminal?"
+                                                                    : "`linac sites check` looks at it"));
+  }
+  return answer;
+}
+
+}  // namespace linac::sites

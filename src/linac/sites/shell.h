@@ -1,0 +1,44 @@
+#pragma once
+// A shell at a place: here, or where the user's own ssh leads. Scripts go to its standard input, so that nothing of
+// them stands in a command line. A script is read whole before it begins: one that is cut off does nothing.
+// Thread-safe.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace linac::sites {
+
+struct ShellAnswer {
+  int status = 0;  // 128 + n for signal n
+  std::string out, errors;
+
+  /// What stands behind "linac: KEY " in lines of `out`, in their order. Other lines are what start-up files of shells
+  /// print.
+  std::vector<std::string> said(const std::string& key) const;
+  /// The last of them; "" if there is none.
+  std::string last(const std::string& key) const;
+};
+
+class Shell {
+ public:
+  /// Of this host.
+  Shell() : words_{"sh", "-s"}, name_("this host") {}
+  /// `ssh`: the user's command with its options; it may ask for passwords on the terminal.
+  Shell(const std::vector<std::string>& ssh, const std::string& host);
+
+  const std::string& name() const { return name_; }
+  /// For people who want to do the same.
+  std::string command() const;
+
+  /// Environment error if it cannot be started, does not come to its end within `patience`, or says more than 64 MiB.
+  ShellAnswer run(const std::string& script, std::chrono::seconds patience = std::chrono::seconds(120)) const;
+  /// The same; environment error with what it says if its status is not 0.
+  ShellAnswer need(const std::string& what, const std::string& script) const;
+
+ private:
+  std::vector<std::string> words_;
+  std::string name_;
+};
+
+}  // namespace linac::sites

@@ -1,0 +1,127 @@
+#pragma once
+// A place that runs trainings and belongs to somebody else: what it needs to be told (sites.yaml), and what one launch
+// there is, as files and commands. A kind of site is a class here and a line in the table of kinds.cpp.
+//
+// Sites are values without state beside their settings. Their calls ask the place by its own tools (shell.h) and may
+// take as long as its network does; several threads may call at the same time. Environment error when the place cannot
+// be reached or refuses, with its own words.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/base/config.h"
+#include "linac/spec/job.h"
+#include "linac/spec/run_states.h"
+
+namespace linac::sites {
+
+/// What every kind of site has.
+struct CommonSettings {
+  std::string kind, folder, out;
+  std::string program = "linac";
+  std::map<std::string, std::string> environment;
+  std::vector<std::string> setup;
+
+  template <class V>
+  void common_fields(V& v) {
+    v("kind", kind, "local, ssh or slurm");
+    v("folder", folder,
+      "absolute path there: each launch gets a folder of its name in it; for slurm on a disk that all nodes share");
+    v("out", out, "where runs are kept if not in folder: s3://BUCKET/FOLDER");
+    v("program", program, "path of linac there, or its name where PATH has it");
+    v("environment", environment,
+      "variables of the workers, e.g. {GLOO_SOCKET_IFNAME: ib0}; no secrets: others may read them there");
+    v("setup", setup, "lines of shell before the workers start, e.g. [module load linac]");
+  }
+};
+
+/// One launch: what the job is there, and who carries it.
+struct Launch {
+  std::string label;  // its name there; letters, digits and ._-
+  std::string job;    // the job file, resolved
+  int workers = 1;
+  int workers_min = 0;      // 0: nobody says
+  int64_t seconds_max = 0;  // 0: what the site says
+  std::string out;          // of the run: an absolute path there, or s3://
+  std::string key;          // of its workers, 64 hexadecimal digits
+};
+
+/// What is kept of a launch by who launched it (record.h).
+struct Record {
+  std::string label, site, kind, folder, out, id;
+  std::vector<std::string> hosts;
+};
+
+/// What a launch would be, for people: in the order in which it is done.
+struct PlannedStep {
+  std::string title;  // "/home/me/linac/a/launch/launch.sbatch"
+  std::string text;
+};
+
+struct Finding {
+  bool good = true;
+  std::string what, text;  // "partition", "gpu: up, 12 nodes"; or the reason with the way out
+};
+
+struct Standing {
+  spec::RunState state = spec::RunState::kPending;
+  std::string reason;                                        // why it is so; may be empty
+  std::vector<std::pair<std::string, std::string>> details;  // "hosts", "n[01-04]"
+};
+
+class Site {
+ public:
+  Site(std::string name, std::string where) : name_(std::move(name)), where_(std::move(where)) {}
+  virtual ~Site() = default;
+
+  const std::string& name() const { return name_; }
+  virtual const CommonSettings& common() const = 0;
+
+  /// How many workers it has where nobody says a number; 0: as many as the job says.
+  virtual int workers() const { return 0; }
+  /// User error if the launch is none for this place.
+  virtual std::vector<PlannedStep> plan(const Launch& launch) const = 0;
+  /// Whether a launch could begin there. Starts nothing and costs nothing. With the job also whether its files are
+  /// there.
+  virtual std::vector<Finding> check(const spec::Job* job) const = 0;
+  /// Starts it, or finds that it was started: a label is started once, whoever asked for it and died meanwhile. What
+  /// the place calls it.
+  virtual std::string submit(const Launch& launch) const = 0;
+  /// The hosts of a launch, if the place does not choose them itself.
+  virtual std::vector<std::string> hosts(const Launch&) const { return {}; }
+  virtual Standing standing(const Record& record) const = 0;
+  /// How long whoever follows a launch waits before the place is asked again.
+  virtual std::chrono::seconds pause() const { return std::chrono::seconds(1); }
+  /// It writes a checkpoint and stops; asked once more, it stops at once. What was done, in words.
+  virtual std::string cancel(const Record& record) const = 0;
+  /// What it has printed from byte `from` on; a bounded piece.
+  virtual std::string log(const Record& record, int64_t from) const = 0;
+
+ protected:
+  /// "[sites] sites.yaml:3: farm"
+  std::string place() const { return "[sites] " + where_ + ": " + name_; }
+
+ private:
+  std::string name_, where_;
+};
+
+/// A kind of site: `make` reads its settings, all of them, and checks them.
+struct Kind {
+  const char* word;
+  const char* meaning;
+  std::unique_ptr<Site> (*make)(const YAML::Node& settings, const std::string& where, const std::string& name);
+  std::vector<config::Setting> (*settings)();
+};
+const std::vector<Kind>& kinds();
+
+/// User error "[sites] FILE: NAME.field ..." unless it holds.
+void need(bool holds, const std::string& place, const std::string& what);
+/// The checks that all kinds share.
+void check_common(const CommonSettings& settings, const std::string& place);
+
+}  // namespace linac::sites

@@ -1,0 +1,106 @@
+#include "linac/sites/sites_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/config.h"
+#include "linac/base/error.h"
+#include "linac/base/nearest.h"
+#include "linac/sites/label.h"
+
+namespace linac::sites {
+namespace {
+
+std::vector<std::string> kind_words() {
+  std::vector<std::string> words;
+  for (const Kind& kind : kinds()) words.emplace_back(kind.word);
+  return words;
+}
+
+const Kind& kind_named(const std::string& word, const std::string& place) {
+  for (const Kind& kind : kinds())
+    if (word == kind.word) return kind;
+  const std::vector<std::string> words = kind_words();
+  const auto near = nearest(word, words);
+  throw user_error(fmt::format("{}: kind = {} is not one of {}{}", place, word.empty() ? "''" : word,
+                               fmt::join(words, ", "), near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
+}  // namespace
+
+std::filesystem::path sites_file() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::filesystem::path(value != nullptr ? value : "");
+  };
+  if (const auto named = variable("LINAC_SITES"); !named.empty()) return named;
+  if (const auto config = variable("XDG_CONFIG_HOME"); !config.empty()) return config / "linac" / "sites.yaml";
+  const auto home = variable("HOME");
+  if (home.empty()) throw user_error("[sites] neither HOME nor LINAC_SITES is set; set LINAC_SITES=FILE");
+  return home / ".config" / "linac" / "sites.yaml";
+}
+
+std::vector<std::unique_ptr<Site>> parse_sites(const std::string& text, const std::string& where) {
+  std::vector<std::unique_ptr<Site>> sites;
+  const YAML::Node root = config::parse_text(text, where);
+  if (root.IsNull()) return sites;
+  if (!root.IsMap())
+    throw user_error(fmt::format("[sites] {}: no map of names to sites; `linac sites init KIND` shows one", where));
+  for (const auto& entry : root) {
+    const auto name = entry.first.as<std::string>("");
+    const std::string place = fmt::format("[sites] {}:{}", where, entry.first.Mark().line + 1);
+    if (!is_label(name) || name == "catalog")
+      throw user_error(fmt::format("{}: '{}' is no name of a site; use letters, digits and ._-", place, name));
+    for (const auto& other : sites)
+      if (other->name() == name) throw user_error(fmt::format("{}: there is a site {} before it", place, name));
+    if (!entry.second.IsMap() || !entry.second["kind"])
+      throw user_error(fmt::format("{}: {} has no kind; write {}: {{kind: {}, ...}}", place, name, name,
+                                   fmt::join(kind_words(), " | ")));
+    const Kind& kind = kind_named(entry.second["kind"].as<std::string>(""), fmt::format("{}: {}", place, name));
+    sites.push_back(kind.make(entry.second, where, name));
+  }
+  return sites;
+}
+
+std::vector<std::unique_ptr<Site>> read_sites() {
+  const auto file = sites_file();
+  std::error_code error;
+  if (!std::filesystem::exists(file, error) && std::getenv("LINAC_SITES") == nullptr) return {};
+  if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error))
+    throw user_error(fmt::format("[sites] {}: is no file", file.string()));
+  return parse_sites(read_file(file), file.string());
+}
+
+std::unique_ptr<Site> find_site(const std::string& name) {
+  auto sites = read_sites();
+  std::vector<std::string> names;
+  for (auto& site : sites) {
+    if (site->name() == name) return std::move(site);
+    names.push_back(site->name());
+  }
+  const auto near = nearest(name, names);
+  const std::string hint = near            ? fmt::format("did you mean {}?", *near)
+                           : names.empty() ? "`linac sites init KIND` shows what to put there"
+                                           : fmt::format("there are {}", fmt::join(names, ", "));
+  throw user_error(fmt::format("[sites] {}: no site '{}'; {}", sites_file().string(), name, hint));
+}
+
+std::string sample_site(const std::string& word) {
+  const Kind& kind = kind_named(word, "[sites] init");
+  std::string text = fmt::format("# {}: {}\nmy-{}:\n", kind.word, kind.meaning, kind.word);
+  for (const config::Setting& setting : kind.settings()) {
+    const bool set = setting.key == "kind" || setting.key == "folder" || setting.key == "hosts";
+    const std::string value = setting.key == "kind"     ? kind.word
+                              : setting.key == "folder" ? "/home/me/linac"
+                              : setting.key == "hosts"  ? "[n01, n02]"
+                                                        : setting.value;
+    text += fmt::format("  {}{}: {}   # {}\n", set ? "" : "# ", setting.key, value, setting.help);
+  }
+  return text;
+}
+
+}  // namespace linac::sites

@@ -1,0 +1,26 @@
+#pragma once
+// The file in which a user names sites: `LINAC_SITES`, else $XDG_CONFIG_HOME/linac/sites.yaml, else
+// ~/.config/linac/sites.yaml. A map from names to settings, each with its `kind`. Thread-safe functions.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "linac/sites/site.h"
+
+namespace linac::sites {
+
+std::filesystem::path sites_file();
+
+/// In the order of the file; none if there is no file. User error naming file, line and field.
+std::vector<std::unique_ptr<Site>> read_sites();
+std::vector<std::unique_ptr<Site>> parse_sites(const std::string& text, const std::string& where);
+
+/// User error with the names that there are if it is none of them.
+std::unique_ptr<Site> find_site(const std::string& name);
+
+/// A site of that kind with all settings and their help, to be put into the file. User error for no kind.
+std::string sample_site(const std::string& kind);
+
+}  // namespace linac::sites

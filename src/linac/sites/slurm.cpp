@@ -1,0 +1,196 @@
+#include "linac/sites/slurm.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/amounts.h"
+#include "linac/base/error.h"
+#include "linac/base/shell_word.h"
+#include "linac/sites/scripts.h"
+#include "linac/sites/shell.h"
+#include "linac/sites/slurm_script.h"
+#include "linac/sites/slurm_words.h"
+
+namespace linac::sites {
+namespace {
+
+class SlurmSite : public Site {
+ public:
+  SlurmSite(std::string name, std::string where, SlurmSettings settings)
+      : Site(std::move(name), std::move(where)), settings_(std::move(settings)) {}
+  const CommonSettings& common() const override { return settings_; }
+
+  std::vector<PlannedStep> plan(const Launch& launch) const override;
+  std::vector<Finding> check(const spec::Job* job) const override;
+  std::string submit(const Launch& launch) const override;
+  Standing standing(const Record& record) const override;
+  // Each question is work for the one process that serves the whole cluster.
+  std::chrono::seconds pause() const override { return std::chrono::seconds(5); }
+  std::string cancel(const Record& record) const override;
+  std::string log(const Record& record, int64_t from) const override;
+
+ private:
+  std::string folder(const std::string& label) const { return launch_folder(settings_.folder, label); }
+  Shell shell() const { return settings_.login.empty() ? Shell() : Shell(settings_.ssh, settings_.login); }
+  // "linac: job ..." for all jobs of that name that Slurm knows.
+  static std::string ask_script(const std::string& label) {
+    return fmt::format(
+        "export SLURM_TIME_FORMAT=standard\n"
+        "known=$(squeue -h -t all -u \"$(id -un)\" --name={} -o 'linac: job %i|%V|%T|%r|%N|%M') || exit 4\n"
+        "printf '%s\\n' \"$known\"\n",
+        shell_word(label));
+  }
+
+  SlurmSettings settings_;
+};
+
+std::vector<PlannedStep> SlurmSite::plan(const Launch& launch) const {
+  const std::string here = folder(launch.label);
+  std::vector<PlannedStep> steps{{here + "/job.yaml", launch.job},
+                                 {here + "/worker.sh", slurm_worker(settings_, launch)}};
+  if (needs_key(launch)) steps.push_back({here + "/private/key", "(64 hexadecimal digits that nobody sees)\n"});
+  steps.push_back({here + "/launch.sbatch", batch_script(settings_, launch)});
+  steps.push_back({"then, by " + shell().command(), fmt::format("sbatch --parsable {}/launch.sbatch\n", here)});
+  return steps;
+}
+
+std::vector<Finding> SlurmSite::check(const spec::Job* job) const {
+  Launch small{.label = "linac-check", .job = {}, .out = {}, .key = {}};
+  std::string script = fmt::format(
+      "command -v sbatch >/dev/null 2>&1 || {{ echo 'linac: bad slurm no sbatch here; set login to the login node'; "
+      "exit 0; }}\n"
+      "said=$(printf %s {} | sbatch --test-only 2>&1) && echo \"linac: ok slurm $(printf %s \"$said\" | tail -n 1)\" "
+      "|| "
+      "echo \"linac: bad slurm $(printf %s \"$said\" | tail -n 1); look at partition, account, qos and time of the "
+      "site\"\n",
+      shell_word(batch_script(settings_, small)));
+  if (!settings_.partition.empty()) {
+    script += fmt::format(
+        "said=$(sinfo -h -p {0} -o '%a, %D nodes, limit %l' 2>&1 | head -n 1)\n"
+        "if [ -n \"$said\" ]; then echo \"linac: ok partition \"{0}\": $said\"; "
+        "else echo \"linac: bad partition \"{0}\": not there; there are $(sinfo -h -o %R | tr '\\n' ' ')\"; fi\n",
+        shell_word(settings_.partition));
+  }
+  // Within the container the program is somewhere else, and so is all that it needs.
+  script += settings_.container.empty() ? check_script(settings_, job)
+                                        : "echo 'linac: ok program within the container; not looked at'\n";
+  std::vector<Finding> all;
+  try {
+    const ShellAnswer answer = shell().need("cannot be asked", script);
+    all.push_back({true, "reached", shell().name()});
+    for (Finding& finding : findings(answer.said("ok"), answer.said("bad"))) all.push_back(std::move(finding));
+  } catch (const Error& error) {
+    all.push_back({false, "reached", error.what()});
+  }
+  return all;
+}
+
+std::string SlurmSite::submit(const Launch& launch) const {
+  // The lock (9) goes to sbatch: should whoever asked die meanwhile, the next one waits until it has come to its end.
+  std::string script = fmt::format(
+      "{0}"
+      "exec 9>lock || exit 4\n"
+      "flock -w 100 9 || {{ echo 'somebody else submits it' >&2; exit 4; }}\n"
+      "if [ -s submitted ]; then echo \"linac: submitted $(cat submitted)\"; exit 0; fi\n"
+      "jobs() {{ SLURM_TIME_FORMAT=standard squeue -h -t all -u \"$(id -un)\" --name={1} -o '%i %V'; }}\n"
+      "known=$(jobs) || exit 4\n"
+      "if [ -z \"$known\" ]; then\n",
+      make_folder_script(settings_.folder, launch.label), shell_word(launch.label));
+  if (needs_key(launch)) script += write_file_script("private/key", launch.key + "\n");
+  script += write_file_script("job.yaml", launch.job);
+  script += write_file_script("worker.sh", slurm_worker(settings_, launch));
+  script += write_file_script("launch.sbatch", batch_script(settings_, launch));
+  script +=
+      "  umask \"$mask\"\n"
+      "  sbatch --parsable launch.sbatch >id || exit 4\n"
+      "  known=$(jobs) || exit 4\n"
+      "fi\n"
+      "known=$(printf '%s\\n' \"$known\" | tail -n 1)\n"
+      "[ -n \"$known\" ] || known=$(cat submitted)\n"  // it has begun already, and wrote it
+      "printf '%s\\n' \"$known\" >submitted.part && mv submitted.part submitted || exit 4\n"
+      "echo \"linac: submitted $known\"\n";
+  const std::string submitted = shell().need("cannot be submitted", script).last("submitted");
+  if (submitted.empty()) throw environment_error(place() + ": sbatch has said no number; look at squeue there");
+  return submitted.substr(0, submitted.find(' '));
+}
+
+Standing SlurmSite::standing(const Record& record) const {
+  const std::string script = fmt::format(
+      "{}"
+      "cd {} 2>/dev/null || {{ echo 'linac: nothing'; exit 0; }}\n"
+      "[ ! -s submitted ] || echo \"linac: submitted $(cat submitted)\"\n"
+      "[ ! -s exit ] || echo \"linac: exit $(cat exit)\"\n"
+      "[ ! -e cancelled ] || echo 'linac: cancelled'\n"
+      "[ -n \"$known\" ] || sacct -n -P -X --name={} -S 2000-01-01 -o JobID,Submit,State,ExitCode,NodeList,Elapsed "
+      "2>/dev/null | sed "
+      "'s/^/linac: account /'\n"
+      "true\n",
+      ask_script(record.label), shell_word(launch_folder(record.folder, record.label)), shell_word(record.label));
+  const ShellAnswer answer = shell().need("cannot be asked", script);
+  const std::string submitted = answer.last("submitted");
+  SlurmJob job = meant_job(answer.said("job"), submitted);
+  const SlurmJob account = meant_job(answer.said("account"), submitted);
+  if (job.id.empty()) job = account;
+  const int exit = status_in(answer.last("exit"));
+  const bool cancelled = !answer.said("cancelled").empty();
+  if (!job.id.empty()) return standing_of(job, exit, cancelled);
+  // Slurm forgets, after minutes where it keeps no accounts.
+  if (exit >= 0) return standing_of_end(exit, cancelled);
+  if (cancelled) return {spec::RunState::kCancelled, "", {}};
+  return {spec::RunState::kLost, "Slurm does not know it (any more), and it has left no end", {}};
+}
+
+std::string SlurmSite::cancel(const Record& record) const {
+  const std::string script = fmt::format(
+      "{0}cd {1} || exit 4\n"
+      "[ ! -s submitted ] || echo \"linac: submitted $(cat submitted)\"\n"
+      "[ ! -e cancelled ] || echo 'linac: cancelled'\n"
+      ": > cancelled || exit 4\n",
+      ask_script(record.label), shell_word(launch_folder(record.folder, record.label)));
+  const ShellAnswer answer = shell().need("cannot be cancelled", script);
+  const SlurmJob job = meant_job(answer.said("job"), answer.last("submitted"));
+  const bool runs = job.state.starts_with("RUNNING") || job.state.starts_with("SUSPENDED");
+  const bool waits = job.state.starts_with("PENDING") || job.state.starts_with("CONFIGURING");
+  if (!runs && !waits) return "nothing of it runs";
+  const bool gently = runs && answer.said("cancelled").empty();
+  // By its name too: should the number be another's by now, that one stays.
+  shell().need("cannot be cancelled", fmt::format("scancel {}--name={} {}", gently ? "--signal=TERM " : "",
+                                                  shell_word(record.label), shell_word(job.id)));
+  return gently ? "asked to write a checkpoint and stop" : waits ? "taken out of the queue" : "killed";
+}
+
+std::string SlurmSite::log(const Record& record, int64_t from) const {
+  return shell()
+      .need("the log cannot be read", log_script(launch_folder(record.folder, record.label) + "/log.txt", from))
+      .out;
+}
+
+}  // namespace
+
+std::unique_ptr<Site> make_slurm_site(const YAML::Node& node, const std::string& where, const std::string& name) {
+  SlurmSettings settings;
+  config::read(node, settings, where, name + ".");
+  const std::string place = "[sites] " + where + ": " + name;
+  check_common(settings, place);
+  const auto is_word = [](const std::string& text) { return text.find_first_of(" \t\r\n'\"#\\") == std::string::npos; };
+  for (const auto& [key, value] : {std::pair{"partition", settings.partition},
+                                   {"account", settings.account},
+                                   {"qos", settings.qos},
+                                   {"login", settings.login}})
+    need(is_word(value) && !value.starts_with('-'), place, fmt::format("{}: '{}' is no word of Slurm", key, value));
+  need(!settings.ssh.empty() && !settings.ssh.front().empty(), place, "ssh: empty; leave it out for ssh itself");
+  if (!settings.time.empty()) seconds_of(place + ".time:", settings.time);
+  if (!settings.memory.empty()) megabytes_of(place + ".memory:", settings.memory);
+  seconds_of(place + ".notice:", settings.notice);
+  need(settings.workers_per_node >= 1, place, "workers_per_node: less than 1");
+  need(settings.cpus >= 0 && settings.gpus >= 0 && settings.requeue >= 0, place, "cpus, gpus, requeue: less than 0");
+  for (const std::string& option : settings.sbatch)
+    need(option.starts_with("--") && option.find('\n') == std::string::npos, place,
+         "sbatch: '" + option + "' is no option; write e.g. --constraint=ib");
+  return std::make_unique<SlurmSite>(name, where, settings);
+}
+
+std::vector<config::Setting> slurm_settings() {
+  return config::describe(SlurmSettings{});
+}
+
+}  // namespace linac::sites

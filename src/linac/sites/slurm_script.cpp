@@ -1,0 +1,101 @@
+#include "linac/sites/slurm_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linac/base/amounts.h"
+#include "linac/base/shell_word.h"
+#include "linac/base/version.h"
+#include "linac/sites/scripts.h"
+
+namespace linac::sites {
+namespace {
+
+std::string options(const SlurmSettings& settings, const Launch& launch) {
+  std::string text;
+  const auto add = [&](const std::string& option, const std::string& value) {
+    if (!value.empty()) text += fmt::format("#SBATCH --{}={}\n", option, value);
+  };
+  add("job-name", launch.label);
+  add("partition", settings.partition);
+  add("account", settings.account);
+  add("qos", settings.qos);
+  add("ntasks", std::to_string(launch.workers));
+  add("ntasks-per-node", std::to_string(std::min(launch.workers, settings.workers_per_node)));
+  if (settings.cpus > 0) add("cpus-per-task", std::to_string(settings.cpus));
+  if (!settings.memory.empty()) {
+    const int64_t cpus = std::max(1, settings.cpus);
+    add("mem-per-cpu", fmt::format("{}M", (megabytes_of("memory", settings.memory) + cpus - 1) / cpus));
+  }
+  if (settings.gpus > 0) add("gpus-per-node", std::to_string(settings.gpus * settings.workers_per_node));
+  int64_t seconds = launch.seconds_max;
+  if (seconds == 0 && !settings.time.empty()) seconds = seconds_of("time", settings.time);
+  if (seconds > 0) add("time", std::to_string((seconds + 59) / 60));
+  // To the workers, not to the script: they write the checkpoint. A short job has more to do than that.
+  const int64_t notice = seconds_of("notice", settings.notice);
+  add("signal", fmt::format("TERM@{}", seconds > 0 ? std::min(notice, seconds / 4) : notice));
+  text += "#SBATCH --requeue\n#SBATCH --no-kill\n#SBATCH --open-mode=append\n";
+  // Should two jobs of one launch ever be there, they do not work at the same time, and the second has nothing to do.
+  add("dependency", "singleton");
+  add("output", launch_folder(settings.folder, launch.label) + "/log.txt");
+  for (const std::string& option : settings.sbatch) text += "#SBATCH " + option + "\n";
+  return text;
+}
+
+}  // namespace
+
+bool needs_key(const Launch& launch) {
+  return launch.out.starts_with("s3://");
+}
+
+std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
+  const std::string here = launch_folder(settings.folder, launch.label);
+  std::string srun = "srun --kill-on-bad-exit=0 --no-kill --wait=0 ";
+  if (settings.cpus > 0) srun += fmt::format("--cpus-per-task={} ", settings.cpus);
+  std::string text =
+      fmt::format("#!/bin/bash\n{}# The run {}, by linac {}.\n", options(settings, launch), launch.label, kVersion);
+  text += fmt::format("cd {} || exit 4\nrm -f exit\n", shell_word(here));
+  text +=
+      "[ -s submitted ] || SLURM_TIME_FORMAT=standard squeue -h -j \"$SLURM_JOB_ID\" -o '%i %V' > submitted\n"
+      "trap : TERM USR1  # the workers stop after a checkpoint; this waits for them\n";
+  // Of a launcher from within which this was submitted.
+  text +=
+      "unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT TF_CONFIG LINAC_RUN_KEY "
+      "LINAC_RUN_KEY_FILE\n";
+  text += environment_script(settings);
+  if (needs_key(launch)) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(here + "/private/key"));
+  text += end_of_run_function();
+  text += fmt::format(
+      "attempt=${{SLURM_RESTART_COUNT:-0}}\n"
+      "export attempt\n"
+      "{}sh -c 'exec sh ./worker.sh \"$attempt-$SLURM_PROCID\"'\n"
+      "started=$?\n"
+      "end=$(end_of_run \"$attempt\")\n"
+      "[ -n \"$end\" ] || end=$started\n"
+      "# Stopped after a checkpoint, or too few were left: it goes on from the checkpoint.\n"
+      "case $end in\n"
+      "  75|6|8|9|129|130|138|143)\n"
+      "    if [ ! -e cancelled ] && [ \"$attempt\" -lt {} ]; then\n"
+      "      echo \"linac launch: ended with $end; back into the queue\"\n"
+      "      trap - TERM\n"
+      "      scontrol requeue \"$SLURM_JOB_ID\" && sleep 600  # Slurm ends this\n"
+      "    fi ;;\n"
+      "esac\n"
+      "printf '%s\\n' \"$end\" > exit.part && mv exit.part exit\n"
+      "exit \"$end\"\n",
+      srun, settings.requeue);
+  return text;
+}
+
+std::string slurm_worker(const SlurmSettings& settings, const Launch& launch) {
+  std::vector<std::string> before;
+  if (!settings.container.empty()) {
+    before = {"apptainer", "exec", "--bind", settings.folder};
+    if (settings.gpus > 0) before.emplace_back("--nv");
+    before.push_back(settings.container);
+  }
+  return worker_script(settings, launch, workers_word(launch), before);
+}
+
+}  // namespace linac::sites

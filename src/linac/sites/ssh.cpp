@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "linac/base/shell_word.h"
+#include "linac/sites/hosts_site.h"
+#include "linac/sites/scripts.h"
+
+namespace linac::sites {
+namespace {
+
+struct SshSettings : CommonSettings {
+  std::vector<std::string> hosts;
+  std::vector<std::string> ssh{"ssh", "-o", "ConnectTimeout=15"};
+  int workers_per_host = 1;
+  std::string address;
+  int port = 0;
+
+  template <class V>
+  void fields(V& v) {
+    common_fields(v);
+    v("hosts", hosts, "names that your ssh knows, of ~/.ssh/config too, e.g. [n01, me@n02]");
+    v("ssh", ssh, "the command with its options, e.g. [ssh, -F, my-config]");
+    v("workers_per_host", workers_per_host, "one fills a host (docs/distribution.md)");
+    v("address", address,
+      "at which the other hosts find the first one; without it its name as ssh has it, without the user");
+    v("port", port, "at which they meet there; 0: one from 20000 to 29999 that follows from the launch's name");
+  }
+};
+
+int port_of(const std::string& label) {
+  constexpr uint32_t kFirst = 20000, kCount = 10000;
+  uint32_t sum = 2166136261;  // FNV-1a: the same on every host and in every build
+  for (const char c : label) sum = (sum ^ static_cast<unsigned char>(c)) * 16777619;
+  return static_cast<int>(kFirst + sum % kCount);
+}
+
+class SshSite : public HostsSite {
+ public:
+  SshSite(std::string name, std::string where, SshSettings settings)
+      : HostsSite(std::move(name), std::move(where)), settings_(std::move(settings)) {}
+  const CommonSettings& common() const override { return settings_; }
+  int workers() const override { return static_cast<int>(settings_.hosts.size()) * settings_.workers_per_host; }
+
+  std::vector<std::string> hosts(const Launch& launch) const override {
+    const auto count = std::min<size_t>(settings_.hosts.size(), static_cast<size_t>(launch.workers));
+    return {settings_.hosts.begin(), settings_.hosts.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+
+ protected:
+  // The first hosts carry one more, if it does not come out even.
+  std::vector<Share> shares(const Launch& launch) const override {
+    need(launch.workers <= workers(), place(),
+         fmt::format("hosts: {} workers for {} with {} each; fewer --workers, or a larger workers_per_host",
+                     launch.workers, settings_.hosts.size(), settings_.workers_per_host));
+    const std::vector<std::string> hosts = this->hosts(launch);
+    const int count = static_cast<int>(hosts.size());
+    std::vector<Share> all;
+    int rank = 0;
+    for (int host = 0; host < count; ++host) {
+      const int here = launch.workers / count + (host < launch.workers % count ? 1 : 0);
+      Share share{
+          .host = hosts[static_cast<size_t>(host)], .starts = {}, .workers = workers_word(launch), .with_key = true};
+      for (int local = 0; local < here; ++local, ++rank) {
+        share.starts += fmt::format(
+            "run 0-{0} RANK={0} WORLD_SIZE={1} LOCAL_RANK={2} LOCAL_WORLD_SIZE={3} MASTER_ADDR={4} MASTER_PORT={5}\n",
+            rank, launch.workers, local, here, shell_word(address()),
+            settings_.port > 0 ? settings_.port : port_of(launch.label));
+      }
+      all.push_back(std::move(share));
+    }
+    return all;
+  }
+  Shell shell(const std::string& host) const override { return {settings_.ssh, host}; }
+  std::vector<std::string> all_hosts() const override { return settings_.hosts; }
+
+ private:
+  std::string address() const {
+    if (!settings_.address.empty()) return settings_.address;
+    const std::string& first = settings_.hosts.front();
+    return first.substr(first.find('@') == std::string::npos ? 0 : first.find('@') + 1);
+  }
+
+  SshSettings settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Site> make_ssh_site(const YAML::Node& node, const std::string& where, const std::string& name) {
+  SshSettings settings;
+  config::read(node, settings, where, name + ".");
+  const std::string place = "[sites] " + where + ": " + name;
+  check_common(settings, place);
+  need(!settings.hosts.empty(), place, "hosts: empty; name at least one, as your ssh knows it");
+  for (const std::string& host : settings.hosts)
+    need(!host.empty() && host[0] != '-' && host.find_first_of(" \t\r\n'\"") == std::string::npos, place,
+         "hosts: '" + host + "' is no name of a host");
+  need(!settings.ssh.empty() && !settings.ssh.front().empty(), place, "ssh: empty; leave it out for ssh itself");
+  need(settings.workers_per_host >= 1, place, "workers_per_host: less than 1");
+  need(settings.port >= 0 && settings.port < 65536, place, "port: not from 0 to 65535");
+  return std::make_unique<SshSite>(name, where, settings);
+}
+
+std::vector<config::Setting> ssh_settings() {
+  return config::describe(SshSettings{});
+}
+
+}  // namespace linac::sites
