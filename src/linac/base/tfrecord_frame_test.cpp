@@ -38,6 +38,15 @@ TEST(Crc32c, BothWaysAgreeOnAwkwardSizes) {
   }
 }
 
+TEST(Crc32c, BothWaysAgreeWhereLanesBeginAndEnd) {
+  std::string text(50000, '\0');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>((i * i) >> 5);
+  for (const size_t size : {2047, 6143, 6144, 6145, 6151, 6152, 12287, 12288, 18433, 49999}) {
+    const auto bytes = bytes_of(text).subspan(1, size);
+    EXPECT_EQ(crc32c(bytes), crc32c_portable(bytes)) << size;
+  }
+}
+
 TEST(TfrecordFrame, ComesBack) {
   const std::string frame = tfrecord_frame("a record");
   ASSERT_EQ(frame.size(), 8 + kTfrecordHeaderBytes + kTfrecordFooterBytes);
