@@ -105,18 +105,19 @@ template <class Set>
 typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
   const Order order = order_of(position.epoch);
   Step step{position, std::vector<typename Set::Batch>(options_.owned.size())};
-  std::span<const int64_t> events;
   if constexpr (kHasWindows) {
-    events = order->events;
     const int64_t begin = static_cast<int64_t>(position.step) * options_.replicas * options_.batch;
     if (set_->coming(*order, begin)) set_->coming_next(*order_of(position.epoch + 1));
-  } else {
-    events = *order;
   }
   for (size_t i = 0; i < options_.owned.size(); ++i) {
     const int64_t slice = static_cast<int64_t>(position.step) * options_.replicas + options_.owned[i];
-    set_->read(events.subspan(static_cast<size_t>(slice * options_.batch), static_cast<size_t>(options_.batch)),
-               step.replicas[i]);
+    const int64_t begin = slice * options_.batch;
+    if constexpr (kHasWindows) {
+      set_->read(order->slice(begin, options_.batch), step.replicas[i]);
+    } else {
+      const std::span<const int64_t> events = *order;
+      set_->read(events.subspan(static_cast<size_t>(begin), static_cast<size_t>(options_.batch)), step.replicas[i]);
+    }
   }
   return step;
 }
@@ -124,7 +125,7 @@ typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
 template <class Set>
 typename BatchStream<Set>::Order BatchStream<Set>::drawn_order(uint32_t epoch) const {
   if constexpr (kHasWindows) {
-    return std::make_shared<WindowedOrder>(set_->order(options_.seed, epoch));
+    return set_->order(options_.seed, epoch);
   } else {
     if (options_.shuffle)
       return std::make_shared<std::vector<int64_t>>(epoch_order(options_.seed, epoch, set_->size()));

@@ -117,10 +117,10 @@ WindowedTable::~WindowedTable() {
   if (thread_.joinable()) thread_.join();
 }
 
-WindowedOrder WindowedTable::order(uint64_t seed, uint32_t epoch) const {
+std::shared_ptr<const WindowedOrder> WindowedTable::order(uint64_t seed, uint32_t epoch) const {
   std::vector<int64_t> sizes;
   for (const TableFile& file : files_) sizes.push_back(file.events);
-  return windowed_order(seed, epoch, sizes, window_);
+  return std::make_shared<WindowedOrder>(seed, epoch, sizes, window_);
 }
 
 std::shared_ptr<const EventTable> WindowedTable::open_file(uint32_t file) const {
@@ -192,14 +192,14 @@ void WindowedTable::want(const std::vector<uint32_t>& files) const {
 
 bool WindowedTable::coming(const WindowedOrder& order, int64_t place) const {
   const size_t window = order.window_of(place);
-  want(order.files.at(window));
-  if (window + 1 == order.files.size()) return true;
-  want(order.files[window + 1]);
+  want(order.files().at(window));
+  if (window + 1 == order.files().size()) return true;
+  want(order.files()[window + 1]);
   return false;
 }
 
 void WindowedTable::coming_next(const WindowedOrder& next) const {
-  want(next.files.front());
+  want(next.files().front());
 }
 
 void WindowedTable::read(std::span<const int64_t> events, TableBatch& out) const {

@@ -44,7 +44,7 @@ class WindowedTable {
   /// gone; what it throws is thrown by read(). Before the first read.
   void check_each(std::function<void(const EventTable&)> check) { check_ = std::move(check); }
 
-  WindowedOrder order(uint64_t seed, uint32_t epoch) const;
+  std::shared_ptr<const WindowedOrder> order(uint64_t seed, uint32_t epoch) const;
   /// The events are read from `place` of the order on: its window and the next one are opened, others let go. Returns
   /// whether it was the last window; then `next`, the order of the epoch to come, is wanted as well.
   bool coming(const WindowedOrder& order, int64_t place) const;
