@@ -18,7 +18,7 @@ constexpr ComputeVerb kVerbs[] = {
     {"simulate",
      "Makes electron showers in a sampling calorimeter by a fast parametrised simulation (Grindhammer and Peters, "
      "hep-ex/0001020)"},
-    {"data", "Looks into data files, verifies, copies and converts them"},
+    {"data", "Looks into data files, verifies, copies, converts and splits them"},
     {"cache", "What lies in the cache folder: lists, removes and verifies it"},
     {"export", "Writes a trained network for other programs, for Keras or as ONNX"},
     {"models", "The catalog of models at a service: versions, aliases, stages, files"},

@@ -31,7 +31,8 @@ RangedFile::RangedFile(std::shared_ptr<const storage::Source> source) : source_(
   source_->read(tail_begin(), tail_);
 }
 
-void RangedFile::read_ahead(const parquet::FileMetaData& metadata, const std::vector<int>& columns) {
+void RangedFile::read_ahead(const parquet::FileMetaData& metadata, const std::vector<int>& groups,
+                            const std::vector<int>& columns) {
   if (columns.empty()) return;
   // The columns of a group advance together: a part of each, then the next part.
   const int64_t part = std::clamp(storage::kAheadHeldBytes / (4 * static_cast<int64_t>(columns.size())),
@@ -42,7 +43,7 @@ void RangedFile::read_ahead(const parquet::FileMetaData& metadata, const std::ve
     storage::Piece piece;
   };
   std::vector<Part> parts;
-  for (int group = 0; group < metadata.num_row_groups(); ++group) {
+  for (const int group : groups) {
     const auto row_group = metadata.RowGroup(group);
     for (const int column : columns) {
       const storage::Piece whole = piece_of(*row_group->ColumnChunk(column));

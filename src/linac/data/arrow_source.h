@@ -18,9 +18,10 @@ class RangedFile : public arrow::io::RandomAccessFile {
  public:
   explicit RangedFile(std::shared_ptr<const storage::Source> source);
 
-  /// These columns of all row groups will be read, group by group, side by side in a group: their bytes come ahead, and
-  /// no others do.
-  void read_ahead(const parquet::FileMetaData& metadata, const std::vector<int>& columns);
+  /// These columns of these row groups will be read, group by group, side by side in a group: their bytes come ahead,
+  /// and no others do.
+  void read_ahead(const parquet::FileMetaData& metadata, const std::vector<int>& groups,
+                  const std::vector<int>& columns);
   /// What the Source threw, which Arrow knows as a failure only.
   void rethrow() const;
 

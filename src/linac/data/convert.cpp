@@ -88,8 +88,8 @@ Units units_of(const fs::path& output) {
   if (ending == ".h5" || ending == ".hdf5") return Units::kRaw;
   if (ending == ".tfrecord" || ending == ".tfrecords") return Units::kSamples;
   throw user_error(
-      fmt::format("[convert] {}: the ending does not say the format; use .h5 for raw showers or .tfrecord "
-                  "for samples",
+      fmt::format("[convert] {}: the ending does not say the format; use .h5 for raw showers, .tfrecord "
+                  "for samples, or .parquet or a folder for any events",
                   output.string()));
 }
 

@@ -96,7 +96,7 @@ class ParquetTable : public TableReader {
   void begin() {
     std::vector<int> groups;
     for (int group = 0; group < file_.reader().num_row_groups(); ++group) groups.push_back(group);
-    if (file_.ranged() != nullptr) file_.ranged()->read_ahead(file_.metadata(), leaves_);
+    if (file_.ranged() != nullptr) file_.ranged()->read_ahead(file_.metadata(), groups, leaves_);
     batches_ = file_.value(file_.reader().GetRecordBatchReader(groups, leaves_), 0);
   }
 

@@ -156,7 +156,7 @@ class RootTable : public TableReader {
       if (wanted.exact) {
         throw data_error(fmt::format(
             "[root] {}: column '{}' is named in a formula or a key (data.filter, define, lists, split), and "
-            "these do not read ROOT files: write it as Parquet",
+            "these do not read ROOT files: write it as Parquet (linac data convert)",
             name_, wanted.name));
       }
       if (info.is_text && !wanted.texts) refuse_texts(name_, wanted.name, info.words());

@@ -53,10 +53,20 @@ class FieldReader : public ColumnReader {
       count = ends_.back() - first;
     }
     if (info_.is_text) return texts(cluster, first, count, out);
+    if (!column_.is_size && out.as_stored)
+      return values_[0].stored(cluster, first * column_.repeated, count * column_.repeated, out.stored);
     if (!column_.is_size)
       return values_[0].values(cluster, first * column_.repeated, count * column_.repeated, out.values);
     ends_of(values_[0], cluster, first, count);
-    for (uint64_t i = 0; i < count; ++i) out.values.push_back(static_cast<float>(ends_[i + 1] - ends_[i]));
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t length = ends_[i + 1] - ends_[i];
+      if (!out.as_stored) {
+        out.values.push_back(static_cast<float>(length));
+        continue;
+      }
+      const auto bytes = std::as_bytes(std::span(&length, 1));
+      out.stored.insert(out.stored.end(), bytes.begin(), bytes.end());
+    }
   }
 
   void texts(size_t cluster, uint64_t first, uint64_t count, Block& out) {

@@ -208,6 +208,21 @@ void ColumnElements::values(size_t cluster, uint64_t first, uint64_t count, std:
   });
 }
 
+void ColumnElements::stored(size_t cluster, uint64_t first, uint64_t count, std::vector<std::byte>& out) {
+  const size_t bytes = bytes_of(encoding_.type);
+  walk(cluster, first, count, [&](uint64_t at, uint64_t now) {
+    if (encoding_.bits == Bits::kWhole) {
+      const auto from = std::span(elements_).subspan(at * bytes, now * bytes);
+      out.insert(out.end(), from.begin(), from.end());
+    } else if (encoding_.bits == Bits::kBit) {
+      for (uint64_t i = at; i < at + now; ++i) out.push_back(std::byte{floats_[i] != 0});
+    } else {
+      const auto from = std::as_bytes(std::span(floats_).subspan(at, now));
+      out.insert(out.end(), from.begin(), from.end());
+    }
+  });
+}
+
 void ColumnElements::ends(size_t cluster, uint64_t first, uint64_t count, std::vector<uint64_t>& out) {
   const size_t bytes = bytes_of(encoding_.type);
   walk(cluster, first, count, [&](uint64_t at, uint64_t now) {

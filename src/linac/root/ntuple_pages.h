@@ -35,6 +35,8 @@ class ColumnElements {
 
   /// Appends elements of a cluster as floats. Data error unless the cluster has them.
   void values(size_t cluster, uint64_t first, uint64_t count, std::vector<float>& out);
+  /// The same as they are stored: of the encoding's type, little-endian, a bit as a byte.
+  void stored(size_t cluster, uint64_t first, uint64_t count, std::vector<std::byte>& out);
   /// Appends the ends of lists.
   void ends(size_t cluster, uint64_t first, uint64_t count, std::vector<uint64_t>& out);
   /// Appends the bytes of characters.

@@ -99,6 +99,16 @@ void append_little(Type type, std::span<const std::byte> bytes, std::vector<floa
   append(row_of(type).little, row_of(type).bytes, bytes, out);
 }
 
+void copy_big(Type type, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
+  const size_t each = bytes_of(type), old = out.size();
+  out.resize(old + bytes.size());
+  std::byte* const to = out.data() + old;
+  for (size_t at = 0; at < bytes.size(); at += each)
+    for (size_t i = 0; i < each; ++i) to[at + i] = bytes[at + each - 1 - i];
+  if (type == Type::kBool)
+    for (size_t i = old; i < out.size(); ++i) out[i] = std::byte{out[i] != std::byte{0}};
+}
+
 LINAC_FLOAT_CLONES void join_four(const std::byte* from, size_t count, std::byte* to) {
   const std::byte *a = from, *b = from + count, *c = b + count, *d = c + count;
   for (size_t i = 0; i < count; ++i) {

@@ -21,6 +21,8 @@ void append_big(Type type, std::span<const std::byte> bytes, std::vector<float>&
 void append_little(Type type, std::span<const std::byte> bytes, std::vector<float>& out);
 /// The bytes of values that were written apart, all first bytes, then all second ones, ..., together again.
 void join_split(std::span<const std::byte> split, size_t value_bytes, std::vector<std::byte>& out);
+/// Appends big-endian values as they are, little-endian; a bool as 0 or 1.
+void copy_big(Type type, std::span<const std::byte> bytes, std::vector<std::byte>& out);
 /// Appends every stride-th value of big-endian rows, from `offset` in the row on: `values` a row.
 void append_big_rows(Type type, std::span<const std::byte> rows, size_t stride, size_t offset, size_t values,
                      std::vector<float>& out);

@@ -3,6 +3,7 @@
 // way that is not read is a column as well, with the reason. A Table and its readers share the File; none of them is
 // thread-safe.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,7 +29,9 @@ struct ColumnInfo {
 
 /// Events in a row of one column.
 struct Block {
+  bool as_stored = false;          // whether the values go to `stored` in place of `values`
   std::vector<float> values;       // of all events
+  std::vector<std::byte> stored;   // the same as they are stored: of ColumnInfo::type, little-endian, a bool in a byte
   std::vector<uint32_t> outer;     // lists >= 1: the length of each event's list
   std::vector<uint32_t> inner;     // lists == 2: the length of each list in those
   std::vector<std::string> texts;  // of a column of texts, one an event

@@ -132,13 +132,22 @@ class TreeColumnReader : public ColumnReader {
     }
   }
 
+  void take(std::span<const std::byte> bytes, Block& out) const {
+    if (out.as_stored)
+      copy_big(column_.type, bytes, out.stored);
+    else
+      append_big(column_.type, bytes, out.values);
+  }
+
   void rows(const Basket& basket, size_t begin, size_t count, Block& out) {
     const size_t stride = column_.stride;
     const auto all = basket_.values();
     if (all.size() / stride < begin + count) basket_.fail(basket, fmt::format("it holds {} bytes", all.size()));
     const auto bytes = all.subspan(begin * stride, count * stride);
-    if (stride == column_.values * bytes_of(column_.type)) return append_big(column_.type, bytes, out.values);
-    append_big_rows(column_.type, bytes, stride, column_.offset, column_.values, out.values);
+    if (stride == column_.values * bytes_of(column_.type)) return take(bytes, out);
+    if (!out.as_stored) return append_big_rows(column_.type, bytes, stride, column_.offset, column_.values, out.values);
+    for (size_t at = 0; at < bytes.size(); at += stride)
+      take(bytes.subspan(at + column_.offset, column_.values * bytes_of(column_.type)), out);
   }
 
   void list(const Basket& basket, size_t begin, size_t count, Block& out) {
@@ -153,14 +162,13 @@ class TreeColumnReader : public ColumnReader {
       whole &= bytes % stride == 0;
     }
     if (!whole) basket_.fail(basket, "an event ends within a value");
-    append_big(column_.type, basket_.values().subspan(offsets[begin], offsets[begin + count] - offsets[begin]),
-               out.values);
+    take(basket_.values().subspan(offsets[begin], offsets[begin + count] - offsets[begin]), out);
   }
 
   void values(const Basket& basket, std::span<const std::byte> bytes, Block& out) {
     if (bytes.size() % column_.stride != 0) basket_.fail(basket, "an event ends within a value");
     out.outer.push_back(static_cast<uint32_t>(bytes.size() / column_.stride));
-    append_big(column_.type, bytes, out.values);
+    take(bytes, out);
   }
 
   void vector(const Basket& basket, std::span<const std::byte> bytes, Block& out) {
@@ -172,7 +180,7 @@ class TreeColumnReader : public ColumnReader {
     };
     const auto append = [&](uint32_t count) {
       if (count > cursor.left() / value) basket_.fail(basket, "a vector is too short");
-      append_big(column_.type, cursor.take(count * value), out.values);
+      take(cursor.take(count * value), out);
     };
     if (cursor.left() < kVectorHeadBytes) basket_.fail(basket, "a vector is too short");
     cursor.skip(kVectorHeadBytes);

@@ -13,12 +13,10 @@
 #include "linac/base/bytes.h"
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
-#include "linac/base/progress.h"
 #include "linac/cli/compute/data_of_job.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/data/column_scaling.h"
-#include "linac/data/convert.h"
 #include "linac/data/dataset.h"
 #include "linac/data/event_table.h"
 #include "linac/data/file_format.h"
@@ -33,12 +31,10 @@ namespace {
 constexpr size_t kFingerprintShown = 12;
 
 struct DataOptions {
-  std::vector<std::string> files;  // `convert`: the last one is the output
+  std::vector<std::string> files;
   data::Fields fields;
   data::Preprocessing preprocessing;
   bool json = false;
-  int shards = 1;
-  bool overwrite = false;
 };
 
 struct ScalingOptions {
@@ -155,13 +151,6 @@ void print_contents(const std::vector<TableInfo>& files, bool as_json) {
   if (as_json) fmt::print("{}\n", nlohmann::ordered_json{{"files", list}}.dump(2));
 }
 
-/// Whether a column has one of the names that files of showers have.
-bool holds_showers(const data::TableContents& contents, const data::Fields& fields) {
-  const std::string image = (contents.format == "hdf5" ? fields.image : "X") + " ";
-  return std::any_of(contents.columns.begin(), contents.columns.end(),
-                     [&](const std::string& column) { return column.starts_with(image); });
-}
-
 void run_info(const DataOptions& options) {
   const bool is_job = options.files.size() == 1 && names_job(options.files.front());
   if (is_job) return print_job_data(options.files.front(), options.json);
@@ -181,27 +170,6 @@ void run_info(const DataOptions& options) {
     return;
   }
   print_contents(files, options.json);
-}
-
-void run_convert(const DataOptions& options) {
-  if (options.files.size() < 2) throw user_error("[convert] one file is named; give inputs and then the output");
-  const std::vector<std::string> inputs(options.files.begin(), options.files.end() - 1);
-  std::unique_ptr<Progress> bar;
-  data::ConvertOptions conversion;
-  conversion.fields = options.fields;
-  conversion.preprocessing = options.preprocessing;
-  conversion.shards = options.shards;
-  conversion.overwrite = options.overwrite;
-  conversion.progress = [&bar](int64_t done, int64_t total) {
-    // The total is only known once the inputs are scanned.
-    if (!bar) bar = std::make_unique<Progress>("convert", total);
-    bar->update(done, "events");
-  };
-  const data::ConvertReport report = data::convert(inputs, options.files.back(), conversion);
-  if (bar) bar->finish(fmt::format("{} events", report.events_written));
-  for (const auto& file : report.files) fmt::print("{}\n", file.string());
-  const int64_t dropped = report.events_read - report.events_written;
-  if (dropped > 0) fmt::print("{} events dropped: cells sum to {} or less\n", dropped, options.preprocessing.min_sum);
 }
 
 // "GRU_input:801x19", "HLF_input:14", "energy".
@@ -273,19 +241,6 @@ void add_scaling_verb(CLI::App& verb) {
   scaling->callback([options] { run_scaling(*options); });
 }
 
-void add_common_options(CLI::App& verb, DataOptions& options) {
-  data::Preprocessing& preprocessing = options.preprocessing;
-  verb.add_option("--scale", preprocessing.scale, "training units a GeV")->capture_default_str();
-  verb.add_option("--threshold", preprocessing.threshold, "scaled cells below are set to 0")->capture_default_str();
-  verb.add_option("--min-sum", preprocessing.min_sum, "events whose scaled cells sum to this or less are dropped")
-      ->capture_default_str();
-  verb.add_option("--power", preprocessing.power, "scaled cells are raised to this power")->capture_default_str();
-  verb.add_option("--field-image", options.fields.image, "HDF5 data set of the cells, GeV")->capture_default_str();
-  verb.add_option("--field-energy", options.fields.energy, "HDF5 data set of the energy, GeV")->capture_default_str();
-  verb.add_option("--field-angle", options.fields.angle, "HDF5 data set of the polar angle, rad")
-      ->capture_default_str();
-}
-
 }  // namespace
 
 void add_data_verb(CLI::App& app) {
@@ -301,23 +256,14 @@ void add_data_verb(CLI::App& app) {
   info->add_option("files", options->files, "HDF5, Parquet or TFRecord files: paths, globs, URLs; or a job (.yaml)")
       ->required();
   info->add_flag("--json", options->json, "as JSON");
-  add_common_options(*info, *options);
+  add_shower_options(*info, options->fields, options->preprocessing);
   info->footer(
       "Examples:\n  linac data info data/showers-train.h5 --json\n  linac data info data/topology-train.parquet\n"
       "  linac data info examples/topology.yaml");
   info->callback([options] { run_info(*options); });
 
-  auto* convert = verb->add_subcommand("convert",
-                                       "Raw showers (.h5, GeV) to training samples (.tfrecord) or back; the ending of "
-                                       "the output says which. From .h5 to "
-                                       ".h5 and from .tfrecord to .tfrecord files are merged or resharded");
-  convert->add_option("files", options->files, "inputs (paths, globs, URLs), then the output")->required();
-  convert->add_option("--shards", options->shards, "output files, named NAME-00000-of-0000N")->capture_default_str();
-  convert->add_flag("--overwrite", options->overwrite, "replace existing output files");
-  add_common_options(*convert, *options);
-  convert->footer("Example: linac data convert 'data/showers-train*.h5' samples.tfrecord --shards 8");
-  convert->callback([options] { run_convert(*options); });
-
+  add_data_convert(*verb);
+  add_data_split(*verb);
   add_scaling_verb(*verb);
   add_data_copy(*verb);
   add_data_verify(*verb);

@@ -31,11 +31,11 @@ void print_job_data(const std::string& job_file, bool as_json) {
   fmt::print("{}\n", train::epoch_in_words(whole.job, loop->train_events()));
 }
 
-data::Transform transform_of_job(const std::string& job_file) {
+data::Transform transform_of_job(const std::string& job_file, bool need_key) {
   if (job_file.empty()) return {};
   const spec::Job job = spec::read_job(job_file, {});
   data::Transform transform = trained::transform_of(job, {});
-  if (transform.split && transform.split->key.empty())
+  if (need_key && transform.split && transform.split->key.empty())
     throw user_error(fmt::format("[data] {}: data.split names no key; give data.split.key", job_file));
   return transform;
 }

@@ -15,7 +15,7 @@ bool names_job(const std::string& file);
 void print_job_data(const std::string& job, bool as_json);
 
 /// What the job makes of its training events; nothing for an empty name. User error for a split without a key, which
-/// follows from what a model reads.
-data::Transform transform_of_job(const std::string& job);
+/// follows from what a model reads, unless it does not matter (`need_key`).
+data::Transform transform_of_job(const std::string& job, bool need_key = true);
 
 }  // namespace linac::cli

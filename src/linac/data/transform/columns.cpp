@@ -43,11 +43,19 @@ void BlockColumn::strip() {
     strip_values(data.exact, data.rows, row_size);
 }
 
+void BlockColumn::follow(const std::vector<uint32_t>& stored) {
+  origin.clear();
+  uint32_t begin = 0;
+  for (size_t event = 0; event < stored.size(); begin += stored[event++])
+    for (uint32_t row = 0; row < data.rows[event]; ++row) origin.push_back(begin + row);
+}
+
 void BlockColumn::rearrange(std::span<const uint32_t> kept, const std::vector<uint32_t>& rows) {
   if (data.exact.empty())
     take_rows(data.values, kept, row_size);
   else
     take_rows(data.exact, kept, row_size);
+  if (!origin.empty()) take_rows(origin, kept, 1);
   data.rows = rows;
 }
 
