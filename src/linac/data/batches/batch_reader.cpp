@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
@@ -52,8 +51,8 @@ std::unique_ptr<BatchReader> open_batches(const std::shared_ptr<const storage::S
 void refuse_missing(const std::string& name, const std::string& column, const std::vector<std::string>& found) {
   const auto near = nearest(column, found);
   const size_t shown = std::min(found.size(), kNamesShown);
-  throw data_error(fmt::format("[data] {}: no column '{}' (found: {}{}); {}", name, column,
-                               fmt::join(found | std::views::take(shown), ", "),
+  const std::vector<std::string> names(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(shown));
+  throw data_error(fmt::format("[data] {}: no column '{}' (found: {}{}); {}", name, column, fmt::join(names, ", "),
                                found.size() > shown ? fmt::format(" and {} others", found.size() - shown) : "",
                                near ? fmt::format("did you mean '{}'?", *near) : "name one of these"));
 }
@@ -95,14 +94,14 @@ std::shared_ptr<arrow::Array> lists_of(std::span<const uint32_t> lengths, const 
 }
 
 std::shared_ptr<arrow::Array> fixed_of(std::span<const int64_t> extents, std::shared_ptr<arrow::Array> values) {
-  for (const int64_t extent : extents | std::views::reverse)
-    values = value(arrow::FixedSizeListArray::FromArrays(values, static_cast<int32_t>(extent)));
+  for (size_t axis = extents.size(); axis-- > 0;)
+    values = value(arrow::FixedSizeListArray::FromArrays(values, static_cast<int32_t>(extents[axis])));
   return values;
 }
 
 std::shared_ptr<arrow::DataType> fixed_type(std::span<const int64_t> extents, std::shared_ptr<arrow::DataType> type) {
-  for (const int64_t extent : extents | std::views::reverse)
-    type = arrow::fixed_size_list(std::move(type), static_cast<int32_t>(extent));
+  for (size_t axis = extents.size(); axis-- > 0;)
+    type = arrow::fixed_size_list(std::move(type), static_cast<int32_t>(extents[axis]));
   return type;
 }
 
