@@ -1,9 +1,5 @@
 #include "linac/train/checkpoint_writer.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <string_view>
 #include <utility>
 
@@ -14,10 +10,6 @@ namespace {
 
 constexpr const char* kCheckpoint = "writing a checkpoint";
 constexpr size_t kFollowersMax = 8;  // pictures of some epochs
-// A tenth of a training thread's share. A replica's threads end a step together, so one that shares its core evenly
-// with the writing doubles it. The writing takes longer for that where all cores compute, but not where the training
-// waits.
-constexpr int kNice = 10;
 
 }  // namespace
 
@@ -117,8 +109,6 @@ void CheckpointWriter::throw_failure(std::unique_lock<std::mutex>& lock) {
 // --- the thread -----------------------------------------------------------------------------------------------------
 
 void CheckpointWriter::run() {
-  // Linux: of this thread alone. Where it is refused all goes on as well, if less smoothly.
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return ending_ || !idle(); });
