@@ -59,7 +59,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-farm-", ignore_cleanup_errors=True) as folder, Slurm() as cluster:
         root = pathlib.Path(folder)
         farm = {"kind": "slurm", "folder": f"{root}/site", "program": runs.LINAC, "partition": "main", "workers_per_node": 2, "notice": "5s"}
-        client = Client(root, {"farm": farm, "wrong": farm | {"partition": "nowhere"}}, **cluster.environment)
+        # As a user may have them for other work.
+        others = {"SBATCH_JOB_NAME": "other", "SBATCH_WAIT": "1", "SBATCH_PARTITION": "nowhere", "SQUEUE_PARTITION": "nowhere"}
+        client = Client(root, {"farm": farm, "wrong": farm | {"partition": "nowhere"}}, **cluster.environment, **others)
         planned(client, cluster)
 
         name = client_dies(client, cluster)

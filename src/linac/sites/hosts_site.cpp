@@ -20,38 +20,38 @@ namespace {
 // "linac: host running|ended|lost|none", and what the ends of its workers mean.
 std::string state_script(const Record& record, size_t index) {
   return fmt::format(
-      "cd {0} 2>/dev/null || {{ echo 'linac: host none'; exit 0; }}\n"
-      "{1}"
+      "{0}{1}"
       "[ ! -e cancelled ] || echo 'linac: cancelled'\n"
       "if [ ! -e pid-{2} ]; then echo 'linac: host none'; exit 0; fi\n"
-      "if flock -n lock-{2} true; then\n"
+      "if flock -s -n lock-{2} true; then\n"  // two that ask do not see each other
       "  if [ -e exit-{2} ]; then echo 'linac: host ended'; else echo 'linac: host lost'; fi\n"
       "else echo 'linac: host running'; fi\n"
       "echo \"linac: end $(end_of_run 0)\"\n",
-      shell_word(launch_folder(record.folder, record.label)), end_of_run_function(), index);
+      enter_folder_script(record.folder, record.label, "echo 'linac: host none'"), end_of_run_function(), index);
 }
 
 // The first time it is asked to, the second time it is made to.
 std::string cancel_script(const Record& record, size_t index) {
   return fmt::format(
-      "cd {0} 2>/dev/null || {{ echo 'linac: did nothing'; exit 0; }}\n"
+      "{0}{2}"
       "[ -e pid-{1} ] || {{ echo 'linac: did nothing'; exit 0; }}\n"
-      "if flock -n lock-{1} true; then echo 'linac: did nothing'; exit 0; fi\n"
+      "if flock -s -n lock-{1} true; then echo 'linac: did nothing'; exit 0; fi\n"
       "read -r group < pid-{1}\n"
+      "holds lock-{1} \"$group\" || {{ echo 'linac: did not find'; exit 0; }}\n"
       "if [ -e asked-{1} ]; then kill -KILL \"-$group\"; echo 'linac: did kill'\n"
       "else : > cancelled && : > asked-{1} && kill -TERM \"-$group\" && echo 'linac: did ask'; fi\n",
-      shell_word(launch_folder(record.folder, record.label)), index);
+      enter_folder_script(record.folder, record.label, "echo 'linac: did nothing'"), index, holds_function());
 }
 
 // What has been started while the rest could not be: as if it had never been.
 std::string abandon_script(const Record& record, size_t index) {
   return fmt::format(
-      "cd {0} || exit 0\n"
+      "{0}{2}"
       "[ -e pid-{1} ] || exit 0\n"
       "read -r group < pid-{1}\n"
-      "flock -n lock-{1} true || kill -KILL \"-$group\"\n"
+      "holds lock-{1} \"$group\" && kill -KILL \"-$group\"\n"
       "rm -f pid-{1} exit-{1} ends/0-*\n",
-      shell_word(launch_folder(record.folder, record.label)), index);
+      enter_folder_script(record.folder, record.label, ":"), index, holds_function());
 }
 
 // The answers of all, in their order; the error of the first that has none.
@@ -92,11 +92,13 @@ std::string HostsSite::host_script(const Launch& launch, const Share& share, siz
       "for name in $(env | sed -n "
       "'s/"
       "^\\(SLURM_[A-Z_]*\\|OMPI_[A-Z_]*\\|TF_CONFIG\\|RANK\\|WORLD_SIZE\\|LOCAL_RANK\\|LOCAL_WORLD_SIZE\\|MASTER_"
-      "ADDR\\|MASTER_PORT\\)=.*/\\1/p'); do unset \"$name\"; done\n";
+      "ADDR\\|MASTER_PORT\\|LINAC_RUN_KEY\\|LINAC_RUN_KEY_FILE\\)=.*/\\1/p'); do unset \"$name\"; done\n";
   text += environment_script(common());
   if (share.with_key) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(folder + "/private/key"));
   text += end_of_run_function();
   text += "all=\nrun() { place=$1; shift; env \"$@\" sh ./worker.sh \"$place\" & all=\"$all $!\"; }\n";
+  // The setup takes its time, and nobody who was told to stop meanwhile heard it.
+  text += "if [ -e cancelled ]; then echo 'linac launch: cancelled before its workers began'; exit 0; fi\n";
   text += share.starts;
   text += fmt::format(
       "for one in $all; do while kill -0 \"$one\" 2>/dev/null; do wait \"$one\"; done; done\n"
@@ -109,8 +111,12 @@ std::string HostsSite::start_script(const Launch& launch, const Share& share, si
   std::string text = fmt::format(
       "{0}"
       "exec 9>lock-{1} || exit 4\n"
-      "if ! flock -n 9 || [ -e pid-{1} ]; then echo 'linac: started before'; exit 0; fi\n",
-      make_folder_script(common().folder, launch.label), index);
+      "{2}"
+      "tries=0\n"  // whoever has the lock without having started anything does so now, or fails
+      "until flock -n 9 || [ -e pid-{1} ] || [ $tries = 200 ]; do sleep 0.05; tries=$((tries + 1)); done\n"
+      "if [ -e pid-{1} ]; then echo 'linac: started before'; exit 0; fi\n"
+      "[ $tries -lt 200 ] || {{ echo 'somebody else starts it' >&2; exit 4; }}\n",
+      make_folder_script(common().folder, launch.label), index, same_job_script(launch));
   if (share.with_key) text += write_file_script("private/key", launch.key + "\n");
   text += write_file_script("job.yaml", launch.job);
   text += write_file_script("worker.sh", worker(launch, share));
@@ -162,11 +168,13 @@ std::string HostsSite::submit(const Launch& launch) const {
   for (const Share& share : all) shells.push_back(shell(share.host));
   if (all.size() > 1) ask_all(shells, "cannot be reached", [](size_t) { return "true"; });
   const Record record{launch.label, name(), common().kind, common().folder, launch.out, "", {}};
+  std::vector<size_t> by_us;  // what an earlier client has started goes on, whatever happens to this one
   for (size_t i = 0; i < all.size(); ++i) {
     try {
-      shells[i].need("the workers cannot be started there", start_script(launch, all[i], i));
+      const ShellAnswer answer = shells[i].need("the workers cannot be started there", start_script(launch, all[i], i));
+      if (answer.last("started") == "now") by_us.push_back(i);
     } catch (const Error&) {
-      for (size_t started = 0; started < i; ++started) {
+      for (const size_t started : by_us) {
         try {
           shells[started].need("workers are left there", abandon_script(record, started));
         } catch (const Error& left) {
@@ -210,15 +218,18 @@ Standing HostsSite::standing(const Record& record) const {
 }
 
 std::string HostsSite::cancel(const Record& record) const {
-  size_t asked = 0, killed = 0;
+  size_t asked = 0, killed = 0, elsewhere = 0;
   const auto hosts = hosts_of(record);
   for (size_t i = 0; i < hosts.size(); ++i) {
     const std::string did = shell(hosts[i]).need("cannot be told to stop", cancel_script(record, i)).last("did");
     asked += did == "ask" ? 1 : 0;
     killed += did == "kill" ? 1 : 0;
+    elsewhere += did == "not find" ? 1 : 0;
   }
   if (killed > 0) return "killed on " + plural(static_cast<int64_t>(killed), "host");
-  return asked > 0 ? "asked to write a checkpoint and stop" : "nothing of it runs";
+  if (asked > 0) return "asked to write a checkpoint and stop";
+  return elsewhere > 0 ? "it runs, but not on the host that was asked; cancel it from where it was launched"
+                       : "nothing of it runs";
 }
 
 std::string HostsSite::log(const Record& record, int64_t from) const {

@@ -36,11 +36,12 @@ void set_workers(Launch& launch, const std::string& text) {
     throw user_error(fmt::format("[launch] --workers {}: expected N or MIN:MAX, the larger one last", text));
 }
 
-// Of all that makes a launch another one, but its name, place and key.
-std::string digest_of(const Launch& launch, bool named_out) {
+// Of all that makes a launch another one, but its place and key. A name that was given is part of it: the command
+// without one is another command.
+std::string digest_of(const Launch& launch, bool named_out, const std::string& name) {
   uint64_t sum = 14695981039346656037U;  // FNV-1a: is only compared with what this user's program wrote
-  const std::string text = fmt::format("{}\n{}:{}\n{}\n{}", launch.job, launch.workers_min, launch.workers,
-                                       launch.seconds_max, named_out ? launch.out : "");
+  const std::string text = fmt::format("{}\n{}:{}\n{}\n{}{}{}", launch.job, launch.workers_min, launch.workers,
+                                       launch.seconds_max, named_out ? launch.out : "", name.empty() ? "" : "\n", name);
   for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211U;
   return fmt::format("{:016x}", sum);
 }
@@ -96,14 +97,14 @@ Started start(const Site& site, Launch launch, bool named) {
   KeptLaunch kept{{launch.label, site.name(), site.common().kind, site.common().folder, launch.out, "", {}},
                   launch,
                   false,
-                  digest_of(launch, named_out),
+                  digest_of(launch, named_out, named ? launch.label : ""),
                   now_ms(),
                   ""};
   bool before = false;
   for (const KeptLaunch& other : kept_launches(site.name())) {
     const bool same_name = other.record.label == launch.label;
     if (named ? !same_name : (other.submitted || other.digest != kept.digest)) continue;
-    if (named && other.digest != kept.digest)
+    if (named && other.digest != kept.digest && other.digest != digest_of(launch, named_out, ""))
       throw user_error(
           fmt::format("[launch] --name {}: another launch has it, with another job or other options; "
                       "choose another name",

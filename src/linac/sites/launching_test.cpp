@@ -207,6 +207,19 @@ TEST(Ends, MeanTheSameHereAndThere) {
   }
 }
 
+TEST(Locks, AreHeldByTheirGroupAlone) {
+  const TemporaryFolder folder;
+  const std::string script =
+      "cd " + folder.path().string() + "\n" + holds_function() +
+      "ask() { holds \"$1\" \"$2\" && echo \"linac: held $2\"; }\n"
+      "read -r line < /proc/$$/stat\nset -- ${line##*) }\nmine=$3\n"
+      ": > free\nask free $mine\n"
+      "exec 9>lock\nfor number in '' 0 1 -1 -$mine $mine,1 '*' 'a b'; do ask lock \"$number\"; done\n"
+      "ask lock 99999999\nask lock $mine\necho \"linac: mine $mine\"";
+  const ShellAnswer answer = Shell().run(script);
+  EXPECT_EQ(answer.said("held"), std::vector<std::string>{answer.last("mine")});
+}
+
 TEST(Shells, ReadAScriptWholeAndTellOfItsEnd) {
   EXPECT_EQ(Shell().run("exit 7").status, 7);
   EXPECT_EQ(Shell().run("kill -9 $$").status, 137);

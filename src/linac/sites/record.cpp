@@ -92,10 +92,13 @@ KeptLaunch from_json(const json& from) {
   return kept;
 }
 
-std::optional<KeptLaunch> read(const std::filesystem::path& file) {
+std::optional<KeptLaunch> read(const std::filesystem::path& file, const std::string& site) {
+  constexpr uintmax_t kBytesMax = 16 << 20;  // thousands of hosts have room
   try {
+    std::error_code error;
+    if (std::filesystem::file_size(file, error) > kBytesMax) return {};
     KeptLaunch kept = from_json(json::parse(read_file(file)));
-    if (is_label(kept.record.label) && file.stem() == kept.record.label) return kept;
+    if (is_label(kept.record.label) && file.stem() == kept.record.label && kept.record.site == site) return kept;
   } catch (const json::exception&) {
   } catch (const Error&) {
   }
@@ -116,7 +119,7 @@ std::vector<KeptLaunch> kept_launches(const std::string& site) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(state_folder(site), error)) {
     if (entry.path().extension() != ".json" || !entry.is_regular_file(error)) continue;
-    if (auto kept = read(entry.path())) all.push_back(std::move(*kept));
+    if (auto kept = read(entry.path(), site)) all.push_back(std::move(*kept));
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return std::pair(b.started_ms, b.record.label) < std::pair(a.started_ms, a.record.label);

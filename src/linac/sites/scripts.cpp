@@ -58,10 +58,44 @@ std::string launch_folder(const std::string& folder, const std::string& label) {
 }
 
 std::string make_folder_script(const std::string& folder, const std::string& label) {
+  const std::string run = folder + "/" + label;
   return fmt::format(
-      "mask=$(umask)\nmkdir -p {} || exit 4\numask 077\nmkdir -p {}/ends {}/private || exit 4\ncd {} || exit 4\n",
-      shell_word(folder + "/" + label), shell_word(launch_folder(folder, label)),
-      shell_word(launch_folder(folder, label)), shell_word(launch_folder(folder, label)));
+      "mask=$(umask)\n"
+      "umask go-w\n"
+      "mkdir -p {0} || exit 4\n"
+      "not_ours() {{ echo {1} >&2; exit 4; }}\n"
+      "cd {0} && [ ! -L {0} ] && [ -O . ] && chmod go-w . || not_ours\n"  // nobody can put another launch/ there
+      "umask 077\n"
+      "[ ! -L launch ] && mkdir -p launch && cd ./launch && [ -O . ] && chmod u=rwx,go= . || not_ours\n"
+      "mkdir -p ends private || exit 4\n",
+      shell_word(run),
+      shell_word(run + ": it, or launch in it, belongs to somebody else or is a link; choose another --name, or a "
+                       "folder that is yours"));
+}
+
+std::string enter_folder_script(const std::string& folder, const std::string& label, const std::string& otherwise) {
+  return fmt::format("cd {} 2>/dev/null && [ -O . ] || {{ {}; exit 0; }}\n", shell_word(launch_folder(folder, label)),
+                     otherwise);
+}
+
+std::string same_job_script(const Launch& launch) {
+  return fmt::format(
+      "[ ! -e job.yaml ] || [ \"$(cat job.yaml)\" = \"$(printf %s {})\" ] || {{ echo {} >&2; exit 4; }}\n",
+      shell_word(launch.job),
+      shell_word("a launch " + launch.label + " with another job is there already; choose another --name"));
+}
+
+std::string holds_function() {
+  return "holds() {\n"
+         "  case $2 in '' | 0 | 1 | *[!0-9]*) return 1 ;; esac\n"
+         "  for process in /proc/[0-9]*; do\n"
+         "    [ \"$process/fd/9\" -ef \"$1\" ] || continue\n"
+         "    { read -r line < \"$process/stat\"; } 2>/dev/null || continue\n"
+         "    set -- \"$1\" \"$2\" ${line##*) }\n"  // state, parent, group
+         "    [ \"$5\" != \"$2\" ] || return 0\n"
+         "  done\n"
+         "  return 1\n"
+         "}\n";
 }
 
 std::string write_file_script(const std::string& path, const std::string& text) {

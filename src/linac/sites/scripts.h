@@ -17,8 +17,19 @@ namespace linac::sites {
 std::string launch_folder(const std::string& folder, const std::string& label);
 
 /// Makes the launch's folder and goes there. What is made from then on is for its owner alone; `umask "$mask"` brings
-/// back what was before.
+/// back what was before. Fails the script where somebody else has made it before, or a link: he could change what is
+/// started.
 std::string make_folder_script(const std::string& folder, const std::string& label);
+
+/// Goes there, or does `otherwise` and ends the script with status 0 where it is not, or not ours.
+std::string enter_folder_script(const std::string& folder, const std::string& label, const std::string& otherwise);
+
+/// Fails the script where the folder has another job: a name that was given from another host, or long ago.
+std::string same_job_script(const Launch& launch);
+
+/// A function for scripts: `holds LOCK-FILE GROUP`, whether a process of that group has the file as its descriptor 9.
+/// A number in a file may be another's by now, or of another host; this is not.
+std::string holds_function();
 
 /// `printf ... > FILE.part && mv`: the file is whole or not there. Fails the script (exit status 4) if it cannot be
 /// written.

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "linac/base/argument_pointers.h"
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
+#include "linac/base/secure_random.h"
 #include "linac/base/shell_word.h"
 
 namespace linac::sites {
@@ -127,11 +129,14 @@ std::string Shell::command() const {
 
 ShellAnswer Shell::run(const std::string& script, std::chrono::seconds patience) const {
   using Clock = std::chrono::steady_clock;
-  const std::string whole = "linac_main() {\n" + script + "\n}\nlinac_main </dev/null\n";
+  // What is printed before this word is not of the script: greetings of the place, and nobody can guess it.
+  const std::string mark = "linac begins " + random_hex(32) + "\n";
+  const std::string whole = "linac_main() {\necho " + mark + script + "\n}\nlinac_main </dev/null\n";
   std::string_view left = whole;
   ShellAnswer answer;
   Child child(words_);
   const auto until = Clock::now() + patience;
+  bool over = false;
   while (child.out_ || child.errors_) {
     const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     if (time <= 0) {
@@ -141,31 +146,44 @@ ShellAnswer Shell::run(const std::string& script, std::chrono::seconds patience)
     // poll() passes by descriptors that are closed (-1).
     std::array<pollfd, 3> ends{pollfd{child.in_.get(), POLLOUT, 0}, pollfd{child.out_.get(), POLLIN, 0},
                                pollfd{child.errors_.get(), POLLIN, 0}};
-    if (poll(ends.data(), ends.size(), static_cast<int>(time)) < 0 && errno != EINTR)
-      throw failed(words_[0], "poll", errno);
+    constexpr long kLookMs = 200;
+    const int ready = poll(ends.data(), ends.size(), over ? 0 : static_cast<int>(std::min<long>(time, kLookMs)));
+    if (ready < 0 && errno != EINTR) throw failed(words_[0], "poll", errno);
+    if (ready == 0) {
+      // What it has left in the background may hold its streams for hours: ssh does, where connections are shared.
+      if (over) break;
+      over = child.ended(answer.status);
+    }
+    if (ready <= 0) continue;
     if (ends[0].revents != 0) child.tell(left);
     if (ends[1].revents != 0) Child::hear(child.out_, answer.out);
     if (ends[2].revents != 0) Child::hear(child.errors_, answer.errors);
     if (answer.out.size() + answer.errors.size() > kSaidMax)
       throw environment_error(fmt::format("[sites] {}: it says more than {} MiB", name_, kSaidMax >> 20));
   }
-  while (!child.ended(answer.status)) {
+  while (!over && !child.ended(answer.status)) {
     if (Clock::now() > until)
       throw environment_error(fmt::format("[sites] {}: no end within {} s", name_, patience.count()));
     usleep(1000);
   }
+  const size_t begin = answer.out.find(mark);
+  answer.began = begin != std::string::npos;
+  if (answer.began) answer.out.erase(0, begin + mark.size());
   return answer;
 }
 
 ShellAnswer Shell::need(const std::string& what, const std::string& script) const {
   ShellAnswer answer = run(script);
-  if (answer.status != 0) {
+  if (answer.status != 0 || !answer.began) {
     constexpr int kSshFailed = 255;
-    const std::string words = trimmed(answer.errors);
-    throw environment_error(fmt::format("[sites] {}: {} ({}); {}", name_, what,
-                                        words.empty() ? fmt::format("exit status {}", answer.status) : words,
-                                        answer.status == kSshFailed ? "does `" + command() + "` work in a terminal?"
-                                                                    : "`linac sites check` looks at it"));
+    std::string words = trimmed(answer.errors);
+    if (words.empty() && !answer.began) words = trimmed(answer.out);  // "This account is currently not available."
+    if (words.empty())
+      words = answer.status == 0 ? "it ends without having run anything" : fmt::format("exit status {}", answer.status);
+    throw environment_error(fmt::format("[sites] {}: {} ({}); {}", name_, what, words,
+                                        answer.status == kSshFailed || !answer.began
+                                            ? "does `" + command() + "` work in a terminal?"
+                                            : "`linac sites check` looks at it"));
   }
   return answer;
 }

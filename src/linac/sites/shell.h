@@ -10,11 +10,11 @@
 namespace linac::sites {
 
 struct ShellAnswer {
-  int status = 0;  // 128 + n for signal n
-  std::string out, errors;
+  int status = 0;           // 128 + n for signal n
+  bool began = false;       // the script was read and begun; else `out` is what something else has said
+  std::string out, errors;  // `out`: of the script alone, without what start-up files of shells print before it
 
-  /// What stands behind "linac: KEY " in lines of `out`, in their order. Other lines are what start-up files of shells
-  /// print.
+  /// What stands behind "linac: KEY " in lines of `out`, in their order.
   std::vector<std::string> said(const std::string& key) const;
   /// The last of them; "" if there is none.
   std::string last(const std::string& key) const;
@@ -33,7 +33,7 @@ class Shell {
 
   /// Environment error if it cannot be started, does not come to its end within `patience`, or says more than 64 MiB.
   ShellAnswer run(const std::string& script, std::chrono::seconds patience = std::chrono::seconds(120)) const;
-  /// The same; environment error with what it says if its status is not 0.
+  /// The same; environment error with what it says if its status is not 0, or if it never began.
   ShellAnswer need(const std::string& what, const std::string& script) const;
 
  private:

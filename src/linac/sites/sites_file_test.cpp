@@ -46,6 +46,9 @@ TEST(SitesFile, LetsNothingThroughThatWouldBeReadAsSomethingElse) {
   expect_in(refusal(kFarm + "  partition: \"a\\n#SBATCH --wrap=id\"\n"), {"farm.partition"});
   expect_in(refusal(kFarm + "  sbatch: [\"wrap\"]\n"), {"farm.sbatch"});
   expect_in(refusal(kFarm + "  sbatch: [\"--x\\nid\"]\n"), {"farm.sbatch"});
+  for (const char* const option : {"--array=1-9", "--job-name=x", "--job=x", "--wrap=id", "--wait"})
+    expect_in(refusal(kFarm + "  sbatch: [" + option + "]\n"), {"farm.sbatch", "leave it out"});
+  EXPECT_EQ(parse_sites(kFarm + "  sbatch: [--wait-all-nodes=1, --constraint=ib]\n", "sites.yaml").size(), 1);
   expect_in(refusal(kFarm + "  environment: {\"A;id\": b}\n"), {"farm.environment"});
   expect_in(refusal(kFarm + "  environment: {LINAC_RUN_KEY: abc}\n"),
             {"farm.environment.LINAC_RUN_KEY", "leave it out"});

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "linac/base/amounts.h"
 #include "linac/base/error.h"
 #include "linac/base/shell_word.h"
@@ -32,12 +34,27 @@ class SlurmSite : public Site {
   std::string folder(const std::string& label) const { return launch_folder(settings_.folder, label); }
   Shell shell() const { return settings_.login.empty() ? Shell() : Shell(settings_.ssh, settings_.login); }
   // "linac: job ..." for all jobs of that name that Slurm knows.
-  static std::string ask_script(const std::string& label) {
-    return fmt::format(
-        "export SLURM_TIME_FORMAT=standard\n"
-        "known=$(squeue -h -t all -u \"$(id -un)\" --name={} -o 'linac: job %i|%V|%T|%r|%N|%M') || exit 4\n"
-        "printf '%s\\n' \"$known\"\n",
-        shell_word(label));
+  std::string ask_script(const std::string& label) const {
+    return forget_variables() +
+           fmt::format(
+               "export SLURM_TIME_FORMAT=standard\n"
+               "known=$(squeue -h -t all -u \"$(id -un)\" --name={} -o 'linac: job %i|%V|%T|%r|%N|%M') || exit 4\n"
+               "printf '%s\\n' \"$known\"\n",
+               shell_word(label));
+  }
+
+  // What the user's environment may have for squeue and sbatch: the first would hide jobs, the second goes before what
+  // stands in the script.
+  std::string forget_variables() const {
+    std::string text =
+        "unset SQUEUE_ACCOUNT SQUEUE_ARRAY SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS SQUEUE_STATES "
+        "SQUEUE_USERS SBATCH_ARRAY_INX SBATCH_JOB_NAME SBATCH_NO_REQUEUE SBATCH_OPEN_MODE SBATCH_OUTPUT SBATCH_SIGNAL "
+        "SBATCH_TIMELIMIT SBATCH_WAIT";
+    for (const auto& [name, value] : {std::pair{"SBATCH_PARTITION", settings_.partition},
+                                      {"SBATCH_ACCOUNT", settings_.account},
+                                      {"SBATCH_QOS", settings_.qos}})
+      if (!value.empty()) text += std::string(" ") + name;
+    return text + "\n";
   }
 
   SlurmSettings settings_;
@@ -55,14 +72,18 @@ std::vector<PlannedStep> SlurmSite::plan(const Launch& launch) const {
 
 std::vector<Finding> SlurmSite::check(const spec::Job* job) const {
   Launch small{.label = "linac-check", .job = {}, .out = {}, .key = {}};
-  std::string script = fmt::format(
-      "command -v sbatch >/dev/null 2>&1 || {{ echo 'linac: bad slurm no sbatch here; set login to the login node'; "
-      "exit 0; }}\n"
-      "said=$(printf %s {} | sbatch --test-only 2>&1) && echo \"linac: ok slurm $(printf %s \"$said\" | tail -n 1)\" "
-      "|| "
-      "echo \"linac: bad slurm $(printf %s \"$said\" | tail -n 1); look at partition, account, qos and time of the "
-      "site\"\n",
-      shell_word(batch_script(settings_, small)));
+  std::string script =
+      forget_variables() +
+      fmt::format(
+          "command -v sbatch >/dev/null 2>&1 || {{ echo 'linac: bad slurm no sbatch here; set login to the login "
+          "node'; "
+          "exit 0; }}\n"
+          "said=$(printf %s {} | sbatch --test-only 2>&1) && echo \"linac: ok slurm $(printf %s \"$said\" | tail -n "
+          "1)\" "
+          "|| "
+          "echo \"linac: bad slurm $(printf %s \"$said\" | tail -n 1); look at partition, account, qos and time of the "
+          "site\"\n",
+          shell_word(batch_script(settings_, small)));
   if (!settings_.partition.empty()) {
     script += fmt::format(
         "said=$(sinfo -h -p {0} -o '%a, %D nodes, limit %l' 2>&1 | head -n 1)\n"
@@ -87,21 +108,24 @@ std::vector<Finding> SlurmSite::check(const spec::Job* job) const {
 std::string SlurmSite::submit(const Launch& launch) const {
   // The lock (9) goes to sbatch: should whoever asked die meanwhile, the next one waits until it has come to its end.
   std::string script = fmt::format(
-      "{0}"
+      "{0}{2}{3}"
       "exec 9>lock || exit 4\n"
       "flock -w 100 9 || {{ echo 'somebody else submits it' >&2; exit 4; }}\n"
       "if [ -s submitted ]; then echo \"linac: submitted $(cat submitted)\"; exit 0; fi\n"
       "jobs() {{ SLURM_TIME_FORMAT=standard squeue -h -t all -u \"$(id -un)\" --name={1} -o '%i %V'; }}\n"
       "known=$(jobs) || exit 4\n"
       "if [ -z \"$known\" ]; then\n",
-      make_folder_script(settings_.folder, launch.label), shell_word(launch.label));
+      make_folder_script(settings_.folder, launch.label), shell_word(launch.label), same_job_script(launch),
+      forget_variables());
   if (needs_key(launch)) script += write_file_script("private/key", launch.key + "\n");
   script += write_file_script("job.yaml", launch.job);
   script += write_file_script("worker.sh", slurm_worker(settings_, launch));
   script += write_file_script("launch.sbatch", batch_script(settings_, launch));
   script +=
       "  umask \"$mask\"\n"
-      "  sbatch --parsable launch.sbatch >id || exit 4\n"
+      "  sbatch --parsable --job-name=" +
+      shell_word(launch.label) +
+      " launch.sbatch >id || exit 4\n"
       "  known=$(jobs) || exit 4\n"
       "fi\n"
       "known=$(printf '%s\\n' \"$known\" | tail -n 1)\n"
@@ -115,8 +139,7 @@ std::string SlurmSite::submit(const Launch& launch) const {
 
 Standing SlurmSite::standing(const Record& record) const {
   const std::string script = fmt::format(
-      "{}"
-      "cd {} 2>/dev/null || {{ echo 'linac: nothing'; exit 0; }}\n"
+      "{}{}"
       "[ ! -s submitted ] || echo \"linac: submitted $(cat submitted)\"\n"
       "[ ! -s exit ] || echo \"linac: exit $(cat exit)\"\n"
       "[ ! -e cancelled ] || echo 'linac: cancelled'\n"
@@ -124,7 +147,7 @@ Standing SlurmSite::standing(const Record& record) const {
       "2>/dev/null | sed "
       "'s/^/linac: account /'\n"
       "true\n",
-      ask_script(record.label), shell_word(launch_folder(record.folder, record.label)), shell_word(record.label));
+      ask_script(record.label), enter_folder_script(record.folder, record.label, ":"), shell_word(record.label));
   const ShellAnswer answer = shell().need("cannot be asked", script);
   const std::string submitted = answer.last("submitted");
   SlurmJob job = meant_job(answer.said("job"), submitted);
@@ -141,7 +164,7 @@ Standing SlurmSite::standing(const Record& record) const {
 
 std::string SlurmSite::cancel(const Record& record) const {
   const std::string script = fmt::format(
-      "{0}cd {1} || exit 4\n"
+      "{0}cd {1} && [ -O . ] || exit 4\n"
       "[ ! -s submitted ] || echo \"linac: submitted $(cat submitted)\"\n"
       "[ ! -e cancelled ] || echo 'linac: cancelled'\n"
       ": > cancelled || exit 4\n",
@@ -186,6 +209,11 @@ std::unique_ptr<Site> make_slurm_site(const YAML::Node& node, const std::string&
   for (const std::string& option : settings.sbatch)
     need(option.starts_with("--") && option.find('\n') == std::string::npos, place,
          "sbatch: '" + option + "' is no option; write e.g. --constraint=ib");
+  // One launch is one job, which is found by its name. Slurm takes an option's beginning for the whole.
+  for (const std::string& option : settings.sbatch)
+    for (const std::string_view never : {"--array", "--job-name", "--wait", "--wrap"})
+      need(!never.starts_with(option.substr(0, option.find_first_of("= "))), place,
+           "sbatch: '" + option + "' cannot be set: a launch is one job of its own name; leave it out");
   return std::make_unique<SlurmSite>(name, where, settings);
 }
 

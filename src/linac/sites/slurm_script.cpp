@@ -66,6 +66,12 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
   text += environment_script(settings);
   if (needs_key(launch)) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(here + "/private/key"));
   text += end_of_run_function();
+  text +=
+      "if [ -e cancelled ]; then\n"
+      "  echo \"linac launch: it was cancelled before its workers began; without the file $PWD/cancelled it goes on\"\n"
+      "  echo 75 > exit\n"
+      "  exit 75\n"
+      "fi\n";
   text += fmt::format(
       "attempt=${{SLURM_RESTART_COUNT:-0}}\n"
       "export attempt\n"

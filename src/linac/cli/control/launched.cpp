@@ -39,9 +39,14 @@ void print_all(const std::string& name, bool as_json) {
     if (state.empty() && asked++ < kAskedMax) {
       const sites::Standing standing = standing_of(*site, kept);
       state = spec::to_string(standing.state);
-      if (kept.submitted && spec::ended(standing.state)) {
+      // A lost one may be found again: its disk was not there, or somebody put it back into the queue.
+      if (kept.submitted && spec::ended(standing.state) && standing.state != spec::RunState::kLost) {
         kept.ended = state;
-        sites::keep(kept);
+        try {
+          sites::keep(kept);
+        } catch (const Error& error) {
+          log::warn(error.what());  // it is asked again the next time
+        }
       }
     }
     list.push_back(
