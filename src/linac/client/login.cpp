@@ -10,6 +10,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/user_files.h"
 
 namespace linac::client {
 namespace {
@@ -35,14 +36,8 @@ void keep(const json& content) {
   const auto file = login_file();
   make_folder(file.parent_path());
   // Made with its mode, before there is anything to read in it.
-  const mode_t former = umask(077);
-  try {
-    write_file_atomically(file, content.dump(2) + "\n");
-  } catch (...) {
-    umask(former);
-    throw;
-  }
-  umask(former);
+  const PrivateFiles mine;
+  write_file_atomically(file, content.dump(2) + "\n");
 }
 
 std::string without_slash(std::string server) {
@@ -58,11 +53,9 @@ std::string without_slash(std::string server) {
 }  // namespace
 
 std::filesystem::path login_file() {
-  const std::string config = variable("XDG_CONFIG_HOME");
-  if (!config.empty()) return std::filesystem::path(config) / "linac" / "login.json";
-  const std::string home = variable("HOME");
-  if (home.empty()) throw user_error("[login] neither HOME nor XDG_CONFIG_HOME is set; set one, or use LINAC_TOKEN");
-  return std::filesystem::path(home) / ".config" / "linac" / "login.json";
+  const auto folder = user_folder("XDG_CONFIG_HOME", ".config");
+  if (!folder) throw user_error("[login] neither HOME nor XDG_CONFIG_HOME is set; set one, or use LINAC_TOKEN");
+  return *folder / "login.json";
 }
 
 Login find_login(const std::string& server) {
@@ -72,7 +65,7 @@ Login find_login(const std::string& server) {
   login.server = server.empty() ? variable("LINAC_SERVER") : server;
   json content = {{"server", ""}, {"tokens", json::object()}};
   if (login.server.empty() || login.token.empty()) {
-    if (!variable("HOME").empty() || !variable("XDG_CONFIG_HOME").empty()) content = kept();
+    if (user_folder("XDG_CONFIG_HOME", ".config")) content = kept();
   }
   if (login.server.empty()) login.server = content.value("server", "");
   if (login.server.empty()) login.server = kDefaultServer;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "linac/base/error.h"
+#include "linac/base/fnv1a.h"
 
 namespace linac::comm {
 namespace {
@@ -24,12 +25,6 @@ uint64_t mix(uint64_t value) {
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
   value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
   return value ^ (value >> 31);
-}
-
-uint64_t hash_of(const std::string& name) {  // FNV-1a
-  uint64_t hash = 14695981039346656037ULL;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
 }
 
 // Of the ranks [begin, end).
@@ -198,7 +193,7 @@ std::unique_ptr<Group> Group::split(int colour, int key, const std::string& name
     int32_t colour, key;
   };
   std::vector<Wish> wishes(static_cast<size_t>(size()));
-  const Wish mine{hash_of(name), colour, key};
+  const Wish mine{fnv1a_64(name), colour, key};
   wishes[static_cast<size_t>(rank_)] = mine;
   up_the_tree(
       [&](int child, int end) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "linac/base/error.h"
+#include "linac/base/fnv1a.h"
 #include "linac/comm/environment_reader.h"
 #include "linac/comm/sockets.h"
 #include "linac/comm/tf_config.h"
@@ -50,13 +51,6 @@ int derived_port(uint64_t number) {
   return kFirstDerivedPort + static_cast<int>(number % kDerivedPorts);
 }
 
-// FNV-1a: the same on every machine of the job, unlike std::hash.
-uint64_t stable_hash(std::string_view text) {
-  uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
-}
-
 Rendezvous from_openmpi(const EnvironmentReader& env) {
   Rendezvous meet{.binding = Binding::kEach, .source = "OpenMPI"};
   meet.rank = env.required_int("OMPI_COMM_WORLD_RANK", 0, kMaxWorldSize - 1, "OMPI_COMM_WORLD_SIZE is set");
@@ -77,7 +71,7 @@ Rendezvous from_openmpi(const EnvironmentReader& env) {
   // The namespace (OpenMPI 5) or job number (OpenMPI 4) is the same in all processes of one mpirun and differs between
   // two of them.
   const auto job = env.text("PMIX_NAMESPACE").value_or(env.text("OMPI_MCA_ess_base_jobid").value_or("linac"));
-  meet.master_port = env.optional_int("MASTER_PORT", 1, 65535).value_or(derived_port(stable_hash(job)));
+  meet.master_port = env.optional_int("MASTER_PORT", 1, 65535).value_or(derived_port(fnv1a_64(job)));
   return meet;
 }
 
@@ -115,7 +109,7 @@ Rendezvous from_slurm(const EnvironmentReader& env) {
     const int job = env.required_int("SLURM_JOB_ID", 0, INT32_MAX, "SLURM_PROCID is set without MASTER_PORT");
     // Steps of one job may run side by side. Steps such as "batch" carry numbers near 2^32, hence the text.
     const auto step = env.text("SLURM_STEP_ID").value_or("0");
-    meet.master_port = derived_port(static_cast<uint64_t>(job) + (step == "0" ? 0 : stable_hash(step) % kDerivedPorts));
+    meet.master_port = derived_port(static_cast<uint64_t>(job) + (step == "0" ? 0 : fnv1a_64(step) % kDerivedPorts));
   }
   return meet;
 }

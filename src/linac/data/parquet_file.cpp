@@ -5,6 +5,11 @@
 
 namespace linac::data {
 
+void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
+  if (field.is_leaf()) leaves.push_back(field.column_index);
+  for (const auto& child : field.children) add_leaves(child, leaves);
+}
+
 ParquetFile::ParquetFile(const std::shared_ptr<const storage::Source>& source, const Options& options)
     : name_(source->url()) {
   guarded(0, [&] {

@@ -4,15 +4,20 @@
 
 #include <arrow/api.h>
 #include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "linac/base/error.h"
 #include "linac/data/arrow_source.h"
 #include "linac/storage/source.h"
 
 namespace linac::data {
+
+/// Adds the numbers of the columns with values under a field.
+void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves);
 
 class ParquetFile {
  public:

@@ -3,7 +3,6 @@
 #include <arrow/api.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <parquet/arrow/schema.h>
 
 #include <algorithm>
 
@@ -18,12 +17,6 @@ namespace {
 // An event may have tens of thousands of values.
 constexpr int64_t kBlockEvents = 256;
 constexpr int64_t kColumnBufferBytes = int64_t{1} << 20;
-
-/// Numbers of the columns with values under a field.
-void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
-  if (field.is_leaf()) leaves.push_back(field.column_index);
-  for (const auto& child : field.children) add_leaves(child, leaves);
-}
 
 class ParquetTable : public TableReader {
  public:

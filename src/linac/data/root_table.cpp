@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "linac/base/error.h"
-#include "linac/base/nearest.h"
 #include "linac/base/plural.h"
 #include "linac/data/root_file.h"
 #include "linac/data/table_reader.h"
@@ -19,7 +18,6 @@ namespace {
 
 constexpr double kBlockBytes = 4 << 20;
 constexpr int64_t kBlockEventsMax = 4096;
-constexpr size_t kNamesShown = 60;
 
 using Tables = std::vector<std::unique_ptr<root::Table>>;
 using SourcePtr = std::shared_ptr<const storage::Source>;
@@ -193,12 +191,7 @@ class RootTable : public TableReader {
         names.push_back(full_name(tables_, *table, info));
       }
     }
-    const auto near = nearest(wanted, names);
-    const size_t left_out = names.size() > kNamesShown ? names.size() - kNamesShown : 0;
-    names.resize(names.size() - left_out);
-    throw data_error(fmt::format("[root] {}: no column '{}' (found: {}{}); {}", name_, wanted, fmt::join(names, ", "),
-                                 left_out > 0 ? fmt::format(" and {} others", left_out) : "",
-                                 near ? fmt::format("did you mean '{}'?", *near) : "name one of these"));
+    refuse_missing(name_, wanted, names, "root");
   }
 
   void need_events(const std::string& column, int64_t events) {

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "linac/base/error.h"
+#include "linac/base/nearest.h"
 #include "linac/base/plural.h"
 #include "linac/data/file_format.h"
 
@@ -89,6 +90,17 @@ std::vector<StoredText> count_texts(const std::shared_ptr<const storage::Source>
   std::vector<StoredText> texts = reader->texts(0);
   std::ranges::sort(texts, {}, &StoredText::text);
   return texts;
+}
+
+void refuse_missing(const std::string& name, const std::string& column, const std::vector<std::string>& found,
+                    const char* where) {
+  constexpr size_t kNamesShown = 60;
+  const auto near = nearest(column, found);
+  const size_t shown = std::min(found.size(), kNamesShown);
+  const std::vector<std::string> names(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(shown));
+  throw data_error(fmt::format("[{}] {}: no column '{}' (found: {}{}); {}", where, name, column, fmt::join(names, ", "),
+                               found.size() > shown ? fmt::format(" and {} others", found.size() - shown) : "",
+                               near ? fmt::format("did you mean '{}'?", *near) : "name one of these"));
 }
 
 void refuse_texts(const std::string& name, const std::string& column, const std::string& stored) {

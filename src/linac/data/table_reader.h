@@ -116,6 +116,10 @@ TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& so
 [[noreturn]] void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored,
                                 int64_t event = -1);
 
+/// Throws the data error for a column that is not there; `found`: those that are. `where` is what it begins with.
+[[noreturn]] void refuse_missing(const std::string& name, const std::string& column,
+                                 const std::vector<std::string>& found, const char* where = "data");
+
 /// Throws the data error for a column of texts where numbers are wanted.
 [[noreturn]] void refuse_texts(const std::string& name, const std::string& column, const std::string& stored);
 

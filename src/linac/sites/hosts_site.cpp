@@ -149,14 +149,8 @@ std::vector<PlannedStep> HostsSite::plan(const Launch& launch) const {
 std::vector<Finding> HostsSite::check(const spec::Job* job) const {
   std::vector<Finding> all;
   for (const std::string& host : all_hosts()) {
-    const Shell there = shell(host);
-    try {
-      const ShellAnswer answer = there.need("cannot be reached", check_script(common(), job));
-      all.push_back({true, "reached", there.name()});
-      for (Finding& finding : findings(answer.said("ok"), answer.said("bad"))) all.push_back(std::move(finding));
-    } catch (const Error& error) {
-      all.push_back({false, "reached", error.what()});
-    }
+    for (Finding& finding : findings_at(shell(host), "cannot be reached", check_script(common(), job)))
+      all.push_back(std::move(finding));
   }
   return all;
 }

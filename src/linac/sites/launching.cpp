@@ -10,6 +10,7 @@
 
 #include "linac/base/amounts.h"
 #include "linac/base/error.h"
+#include "linac/base/fnv1a.h"
 #include "linac/base/secure_random.h"
 #include "linac/sites/label.h"
 
@@ -39,11 +40,9 @@ void set_workers(Launch& launch, const std::string& text) {
 // Of all that makes a launch another one, but its place and key. A name that was given is part of it: the command
 // without one is another command.
 std::string digest_of(const Launch& launch, bool named_out, const std::string& name) {
-  uint64_t sum = 14695981039346656037U;  // FNV-1a: is only compared with what this user's program wrote
   const std::string text = fmt::format("{}\n{}:{}\n{}\n{}{}{}", launch.job, launch.workers_min, launch.workers,
                                        launch.seconds_max, named_out ? launch.out : "", name.empty() ? "" : "\n", name);
-  for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return fmt::format("{:016x}", sum);
+  return fmt::format("{:016x}", fnv1a_64(text));  // compared with what this user's program wrote, and no more
 }
 
 std::string default_out(const Site& site, const std::string& label) {

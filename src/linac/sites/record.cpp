@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,6 +15,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/base/user_files.h"
 #include "linac/sites/label.h"
 
 namespace linac::sites {
@@ -25,30 +24,10 @@ namespace {
 using nlohmann::json;
 
 std::filesystem::path state_folder(const std::string& site) {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value != nullptr ? value : "");
-  };
-  std::filesystem::path state = variable("XDG_STATE_HOME");
-  if (state.empty()) {
-    const auto home = variable("HOME");
-    if (home.empty()) throw user_error("[launch] neither HOME nor XDG_STATE_HOME is set; set one");
-    state = home / ".local" / "state";
-  }
-  return state / "linac" / "launches" / site;
+  const auto state = user_folder("XDG_STATE_HOME", ".local/state");
+  if (!state) throw user_error("[launch] neither HOME nor XDG_STATE_HOME is set; set one");
+  return *state / "launches" / site;
 }
-
-// What this thread makes meanwhile is for its owner alone.
-class Private {
- public:
-  Private() : former_(umask(077)) {}
-  ~Private() { umask(former_); }
-  Private(const Private&) = delete;
-  Private& operator=(const Private&) = delete;
-
- private:
-  mode_t former_;
-};
 
 json to_json(const KeptLaunch& kept) {
   const Record& record = kept.record;
@@ -108,7 +87,7 @@ std::optional<KeptLaunch> read(const std::filesystem::path& file, const std::str
 }  // namespace
 
 void keep(const KeptLaunch& launch) {
-  const Private mine;
+  const PrivateFiles mine;
   const auto folder = state_folder(launch.record.site);
   make_folder(folder);
   write_file_atomically(folder / (launch.record.label + ".json"), to_json(launch).dump(2) + "\n");
@@ -147,7 +126,7 @@ KeptLaunch find_launch(const std::string& site, const std::string& label, bool o
 }
 
 LaunchLock::LaunchLock(const std::string& site) {
-  const Private mine;
+  const PrivateFiles mine;
   const auto folder = state_folder(site);
   make_folder(folder);
   const auto path = folder / "lock";

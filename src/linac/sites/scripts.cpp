@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "linac/base/error.h"
 #include "linac/base/shell_word.h"
 #include "linac/base/version.h"
 #include "linac/spec/exit_codes.h"
@@ -201,16 +202,20 @@ std::string check_script(const CommonSettings& settings, const spec::Job* job) {
   return text;
 }
 
-std::vector<Finding> findings(const std::vector<std::string>& good, const std::vector<std::string>& bad) {
+std::vector<Finding> findings_at(const Shell& there, const std::string& what, const std::string& script) {
   std::vector<Finding> all;
-  const auto add = [&](const std::vector<std::string>& lines, bool holds) {
-    for (const std::string& line : lines) {
-      const size_t space = std::min(line.find(' '), line.size());
-      all.push_back({holds, line.substr(0, space), line.substr(std::min(space + 1, line.size()))});
+  try {
+    const ShellAnswer answer = there.need(what, script);
+    all.push_back({true, "reached", there.name()});
+    for (const bool holds : {true, false}) {
+      for (const std::string& line : answer.said(holds ? "ok" : "bad")) {
+        const size_t space = std::min(line.find(' '), line.size());
+        all.push_back({holds, line.substr(0, space), line.substr(std::min(space + 1, line.size()))});
+      }
     }
-  };
-  add(good, true);
-  add(bad, false);
+  } catch (const Error& error) {
+    all.push_back({false, "reached", error.what()});
+  }
   return all;
 }
 

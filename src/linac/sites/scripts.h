@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/sites/shell.h"
 #include "linac/sites/site.h"
 
 namespace linac::sites {
@@ -60,7 +61,8 @@ Standing standing_of_end(int status, bool cancelled);
 
 /// What program, folder and job's files look like there; says "linac: ok WHAT TEXT" and "linac: bad WHAT TEXT".
 std::string check_script(const CommonSettings& settings, const spec::Job* job);
-std::vector<Finding> findings(const std::vector<std::string>& good, const std::vector<std::string>& bad);
+/// What such a script finds; that the place cannot be reached is a finding too.
+std::vector<Finding> findings_at(const Shell& there, const std::string& what, const std::string& script);
 
 /// From byte `from` of a file on, at most 1 MiB.
 std::string log_script(const std::string& path, int64_t from);

@@ -10,6 +10,7 @@
 #include "linac/base/config.h"
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/base/user_files.h"
 #include "linac/sites/label.h"
 
 namespace linac::sites {
@@ -33,15 +34,11 @@ const Kind& kind_named(const std::string& word, const std::string& place) {
 }  // namespace
 
 std::filesystem::path sites_file() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value != nullptr ? value : "");
-  };
-  if (const auto named = variable("LINAC_SITES"); !named.empty()) return named;
-  if (const auto config = variable("XDG_CONFIG_HOME"); !config.empty()) return config / "linac" / "sites.yaml";
-  const auto home = variable("HOME");
-  if (home.empty()) throw user_error("[sites] neither HOME nor LINAC_SITES is set; set LINAC_SITES=FILE");
-  return home / ".config" / "linac" / "sites.yaml";
+  const char* const named = std::getenv("LINAC_SITES");
+  if (named != nullptr && *named != '\0') return named;
+  const auto folder = user_folder("XDG_CONFIG_HOME", ".config");
+  if (!folder) throw user_error("[sites] neither HOME nor LINAC_SITES is set; set LINAC_SITES=FILE");
+  return *folder / "sites.yaml";
 }
 
 std::vector<std::unique_ptr<Site>> parse_sites(const std::string& text, const std::string& where) {

@@ -33,6 +33,11 @@ class SlurmSite : public Site {
  private:
   std::string folder(const std::string& label) const { return launch_folder(settings_.folder, label); }
   Shell shell() const { return settings_.login.empty() ? Shell() : Shell(settings_.ssh, settings_.login); }
+  // The name stands here too: a user's SBATCH_JOB_NAME would go before that of the script.
+  std::string sbatch(const std::string& label) const {
+    return fmt::format("sbatch --parsable --job-name={} {}", shell_word(label),
+                       shell_word(folder(label) + "/launch.sbatch"));
+  }
   // "linac: job ..." for all jobs of that name that Slurm knows.
   std::string ask_script(const std::string& label) const {
     return forget_variables() +
@@ -66,7 +71,7 @@ std::vector<PlannedStep> SlurmSite::plan(const Launch& launch) const {
                                  {here + "/worker.sh", slurm_worker(settings_, launch)}};
   if (needs_key(launch)) steps.push_back({here + "/private/key", "(64 hexadecimal digits that nobody sees)\n"});
   steps.push_back({here + "/launch.sbatch", batch_script(settings_, launch)});
-  steps.push_back({"then, by " + shell().command(), fmt::format("sbatch --parsable {}/launch.sbatch\n", here)});
+  steps.push_back({"then, by " + shell().command(), sbatch(launch.label) + "\n"});
   return steps;
 }
 
@@ -94,15 +99,7 @@ std::vector<Finding> SlurmSite::check(const spec::Job* job) const {
   // Within the container the program is somewhere else, and so is all that it needs.
   script += settings_.container.empty() ? check_script(settings_, job)
                                         : "echo 'linac: ok program within the container; not looked at'\n";
-  std::vector<Finding> all;
-  try {
-    const ShellAnswer answer = shell().need("cannot be asked", script);
-    all.push_back({true, "reached", shell().name()});
-    for (Finding& finding : findings(answer.said("ok"), answer.said("bad"))) all.push_back(std::move(finding));
-  } catch (const Error& error) {
-    all.push_back({false, "reached", error.what()});
-  }
-  return all;
+  return findings_at(shell(), "cannot be asked", script);
 }
 
 std::string SlurmSite::submit(const Launch& launch) const {
@@ -121,17 +118,14 @@ std::string SlurmSite::submit(const Launch& launch) const {
   script += write_file_script("job.yaml", launch.job);
   script += write_file_script("worker.sh", slurm_worker(settings_, launch));
   script += write_file_script("launch.sbatch", batch_script(settings_, launch));
-  script +=
-      "  umask \"$mask\"\n"
-      "  sbatch --parsable --job-name=" +
-      shell_word(launch.label) +
-      " launch.sbatch >id || exit 4\n"
-      "  known=$(jobs) || exit 4\n"
-      "fi\n"
-      "known=$(printf '%s\\n' \"$known\" | tail -n 1)\n"
-      "[ -n \"$known\" ] || known=$(cat submitted)\n"  // it has begun already, and wrote it
-      "printf '%s\\n' \"$known\" >submitted.part && mv submitted.part submitted || exit 4\n"
-      "echo \"linac: submitted $known\"\n";
+  script += "  umask \"$mask\"\n  " + sbatch(launch.label) +
+            " >id || exit 4\n"
+            "  known=$(jobs) || exit 4\n"
+            "fi\n"
+            "known=$(printf '%s\\n' \"$known\" | tail -n 1)\n"
+            "[ -n \"$known\" ] || known=$(cat submitted)\n"  // it has begun already, and wrote it
+            "printf '%s\\n' \"$known\" >submitted.part && mv submitted.part submitted || exit 4\n"
+            "echo \"linac: submitted $known\"\n";
   const std::string submitted = shell().need("cannot be submitted", script).last("submitted");
   if (submitted.empty()) throw environment_error(place() + ": sbatch has said no number; look at squeue there");
   return submitted.substr(0, submitted.find(' '));

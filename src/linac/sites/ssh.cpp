@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "linac/base/fnv1a.h"
 #include "linac/base/shell_word.h"
 #include "linac/sites/hosts_site.h"
 #include "linac/sites/scripts.h"
@@ -31,9 +32,7 @@ struct SshSettings : CommonSettings {
 
 int port_of(const std::string& label) {
   constexpr uint32_t kFirst = 20000, kCount = 10000;
-  uint32_t sum = 2166136261;  // FNV-1a: the same on every host and in every build
-  for (const char c : label) sum = (sum ^ static_cast<unsigned char>(c)) * 16777619;
-  return static_cast<int>(kFirst + sum % kCount);
+  return static_cast<int>(kFirst + fnv1a_32(label) % kCount);
 }
 
 class SshSite : public HostsSite {

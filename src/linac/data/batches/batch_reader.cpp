@@ -1,18 +1,14 @@
 #include "linac/data/batches/batch_reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "linac/base/error.h"
-#include "linac/base/nearest.h"
 #include "linac/data/file_format.h"
 
 namespace linac::data {
 namespace {
-
-constexpr size_t kNamesShown = 60;
 
 void need(const arrow::Status& status) {
   if (!status.ok()) throw environment_error(fmt::format("[data] Arrow: {}", status.message()));
@@ -46,15 +42,6 @@ std::unique_ptr<BatchReader> open_batches(const std::shared_ptr<const storage::S
       break;
   }
   return open_tfrecord_batches(source, columns, range);
-}
-
-void refuse_missing(const std::string& name, const std::string& column, const std::vector<std::string>& found) {
-  const auto near = nearest(column, found);
-  const size_t shown = std::min(found.size(), kNamesShown);
-  const std::vector<std::string> names(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(shown));
-  throw data_error(fmt::format("[data] {}: no column '{}' (found: {}{}); {}", name, column, fmt::join(names, ", "),
-                               found.size() > shown ? fmt::format(" and {} others", found.size() - shown) : "",
-                               near ? fmt::format("did you mean '{}'?", *near) : "name one of these"));
 }
 
 void refuse_form(const std::string& name, const std::string& column, const std::string& why) {

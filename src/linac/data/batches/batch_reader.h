@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/data/table_reader.h"
 #include "linac/storage/source.h"
 
 namespace linac::data {
@@ -54,9 +55,6 @@ std::unique_ptr<BatchReader> open_root_batches(const std::shared_ptr<const stora
 std::unique_ptr<BatchReader> open_tfrecord_batches(const std::shared_ptr<const storage::Source>& source,
                                                    const BatchColumns& columns, const EventRange& range);
 
-/// Throws the data error for a column that is not there.
-[[noreturn]] void refuse_missing(const std::string& name, const std::string& column,
-                                 const std::vector<std::string>& found);
 /// Throws the data error for a column that has no form in a batch.
 [[noreturn]] void refuse_form(const std::string& name, const std::string& column, const std::string& why);
 

@@ -1,7 +1,6 @@
 // Parquet as it is: the columns that are wanted, of the row groups that hold the range.
 
 #include <fmt/format.h>
-#include <parquet/arrow/schema.h>
 
 #include <algorithm>
 
@@ -14,11 +13,6 @@ namespace {
 constexpr int64_t kBlockBytes = int64_t{4} << 20;
 constexpr int64_t kBlockEventsMax = 16384;
 constexpr int64_t kColumnBufferBytes = int64_t{1} << 20;
-
-void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
-  if (field.is_leaf()) leaves.push_back(field.column_index);
-  for (const auto& child : field.children) add_leaves(child, leaves);
-}
 
 class ParquetBatches : public BatchReader {
  public:
