@@ -8,6 +8,7 @@
 # All are packages of the system, so every clone shares them; a test starts its own server and ends it.
 set -euo pipefail
 
+updated=
 packages() {
   local missing=() package
   for package in "$@"; do
@@ -16,7 +17,8 @@ packages() {
   [ ${#missing[@]} -gt 0 ] || return 0
   local sudo=
   [ "$(id -u)" = 0 ] || sudo=sudo
-  $sudo apt-get update -qq
+  [ -n "$updated" ] || $sudo apt-get update -qq
+  updated=yes
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 

@@ -10,14 +10,14 @@ namespace {
 
 SlurmSettings farm() {
   SlurmSettings settings;
-  settings.folder = "/work/me";
-  settings.program = "/work/me/it's here/linac";
+  settings.folder = "/scratch/me";
+  settings.program = "/scratch/me/it's here/linac";
   return settings;
 }
 
 Launch launch() {
   return {
-      .label = "demo-1", .job = "name: demo\n", .workers = 8, .out = "/work/me/demo-1", .key = std::string(64, 'a')};
+      .label = "demo-1", .job = "name: demo\n", .workers = 8, .out = "/scratch/me/demo-1", .key = std::string(64, 'a')};
 }
 
 TEST(SlurmScript, AsksForWhatTheSiteSays) {
@@ -44,7 +44,7 @@ TEST(SlurmScript, HoldsNoSecret) {
   kept.out = "s3://bucket/demo-1";
   const std::string all = batch_script(farm(), kept) + slurm_worker(farm(), kept);
   EXPECT_EQ(all.find(kept.key), std::string::npos);
-  expect_in(all, {"LINAC_RUN_KEY_FILE=/work/me/demo-1/launch/private/key", "--out s3://bucket/demo-1"});
+  expect_in(all, {"LINAC_RUN_KEY_FILE=/scratch/me/demo-1/launch/private/key", "--out s3://bucket/demo-1"});
 }
 
 TEST(SlurmScript, CanBeReadByAShell) {
@@ -55,13 +55,13 @@ TEST(SlurmScript, CanBeReadByAShell) {
     const ShellAnswer answer = Shell().run("cat > /dev/null\nsh -n <<'END_OF_SCRIPT'\n" + script + "END_OF_SCRIPT");
     EXPECT_EQ(answer.status, 0) << answer.errors;
   }
-  expect_in(slurm_worker(settings, launch()), {"'/work/me/it'\\''s here/linac' train job.yaml"});
+  expect_in(slurm_worker(settings, launch()), {"'/scratch/me/it'\\''s here/linac' train job.yaml"});
 }
 
 TEST(SlurmScript, PutsAContainerAroundTheProgram) {
   SlurmSettings settings = farm();
-  settings.container = "/work/images/linac.sif";
-  expect_in(slurm_worker(settings, launch()), {"apptainer exec --bind /work/me /work/images/linac.sif "});
+  settings.container = "/scratch/images/linac.sif";
+  expect_in(slurm_worker(settings, launch()), {"apptainer exec --bind /scratch/me /scratch/images/linac.sif "});
 }
 
 }  // namespace
