@@ -94,7 +94,10 @@ def newest_checkpoint(out: pathlib.Path) -> pathlib.Path:
 
 def tensors(out: pathlib.Path) -> dict[str, bytes]:
     """Of the newest checkpoint, without its notes and the digest of them: they have the job, and that where the data lie."""
-    content = newest_checkpoint(out).read_bytes()
+    return tensors_in(newest_checkpoint(out).read_bytes())
+
+
+def tensors_in(content: bytes) -> dict[str, bytes]:
     body = 8 + int.from_bytes(content[:8], "little")
     places = json.loads(content[8:body])
     return {name: content[body + place["data_offsets"][0]:body + place["data_offsets"][1]] for name, place in places.items()

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 #include "linac/base/error.h"
 
@@ -58,6 +59,8 @@ struct Exchange {
   CURL* curl;
   const HttpRequest& request;
   HttpAnswer answer{};
+  bool headers_ended =
+      false;  // an empty line has come: libcurl takes those of a connection that is cut before it for all
   std::exception_ptr thrown{};
 
   template <class Work>
@@ -71,7 +74,11 @@ struct Exchange {
   }
 
   size_t take_header(std::string_view line) {
-    if (line.starts_with("HTTP/")) answer.headers.clear();  // a redirect's come before the answer's
+    if (line.starts_with("HTTP/")) {
+      answer.headers.clear();  // a redirect's come before the answer's
+      headers_ended = false;
+    }
+    if (line == "\r\n" || line == "\n") headers_ended = true;
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) return line.size();
     std::string name(line.substr(0, colon));
@@ -107,6 +114,19 @@ struct Exchange {
     return self.guarded(CURL_READFUNC_ABORT, [&] { return self.request.upload(room, size); });
   }
 };
+
+/// What to trust. libcurl has the system's of the machine that built it; the variables are OpenSSL's.
+void set_authorities(CURL* curl, const HttpSettings& settings) {
+  std::string file = settings.ca_file, folder = settings.ca_folder;
+  if (file.empty() && folder.empty()) {
+    const auto said = [](const char* name) {
+      return std::string(std::getenv(name) == nullptr ? "" : std::getenv(name));
+    };
+    file = said("SSL_CERT_FILE"), folder = said("SSL_CERT_DIR");
+  }
+  if (!file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, file.c_str());
+  if (!folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, folder.c_str());
+}
 
 HttpProblem problem_of(CURLcode code) {
   switch (code) {
@@ -164,8 +184,7 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &exchange);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, Exchange::on_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
-  if (!settings_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, settings_.ca_file.c_str());
-  if (!settings_.ca_folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, settings_.ca_folder.c_str());
+  set_authorities(curl, settings_);
   if (!settings_.client_cert.empty()) curl_easy_setopt(curl, CURLOPT_SSLCERT, settings_.client_cert.c_str());
   if (!settings_.client_key.empty()) curl_easy_setopt(curl, CURLOPT_SSLKEY, settings_.client_key.c_str());
   if (!settings_.use_proxy) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
@@ -196,6 +215,9 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   if (code != CURLE_OK) {
     exchange.answer.what = curl_easy_strerror(code);
     exchange.answer.details = details[0] != 0 ? details : exchange.answer.what;
+  } else if (!exchange.headers_ended || exchange.answer.status < 200) {
+    exchange.answer.problem = HttpProblem::kBroken;
+    exchange.answer.what = exchange.answer.details = "The answer ends before its headers do";
   }
   return std::move(exchange.answer);
 }

@@ -18,8 +18,8 @@ namespace linac::net {
 
 struct HttpSettings {
   std::string user_agent = "linac";
-  std::string ca_file{};                    // certificates to trust, PEM; empty: the system's
-  std::string ca_folder{};                  // of certificates to trust, by their hashes
+  std::string ca_file{};                    // certificates to trust, PEM; empty, as the folder: those of SSL_CERT_FILE
+  std::string ca_folder{};                  // by their hashes; and of SSL_CERT_DIR; else the system's
   std::string client_cert{}, client_key{};  // PEM; a proxy has both in one file
   int redirects_max = 0;                    // followed; 0: an answer like others
   bool use_proxy = true;                    // that of the environment

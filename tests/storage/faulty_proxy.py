@@ -1,0 +1,116 @@
+"""Stands between clients and an object store and lets requests meet what happens in a year: connections that are reset, answers 503, bodies that
+are cut, silence, a server that is away for a while. Which request meets what, a seed and the order of requests decide."""
+
+import collections
+import random
+import re
+import socket
+import threading
+import time
+
+from faulty_relay import STORM
+
+REQUEST = re.compile(rb"(GET|HEAD|PUT|POST|DELETE) /")
+RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER of no seconds: close() resets
+KINDS = {"reset": 4, "503": 4, "cut": 6, "silence": 2, "away": 0.2}  # how often, beside each other
+SILENCE_S, AWAY_S = (0.2, 2.5), (0.3, 2.0)
+CUT_BYTES = 60_000
+
+
+class FaultyProxy:
+    """`share`: of requests that meet a fault. `count`: faults that came to a request or answer, by kind."""
+
+    def __init__(self, port: int, share: float, seed: int):
+        self.target, self.share, self.dice = port, share, random.Random(seed)
+        self.count: collections.Counter = collections.Counter()
+        self.requests = 0
+        self._lock = threading.Lock()
+        self._away_until = 0.0
+
+    def __enter__(self) -> "FaultyProxy":
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def draw(self) -> tuple[str | None, float]:
+        """For one more request: the fault, and a number of [0, 1) for its size."""
+        with self._lock:
+            self.requests += 1
+            share, size = self.dice.random(), self.dice.random()
+            kind = self.dice.choices(list(KINDS), KINDS.values())[0] if share < self.share else None
+            if time.monotonic() < self._away_until:
+                kind = "refused while away"
+            elif kind == "away":
+                self._away_until = time.monotonic() + AWAY_S[0] + size * (AWAY_S[1] - AWAY_S[0])
+            if kind and kind != "cut":  # a cut counts when it has met an answer
+                self.count[kind] += 1
+            return kind, size
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=Connection(self, client).serve, daemon=True).start()
+
+
+class Connection:
+    def __init__(self, proxy: FaultyProxy, client: socket.socket):
+        self.proxy, self.client = proxy, client
+        self.left: int | None = None  # bytes of answers until the cut
+
+    def serve(self) -> None:
+        with self.client, socket.create_connection(("127.0.0.1", self.proxy.target)) as server:
+            answers = threading.Thread(target=self._answers, args=(server,), daemon=True)
+            answers.start()
+            try:
+                self._requests(server)
+            except OSError:
+                pass
+            self._end(server)
+            answers.join()
+
+    def _requests(self, server: socket.socket) -> None:
+        while piece := self.client.recv(65536):
+            if REQUEST.match(piece):
+                kind, size = self.proxy.draw()
+                if kind == "503":
+                    self.client.sendall(STORM)
+                    return
+                if kind in ("reset", "away", "refused while away"):
+                    self.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                    return
+                if kind == "silence":
+                    time.sleep(SILENCE_S[0] + size * (SILENCE_S[1] - SILENCE_S[0]))
+                if kind == "cut":
+                    self.left = int(size**2 * CUT_BYTES)
+            server.sendall(piece)
+
+    def _answers(self, server: socket.socket) -> None:
+        try:
+            while piece := server.recv(65536):
+                if self.left is not None and len(piece) > self.left:
+                    self.client.sendall(piece[:self.left])
+                    with self.proxy._lock:
+                        self.proxy.count["cut"] += 1
+                    self.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                    break
+                if self.left is not None:
+                    self.left -= len(piece)
+                self.client.sendall(piece)
+        except OSError:
+            pass
+        self._end(server)
+
+    def _end(self, server: socket.socket) -> None:
+        for end in (server, self.client):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
