@@ -2,7 +2,8 @@
 # Brings what linac is built from: Debian packages (deps/apt.txt) and the libraries of LibTorch and Arrow out of pinned wheels
 # (deps/wheels.txt). Incremental: a second run looks and does nothing. LINAC_SKIP_APT=1 leaves the system alone (packages come from
 # elsewhere); Torch_DIR (a CMake package folder of LibTorch) leaves LibTorch's wheels alone. LINAC_CUDA=1 adds what -DLINAC_CUDA=ON is built with
-# (deps/wheels-cuda.txt), LINAC_CUDA=run also what it runs with on a GPU (deps/wheels-cuda-run.txt).
+# (deps/wheels-cuda.txt), LINAC_CUDA=run also what it runs with on a GPU (deps/wheels-cuda-run.txt). The word `packaging` adds what
+# packages are made with (deps/apt-packaging.txt).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$here/prefix
@@ -11,13 +12,14 @@ mkdir -p "$prefix"
 say() { printf '\033[1m[deps]\033[0m %s\n' "$*"; }
 words() { sed 's/#.*//' "$1" | tr -s ' \t\n' '\n' | sed '/^$/d'; }
 
+# Of the lists that are named.
 install_apt() {
   command -v apt-get >/dev/null || {
-    echo "[deps] error: apt-get not found (linac's set-up knows Debian 12); install the packages of deps/apt.txt your way and set LINAC_SKIP_APT=1" >&2
+    echo "[deps] error: apt-get not found (linac's set-up knows Debian 12); install the packages of $* your way and set LINAC_SKIP_APT=1" >&2
     exit 1
   }
   local missing=()
-  for package in $(words "$here/apt.txt"); do
+  for package in $(for list in "$@"; do words "$list"; done); do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
@@ -98,7 +100,9 @@ install_cuda() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
-[ "${LINAC_SKIP_APT:-0}" = 1 ] || install_apt
+lists=("$here/apt.txt")
+[ "${1:-}" != packaging ] || lists+=("$here/apt-packaging.txt")
+[ "${LINAC_SKIP_APT:-0}" = 1 ] || install_apt "${lists[@]}"
 install_arrow
 [ -n "${Torch_DIR:-}" ] || install_torch
 [ "${LINAC_CUDA:-0}" = 0 ] || install_cuda

@@ -14,8 +14,11 @@
 #include "linac/cli/compute_verbs.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/server_word.h"
+#include "linac/cli/surroundings.h"
 
 int main(int argc, char** argv) {
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  linac::cli::find_surroundings(folder);
   linac::cli::take_server_word(argc, argv);
   if (argc < 2 || !linac::cli::is_compute_verb(argv[1])) {
     const auto app = linac::cli::parser();
@@ -25,7 +28,7 @@ int main(int argc, char** argv) {
   }
   // LibTorch's threads (GNU OpenMP) would go on spinning for milliseconds, on the cores that linac's own then want.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "linac-compute";
+  const auto program = folder / "linac-compute";
   execv(program.c_str(), argv);
   std::fprintf(stderr, "linac: %s: cannot be started (%s); it belongs beside this program\n", program.c_str(),
                std::strerror(errno));
