@@ -25,7 +25,7 @@ from tune_functions import FUNCTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CHECKED = (50, 100, 200)  # trials
-PEERS = {"random": ["random"], "sobol": ["sobol"], "tpe": ["tpe", "tpe-multivariate"], "cma-es": ["cma-es"], "gp": ["gp"]}
+PEERS = {"random": ["random"], "sobol": ["sobol"], "tpe": ["tpe"], "cma-es": ["cma-es"], "gp": ["gp"]}
 HISTORY, ASKS = 5000, 30
 
 
@@ -90,6 +90,24 @@ def quarters(values: list[float]) -> list[float]:
     return statistics.quantiles(values, n=4, method="inclusive")
 
 
+class Kept:
+    """Optuna's studies: of the same seed they are the same whenever they run, so a file can keep them."""
+
+    def __init__(self, peer: Lines, file: pathlib.Path | None):
+        self.peer, self.file = peer, file
+        self.found = {}
+        if file and file.exists():
+            self.found = {one["study"]: one for one in map(json.loads, file.read_text().splitlines())}
+
+    def call(self, study: str) -> dict:
+        if study not in self.found:
+            self.found[study] = {"study": study, **self.peer.call(study)}
+            if self.file:
+                with self.file.open("a") as out:
+                    out.write(json.dumps(self.found[study]) + "\n")
+        return self.found[study]
+
+
 def figure(value: float) -> str:
     return f"{value:.3g}"
 
@@ -139,13 +157,15 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--gp-seeds", type=int, default=10)
     parser.add_argument("--gp-trials", type=int, default=100)
+    parser.add_argument("--keep", type=pathlib.Path, help="a file of Optuna's studies: those in it are not run again, others are added")
     parser.add_argument("--name", default="tune", help="of the result (default tune)")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--no-peer-speed", type=words, default=["gp"], help="of these Optuna's speed is not measured (default gp: it fits 5,000 points)")
     options = parser.parse_args()
     peer = Lines([options.python, str(ROOT / "bench/peers/optuna_study.py")])
+    kept = Kept(peer, options.keep)
     result = {**network.provenance("bench/tune.py"), "others_cores": network.busy_cores(), "versions": peer.call("versions"), "settings": {}, "studies": {}, "speed": {}}
-    result["command"] = result["command"].replace(options.python, "PYTHON").replace(options.program, "PROGRAM")
+    result["command"] = result["command"].replace(options.python, "PYTHON").replace(options.program, "PROGRAM").replace(str(options.keep), "FILE")
     for sampler in options.samplers:
         seeds, trials = (options.gp_seeds, options.gp_trials) if sampler == "gp" else (options.seeds, options.trials)
         result["settings"][sampler] = {"seeds": seeds, "trials": trials}
@@ -154,7 +174,7 @@ def main() -> None:
             for seed in range(seeds):
                 by["linac"].append(study(options.program, function, sampler, seed, trials))
                 for name in PEERS[sampler]:
-                    by[name].append(peer.call(f"{function} {name} {seed} {trials}"))
+                    by[name].append(kept.call(f"{function} {name} {seed} {trials}"))
             network.say(f"{sampler}, {function}: " + "; ".join(f"{name} {figure(statistics.median(one['regret'][-1] for one in studies))}" for name, studies in by.items()))
         if options.speed:
             measured = sampler not in options.no_peer_speed

@@ -22,7 +22,6 @@ SAMPLERS = {
     "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
     "sobol": lambda seed: optuna.samplers.QMCSampler(qmc_type="sobol", scramble=True, seed=seed),
     "tpe": lambda seed: optuna.samplers.TPESampler(seed=seed),
-    "tpe-multivariate": lambda seed: optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True),
     "cma-es": lambda seed: optuna.samplers.CmaEsSampler(seed=seed),
     "gp": lambda seed: optuna.samplers.GPSampler(seed=seed, deterministic_objective=True),
 }

@@ -1,7 +1,8 @@
 #pragma once
 // The contract of samplers. A suggestion is a pure function of (space, history, seed, trial number): no clock, no
-// hidden state. A sampler may keep what it computed; it recognises by History::fingerprint() whether that still holds,
-// so a sampler that lives on and one made anew give the same bits. A sampler is used by one thread.
+// hidden state. Of several objectives those that learn see the first one. A sampler may keep what it computed; it
+// recognises by History::fingerprint() whether that still holds, so a sampler that lives on and one made anew give the
+// same bits. A sampler is used by one thread.
 //
 // Bits: the same program gives the same ones on every processor of an architecture on which the C library's exp, log,
 // pow and erfc round alike (x86-64 with FMA; all of AArch64). Elsewhere a study is continued, but not replayed.
@@ -25,7 +26,7 @@ struct SamplerSettings {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "random, grid, sobol, tpe, cma-es, gp or nsga-ii");
+    v("name", name, "random, grid, sobol, tpe, cma-es or gp");
     v("startup", startup, "so many trials are points of a Sobol sequence, before results are looked at");
     v("candidates", candidates, "tpe: points that are compared for a suggestion");
     v("noisy", noisy, "gp: the same point may give another value");

@@ -138,6 +138,21 @@ TEST(Samplers, ThoseThatLearnFindABowlsBottom) {
   }
 }
 
+TEST(Samplers, AGridLeavesNothingOut) {
+  const Space space({{.name = "a", .kind = "integer", .low = 1, .high = 6}, {.name = "b"}}, {"a * b <= 2.0001"});
+  History history(space);
+  const auto grid = testing::sampler("grid");
+  int count = 0;
+  for (int a = 1; a <= 6; ++a)
+    for (int b = 0; b < 10; ++b) count += a * b / 9.0 <= 2.0001 ? 1 : 0;
+  for (int i = 0; i < count; ++i) {
+    const Point point = suggest(*grid, history, kSeed, i);
+    EXPECT_NEAR(9 * point[1], std::round(9 * point[1]), 1e-9) << "trial " << i << " is on the grid";
+    EXPECT_FALSE(history.seen(point));
+    history.start(i, point);
+  }
+}
+
 TEST(Samplers, SobolPointsAreEven) {
   for (const uint64_t seed : {1U, 2U}) {
     const std::vector<double> points = sobol_points(seed, 64, 5);

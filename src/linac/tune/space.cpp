@@ -14,7 +14,8 @@
 namespace linac::tune {
 namespace {
 
-constexpr double kPointsMax = 0x1p53;  // counted exactly in a double
+constexpr size_t kParametersMax = 1000;  // a Sobol sequence of Boost has 3667 dimensions
+constexpr double kPointsMax = 0x1p53;    // counted exactly in a double
 constexpr double kInactive = std::numeric_limits<double>::quiet_NaN();
 
 Kind kind_of(const std::string& name, const std::string& where) {
@@ -171,6 +172,9 @@ double Parameter::value_of(double unit) const {
 
 Space::Space(const std::vector<ParameterSettings>& parameters, const std::vector<std::string>& constraints) {
   if (parameters.empty()) throw user_error("[study] parameters: none (nothing to search); name one or more");
+  if (parameters.size() > kParametersMax)
+    throw user_error(
+        fmt::format("[study] parameters: {} are too many (at most {})", parameters.size(), kParametersMax));
   for (const ParameterSettings& settings : parameters) parameters_.push_back(parameter_of(settings, parameters_));
   if (!constraints.empty()) constraints_ = std::make_shared<Constraints>(parameters_, constraints);
 }

@@ -82,6 +82,7 @@ TEST(Space, RefusesWhatCannotBeSearched) {
   refused({.name = "x", .when = {{"frist", {"1"}}}}, {"(x).when", "no parameter 'frist' before it", "'first'"});
   refused({.name = "x", .when = {{"first", {"1"}}}}, {"(x).when", "'first' is continuous"});
   EXPECT_NE(message_of([] { Space({}); }).find("nothing to search"), std::string::npos);
+  expect_in(message_of([] { testing::numbers(1001); }), {"1001 are too many"});
   expect_in(message_of([] { testing::mixed({"layers * witdh < 3"}); }), {"constraints[0]", "did you mean 'width'?"});
   expect_in(message_of([] { testing::mixed({"layers < 3", "layers * width"}); }), {"constraints[1]", "a number"});
   expect_in(message_of([] { testing::mixed({"layers <"}); }), {"constraints[0]"});

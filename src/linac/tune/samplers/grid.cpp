@@ -48,9 +48,21 @@ class Grid : public Sampler {
     for (const Parameter& parameter : space.parameters()) count *= static_cast<double>(values_of(parameter));
     // More points than a study can try: their first 2^62 in mixed order.
     const auto points = static_cast<uint64_t>(std::min(count, 0x1p62));
-    // Points that differ in inactive parameters alone are one: the next attempts look further.
-    uint64_t index = (static_cast<uint64_t>(ask.number) + ask.attempt * kStride) % points;
-    index = Mixed(ask.seed, points)(index);
+    const Mixed mixed(ask.seed, points);
+    // From the trial's own place on, the first point that was not tried: those of constraints, and of inactive
+    // parameters, leave gaps.
+    Point point;
+    for (uint64_t i = 0; i < std::min(points, kLookedAtMax); ++i) {
+      point = point_at(space, mixed((static_cast<uint64_t>(ask.number) + i) % points));
+      if (!history.seen(point) && space.allows(point)) break;
+    }
+    return point;
+  }
+
+ private:
+  static constexpr uint64_t kLookedAtMax = 10000;
+
+  static Point point_at(const Space& space, uint64_t index) {
     std::vector<double> unit;
     for (const Parameter& parameter : space.parameters()) {
       const auto values = static_cast<uint64_t>(values_of(parameter));
@@ -62,8 +74,6 @@ class Grid : public Sampler {
     return space.point_of(unit);
   }
 
- private:
-  static constexpr uint64_t kStride = 0x9E3779B1;  // a prime: attempts of neighbours do not meet
   static int64_t values_of(const Parameter& parameter) {
     return parameter.discrete() ? parameter.cells : kValuesOfContinuous;
   }

@@ -10,6 +10,7 @@ namespace linac::tune {
 /// Uniform over the unit cube.
 std::unique_ptr<Sampler> make_random(const SamplerSettings& settings);
 /// All points of the product of the parameters' values, in an order mixed by the seed; a continuous parameter has ten.
+/// Behind the last of them, points at random.
 std::unique_ptr<Sampler> make_grid(const SamplerSettings& settings);
 /// Trial k is point k of a scrambled Sobol sequence.
 std::unique_ptr<Sampler> make_sobol(const SamplerSettings& settings);
