@@ -10,6 +10,7 @@ find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(CURL REQUIRED)
 find_package(EXPAT REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
+find_path(LINAC_LBFGSPP LBFGSB.h REQUIRED)  # headers alone; the module `tune` sees them
 find_package(ZLIB REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(OpenSSL REQUIRED)

@@ -32,6 +32,7 @@ LEVELS = [
         "physics": "observables of showers, comparison of samples, gate, fast simulation",
         "scores": "scores of predictions on labelled events, with uncertainties",
         "comm": "rendezvous, membership, groups of workers, the sum over replicas",
+        "tune": "what a study tries next and what it stops: spaces, histories, samplers, pruners",
         "plan": "how the time of a step grows with the number of hosts",
         "plugin": "the one header that plug-ins include, and the loading of their shared objects",
         "catalog": "the tracking database: runs, curves, queue, models, users",

@@ -1,0 +1,81 @@
+"""Optuna's samplers on the functions of bench/tune_functions.py: for each line "FUNCTION SAMPLER SEED TRIALS" on standard
+input a line of JSON: regret (the least so far, by trial) and wall_s of the whole study. "versions" tells those; "speed
+SAMPLER TRIALS ASKS" the seconds of each of so many asks and tells behind a history of so many trials of Hartmann's function."""
+
+import importlib.metadata
+import itertools
+import json
+import pathlib
+import sys
+import time
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+warnings.filterwarnings("ignore")
+
+import optuna  # noqa: E402
+from tune_functions import FUNCTIONS  # noqa: E402
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+SAMPLERS = {
+    "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
+    "sobol": lambda seed: optuna.samplers.QMCSampler(qmc_type="sobol", scramble=True, seed=seed),
+    "tpe": lambda seed: optuna.samplers.TPESampler(seed=seed),
+    "cma-es": lambda seed: optuna.samplers.CmaEsSampler(seed=seed),
+    "gp": lambda seed: optuna.samplers.GPSampler(seed=seed, deterministic_objective=True),
+}
+
+
+def suggested(trial: optuna.Trial, space: list[dict]) -> dict:
+    point = {}
+    for parameter in space:
+        name, kind = parameter["name"], parameter["kind"]
+        if any(point.get(parent) not in values for parent, values in parameter.get("when", {}).items()):
+            continue
+        if kind == "categorical":
+            point[name] = trial.suggest_categorical(name, parameter["choices"])
+        elif kind == "integer":
+            point[name] = trial.suggest_int(name, parameter["low"], parameter["high"], step=parameter.get("step", 1), log=parameter.get("log", False))
+        else:
+            point[name] = trial.suggest_float(name, parameter["low"], parameter["high"], log=kind == "log")
+    return point
+
+
+def study(function: str, sampler: str, seed: int, trials: int) -> dict:
+    space, value_of, least = FUNCTIONS[function]
+    begin = time.perf_counter()
+    work = optuna.create_study(sampler=SAMPLERS[sampler](seed))
+    values = []
+    for _ in range(trials):
+        trial = work.ask()
+        values.append(value_of(suggested(trial, space)))
+        work.tell(trial, values[-1])
+    return {"regret": [value - least for value in itertools.accumulate(values, min)], "wall_s": time.perf_counter() - begin}
+
+
+def speed(sampler: str, trials: int, asks: int) -> dict:
+    space, value_of, _ = FUNCTIONS["hartmann6"]
+    first = optuna.create_study(sampler=SAMPLERS["random"](1))
+    first.optimize(lambda trial: value_of(suggested(trial, space)), trials)
+    work = optuna.create_study(sampler=SAMPLERS[sampler](1))
+    work.add_trials(first.trials)
+    times = []
+    for _ in range(asks):
+        begin = time.perf_counter()
+        trial = work.ask()
+        value = value_of(suggested(trial, space))
+        work.tell(trial, value)
+        times.append(time.perf_counter() - begin)
+    return {"seconds": times}
+
+
+for line in sys.stdin:
+    words = line.split()
+    if words[0] == "versions":
+        found = {name: importlib.metadata.version(name) for name in ("optuna", "cmaes", "torch", "scipy", "numpy")}
+    elif words[0] == "speed":
+        found = speed(words[1], int(words[2]), int(words[3]))
+    else:
+        found = study(words[0], words[1], int(words[2]), int(words[3]))
+    print(json.dumps(found), flush=True)

@@ -1,0 +1,149 @@
+// tune_ask: a study by lines of JSON, for benchmarks and tests of replays. Requests, one a line, each answered by one:
+//   {"study": {"parameters": [...], "constraints": [...], "sampler": {...}, "seed": 1}}   {}
+//   {"ask": 7}                                   {"point": {"x": 0.5}}, parameters that are active
+//   {"start": 7, "point": {"x": 0.5}}            {}: a trial as it was asked for before, for replays
+//   {"tell": 7, "values": [1.5]}                 {"state": "complete"}; "nan", "inf" are texts
+//   {"report": 7, "step": 1, "value": 0.5}       {}
+//   {"fail": 7, "reason": "..."}                 {}; "prune", "infeasible" likewise
+// An error is {"error": "..."}, and the study goes on.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "linac/base/config.h"
+#include "linac/base/error.h"
+#include "linac/tune/sampler.h"
+
+namespace linac::tune {
+namespace {
+
+using nlohmann::json;
+
+struct StudySettings {
+  std::vector<ParameterSettings> parameters;
+  std::vector<std::string> constraints;
+  SamplerSettings sampler;
+  int64_t seed = 0;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("parameters", parameters, "what is searched");
+    v("constraints", constraints, "formulas that hold");
+    v("sampler", sampler, "what suggests");
+    v("seed", seed, "of all suggestions");
+  }
+};
+
+double number_of(const json& value) {
+  return value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
+}
+
+class Study {
+ public:
+  explicit Study(const json& request)
+      : settings_(read(request)),
+        history_(Space(settings_.parameters, settings_.constraints)),
+        sampler_(make_sampler(settings_.sampler)) {}
+
+  json answer(const json& request) {
+    if (request.contains("ask")) {
+      const int64_t number = request["ask"];
+      const Point point = suggest(*sampler_, history_, static_cast<uint64_t>(settings_.seed), number);
+      history_.start(number, point);
+      return {{"point", shown(point)}};
+    }
+    if (request.contains("start")) history_.start(request["start"], point_of(request.at("point")));
+    if (request.contains("report"))
+      history_.report(request["report"], request.at("step"), number_of(request.at("value")));
+    if (request.contains("fail")) history_.fail(request["fail"], request.value("reason", ""));
+    if (request.contains("prune")) history_.prune(request["prune"], request.value("reason", ""));
+    if (request.contains("infeasible")) history_.infeasible(request["infeasible"], request.value("reason", ""));
+    if (request.contains("tell")) {
+      std::vector<double> values;
+      for (const json& value : request.at("values")) values.push_back(number_of(value));
+      history_.complete(request["tell"], values);
+      return {{"state", history_.find(request["tell"])->state == State::kComplete ? "complete" : "infeasible"}};
+    }
+    return json::object();
+  }
+
+ private:
+  static StudySettings read(const json& request) {
+    StudySettings settings;
+    config::read(config::parse_text(request.dump(), "study"), settings, "study");
+    return settings;
+  }
+  json shown(const Point& point) const {
+    json values = json::object();
+    const Space& space = history_.space();
+    for (size_t i = 0; i < space.size(); ++i) {
+      if (std::isnan(point[i])) continue;
+      json& value = values[space[i].name];
+      if (space[i].categorical())
+        value = space.text_of(i, point[i]);
+      else if (space[i].kind == Kind::kInteger)
+        value = static_cast<int64_t>(point[i]);
+      else
+        value = point[i];
+    }
+    return values;
+  }
+  Point point_of(const json& values) const {
+    const Space& space = history_.space();
+    Point point(space.size(), std::nan(""));
+    for (const auto& [name, value] : values.items())
+      if (std::none_of(space.parameters().begin(), space.parameters().end(),
+                       [&](const Parameter& one) { return one.name == name; }))
+        throw user_error(fmt::format("[tune_ask] there is no parameter '{}'", name));
+    for (size_t i = 0; i < space.size(); ++i) {
+      if (!values.contains(space[i].name)) continue;
+      const json& value = values[space[i].name];
+      if (!space[i].categorical()) {
+        point[i] = value;
+        continue;
+      }
+      for (size_t choice = 0; choice < space[i].choices.size(); ++choice)
+        if (space[i].choices[choice] == value) point[i] = static_cast<double>(choice);
+    }
+    return point;
+  }
+
+  StudySettings settings_;
+  History history_;
+  std::unique_ptr<Sampler> sampler_;
+};
+
+int serve() {
+  std::unique_ptr<Study> study;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    json answer;
+    try {
+      const json request = json::parse(line);
+      if (request.contains("study")) {
+        study = std::make_unique<Study>(request["study"]);
+        answer = json::object();
+      } else if (!study) {
+        throw user_error("[tune_ask] there is no study yet; begin with {\"study\": ...}");
+      } else {
+        answer = study->answer(request);
+      }
+    } catch (const std::exception& error) {
+      answer = {{"error", error.what()}};
+    }
+    std::cout << answer.dump() << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace linac::tune
+
+int main() {
+  return linac::tune::serve();
+}
