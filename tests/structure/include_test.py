@@ -51,6 +51,7 @@ LEVELS = [
         "client": "the service as the verbs see it; models by their catalog address",
         "execution": "the queue carried out: scheduler, attempts, submission, a run's record brought into the catalog",
         "sites": "other people's systems: what they need to be told, and one launch there as files, commands and answers",
+        "study": "studies of hyper-parameters on the disk, and carried out on this host",
         "launch_workers": "local worker processes, and what their ends mean together",
     },
     {

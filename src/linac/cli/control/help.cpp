@@ -6,6 +6,7 @@
 #include "linac/base/nearest.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/spec/job.h"
+#include "linac/study/study_file.h"
 
 namespace linac::cli {
 namespace {
@@ -44,23 +45,38 @@ void print_settings(const std::string& part) {
   if (!found) no_such_part(part, settings);
 }
 
+// Those around a job. `search` is a list to the program, and a map by the job's keys in the file.
+void print_study_settings() {
+  for (const config::Setting& setting : study::study_settings()) {
+    if (setting.key == "search[].name") continue;
+    std::string key = setting.key;
+    if (key.starts_with("search[].")) key.replace(0, 9, "search.KEY.");
+    fmt::print("{}  {}, {}\n", key, key == "search" ? "map" : setting.type,
+               setting.value == "\"\"" || setting.value == "[]" ? "empty by default" : "default " + setting.value);
+    if (!setting.help.empty()) fmt::print("    {}\n", setting.help);
+  }
+}
+
 }  // namespace
 
 void add_help_verb(CLI::App& app) {
   auto options = std::make_shared<HelpOptions>();
-  auto* verb = app.add_subcommand("help", "Shows the settings of a job file, each with type, default and meaning");
-  verb->add_option("topic", options->topic, "job")->required();
+  auto* verb =
+      app.add_subcommand("help", "Shows the settings of a job's or study's file, each with type, default and meaning");
+  verb->add_option("topic", options->topic, "job or study")->required();
   verb->add_option("part", options->part, "a setting, or a part of the job, e.g. train.optimizer (default: all)");
   verb->footer(
       "Examples:\n"
       "  linac help job\n"
       "  linac help job train.optimizer\n"
+      "  linac help study\n"
       "In brackets: the kind of model that has the setting.");
   verb->callback([options] {
+    if (options->topic == "study") return print_study_settings();
     if (options->topic != "job") {
       throw user_error(
-          fmt::format("[help] there is no page '{}'; `linac help job` shows the settings of a job, `linac "
-                      "VERB --help` the options of a verb",
+          fmt::format("[help] there is no page '{}'; `linac help job` and `linac help study` show the "
+                      "settings of their files, `linac VERB --help` the options of a verb",
                       options->topic));
     }
     print_settings(options->part);

@@ -20,6 +20,8 @@ void add_ingest_verb(CLI::App& app);
 void add_login_verb(CLI::App& app);
 void add_sites_verb(CLI::App& app);
 void add_launch_verb(CLI::App& app);
+void add_tune_verb(CLI::App& app);
+void add_study_verb(CLI::App& app);
 void add_help_verb(CLI::App& app);
 void add_supervise_verb(CLI::App& app);
 

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "linac/base/error.h"
+#include "linac/base/signals.h"
+#include "linac/base/text_table.h"
+#include "linac/cli/control/study_words.h"
+#include "linac/cli/control/verbs.h"
+#include "linac/study/runner.h"
+
+namespace linac::cli {
+namespace {
+
+struct TuneOptions {
+  std::string study, out;
+  int64_t trials = 0;
+  int parallel = 0;
+};
+
+void run_tune(const TuneOptions& options) {
+  study::Study read = study::read_study(options.study);
+  if (options.trials > 0) read.settings.budget.trials = options.trials;
+  if (options.parallel > 0) read.settings.parallel = options.parallel;
+  if (read.job.empty() && read.settings.objective.command.empty())
+    throw user_error(fmt::format(
+        "[study] {}: has neither a job nor objective.command: nothing carries out its trials; `linac study new` "
+        "makes a study for `linac study ask` and `tell`",
+        options.study));
+  study::Journal journal = study::Journal::open_or_make(options.out, read);
+  catch_stop_signals();
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  const study::RunEnd end = study::run(journal, {.program = program, .tell = [](const std::string& line) {
+                                                   fmt::print("{}\n", line);
+                                                   std::fflush(stdout);
+                                                 }});
+  fmt::print("{}", best_words(journal));
+  if (end == study::RunEnd::kDone) return;
+  fmt::print("stopped; the same command goes on\n");
+  throw CLI::RuntimeError(static_cast<int>(ErrorCode::kPreempted));
+}
+
+}  // namespace
+
+void add_tune_verb(CLI::App& app) {
+  auto options = std::make_shared<TuneOptions>();
+  auto* verb =
+      app.add_subcommand("tune", "Searches hyper-parameters: trains a job with many settings, and finds the best");
+  verb->add_option("study", options->study, "study file (YAML): a job, and what is searched around it")
+      ->required()
+      ->check(CLI::ExistingFile);
+  verb->add_option("--out", options->out, "folder of the study; one that is there goes on")->required();
+  verb->add_option("--trials", options->trials, "instead of budget.trials")->check(CLI::PositiveNumber);
+  verb->add_option("--parallel", options->parallel, "trials at a time, instead of the study's")
+      ->check(CLI::PositiveNumber);
+  verb->footer(
+      "Examples:\n"
+      "  linac tune examples/tune.yaml --out studies/a      # Ctrl-C saves; the same command goes on\n"
+      "  linac tune examples/tune.yaml --out studies/a --trials 60\n"
+      "  linac study show studies/a\n"
+      "docs/tuning.md says what a study's file has; `linac help study` lists it.");
+  verb->callback([options] { run_tune(*options); });
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,271 @@
+#include "linac/study/journal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/tune/point_json.h"
+
+namespace linac::study {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr const char* kJournal = "journal.jsonl";
+constexpr const char* kStudy = "study.yaml";
+constexpr std::pair<tune::State, const char*> kStates[] = {{tune::State::kRunning, "running"},
+                                                           {tune::State::kComplete, "complete"},
+                                                           {tune::State::kPruned, "pruned"},
+                                                           {tune::State::kFailed, "failed"},
+                                                           {tune::State::kInfeasible, "infeasible"}};
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Error cannot(const std::filesystem::path& path, const char* what) {
+  return environment_error(fmt::format("[study] {}: cannot be {} ({}); check the disk and permissions", path.string(),
+                                       what, std::strerror(errno)));
+}
+
+}  // namespace
+
+const char* to_string(tune::State state) {
+  for (const auto& [one, word] : kStates)
+    if (one == state) return word;
+  return "";
+}
+
+tune::State state_named(const std::string& word) {
+  for (const auto& [state, name] : kStates)
+    if (word == name) return state;
+  throw user_error(fmt::format("[study] '{}' is no state of a trial (complete, pruned, failed, infeasible)", word));
+}
+
+/// While it lives nobody else writes, and what others wrote is in the history.
+class Journal::Locked {
+ public:
+  explicit Locked(Journal& journal) : journal_(journal) {
+    while (::flock(journal.file_.get(), LOCK_EX) != 0)
+      if (errno != EINTR) throw cannot(journal.folder_ / kJournal, "locked");
+    try {
+      journal.refresh();
+      // What is left has no end of its line, and nobody is writing it.
+      if (::ftruncate(journal.file_.get(), journal.read_) != 0) throw cannot(journal.folder_ / kJournal, "written");
+    } catch (...) {
+      ::flock(journal.file_.get(), LOCK_UN);
+      throw;
+    }
+  }
+  ~Locked() { ::flock(journal_.file_.get(), LOCK_UN); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  Journal& journal_;
+};
+
+Journal::Journal(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+Journal Journal::open_or_make(const std::filesystem::path& folder, const Study& study) {
+  make_folder(folder);
+  Journal journal(folder);
+  // O_NONBLOCK: a pipe in its place is found out about, and not waited for.
+  journal.file_ = Descriptor(
+      ::open((folder / kJournal).c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+  struct stat facts = {};
+  if (!journal.file_ || ::fstat(journal.file_.get(), &facts) != 0) throw cannot(folder / kJournal, "opened");
+  if (!S_ISREG(facts.st_mode))
+    throw user_error(fmt::format("[study] {}: is no file; choose another folder", (folder / kJournal).string()));
+  journal.study_ = study;
+  {
+    const Locked locked(journal);
+    if (journal.lines_ == 0) journal.begin(study);
+  }
+  if (journal.study_.identity() != study.identity())
+    throw user_error(
+        fmt::format("[study] {}: has another study; what is searched, the objective, sampler, pruner and seed of one "
+                    "do not change: choose another --out",
+                    folder.string()));
+  journal.study_ = study;
+  write_file_atomically(folder / kStudy, study.to_yaml());
+  return journal;
+}
+
+Journal Journal::open(const std::filesystem::path& folder) {
+  Journal journal(folder);
+  const auto path = folder / kJournal;
+  journal.file_ = Descriptor(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat facts = {};
+  if (!journal.file_ || ::fstat(journal.file_.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
+    throw user_error(fmt::format("[study] {}: is no folder of a study; linac tune STUDY.yaml --out {} makes one",
+                                 folder.string(), folder.string()));
+  journal.study_ =
+      parse_study(read_file(folder / kStudy), (folder / kStudy).string(), {.job_folder = folder, .working_folder = {}});
+  journal.refresh();
+  if (journal.lines_ == 0)
+    throw user_error(fmt::format("[study] {}: nothing has begun there; linac tune begins it", folder.string()));
+  return journal;
+}
+
+void Journal::begin(const Study& study) {
+  append(json{{"op", "study"}, {"version", kVersion}, {"study", study.identity()}}.dump());
+}
+
+void Journal::refresh() {
+  std::string text;
+  char room[65536];
+  for (int64_t at = read_;;) {
+    const ssize_t got = ::pread(file_.get(), room, sizeof room, at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw cannot(folder_ / kJournal, "read");
+    if (got == 0) break;
+    text.append(room, static_cast<size_t>(got));
+    at += got;
+  }
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    take_line(text.substr(begin, end - begin), lines_ + 1);
+    ++lines_;
+    read_ += static_cast<int64_t>(end + 1 - begin);
+  }
+}
+
+void Journal::take_line(const std::string& line, int64_t number) {
+  const auto damaged = [&](const std::string& why) {
+    return data_error(
+        fmt::format("[study] {}:{}: {}; the lines before it are whole, and a copy of them in another folder goes on",
+                    (folder_ / kJournal).string(), number, why));
+  };
+  try {
+    const json record = json::parse(line);
+    const auto op = record.at("op").get<std::string>();
+    if ((op == "study") != (number == 1)) throw damaged("not where such a line belongs");
+    if (op == "study") {
+      if (record.at("version") != kVersion) throw damaged("of another version of linac");
+      StudySettings kept;
+      config::read(config::parse_text(record.at("study").get<std::string>(), kJournal), kept, kJournal);
+      study_.settings.search = kept.search, study_.settings.constraints = kept.constraints,
+      study_.settings.objective = kept.objective;
+      study_.settings.sampler = kept.sampler, study_.settings.pruner = kept.pruner, study_.settings.seed = kept.seed;
+      history_ = std::make_unique<tune::History>(study_.space(), std::vector{study_.direction()});
+      sampler_ = tune::make_sampler(kept.sampler);
+      pruner_ = tune::make_pruner(kept.pruner);
+      return;
+    }
+    const int64_t trial = record.at("trial");
+    if (op == "ask" && first_ask_s_ == 0) first_ask_s_ = record.value("time", 0.0);
+    if (op == "ask") return history_->start(trial, tune::point_from_json(history_->space(), record.at("point")));
+    if (op == "report") return history_->report(trial, record.at("step"), tune::number_from_json(record.at("value")));
+    if (op != "tell") throw damaged(fmt::format("'{}' is nothing that a journal has", op));
+    const auto reason = record.value("reason", "");
+    switch (state_named(record.at("state"))) {
+      case tune::State::kComplete: {
+        std::vector<double> values;
+        for (const json& value : record.at("values")) values.push_back(tune::number_from_json(value));
+        return history_->complete(trial, values);
+      }
+      case tune::State::kPruned:
+        return history_->prune(trial, reason);
+      case tune::State::kFailed:
+        return history_->fail(trial, reason);
+      case tune::State::kInfeasible:
+        return history_->infeasible(trial, reason);
+      case tune::State::kRunning:
+        throw damaged("a trial that runs is not told");
+    }
+  } catch (const json::exception& error) {
+    throw damaged(error.what());
+  }
+}
+
+void Journal::append(const std::string& line) {
+  const std::string whole = line + "\n";
+  for (size_t done = 0; done < whole.size();) {
+    const ssize_t put = ::write(file_.get(), whole.data() + done, whole.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) throw cannot(folder_ / kJournal, "written");
+    done += static_cast<size_t>(put);
+  }
+  if (::fdatasync(file_.get()) != 0) throw cannot(folder_ / kJournal, "written");
+  refresh();
+}
+
+std::optional<int64_t> Journal::ask() {
+  const Locked locked(*this);
+  const auto trials = history_->trials();
+  const auto count = std::count_if(trials.begin(), trials.end(),
+                                   [](const tune::Trial& trial) { return trial.state != tune::State::kFailed; });
+  if (count >= study_.settings.budget.trials) return std::nullopt;
+  const int64_t number = static_cast<int64_t>(trials.size()) + 1;
+  const tune::Point point = tune::suggest(*sampler_, *history_, static_cast<uint64_t>(study_.settings.seed), number);
+  append(json{{"op", "ask"}, {"trial", number}, {"point", tune::to_json(history_->space(), point)}, {"time", now_s()}}
+             .dump());
+  return number;
+}
+
+const tune::Trial& Journal::running(int64_t trial) const {
+  const tune::Trial* const found = history_->find(trial);
+  if (found == nullptr)
+    throw user_error(fmt::format("[study] there is no trial {}; {} were asked for", trial, history_->trials().size()));
+  if (found->state != tune::State::kRunning)
+    throw user_error(fmt::format("[study] trial {} was told before, as {}", trial, to_string(found->state)));
+  return *found;
+}
+
+tune::Verdict Journal::report(int64_t trial, int64_t step, double value) {
+  const Locked locked(*this);
+  const tune::Trial& found = running(trial);
+  if (!found.curve.empty() && step <= found.curve.back().first)
+    throw user_error(
+        fmt::format("[study] trial {}: step {} is not after step {}", trial, step, found.curve.back().first));
+  append(json{{"op", "report"}, {"trial", trial}, {"step", step}, {"value", tune::number_to_json(value)}}.dump());
+  return pruner_->verdict(*history_, *history_->find(trial));
+}
+
+void Journal::tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason) {
+  const Locked locked(*this);
+  running(trial);
+  json record{{"op", "tell"}, {"trial", trial}, {"state", to_string(state)}, {"time", now_s()}};
+  if (state == tune::State::kComplete) {
+    if (values.size() != history_->objectives())
+      throw user_error(fmt::format("[study] {} values told of trial {}; the study has {}", values.size(), trial,
+                                   history_->objectives()));
+    for (const double value : values) record["values"].push_back(tune::number_to_json(value));
+  }
+  if (!reason.empty()) record["reason"] = reason;
+  append(record.dump());
+}
+
+std::vector<int64_t> Journal::replay() const {
+  const std::string text = read_file(folder_ / kJournal);
+  Journal again(folder_);
+  again.study_ = study_;
+  std::vector<int64_t> others;
+  int64_t number = 0;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string line = text.substr(begin, end - begin);
+    const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (number > 0 && record.value("op", "") == "ask") {
+      const int64_t trial = record.value("trial", int64_t{0});
+      const auto seed = static_cast<uint64_t>(study_.settings.seed);
+      const tune::Point point = tune::suggest(*again.sampler_, *again.history_, seed, trial);
+      if (tune::to_json(again.history_->space(), point) != record["point"]) others.push_back(trial);
+    }
+    again.take_line(line, ++number);
+  }
+  return others;
+}
+
+}  // namespace linac::study

@@ -1,0 +1,227 @@
+#include "linac/study/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/base/signals.h"
+#include "linac/study/trial_process.h"
+
+namespace linac::study {
+namespace {
+
+constexpr auto kPause = std::chrono::milliseconds(50);
+constexpr auto kStopWait = std::chrono::minutes(5);  // for checkpoints, before a trial that was asked to stop is killed
+using Clock = std::chrono::steady_clock;
+
+struct Going {
+  TrialProcess process;
+  int64_t attempts = 1;
+  std::string pruned{};  // why it was asked to stop
+  std::optional<Clock::time_point> kill_at{};
+};
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+class Runner {
+ public:
+  Runner(Journal& journal, const RunnerOptions& options) : journal_(journal), options_(options) {
+    const auto path = journal.folder() / "runner.lock";
+    lock_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+      throw user_error(
+          fmt::format("[study] {}: another linac tune carries it out; end that one first", journal.folder().string()));
+  }
+  ~Runner() {
+    for (const Going& one : going_) one.process.kill();
+  }
+
+  RunEnd run() {
+    for (const tune::Trial& trial :
+         std::vector<tune::Trial>(journal_.history().trials().begin(), journal_.history().trials().end()))
+      if (trial.state == tune::State::kRunning) waiting_.push_back(trial.number);
+    while (true) {
+      if (stop_signal() != 0) stop_all();
+      if (!stopping_) begin_trials();
+      if (going_.empty()) return stopping_ ? RunEnd::kStopped : RunEnd::kDone;
+      std::this_thread::sleep_for(kPause);
+      for (size_t i = 0; i < going_.size();) {
+        hear(going_[i]);
+        const auto status = going_[i].process.ended();
+        if (!status) {
+          if (going_[i].kill_at && Clock::now() > *going_[i].kill_at) going_[i].process.kill();
+          ++i;
+          continue;
+        }
+        Going one = std::move(going_[i]);
+        going_.erase(going_.begin() + static_cast<long>(i));
+        hear(one);
+        end(std::move(one), *status);
+      }
+    }
+  }
+
+ private:
+  const StudySettings& settings() const { return journal_.study().settings; }
+  const tune::Space& space() const { return journal_.history().space(); }
+  const tune::Trial& trial(int64_t number) const { return *journal_.history().find(number); }
+
+  bool time_is_over() const {
+    return settings().budget.hours > 0 && journal_.first_ask_s() > 0 &&
+           now_s() > journal_.first_ask_s() + 3600 * settings().budget.hours;
+  }
+
+  void begin_trials() {
+    while (static_cast<int>(going_.size()) < settings().parallel) {
+      std::optional<int64_t> number;
+      const bool goes_on = !waiting_.empty();
+      if (goes_on)
+        number = waiting_.front();
+      else if (!time_is_over())
+        number = journal_.ask();
+      if (!number) return;
+      going_.push_back({.process = start(*number)});
+      if (goes_on) waiting_.erase(waiting_.begin());
+      options_.tell(
+          fmt::format("trial {}{}: {}", *number, goes_on ? " goes on" : "", words_of(space(), trial(*number).point)));
+    }
+  }
+
+  TrialProcess start(int64_t number) {
+    return {journal_.study(),
+            space(),
+            trial(number).point,
+            number,
+            journal_.folder() / "trials" / fmt::format("{:04}", number),
+            options_.program};
+  }
+
+  /// What it has measured since, and whether the pruner gives it up.
+  void hear(Going& one) {
+    const int64_t number = one.process.number();
+    for (const Measured& measured : one.process.measured()) {
+      const auto& curve = trial(number).curve;
+      if (!curve.empty() && measured.step <= curve.back().first) continue;  // told before the process was lost
+      const tune::Verdict verdict = journal_.report(number, measured.step, measured.value);
+      if (!verdict.stop || !one.pruned.empty() || stopping_) continue;
+      one.pruned = verdict.reason;
+      ask_to_stop(one);
+    }
+  }
+
+  static void ask_to_stop(Going& one) {
+    one.process.stop();
+    one.kill_at = Clock::now() + kStopWait;
+  }
+
+  void stop_all() {
+    if (stopping_) return;
+    stopping_ = true;
+    if (!going_.empty()) options_.tell(fmt::format("stopping: {} write a checkpoint", going_.size()));
+    for (Going& one : going_)
+      if (!one.kill_at) ask_to_stop(one);
+  }
+
+  void end(Going one, int status) {
+    const int64_t number = one.process.number();
+    if (status == 0) return complete(one);
+    if (!one.pruned.empty()) return tell(number, tune::State::kPruned, {}, one.pruned);
+    if (stopping_) return;  // it goes on with the next call
+    const std::string why = fmt::format("exit status {}: {}", status, one.process.last_words());
+    switch (static_cast<ErrorCode>(status)) {
+      case ErrorCode::kNumeric:
+        return tell(number, tune::State::kInfeasible, {}, why);
+      case ErrorCode::kUser:
+      case ErrorCode::kData:
+        // Before any trial has come to its end this is the job's fault, and not the point's.
+        if (journal_.history().told().empty())
+          throw Error(static_cast<ErrorCode>(status),
+                      fmt::format("[study] trial {} cannot run: {} (its log: {})", number, one.process.last_words(),
+                                  (one.process.folder() / "log").string()));
+        return tell(number, tune::State::kInfeasible, {}, why);
+      default:
+        break;
+    }
+    if (one.attempts >= settings().budget.attempts) return tell(number, tune::State::kFailed, {}, why);
+    options_.tell(fmt::format("trial {} was lost ({}) and goes on", number, why));
+    going_.push_back({.process = start(number), .attempts = one.attempts + 1});
+  }
+
+  void complete(const Going& one) {
+    const int64_t number = one.process.number();
+    if (!settings().objective.command.empty()) {
+      std::string why;
+      const double loss = one.process.loss_of_command(why);
+      if (!why.empty()) return tell(number, tune::State::kInfeasible, {}, why);
+      return tell(number, tune::State::kComplete, {loss}, "");
+    }
+    const tune::Trial& found = trial(number);
+    if (found.curve.empty())
+      return tell(number, tune::State::kInfeasible, {},
+                  fmt::format("it ended without a value of {}", settings().objective.metric));
+    tell(number, tune::State::kComplete,
+         {value_of(found, journal_.study().direction(), settings().objective.take == "best")}, "");
+  }
+
+  static double value_of(const tune::Trial& trial, tune::Direction direction, bool best) {
+    double loss = trial.curve.back().second;
+    if (best)
+      for (const auto& [step, value] : trial.curve) loss = std::min(loss, value);
+    return direction == tune::Direction::kMinimize ? loss : -loss;
+  }
+
+  void tell(int64_t number, tune::State state, const std::vector<double>& values, const std::string& reason) {
+    journal_.tell(number, state, values, reason);
+    const tune::Trial& found = trial(number);
+    const tune::Trial* const best = journal_.history().best();
+    std::string line = fmt::format("trial {} {}", number, to_string(found.state));
+    if (!values.empty()) line += fmt::format(": {}", values[0]);
+    if (!found.reason.empty()) line += ": " + found.reason;
+    if (best != nullptr && best->number != number)
+      line += fmt::format(" (best: {} of trial {})", best->values[0], best->number);
+    if (best != nullptr && best->number == number) line += ", the best so far";
+    options_.tell(line);
+  }
+
+  Journal& journal_;
+  const RunnerOptions& options_;
+  Descriptor lock_;
+  std::vector<Going> going_;
+  std::vector<int64_t> waiting_;  // trials that ran when a former runner was lost
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+RunEnd run(Journal& journal, const RunnerOptions& options) {
+  if (!journal.study().job.empty()) write_file_atomically(journal.folder() / "job.yaml", journal.study().job);
+  return Runner(journal, options).run();
+}
+
+std::string words_of(const tune::Space& space, const tune::Point& point) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < space.size(); ++i)
+    if (!std::isnan(point[i])) words.push_back(space[i].name + "=" + space.text_of(i, point[i]));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+double value_of(const tune::Trial& trial, tune::Direction direction) {
+  if (!trial.values.empty()) return trial.values[0];
+  if (trial.curve.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const double loss = trial.curve.back().second;
+  return direction == tune::Direction::kMinimize ? loss : -loss;
+}
+
+}  // namespace linac::study

@@ -1,0 +1,96 @@
+#pragma once
+// A study's file: a job with what is searched around it, or, without a job, a search whose trials somebody else carries
+// out. `search` names parameters by the job's keys. Pure, thread-safe.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "linac/base/config.h"
+#include "linac/spec/job_paths.h"
+#include "linac/tune/history.h"
+#include "linac/tune/pruner.h"
+#include "linac/tune/sampler.h"
+#include "linac/tune/space.h"
+
+namespace linac::study {
+
+struct ObjectiveSettings {
+  std::string metric;
+  std::string direction = "auto";
+  std::string take = "best";
+  std::string command;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("metric", metric,
+      "a measure of the training's epochs, as linac reports it on the test data: loss, auc, ...; or a figure of the "
+      "physics, e.g. fpd");
+    v("direction", direction, "minimize, maximize, or auto: as linac knows the measure (a command's loss: minimize)");
+    v("take", take, "of a trial's epochs: best or last");
+    v("command", command,
+      "any program, by a shell, in the trial's folder: reads input.json, the point, and writes output.json, "
+      "{\"status\": 0, \"loss\": 0.12}");
+  }
+};
+
+struct BudgetSettings {
+  int64_t trials = 20;
+  double hours = 0;
+  int64_t attempts = 3;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("trials", trials, "so many are told, those that were stopped early included");
+    v("hours", hours, "no trial begins later; 0: no limit");
+    v("attempts", attempts, "of a trial whose process was lost, before it counts as failed");
+  }
+};
+
+struct StudySettings {
+  std::vector<tune::ParameterSettings> search;
+  std::vector<std::string> constraints;
+  ObjectiveSettings objective;
+  tune::SamplerSettings sampler;
+  tune::PrunerSettings pruner;
+  BudgetSettings budget;
+  int parallel = 1;
+  int64_t seed = 1;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("search", search, "a map of keys of the job to what is tried: {train.optimizer.lr: {kind: log, ...}}");
+    v("constraints", constraints, "formulas over the keys, in backquotes, which hold for a point that is tried");
+    v("objective", objective, "");
+    v("sampler", sampler, "");
+    v("pruner", pruner, "");
+    v("budget", budget, "");
+    v("parallel", parallel, "trials at a time");
+    v("seed", seed, "of the suggestions");
+  }
+};
+
+struct Study {
+  StudySettings settings;
+  std::string job;  // YAML, resolved, with absolute paths; empty: somebody else carries out the trials
+
+  tune::Space space() const;
+  tune::Direction direction() const;
+  /// What makes it this study and no other one, as YAML: search, constraints, objective, sampler, pruner, seed.
+  std::string identity() const;
+  /// The file that parse_study() takes back.
+  std::string to_yaml() const;
+  /// The words after `--set` for a point: "train.optimizer.lr=0.003".
+  std::vector<std::string> settings_of(const tune::Space& space, const tune::Point& point) const;
+};
+
+/// Reads a file, or `text` of one named `where` with its folder `places`. The job is checked with the first and the
+/// last value of each parameter. User error naming the key.
+Study read_study(const std::string& file);
+Study parse_study(const std::string& text, const std::string& where, const spec::PathPlaces& places);
+
+/// The settings around a job with their defaults and help.
+std::vector<config::Setting> study_settings();
+
+}  // namespace linac::study

@@ -1,0 +1,199 @@
+#include "linac/study/trial_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "linac/base/argument_pointers.h"
+#include "linac/base/atomic_file.h"
+#include "linac/base/descriptor.h"
+#include "linac/base/error.h"
+#include "linac/spec/measures.h"
+#include "linac/spec/metrics.h"
+#include "linac/tune/point_json.h"
+
+namespace linac::study {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLogEnd = 16384;
+constexpr int64_t kReadMax = 64 << 20;  // of a record at a time
+
+Error cannot(const std::filesystem::path& path, const char* what) {
+  return environment_error(fmt::format("[study] {}: cannot be {} ({}); check the disk and permissions", path.string(),
+                                       what, std::strerror(errno)));
+}
+
+/// Held by all processes of a trial: the open file is theirs too.
+Descriptor lock_of(const std::filesystem::path& folder) {
+  const auto path = folder / "lock";
+  Descriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, 0644));
+  if (!lock) throw cannot(path, "opened");
+  while (::flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) throw cannot(path, "locked");
+  return lock;
+}
+
+std::vector<std::string> words_of(const Study& study, const tune::Space& space, const tune::Point& point,
+                                  const std::filesystem::path& folder, const std::filesystem::path& program) {
+  if (!study.settings.objective.command.empty()) return {"/bin/sh", "-c", study.settings.objective.command};
+  // The study's folder has the job, in absolute paths.
+  const std::filesystem::path job = std::filesystem::absolute(folder).parent_path().parent_path() / "job.yaml";
+  std::vector<std::string> words{program.string(), "train", job.string(), "--out",
+                                 std::filesystem::absolute(folder).string()};
+  for (const std::string& setting : study.settings_of(space, point)) words.insert(words.end(), {"--set", setting});
+  std::error_code none;
+  if (std::filesystem::exists(folder / "run.json", none)) words.emplace_back("--resume");
+  return words;
+}
+
+/// Its figures come every validate.every_epochs.
+bool is_physics(const std::string& metric) {
+  const std::string family = metric.substr(0, metric.find('.'));
+  const auto& all = spec::metrics();
+  return std::any_of(all.begin(), all.end(), [&](const spec::Metric& one) {
+    return one.of == spec::Metric::Of::kPhysics && family == one.name;
+  });
+}
+
+}  // namespace
+
+TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const tune::Point& point, int64_t number,
+                           std::filesystem::path folder, const std::filesystem::path& program)
+    : study_(&study), number_(number), folder_(std::move(folder)) {
+  make_folder(folder_);
+  const Descriptor lock = lock_of(folder_);
+  const bool command = !study.settings.objective.command.empty();
+  if (command) {
+    write_file_atomically(folder_ / "input.json", tune::to_json(space, point).dump(1) + "\n");
+    std::filesystem::remove(folder_ / "output.json");
+  }
+  std::vector<std::string> words = words_of(study, space, point, folder_, program);
+  const auto argv = argument_pointers(words);
+  const auto log_path = folder_ / "log";
+  const Descriptor log(::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!log) throw cannot(log_path, "written");
+  const pid_t parent = ::getpid();
+  id_ = ::fork();
+  if (id_ < 0)
+    throw environment_error(
+        fmt::format("[study] trial {} cannot be started ({}); set parallel to less", number, std::strerror(errno)));
+  if (id_ == 0) {
+    // A group of its own: what a terminal sends to all comes by way of the parent, which knows what it wants.
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    const int nothing = ::open("/dev/null", O_RDONLY);
+    if (::getppid() != parent || ::dup2(nothing, 0) < 0 || ::dup2(log.get(), 1) < 0 || ::dup2(log.get(), 2) < 0 ||
+        (command && ::chdir(folder_.c_str()) != 0))
+      ::_exit(126);
+    ::signal(SIGINT, SIG_DFL);
+    ::signal(SIGTERM, SIG_DFL);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+}
+
+std::optional<int> TrialProcess::ended() {
+  int status = 0;
+  const pid_t got = ::waitpid(id_, &status, WNOHANG);
+  if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void TrialProcess::stop() const {
+  ::kill(id_, SIGTERM);
+}
+
+void TrialProcess::kill() const {
+  ::kill(-id_, SIGKILL);
+}
+
+std::vector<Measured> TrialProcess::measured() {
+  std::vector<Measured> found;
+  const std::string& metric = study_->settings.objective.metric;
+  if (metric.empty()) return found;
+  const auto path = folder_ / "metrics.jsonl";
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat facts = {};
+  if (!file || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return found;
+  // A resume and a rollback put another file in its place.
+  if (inode_ != facts.st_ino || facts.st_size < read_) inode_ = facts.st_ino, read_ = 0;
+  std::string text(static_cast<size_t>(std::min<int64_t>(facts.st_size - read_, kReadMax)), '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), read_);
+  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const json line =
+        json::parse(text.begin() + static_cast<long>(begin), text.begin() + static_cast<long>(end), nullptr, false);
+    if (line.is_discarded() || line.value("kind", "") != "epoch") continue;
+    const int64_t step = line.value("epoch", int64_t{-1}) + 1;
+    if (step <= seen_) continue;
+    spec::Measures all;
+    for (const char* const part : {"train", "test", "physics"})  // the later ones count
+      if (line.contains(part) && line[part].is_object())
+        for (const auto& [name, value] : spec::measures_from_json(line[part])) all[name] = value;
+    const auto value = all.find(metric);
+    if (value != all.end()) {
+      found.push_back({step, value->second});
+      seen_ = step;
+    } else if (!is_physics(metric) || !line.value("physics", json::object()).empty()) {
+      std::vector<std::string> names;
+      for (const auto& [name, unused] : all) names.push_back(name);
+      throw user_error(fmt::format("[study] objective.metric: the training reports no '{}' (it reports {})", metric,
+                                   fmt::join(names, ", ")));
+    }
+  }
+  read_ += static_cast<int64_t>(begin);
+  return found;
+}
+
+double TrialProcess::loss_of_command(std::string& why) const {
+  const auto path = folder_ / "output.json";
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) {
+    why = "the command left no output.json";
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const json said = json::parse(read_file(path), nullptr, false);
+  if (!said.is_object() || !said.contains("loss") || said.value("status", 0) != 0) {
+    why = said.is_object() ? said.value("message", "output.json: a status that is not 0, or no loss")
+                           : "output.json is no JSON object";
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return tune::number_from_json(said["loss"]);
+}
+
+std::string TrialProcess::last_words() const {
+  std::ifstream log(folder_ / "log", std::ios::binary | std::ios::ate);
+  const auto size = static_cast<int64_t>(log.tellg());
+  if (size <= 0) return "";
+  std::string text(std::min<size_t>(kLogEnd, static_cast<size_t>(size)), '\0');
+  log.seekg(-static_cast<int64_t>(text.size()), std::ios::end);
+  log.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string last, error;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    if (!line.empty()) last = line;
+    if (const size_t at = line.find(" E "); at != std::string::npos) error = line.substr(at + 3);
+    begin = end + 1;
+  }
+  return error.empty() ? last : error;
+}
+
+}  // namespace linac::study

@@ -1,0 +1,55 @@
+#pragma once
+// One trial carried out: a process in the trial's folder, `linac train` or a command, that ends after SIGTERM with a
+// checkpoint and goes on from there. It gets SIGTERM when the process that started it ends, however that ends; a lock
+// in its folder, which it inherits, tells whether it is still there. Owned by the thread that made it, which must be
+// the process's only one (fork).
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/study/study_file.h"
+
+namespace linac::study {
+
+struct Measured {
+  int64_t step;  // epochs that are done
+  double value;
+};
+
+class TrialProcess {
+ public:
+  /// Starts it, or lets it go on where it stopped. `program`: linac. Waits while a former process of the trial has not
+  /// ended. Environment error if it cannot be started.
+  TrialProcess(const Study& study, const tune::Space& space, const tune::Point& point, int64_t number,
+               std::filesystem::path folder, const std::filesystem::path& program);
+  TrialProcess(TrialProcess&&) = default;
+  TrialProcess& operator=(TrialProcess&&) = default;
+
+  int64_t number() const { return number_; }
+  const std::filesystem::path& folder() const { return folder_; }
+  /// Its exit status, 128 + the signal for one that was killed; nothing while it goes on.
+  std::optional<int> ended();
+  void stop() const;
+  void kill() const;
+  /// Epochs that were not seen before, in order. User error if they have no such measure: the names of those that are.
+  std::vector<Measured> measured();
+  /// Of a command that has ended: its loss, or why there is none.
+  double loss_of_command(std::string& why) const;
+  /// The last line of its log that is an error, or the last one.
+  std::string last_words() const;
+
+ private:
+  const Study* study_;
+  int64_t number_;
+  std::filesystem::path folder_;
+  pid_t id_ = 0;
+  uint64_t inode_ = 0;
+  int64_t read_ = 0, seen_ = 0;
+};
+
+}  // namespace linac::study
