@@ -62,6 +62,8 @@ class Source {
   void read(int64_t offset, std::span<std::byte> bytes) const;
   /// All bytes in order, read ahead in bounded memory.
   static std::unique_ptr<ByteStream> stream(const std::shared_ptr<const Source>& source);
+  /// The same of the bytes [begin, end), which lie within the file.
+  static std::unique_ptr<ByteStream> stream(const std::shared_ptr<const Source>& source, int64_t begin, int64_t end);
   /// XXH3 of the content (storage.h), once a stream has come to its end; empty before.
   std::string streamed_content() const;
   /// How many bytes have been read so far.
