@@ -67,7 +67,7 @@ def streamed(root: pathlib.Path, parts: pathlib.Path, size: int) -> None:
 
 # An epoch is longer than the selected events, so it goes on in another order of the files.
 SELECTED = {"train.replicas": 3, "train.batch": 10, "train.epochs": 2, "train.steps_per_epoch": 20, "checkpoint.every_steps": 3,
-            "data.filter": "encoded_label[0] < 0.5", "data.split.key": "[particles]", "data.split.validation": 0.1, "data.split.test": 0.1,
+            "data.filter": "encoded_label[0] < 0.5", "data.split.key": "[HLF_input]", "data.split.validation": 0.1, "data.split.test": 0.1,
             "data.event_weight": "encoded_label[1] + 1"}
 
 
