@@ -87,13 +87,9 @@ void validate_data(const Data& data, const std::string& where) {
                    "e.g. 0.2",
                    data.validation_split));
   need(data.shuffle_window >= 0, where, "data.shuffle_window is a number of files, at least 1; 0: all");
-  need(data.shuffle_window == 0 || (data.validation_split == 0 && data.split.validation + data.split.test == 0), where,
-       "data.shuffle_window reads a few files at a time, and validation_split and split need all of them: name files "
-       "in data.test");
-  need(
-      data.shuffle_window == 0 || (data.filter.empty() && data.define.empty() && data.lists.empty()), where,
-      "data.shuffle_window must know how many events a file gives before it is read: leave out data.filter, define and "
-      "lists, or write files that are made so");
+  need(data.shuffle_window == 0 || data.validation_split == 0, where,
+       "data.shuffle_window reads a few files at a time, and validation_split needs the events of all: set "
+       "data.split.validation, or name files in data.test");
   need(data.validation_split == 0 || data.test.empty(), where,
        "data.validation_split takes the test events from data.train, and data.test names files of them; leave one out");
 }
@@ -140,6 +136,10 @@ void validate(const Job& job, const std::string& where) {
       {"train.schedule.plateau.mode", job.train.schedule.plateau.mode}};
   for (const auto& [key, mode] : modes) need_one_of(mode, {"auto", "min", "max"}, where, key);
   validate_data(job.data, where);
+  const bool selects = !job.data.filter.empty() || job.data.split.validation + job.data.split.test > 0;
+  need(job.data.shuffle_window == 0 || job.train.steps_per_epoch > 0 || !selects, where,
+       "data.filter and data.split hide how many events a file gives, and data.shuffle_window needs those of all files "
+       "for an epoch of all events: set train.steps_per_epoch");
   validate_transforms(job.data, where);
   validate_train(job.train, where);
   job.model.check(job, where);

@@ -44,8 +44,12 @@ std::shared_ptr<const Source> Source::open(const std::string& url) {
   return source;
 }
 
+std::string version_hash(int64_t size, const std::string& version) {
+  return content_hash(fmt::format("{} bytes of version {}", size, version));
+}
+
 std::string Source::version_hash() const {
-  return content_hash(fmt::format("{} bytes of version {}", size_, version_));
+  return storage::version_hash(size_, version_);
 }
 
 fs::path Source::local() const {

@@ -27,6 +27,9 @@ class ByteStream {
   virtual size_t read(std::span<std::byte> bytes) = 0;
 };
 
+/// Stands for a hash of the content of a file of another host.
+std::string version_hash(int64_t size, const std::string& version);
+
 class Source {
  public:
   /// One of expand()'s results. Its server is asked once, for size and version. Where it names no version or sends no
