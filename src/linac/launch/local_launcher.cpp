@@ -108,6 +108,7 @@ void LocalLauncher::prepare(const AttemptKey& attempt, const Demand& demand) {
 }
 
 void LocalLauncher::release(const AttemptKey& attempt) {
+  AttemptFolder(attempt.folder).remove_secrets();  // of one that was never started
   stopping_.erase(attempt.folder);
   const auto found = held_.find(attempt.folder);
   if (found == held_.end()) return;
@@ -132,6 +133,7 @@ void LocalLauncher::start(const AttemptKey& attempt, const Command& command) {
   Command limited = command;
   limited.limits = held.limits;
   folder.write(limited);
+  folder.write_secrets(command.secrets);
   start_supervisor(attempt.folder, held);
 }
 
@@ -183,6 +185,7 @@ AttemptStatus LocalLauncher::status(const AttemptKey& attempt) {
     status.state = AttemptState::kRunning;
   } else {
     status.state = AttemptState::kLost;
+    folder.remove_secrets();  // while it is not written down that nobody need look there again
     status.reason = "its processes are gone without a word; the host may have been restarted";
   }
   return status;
