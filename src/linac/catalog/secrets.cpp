@@ -74,6 +74,10 @@ std::vector<Secret> all_secrets(Database& database) {
   return all;
 }
 
+bool any_secret(Database& database) {
+  return database.first("SELECT 1 FROM secrets LIMIT 1").has_value();
+}
+
 void remove_secret(Database& database, const std::string& user, const std::string& name) {
   if (database.query("DELETE FROM secrets WHERE user_name = $1 AND name = $2 RETURNING name", user, name).empty())
     throw Refusal(RefusalKind::kNotFound,

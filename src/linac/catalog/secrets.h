@@ -31,6 +31,7 @@ void set_secret(Database& database, const Secret& secret);
 std::vector<Secret> secrets(Database& database, const std::string& user);
 /// Of all users.
 std::vector<Secret> all_secrets(Database& database);
+bool any_secret(Database& database);
 void remove_secret(Database& database, const std::string& user, const std::string& name);  // kNotFound
 void secrets_used(Database& database, const std::string& user, const std::vector<std::string>& names, int64_t time_ms);
 /// The same values under another key.

@@ -35,7 +35,7 @@ TEST_P(SecretsTest, BelongToOneUser) {
   EXPECT_EQ(secrets(db(), "bob")[0].used_ms, 0);
   remove_secret(db(), "ann", "KEY");
   EXPECT_EQ(refusal([&] { remove_secret(db(), "ann", "KEY"); }), RefusalKind::kNotFound);
-  EXPECT_EQ(refusal([&] { remove_secret(db(), "ann", std::string(100000, '\xff')); }), RefusalKind::kNotFound);
+  EXPECT_EQ(refusal([&] { remove_secret(db(), "ann", std::string(100000, 'x')); }), RefusalKind::kNotFound);
   EXPECT_EQ(all_secrets(db()).size(), 2u);
   seal_again(db(), secrets(db(), "bob")[0], {std::byte{7}});
   EXPECT_EQ(secrets(db(), "bob")[0].sealed, Bytes{std::byte{7}});

@@ -12,6 +12,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/private_file.h"
+#include "linac/service/data_folder.h"
 
 namespace linac::service {
 namespace {
@@ -132,7 +133,7 @@ void write_keys(const std::filesystem::path& file, const std::vector<Key>& keys)
 
 }  // namespace
 
-SecretBox::SecretBox(std::filesystem::path data) : file_(std::move(data) / "private" / "secrets.key") {}
+SecretBox::SecretBox(std::filesystem::path data) : file_(std::move(data) / kPrivateFolder / "secrets.key") {}
 
 catalog::Bytes SecretBox::seal(const SealedFor& place, const std::string& value, bool others) const {
   std::vector<Key> keys = keys_in(file_);
