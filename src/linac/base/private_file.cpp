@@ -54,9 +54,10 @@ std::optional<std::string> read_private_file(const std::filesystem::path& path, 
   if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
     throw user_error(fmt::format("[files] {}: not a file; remove it", path.string()));
   if ((about.st_mode & kOthers) != 0 || about.st_uid != ::geteuid())
-    throw user_error(fmt::format("[files] {}: others can reach it, so it holds no secret; make it this account's own, "
-                                 "chmod 600",
-                                 path.string()));
+    throw user_error(
+        fmt::format("[files] {}: others can reach it, so it holds no secret; make it this account's own, "
+                    "chmod 600",
+                    path.string()));
   std::string bytes(bytes_max + 1, '\0');
   size_t size = 0;
   while (size < bytes.size()) {

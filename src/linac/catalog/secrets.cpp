@@ -10,7 +10,8 @@
 namespace linac::catalog {
 namespace {
 
-constexpr const char* kSecret = "SELECT user_name, name, kind, sealed, size, created_ms, changed_ms, used_ms FROM secrets";
+constexpr const char* kSecret =
+    "SELECT user_name, name, kind, sealed, size, created_ms, changed_ms, used_ms FROM secrets";
 
 Secret secret_of(const Row& row) {
   return {.user = row.text(0),

@@ -12,7 +12,7 @@
 namespace linac::catalog {
 
 enum class SecretKind { kVariable, kFile };
-const char* to_string(SecretKind kind);          // "env", "file"
+const char* to_string(SecretKind kind);           // "env", "file"
 SecretKind secret_kind(const std::string& word);  // kInvalid for another
 
 struct Secret {

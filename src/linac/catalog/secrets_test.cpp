@@ -19,7 +19,9 @@ LINAC_BOTH_DATABASES(SecretsTest);
 TEST_P(SecretsTest, BelongToOneUser) {
   set("ann", "KEY");
   set("bob", "KEY", 20);
-  set_secret(db(), {.user = "ann", .name = "A", .kind = SecretKind::kFile, .sealed = {std::byte{0}, std::byte{255}}, .size = 1});
+  set_secret(
+      db(),
+      {.user = "ann", .name = "A", .kind = SecretKind::kFile, .sealed = {std::byte{0}, std::byte{255}}, .size = 1});
   const auto found = secrets(db(), "ann");
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].name, "A");

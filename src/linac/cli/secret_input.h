@@ -1,5 +1,6 @@
 #pragma once
-// What nobody else may see, from who calls a verb: never an argument, those are seen by all users of a host. One thread.
+// What nobody else may see, from who calls a verb: never an argument, those are seen by all users of a host. One
+// thread.
 
 #include <string>
 

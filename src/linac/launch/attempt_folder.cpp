@@ -75,8 +75,7 @@ std::string in_hex(std::string_view bytes) {
 
 std::string from_hex(const std::string& text) {
   std::string bytes;
-  for (size_t i = 0; i + 1 < text.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  for (size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
   return bytes;
 }
 

@@ -59,11 +59,13 @@ std::vector<pid_t> shown_by(const char* file, std::string_view value) {
 }
 
 TEST_F(Secrets, ReachTheCommandAndNotItsLog) {
-  start(with_secrets("echo \"$KEY\" | wc -c; cat $X509_USER_PROXY | wc -c; stat -c '%a %u' $X509_USER_PROXY; "
-                     "echo key=$KEY; cat $X509_USER_PROXY; printf hunter2; sleep 0.2; echo -and-more; printf 'hunter2-'"));
+  start(with_secrets(
+      "echo \"$KEY\" | wc -c; cat $X509_USER_PROXY | wc -c; stat -c '%a %u' $X509_USER_PROXY; "
+      "echo key=$KEY; cat $X509_USER_PROXY; printf hunter2; sleep 0.2; echo -and-more; printf 'hunter2-'"));
   ASSERT_TRUE(ended_within(10s));
-  EXPECT_EQ(log(), "17\n33\n600 " + std::to_string(geteuid()) +
-                       "\nkey=[secret KEY]\n[secret X509_USER_PROXY]\n[secret X509_USER_PROXY]\n[secret KEY]\nhunter2-");
+  EXPECT_EQ(log(),
+            "17\n33\n600 " + std::to_string(geteuid()) +
+                "\nkey=[secret KEY]\n[secret X509_USER_PROXY]\n[secret X509_USER_PROXY]\n[secret KEY]\nhunter2-");
   EXPECT_EQ(kept_in(), "");
   EXPECT_FALSE(fs::exists(files()));
 }
@@ -87,8 +89,9 @@ TEST_F(Secrets, GoAlsoWhenTheSupervisorIsKilled) {
   kill(supervisor_pid(), SIGKILL);
   ASSERT_TRUE(ended_within(10s));
   EXPECT_EQ(state(), AttemptState::kLost);
-  EXPECT_TRUE(within(5s, [&] { return log().ends_with("key=[secret KEY]\n[secret X509_USER_PROXY]\n[secret X509_USER_PROXY]\n"); }))
-      << log();
+  EXPECT_TRUE(within(5s, [&] {
+    return log().ends_with("key=[secret KEY]\n[secret X509_USER_PROXY]\n[secret X509_USER_PROXY]\n");
+  })) << log();
   EXPECT_EQ(kept_in(), "");
   EXPECT_FALSE(fs::exists(files()));
 }

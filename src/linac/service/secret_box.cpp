@@ -116,8 +116,7 @@ std::vector<Key> keys_in(const std::filesystem::path& file) {
     keys.push_back(key);
   }
   sodium_memzero(text->data(), text->size());
-  if (keys.empty())
-    throw environment_error(fmt::format("[secrets] {}: is empty; {}", file.string(), ways_out(file)));
+  if (keys.empty()) throw environment_error(fmt::format("[secrets] {}: is empty; {}", file.string(), ways_out(file)));
   return keys;
 }
 
@@ -138,8 +137,8 @@ SecretBox::SecretBox(std::filesystem::path data) : file_(std::move(data) / kPriv
 catalog::Bytes SecretBox::seal(const SealedFor& place, const std::string& value, bool others) const {
   std::vector<Key> keys = keys_in(file_);
   if (keys.empty() && others)
-    throw environment_error(
-        fmt::format("[secrets] the key of the secrets that there are is gone ({}); {}", file_.string(), ways_out(file_)));
+    throw environment_error(fmt::format("[secrets] the key of the secrets that there are is gone ({}); {}",
+                                        file_.string(), ways_out(file_)));
   if (keys.empty()) {
     keys.emplace_back();
     write_keys(file_, keys);
@@ -166,10 +165,10 @@ std::string SecretBox::open(const SealedFor& place, const catalog::Bytes& sealed
                                         ways_out(file_)));
   std::string value(sealed.size() - std::min(sealed.size(), kHeadBytes + kTagBytes), '\0');
   const auto* bytes = reinterpret_cast<const unsigned char*>(sealed.data());
-  if (id.empty() || crypto_aead_xchacha20poly1305_ietf_decrypt(
-                        reinterpret_cast<unsigned char*>(value.data()), nullptr, nullptr, bytes + kHeadBytes,
-                        sealed.size() - kHeadBytes, bytes_of(for_place), for_place.size(), bytes + 1 + kIdBytes,
-                        key->bytes()) != 0)
+  if (id.empty() ||
+      crypto_aead_xchacha20poly1305_ietf_decrypt(reinterpret_cast<unsigned char*>(value.data()), nullptr, nullptr,
+                                                 bytes + kHeadBytes, sealed.size() - kHeadBytes, bytes_of(for_place),
+                                                 for_place.size(), bytes + 1 + kIdBytes, key->bytes()) != 0)
     throw data_error(fmt::format(
         "[secrets] {} was altered in the database, or is another's: it does not open; set it again", place.name));
   return value;

@@ -60,7 +60,8 @@ TEST_F(SecretBoxTest, WhatWasMovedOrAlteredDoesNotOpen) {
     auto altered = sealed;
     altered[i] ^= std::byte{1};
     EXPECT_THROW(box_.open(kAnns, altered), Error) << i;
-    EXPECT_THROW(box_.open(kAnns, catalog::Bytes(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(i))), Error);
+    EXPECT_THROW(box_.open(kAnns, catalog::Bytes(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(i))),
+                 Error);
   }
 }
 
@@ -122,7 +123,9 @@ TEST_F(UserSecretsTest, AreGivenToTheirUserAlone) {
   EXPECT_TRUE(given("eve", {}).problem.empty());
   // Who can write the database copies the row of another.
   catalog_.write([&](catalog::Database& database) {
-    database.query("UPDATE secrets SET sealed = (SELECT s.sealed FROM secrets s WHERE s.user_name = 'ann') WHERE user_name = 'bob'");
+    database.query(
+        "UPDATE secrets SET sealed = (SELECT s.sealed FROM secrets s WHERE s.user_name = 'ann') WHERE user_name = "
+        "'bob'");
   });
   EXPECT_TRUE(given("bob", {"KEY"}).secrets.empty());
   EXPECT_NE(given("bob", {"KEY"}).problem.find("altered"), std::string::npos);

@@ -56,8 +56,8 @@ execution::GivenSecrets given_secrets(catalog::Database& database, const SecretB
   given.problem = why_missing(user, found.missing);
   for (const catalog::Secret& secret : found.secrets) {
     try {
-      given.secrets.push_back({secret.name, box.open(place_of(secret), secret.sealed),
-                               secret.kind == catalog::SecretKind::kFile});
+      given.secrets.push_back(
+          {secret.name, box.open(place_of(secret), secret.sealed), secret.kind == catalog::SecretKind::kFile});
     } catch (const Error& error) {
       if (given.problem.empty()) given.problem = error.what();
     }

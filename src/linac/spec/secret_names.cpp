@@ -12,20 +12,22 @@ namespace {
 
 // Of the linker, the C library, shells, interpreters, and the libraries that compute.
 constexpr std::string_view kRefusedBeginnings[] = {
-    "LD_",    "GLIBC_", "MALLOC_", "GCONV_", "LC_",  "BASH",  "PYTHON", "PERL", "RUBY",     "NODE_",  "JAVA_",
-    "XDG_",   "CUDA_",  "NVIDIA_", "NCCL_",  "OMP_", "GOMP_", "KMP_",   "MKL_", "OPENBLAS", "TORCH_", "PYTORCH_",
-    "ATEN_",  "C10_",   "GLOG_",   "DNNL_",  "HDF5_", "OPENSSL_", "DYLD_", "LINAC_"};
+    "LD_",    "GLIBC_",   "MALLOC_", "GCONV_",  "LC_",   "BASH",  "PYTHON", "PERL",     "RUBY",  "NODE_",
+    "JAVA_",  "XDG_",     "CUDA_",   "NVIDIA_", "NCCL_", "OMP_",  "GOMP_",  "KMP_",     "MKL_",  "OPENBLAS",
+    "TORCH_", "PYTORCH_", "ATEN_",   "C10_",    "GLOG_", "DNNL_", "HDF5_",  "OPENSSL_", "DYLD_", "LINAC_"};
 constexpr std::string_view kRefusedNames[] = {
-    "PATH",     "HOME",      "USER",   "LOGNAME", "SHELL",       "PWD",         "OLDPWD",        "IFS",
-    "ENV",      "CDPATH",    "PS4",    "TMPDIR",  "TMP",         "TEMP",        "LANG",          "LANGUAGE",
-    "TZ",       "TZDIR",     "NLSPATH", "LOCPATH", "HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS",   "TERM",
-    "EDITOR",   "CLASSPATH", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "SSLKEYLOGFILE", "SSL_CERT_FILE",
-    "SSL_CERT_DIR"};
+    "PATH",          "HOME",          "USER",        "LOGNAME",     "SHELL",       "PWD",
+    "OLDPWD",        "IFS",           "ENV",         "CDPATH",      "PS4",         "TMPDIR",
+    "TMP",           "TEMP",          "LANG",        "LANGUAGE",    "TZ",          "TZDIR",
+    "NLSPATH",       "LOCPATH",       "HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS", "TERM",
+    "EDITOR",        "CLASSPATH",     "MASTER_ADDR", "MASTER_PORT", "RANK",        "WORLD_SIZE",
+    "SSLKEYLOGFILE", "SSL_CERT_FILE", "SSL_CERT_DIR"};
 // At which service a job looks up catalog:// addresses, and as whom.
 constexpr std::string_view kOfTheService[] = {"LINAC_TOKEN", "LINAC_SERVER"};
 
-constexpr std::string_view kFiles[] = {"X509_USER_PROXY", "X509_USER_CERT", "X509_USER_KEY",
-                                       "GOOGLE_APPLICATION_CREDENTIALS", "RUCIO_CONFIG", "KRB5CCNAME"};
+constexpr std::string_view kFiles[] = {"X509_USER_PROXY", "X509_USER_CERT",
+                                       "X509_USER_KEY",   "GOOGLE_APPLICATION_CREDENTIALS",
+                                       "RUCIO_CONFIG",    "KRB5CCNAME"};
 
 template <class List>
 bool has(const List& list, std::string_view name) {

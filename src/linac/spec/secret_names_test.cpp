@@ -28,7 +28,9 @@ TEST(SecretNames, WhatChangesHowProgramsRunIsRefused) {
 }
 
 TEST(SecretNames, OfAJobAreCheckedWithIt) {
-  const auto parsed = [](const char* setting) { return parse_job("data: {train: [a.h5]}\n", "here", {setting}).secrets; };
+  const auto parsed = [](const char* setting) {
+    return parse_job("data: {train: [a.h5]}\n", "here", {setting}).secrets;
+  };
   EXPECT_EQ(parsed("secrets=[AWS_ACCESS_KEY_ID, BEARER_TOKEN]"),
             (std::vector<std::string>{"AWS_ACCESS_KEY_ID", "BEARER_TOKEN"}));
   EXPECT_THROW(parsed("secrets=[LD_PRELOAD]"), Error);

@@ -118,7 +118,8 @@ void add_secrets_verb(CLI::App& app) {
   auto* verb = add(*secrets, "set", "Keeps one; the value comes from standard input, or a file", options, set);
   verb->add_option("name", options->name, "of the variable, e.g. AWS_SECRET_ACCESS_KEY")->required();
   verb->add_option("--file", options->file, "that has the value (default: standard input)");
-  verb->add_option("--as", options->as, "env: a variable, or file: a file whose path the variable has (default: by the name)")
+  verb->add_option("--as", options->as,
+                   "env: a variable, or file: a file whose path the variable has (default: by the name)")
       ->check(CLI::IsMember({"env", "file"}));
   add(*secrets, "list", "Names, kinds and dates; no value is ever told", options, list);
   verb = add(*secrets, "remove", "Forgets one", options, remove);

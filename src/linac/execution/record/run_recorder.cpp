@@ -53,7 +53,8 @@ void redact(ReadFacts& read, const Redactor& redactor) {
   redact(read.parameters, redactor);
   redact(read.run.tags, redactor);
   for (catalog::DataSet& input : read.run.inputs) {
-    for (std::string* text : {&input.name, &input.digest, &input.source_type, &input.source, &input.schema, &input.profile})
+    for (std::string* text :
+         {&input.name, &input.digest, &input.source_type, &input.source, &input.schema, &input.profile})
       *text = redactor.redacted(*text);
     redact(input.tags, redactor);
   }

@@ -58,7 +58,8 @@ void check_value(const std::string& value, catalog::SecretKind kind) {
                               file ? "a file" : "a variable", bytes_max));
   // A variable of several lines would show its later ones where variables are listed, and no key of a store has any.
   if (!file && value.find_first_of(std::string_view("\0\n\r", 3)) != std::string::npos)
-    throw invalid("the value has several lines, or zero bytes, which no variable can have; set it as a file (--as file)");
+    throw invalid(
+        "the value has several lines, or zero bytes, which no variable can have; set it as a file (--as file)");
   if (!file && !valid_text(value)) throw invalid("the value is no text; set it as a file (--as file)");
 }
 
@@ -69,14 +70,14 @@ Handler sets(Context& context, const SecretBox& box) {
     secret.name = request.variable("secret");
     if (const std::string why = spec::why_no_secret_name(secret.name); !why.empty())
       throw invalid(fmt::format("'{}': {}", printable(secret.name), why));
-    secret.kind = request.has("as") ? catalog::secret_kind(request.text("as"))
-                                    : (spec::names_a_file(secret.name) ? catalog::SecretKind::kFile
-                                                                       : catalog::SecretKind::kVariable);
+    secret.kind = request.has("as")
+                      ? catalog::secret_kind(request.text("as"))
+                      : (spec::names_a_file(secret.name) ? catalog::SecretKind::kFile : catalog::SecretKind::kVariable);
     const std::string value = value_of(request);
     check_value(value, secret.kind);
     secret.size = static_cast<int64_t>(value.size());
-    secret.sealed = box.seal({secret.user, secret.name, catalog::to_string(secret.kind)}, value,
-                             catalog::any_secret(database));
+    secret.sealed =
+        box.seal({secret.user, secret.name, catalog::to_string(secret.kind)}, value, catalog::any_secret(database));
     catalog::set_secret(database, secret);
     put_into_audit(database, request, "secret.set", secret.name);
     return {{"name", secret.name}, {"as", catalog::to_string(secret.kind)}, {"bytes", secret.size}};
@@ -129,13 +130,17 @@ std::vector<Route> secret_routes(Context& context, const SecretBox& box) {
                                  Access::kMember,
                                  BodyKind::kNone,
                                  {},
-                                 reads(context, [&box](Database& database, Request& request) {
-                                   return listed(database, request, box);
-                                 })}),
-      changing(Changes::of(own),
-               {Method::kPut, "/api/v1/secrets/{secret}", "set_secret",
-                "Keeps a secret of the caller's for his jobs, sealed; its value is told to nobody", Access::kMember,
-                BodyKind::kJson, {value, encoded, as}, sets(context, box), kBodyBytesMax}),
+                                 reads(context, [&box](Database& database,
+                                                       Request& request) { return listed(database, request, box); })}),
+      changing(Changes::of(own), {Method::kPut,
+                                  "/api/v1/secrets/{secret}",
+                                  "set_secret",
+                                  "Keeps a secret of the caller's for his jobs, sealed; its value is told to nobody",
+                                  Access::kMember,
+                                  BodyKind::kJson,
+                                  {value, encoded, as},
+                                  sets(context, box),
+                                  kBodyBytesMax}),
       changing(Changes::of(own), {Method::kDelete,
                                   "/api/v1/secrets/{secret}",
                                   "remove_secret",
@@ -144,10 +149,14 @@ std::vector<Route> secret_routes(Context& context, const SecretBox& box) {
                                   BodyKind::kNone,
                                   {},
                                   writes(context, removed)}),
-      changing(Changes::by_admins(),
-               {Method::kPost, "/api/v1/secrets/rotate-key", "rotate_secrets_key",
-                "Seals the secrets of all users with a new key; the former one is forgotten", Access::kAdmin,
-                BodyKind::kJson, {drop}, rotates(context, box)}),
+      changing(Changes::by_admins(), {Method::kPost,
+                                      "/api/v1/secrets/rotate-key",
+                                      "rotate_secrets_key",
+                                      "Seals the secrets of all users with a new key; the former one is forgotten",
+                                      Access::kAdmin,
+                                      BodyKind::kJson,
+                                      {drop},
+                                      rotates(context, box)}),
   };
 }
 
