@@ -171,7 +171,6 @@ std::optional<AttemptVerdict> RunningAttempt::begin() {
     command.stop_grace_s = settings_.stop_grace_s;
     launcher_.start(key_, command);
   } catch (const Error& error) {
-    launcher_.cancel(key_);  // it may have been handed over for all that
     return failed(error.what());
   }
   return std::nullopt;
@@ -315,10 +314,12 @@ std::optional<AttemptEnd> RunningAttempt::not_started() {
     stop_if_due();
     return std::nullopt;
   }
-  if (cause_ == StopCause::kCancelled) return AttemptEnd{{catalog::Outcome::kCancelled, "cancelled"}, 0};
-  auto refused = begin();
-  begun_ = true;
+  const bool cancelled = cause_ == StopCause::kCancelled;
+  std::optional<AttemptVerdict> refused =
+      cancelled ? AttemptVerdict{catalog::Outcome::kCancelled, "cancelled"} : begin();
+  begun_ = !cancelled;
   if (!refused) return std::nullopt;
+  launcher_.cancel(key_);  // it may have been handed over for all that, or a former service left it its secrets
   return AttemptEnd{std::move(*refused), 0};
 }
 

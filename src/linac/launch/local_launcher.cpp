@@ -147,6 +147,7 @@ AttemptStatus LocalLauncher::not_shown(const std::filesystem::path& folder) {
   Held& held = found->second;
   if (Clock::now() - held.started_at < kStartMax) return {};
   AttemptStatus status;
+  if (held.starts == kStartsMax) AttemptFolder(folder).remove_secrets();
   if (held.starts < kStartsMax) {
     try {
       start_supervisor(folder, held);
@@ -209,9 +210,11 @@ std::optional<std::string> LocalLauncher::output(const AttemptKey&, int64_t, siz
 }
 
 void LocalLauncher::cancel(const AttemptKey& attempt) {
+  if (attempt.folder.empty()) return;  // of none that this host knows
   const AttemptFolder folder(attempt.folder);
   const auto supervisor = folder.supervisor();
   if (supervisor && send_signal(*supervisor, SIGTERM)) return;
+  if (!supervisor) folder.remove_secrets();
   // Without supervisor, all that is left of the command.
   const auto processes = left_of(folder);
   if (processes.empty()) return;
