@@ -41,7 +41,7 @@ std::string why_no_secret_name(std::string_view name) {
   const bool good = !name.empty() && name.size() <= kSecretNameMax && capital(name.front()) &&
                     std::all_of(name.begin(), name.end(), [&](char c) { return capital(c) || (c >= '0' && c <= '9'); });
   if (!good)
-    return fmt::format("it is a name of an environment variable: A-Z, 0-9 and _, no digit in front, at most {}",
+    return fmt::format("it is no name of an environment variable: A-Z, 0-9 and _, no digit in front, at most {}",
                        kSecretNameMax);
   if (has(kOfTheService, name)) return "";
   const bool begins = std::any_of(std::begin(kRefusedBeginnings), std::end(kRefusedBeginnings),
