@@ -7,10 +7,12 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/utf8.h"
 #include "linac/expression/expression.h"
 #include "linac/optimizer/table.h"
 #include "linac/spec/checks.h"
 #include "linac/spec/keras_words.h"
+#include "linac/spec/secret_names.h"
 
 namespace linac::spec {
 namespace {
@@ -129,6 +131,18 @@ void validate_transforms(const Data& data, const std::string& where) {
        "data.split.validation tests each epoch, and so does data.test or data.validation_split; keep one of them");
 }
 
+void validate_secrets(const std::vector<std::string>& names, const std::string& where) {
+  need(names.size() <= kSecretsMax, where,
+       fmt::format("secrets has {} names; {} are the most", names.size(), kSecretsMax));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string why = why_no_secret_name(names[i]);
+    need(why.empty(), where, fmt::format("secrets: '{}' cannot be one: {}", printable(names[i]), why));
+    need(std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) ==
+             names.begin() + static_cast<std::ptrdiff_t>(i),
+         where, fmt::format("secrets names {} twice", names[i]));
+  }
+}
+
 void validate(const Job& job, const std::string& where) {
   const std::pair<const char*, const std::string&> modes[] = {
       {"checkpoint.best_mode", job.checkpoint.best_mode},
@@ -142,6 +156,7 @@ void validate(const Job& job, const std::string& where) {
        "for an epoch of all events: set train.steps_per_epoch");
   validate_transforms(job.data, where);
   validate_train(job.train, where);
+  validate_secrets(job.secrets, where);
   job.model.check(job, where);
   need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");
   need(job.checkpoint.every_epochs >= 0 && job.checkpoint.every_steps >= 0 && job.checkpoint.every_minutes >= 0, where,

@@ -376,6 +376,7 @@ struct Job {
   Checkpoint checkpoint;
   int workers = 1;
   Distribution distribution;
+  std::vector<std::string> secrets;
 
   template <class V>
   void fields(V& v) {
@@ -387,6 +388,9 @@ struct Job {
     v("checkpoint", checkpoint, "");
     v("workers", workers, "local worker processes; never changes the result");
     v("distribution", distribution, "");
+    v("secrets", secrets,
+      "names of the keys that it needs, e.g. [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY], and never their values: at a "
+      "service those of its user (`linac secrets`), else variables of the environment");
   }
 };
 

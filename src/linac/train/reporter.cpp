@@ -139,6 +139,7 @@ nlohmann::json Reporter::provenance() const {
   spec::Job job = job_;
   job.workers = 1;
   job.distribution = {};
+  job.secrets.clear();
   nlohmann::json provenance = loop_.notes();
   provenance.update({{"job", spec::to_yaml(job)},
                      {"linac", kVersion},
