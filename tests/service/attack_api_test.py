@@ -113,13 +113,15 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
         ("change_user", "PATCH", "/api/v1/users/bob", {"role": "admin"}),
         ("create_token", "POST", "/api/v1/users/ann/tokens", {}),
         ("revoke_token", "DELETE", f"/api/v1/users/ann/tokens/{token}", None),
+        ("rotate_secrets_key", "POST", "/api/v1/secrets/rotate-key", {}),
     ]
 
 
 # What makes something of the caller's own, or changes nothing: nobody else's thing can be named.
 HARMLESS = {"login", "logout", "mlflow_create_experiment", "mlflow_search_experiments", "mlflow_create_run", "mlflow_search_runs",
             "mlflow_create_registered_model", "mlflow_get_latest_versions", "mlflow_search_logged_models", "get_curves_of_runs", "submit_jobs",
-            "begin_ingest"}
+            "begin_ingest",
+            "set_secret", "remove_secret"}  # secrets_test.py
 
 
 def test_changes_of_anothers_things(people: People):

@@ -248,6 +248,14 @@ TEST_F(Conformance, PatternsMatchAsInAShell) {
   EXPECT_EQ(store().glob(url("g/run[2-9]/p[!2].h5")), urls({"g/run2/p1.h5"}));
   EXPECT_EQ(store().glob(url("g/run[1].h5")), urls({"g/run[1].h5"}));
   EXPECT_EQ(store().glob(url("g/none.h5")), urls({"g/none.h5"}));
+  int versions = 0;
+  for (const Listed& file : store().find(url("g/run*/p?.h5"))) {
+    if (file.version.empty()) continue;
+    ++versions;
+    EXPECT_EQ(file.size, 1);
+    EXPECT_EQ(file.version, store().open(file.url)->version());
+  }
+  EXPECT_EQ(versions, url("").starts_with("s3://") ? 3 : 0);
   const std::string message = message_of(ErrorCode::kData, [&] { store().glob(url("g/*.root")); });
   EXPECT_NE(message.find("*.root"), std::string::npos) << message;
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """data.shuffle_window: a training that holds a few files at a time has the bits of any number of workers, goes on at any step, begins before
-its set is fetched, and lets files go where the cache is small. Wants pyarrow, which cuts the events into files."""
+its set is fetched, and lets files go where the cache is small; with train.steps_per_epoch also where a filter and a split hide how many events a
+file gives. Wants pyarrow, which cuts the events into files."""
 
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -63,12 +65,36 @@ def streamed(root: pathlib.Path, parts: pathlib.Path, size: int) -> None:
     check(tensors(disk) == tensors(out), "the bits of a training from the disk")
 
 
+# An epoch is longer than the selected events, so it goes on in another order of the files.
+SELECTED = {"train.replicas": 3, "train.batch": 10, "train.epochs": 2, "train.steps_per_epoch": 20, "checkpoint.every_steps": 3,
+            "data.filter": "encoded_label[0] < 0.5", "data.split.key": "[HLF_input]", "data.split.validation": 0.1, "data.split.test": 0.1,
+            "data.event_weight": "encoded_label[1] + 1"}
+
+
+def selected(root: pathlib.Path, parts: pathlib.Path) -> None:
+    settings = job(f"{parts}/*.parquet", **SELECTED)
+    for workers in (1, 2, 3):
+        runs.run(root / f"selected-{workers}", settings, "--workers", str(workers), LINAC_CACHE=str(root / "selected-cache"))
+    one = runs.newest_checkpoint(root / "selected-1").read_bytes()
+    for workers in (2, 3):
+        check(runs.newest_checkpoint(root / f"selected-{workers}").read_bytes() == one, f"filtered: {workers} workers write the checkpoint of one")
+    process = runs.start(killed := root / "selected-killed", settings, "--workers", "2", LINAC_CACHE=str(root / "selected-cache"))
+    runs.wait_for_steps(killed, process, 33)
+    runs.kill_tree(process)
+    said = runs.run(killed, settings, "--resume", "--workers", "3", LINAC_CACHE=str(root / "selected-empty"))
+    check("resuming from" in said and "epoch 2" in said, "killed in the midst of the second epoch")
+    check(runs.newest_checkpoint(killed).read_bytes() == one, "filtered: gone on with an empty cache and another number of workers: the same checkpoint")
+    said = subprocess.run([runs.LINAC, "check", settings["job"], *(word for key, value in settings.items() if key != "job" for word in ("--set", f"{key}={value}"))],
+                          cwd=runs.ROOT, env=runs.environment(LINAC_CACHE=str(root / "selected-cache")), text=True, capture_output=True, timeout=60)
+    check("2 files at a time, 6 in all" in said.stdout and "train.steps_per_epoch" in said.stdout, f"check says the order: {said.stderr}")
+
+
 def refused(root: pathlib.Path, parts: pathlib.Path) -> None:
     files = f"{parts}/*.parquet"
-    for key, value in (("data.filter", "encoded_label[0] > 0"), ("data.validation_split", "0.2"), ("train.fit.class_balance", "weights"),
-                       ("data.event_weight", "encoded_label[0] + 1")):
+    for key, value, way_out in (("data.filter", "encoded_label[0] > 0", "train.steps_per_epoch"), ("data.validation_split", "0.2", "data.split.validation"),
+                                ("train.fit.class_balance", "weights", "class_weight"), ("data.split.test", "0.2", "train.steps_per_epoch")):
         said = runs.run(root / "refused", job(files, **{key: value}), "--workers", "1", status=2)
-        check("data.shuffle_window" in said, f"{key} is refused with a word on why")
+        check("data.shuffle_window" in said and way_out in said, f"{key} is refused with a word on why, and {way_out}")
 
 
 def main() -> None:
@@ -78,6 +104,7 @@ def main() -> None:
         size = cut_into(parts)
         exact(root, parts)
         streamed(root, parts, size)
+        selected(root, parts)
         refused(root, parts)
 
 

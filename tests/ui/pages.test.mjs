@@ -364,6 +364,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.equal(await reader.locator("header.title button:not(:has-text('Copy')), .note-card button, .add-tag").count(), 0, "who may only read is offered nothing to change");
     await reader.click('[aria-label="My tokens (reader)"]');
     await reader.waitForSelector("h1 >> text=My tokens");
+    assert.equal(await reader.locator("h2 >> text=My secrets").count(), 0, "who may only read has no jobs");
     assert.deepEqual(await reader.locator('[aria-label="What the token may"] option').allTextContents(), ["viewer"]);
     await reader.fill('[placeholder="laptop"]', "second");
     await reader.click("text=Make a token");
@@ -374,6 +375,20 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.deepEqual((await service.get("/api/v1/users/reader/tokens")).tokens.map((token) => token.note), [""]);
     assert.deepEqual(reader.complaints.filter((text) => !text.includes("401")), []);
     await reader.context().close();
+
+    const member = await visit(chromium, service);
+    await go(member, "#/tokens");
+    await member.fill('[placeholder="AWS_SECRET_ACCESS_KEY"]', "PAGES_KEY");
+    await member.fill("textarea.hidden-text", "hunter2-and-more");
+    await member.click("text=Keep it");
+    await member.waitForSelector('[aria-label="Remove PAGES_KEY"]');
+    assert.equal((await member.content()).includes("hunter2"), false);
+    assert.equal(await member.inputValue("textarea.hidden-text"), "");
+    member.on("dialog", (dialog) => void dialog.accept());
+    await member.click('[aria-label="Remove PAGES_KEY"]');
+    await member.waitForSelector("text=No secrets.");
+    assert.deepEqual(member.complaints, []);
+    await member.context().close();
   });
 
   test("the first column stays while the others scroll; columns are in the address; all that fits is exported", async () => {

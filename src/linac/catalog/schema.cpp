@@ -200,10 +200,18 @@ sqlite: ALTER TABLE new_inputs RENAME TO inputs;
 sqlite: ALTER TABLE new_input_tags RENAME TO input_tags;
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth};
+// What users leave with the service for their jobs, sealed by a key that is not in here (service/secret_box.h).
+constexpr std::string_view kSixth = R"(
+CREATE TABLE secrets (
+  user_name {text} NOT NULL, name {text} NOT NULL, kind {text} NOT NULL, sealed {bytes} NOT NULL,
+  size BIGINT NOT NULL, created_ms BIGINT NOT NULL, changed_ms BIGINT NOT NULL, used_ms BIGINT NOT NULL,
+  PRIMARY KEY (user_name, name)) {by_key};
+)";
+
+constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth};
 
 // Those that others refer to in front.
-constexpr std::array<std::string_view, 32> kTables{"experiments",
+constexpr std::array<std::string_view, 33> kTables{"experiments",
                                                    "experiment_tags",
                                                    "runs",
                                                    "run_tags",
@@ -234,7 +242,8 @@ constexpr std::array<std::string_view, 32> kTables{"experiments",
                                                    "logged_model_metrics",
                                                    "run_models",
                                                    "folder_places",
-                                                   "artifact_owners"};
+                                                   "artifact_owners",
+                                                   "secrets"};
 
 }  // namespace
 

@@ -93,9 +93,21 @@ json ServiceClient::get(const std::string& path, const Query& query) {
   return checked_json(request("GET", path, query, "", ""));
 }
 
-json ServiceClient::post(const std::string& path, const json& body) {
+json ServiceClient::send_json(const char* method, const std::string& path, const json& body) {
   const std::string text = body.dump(-1, ' ', false, json::error_handler_t::replace);
-  return checked_json(request("POST", path, {}, text, "application/json"));
+  return checked_json(request(method, path, {}, text, "application/json"));
+}
+
+json ServiceClient::post(const std::string& path, const json& body) {
+  return send_json("POST", path, body);
+}
+
+json ServiceClient::put(const std::string& path, const json& body) {
+  return send_json("PUT", path, body);
+}
+
+json ServiceClient::remove(const std::string& path) {
+  return checked_json(request("DELETE", path, {}, "", ""));
 }
 
 json ServiceClient::post_bytes(const std::string& path, const Query& query, std::string_view bytes) {

@@ -31,6 +31,8 @@ class ServiceClient {
   /// environment error for a service that is not there, does not answer or fails.
   nlohmann::json get(const std::string& path, const Query& query = {});
   nlohmann::json post(const std::string& path, const nlohmann::json& body);
+  nlohmann::json put(const std::string& path, const nlohmann::json& body);
+  nlohmann::json remove(const std::string& path);
   Answer get_text(const std::string& path, const Query& query = {});
   nlohmann::json post_bytes(const std::string& path, const Query& query, std::string_view bytes);
   /// `file` appears whole or not at all. Returns its bytes.
@@ -45,6 +47,7 @@ class ServiceClient {
   Answer perform(const std::string& path, const Query& query, net::HttpRequest request, const std::string& type);
   [[noreturn]] void refuse(const Answer& answer) const;
   nlohmann::json checked_json(const Answer& answer) const;
+  nlohmann::json send_json(const char* method, const std::string& path, const nlohmann::json& body);
 
   Login login_;
   net::HttpClient http_;

@@ -37,44 +37,6 @@ void append_as(const Array& array, std::vector<T>& out) {
                  [](auto value) { return static_cast<T>(value); });
 }
 
-template <class T>
-void append_numbers(const Array& array, std::vector<T>& out) {
-  switch (array.type_id()) {
-    case Type::FLOAT:
-      return append_as<arrow::FloatArray>(array, out);
-    case Type::DOUBLE:
-      return append_as<arrow::DoubleArray>(array, out);
-    case Type::INT8:
-      return append_as<arrow::Int8Array>(array, out);
-    case Type::INT16:
-      return append_as<arrow::Int16Array>(array, out);
-    case Type::INT32:
-      return append_as<arrow::Int32Array>(array, out);
-    case Type::INT64:
-      return append_as<arrow::Int64Array>(array, out);
-    case Type::UINT8:
-      return append_as<arrow::UInt8Array>(array, out);
-    case Type::UINT16:
-      return append_as<arrow::UInt16Array>(array, out);
-    case Type::UINT32:
-      return append_as<arrow::UInt32Array>(array, out);
-    case Type::UINT64:
-      return append_as<arrow::UInt64Array>(array, out);
-    case Type::HALF_FLOAT:
-      for (int64_t i = 0; i < array.length(); ++i) {
-        const auto& halves = static_cast<const arrow::HalfFloatArray&>(array);
-        out.push_back(arrow::util::Float16::FromBits(halves.raw_values()[i]).ToFloat());
-      }
-      return;
-    case Type::BOOL:
-      for (int64_t i = 0; i < array.length(); ++i)
-        out.push_back(static_cast<const arrow::BooleanArray&>(array).Value(i) ? 1 : 0);
-      return;
-    default:
-      LINAC_CHECK(is_leaf(*array.type()));
-  }
-}
-
 /// From a column down to its numbers, one level of lists at a time.
 class Descent {
  public:
@@ -221,17 +183,6 @@ std::string_view text_at(const Array& array, int64_t i) {
   }
 }
 
-/// The text of element i, through a dictionary if there is one; nothing for a null.
-std::optional<std::string_view> text_of(const Array& array, int64_t i) {
-  if (array.IsNull(i)) return std::nullopt;
-  if (array.type_id() != Type::DICTIONARY) return text_at(array, i);
-  const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
-  const Array& dictionary = *coded.dictionary();
-  const int64_t place = coded.GetValueIndex(i);
-  if (place < 0 || place >= dictionary.length() || dictionary.IsNull(place)) return std::nullopt;
-  return text_at(dictionary, place);
-}
-
 /// Where the text of element i lies among those of all elements. Data error unless it is a list of one.
 template <class ListArray>
 int64_t place_in(const ListArray& lists, int64_t i, int64_t event, const TextCodes& codes) {
@@ -270,6 +221,58 @@ const Array& texts_in(const Array& array) {
 }
 
 }  // namespace
+
+template <class T>
+void append_numbers(const Array& array, std::vector<T>& out) {
+  switch (array.type_id()) {
+    case Type::FLOAT:
+      return append_as<arrow::FloatArray>(array, out);
+    case Type::DOUBLE:
+      return append_as<arrow::DoubleArray>(array, out);
+    case Type::INT8:
+      return append_as<arrow::Int8Array>(array, out);
+    case Type::INT16:
+      return append_as<arrow::Int16Array>(array, out);
+    case Type::INT32:
+      return append_as<arrow::Int32Array>(array, out);
+    case Type::INT64:
+      return append_as<arrow::Int64Array>(array, out);
+    case Type::UINT8:
+      return append_as<arrow::UInt8Array>(array, out);
+    case Type::UINT16:
+      return append_as<arrow::UInt16Array>(array, out);
+    case Type::UINT32:
+      return append_as<arrow::UInt32Array>(array, out);
+    case Type::UINT64:
+      return append_as<arrow::UInt64Array>(array, out);
+    case Type::HALF_FLOAT:
+      for (int64_t i = 0; i < array.length(); ++i) {
+        const auto& halves = static_cast<const arrow::HalfFloatArray&>(array);
+        out.push_back(arrow::util::Float16::FromBits(halves.raw_values()[i]).ToFloat());
+      }
+      return;
+    case Type::BOOL:
+      for (int64_t i = 0; i < array.length(); ++i)
+        out.push_back(static_cast<const arrow::BooleanArray&>(array).Value(i) ? 1 : 0);
+      return;
+    default:
+      LINAC_CHECK(is_leaf(*array.type()));
+  }
+}
+
+template void append_numbers(const Array&, std::vector<float>&);
+template void append_numbers(const Array&, std::vector<double>&);
+template void append_numbers(const Array&, std::vector<int64_t>&);
+
+std::optional<std::string_view> text_of(const Array& array, int64_t i) {
+  if (array.IsNull(i)) return std::nullopt;
+  if (array.type_id() != Type::DICTIONARY) return text_at(array, i);
+  const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
+  const Array& dictionary = *coded.dictionary();
+  const int64_t place = coded.GetValueIndex(i);
+  if (place < 0 || place >= dictionary.length() || dictionary.IsNull(place)) return std::nullopt;
+  return text_at(dictionary, place);
+}
 
 std::string describe_type(const arrow::DataType& type) {
   if (!is_list(type)) return type.ToString();

@@ -3,6 +3,10 @@
 
 #include <arrow/api.h>
 
+#include <optional>
+#include <string_view>
+#include <vector>
+
 #include "linac/data/table_reader.h"
 
 namespace linac::data {
@@ -20,6 +24,13 @@ bool holds_booleans(const arrow::DataType& type);
 
 /// True for texts (bytes, too), as they are or by a dictionary, and for lists of them, which must hold one each.
 bool holds_texts(const arrow::DataType& type);
+
+/// Appends numbers, booleans as 0 and 1. T: float, double, int64_t.
+template <class T>
+void append_numbers(const arrow::Array& array, std::vector<T>& out);
+
+/// The text of element i, through a dictionary if there is one; nothing for a null. `array` holds texts, no lists.
+std::optional<std::string_view> text_of(const arrow::Array& array, int64_t i);
 
 /// The places of the texts of `array` in `codes`, one an event. Data error for a null, for a list of another number of
 /// texts than one, and those of TextCodes::code().

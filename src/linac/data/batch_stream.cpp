@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <optional>
 
 #include "linac/base/error.h"
 #include "linac/data/dataset.h"
@@ -20,30 +21,38 @@ void need(bool holds, const std::string& what) {
   if (!holds) throw user_error("[data] " + what);
 }
 
-BatchStreamOptions checked(BatchStreamOptions options, int64_t events) {
+/// `events`: of the set; nothing where its order has no end.
+BatchStreamOptions checked(BatchStreamOptions options, std::optional<int64_t> events) {
   need(options.batch >= 1 && options.replicas >= 1, "batch and replicas must be at least 1");
   need(options.depth >= 1 && options.depth <= kDepthMax, fmt::format("prefetch must be 1 to {}", kDepthMax));
   need(options.threads >= 1 && options.threads <= kThreadsMax, fmt::format("threads must be 1 to {}", kThreadsMax));
   need(options.steps_per_epoch >= 0, "steps_per_epoch must not be negative");
   for (const int replica : options.owned) LINAC_CHECK(replica >= 0 && replica < options.replicas);
-  const int64_t possible = events / options.replicas / options.batch;
+  if (!events) return options;
+  const int64_t possible = *events / options.replicas / options.batch;
   need(possible >= 1, fmt::format("a step takes {} replicas x {} events but the set has only {}; lower train.batch or "
                                   "train.replicas, or add files",
-                                  options.replicas, options.batch, events));
+                                  options.replicas, options.batch, *events));
   need(options.steps_per_epoch <= possible,
        fmt::format(
            "{} steps of {} replicas x {} events are wanted in an epoch but the {} events of the set make only {}; "
            "lower train.steps_per_epoch",
-           options.steps_per_epoch, options.replicas, options.batch, events, possible));
+           options.steps_per_epoch, options.replicas, options.batch, *events, possible));
   if (options.steps_per_epoch == 0) options.steps_per_epoch = possible;
   return options;
+}
+
+template <class Set>
+std::optional<int64_t> events_of_epoch(const Set& set, const BatchStreamOptions& options) {
+  if (kHasWindows<Set> && options.steps_per_epoch > 0) return std::nullopt;
+  return set.size();
 }
 
 }  // namespace
 
 template <class Set>
 BatchStream<Set>::BatchStream(std::shared_ptr<const Set> set, Options options, Position start)
-    : set_(std::move(set)), options_(checked(std::move(options), set_->size())), start_(start) {
+    : set_(std::move(set)), options_(checked(options, events_of_epoch(*set_, options))), start_(start) {
   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -105,14 +114,19 @@ template <class Set>
 typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
   const Order order = order_of(position.epoch);
   Step step{position, std::vector<typename Set::Batch>(options_.owned.size())};
-  if constexpr (kHasWindows) {
-    const int64_t begin = static_cast<int64_t>(position.step) * options_.replicas * options_.batch;
-    if (set_->coming(*order, begin)) set_->coming_next(*order_of(position.epoch + 1));
+  if constexpr (kHasWindows<Set>) {
+    const int64_t step_events = options_.replicas * options_.batch, begin = position.step * step_events;
+    if (set_->coming(*order, begin, options_.steps_per_epoch * step_events))
+      set_->coming_next(*order_of(position.epoch + 1));
+    step.window = order->window_of(begin);
+    const int64_t last = order->window_of(begin + step_events - 1).window;
+    for (int64_t window = step.window.window; window <= last; ++window)
+      for (const uint32_t file : order->files(window)) step.files.push_back(file);
   }
   for (size_t i = 0; i < options_.owned.size(); ++i) {
     const int64_t slice = static_cast<int64_t>(position.step) * options_.replicas + options_.owned[i];
     const int64_t begin = slice * options_.batch;
-    if constexpr (kHasWindows) {
+    if constexpr (kHasWindows<Set>) {
       set_->read(order->slice(begin, options_.batch), step.replicas[i]);
     } else {
       const std::span<const int64_t> events = *order;
@@ -124,8 +138,8 @@ typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
 
 template <class Set>
 typename BatchStream<Set>::Order BatchStream<Set>::drawn_order(uint32_t epoch) const {
-  if constexpr (kHasWindows) {
-    return set_->order(options_.seed, epoch);
+  if constexpr (kHasWindows<Set>) {
+    return set_->order(options_.seed, epoch, epoch == start_.epoch ? options_.window : WindowPlace{});
   } else {
     if (options_.shuffle)
       return std::make_shared<std::vector<int64_t>>(epoch_order(options_.seed, epoch, set_->size()));
@@ -148,6 +162,7 @@ typename BatchStream<Set>::Order BatchStream<Set>::order_of(uint32_t epoch) {
 
 template class BatchStream<Dataset>;
 template class BatchStream<EventTable>;
-template class BatchStream<WindowedTable>;
+template class BatchStream<WindowedSet<EventTable>>;
+template class BatchStream<WindowedSet<Dataset>>;
 
 }  // namespace linac::data

@@ -13,9 +13,14 @@
 #include <vector>
 
 #include "linac/data/epoch_order.h"
-#include "linac/data/windowed_table.h"
+#include "linac/data/windowed_set.h"
 
 namespace linac::data {
+
+template <class Set>
+inline constexpr bool kHasWindows = false;
+template <class Set>
+inline constexpr bool kHasWindows<WindowedSet<Set>> = true;
 
 /// The next step to be done.
 struct Position {
@@ -33,11 +38,12 @@ struct BatchStreamOptions {
   int depth = 3;
   int threads = 1;
   bool shuffle = true;
+  WindowPlace window = {};  // of a windowed set: one of the first epoch, at or before the first step
 };
 
 /// Delivers batches strictly in order. One thread calls next(); the stream owns its reading threads, which hold at most
-/// `depth` steps in memory. `Set` is Dataset, EventTable or WindowedTable: a thread-safe set->read(events, Set::Batch&)
-/// of set->size() events; the last one has an order of its own.
+/// `depth` steps in memory. `Set` is Dataset or EventTable, a thread-safe set->read(events, Set::Batch&)
+/// of set->size() events, or a WindowedSet of them, which has an order of its own.
 template <class Set>
 class BatchStream {
  public:
@@ -45,9 +51,13 @@ class BatchStream {
   struct Step {
     Position position;
     std::vector<typename Set::Batch> replicas;  // as in Options::owned
+    // Of a windowed set: where the step's first event is, and the files of the windows of all replicas' events.
+    WindowPlace window = {};
+    std::vector<uint32_t> files = {};
   };
 
-  /// User error when an epoch needs more events than the set has, or a setting cannot be.
+  /// User error when an epoch needs more events than the set has, or a setting cannot be. The order of a windowed set
+  /// has no end: with steps_per_epoch an epoch may be longer than the set.
   BatchStream(std::shared_ptr<const Set> set, Options options, Position start);
   ~BatchStream();
   BatchStream(const BatchStream&) = delete;
@@ -59,8 +69,7 @@ class BatchStream {
   int64_t steps_per_epoch() const { return options_.steps_per_epoch; }
 
  private:
-  static constexpr bool kHasWindows = std::is_same_v<Set, WindowedTable>;
-  using Order = std::shared_ptr<const std::conditional_t<kHasWindows, WindowedOrder, std::vector<int64_t>>>;
+  using Order = std::shared_ptr<const std::conditional_t<kHasWindows<Set>, WindowedOrder, std::vector<int64_t>>>;
   struct Result {
     Step step;
     std::exception_ptr error;

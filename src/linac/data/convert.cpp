@@ -89,7 +89,7 @@ Units units_of(const fs::path& output) {
   if (ending == ".tfrecord" || ending == ".tfrecords") return Units::kSamples;
   throw user_error(
       fmt::format("[convert] {}: the ending does not say the format; use .h5 for raw showers, .tfrecord "
-                  "for samples, or .parquet or a folder for any events",
+                  "for samples; .parquet, a folder or --format take their columns as they are",
                   output.string()));
 }
 

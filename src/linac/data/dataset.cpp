@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <future>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "linac/base/error.h"
 #include "linac/data/open_files.h"
 #include "linac/data/shower_copy.h"
+#include "linac/storage/cache.h"
 
 namespace linac::data {
 namespace {
@@ -52,6 +54,11 @@ class FilesAhead {
   std::future<std::filesystem::path> ahead_;
 };
 
+bool is_copy(const std::filesystem::path& path) {
+  const std::string below = path.lexically_relative(storage::cache_folder()).string();
+  return !below.empty() && !below.starts_with("..");
+}
+
 Range range_over(const std::vector<FileReport>& files, double FileReport::*low, double FileReport::*high) {
   Range range{files.front().*low, files.front().*high};
   for (const FileReport& file : files) range = {std::min(range.low, file.*low), std::max(range.high, file.*high)};
@@ -62,15 +69,30 @@ Range range_over(const std::vector<FileReport>& files, double FileReport::*low, 
 
 std::shared_ptr<const Dataset> Dataset::open(const std::vector<std::string>& urls, const Fields& fields,
                                              const Preprocessing& preprocessing) {
+  return opened(storage::expand_all(urls), fields, preprocessing, Empty::kRefused);
+}
+
+std::shared_ptr<const Dataset> Dataset::open_one(const std::string& url, const Fields& fields,
+                                                 const Preprocessing& preprocessing) {
+  return opened({url}, fields, preprocessing, Empty::kFine);
+}
+
+Dataset::~Dataset() {
+  for (const std::filesystem::path& copy : copies_) storage::release_cached(copy);
+}
+
+std::shared_ptr<const Dataset> Dataset::opened(std::vector<std::string> files, const Fields& fields,
+                                               const Preprocessing& preprocessing, Empty empty) {
   check(preprocessing);
   const std::shared_ptr<Dataset> set(new Dataset);
   const auto open_files = std::make_shared<OpenFiles>(fields);
   set->preprocessing_ = preprocessing;
   double sum_max = 0;
   int64_t stored = 0;
-  for (FilesAhead ahead(storage::expand_all(urls)); !ahead.at_end();) {
+  for (FilesAhead ahead(std::move(files)); !ahead.at_end();) {
     const std::string url = ahead.url();
     const std::filesystem::path path = ahead.take();
+    if (is_copy(path)) set->copies_.push_back(path);
     const ScannedFile scanned = scan_file_cached(path, url, fields, preprocessing);
     if (!set->files_.empty() && scanned.report.shape != set->shape()) {
       throw data_error(
@@ -85,6 +107,8 @@ std::shared_ptr<const Dataset> Dataset::open(const std::vector<std::string>& url
     sum_max = std::max(sum_max, scanned.sum_max);
     stored += scanned.report.events;
   }
+  set->open_files_ = open_files;
+  if (empty == Empty::kFine) return set;
   if (stored == 0) {
     throw data_error(fmt::format("[data] {}: no event in {}; name other files", set->files_.front().url,
                                  set->files_.size() == 1 ? "this file" : "this or the other files"));
@@ -95,7 +119,6 @@ std::shared_ptr<const Dataset> Dataset::open(const std::vector<std::string>& url
                     "largest sum is {:.4g}); check the units: scale is {}",
                     set->files_.front().url, stored, preprocessing.min_sum, sum_max, preprocessing.scale));
   }
-  set->open_files_ = open_files;
   return set;
 }
 
@@ -114,14 +137,21 @@ Range Dataset::angles() const {
 }
 
 void Dataset::read(std::span<const int64_t> events, SampleBatch& out) const {
-  out.resize(static_cast<int64_t>(events.size()), shape());
-  // In the order of the files, which is kinder to disks and to chunks of several events.
   std::vector<size_t> slots(events.size());
-  for (size_t i = 0; i < slots.size(); ++i) slots[i] = i;
-  std::sort(slots.begin(), slots.end(), [&](size_t a, size_t b) { return events[a] < events[b]; });
+  std::iota(slots.begin(), slots.end(), size_t{0});
+  prepare(static_cast<int64_t>(events.size()), out);
+  read_into(events, slots, out);
+}
+
+void Dataset::read_into(std::span<const int64_t> events, std::span<const size_t> slots, SampleBatch& out) const {
+  // In the order of the files, which is kinder to disks and to chunks of several events.
+  std::vector<size_t> order(events.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return events[a] < events[b]; });
   ShowerBlock block;
-  for (const size_t slot : slots) {
-    read_stored(events[slot], block);
+  for (const size_t i : order) {
+    const size_t slot = slots[i];
+    read_stored(events[i], block);
     convert_units(preprocessing_, block, Units::kSamples);
     std::copy(block.image.begin(), block.image.end(), out.image.begin() + static_cast<int64_t>(slot) * shape().cells());
     out.energy[slot] = block.energy[0];

@@ -26,6 +26,13 @@ class Dataset {
   /// cannot be.
   static std::shared_ptr<const Dataset> open(const std::vector<std::string>& urls, const Fields& fields,
                                              const Preprocessing& preprocessing);
+  /// One file of a larger set, of which it may have no event.
+  static std::shared_ptr<const Dataset> open_one(const std::string& url, const Fields& fields,
+                                                 const Preprocessing& preprocessing);
+  /// The cache may let copies go that were made for this set.
+  ~Dataset();
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
 
   int64_t size() const { return static_cast<int64_t>(events_.size()); }  // kept events
   EventShape shape() const { return files_.front().shape; }
@@ -37,6 +44,10 @@ class Dataset {
   /// Samples events[0], events[1], ... (each in [0, size())) into out, in that order; an event may come twice. Data
   /// error when a file has changed since open().
   void read(std::span<const int64_t> events, SampleBatch& out) const;
+  /// A batch of so many events that others fill.
+  void prepare(int64_t events, SampleBatch& out) const { out.resize(events, shape()); }
+  /// As read(), into the slots of such a batch.
+  void read_into(std::span<const int64_t> events, std::span<const size_t> slots, SampleBatch& out) const;
   /// One event as its file stores it.
   void read_stored(int64_t event, ShowerBlock& out) const;
 
@@ -45,11 +56,15 @@ class Dataset {
     uint32_t file;
     int64_t record;
   };
+  enum class Empty { kRefused, kFine };
   Dataset() = default;
+  static std::shared_ptr<const Dataset> opened(std::vector<std::string> files, const Fields& fields,
+                                               const Preprocessing& preprocessing, Empty empty);
 
   Preprocessing preprocessing_;
   std::vector<FileReport> files_;
   std::vector<EventPlace> events_;
+  std::vector<std::filesystem::path> copies_;  // in the cache
   std::shared_ptr<const OpenFiles> open_files_;
 };
 

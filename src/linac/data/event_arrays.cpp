@@ -23,7 +23,7 @@ struct Array {
   std::string name;
   Handle dataset;
   std::vector<hsize_t> extent;
-  bool integers = false;
+  bool integers = false, booleans = false;
 
   int64_t event_size() const {
     return static_cast<int64_t>(std::accumulate(extent.begin() + 1, extent.end(), hsize_t{1}, std::multiplies<>()));
@@ -81,18 +81,28 @@ class EventArrays::File {
     const Array& from = array(i);
     std::vector<T> values(static_cast<size_t>(count * from.event_size()));
     const hdf5::Lock lock;
+    if (from.booleans) {  // HDF5 makes no numbers of them
+      std::vector<int8_t> bytes(values.size());
+      const Handle type = hdf5::boolean_type();
+      need_read(transfer(from, Way::kRead, first, count, bytes.data(), type.get()), from, first);
+      std::ranges::copy(bytes, values.begin());
+      return values;
+    }
     const hid_t type = std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
-    if (!transfer(from, Way::kRead, first, count, values.data(), type))
-      fail(fmt::format("'{}' cannot be read at event {} ({})", from.name, first, hdf5::last_error()));
+    need_read(transfer(from, Way::kRead, first, count, values.data(), type), from, first);
     return values;
   }
 
  private:
   [[noreturn]] void fail(const std::string& why) const { throw data_error(fmt::format("[hdf5] {}: {}", path_, why)); }
 
+  void need_read(bool holds, const Array& from, int64_t first) const {
+    if (!holds) fail(fmt::format("'{}' cannot be read at event {} ({})", from.name, first, hdf5::last_error()));
+  }
+
   void open(const std::string& name, const std::string& way_out) {
     const bool there = !name.empty() && H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT) > 0;
-    Array array{name, Handle(there ? H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT) : -1, H5Dclose), {}, false};
+    Array array{name, Handle(there ? H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT) : -1, H5Dclose), {}};
     if (!array.dataset) {
       fail(fmt::format("no data set '{}' (found: {}); {}", name, fmt::join(hdf5::describe_datasets(file_.get()), ", "),
                        way_out));
@@ -101,7 +111,8 @@ class EventArrays::File {
     const H5T_class_t kind = H5Tget_class(type.get());
     array.extent = hdf5::shape_of(array.dataset.get());
     array.integers = kind == H5T_INTEGER;
-    if ((kind != H5T_FLOAT && kind != H5T_INTEGER) || array.extent.empty())
+    array.booleans = hdf5::is_boolean(type.get());
+    if ((kind != H5T_FLOAT && kind != H5T_INTEGER && !array.booleans) || array.extent.empty())
       fail(fmt::format("'{}' is not a list of numbers", name));
     if (!arrays_.empty() && arrays_[0].extent[0] != array.extent[0]) {
       fail(fmt::format("'{}' holds {} events but '{}' holds {}", name, array.extent[0], arrays_[0].name,
@@ -181,6 +192,10 @@ std::vector<double> EventArrays::read_exact(size_t i, int64_t first, int64_t cou
 
 bool EventArrays::holds_integers(size_t i) const {
   return file_->array(i).integers;
+}
+
+bool EventArrays::holds_booleans(size_t i) const {
+  return file_->array(i).booleans;
 }
 
 class EventArraysWriter::File {

@@ -43,6 +43,8 @@ class EventArrays {
   /// The same in float64; integers from 2^53 on may be rounded.
   std::vector<double> read_exact(size_t i, int64_t first, int64_t count) const;
   bool holds_integers(size_t i) const;
+  /// h5py's, read as 0 and 1.
+  bool holds_booleans(size_t i) const;
 
  private:
   class File;

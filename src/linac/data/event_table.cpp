@@ -317,23 +317,33 @@ EventTable::EventTable(std::shared_ptr<const Parts> parts, int64_t first, int64_
 
 EventTable::~EventTable() = default;
 
-std::shared_ptr<const EventTable> EventTable::open(const std::vector<std::string>& urls,
-                                                   const std::vector<ColumnRequest>& columns,
-                                                   const Transform& transform) {
+std::shared_ptr<const EventTable> EventTable::opened(const std::vector<std::string>& files,
+                                                     const std::vector<ColumnRequest>& columns,
+                                                     const Transform& transform, Empty empty) {
   if (columns.empty()) throw user_error("[data] no column is named; name what the model takes");
   const auto parts = std::make_shared<Parts>(columns);
   const Transform needed = needed_of(transform, parts->wanted);
-  for (const std::string& url : storage::expand_all(urls)) {
-    parts->add(PackedTable::open(url, parts->wanted, needed));
-  }
+  for (const std::string& url : files) parts->add(PackedTable::open(url, parts->wanted, needed));
   const int64_t events = parts->ends.back();
-  if (events == 0) need_selection(*parts, needed);
-  if (events == 0) {
+  if (events == 0 && empty == Empty::kRefused) {
+    need_selection(*parts, needed);
     throw user_error(fmt::format("[data] {}: no event in {}; name other files", parts->tables.front()->file().url,
                                  parts->tables.size() == 1 ? "this file" : "this or the other files"));
   }
   parts->settle();
   return std::shared_ptr<const EventTable>(new EventTable(parts, 0, events));
+}
+
+std::shared_ptr<const EventTable> EventTable::open(const std::vector<std::string>& urls,
+                                                   const std::vector<ColumnRequest>& columns,
+                                                   const Transform& transform) {
+  return opened(storage::expand_all(urls), columns, transform, Empty::kRefused);
+}
+
+std::shared_ptr<const EventTable> EventTable::open_one(const std::string& url,
+                                                       const std::vector<ColumnRequest>& columns,
+                                                       const Transform& transform) {
+  return opened({url}, columns, transform, Empty::kFine);
 }
 
 std::shared_ptr<const EventTable> EventTable::part(int64_t first, int64_t events) const {

@@ -86,6 +86,9 @@ class EventTable {
   static std::shared_ptr<const EventTable> open(const std::vector<std::string>& urls,
                                                 const std::vector<ColumnRequest>& columns,
                                                 const Transform& transform = {});
+  /// One file of a larger set, of which it may have no event.
+  static std::shared_ptr<const EventTable> open_one(const std::string& url, const std::vector<ColumnRequest>& columns,
+                                                    const Transform& transform);
   ~EventTable();
 
   /// The events [first, first + events) of this set, at least one, as a set of their own.
@@ -115,13 +118,19 @@ class EventTable {
   /// events[0], events[1], ... (each in [0, size())) into `out`, in that order; an event may come twice. The memory of
   /// `out` is used again. Data error when a file has changed since open().
   void read(std::span<const int64_t> events, TableBatch& out) const;
-  /// The same into the slots of a batch, out.events large, of which others may fill the rest.
+  /// A batch of so many events that others fill.
+  void prepare(int64_t events, TableBatch& out) const { out.events = events; }
+  /// As read(), into the slots of such a batch.
   void read_into(std::span<const int64_t> events, std::span<const size_t> slots, TableBatch& out) const;
   /// Column i of them alone.
   void read_column(size_t i, std::span<const int64_t> events, std::vector<float>& out) const;
 
  private:
   struct Parts;
+  enum class Empty { kRefused, kFine };
+  static std::shared_ptr<const EventTable> opened(const std::vector<std::string>& files,
+                                                  const std::vector<ColumnRequest>& columns, const Transform& transform,
+                                                  Empty empty);
   EventTable(std::shared_ptr<const Parts> parts, int64_t first, int64_t events);
 
   std::shared_ptr<const Parts> parts_;  // of the whole set, of which this may be a part

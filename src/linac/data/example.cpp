@@ -75,22 +75,27 @@ void parse_bytes(std::span<const uint8_t> bytes, std::vector<std::string>& out) 
 
 Feature parse_feature(std::span<const uint8_t> bytes) {
   Feature feature;
+  FeatureKind kind = FeatureKind::kFloats;
   Reader reader(bytes);
   while (const auto field = reader.next()) {
     switch (field->number) {
       case kFeatureBytes:
         parse_bytes(message_of(*field, "a feature"), feature.bytes);
+        kind = FeatureKind::kBytes;
         break;
       case kFeatureFloats:
         parse_floats(message_of(*field, "a feature"), feature.floats);
+        kind = FeatureKind::kFloats;
         break;
       case kFeatureIntegers:
         parse_integers(message_of(*field, "a feature"), feature.integers);
+        kind = FeatureKind::kIntegers;
         break;
       default:
         break;  // a later version's field
     }
   }
+  if (feature.size() == 0) feature.kind_if_empty = kind;
   return feature;
 }
 
@@ -111,10 +116,10 @@ void parse_entry(std::span<const uint8_t> bytes, Example& example) {
 
 std::string encode_feature(const Feature& feature) {
   std::string list, out;
-  if (!feature.bytes.empty()) {
+  if (feature.kind() == FeatureKind::kBytes) {
     for (const std::string& value : feature.bytes) proto::append_bytes(list, kListValue, value);
     proto::append_bytes(out, kFeatureBytes, list);
-  } else if (!feature.integers.empty()) {
+  } else if (feature.kind() == FeatureKind::kIntegers) {
     proto::append_packed_varints(list, kListValue, feature.integers);
     proto::append_bytes(out, kFeatureIntegers, list);
   } else {
@@ -125,6 +130,13 @@ std::string encode_feature(const Feature& feature) {
 }
 
 }  // namespace
+
+FeatureKind Feature::kind() const {
+  return !bytes.empty()      ? FeatureKind::kBytes
+         : !integers.empty() ? FeatureKind::kIntegers
+         : !floats.empty()   ? FeatureKind::kFloats
+                             : kind_if_empty;
+}
 
 Example parse_example(std::span<const uint8_t> bytes) {
   Example example;

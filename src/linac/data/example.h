@@ -10,12 +10,18 @@
 
 namespace linac::data {
 
+enum class FeatureKind : uint8_t { kFloats, kIntegers, kBytes };
+
 /// One of the lists is filled.
 struct Feature {
   std::vector<float> floats;
   std::vector<int64_t> integers;
   std::vector<std::string> bytes;
+  FeatureKind kind_if_empty = FeatureKind::kFloats;  // a list without values has a kind as well
   bool operator==(const Feature&) const = default;
+
+  FeatureKind kind() const;
+  size_t size() const { return floats.size() + integers.size() + bytes.size(); }
 };
 
 using Example = std::map<std::string, Feature>;

@@ -1,4 +1,4 @@
-// Arrays [events, ...] of any number type, through EventArrays, and lists of texts.
+// Arrays [events, ...] of any number type, through EventArrays, lists of any length, and lists of texts.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +11,7 @@
 
 #include "linac/base/error.h"
 #include "linac/data/event_arrays.h"
+#include "linac/data/hdf5_lists.h"
 #include "linac/data/hdf5_texts.h"
 #include "linac/data/table_reader.h"
 
@@ -19,20 +20,31 @@ namespace {
 
 constexpr int64_t kBlockValues = int64_t{4} << 20;
 constexpr int64_t kBlockEventsMax = 4096;
+constexpr int64_t kFirstEventsOfLists = 64;  // which tell how long lists are
 
 bool takes_any(const WantedColumn& column) {
   return column.as_stored || column.any_form;
+}
+
+bool is_rounded(double value) {
+  return std::abs(value) >= WantedColumn::kExactMax;
 }
 
 class Hdf5Table : public TableReader {
  public:
   Hdf5Table(const std::filesystem::path& path, const std::string& name, const std::vector<WantedColumn>& columns)
       : name_(name), columns_(columns) {
-    const std::vector<std::string> of_texts = text_names(path);
+    const std::vector<std::string> of_texts = text_names(path), of_lists = list_names(path);
     std::vector<std::string> of_numbers;
     for (const WantedColumn& column : columns) {
       codes_.emplace_back(name, column.name);
       texts_.emplace_back();
+      lists_.emplace_back();
+      if (std::ranges::find(of_lists, column.name) != of_lists.end()) {
+        lists_.back() = std::make_unique<EventLists>(path, name, column.name);
+        need_events(column.name, lists_.back()->events());
+        continue;
+      }
       if (std::find(of_texts.begin(), of_texts.end(), column.name) == of_texts.end()) {
         of_numbers.push_back(column.name);
         continue;
@@ -45,9 +57,12 @@ class Hdf5Table : public TableReader {
       arrays_ = std::make_unique<EventArrays>(path, of_numbers, "name one of these");
       need_events(of_numbers.front(), arrays_->events());
     }
-    int64_t event_values = 1, number = 0;
-    for (size_t i = 0; i < columns.size(); ++i) event_values += texts_[i] ? add_text() : add(columns[i], number++);
-    block_events_ = std::clamp<int64_t>(kBlockValues / event_values, 1, kBlockEventsMax);
+    int64_t number = 0;
+    for (size_t i = 0; i < columns.size(); ++i)
+      event_values_ += lists_[i] ? add_lists(i) : texts_[i] ? add_text() : add(columns[i], number++);
+    block_events_ = std::clamp<int64_t>(kBlockValues / event_values_, 1, kBlockEventsMax);
+    if (std::ranges::any_of(lists_, [](const auto& lists) { return lists != nullptr; }))
+      block_events_ = std::min(block_events_, kFirstEventsOfLists);
   }
 
   int64_t events() const override { return events_; }
@@ -58,7 +73,12 @@ class Hdf5Table : public TableReader {
     out.assign(stored_.size(), {});
     if (count == 0) return;
     size_t number = 0;
+    int64_t in_lists = 0;
     for (size_t i = 0; i < out.size(); ++i) {
+      if (lists_[i]) {
+        in_lists += read_lists(i, count, out[i]);
+        continue;
+      }
       if (texts_[i])
         out[i].values = codes(i, count);
       else if (columns_[i].exact)
@@ -70,6 +90,8 @@ class Hdf5Table : public TableReader {
       if (columns_[i].any_form) out[i].sizes.assign(static_cast<size_t>(count), rows_[i] * row_sizes_[i]);
     }
     next_ += count;
+    if (in_lists > 0)
+      block_events_ = std::clamp<int64_t>(kBlockValues / (event_values_ + in_lists / count), 1, kBlockEventsMax);
   }
 
  private:
@@ -90,6 +112,47 @@ class Hdf5Table : public TableReader {
     return 1;
   }
 
+  int64_t add_lists(size_t i) {
+    const std::vector<int64_t>& extents = lists_[i]->row_extents();
+    const std::string words =
+        extents.empty() ? "lists of numbers" : fmt::format("lists of rows [{}]", fmt::join(extents, ", "));
+    if (lists_[i]->row_values() == 0) refuse_column(name_, columns_[i], words);
+    if (!extents.empty() && !takes_any(columns_[i]) && !rows_fit(columns_[i], extents))
+      refuse_column(name_, columns_[i], words);
+    const bool plain = extents.empty() && !takes_any(columns_[i]);
+    row_sizes_.push_back(static_cast<uint32_t>(plain ? columns_[i].row_size() : lists_[i]->row_values()));
+    rows_.push_back(0);
+    stored_.push_back(
+        {.words = words, .is_boolean = lists_[i]->holds_booleans(), .axes = 1 + static_cast<int>(extents.size())});
+    return 1;
+  }
+
+  // Returns how many values came.
+  int64_t read_lists(size_t i, int64_t count, RaggedColumn& out) const {
+    const WantedColumn& column = columns_[i];
+    if (column.exact)
+      out.exact = lists_[i]->read<double>(next_, count, out.rows);
+    else
+      out.values = lists_[i]->read<float>(next_, count, out.rows);
+    out.row_size = row_sizes_[i];
+    const auto row_values = static_cast<uint32_t>(lists_[i]->row_values());
+    int64_t event = next_;
+    for (uint32_t& rows : out.rows) {
+      if (column.any_form) out.sizes.push_back(rows * row_values);
+      if (!takes_any(column) && row_values == 1) rows = rows_of_list(name_, column, rows, event);
+      ++event;
+    }
+    if (column.exact && lists_[i]->holds_integers()) {
+      const auto bad = std::ranges::find_if(out.exact, is_rounded);
+      int64_t left = bad - out.exact.begin();
+      for (event = 0; bad != out.exact.end(); ++event) {
+        left -= static_cast<int64_t>(out.rows[static_cast<size_t>(event)]) * row_sizes_[i];
+        if (left < 0) refuse_integer(name_, column.name, next_ + event);
+      }
+    }
+    return static_cast<int64_t>(out.values.size() + out.exact.size());
+  }
+
   // Array `number` of those that hold numbers. Returns how many values of an event it has.
   int64_t add(const WantedColumn& column, int64_t number) {
     const std::vector<int64_t> shape = arrays_->shape(static_cast<size_t>(number));
@@ -101,7 +164,10 @@ class Hdf5Table : public TableReader {
     row_sizes_.push_back(static_cast<uint32_t>(row));
     rows_.push_back(takes_any(column) ? static_cast<uint32_t>(values / row)
                                       : rows_of_list(name_, column, static_cast<uint64_t>(values), -1));
-    stored_.push_back({.words = words, .is_number = shape.empty(), .axes = static_cast<int>(shape.size())});
+    stored_.push_back({.words = words,
+                       .is_number = shape.empty(),
+                       .is_boolean = arrays_->holds_booleans(static_cast<size_t>(number)),
+                       .axes = static_cast<int>(shape.size())});
     return values;
   }
 
@@ -109,8 +175,7 @@ class Hdf5Table : public TableReader {
   std::vector<double> exact(size_t i, size_t number, int64_t count) const {
     std::vector<double> values = arrays_->read_exact(number, next_, count);
     if (!arrays_->holds_integers(number)) return values;
-    const auto bad =
-        std::ranges::find_if(values, [](double value) { return std::abs(value) >= WantedColumn::kExactMax; });
+    const auto bad = std::ranges::find_if(values, is_rounded);
     const auto event_values = static_cast<int64_t>(values.size()) / count;
     if (bad != values.end()) refuse_integer(name_, columns_[i].name, next_ + (bad - values.begin()) / event_values);
     return values;
@@ -126,21 +191,28 @@ class Hdf5Table : public TableReader {
   std::string name_, first_;                        // first_: the column that says how many events there are
   std::unique_ptr<EventArrays> arrays_;             // of numbers; null without any
   std::vector<std::unique_ptr<EventTexts>> texts_;  // one a column, null for numbers
+  std::vector<std::unique_ptr<EventLists>> lists_;  // one a column, null for what is none
   std::vector<StoredColumn> stored_;
   std::vector<WantedColumn> columns_;
   std::vector<uint32_t> rows_, row_sizes_;
   int64_t events_ = -1, block_events_ = 1, next_ = 0;
+  int64_t event_values_ = 1;  // but for those in lists
 };
 
 }  // namespace
 
 TableContents hdf5_contents(const std::filesystem::path& path) {
-  const DescribedArrays arrays = described_arrays(path);
-  return {.format = {},
-          .events = arrays.events,
-          .columns = arrays.words,
-          .of_texts = text_names(path),
-          .names = array_names(path)};
+  DescribedArrays arrays = described_arrays(path);
+  const std::vector<std::string> names = array_names(path);
+  for (const std::string& name : list_names(path)) {
+    const EventLists lists(path, path.string(), name);
+    const auto place = static_cast<size_t>(std::ranges::find(names, name) - names.begin());
+    const std::vector<int64_t>& row = lists.row_extents();
+    arrays.words.at(place) = fmt::format("{} [{}] of lists{}", name, lists.events(),
+                                         row.empty() ? "" : fmt::format(" of [{}]", fmt::join(row, ", ")));
+    arrays.events = lists.events();
+  }
+  return {.format = {}, .events = arrays.events, .columns = arrays.words, .of_texts = text_names(path), .names = names};
 }
 
 std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, const std::string& name,

@@ -151,6 +151,7 @@ std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<
                     packed.string()));
   }
   table->in_use_ = true;
+  table->is_fetched_ = source->path() && storage::is_remote(source->url());
   table->path_ = source->path();
   table->state_ = source->state();
   return table;
@@ -158,6 +159,7 @@ std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<
 
 PackedTable::~PackedTable() {
   if (in_use_) storage::release_cached(packed_path_);
+  if (is_fetched_) storage::release_cached(*path_);
   if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
 }
 

@@ -70,6 +70,7 @@ class PackedTable {
                                                       const Transform& transform);
 
   std::optional<std::filesystem::path> path_;  // of the original, if it is a file of this host
+  bool is_fetched_ = false;                    // to there, from another one: the cache may let it go after this table
   std::filesystem::path packed_path_;
   bool in_use_ = false;  // as the cache knows it
   storage::Fingerprint state_;

@@ -14,10 +14,15 @@ namespace linac::data {
 /// Nobody's event is larger; a length that says more is refused before memory is made for it.
 inline constexpr uint64_t kRecordBytesMax = uint64_t{1} << 30;
 
+/// Where a record begins.
+struct RecordPlace {
+  int64_t number = 0, offset = 0;
+};
+
 class RecordStream {
  public:
-  /// `name` is what messages call the file.
-  RecordStream(std::unique_ptr<storage::ByteStream> bytes, std::string name);
+  /// `name` is what messages call the file; `first`: the record that `bytes` begin with.
+  RecordStream(std::unique_ptr<storage::ByteStream> bytes, std::string name, RecordPlace first = {});
 
   /// The next record's data, valid until the next call; false at the end. Data error naming the record for one that is
   /// damaged or cut; errors of the stream with the record's number.
@@ -26,7 +31,9 @@ class RecordStream {
   /// it.
   bool goes_on() const { return goes_on_; }
   /// Of the record that the last call of next() returned or refused and went on behind, from 0 on.
-  int64_t number() const { return count_ - 1; }
+  int64_t number() const { return next_.number - 1; }
+  /// Of the record that the next call returns.
+  const RecordPlace& place() const { return next_; }
 
  private:
   bool need_bytes(size_t bytes);
@@ -36,8 +43,7 @@ class RecordStream {
   const std::string name_;
   std::vector<std::byte> room_;
   size_t begin_ = 0, end_ = 0;  // of what is in room_ and not taken
-  int64_t count_ = 0;           // records returned
-  int64_t offset_ = 0;          // of the next record
+  RecordPlace next_;
   bool goes_on_ = false;
 };
 

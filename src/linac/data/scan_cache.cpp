@@ -111,7 +111,10 @@ ScannedFile scan_file_cached(const std::filesystem::path& path, const std::strin
   const std::filesystem::path folder = storage::cache_folder() / "index";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  const std::filesystem::path entry = folder / (storage::content_hash(scan.dump()) + ".idx");
+  // One for all versions of a file: the last one stays.
+  json any_version = scan;
+  for (const char* part : {"size", "mtime_ns"}) any_version.erase(part);
+  const std::filesystem::path entry = folder / (storage::content_hash(any_version.dump()) + ".idx");
 
   if (auto known = read_entry(entry, scan, url, state)) return std::move(*known);
   const storage::FileLock lock(entry.string() + ".lock");

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "linac/base/error.h"
-#include "linac/base/piece_of_work.h"
 #include "linac/base/plural.h"
 #include "linac/data/example.h"
 #include "linac/data/inflated_stream.h"
+#include "linac/data/record_marks.h"
 #include "linac/data/record_stream.h"
 #include "linac/data/table_reader.h"
 
@@ -155,10 +155,7 @@ TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& so
 }
 
 int64_t count_events(const std::shared_ptr<const storage::Source>& source) {
-  RecordStream records(unpacked_stream(source), source->url());
-  std::span<const std::byte> bytes;
-  while (records.next(bytes)) piece_is_done();
-  return records.number() + 1;
+  return RecordMarks(source).events();
 }
 
 std::unique_ptr<TableReader> open_tfrecord_table(const std::shared_ptr<const storage::Source>& source,

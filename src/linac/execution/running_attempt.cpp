@@ -15,10 +15,12 @@
 #include "linac/base/money.h"
 #include "linac/base/refusal.h"
 #include "linac/base/safe_path.h"
+#include "linac/catalog/secrets.h"
 #include "linac/execution/news.h"
 #include "linac/execution/record/run_facts.h"
 #include "linac/execution/record/run_log.h"
 #include "linac/launch/accounts.h"
+#include "linac/spec/job.h"
 #include "linac/spec/run_record.h"
 
 namespace linac::execution {
@@ -44,6 +46,14 @@ void let_pass(const Descriptor& folder) {
     throw environment_error("[queue] a folder of the service cannot be opened to the job's account");
 }
 
+std::vector<std::string> names_of_secrets(const catalog::QueuedJob& job) {
+  try {
+    return spec::parse_job(job.job, "the job", {}).secrets;
+  } catch (const Error&) {  // the training says what is wrong with it
+    return {};
+  }
+}
+
 int64_t size_of(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -61,6 +71,7 @@ RunningAttempt::RunningAttempt(Site& site, launch::Launcher& launcher, const Att
       number_(number),
       places_(site, site.run(job_.run)),
       key_{fmt::format("{}-{}", job_.run, number), places_.attempt(number)},
+      secret_names_(names_of_secrets(job_)),
       follower_(site, job_.run, places_.outputs),
       log_copy_(places_.log, key_.folder),
       told_running_(job_.state == catalog::RunState::kRunning) {
@@ -108,19 +119,45 @@ std::string why_not_trusted(catalog::Database& database, const std::string& user
       user, settings.sandboxes.why_none);
 }
 
-// Hands it to the launcher; why that cannot be, or "".
-std::string RunningAttempt::begin() {
+// With those that are gone by now, of which nothing is to be found, left out.
+GivenSecrets RunningAttempt::find_secrets() {
+  GivenSecrets given;
+  if (secret_names_.empty() || !settings_.secrets) return given;
+  site_.catalog.read(
+      [&](catalog::Database& database) { given = settings_.secrets(database, job_.user, secret_names_); });
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const launch::Secret& secret : given.secrets) values.emplace_back(secret.name, secret.value);
+  redactor_.emplace(values);
+  return given;
+}
+
+// Of an attempt that a former service began: the values are the user's of now.
+void RunningAttempt::know_secrets() {
+  if (!redactor_) find_secrets();
+  if (!redactor_) redactor_.emplace();
+}
+
+// Hands it to the launcher; why that cannot be, if it cannot.
+std::optional<AttemptVerdict> RunningAttempt::begin() {
+  const auto failed = [](std::string why) { return AttemptVerdict{catalog::Outcome::kFailed, std::move(why)}; };
   std::string account, untrusted;
   site_.catalog.read([&](catalog::Database& database) {
     account = settings_.account(database, job_.user);
     untrusted = why_not_trusted(database, job_.user, account, settings_);
   });
   if (const std::string why = launcher_.why_not_as(account); !why.empty())
-    return fmt::format("jobs of '{}' cannot run here: {}; an admin declares the account", job_.user, why);
-  if (!untrusted.empty()) return untrusted;
+    return failed(fmt::format("jobs of '{}' cannot run here: {}; an admin declares the account", job_.user, why));
+  if (!untrusted.empty()) return failed(untrusted);
+  GivenSecrets given = find_secrets();
+  if (!given.problem.empty()) return AttemptVerdict{catalog::Outcome::kRefused, given.problem};
+  if (!secret_names_.empty())
+    site_.catalog.write([&](catalog::Database& database) {
+      catalog::secrets_used(database, job_.user, secret_names_, settings_.clock());
+    });
   try {
     prepare_folders(account);
     launch::Command command;
+    command.secrets = std::move(given.secrets);
     command.argv = settings_.command(places_.job.string(), places_.outputs.string());
     command.directory = places_.outputs.string();
     command.log = places_.log.string();
@@ -134,10 +171,9 @@ std::string RunningAttempt::begin() {
     command.stop_grace_s = settings_.stop_grace_s;
     launcher_.start(key_, command);
   } catch (const Error& error) {
-    launcher_.cancel(key_);  // it may have been handed over for all that
-    return error.what();
+    return failed(error.what());
   }
-  return "";
+  return std::nullopt;
 }
 
 double RunningAttempt::seconds() const {
@@ -192,7 +228,7 @@ void RunningAttempt::follow() {
   tell_log(kLogPiecesMax);
   if (refusals_ >= kRefusalsMax) return;
   try {
-    follower_.poll();
+    follower_.poll(*redactor_);
     const auto now = steady_clock::now();
     if (!sampler_.due(now)) return;
     const int64_t step = static_cast<int64_t>(job_.seconds_used + seconds()), time_ms = settings_.clock();
@@ -238,7 +274,7 @@ std::string RunningAttempt::told_reason() const {
     constexpr int64_t kClocksDiffer_ms = 1000;
     const bool of_this = status_.started_ms != 0 && ::fstat(file.get(), &about) == 0 &&
                          about.st_mtim.tv_sec * 1000 + kClocksDiffer_ms >= status_.started_ms;
-    const RunFacts facts = facts_of(piece_of(file, 0, kFactFileBytesMax));
+    const RunFacts facts = facts_of(redactor_->redacted(piece_of(file, 0, kFactFileBytesMax)));
     if (of_this && facts.status == spec::to_string(spec::RunStatus::kFailed) && !facts.error.empty())
       return facts.error;
   } catch (const Error&) {  // it ended before there was one
@@ -252,11 +288,12 @@ std::string RunningAttempt::told_reason() const {
 AttemptEnd RunningAttempt::ended() {
   tell_log(kLogPiecesAtEndMax);
   try {
-    follower_.finish();
+    follower_.finish(*redactor_);
   } catch (const Refusal& refusal) {
     log::warn(fmt::format("[queue] {}: its last words are lost: {}", job_.run, refusal.what()));
   }
-  AttemptEnd end{judge(status_, cause_, began(), told_reason()), status_.exit ? status_.exit->seconds : seconds()};
+  AttemptEnd end{judge(status_, cause_, began(), redactor_->redacted(told_reason())),
+                 status_.exit ? status_.exit->seconds : seconds()};
   // The clock by which it was stopped began a moment before the process's own.
   if (cause_ == StopCause::kTimeUsedUp)
     end.seconds = std::max(end.seconds, static_cast<double>(job_.wishes.seconds_max) - job_.seconds_used);
@@ -277,15 +314,18 @@ std::optional<AttemptEnd> RunningAttempt::not_started() {
     stop_if_due();
     return std::nullopt;
   }
-  if (cause_ == StopCause::kCancelled) return AttemptEnd{{catalog::Outcome::kCancelled, "cancelled"}, 0};
-  const std::string why = begin();
-  begun_ = true;
-  if (why.empty()) return std::nullopt;
-  return AttemptEnd{{catalog::Outcome::kFailed, why}, 0};
+  const bool cancelled = cause_ == StopCause::kCancelled;
+  std::optional<AttemptVerdict> refused =
+      cancelled ? AttemptVerdict{catalog::Outcome::kCancelled, "cancelled"} : begin();
+  begun_ = !cancelled;
+  if (!refused) return std::nullopt;
+  launcher_.cancel(key_);  // it may have been handed over for all that, or a former service left it its secrets
+  return AttemptEnd{std::move(*refused), 0};
 }
 
 std::optional<AttemptEnd> RunningAttempt::poll() {
   status_ = launcher_.status(key_);
+  if (status_.state != launch::AttemptState::kPrepared) know_secrets();
   switch (status_.state) {
     case launch::AttemptState::kPrepared:
       return not_started();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "linac/base/clock.h"
+#include "linac/base/redactor.h"
 #include "linac/catalog/queue.h"
 #include "linac/execution/attempt_verdict.h"
 #include "linac/execution/job_view.h"
@@ -22,6 +23,12 @@
 
 namespace linac::execution {
 
+/// A user's secrets that a job asks for; `problem` says which it cannot have, and the way out.
+struct GivenSecrets {
+  std::vector<launch::Secret> secrets;
+  std::string problem;
+};
+
 /// What the service does alike for all jobs.
 struct AttemptSettings {
   /// The command for a job file and the folder of the run's outputs.
@@ -30,6 +37,9 @@ struct AttemptSettings {
   std::function<std::string(catalog::Database&, const std::string& user)> account;
   /// Whether a user may do all that the service may.
   std::function<bool(catalog::Database&, const std::string& user)> is_admin;
+  /// The user's secrets of these names, as they are now; none: there are none.
+  std::function<GivenSecrets(catalog::Database&, const std::string& user, const std::vector<std::string>& names)>
+      secrets{};
   Sandboxes sandboxes;
   /// Whether another may begin now, e.g. because there is room for its files; none: always.
   std::function<bool()> may_begin{};
@@ -65,7 +75,9 @@ class RunningAttempt {
 
  private:
   void prepare_folders(const std::string& account) const;
-  std::string begin();
+  GivenSecrets find_secrets();
+  void know_secrets();
+  std::optional<AttemptVerdict> begin();
   std::optional<AttemptEnd> not_started();
   void tell_waiting();
   void tell_running();
@@ -88,6 +100,8 @@ class RunningAttempt {
   RunPlaces places_;
   const launch::AttemptKey key_;
   launch::AttemptStatus status_;  // as it was told last
+  std::vector<std::string> secret_names_;
+  std::optional<Redactor> redactor_;  // of what the run tells; none: it is not known yet
   RunFollower follower_;
   LogCopy log_copy_;
   UseSampler sampler_;

@@ -184,6 +184,7 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
   if (!overrides.empty()) prepared.run.tags["linac.set"] = joined(overrides);
   prepared.wishes = request.wishes;
   prepared.wishes.resources = resources_for(job, request.wishes.resources, all);
+  prepared.secrets = job.secrets;
   prepared.job = spec::to_yaml(job);
   if (prepared.problem.empty()) prepared.problem = check.problem(job);
   return prepared;

@@ -31,7 +31,8 @@ struct PreparedJob {
   catalog::NewRun run;
   std::string job;  // resolved
   catalog::Wishes wishes;
-  std::string problem;  // what it would fail by; empty: nothing is known
+  std::vector<std::string> secrets;  // that it asks for, by name
+  std::string problem;               // what it would fail by; empty: nothing is known
 };
 
 /// User error, or kInvalid, for a job that is none; `problem` for one whose files are not there (as `account` sees

@@ -6,12 +6,19 @@
 namespace linac::hdf5 {
 namespace {
 
-constexpr size_t kNamesMax = 100;
+constexpr size_t kNamesMax = 10'000;
 constexpr size_t kMemoryIncrementBytes = size_t{1} << 20;  // growth of a file in memory
 
+/// At the end of a process HDF5 writes what is left of files that could not be closed on a full disk, and crashes. All
+/// files that can be closed are closed by their owners.
+struct Library {
+  Library() { H5dont_atexit(); }
+  std::mutex mutex;
+};
+
 std::mutex& library_mutex() {
-  static std::mutex mutex;
-  return mutex;
+  static Library library;
+  return library.mutex;
 }
 
 herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* context) {
@@ -91,6 +98,40 @@ std::vector<std::string> describe_datasets(hid_t file) {
     described.push_back(fmt::format("{} {}", name, set ? to_string(shape_of(set.get())) : "[?]"));
   }
   return described;
+}
+
+bool is_boolean(hid_t type) {
+  if (H5Tget_class(type) != H5T_ENUM || H5Tget_nmembers(type) != 2 || H5Tget_size(type) != 1) return false;
+  std::string names;
+  for (unsigned i = 0; i < 2; ++i) {
+    char* const name = H5Tget_member_name(type, i);
+    names += name;
+    H5free_memory(name);
+  }
+  return names == "FALSETRUE";
+}
+
+Handle boolean_type() {
+  Handle type(H5Tenum_create(H5T_STD_I8LE), H5Tclose);
+  for (const auto& [name, number] : {std::pair("FALSE", int8_t{0}), std::pair("TRUE", int8_t{1})})
+    H5Tenum_insert(type.get(), name, &number);
+  return type;
+}
+
+// IEEE 754-2008, binary16: a sign, 5 bits of exponent, 10 of mantissa.
+bool is_half(hid_t type) {
+  size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
+  return H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 2 &&
+         H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 && exponent_bits == 5 &&
+         mantissa_bits == 10;
+}
+
+Handle half_type() {
+  Handle type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
+  H5Tset_fields(type.get(), 15, 10, 5, 0, 10);
+  H5Tset_size(type.get(), 2);
+  H5Tset_ebias(type.get(), 15);
+  return type;
 }
 
 std::vector<hsize_t> shape_of(hid_t dataset) {

@@ -59,10 +59,18 @@ bool write_text(hid_t object, const std::string& name, const std::string& text);
 /// The same of a list of texts.
 bool write_texts(hid_t object, const std::string& name, const std::vector<std::string>& texts);
 
-/// Names of the data sets in the file's root.
+/// Names of the data sets in the file's root, or in a group.
 std::vector<std::string> dataset_names(hid_t file);
 /// The same with their shapes: "ECAL [100, 51, 51, 25]".
 std::vector<std::string> describe_datasets(hid_t file);
+
+/// Whether a type is h5py's of booleans: an enumeration of FALSE and TRUE in one byte.
+bool is_boolean(hid_t type);
+/// That type, with 0 and 1.
+Handle boolean_type();
+/// h5py's type of half-precision numbers, which HDF5 itself does not name.
+bool is_half(hid_t type);
+Handle half_type();
 
 std::vector<hsize_t> shape_of(hid_t dataset);
 std::string to_string(const std::vector<hsize_t>& shape);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,11 +13,13 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
+#include "linac/base/private_file.h"
 
 namespace linac::launch {
 namespace {
 
 constexpr int64_t kFileBytesMax = 16 << 20;
+constexpr const char *kSecretsFile = "secrets.json", *kSecretFilesEnd = "-secrets";
 
 Error not_ours(const std::filesystem::path& path, const char* why) {
   return environment_error(fmt::format("[launch] {}: {}; nothing is started from there", path.string(), why));
@@ -63,7 +66,100 @@ void write_json(const std::filesystem::path& path, const nlohmann::json& json) {
   write_file_atomically(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+// Values are bytes, which JSON has not.
+std::string in_hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+std::string from_hex(const std::string& text) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+Error cannot_place(const std::filesystem::path& path) {
+  return environment_error(fmt::format("[launch] {}: cannot be made ({})", path.string(), std::strerror(errno)));
+}
+
+void place_file(const std::filesystem::path& path, const std::string& value, const passwd* account) {
+  write_private_file(path, value);
+  if (account != nullptr && ::lchown(path.c_str(), account->pw_uid, account->pw_gid) != 0) throw cannot_place(path);
+}
+
 }  // namespace
+
+bool holds_secrets(const std::filesystem::path& name) {
+  const std::string text = name.string();
+  return text.starts_with(kSecretsFile) || text.ends_with(kSecretFilesEnd);
+}
+
+void AttemptFolder::write_secrets(const std::vector<Secret>& secrets) const {
+  if (secrets.empty()) return forget_secrets();
+  nlohmann::json all = nlohmann::json::array();
+  for (const Secret& secret : secrets)
+    all.push_back({{"name", secret.name}, {"value", in_hex(secret.value)}, {"file", secret.file}});
+  write_private_file(root_ / kSecretsFile, all.dump());
+}
+
+std::vector<Secret> AttemptFolder::secrets() const {
+  const auto text = read_private_file(root_ / kSecretsFile, kFileBytesMax);
+  std::vector<Secret> secrets;
+  if (!text) return secrets;
+  try {
+    for (const nlohmann::json& one : nlohmann::json::parse(*text))
+      secrets.push_back({one.at("name"), from_hex(one.at("value")), one.at("file")});
+  } catch (const std::exception&) {  // whose message would have a part of it
+    throw environment_error(fmt::format("[launch] {}: damaged", (root_ / kSecretsFile).string()));
+  }
+  return secrets;
+}
+
+void AttemptFolder::forget_secrets() const {
+  for (const char* end : {"", ".part"}) {
+    const std::filesystem::path path = root_ / (std::string(kSecretsFile) + end);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR)
+      throw environment_error(fmt::format("[launch] {}: cannot be removed ({})", path.string(), std::strerror(errno)));
+  }
+}
+
+std::filesystem::path AttemptFolder::secret_files() const {
+  std::filesystem::path folder = root_;
+  folder += kSecretFilesEnd;
+  return folder;
+}
+
+// The folder stays this account's, so that nobody else puts links there.
+std::vector<std::pair<std::string, std::string>> AttemptFolder::place_secrets(const std::vector<Secret>& secrets,
+                                                                              const passwd* account) const {
+  std::vector<std::pair<std::string, std::string>> variables;
+  const std::filesystem::path folder = secret_files();
+  bool made = false;
+  for (const Secret& secret : secrets) {
+    if (!secret.file) {
+      variables.emplace_back(secret.name, secret.value);
+      continue;
+    }
+    if (!made) {
+      const mode_t mode = account == nullptr ? 0700 : 0711;
+      if (::mkdir(folder.c_str(), mode) != 0 || ::chmod(folder.c_str(), mode) != 0) throw cannot_place(folder);
+      made = true;
+    }
+    place_file(folder / secret.name, secret.value, account);
+    variables.emplace_back(secret.name, (folder / secret.name).string());
+  }
+  return variables;
+}
+
+void AttemptFolder::remove_secrets() const {
+  forget_secrets();
+  std::error_code error;
+  std::filesystem::remove_all(secret_files(), error);  // follows no links
+  if (error)
+    throw environment_error(
+        fmt::format("[launch] {}: cannot be removed ({})", secret_files().string(), error.message()));
+}
 
 void AttemptFolder::make() const {
   if (::mkdir(root_.c_str(), 0700) != 0 && errno != EEXIST)

@@ -8,6 +8,9 @@
 //   exit.json        how the command ended; no process of the attempt is left by then
 //   sandbox.json     the first process of its sandbox, if it has one: all others end with it
 //   supervisor.log   what the supervisor itself complains of
+//   secrets.json     the command's secrets, 0600, until the supervisor has started it
+//   ../ATTEMPT-secrets/  those that are files, while the command runs; beside the folder, as another account may have
+//                    to come through to them
 //
 // Whoever can write here says what is started, so the folder and its files are this account's alone, and no links: what
 // is not counts as damaged.
@@ -20,10 +23,15 @@
 #include "linac/launch/command.h"
 #include "linac/launch/process_facts.h"
 
+struct passwd;
+
 namespace linac::launch {
 
 /// In the environment of all processes of an attempt, with the folder's path.
 inline constexpr const char* kAttemptVariable = "LINAC_ATTEMPT";
+
+/// Whether a file or folder of this name, beside or in an attempt's folder, is there for its secrets.
+bool holds_secrets(const std::filesystem::path& name);
 
 class AttemptFolder {
  public:
@@ -53,6 +61,17 @@ class AttemptFolder {
   void write_process(const ProcessKey& key) const;
   void write_sandbox(const ProcessKey& key) const;
   void write(const Exit& exit) const;
+
+  /// Over those that are there; none is no file.
+  void write_secrets(const std::vector<Secret>& secrets) const;
+  std::vector<Secret> secrets() const;
+  void forget_secrets() const;
+  /// Makes a file of each that is one, readable by `account` alone (null: by this one), and gives the variables of all.
+  std::vector<std::pair<std::string, std::string>> place_secrets(const std::vector<Secret>& secrets,
+                                                                 const passwd* account) const;
+  std::filesystem::path secret_files() const;
+  /// The files, too. What is not there is no error; environment error if something stays.
+  void remove_secrets() const;
 
  private:
   std::filesystem::path root_;

@@ -26,6 +26,13 @@ struct View {
   std::vector<std::string> writable;  // and these can be written
 };
 
+/// What a command is given and nobody else may see.
+struct Secret {
+  std::string name;   // of the variable
+  std::string value;  // without zero bytes, unless it is a file's
+  bool file = false;  // the value is in a file for this attempt alone, whose path the variable has
+};
+
 struct Command {
   std::vector<std::string> argv;  // argv[0]: path of the program
   std::string directory;          // it starts there
@@ -35,6 +42,9 @@ struct Command {
   Limits limits;              // set by the launcher, which has cores and GPUs by number
   double stop_grace_s = 120;  // between SIGTERM and SIGKILL
   std::optional<View> view;   // it runs in a sandbox; none: as everything of its account
+  /// No part of to_json(): a launcher brings them to the attempt by a private way of its own, and keeps them nowhere
+  /// when it has ended. In what the command prints their values are replaced by their names (base/redactor.h).
+  std::vector<Secret> secrets{};
 };
 
 /// How the command ended.

@@ -108,6 +108,7 @@ void LocalLauncher::prepare(const AttemptKey& attempt, const Demand& demand) {
 }
 
 void LocalLauncher::release(const AttemptKey& attempt) {
+  AttemptFolder(attempt.folder).remove_secrets();  // of one that was never started
   stopping_.erase(attempt.folder);
   const auto found = held_.find(attempt.folder);
   if (found == held_.end()) return;
@@ -132,6 +133,7 @@ void LocalLauncher::start(const AttemptKey& attempt, const Command& command) {
   Command limited = command;
   limited.limits = held.limits;
   folder.write(limited);
+  folder.write_secrets(command.secrets);
   start_supervisor(attempt.folder, held);
 }
 
@@ -145,6 +147,7 @@ AttemptStatus LocalLauncher::not_shown(const std::filesystem::path& folder) {
   Held& held = found->second;
   if (Clock::now() - held.started_at < kStartMax) return {};
   AttemptStatus status;
+  if (held.starts == kStartsMax) AttemptFolder(folder).remove_secrets();
   if (held.starts < kStartsMax) {
     try {
       start_supervisor(folder, held);
@@ -183,6 +186,7 @@ AttemptStatus LocalLauncher::status(const AttemptKey& attempt) {
     status.state = AttemptState::kRunning;
   } else {
     status.state = AttemptState::kLost;
+    folder.remove_secrets();  // while it is not written down that nobody need look there again
     status.reason = "its processes are gone without a word; the host may have been restarted";
   }
   return status;
@@ -206,9 +210,11 @@ std::optional<std::string> LocalLauncher::output(const AttemptKey&, int64_t, siz
 }
 
 void LocalLauncher::cancel(const AttemptKey& attempt) {
+  if (attempt.folder.empty()) return;  // of none that this host knows
   const AttemptFolder folder(attempt.folder);
   const auto supervisor = folder.supervisor();
   if (supervisor && send_signal(*supervisor, SIGTERM)) return;
+  if (!supervisor) folder.remove_secrets();
   // Without supervisor, all that is left of the command.
   const auto processes = left_of(folder);
   if (processes.empty()) return;

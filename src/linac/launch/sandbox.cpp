@@ -219,9 +219,17 @@ std::string hidden_with(const View& view, const std::string& path) {
   return Arguments(view).hidden_with(fs::path(path).lexically_normal());
 }
 
-std::vector<std::string> sandboxed(const Command& command, int info) {
+std::string variables_of_sandbox(const std::vector<std::pair<std::string, std::string>>& variables) {
+  std::string arguments;
+  for (const auto& [name, value] : variables)
+    for (const std::string& word : {std::string("--setenv"), name, value}) arguments.append(word).push_back('\0');
+  return arguments;
+}
+
+std::vector<std::string> sandboxed(const Command& command, int info, int more) {
   Words words = bwrap_command(*command.view);
   add(words, {"--info-fd", std::to_string(info)});
+  if (more >= 0) add(words, {"--args", std::to_string(more)});
   if (!command.directory.empty()) add(words, {"--chdir", command.directory});
   words.emplace_back("--");
   words.insert(words.end(), command.argv.begin(), command.argv.end());

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linac/launch/command.h"
@@ -18,9 +19,12 @@ std::string why_no_sandbox();
 /// Folders with what a program loads, its own among them: for View::programs. Starts a process.
 std::vector<std::string> needed_by(const std::string& program);
 
-/// What carries out `command`, which has a view, in a sandbox of that view; bwrap tells `info` (a descriptor that it
-/// inherits) about its first process. Environment error if bwrap is not there.
-std::vector<std::string> sandboxed(const Command& command, int info);
+/// What carries out `command`, which has a view, in a sandbox of that view. bwrap inherits two descriptors: it tells
+/// `info` about its first process, and reads further arguments, as variables_of_sandbox() writes them, from `more`,
+/// where nobody else sees them (-1: there are none). Environment error if bwrap is not there.
+std::vector<std::string> sandboxed(const Command& command, int info, int more);
+/// Variables for within the sandbox: bwrap itself, which is outside, does not have them.
+std::string variables_of_sandbox(const std::vector<std::pair<std::string, std::string>>& variables);
 
 /// The folder because of which `path` is not there in a sandbox of this view; "" if it is.
 std::string hidden_with(const View& view, const std::string& path);

@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -41,7 +42,8 @@ std::string joined(const std::vector<int>& numbers) {
   return text;
 }
 
-std::vector<std::string> environment_of(const Command& command, const std::string& attempt, const passwd* account) {
+std::vector<std::string> environment_of(const Command& command, const std::string& attempt, const passwd* account,
+                                        const Given& given) {
   std::vector<std::pair<std::string, std::string>> variables;
   const auto set = [&](const std::string& name, const std::string& value) {
     std::erase_if(variables, [&](const auto& variable) { return variable.first == name; });
@@ -56,6 +58,9 @@ std::vector<std::string> environment_of(const Command& command, const std::strin
     set("HOME", has_home ? account->pw_dir : command.directory);
     set("USER", account->pw_name);
   }
+  // In a sandbox only what is within it has them: bwrap would be the first to do what a variable says.
+  if (!command.view)
+    for (const auto& [name, value] : given.variables) set(name, value);
   for (const auto& [name, value] : command.environment) set(name, value);
   set("CUDA_VISIBLE_DEVICES", joined(command.limits.gpus));
   set(kAttemptVariable, attempt);
@@ -122,17 +127,18 @@ void leave_behind_what_is_the_services() {
 }
 
 // The supervisor has one thread, so the child may use all of the library.
-[[noreturn]] void run(const Command& command, const passwd* account, const Descriptor& wait, const Descriptor& log,
-                      const Descriptor& tells, std::vector<char*> argv, std::vector<char*> environment) {
+[[noreturn]] void run(const Command& command, const passwd* account, const Descriptor& wait, int output,
+                      const std::vector<int>& inherited, std::vector<char*> argv, std::vector<char*> environment) {
+  prctl(PR_SET_DUMPABLE, 1);  // again: else its own /proc would not be its own
   char go = 0;
   if (::read(wait.get(), &go, 1) != 1) _exit(127);
   sigset_t none;
   sigemptyset(&none);
   signal(SIGTERM, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  dup2(log.get(), STDOUT_FILENO);
-  dup2(log.get(), STDERR_FILENO);
-  if (tells) fcntl(tells.get(), F_SETFD, 0);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  for (const int descriptor : inherited) fcntl(descriptor, F_SETFD, 0);
   set_limits(command.limits);
   leave_behind_what_is_the_services();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -144,17 +150,34 @@ void leave_behind_what_is_the_services() {
   fail((std::string(argv.front()) + " cannot be executed").c_str());
 }
 
+/// A file in memory alone, to be read from its beginning.
+Descriptor in_memory(const std::string& text) {
+  Descriptor file(memfd_create("linac", MFD_CLOEXEC));
+  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      lseek(file.get(), 0, SEEK_SET) != 0)
+    return Descriptor();
+  return file;
+}
+
 }  // namespace
 
-Started start_command(const Command& command, const std::string& attempt, int& gate) {
+Descriptor open_log(const Command& command) {
+  return Descriptor(open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640));
+}
+
+const passwd* account_of(const Command& command, std::string& problem) {
+  if (command.account.empty()) return nullptr;
+  problem = why_not_as(command.account);
+  return problem.empty() && command.account != own_account() ? getpwnam(command.account.c_str()) : nullptr;
+}
+
+Started start_command(const Command& command, const std::string& attempt, const Given& given, int& gate) {
   if (command.argv.empty()) return {0, "there is no command"};
-  const passwd* account = nullptr;
-  if (!command.account.empty()) {
-    if (const std::string why = why_not_as(command.account); !why.empty()) return {0, why};
-    if (command.account != own_account()) account = getpwnam(command.account.c_str());
-  }
-  const Descriptor log(open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640));
-  if (!log) return {0, fmt::format("{} cannot be written ({})", command.log, std::strerror(errno))};
+  std::string problem;
+  const passwd* account = account_of(command, problem);
+  if (!problem.empty()) return {0, problem};
+  const Descriptor log = given.output ? Descriptor() : open_log(command);
+  if (!log && !given.output) return {0, fmt::format("{} cannot be written ({})", command.log, std::strerror(errno))};
   int ends[2], info[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) return {0, "no descriptors left"};
   const Descriptor wait(ends[0]);
@@ -162,14 +185,23 @@ Started start_command(const Command& command, const std::string& attempt, int& g
   if (command.view && pipe2(info, O_CLOEXEC) != 0) return {0, "no descriptors left"};
   Descriptor told(info[0]);
   const Descriptor tells(info[1]);
-  auto arguments = command.view ? sandboxed(command, tells.get()) : command.argv;
-  auto environment = environment_of(command, attempt, account);
+  Descriptor more;
+  if (command.view && !given.variables.empty()) {
+    more = in_memory(variables_of_sandbox(given.variables));
+    if (!more) return {0, "no memory left for its variables"};
+  }
+  std::vector<int> inherited;
+  if (tells) inherited.push_back(tells.get());
+  if (more) inherited.push_back(more.get());
+  auto arguments = command.view ? sandboxed(command, tells.get(), more.get()) : command.argv;
+  auto environment = environment_of(command, attempt, account, given);
   const pid_t pid = fork();
   if (pid < 0) return {0, fmt::format("no process left ({})", std::strerror(errno))};
   if (pid == 0) {
     setpgid(0, 0);
     close(gate);
-    run(command, account, wait, log, tells, argument_pointers(arguments), argument_pointers(environment));
+    run(command, account, wait, given.output ? given.output.get() : log.get(), inherited, argument_pointers(arguments),
+        argument_pointers(environment));
   }
   setpgid(pid, pid);
   return {pid, "", std::move(told)};

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -19,7 +20,9 @@
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/redactor.h"
 #include "linac/launch/attempt_folder.h"
+#include "linac/launch/log_relay.h"
 #include "linac/launch/sandbox.h"
 #include "linac/launch/supervised_command.h"
 
@@ -154,12 +157,46 @@ void write_exit(const AttemptFolder& folder, const Exit& exit) {
   }
 }
 
-Exit carry_out(const AttemptFolder& folder, const Command& command) {
+// Brings the command's secrets to where it finds them, and lets none come into its log. They are in no file any longer
+// when this returns but in those that the command reads.
+Given give_secrets(const AttemptFolder& folder, Command& command, std::string& problem) {
+  Given given;
+  const std::vector<Secret> secrets = folder.secrets();
+  if (secrets.empty()) return given;
+  prctl(PR_SET_DUMPABLE, 0);  // they are in this process's memory: not for others of the account
+  const passwd* account = account_of(command, problem);
+  if (!problem.empty()) return given;
+  const Descriptor log = open_log(command);
+  if (!log) {
+    problem = fmt::format("{} cannot be written ({})", command.log, std::strerror(errno));
+    return given;
+  }
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const Secret& secret : secrets) values.emplace_back(secret.name, secret.value);
+  given.output = start_log_relay(log, Redactor(values));
+  given.variables = folder.place_secrets(secrets, account);
+  folder.forget_secrets();
+  if (command.view) command.view->readable.push_back(folder.secret_files().string());
+  return given;
+}
+
+Started start(const AttemptFolder& folder, Command& command, int& gate) {
+  Started refused;
+  try {
+    const Given given = give_secrets(folder, command, refused.problem);
+    if (refused.problem.empty()) return start_command(command, folder.root().string(), given, gate);
+  } catch (const Error& error) {
+    refused.problem = error.what();
+  }
+  return refused;
+}
+
+Exit carry_out(const AttemptFolder& folder, Command command) {
   const Signals signals;
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const auto begin = Clock::now();
   int gate = -1;
-  const Started started = start_command(command, folder.root().string(), gate);
+  const Started started = start(folder, command, gate);
   Descriptor gate_owner(gate);
   Exit exit;
   exit.problem = started.problem;
@@ -184,6 +221,11 @@ Exit carry_out(const AttemptFolder& folder, const Command& command) {
     exit.stopped = watch.told_to_stop();
   } else {
     exit.status = 127;
+  }
+  try {
+    folder.remove_secrets();
+  } catch (const Error& error) {  // the launcher does it again
+    log::error(error.what());
   }
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);

@@ -18,6 +18,7 @@
 #include "linac/catalog/copy_catalog.h"
 #include "linac/catalog/database.h"
 #include "linac/execution/record/run_places.h"
+#include "linac/launch/attempt_folder.h"
 #include "linac/service/data_folder.h"
 
 namespace linac::service {
@@ -39,9 +40,15 @@ Tree tree_below(const fs::path& root) {
   for (const char* part : {kArtifactsFolder, execution::kRunsFolder}) {
     if (!fs::exists(root / part)) continue;
     tree.folders.emplace_back(part);
-    for (const auto& entry : fs::recursive_directory_iterator(root / part)) {
+    auto entries = fs::recursive_directory_iterator(root / part);
+    for (auto at = begin(entries); at != end(entries); ++at) {
+      const fs::directory_entry& entry = *at;
       const fs::path name = entry.path().lexically_relative(root);
       if (entry.is_symlink()) continue;
+      if (std::string_view(part) == execution::kRunsFolder && launch::holds_secrets(entry.path().filename())) {
+        at.disable_recursion_pending();
+        continue;
+      }
       if (entry.is_directory()) {
         tree.folders.push_back(name);
       } else if (entry.is_regular_file()) {

@@ -35,6 +35,8 @@
 #include "linac/service/ownership.h"
 #include "linac/service/routes/jobs.h"
 #include "linac/service/routes/table.h"
+#include "linac/service/secret_box.h"
+#include "linac/service/user_secrets.h"
 
 namespace linac::service {
 namespace {
@@ -154,6 +156,7 @@ class Service::Implementation {
  public:
   Implementation(const ServiceOptions& options, const http::Address& address)
       : folder_(prepared(options.data)),
+        secret_box_(folder_),
         context_(catalog_url(folder_, options.database), folder_, kReaders, options.keep_free,
                  catalog::visibility(options.visibility)),
         authentication_(context_, options.authentication),
@@ -191,7 +194,8 @@ class Service::Implementation {
  private:
   std::vector<Route> routes() {
     std::vector<Route> routes = all_routes(context_, authentication_);
-    for (auto family : {job_routes(context_, scheduler_), run_file_routes(context_), ingest_routes(context_)})
+    for (auto family : {job_routes(context_, scheduler_), run_file_routes(context_), ingest_routes(context_),
+                        secret_routes(context_, secret_box_)})
       std::move(family.begin(), family.end(), std::back_inserter(routes));
     add_description(routes);
     return routes;
@@ -234,6 +238,10 @@ class Service::Implementation {
     settings.account = [required = options.authentication](catalog::Database& database, const std::string& user) {
       return required ? catalog::user(database, user).account : launch::own_account();
     };
+    settings.secrets = [this](catalog::Database& database, const std::string& user,
+                              const std::vector<std::string>& names) {
+      return given_secrets(database, secret_box_, user, names);
+    };
     if (!options.prices.empty()) settings.prices = execution::Prices::of_text(options.prices);
     return settings;
   }
@@ -258,6 +266,7 @@ class Service::Implementation {
   }
 
   const std::filesystem::path folder_;
+  const SecretBox secret_box_;
   Context context_;
   Authentication authentication_;
   Ownership ownership_{context_, context_.parts};

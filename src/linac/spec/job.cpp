@@ -7,10 +7,12 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/utf8.h"
 #include "linac/expression/expression.h"
 #include "linac/optimizer/table.h"
 #include "linac/spec/checks.h"
 #include "linac/spec/keras_words.h"
+#include "linac/spec/secret_names.h"
 
 namespace linac::spec {
 namespace {
@@ -87,13 +89,9 @@ void validate_data(const Data& data, const std::string& where) {
                    "e.g. 0.2",
                    data.validation_split));
   need(data.shuffle_window >= 0, where, "data.shuffle_window is a number of files, at least 1; 0: all");
-  need(data.shuffle_window == 0 || (data.validation_split == 0 && data.split.validation + data.split.test == 0), where,
-       "data.shuffle_window reads a few files at a time, and validation_split and split need all of them: name files "
-       "in data.test");
-  need(
-      data.shuffle_window == 0 || (data.filter.empty() && data.define.empty() && data.lists.empty()), where,
-      "data.shuffle_window must know how many events a file gives before it is read: leave out data.filter, define and "
-      "lists, or write files that are made so");
+  need(data.shuffle_window == 0 || data.validation_split == 0, where,
+       "data.shuffle_window reads a few files at a time, and validation_split needs the events of all: set "
+       "data.split.validation, or name files in data.test");
   need(data.validation_split == 0 || data.test.empty(), where,
        "data.validation_split takes the test events from data.train, and data.test names files of them; leave one out");
 }
@@ -133,6 +131,18 @@ void validate_transforms(const Data& data, const std::string& where) {
        "data.split.validation tests each epoch, and so does data.test or data.validation_split; keep one of them");
 }
 
+void validate_secrets(const std::vector<std::string>& names, const std::string& where) {
+  need(names.size() <= kSecretsMax, where,
+       fmt::format("secrets has {} names; {} are the most", names.size(), kSecretsMax));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string why = why_no_secret_name(names[i]);
+    need(why.empty(), where, fmt::format("secrets: '{}' cannot be one: {}", printable(names[i]), why));
+    need(std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) ==
+             names.begin() + static_cast<std::ptrdiff_t>(i),
+         where, fmt::format("secrets names {} twice", names[i]));
+  }
+}
+
 void validate(const Job& job, const std::string& where) {
   const std::pair<const char*, const std::string&> modes[] = {
       {"checkpoint.best_mode", job.checkpoint.best_mode},
@@ -140,8 +150,13 @@ void validate(const Job& job, const std::string& where) {
       {"train.schedule.plateau.mode", job.train.schedule.plateau.mode}};
   for (const auto& [key, mode] : modes) need_one_of(mode, {"auto", "min", "max"}, where, key);
   validate_data(job.data, where);
+  const bool selects = !job.data.filter.empty() || job.data.split.validation + job.data.split.test > 0;
+  need(job.data.shuffle_window == 0 || job.train.steps_per_epoch > 0 || !selects, where,
+       "data.filter and data.split hide how many events a file gives, and data.shuffle_window needs those of all files "
+       "for an epoch of all events: set train.steps_per_epoch");
   validate_transforms(job.data, where);
   validate_train(job.train, where);
+  validate_secrets(job.secrets, where);
   job.model.check(job, where);
   need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");
   need(job.checkpoint.every_epochs >= 0 && job.checkpoint.every_steps >= 0 && job.checkpoint.every_minutes >= 0, where,

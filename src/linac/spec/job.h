@@ -137,7 +137,7 @@ struct Data {
     v("prefetch", prefetch, "batches read ahead; bounds the memory of the input");
     v("shuffle_window", shuffle_window,
       "so many files of data.train, drawn anew in each epoch, are mixed at a time, and no more than three windows are "
-      "held: for sets that are larger than the disk (docs/data.md); 0: all; not for the 3dgan");
+      "held: for sets that are larger than the disk (docs/data.md); 0: all");
   }
 };
 
@@ -280,7 +280,8 @@ struct Train {
     v("epochs", epochs, "passes over the training data");
     v("max_steps", max_steps, "stop after so many steps in all; 0: no limit");
     v("steps_per_epoch", steps_per_epoch,
-      "shortens an epoch; 0: all events (what is left of a global batch is skipped)");
+      "shortens an epoch, and with data.shuffle_window may make it longer than the set; 0: all events (what is left of "
+      "a global batch is skipped)");
     v("replicas", replicas, "logical replicas; they change the result, unlike workers");
     v("batch", batch, "events a replica and step");
     v("accumulate", accumulate,
@@ -375,6 +376,7 @@ struct Job {
   Checkpoint checkpoint;
   int workers = 1;
   Distribution distribution;
+  std::vector<std::string> secrets;
 
   template <class V>
   void fields(V& v) {
@@ -386,6 +388,9 @@ struct Job {
     v("checkpoint", checkpoint, "");
     v("workers", workers, "local worker processes; never changes the result");
     v("distribution", distribution, "");
+    v("secrets", secrets,
+      "names of the keys that it needs, e.g. [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY], and never their values: at a "
+      "service those of its user (`linac secrets`), else variables of the environment");
   }
 };
 

@@ -154,8 +154,9 @@ void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
   need(!transforms, where,
        "data.filter, define, lists and split are for models that learn from labelled events; of showers data.threshold "
        "and data.min_sum select");
-  need(job.data.shuffle_window == 0, where,
-       "data.shuffle_window is for models that learn from labelled events: leave it out");
+  need(job.data.shuffle_window == 0 || job.train.steps_per_epoch > 0, where,
+       "how many showers of a file pass data.min_sum is known when it is read, and data.shuffle_window needs those of "
+       "all files for an epoch of all showers: set train.steps_per_epoch");
   need(job.data.scale > 0, where, "data.scale must be positive");
   need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
   need(job.train.accumulate == 1, where, "train.accumulate is not there for the 3dgan: lower train.batch");

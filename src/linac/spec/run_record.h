@@ -261,7 +261,7 @@ struct DataFile {
   static void fields(V&& v) {
     v({"url", "", "path or address"}, &DataFile::url);
     v({"format", "", "how it is read"}, &DataFile::format);
-    v({"events", "", "of it that have this role"}, &DataFile::events);
+    v({"events", "", "of it that have this role; -1: not known at the start (data.shuffle_window)"}, &DataFile::events);
     v({"kept", "", "of these, by the job's cuts", Need::kSpare, "files of showers"}, &DataFile::kept);
     v({"stored", "", "events of the file", Need::kSpare, "jobs that select or compute"}, &DataFile::stored);
     v({"passed", "", "of these, those that data.filter selects", Need::kSpare, "jobs that select or compute"},

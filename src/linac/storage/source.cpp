@@ -44,8 +44,12 @@ std::shared_ptr<const Source> Source::open(const std::string& url) {
   return source;
 }
 
+std::string version_hash(int64_t size, const std::string& version) {
+  return content_hash(fmt::format("{} bytes of version {}", size, version));
+}
+
 std::string Source::version_hash() const {
-  return content_hash(fmt::format("{} bytes of version {}", size_, version_));
+  return storage::version_hash(size_, version_);
 }
 
 fs::path Source::local() const {
@@ -105,18 +109,21 @@ void Source::read(int64_t offset, std::span<std::byte> bytes) const {
 
 class Source::Stream : public ByteStream {
  public:
-  explicit Stream(std::shared_ptr<const Source> source) : source_(std::move(source)) {
-    if (source_->is_ranged()) ahead_.emplace(source_, std::vector<Piece>{{0, source_->size()}});
+  Stream(std::shared_ptr<const Source> source, int64_t begin, int64_t end)
+      : source_(std::move(source)), end_(end), is_whole_(begin == 0 && end == source_->size()), offset_(begin) {
+    LINAC_CHECK(begin >= 0 && begin <= end && end <= source_->size());
+    if (source_->is_ranged()) ahead_.emplace(source_, std::vector<Piece>{{begin, end - begin}});
   }
   size_t read(std::span<std::byte> bytes) override {
-    bytes = bytes.first(std::min(bytes.size(), static_cast<size_t>(source_->size() - offset_)));
+    bytes = bytes.first(std::min(bytes.size(), static_cast<size_t>(end_ - offset_)));
     if (ahead_)
       ahead_->read(offset_, bytes);
     else
       source_->read(offset_, bytes);
     offset_ += static_cast<int64_t>(bytes.size());
+    if (!is_whole_) return bytes.size();
     hash_.add(bytes);
-    if (offset_ == source_->size()) {
+    if (offset_ == end_) {
       const std::scoped_lock lock(source_->mutex_);
       source_->streamed_content_ = hash_.text();
     }
@@ -125,13 +132,19 @@ class Source::Stream : public ByteStream {
 
  private:
   const std::shared_ptr<const Source> source_;
+  const int64_t end_;
+  const bool is_whole_;
   std::optional<ReadAhead> ahead_;
   ContentHash hash_;
-  int64_t offset_ = 0;
+  int64_t offset_;
 };
 
 std::unique_ptr<ByteStream> Source::stream(const std::shared_ptr<const Source>& source) {
-  return std::make_unique<Stream>(source);
+  return stream(source, 0, source->size());
+}
+
+std::unique_ptr<ByteStream> Source::stream(const std::shared_ptr<const Source>& source, int64_t begin, int64_t end) {
+  return std::make_unique<Stream>(source, begin, end);
 }
 
 std::string Source::streamed_content() const {

@@ -27,6 +27,9 @@ class ByteStream {
   virtual size_t read(std::span<std::byte> bytes) = 0;
 };
 
+/// Stands for a hash of the content of a file of another host.
+std::string version_hash(int64_t size, const std::string& version);
+
 class Source {
  public:
   /// One of expand()'s results. Its server is asked once, for size and version. Where it names no version or sends no
@@ -62,6 +65,8 @@ class Source {
   void read(int64_t offset, std::span<std::byte> bytes) const;
   /// All bytes in order, read ahead in bounded memory.
   static std::unique_ptr<ByteStream> stream(const std::shared_ptr<const Source>& source);
+  /// The same of the bytes [begin, end), which lie within the file.
+  static std::unique_ptr<ByteStream> stream(const std::shared_ptr<const Source>& source, int64_t begin, int64_t end);
   /// XXH3 of the content (storage.h), once a stream has come to its end; empty before.
   std::string streamed_content() const;
   /// How many bytes have been read so far.

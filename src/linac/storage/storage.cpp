@@ -30,6 +30,14 @@ std::vector<std::string> expand_all(const std::vector<std::string>& urls) {
   return files;
 }
 
+std::vector<Listed> find_all(const std::vector<std::string>& urls) {
+  if (urls.empty()) throw user_error("[storage] no file is named; give paths, globs or URLs");
+  std::vector<Listed> files;
+  for (const std::string& url : urls)
+    for (Listed& file : store_of(url).find(url)) files.push_back(std::move(file));
+  return files;
+}
+
 fs::path fetch(const std::string& url) {
   return store_of(url).local(url);
 }

@@ -14,12 +14,18 @@
 
 namespace linac::storage {
 
+struct Listed;  // store.h
+
 /// The files that `url` names: a plain path, a file:// URL or a shell glob (sorted; `~` is the home folder), or
 /// one of s3://; an http(s) URL stays as it is. Data error when a pattern matches nothing, user error for a scheme that
 /// is not read.
 std::vector<std::string> expand(const std::string& url);
 /// All files of all `urls`, in this order. User error if there are none.
 std::vector<std::string> expand_all(const std::vector<std::string>& urls);
+
+/// The same with size and version of each where a listing says them, so that thousands of files cost a few requests:
+/// of s3://. `version` is empty for the others.
+std::vector<Listed> find_all(const std::vector<std::string>& urls);
 
 /// A readable local file with the content of `url`, which is one of expand()'s results: the path itself, or the cached
 /// copy of what a URL names. Data error when there is no such file, environment error when network or permissions fail.

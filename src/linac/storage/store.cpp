@@ -36,6 +36,12 @@ std::string known_schemes() {
 
 }  // namespace
 
+std::vector<Listed> Store::find(const std::string& pattern) const {
+  std::vector<Listed> files;
+  for (std::string& url : glob(pattern)) files.push_back({.url = std::move(url)});
+  return files;
+}
+
 std::optional<SmallFile> Store::read_small(const std::string& url) const {
   fail_without_conditions(url);
 }

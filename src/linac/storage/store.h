@@ -53,6 +53,7 @@ class Reader {
 struct Listed {
   std::string url;
   int64_t size = 0;
+  std::string version = {};  // as Reader::version(); empty where the listing does not say it
 };
 
 /// A small file, whole, as it was at one moment.
@@ -69,6 +70,8 @@ class Store {
 
   /// The files that the pattern names, sorted; a name without wildcards stays as it is, whether there or not.
   virtual std::vector<std::string> glob(const std::string& pattern) const = 0;
+  /// The same, with size and version where the listing itself says them; else the version is empty.
+  virtual std::vector<Listed> find(const std::string& pattern) const;
   /// The files directly in a folder, sorted; its folders are left out.
   virtual std::vector<Listed> list(const std::string& folder) const = 0;
   virtual int64_t size(const std::string& url) const = 0;

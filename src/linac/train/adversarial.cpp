@@ -32,27 +32,6 @@ Batch as_batch(const data::SampleBatch& samples) {
   return {samples.image, samples.energy, samples.angle, samples.ecal};
 }
 
-nlohmann::json files_json(const data::Dataset& dataset) {
-  nlohmann::json files = nlohmann::json::array();
-  for (const data::FileReport& file : dataset.files()) {
-    files.push_back(file_json(file));
-    files.back()["kept"] = file.kept;
-  }
-  return files;
-}
-
-// The first batch of each file, cut to what it has, so that a file that opens but cannot be read is found now.
-void read_first_batches(int64_t batch_events, const data::Dataset& dataset) {
-  int64_t first = 0;
-  for (const data::FileReport& file : dataset.files()) {
-    std::vector<int64_t> events;
-    for (int64_t i = 0; i < std::min(batch_events, file.kept); ++i) events.push_back(first + i);
-    data::SampleBatch batch;
-    dataset.read(events, batch);
-    first += file.kept;
-  }
-}
-
 plot::ShowerMaps maps(const physics::Projections& mean) {
   return {.x = mean.x,
           .y = mean.y,
@@ -72,14 +51,13 @@ AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, const
     : job_(job),
       model_(trained::architecture_of(job), numerics_of(job)),
       start_(trained::start_of(job, model_.architecture())),
-      train_(open_dataset(job, job.data.train)),
-      test_(job.data.test.empty() ? nullptr : open_dataset(job, job.data.test)),
+      input_(job),
       clock_(clock),
       update_(job, group, computing, clock) {
   for (const Monitor& monitor : monitors(job)) need_known_figure(monitor.name);
   need_directions(job, loss_name());
-  need_model_shape(model_.architecture().image(), *train_);
-  if (test_) need_model_shape(model_.architecture().image(), *test_);
+  need_model_shape(model_.architecture().image(), input_.train());
+  if (input_.test()) need_model_shape(model_.architecture().image(), *input_.test());
 }
 
 std::vector<const graph::Graph*> AdversarialLoop::graphs() const {
@@ -98,41 +76,25 @@ std::string AdversarialLoop::cost() const {
 }
 
 nlohmann::json AdversarialLoop::data() const {
-  nlohmann::json data{{"train", files_json(*train_)}};
-  if (test_) data["test"] = files_json(*test_);
-  return data;
-}
-
-trained::TrainedRange AdversarialLoop::range() const {
-  return {.energy_gev = train_->energies_gev(), .theta_rad = train_->angles()};
+  return input_.json();
 }
 
 nlohmann::json AdversarialLoop::notes() const {
   nlohmann::json notes = nlohmann::json::object();
-  trained::add_range(range(), notes);
+  trained::add_range(input_.range(place_), notes);
   return notes;
 }
 
 int64_t AdversarialLoop::train_events() const {
-  return train_->size();
+  return input_.train_events();
 }
 
 int64_t AdversarialLoop::test_events() const {
-  return test_ ? test_->size() : 0;
+  return input_.test() ? input_.test()->size() : 0;
 }
 
 std::vector<std::string> AdversarialLoop::describe_data() const {
-  std::vector<std::string> lines;
-  for (const auto& [role, dataset] : {std::pair("train", train_), std::pair("test", test_)}) {
-    if (!dataset) continue;
-    read_first_batches(job_.train.batch, *dataset);
-    for (const data::FileReport& file : dataset->files()) {
-      lines.push_back(fmt::format("{:<6} {}: {}, {} events ({} kept), {}, {:.1f}-{:.1f} GeV, {:.2f}-{:.2f} rad", role,
-                                  file.url, file.format, file.events, file.kept, data::to_string(file.shape),
-                                  file.energy_gev_min, file.energy_gev_max, file.angle_min, file.angle_max));
-    }
-  }
-  return lines;
+  return input_.describe();
 }
 
 TrainState AdversarialLoop::initial_state() const {
@@ -149,12 +111,12 @@ TrainState AdversarialLoop::initial_state() const {
 }
 
 int64_t AdversarialLoop::alone(int64_t epoch) const {
-  const int64_t steps = steps_per_epoch(job_, train_->size());
+  const int64_t steps = steps_per_epoch(job_, train_events());
   return std::clamp(job_.train.discriminator_first - epoch * steps, int64_t{0}, steps);
 }
 
 std::string AdversarialLoop::stage(int64_t epoch, int64_t step) const {
-  const int64_t first = job_.train.discriminator_first, done = epoch * steps_per_epoch(job_, train_->size()) + step;
+  const int64_t first = job_.train.discriminator_first, done = epoch * steps_per_epoch(job_, train_events()) + step;
   return first > 0 && done <= first ? fmt::format("discriminator alone {}/{}", done, first) : "";
 }
 
@@ -164,7 +126,8 @@ int64_t AdversarialLoop::steps_with(const std::string& loss, int64_t epoch, int6
 
 void AdversarialLoop::seek(const TrainState& state) {
   update_.take_place();
-  stream_.emplace(train_, stream_options(job_, state, train_->size(), update_.owned()), stream_position(state));
+  input_.seek(state, update_.owned());
+  place_ = state.input;
   ahead_.reset();
 }
 
@@ -178,7 +141,8 @@ models::threedgan::ThreeDGan::StepOptions AdversarialLoop::options(const RngKey&
 
 AdversarialLoop::Ahead AdversarialLoop::read_ahead(const TrainState& state, int steps) {
   const PhaseClock::Scope time(clock_, TimePhase::kInput);
-  Ahead ahead{.batches = stream_->next().replicas, .real = {}, .keys = {}};
+  ShowerInput::Step read = input_.next();
+  Ahead ahead{.batches = std::move(read.replicas), .place = read.place, .real = {}, .keys = {}};
   ahead.real.resize(ahead.batches.size());
   for (const int replica : update_.owned()) ahead.keys.push_back(update_.key(state, replica, steps));
   return ahead;
@@ -193,6 +157,7 @@ Contribution AdversarialLoop::on_real(const TrainState& state, const Ahead& step
 
 StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWish wish, const Arrive&) {
   const Ahead now = ahead_ ? *std::exchange(ahead_, std::nullopt) : read_ahead(state, 0);
+  place_ = now.place;
   StepResult result;
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
   static const std::vector<std::string> parts(kLossNames.begin(), kLossNames.end());
@@ -220,7 +185,7 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWi
 
   // Half of the next step's real showers while the generator's first gradients travel, half while the second do.
   std::optional<Ahead> next;
-  if (state.step + 1 < steps_per_epoch(job_, train_->size())) next = read_ahead(state, 1);
+  if (state.step + 1 < steps_per_epoch(job_, train_events())) next = read_ahead(state, 1);
   const size_t all = next ? next->batches.size() : 0, half = all / 2;
   const auto look_ahead = [&](size_t first, size_t count) {
     return SideWork{.tasks = count, .run = [&, first](size_t task) {
@@ -263,10 +228,11 @@ std::vector<UpdateOutline> AdversarialLoop::updates(const TrainState& state, int
 TestResult AdversarialLoop::test(const TrainState& state, Figures figures) {
   const PhaseClock::Scope time(clock_, TimePhase::kTest);
   Evaluation evaluation(job_, model_, update_);
-  auto [result, projections] = evaluation.run(state.networks[kGenerator].parameters,
-                                              state.networks[kDiscriminator].parameters, state.epoch, *test_, figures);
+  auto [result, projections] =
+      evaluation.run(state.networks[kGenerator].parameters, state.networks[kDiscriminator].parameters, state.epoch,
+                     *input_.test(), figures);
   projections_ = std::move(projections);
-  if (alone(state.epoch) == steps_per_epoch(job_, train_->size()))
+  if (alone(state.epoch) == steps_per_epoch(job_, train_events()))
     std::erase_if(result.losses, [](const auto& loss) { return loss.first.starts_with(kGeneratorPrefix); });
   return result;
 }
@@ -277,8 +243,8 @@ std::vector<Column> AdversarialLoop::columns() const {
 
 std::vector<Drawing> AdversarialLoop::drawings(const TrainState& state) const {
   if (!projections_) return {};
-  plot::ProjectionCaption caption{.run = job_.name, .epoch = state.epoch, .showers = test_->size()};
-  const Range energies = test_->energies_gev(), angles = test_->angles();
+  plot::ProjectionCaption caption{.run = job_.name, .epoch = state.epoch, .showers = test_events()};
+  const Range energies = input_.test()->energies_gev(), angles = input_.test()->angles();
   caption.energy_gev_min = energies.low;
   caption.energy_gev_max = energies.high;
   caption.angle_rad_min = angles.low;
@@ -295,9 +261,10 @@ std::vector<Drawing> AdversarialLoop::drawings(const TrainState& state) const {
 }
 
 std::vector<std::string> AdversarialLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
-  trained::save_generator(job_, range(), model_.architecture(), state.networks[kGenerator].parameters, folder.models());
+  trained::save_generator(job_, input_.range(state.input), model_.architecture(), state.networks[kGenerator].parameters,
+                          folder.models());
   std::vector<std::string> lines;
-  if (test_ && !state.history.empty()) {
+  if (input_.test() && !state.history.empty()) {
     lines.push_back(fmt::format("pictures     {}",
                                 folder.shown(folder.images() / fmt::format("epoch-{:03}.png", state.history.size()))));
   }

@@ -6,19 +6,16 @@
 // through the fixed tree, every worker applies the same update. What comes out depends on (state, seed, position,
 // replicas) and never on the number of workers.
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "linac/data/batch_stream.h"
-#include "linac/data/dataset.h"
 #include "linac/models/threedgan/threedgan.h"
 #include "linac/train/evaluation.h"
 #include "linac/train/loop.h"
 #include "linac/train/replica_update.h"
+#include "linac/train/shower_input.h"
 #include "linac/trained/gan_start.h"
-#include "linac/trained/trained_range.h"
 
 namespace linac::train {
 
@@ -37,6 +34,7 @@ class AdversarialLoop : public Loop {
   /// The weights are drawn from the job's seed, unless the job goes on from others (trained/gan_start.h).
   TrainState initial_state() const override;
   void seek(const TrainState& state) override;
+  std::optional<InputPlace> input_place() const override { return place_; }
   /// Losses "d_real/...", "d_fake/..." and "g/...", the last a mean of the two generator updates; none of it in the
   /// steps of train.discriminator_first.
   StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) override;
@@ -56,11 +54,11 @@ class AdversarialLoop : public Loop {
   // What is known of a step before its first update; by the replicas of this worker.
   struct Ahead {
     std::vector<data::SampleBatch> batches;
+    std::optional<InputPlace> place;
     std::vector<std::optional<models::Contribution>> real;  // the discriminator's, as far as they are computed
     std::vector<RngKey> keys;
   };
 
-  trained::TrainedRange range() const;
   /// Steps of this epoch and all before it in which the discriminator learns alone.
   int64_t alone(int64_t epoch) const;
   Ahead read_ahead(const TrainState& state, int steps);
@@ -71,10 +69,10 @@ class AdversarialLoop : public Loop {
   const spec::Job& job_;
   const models::threedgan::ThreeDGan model_;
   const trained::GanStart start_;
-  const std::shared_ptr<const data::Dataset> train_, test_;
+  ShowerInput input_;
   PhaseClock& clock_;
   ReplicaUpdate update_;
-  std::optional<data::BatchStream<data::Dataset>> stream_;
+  std::optional<InputPlace> place_;             // of the last step
   std::optional<Ahead> ahead_;                  // of the next step
   std::optional<TestProjections> projections_;  // of the last test
 };

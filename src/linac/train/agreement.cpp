@@ -79,6 +79,7 @@ nlohmann::json what_must_agree(const spec::Job& job, const nlohmann::json& data)
   fixed.workers = 1;
   fixed.checkpoint = {};
   fixed.distribution = {};
+  fixed.secrets.clear();
   spec::forget_cached_file(fixed.model);
   nlohmann::json all;
   all["train"] = fingerprints_of(data.at("train"));

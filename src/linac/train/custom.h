@@ -23,6 +23,7 @@ class CustomLoop : public Loop {
   std::string cost() const override;
   nlohmann::json data() const override { return input_.json(); }
   int64_t train_events() const override { return input_.train_events(); }
+  std::optional<InputPlace> input_place() const override { return input_.place(); }
   int64_t test_events() const override { return input_.test_events(); }
   std::vector<std::string> describe_data() const override { return input_.describe(); }
   TrainState initial_state() const override;

@@ -31,6 +31,7 @@ class FitLoop : public Loop {
   nlohmann::json notes() const override;
   std::vector<spec::OutputClasses> classes() const override;
   int64_t train_events() const override;
+  std::optional<InputPlace> input_place() const override { return input_.place(); }
   int64_t test_events() const override;
   std::vector<std::string> describe_data() const override;
   /// The weights of the file, or drawn from the job's seed.

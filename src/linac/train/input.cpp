@@ -15,13 +15,13 @@ data::Preprocessing preprocessing(const spec::Job& job) {
           .power = job.model.as<spec::ThreeDGanSettings>().power};
 }
 
-std::shared_ptr<const data::Dataset> open_dataset(const spec::Job& job, const std::vector<std::string>& urls) {
+data::Fields fields(const spec::Job& job) {
   const spec::DataFields& names = job.data.names;
-  return data::Dataset::open(urls, {.image = names.image, .energy = names.energy, .angle = names.angle},
-                             preprocessing(job));
+  return {.image = names.image, .energy = names.energy, .angle = names.angle};
 }
 
 int64_t steps_per_epoch(const spec::Job& job, int64_t events) {
+  if (events < 0) return job.train.steps_per_epoch;
   const int64_t global_batch = job.train.batch * job.train.replicas, whole = events / global_batch;
   if (whole == 0) {
     throw data_error(fmt::format(
@@ -34,7 +34,7 @@ int64_t steps_per_epoch(const spec::Job& job, int64_t events) {
 
 std::string epoch_in_words(const spec::Job& job, int64_t events) {
   const int64_t steps = steps_per_epoch(job, events);
-  const int64_t left_over = events - steps * job.train.batch * job.train.replicas;
+  const int64_t left_over = events < 0 ? 0 : events - steps * job.train.batch * job.train.replicas;
   return fmt::format("{} an epoch of {} x {}{}", plural(steps, "step"), plural(job.train.replicas, "replica"),
                      plural(job.train.batch, "event"),
                      left_over == 0
@@ -46,16 +46,41 @@ std::string epoch_in_words(const spec::Job& job, int64_t events) {
 data::BatchStreamOptions stream_options(const spec::Job& job, const TrainState& state, int64_t events,
                                         const std::vector<int>& owned) {
   // After a rollback another order of events, too, leads away from the collapse.
-  return {.seed = job.train.seed + static_cast<uint64_t>(state.rollbacks),
+  const uint64_t seed = job.train.seed + static_cast<uint64_t>(state.rollbacks);
+  const bool is_known = state.input && state.input->seed == seed && state.input->epoch == state.epoch;
+  return {.seed = seed,
           .batch = job.train.batch,
           .replicas = job.train.replicas,
           .owned = owned,
           .steps_per_epoch = steps_per_epoch(job, events),
-          .depth = job.data.prefetch};
+          .depth = job.data.prefetch,
+          .window = is_known ? state.input->window : data::WindowPlace{}};
 }
 
 data::Position stream_position(const TrainState& state) {
   return {static_cast<uint32_t>(state.epoch), static_cast<uint32_t>(state.step)};
+}
+
+data::Counts counts_wanted(const spec::Job& job) {
+  return job.train.steps_per_epoch > 0 ? data::Counts::kNone : data::Counts::kAll;
+}
+
+std::string order_in_words(const spec::Job& job, size_t files) {
+  const spec::Data& data = job.data;
+  if (data.shuffle_window == 0) {
+    const std::string no_window = data.validation_split > 0 ? "; no window, as data.validation_split needs all of them"
+                                  : job.train.fit.class_balance == "weights"
+                                      ? "; no window, as train.fit.class_balance counts all of them"
+                                      : "; data.shuffle_window would read a few files at a time";
+    return fmt::format("order  drawn in each epoch, of all events{}", no_window);
+  }
+  const std::string windows =
+      fmt::format("order  drawn in each epoch: {} at a time, {} in all", plural(data.shuffle_window, "file"), files);
+  return counts_wanted(job) == data::Counts::kAll
+             ? windows + "; all are counted first, as train.steps_per_epoch is 0"
+             : windows +
+                   "; an epoch ends after train.steps_per_epoch, and goes on in another order of the files "
+                   "where they end before";
 }
 
 models::Numerics numerics_of(const spec::Job& job) {

@@ -5,6 +5,7 @@
 
 #include "linac/data/batch_stream.h"
 #include "linac/data/dataset.h"
+#include "linac/data/windowed_table.h"
 #include "linac/graph/graph.h"
 #include "linac/models/numerics.h"
 #include "linac/spec/job.h"
@@ -12,13 +13,18 @@
 
 namespace linac::train {
 
-/// Opens and scans the files. Data error if they do not hold what the job says.
-std::shared_ptr<const data::Dataset> open_dataset(const spec::Job& job, const std::vector<std::string>& urls);
+data::Fields fields(const spec::Job& job);
 
 /// How a worker that carries the replicas `owned` reads a set of `events`, and where it goes on.
 data::BatchStreamOptions stream_options(const spec::Job& job, const TrainState& state, int64_t events,
                                         const std::vector<int>& owned);
 data::Position stream_position(const TrainState& state);
+
+/// What data.shuffle_window wants counted before the first step.
+data::Counts counts_wanted(const spec::Job& job);
+/// Which order the job's events get, and why not a windowed one where it cannot: a line for people. `files`: of
+/// data.train, where there are windows.
+std::string order_in_words(const spec::Job& job, size_t files);
 
 /// The job's train.kernels, train.precision and train.device.
 models::Numerics numerics_of(const spec::Job& job);

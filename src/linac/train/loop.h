@@ -93,8 +93,8 @@ class Loop {
   virtual nlohmann::json notes() const { return nlohmann::json::object(); }
   /// Of the outputs whose targets the files hold as texts.
   virtual std::vector<spec::OutputClasses> classes() const { return {}; }
-  virtual int64_t train_events() const = 0;
-  virtual int64_t test_events() const = 0;  // 0: no test data
+  virtual int64_t train_events() const = 0;  // -1: not known, and train.steps_per_epoch is given
+  virtual int64_t test_events() const = 0;   // 0: no test data
   /// A line a file, with what can be said of its content. Data error if one opens but cannot be read.
   virtual std::vector<std::string> describe_data() const = 0;
 
@@ -103,6 +103,8 @@ class Loop {
   /// The input goes on at the state's position, for the replicas that this worker carries now. Before the first step,
   /// and in each new view of the group.
   virtual void seek(const TrainState& state) = 0;
+  /// Of the last step, for TrainState::input.
+  virtual std::optional<InputPlace> input_place() const { return std::nullopt; }
   /// Whether a step changes each network at its very end, when all of the step is known to be good. Then step() calls
   /// `arrive` right before; if that throws, the networks are as they were. Else `arrive` is not called, and a step that
   /// breaks off may leave the networks between two states.
@@ -142,7 +144,7 @@ std::unique_ptr<Loop> make_loop(const spec::Job& job, comm::Group& group, const 
                                 const trained::KerasFile* read = nullptr);
 
 /// Steps of an epoch: whole global batches, or train.steps_per_epoch if that is less. Data error naming the numbers if
-/// there is none.
+/// there is none. `events` < 0: train.steps_per_epoch.
 int64_t steps_per_epoch(const spec::Job& job, int64_t events);
 
 /// "7 steps an epoch of 2 replicas x 350 events (100 of the 5000 events are left over, others in each epoch)".

@@ -11,14 +11,13 @@
 
 namespace linac::train {
 
-/// A file of a data set (data::FileReport, data::TableFile), as Loop::data() tells of it.
+/// A file of a data set (data::FileReport, data::TableFile), as Loop::data() tells of it. Of one that has not been
+/// opened, format and events are not known.
 template <class File>
 nlohmann::json file_json(const File& file) {
-  nlohmann::json json{{"url", file.url},
-                      {"format", file.format},
-                      {"events", file.events},
-                      {"bytes", file.bytes},
-                      {"fingerprint", file.fingerprint}};
+  nlohmann::json json{{"url", file.url}, {"bytes", file.bytes}, {"fingerprint", file.fingerprint}};
+  if (!file.format.empty()) json["format"] = file.format;
+  if (file.events >= 0) json["events"] = file.events;
   if constexpr (requires { file.made; }) {
     if (!file.made.empty()) json.update({{"stored", file.stored}, {"passed", file.passed}, {"made", file.made}});
   }

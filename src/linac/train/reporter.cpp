@@ -123,9 +123,9 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
   folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   const std::string stage = loop.stage(state.epoch, state.step);
   if (!aloud_) return;
-  log::info(fmt::format("{}: {}, {}, on {}{}{}", job.name, plural(loop.train_events(), "event"),
-                        epoch_in_words(job, loop.train_events()), plural(workers, "worker"), stage.empty() ? "" : "; ",
-                        stage));
+  const int64_t events = loop.train_events();
+  log::info(fmt::format("{}: {}{}, on {}{}{}", job.name, events < 0 ? "" : plural(events, "event") + ", ",
+                        epoch_in_words(job, events), plural(workers, "worker"), stage.empty() ? "" : "; ", stage));
 }
 
 // What earlier files say of this epoch and later ones counts no more.
@@ -139,6 +139,7 @@ nlohmann::json Reporter::provenance() const {
   spec::Job job = job_;
   job.workers = 1;
   job.distribution = {};
+  job.secrets.clear();
   nlohmann::json provenance = loop_.notes();
   provenance.update({{"job", spec::to_yaml(job)},
                      {"linac", kVersion},

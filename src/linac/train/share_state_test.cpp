@@ -30,6 +30,10 @@ TrainState state_from(float from) {
   state.global_step = static_cast<int64_t>(from);
   state.networks[0].optimizer.set_updates(state.global_step);
   state.epoch_sums["loss"] = 0.1 * from;
+  state.input = InputPlace{.seed = 5,
+                           .epoch = 1,
+                           .window = {.window = state.global_step, .first = 40},
+                           .seen = trained::TrainedRange{{1.0 / 3, 0.1 * from}, {1, 2}}};
   state.history.push_back({.epoch = 0, .train = {{"loss", 1.0 / 3}}, .test = {}, .physics = {}});
   return state;
 }

@@ -41,14 +41,22 @@ nlohmann::json history_json(const std::vector<EpochRecord>& history) {
 nlohmann::json position_json(const TrainState& state) {
   nlohmann::json updates = nlohmann::json::array();
   for (const Network& network : state.networks) updates.push_back(network.optimizer.updates());
-  return {{"epoch", state.epoch},
-          {"step", state.step},
-          {"global_step", state.global_step},
-          {"rollbacks", state.rollbacks},
-          {"updates", updates},
-          {"epoch_sums", to_json(state.epoch_sums)},
-          {"history", history_json(state.history)},
-          {"best", {{"value", state.best_value}, {"epoch", state.best_epoch}}}};
+  nlohmann::json position{{"epoch", state.epoch},
+                          {"step", state.step},
+                          {"global_step", state.global_step},
+                          {"rollbacks", state.rollbacks},
+                          {"updates", updates},
+                          {"epoch_sums", to_json(state.epoch_sums)},
+                          {"history", history_json(state.history)},
+                          {"best", {{"value", state.best_value}, {"epoch", state.best_epoch}}}};
+  if (state.input) {
+    position["input"] = {{"seed", state.input->seed},
+                         {"epoch", state.input->epoch},
+                         {"window", state.input->window.window},
+                         {"first", state.input->window.first}};
+    trained::add_range(state.input->seen, position["input"]);
+  }
+  return position;
 }
 
 void set_from(const nlohmann::json& meta, const std::string& where, TrainState& state) {
@@ -59,6 +67,13 @@ void set_from(const nlohmann::json& meta, const std::string& where, TrainState& 
     state.rollbacks = meta.at("rollbacks");
     for (size_t i = 0; i < state.networks.size(); ++i)
       state.networks[i].optimizer.set_updates(meta.at("updates").at(i));
+    state.input.reset();
+    if (const auto input = meta.find("input"); input != meta.end()) {
+      const data::WindowPlace window{input->at("window"), input->at("first")};
+      if (window.window < 0 || window.first < 0)
+        throw data_error(fmt::format("[checkpoint] {}: its place in the input is below 0; it is damaged", where));
+      state.input = InputPlace{input->at("seed"), input->at("epoch"), window, trained::range_in(*input, where)};
+    }
     state.epoch_sums = measures_from_json(meta.at("epoch_sums"));
     state.history.clear();
     for (const auto& record : meta.at("history")) {

@@ -7,12 +7,15 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "linac/data/epoch_order.h"
 #include "linac/train/measures.h"
 #include "linac/trained/network.h"
+#include "linac/trained/trained_range.h"
 
 namespace linac::train {
 
@@ -25,6 +28,15 @@ struct EpochRecord {
 
 using trained::Network;
 
+/// Where the last step stands in a windowed order, so that nobody must read the files before it to go on. Of another
+/// seed or epoch it says no place.
+struct InputPlace {
+  uint64_t seed = 0;  // of the order
+  int64_t epoch = 0;
+  data::WindowPlace window;
+  std::optional<trained::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
+};
+
 struct TrainState {
   std::vector<Network> networks;
   int64_t epoch =
@@ -32,7 +44,8 @@ struct TrainState {
   int64_t step = 0;
   int64_t global_step = 0;
   int rollbacks = 0;
-  Measures epoch_sums;  // of the steps of this epoch so far
+  std::optional<InputPlace> input;  // of the last step, where the order is a windowed one
+  Measures epoch_sums;              // of the steps of this epoch so far
   std::vector<EpochRecord> history;
   double best_value = 0;    // of what checkpoint.best_by names
   int64_t best_epoch = -1;  // -1: none yet

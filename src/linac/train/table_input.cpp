@@ -45,6 +45,9 @@ std::string describe_classes(const data::EventTable& train, const data::EventTab
   return text + (classes.size() > kShown ? fmt::format(" and {} others", classes.size() - kShown) : "");
 }
 
+// Of those that are not opened.
+constexpr size_t kFilesShown = 12;
+
 // "60 events", "60 of 100 events, 75 pass the filter".
 std::string describe_events(const data::TableFile& file) {
   if (file.events == file.stored) return plural(file.events, "event");
@@ -53,15 +56,18 @@ std::string describe_events(const data::TableFile& file) {
                      passed_only ? "" : fmt::format(", {} pass the filter", file.passed));
 }
 
+// "parquet, 60 events from event 20 on", "18.4 MB, not opened yet"
+std::string describe_file(const data::TableFile& file) {
+  if (file.events < 0) return fmt::format("{:.1f} MB, not opened yet", static_cast<double>(file.bytes) / 1e6);
+  return fmt::format("{}{}{}", file.format.empty() ? "" : file.format + ", ", describe_events(file),
+                     file.first > 0 ? fmt::format(" from event {} on", file.first) : "");
+}
+
 /// Null where all files are open.
 std::shared_ptr<data::WindowedTable> windowed(const spec::Job& job, const std::vector<data::ColumnRequest>& columns,
                                               const data::Transform& transform) {
   if (job.data.shuffle_window == 0) return nullptr;
-  if (!transform.empty())
-    throw user_error(
-        "[data] data.shuffle_window reads columns as the files have them: name a column in data.event_weight, or write "
-        "files with the formula's values");
-  return data::WindowedTable::open(job.data.train, columns, job.data.shuffle_window);
+  return data::windowed_table(job.data.train, columns, transform, job.data.shuffle_window, counts_wanted(job));
 }
 
 }  // namespace
@@ -82,14 +88,31 @@ TableInput::TableInput(const spec::Job& job, const std::vector<data::ColumnReque
   data::Transform tested = transform_;
   if (job.data.split.validation > 0) {
     tested.split->part = data::Part::kValidation;
-    test_ = data::EventTable::open(job.data.train, of_test(*train_), tested);
+    const std::vector<std::string> files =
+        windowed_ ? data::drawn_files(*windowed_, job.train.seed, job.data.shuffle_window) : job.data.train;
+    test_ = data::EventTable::open(files, of_test(*train_), tested);
   }
   tested.split.reset();
   if (!job.data.test.empty()) test_ = data::EventTable::open(job.data.test, of_test(*train_), tested);
 }
 
-const std::vector<data::TableFile>& TableInput::train_files() const {
-  return windowed_ ? windowed_->files() : train_->files();
+// Of a window's file that nobody has opened no more is known than its version.
+std::vector<data::TableFile> TableInput::train_files() const {
+  if (!windowed_) return train_->files();
+  std::vector<data::TableFile> files;
+  for (const data::FileVersion& file : windowed_->files()) {
+    const data::TableFile& first = train_->files().front();
+    if (file.url == first.url) {
+      files.push_back(first);
+      continue;
+    }
+    data::TableFile& one = files.emplace_back();
+    one.url = file.url;
+    one.bytes = file.bytes;
+    one.fingerprint = file.fingerprint;
+    one.events = one.stored = one.passed = windowed_->size() < 0 ? -1 : windowed_->events_known(files.size() - 1);
+  }
+  return files;
 }
 
 void TableInput::check_each(const std::function<void(const data::EventTable&)>& check) {
@@ -107,34 +130,41 @@ nlohmann::json TableInput::split_json() const {
   if (job_.data.validation_split == 0 && job_.data.split.validation == 0) return nullptr;
   nlohmann::json files = nlohmann::json::array();
   for (const data::EventTable* part : {train_.get(), test_.get()}) {
-    if (job_.data.split.validation > 0 && part == test_.get()) break;  // the same files
+    if (windowed_ && part == train_.get()) continue;                                 // its first file
+    if (!windowed_ && job_.data.split.validation > 0 && part == test_.get()) break;  // the same files
     for (const data::TableFile& file : part->files())
       if (files.empty() || files.back().at("url") != file.url)
         files.push_back({{"url", file.url}, {"fingerprint", file.fingerprint}});
   }
-  return {{"train_events", train_->size()}, {"test_events", test_->size()}, {"files", files}};
+  return {{"train_events", train_events()}, {"test_events", test_->size()}, {"files", files}};
 }
 
 std::vector<std::string> TableInput::describe() const {
   std::vector<std::string> lines;
   const auto describe_files = [&](const char* role, const std::vector<data::TableFile>& files) {
     for (const data::TableFile& file : files) {
-      lines.push_back(fmt::format("{:<6} {}: {}, {}{}", role, file.url, file.format, describe_events(file),
-                                  file.first > 0 ? fmt::format(" from event {} on", file.first) : ""));
+      if (file.events < 0 && lines.size() == kFilesShown) {
+        lines.push_back(fmt::format("{:<6} and {} others", role, files.size() - lines.size()));
+        break;
+      }
+      lines.push_back(fmt::format("{:<6} {}: {}", role, file.url, describe_file(file)));
     }
   };
-  describe_files("train", train_files());
+  const std::vector<data::TableFile> files = train_files();
+  describe_files("train", files);
   if (test_) describe_files("test", test_->files());
-  if (windowed_)
-    lines.push_back(fmt::format("order  drawn in each epoch: {} at a time, {} in all",
-                                plural(job_.data.shuffle_window, "file"), windowed_->files().size()));
+  lines.push_back(order_in_words(job_, files.size()));
   for (size_t i = 0; i < train_->columns().size(); ++i)
     if (!train_->classes(i).empty()) lines.push_back(describe_classes(*train_, test_.get(), i));
   if (job_.data.validation_split > 0) {
     lines.push_back(fmt::format("split  data.validation_split = {}: {} train, the last {} test",
                                 job_.data.validation_split, plural(train_->size(), "event"), test_->size()));
   }
-  if (transform_.split) {
+  if (transform_.split && windowed_) {
+    lines.push_back(fmt::format("split  by {}: {} of the events test, those of {}; test = {} of them stay apart",
+                                fmt::join(transform_.split->key, ", "), transform_.split->validation,
+                                plural(test_ ? test_->files().size() : 0, "drawn file"), transform_.split->test));
+  } else if (transform_.split) {
     lines.push_back(fmt::format("split  by {}: {} train, {} test; test = {} of the events stay apart",
                                 fmt::join(transform_.split->key, ", "), plural(train_->size(), "event"),
                                 job_.data.split.validation > 0 ? test_->size() : 0, transform_.split->test));
@@ -171,10 +201,18 @@ void TableInput::warn() const {
 
 void TableInput::seek(const TrainState& state, const std::vector<int>& owned) {
   const data::BatchStreamOptions options = stream_options(job_, state, train_events(), owned);
+  seed_ = options.seed;
   if (windowed_)
     windowed_stream_.emplace(windowed_, options, stream_position(state));
   else
     stream_.emplace(train_, options, stream_position(state));
+}
+
+std::vector<data::TableBatch> TableInput::next() {
+  if (!windowed_stream_) return stream_->next().replicas;
+  data::BatchStream<data::WindowedTable>::Step step = windowed_stream_->next();
+  place_ = InputPlace{seed_, step.position.epoch, step.window};
+  return std::move(step.replicas);
 }
 
 }  // namespace linac::train

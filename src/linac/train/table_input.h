@@ -25,6 +25,7 @@ class TableInput {
   /// no event on a side.
   TableInput(const spec::Job& job, const std::vector<data::ColumnRequest>& columns);
 
+  /// -1: not known (Loop::train_events()).
   int64_t train_events() const { return windowed_ ? windowed_->size() : train_->size(); }
   int64_t test_events() const { return test_ ? test_->size() : 0; }
   /// With data.shuffle_window the first file alone.
@@ -48,12 +49,12 @@ class TableInput {
   /// The stream goes on at the state's position; `owned`: the worker's replicas.
   void seek(const TrainState& state, const std::vector<int>& owned);
   /// The next step's batch of each owned replica. After seek().
-  std::vector<data::TableBatch> next() {
-    return windowed_stream_ ? windowed_stream_->next().replicas : stream_->next().replicas;
-  }
+  std::vector<data::TableBatch> next();
+  /// Of the last next(); nothing without windows.
+  const std::optional<InputPlace>& place() const { return place_; }
 
  private:
-  const std::vector<data::TableFile>& train_files() const;
+  std::vector<data::TableFile> train_files() const;
 
   const spec::Job& job_;
   data::Transform transform_;                             // of the training events
@@ -61,6 +62,8 @@ class TableInput {
   std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null
   std::optional<data::BatchStream<data::EventTable>> stream_;
   std::optional<data::BatchStream<data::WindowedTable>> windowed_stream_;
+  uint64_t seed_ = 0;  // of the stream's order
+  std::optional<InputPlace> place_;
 };
 
 }  // namespace linac::train

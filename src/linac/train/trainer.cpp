@@ -198,6 +198,7 @@ class Trainer {
     }
     if (!loop_->changes_at_once()) arrive(behind);
     for (const auto& [name, value] : result.losses) state_.epoch_sums[name] += value;
+    state_.input = loop_->input_place();
     ++state_.step;
     ++state_.global_step;
     give_account(clock_[TimePhase::kCompute].wall - begun);

@@ -149,6 +149,16 @@ export interface AuditEntry {
   from: string; // address
 }
 
+/** What its user has left with the service for jobs; its value is told to nobody. */
+export interface Secret {
+  name: string;
+  as: SecretKind;
+  changed: number;
+  used: number; // 0: never
+  readable: boolean; // else the key that sealed it is lost
+}
+export type SecretKind = "env" | "file";
+
 export interface Token {
   id: string;
   user: string;

@@ -1,7 +1,8 @@
-// The tokens of whoever is logged in: for the verbs, for MLflow's clients, for another browser.
+// What whoever is logged in has alone: tokens for the verbs, MLflow's clients and other browsers, and secrets for jobs.
 
 import type { Me } from "../api/types.ts";
 import { Empty } from "../parts/basics.tsx";
+import { Secrets } from "../parts/secrets.tsx";
 import { Tokens } from "../parts/tokens.tsx";
 
 export function TokensPage({ me }: { me: Me }) {
@@ -22,6 +23,17 @@ export function TokensPage({ me }: { me: Me }) {
         </section>
       ) : (
         <Empty>This service asks nobody who they are, so it has no tokens.</Empty>
+      )}
+      {me.role !== "viewer" && (
+        <>
+          <h2>My secrets</h2>
+          <p>
+            Keys with which your jobs read data. A job names those that it needs (<code>secrets: [AWS_ACCESS_KEY_ID, …]</code>) and gets them as variables, or as files that variables name. The service keeps them sealed and shows their values to nobody.
+          </p>
+          <section class="card tokens">
+            <Secrets />
+          </section>
+        </>
       )}
     </main>
   );

@@ -18,6 +18,7 @@
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/data/convert.h"
 #include "linac/data/rewrite/rewrite.h"
+#include "linac/data/table_reader.h"
 #include "linac/net/http_client.h"
 #include "linac/storage/storage.h"
 
@@ -100,26 +101,56 @@ void rewrite(ConvertWords& words, const std::string& output) {
                             left, plural(static_cast<int64_t>(report.files.size()), "file")));
 }
 
-bool is_table(const ConvertWords& words, const std::string& output) {
-  if (words.table_option || output.ends_with(".parquet")) return true;
+/// Whether the output is a file by its name, and not a folder.
+bool names_file(const std::string& output) {
   const std::string last = output.substr(output.rfind('/') + 1);
   std::error_code none;
-  return last.find('.') == std::string::npos || last.find_first_not_of('.') == std::string::npos ||
-         (!storage::is_remote(output) && std::filesystem::is_directory(output, none));
+  return last.find('.') != std::string::npos && last.find_first_not_of('.') != std::string::npos &&
+         (storage::is_remote(output) || !std::filesystem::is_directory(output, none));
+}
+
+bool inputs_are_showers(const ConvertWords& words) {
+  const std::vector<std::string> inputs = storage::expand_all(words.files);
+  return holds_showers(data::contents_of_table(storage::Source::open(inputs.front())), words.fields);
+}
+
+/// Showers become showers where nothing is said of columns; everything else is a table.
+bool is_table(const ConvertWords& words, const std::string& output) {
+  const auto named = data::written_ending_of(output);
+  if (words.table_option || !names_file(output) || (named && named->format == data::WrittenFormat::kParquet))
+    return true;
+  return named && !inputs_are_showers(words);
+}
+
+/// What --format says, or else the output's ending.
+void take_format(ConvertWords& words, const std::string& output) {
+  data::RewriteOptions& options = words.options;
+  const auto named = names_file(output) ? data::written_ending_of(output) : std::nullopt;
+  if (words.format.empty()) {
+    if (named) options.format = named->format;
+    return;
+  }
+  options.format = data::written_format_named(words.format).value();
+  if (named && named->format != options.format)
+    throw user_error(fmt::format("[{}] {}: its ending says {}, --format {}; give a name that ends in {}, or a folder",
+                                 options.where, output, data::to_string(named->format), words.format,
+                                 data::ending_of(options.format)));
 }
 
 void run_convert(ConvertWords& words) {
   const std::string output = output_of(words, "convert");
   if (!is_table(words, output)) return convert_showers(words, output);
-  for (const char* ending : {".h5", ".hdf5", ".tfrecord", ".tfrecords", ".root"}) {
-    if (!output.ends_with(ending)) continue;
+  if (output.ends_with(".root"))
     throw user_error(fmt::format(
-        "[convert] {}: columns are written as Parquet; give a name that ends in .parquet, or a folder", output));
-  }
+        "[convert] {}: ROOT files are read and not written; give a name that ends in .parquet, .tfrecord or .h5, or a "
+        "folder",
+        output));
+  take_format(words, output);
   if (words.shower_option)
     throw user_error(
-        "[convert] --scale, --threshold, --min-sum, --power and --field-... are for showers, which become "
-        ".h5 or .tfrecord; leave them out");
+        "[convert] --scale, --threshold, --min-sum, --power and --field-... are for showers, which become .h5 or "
+        ".tfrecord without --format or another option of tables; these inputs are converted as tables: leave them "
+        "out");
   words.options.transform = transform_of(words);
   if (!words.part.empty()) {
     if (!words.options.transform.split)
@@ -169,6 +200,7 @@ void run_split(ConvertWords& words) {
     throw user_error(
         "[split] which events go where is not said; give --parts train=0.8,validation=0.1,test=0.1 "
         "and --by KEY, or --job with a job that has data.split");
+  take_format(words, output + "/");
   options.transform = transform_of(words);
   if (!words.parts.empty()) take_parts(words, options);
   if (!options.transform.split)
@@ -195,7 +227,9 @@ void add_table_options(CLI::App& verb, ConvertWords& words) {
       ->check(CLI::Range(int64_t{1}, INT64_MAX));
   verb.add_option("--jobs", options.jobs, "files at a time")->capture_default_str()->check(CLI::Range(1, 64));
   add_names(verb, "--list", options.lists, "TFRecord: a list, though the first record has one value of it");
-  verb.add_option("--format", words.format, "of the output")->check(CLI::IsMember({"parquet"}));
+  add_names(verb, "--float32", options.float32, "columns of float64 that are rounded to float32");
+  verb.add_option("--format", words.format, "of the output; without it the ending says it, a folder holds Parquet")
+      ->check(CLI::IsMember(data::written_formats()));
 }
 
 bool has_any(const CLI::App& verb, std::initializer_list<const char*> names) {
@@ -216,22 +250,24 @@ void add_shower_options(CLI::App& verb, data::Fields& fields, data::Preprocessin
 }
 
 bool holds_showers(const data::TableContents& contents, const data::Fields& fields) {
-  const std::string image = (contents.format == "hdf5" ? fields.image : "X") + " ";
-  return std::any_of(contents.columns.begin(), contents.columns.end(),
-                     [&](const std::string& column) { return column.starts_with(image); });
+  const auto has = [&](const std::string& name) {
+    return std::ranges::find(contents.names, name) != contents.names.end();
+  };
+  if (contents.format == "hdf5") return has(fields.image);
+  return contents.format == "tfrecord" && has("X") && has("Y") && has("ang") && has("ecal");
 }
 
 void add_data_convert(CLI::App& data) {
   auto words = std::make_shared<ConvertWords>();
   auto* verb = data.add_subcommand(
       "convert",
-      "Events of any format as Parquet: columns, events and lists selected, so many a file, going on where it stopped. "
-      "Raw showers (.h5, GeV) to training samples (.tfrecord) or back, merged or resharded: the ending of the output "
-      "says which");
+      "Events of any format as Parquet, TFRecord or HDF5: columns, events and lists selected, so many a file, going on "
+      "where it stopped. Raw showers (.h5, GeV) to training samples (.tfrecord) or back, merged or resharded: the "
+      "ending of the output says which; with --format their columns are converted as they are");
   verb->add_option(
           "files", words->files,
-          "inputs (paths, globs, URLs), then the output: a .parquet, .h5 or .tfrecord file, or a folder, where "
-          "each input becomes a Parquet file")
+          "inputs (paths, globs, URLs), then the output: a .parquet, .tfrecord, .tfrecord.gz or .h5 file, or a "
+          "folder, where each input becomes a file")
       ->required();
   verb->add_option("--shards", words->options.shards, "output files, named NAME-00000-of-0000N")
       ->check(CLI::Range(1, 99999));
@@ -243,11 +279,12 @@ void add_data_convert(CLI::App& data) {
   verb->footer(
       "Examples:\n  linac data convert 'ntuples/*.root' events/ --columns pt,eta,label --filter 'pt > 20'\n"
       "  linac data convert 's3://bucket/part-*.parquet' events.parquet --shards 8 --job job.yaml\n"
+      "  linac data convert 'events/*.parquet' events.tfrecord.gz --shards 8\n"
       "  linac data convert 'data/showers-train*.h5' samples.tfrecord --shards 8");
   verb->callback([words, verb] {
     words->shards_given = verb->count("--shards") > 0;
-    words->table_option = has_any(
-        *verb, {"--columns", "--filter", "--job", "--events-per-file", "--jobs", "--list", "--format", "--part"});
+    words->table_option = has_any(*verb, {"--columns", "--filter", "--job", "--events-per-file", "--jobs", "--list",
+                                          "--format", "--float32", "--part"});
     words->shower_option = has_any(
         *verb, {"--scale", "--threshold", "--min-sum", "--power", "--field-image", "--field-energy", "--field-angle"});
     run_convert(*words);
@@ -258,8 +295,8 @@ void add_data_split(CLI::App& data) {
   auto words = std::make_shared<ConvertWords>();
   auto* verb = data.add_subcommand(
       "split",
-      "Events of any format into folders train, validation and test, as Parquet: by a hash of their key, as the "
-      "split of a job takes them (docs/transforms.md)");
+      "Events of any format into folders train, validation and test: by a hash of their key, as the split of a job "
+      "takes them (docs/transforms.md)");
   verb->add_option("files", words->files, "inputs (paths, globs, URLs), then the folder of the parts")->required();
   add_names(*verb, "--parts", words->parts, "shares, e.g. train=0.8,validation=0.1,test=0.1");
   add_names(*verb, "--by", words->by, "columns that tell events apart: KEY,KEY or repeated");

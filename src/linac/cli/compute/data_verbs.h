@@ -20,7 +20,7 @@ void add_data_verify(CLI::App& data);
 
 /// How raw showers become training samples, and what they are called in HDF5.
 void add_shower_options(CLI::App& verb, data::Fields& fields, data::Preprocessing& preprocessing);
-/// Whether a column has one of the names that files of showers have.
+/// Whether its columns have the names of showers: HDF5 the image of `fields`, TFRecord X, Y, ang and ecal.
 bool holds_showers(const data::TableContents& contents, const data::Fields& fields);
 
 }  // namespace linac::cli

@@ -117,6 +117,7 @@ std::string numerics_of(spec::Job job) {
   job.train.max_steps = 0;
   job.checkpoint = {};
   job.distribution = {};
+  job.secrets.clear();
   spec::forget_cached_file(job.model);
   return spec::to_yaml(job);
 }

@@ -1,14 +1,13 @@
 #include "linac/client/login.h"
 
 #include <fmt/format.h>
-#include <termios.h>
-#include <unistd.h>
 
-#include <iostream>
+#include <algorithm>
 #include <memory>
 
 #include "linac/base/error.h"
 #include "linac/cli/control/verbs.h"
+#include "linac/cli/secret_input.h"
 #include "linac/cli/service_options.h"
 
 namespace linac::cli {
@@ -19,23 +18,10 @@ struct LoginOptions {
   bool forget = false;
 };
 
-// From a terminal without echo; else the first line of the input. Never an argument: those are seen by all users of a
-// host.
 std::string read_token() {
-  termios former{};
-  const bool terminal = isatty(STDIN_FILENO) != 0 && tcgetattr(STDIN_FILENO, &former) == 0;
-  if (terminal) {
-    fmt::print(stderr, "token: ");
-    termios quiet = former;
-    quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-  }
-  std::string token;
-  std::getline(std::cin, token);
-  if (terminal) {
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &former);
-    fmt::print(stderr, "\n");
-  }
+  constexpr size_t kBytesMax = 4096;
+  std::string token = secret_input("token", kBytesMax);
+  token.resize(std::min(token.find('\n'), token.size()));  // its first line
   while (!token.empty() && (token.back() == ' ' || token.back() == '\r')) token.pop_back();
   if (token.empty())
     throw user_error("[login] no token; an admin makes one, the first start of `linac serve` prints the admin's");

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
@@ -22,7 +23,7 @@ using nlohmann::json;
 struct SubmitOptions {
   ServiceOptions service;
   std::string job, name, experiment, directory, key, memory, time, after;
-  std::vector<std::string> overrides, array, depends_on;
+  std::vector<std::string> overrides, array, depends_on, secrets;
   int64_t priority = 0, cores = 0, gpus = 0, attempts = 5;
   double cost = 0;
   bool follow = false, check = false;
@@ -44,6 +45,8 @@ std::string random_key() {
 json body_of(const SubmitOptions& options, client::ServiceClient& service) {
   json array = json::array();
   for (const auto& member : client::array_members(options.array)) array.push_back({{"set", member}});
+  std::vector<std::string> overrides = options.overrides;
+  if (!options.secrets.empty()) overrides.push_back(fmt::format("secrets=[{}]", fmt::join(options.secrets, ", ")));
   json depends_on = json::array();
   for (const std::string& run : options.depends_on) depends_on.push_back(client::find_run(service, run));
   const std::filesystem::path directory =
@@ -52,7 +55,7 @@ json body_of(const SubmitOptions& options, client::ServiceClient& service) {
           {"file", options.job},
           {"folder", std::filesystem::absolute(options.job).lexically_normal().parent_path().string()},
           {"directory", std::filesystem::absolute(directory).lexically_normal().string()},
-          {"set", options.overrides},
+          {"set", overrides},
           {"array", array},
           {"name", options.name},
           {"experiment", options.experiment},
@@ -138,6 +141,9 @@ void add_submit_verb(CLI::App& app) {
                    "one job for each value: key=A,B,C or key=1..8; given twice: all combinations")
       ->type_size(1)
       ->allow_extra_args(false);
+  verb->add_option("--secrets", options->secrets,
+                   "names of yours (`linac secrets`) that it is given: the job's setting of that name")
+      ->delimiter(',');
   verb->add_option("--name", options->name, "of the run (default: the job's)");
   verb->add_option("--experiment", options->experiment, "put it there; made if there is none (default: Default)");
   verb->add_option("--depends-on", options->depends_on, "runs (names or ids) that have to succeed first")
@@ -162,7 +168,8 @@ void add_submit_verb(CLI::App& app) {
       "  linac submit examples/topology.yaml --follow\n"
       "  linac submit examples/demo.yaml --set train.epochs=20 --time 2h --name long\n"
       "  linac submit examples/topology.yaml --array train.seed=1..5 --experiment seeds\n"
-      "  linac submit fine-tune.yaml --depends-on long");
+      "  linac submit fine-tune.yaml --depends-on long\n"
+      "  linac submit job.yaml --secrets AWS_ACCESS_KEY_ID,AWS_SECRET_ACCESS_KEY");
   verb->callback([options] { run_submit(*options); });
 }
 

@@ -13,6 +13,7 @@ void add_control_verbs(CLI::App& app) {
   add_artifacts_verb(app);
   add_experiments_verb(app);
   add_ingest_verb(app);
+  add_secrets_verb(app);
   add_login_verb(app);
   add_sites_verb(app);
   add_launch_verb(app);

@@ -17,6 +17,7 @@ void add_resume_verb(CLI::App& app);
 void add_artifacts_verb(CLI::App& app);
 void add_experiments_verb(CLI::App& app);
 void add_ingest_verb(CLI::App& app);
+void add_secrets_verb(CLI::App& app);
 void add_login_verb(CLI::App& app);
 void add_sites_verb(CLI::App& app);
 void add_launch_verb(CLI::App& app);

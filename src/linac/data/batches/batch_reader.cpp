@@ -30,7 +30,8 @@ std::shared_ptr<arrow::Buffer> copied(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::unique_ptr<BatchReader> open_batches(const std::shared_ptr<const storage::Source>& source,
-                                          const BatchColumns& columns, const EventRange& range) {
+                                          const BatchColumns& columns, const EventRange& range,
+                                          const RecordMarks* marks) {
   switch (format_of(*source)) {
     case FileFormat::kHdf5:
       return open_hdf5_batches(source, columns, range);
@@ -41,7 +42,7 @@ std::unique_ptr<BatchReader> open_batches(const std::shared_ptr<const storage::S
     case FileFormat::kTfrecord:
       break;
   }
-  return open_tfrecord_batches(source, columns, range);
+  return open_tfrecord_batches(source, columns, range, marks);
 }
 
 void refuse_form(const std::string& name, const std::string& column, const std::string& why) {

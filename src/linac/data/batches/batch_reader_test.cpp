@@ -95,5 +95,42 @@ TEST(BatchReader, TheFirstRecordTellsTheKinds) {
   EXPECT_NE(what_of(path, {{"n"}}).find("record 1: no column 'n'"), std::string::npos);
 }
 
+TEST(BatchReader, AnEmptyListOfTheFirstRecordHasAKind) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.tfrecord";
+  Example first, second;
+  first["n"].kind_if_empty = FeatureKind::kIntegers;
+  second["n"].integers = {1, 2};
+  write_records(path, {first, second});
+  EXPECT_EQ(read(path, {})->schema()->field(0)->type()->ToString(), arrow::list(arrow::int64())->ToString());
+}
+
+TEST(BatchReader, MarksLeadToTheSameEvents) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.tfrecord";
+  std::vector<Example> examples(3000);
+  for (size_t i = 0; i < examples.size(); ++i) {
+    examples[i]["n"].integers = {static_cast<int64_t>(i)};
+    examples[i]["x"].floats.assign(200, static_cast<float>(i));  // several marks
+  }
+  write_records(path, examples);
+  const auto source = storage::Source::open(path);
+  const RecordMarks marks(source);
+  EXPECT_EQ(marks.events(), 3000);
+  for (const auto& [first, count] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 3000}, {0, 1}, {1, 700}, {2999, 1}, {2000, -1}, {17, 0}, {0, 0}}) {
+    const auto before = source->bytes_read();
+    const auto reader = open_batches(source, {}, {first, count}, &marks);
+    int64_t next = first;
+    for (auto batch = reader->next(); batch; batch = reader->next())
+      for (int64_t i = 0; i < batch->num_rows(); ++i)
+        EXPECT_EQ(static_cast<const arrow::Int64Array&>(*batch->column(0)).Value(i), next++);
+    EXPECT_EQ(next, count < 0 ? 3000 : first + count);
+    if (count == 1) {
+      EXPECT_LT(source->bytes_read() - before, source->size() / 3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace linac::data

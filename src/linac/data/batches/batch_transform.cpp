@@ -31,6 +31,12 @@ std::shared_ptr<arrow::Array> computed_array(const BlockColumn& column) {
   return column.type.axes == expression::Axes::kNumber ? values : lists_of(column.data.rows, values);
 }
 
+template <class T>
+T need(arrow::Result<T> result) {
+  if (!result.ok()) throw environment_error(fmt::format("[data] Arrow: {}", result.status().message()));
+  return std::move(result).ValueUnsafe();
+}
+
 template <class ListArray>
 std::shared_ptr<arrow::Array> values_of_lists(const arrow::Array& array) {
   const auto& lists = static_cast<const ListArray&>(array);
@@ -53,10 +59,25 @@ std::shared_ptr<arrow::Array> values_in(const arrow::Array& array) {
 template <class T>
 std::shared_ptr<arrow::Array> taken(const std::shared_ptr<arrow::Array>& from, const std::vector<T>& places,
                                     const std::shared_ptr<arrow::DataType>& type) {
-  auto result = arrow::compute::Take(*from, *numbers_of(type, std::as_bytes(std::span(places))),
-                                     arrow::compute::TakeOptions::NoBoundsCheck());
-  if (!result.ok()) throw environment_error(fmt::format("[data] Arrow: {}", result.status().message()));
-  return std::move(result).ValueUnsafe();
+  return need(arrow::compute::Take(*from, *numbers_of(type, std::as_bytes(std::span(places))),
+                                   arrow::compute::TakeOptions::NoBoundsCheck()));
+}
+
+/// The same type around float32; null where its values are not float64.
+std::shared_ptr<arrow::DataType> in_float32(const std::shared_ptr<arrow::DataType>& type) {
+  if (type->id() == arrow::Type::DOUBLE) return arrow::float32();
+  if (list_depth(*type) == 0) return nullptr;
+  const auto value = in_float32(type->field(0)->type());
+  if (!value) return nullptr;
+  const auto field = type->field(0)->WithType(value);
+  switch (type->id()) {
+    case arrow::Type::LIST:
+      return arrow::list(field);
+    case arrow::Type::LARGE_LIST:
+      return arrow::large_list(field);
+    default:
+      return arrow::fixed_size_list(field, static_cast<const arrow::FixedSizeListType&>(*type).list_size());
+  }
 }
 
 /// Their zeros at the end are padding, which float32 might take small values for; of plain lists no value is looked at.
@@ -109,7 +130,7 @@ std::vector<std::string> columns_to_read(const Transform& transform, const std::
 
 BatchTransform::BatchTransform(const std::string& name, const std::shared_ptr<arrow::Schema>& schema,
                                const Transform& transform, const std::vector<std::string>& written,
-                               std::vector<Part> parts, int64_t first)
+                               const std::vector<std::string>& rounded, std::vector<Part> parts, int64_t first)
     : name_(name), parts_(std::move(parts)) {
   std::vector<std::string> names = written;
   if (names.empty()) {
@@ -167,6 +188,22 @@ BatchTransform::BatchTransform(const std::string& name, const std::shared_ptr<ar
     columns_.push_back(column);
   }
   schema_ = arrow::schema(fields);
+  round(rounded);
+}
+
+void BatchTransform::round(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const int place = schema_->GetFieldIndex(name);
+    if (place < 0) refuse_missing(name_, name, schema_->field_names());
+    const auto& field = schema_->field(place);
+    Column& column = columns_[static_cast<size_t>(place)];
+    column.rounded = in_float32(field->type());
+    if (!column.rounded)
+      throw data_error(
+          fmt::format("[data] {}: column '{}' is {}, and only float64 is rounded; take it out of --float32", name_,
+                      name, describe_type(*field->type())));
+    schema_ = need(schema_->SetField(place, field->WithType(column.rounded)));
+  }
 }
 
 std::shared_ptr<arrow::Array> BatchTransform::column_of(const Column& column, const arrow::RecordBatch& batch) const {
@@ -187,7 +224,10 @@ std::vector<std::shared_ptr<arrow::RecordBatch>> BatchTransform::run(const std::
     hand_.first += batch->num_rows();
   }
   arrow::ArrayVector arrays;
-  for (const Column& column : columns_) arrays.push_back(column_of(column, *batch));
+  for (const Column& column : columns_) {
+    arrays.push_back(column_of(column, *batch));
+    if (column.rounded) arrays.back() = need(arrow::compute::Cast(*arrays.back(), column.rounded));
+  }
   const bool all = !blocks_ || (blocks_->passed().size() == static_cast<size_t>(batch->num_rows()) && outputs == 1);
   if (all) return {arrow::RecordBatch::Make(schema_, batch->num_rows(), arrays)};
   std::vector<std::vector<int64_t>> kept(outputs);

@@ -22,10 +22,12 @@ class BatchTransform {
  public:
   /// `name`: what messages call the file; `schema`: of the batches that come, the first with the file's event `first`.
   /// `written`: the columns that are handed out, in this order; empty: all that come, and after them those that are
-  /// computed. `parts`: of transform.split, in the order of the outputs; none: one output, of all events that pass.
-  /// Errors as of TransformedTable.
+  /// computed. `rounded`: those of them whose float64 becomes float32. `parts`: of transform.split, in the order of the
+  /// outputs; none: one output, of all events that pass. Errors as of TransformedTable; data error for one of `rounded`
+  /// that is not there, or not float64.
   BatchTransform(const std::string& name, const std::shared_ptr<arrow::Schema>& schema, const Transform& transform,
-                 const std::vector<std::string>& written, std::vector<Part> parts, int64_t first);
+                 const std::vector<std::string>& written, const std::vector<std::string>& rounded,
+                 std::vector<Part> parts, int64_t first);
 
   /// Of what is handed out.
   const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }
@@ -38,8 +40,9 @@ class BatchTransform {
     int place = -1;            // in the batches that come; -1: computed
     ColumnSource source = {};  // of a computed one, and of a list of a rule
     bool rearranged = false;
+    std::shared_ptr<arrow::DataType> rounded = {};  // becomes this type; null: stays
   };
-  void add(const std::string& name, const std::shared_ptr<arrow::Schema>& schema, arrow::FieldVector& fields);
+  void round(const std::vector<std::string>& names);
   std::shared_ptr<arrow::Array> column_of(const Column& column, const arrow::RecordBatch& batch) const;
 
   std::string name_;

@@ -10,6 +10,7 @@
 #include "linac/data/batches/batch_reader.h"
 #include "linac/data/example.h"
 #include "linac/data/inflated_stream.h"
+#include "linac/data/record_marks.h"
 #include "linac/data/record_stream.h"
 
 namespace linac::data {
@@ -18,21 +19,13 @@ namespace {
 constexpr size_t kBlockValues = size_t{1} << 20;
 constexpr size_t kBlockEventsMax = 4096;
 
-enum class Kind { kFloats, kIntegers, kBytes };
-
-Kind kind_of(const Feature& feature) {
-  return !feature.integers.empty() ? Kind::kIntegers : !feature.bytes.empty() ? Kind::kBytes : Kind::kFloats;
-}
+using Kind = FeatureKind;
 
 std::string words_of(const Feature& feature) {
-  const Kind kind = kind_of(feature);
-  return kind == Kind::kIntegers ? plural(static_cast<int64_t>(feature.integers.size()), "integer")
-         : kind == Kind::kBytes  ? plural(static_cast<int64_t>(feature.bytes.size()), "byte string")
-                                 : plural(static_cast<int64_t>(feature.floats.size()), "float");
-}
-
-size_t size_of(const Feature& feature) {
-  return feature.floats.size() + feature.integers.size() + feature.bytes.size();
+  const char* const word = feature.kind() == Kind::kIntegers ? "integer"
+                           : feature.kind() == Kind::kBytes  ? "byte string"
+                                                             : "float";
+  return plural(static_cast<int64_t>(feature.size()), word);
 }
 
 struct Column {
@@ -66,13 +59,23 @@ struct Column {
 class TfrecordBatches : public BatchReader {
  public:
   TfrecordBatches(const std::shared_ptr<const storage::Source>& source, const BatchColumns& columns,
-                  const EventRange& range)
-      : name_(source->url()), records_(unpacked_stream(source), name_), all_(columns.names.empty()) {
-    if (!advance()) throw data_error(fmt::format("[tfrecord] {}: no record in it; write the file again", name_));
+                  const EventRange& range, const RecordMarks* marks)
+      : name_(source->url()),
+        records_(marks ? marks->open(source, range.first, range.count) : RecordStream(unpacked_stream(source), name_)),
+        all_(columns.names.empty()),
+        left_(range.count < 0 ? INT64_MAX : range.count) {
+    if (marks) {
+      record_ = std::as_bytes(std::span(marks->first_record()));
+      more_ = marks->events() > 0;
+    } else {
+      advance();
+    }
+    if (!more_) throw data_error(fmt::format("[tfrecord] {}: no record in it; write the file again", name_));
     describe(columns);
-    for (int64_t event = 0; event < range.first; ++event)
+    if (left_ == 0) return;
+    if (marks) advance();
+    while (records_.number() < range.first)
       if (!advance()) fail(fmt::format("the file ends; wanted is event {}", range.first));
-    left_ = range.count < 0 ? INT64_MAX : range.count;
   }
 
   int64_t events() const override { return -1; }
@@ -121,8 +124,8 @@ class TfrecordBatches : public BatchReader {
     for (const std::string& name : all_ ? found : wanted.names) {
       if (!example_.contains(name)) refuse_missing(name_, name, found);
       const Feature& feature = example_.at(name);
-      const bool list = size_of(feature) != 1 || std::ranges::find(wanted.lists, name) != wanted.lists.end();
-      columns_.push_back({.name = name, .kind = kind_of(feature), .is_list = list});
+      const bool list = feature.size() != 1 || std::ranges::find(wanted.lists, name) != wanted.lists.end();
+      columns_.push_back({.name = name, .kind = feature.kind(), .is_list = list});
       fields.push_back(arrow::field(name, columns_.back().type()));
     }
     if (fields.empty()) fail("no feature in it");
@@ -142,8 +145,8 @@ class TfrecordBatches : public BatchReader {
     if (found == example_.end())
       fail(fmt::format("no column '{}', which the first record has; name other columns (--columns)", column.name));
     Feature& feature = found->second;
-    const size_t size = size_of(feature);
-    if (size > 0 && kind_of(feature) != column.kind)
+    const size_t size = feature.size();
+    if (size > 0 && feature.kind() != column.kind)
       fail(fmt::format("column '{}' holds {}, and another kind of values in the first record", column.name,
                        words_of(feature)));
     if (!column.is_list && size != 1)
@@ -163,14 +166,15 @@ class TfrecordBatches : public BatchReader {
   Example example_;
   std::vector<Column> columns_;
   bool more_ = false, parsed_ = false;
-  int64_t left_ = 0;
+  int64_t left_;
 };
 
 }  // namespace
 
 std::unique_ptr<BatchReader> open_tfrecord_batches(const std::shared_ptr<const storage::Source>& source,
-                                                   const BatchColumns& columns, const EventRange& range) {
-  return std::make_unique<TfrecordBatches>(source, columns, range);
+                                                   const BatchColumns& columns, const EventRange& range,
+                                                   const RecordMarks* marks) {
+  return std::make_unique<TfrecordBatches>(source, columns, range, marks);
 }
 
 }  // namespace linac::data

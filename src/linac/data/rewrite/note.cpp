@@ -30,7 +30,8 @@ std::optional<RewriteNote> read_note(const std::string& name, const std::string&
     if (from.at("version") != kVersion) throw std::runtime_error("another version");
     RewriteNote note{.settings = from.at("settings"), .files = {}};
     for (const auto& [file, entry] : from.at("files").items())
-      note.files[file] = {entry.at("key"), entry.value("events", int64_t{-1}), entry.value("bytes", int64_t{0})};
+      note.files[file] = {entry.at("key"), entry.value("events", int64_t{-1}), entry.value("bytes", int64_t{0}),
+                          entry.value("rows", RowSizes())};
     return note;
   } catch (const std::exception& error) {
     throw user_error(fmt::format("[{}] {}: is no note of a conversion ({}); give another folder, or --overwrite", where,
@@ -43,6 +44,7 @@ void write_note(const std::string& name, const RewriteNote& note) {
   for (const auto& [file, entry] : note.files) {
     files[file] = {{"key", entry.key}};
     if (entry.events >= 0) files[file].update({{"events", entry.events}, {"bytes", entry.bytes}});
+    if (!entry.rows.empty()) files[file]["rows"] = entry.rows;
   }
   const json whole{{"version", kVersion}, {"settings", note.settings}, {"files", files}};
   storage::store_of(name).write(name, whole.dump(1) + "\n");

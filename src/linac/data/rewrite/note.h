@@ -7,12 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace linac::data {
+
+/// Extents of the rows in columns of lists of rows, by column.
+using RowSizes = std::map<std::string, std::vector<int64_t>>;
 
 struct NotedFile {
   std::string key;                 // hash of the settings and of the inputs that it is made of
   int64_t events = -1, bytes = 0;  // events < 0: not done
+  RowSizes rows = {};              // where the format does not keep them
 };
 
 struct RewriteNote {

@@ -10,6 +10,8 @@
 #include "linac/base/plural.h"
 #include "linac/base/thread_pool.h"
 #include "linac/data/batches/batch_transform.h"
+#include "linac/data/batches/batch_writer.h"
+#include "linac/data/file_format.h"
 #include "linac/data/table_reader.h"
 #include "linac/net/http_client.h"
 #include "linac/storage/storage.h"
@@ -20,7 +22,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kShardsMax = 99'999;  // five digits in the name
-constexpr char kEnding[] = ".parquet";
 
 std::string last_part(const std::string& name) {
   const std::string plain = storage::is_remote(name) ? net::without_secrets(name) : name;
@@ -28,7 +29,10 @@ std::string last_part(const std::string& name) {
   return path.substr(path.rfind('/') + 1);
 }
 
+/// "a" of "a.root" and "a.tfrecord.gz".
 std::string without_ending(const std::string& name) {
+  if (const auto known = written_ending_of(name); known && known->ending.size() < name.size())
+    return name.substr(0, name.size() - known->ending.size());
   const size_t point = name.rfind('.');
   return point == std::string::npos || point == 0 ? name : name.substr(0, point);
 }
@@ -69,7 +73,9 @@ class Planner {
   }
 
   void find_place() {
-    is_file_ = destination_.ends_with(kEnding);
+    const auto named = written_ending_of(destination_);
+    is_file_ = named && named->format == options_.format;
+    ending_ = is_file_ ? named->ending : ending_of(options_.format);
     while (!is_file_ && destination_.size() > 1 && destination_.ends_with('/')) destination_.pop_back();
     if (is_file_ && options_.part_folders)
       refuse(fmt::format("{}: the parts of a split are folders; name the folder that they lie in", destination_));
@@ -86,7 +92,8 @@ class Planner {
     plan_.folder = slash == std::string::npos ? "" : destination_.substr(0, slash);
     stem_ = without_ending(destination_.substr(slash + 1));
     if (options_.shards > 0 || options_.events_per_file > 0)
-      plan_.note = plan_.name_of(fmt::format("_{}.linac-convert.json", stem_));
+      plan_.note = plan_.name_of(
+          fmt::format("_{}{}.linac-convert.json", stem_, options_.format == WrittenFormat::kParquet ? "" : ending_));
   }
 
   void open_inputs() {
@@ -99,10 +106,11 @@ class Planner {
       if (options_.stop && options_.stop()) return;
       RewriteInput& input = plan_.inputs[static_cast<size_t>(i)];
       input.source = storage::Source::open(urls_[static_cast<size_t>(i)]);
-      const auto reader = open_batches(input.source, read);
+      if (count && format_of(*input.source) == FileFormat::kTfrecord)
+        input.marks = std::make_shared<RecordMarks>(input.source);
+      const auto reader = open_batches(input.source, read, {0, 0}, input.marks.get());
       schemas[static_cast<size_t>(i)] = reader->schema();
-      input.events = reader->events();
-      if (count && input.events < 0) input.events = count_events(input.source);
+      input.events = input.marks ? input.marks->events() : reader->events();
       input.identity = identity_of(*input.source);
     });
     if (std::ranges::any_of(schemas, [](const auto& schema) { return schema == nullptr; }))
@@ -115,6 +123,10 @@ class Planner {
           fmt::format("{}: two columns have the same name; name those that are written, by --columns", urls_.front()));
     for (size_t i = 1; i < schemas.size(); ++i) need_same(*schemas.front(), *schemas[i], i);
     plan_.read = std::move(read);
+    const std::string& first = plan_.inputs.front().source->url();
+    const BatchTransform transform(first, schemas.front(), options_.transform, options_.columns, options_.float32,
+                                   options_.parts, 0);
+    need_forms(options_.format, *transform.schema(), fmt::format("[{}] {}", options_.where, first));
   }
 
   void need_same(const arrow::Schema& first, const arrow::Schema& other, size_t i) const {
@@ -143,6 +155,9 @@ class Planner {
     out["list"] = options_.lists;
     out["shards"] = options_.shards;
     out["events_per_file"] = options_.events_per_file;
+    // Without them a note is as it was before there was a choice.
+    if (options_.format != WrittenFormat::kParquet) out["format"] = to_string(options_.format);
+    if (!options_.float32.empty()) out["float32"] = options_.float32;
     out["parts"] = json::array();
     for (const Part part : options_.parts) out["parts"].push_back(to_string(part));
     return out;
@@ -164,14 +179,14 @@ class Planner {
   void one_file() {
     std::vector<RewritePiece> pieces;
     for (size_t i = 0; i < plan_.inputs.size(); ++i) pieces.push_back({i, {}});
-    add(std::move(pieces), stem_ + kEnding);
+    add(std::move(pieces), stem_ + ending_);
   }
 
   void by_input() {
     plan_.by_input = true;
     std::set<std::string> names;
     for (size_t i = 0; i < plan_.inputs.size(); ++i) {
-      const std::string name = without_ending(last_part(urls_[i])) + kEnding;
+      const std::string name = without_ending(last_part(urls_[i])) + ending_;
       if (!names.insert(name).second)
         refuse(
             fmt::format("{}: another input becomes {} as well; say --shards or --events-per-file, or convert them "
@@ -202,12 +217,12 @@ class Planner {
         at += now;
       }
       if (pieces.empty()) pieces.push_back({0, {0, 0}});
-      add(std::move(pieces), fmt::format("{}-{:05}-of-{:05}{}", is_file_ ? stem_ : "part", shard, count, kEnding));
+      add(std::move(pieces), fmt::format("{}-{:05}-of-{:05}{}", is_file_ ? stem_ : "part", shard, count, ending_));
     }
   }
 
   const std::vector<std::string>& urls_;
-  std::string destination_, stem_;
+  std::string destination_, stem_, ending_;
   const RewriteOptions& options_;
   RewritePlan plan_;
   bool is_file_ = false;

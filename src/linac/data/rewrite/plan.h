@@ -16,7 +16,8 @@ namespace linac::data {
 
 struct RewriteInput {
   std::shared_ptr<const storage::Source> source;
-  int64_t events = -1;  // -1: not known, as nobody needs it
+  int64_t events = -1;                            // -1: not known, as nobody needs it
+  std::shared_ptr<const RecordMarks> marks = {};  // of a file that was counted
   nlohmann::json identity;
 };
 

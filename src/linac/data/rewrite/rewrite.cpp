@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -98,9 +99,12 @@ class Rewriting {
     }
   }
 
-  void compare(const std::optional<RewriteNote>& before) {
+  void compare(std::optional<RewriteNote> before) {
+    // Settings with which nothing was finished bind nobody.
+    if (before && std::ranges::none_of(before->files, [](const auto& file) { return file.second.events >= 0; }))
+      if (before->settings != plan_.settings) before.reset();
     if (before && before->settings != plan_.settings)
-      refuse(fmt::format("{}: was made with other settings ({})", plan_.folder,
+      refuse(fmt::format("{}: what is there was made with other settings ({})", plan_.note,
                          differing(before->settings, plan_.settings)));
     for (auto& [file, entry] : note_.files) {
       const std::string name = plan_.name_of(file);
@@ -114,6 +118,7 @@ class Rewriting {
       if (old.events < 0 || !storage::exists(name) || storage::store_of(name).size(name) != old.bytes) continue;
       entry = old;
       kept_.insert(file);
+      need_same_rows(name, entry.rows);
     }
     if (!before) return;
     for (const auto& [file, entry] : before->files) {
@@ -183,6 +188,7 @@ class Rewriting {
     }
     for (const RewritePiece& piece : task.pieces) read(piece, places, writers);
     for (size_t i = 0; i < writers.size(); ++i) {
+      need_same_rows(plan_.name_of(task.files[i]), writers[i]->row_sizes());
       writers[i]->close();
       const auto bytes = static_cast<int64_t>(fs::file_size(places[i].path()));
       places[i].publish();
@@ -190,6 +196,7 @@ class Rewriting {
       NotedFile& entry = note_.files.at(task.files[i]);
       entry.events = writers[i]->events();
       entry.bytes = bytes;
+      entry.rows = writers[i]->row_sizes();
     }
     const std::scoped_lock lock(mutex_);
     if (!plan_.note.empty()) write_note(plan_.note, note_);
@@ -199,12 +206,12 @@ class Rewriting {
             std::vector<std::unique_ptr<BatchWriter>>& writers) {
     const RewriteInput& input = plan_.inputs[piece.input];
     const std::string from = fmt::format("[{}] {}", options_.where, input.source->url());
-    const auto reader = open_batches(input.source, plan_.read, piece.range);
+    const auto reader = open_batches(input.source, plan_.read, piece.range, input.marks.get());
     BatchTransform transform(input.source->url(), reader->schema(), options_.transform, options_.columns,
-                             options_.parts, piece.range.first);
+                             options_.float32, options_.parts, piece.range.first);
     if (writers.empty())
       for (const storage::Output& place : places)
-        writers.push_back(std::make_unique<BatchWriter>(place.path(), transform.schema()));
+        writers.push_back(open_batch_writer(options_.format, place.path(), transform.schema()));
     int64_t events = 0;
     const int64_t all = piece.range.count >= 0 ? piece.range.count : input.events;
     double told = 0;
@@ -223,6 +230,20 @@ class Rewriting {
     done(piece, 1 - told);
   }
 
+  /// Whoever reads a format that does not keep them gives one shape for all files.
+  void need_same_rows(const std::string& file, const RowSizes& rows) {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [column, extents] : rows) {
+      const auto [known, is_first] = rows_.try_emplace(column, extents);
+      if (is_first || known->second == extents) continue;
+      throw data_error(
+          fmt::format("[{}] {}: rows of column '{}' hold [{}] values, and [{}] in other files, which {} does not tell "
+                      "apart; convert files of one kind at a time, or write Parquet",
+                      options_.where, file, column, fmt::join(extents, ", "), fmt::join(known->second, ", "),
+                      words_of(options_.format)));
+    }
+  }
+
   /// A share of the piece.
   void done(const RewritePiece& piece, double share) {
     const RewriteInput& input = plan_.inputs[piece.input];
@@ -239,6 +260,7 @@ class Rewriting {
   std::mutex mutex_;  // of what follows, while files are written
   RewriteNote note_;
   std::set<std::string> kept_;
+  RowSizes rows_;  // of all files
   std::exception_ptr failure_;
   double done_ = 0;
   int64_t bytes_ = 0;

@@ -37,6 +37,31 @@ std::string read_at(const Descriptor& file, int64_t offset, size_t bytes_max) {
   return bytes;
 }
 
+void redact(ReadLines& read, const Redactor& redactor) {
+  if (redactor.empty()) return;
+  for (auto& [key, point] : read.points) key = redactor.redacted(key);
+}
+
+void redact(catalog::Tags& tags, const Redactor& redactor) {
+  catalog::Tags redacted;
+  for (const auto& [key, value] : tags) redacted[redactor.redacted(key)] = redactor.redacted(value);
+  tags = std::move(redacted);
+}
+
+void redact(ReadFacts& read, const Redactor& redactor) {
+  if (redactor.empty()) return;
+  redact(read.parameters, redactor);
+  redact(read.run.tags, redactor);
+  for (catalog::DataSet& input : read.run.inputs) {
+    for (std::string* text :
+         {&input.name, &input.digest, &input.source_type, &input.source, &input.schema, &input.profile})
+      *text = redactor.redacted(*text);
+    redact(input.tags, redactor);
+  }
+  for (std::string* text : {&read.run.name, &read.run.started, &read.run.status, &read.run.error})
+    *text = redactor.redacted(*text);
+}
+
 }  // namespace
 
 RunCursor cursor_of(catalog::Database& database, const std::string& run) {
@@ -61,7 +86,7 @@ void add_facts(catalog::Database& database, const std::string& run, const ReadFa
   if (!read.run.inputs.empty()) catalog::add_inputs(database, run, read.run.inputs);
 }
 
-bool RunFollower::read_lines() {
+bool RunFollower::read_lines(const Redactor& redactor) {
   const Descriptor file = opened(folder_, spec::kMetricsFile);
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return false;
@@ -75,7 +100,8 @@ bool RunFollower::read_lines() {
   const std::string_view lines = whole_lines(bytes);
   if (lines.empty()) return false;
   const bool last = bytes.size() < kChunkBytesMax;
-  const ReadLines read = read_run_lines(cursor, offset, lines, last ? now_ms() : 0);
+  ReadLines read = read_run_lines(cursor, offset, lines, last ? now_ms() : 0);
+  redact(read, redactor);
   site_.catalog.write([&](catalog::Database& database) { add_lines(database, run_, read); });
   inode_ = about.st_ino;
   if (!read.points.empty()) {
@@ -85,7 +111,7 @@ bool RunFollower::read_lines() {
   return !last;
 }
 
-void RunFollower::read_facts() {
+void RunFollower::read_facts(const Redactor& redactor) {
   facts_read_ = std::chrono::steady_clock::now();
   const auto text = [&](const char* name) {
     const Descriptor file = opened(folder_, name);
@@ -93,21 +119,23 @@ void RunFollower::read_facts() {
   };
   std::string job = text("job.yaml"), run_json = text(spec::kSummaryFile);
   if (job == job_ && run_json == run_json_) return;
-  const ReadFacts read = execution::read_facts(job, run_json);
+  // As text too: what is cut at a bound when it is read would not be found behind it.
+  ReadFacts read = execution::read_facts(redactor.redacted(job), redactor.redacted(run_json));
+  redact(read, redactor);
   site_.catalog.write([&](catalog::Database& database) { add_facts(database, run_, read); });
   job_ = std::move(job);
   run_json_ = std::move(run_json);
 }
 
-bool RunFollower::poll() {
-  if (std::chrono::steady_clock::now() - facts_read_ > kFactsEvery) read_facts();
-  return read_lines();
+bool RunFollower::poll(const Redactor& redactor) {
+  if (std::chrono::steady_clock::now() - facts_read_ > kFactsEvery) read_facts(redactor);
+  return read_lines(redactor);
 }
 
-void RunFollower::finish() {
-  while (read_lines()) {
+void RunFollower::finish(const Redactor& redactor) {
+  while (read_lines(redactor)) {
   }
-  read_facts();
+  read_facts(redactor);
 }
 
 }  // namespace linac::execution

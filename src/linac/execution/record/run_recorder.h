@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "linac/base/redactor.h"
 #include "linac/catalog/database.h"
 #include "linac/execution/record/run_facts.h"
 #include "linac/execution/record/run_lines.h"
@@ -27,18 +28,19 @@ class RunFollower {
   RunFollower(Site& site, std::string run, std::filesystem::path folder)
       : site_(site), run_(std::move(run)), folder_(std::move(folder)) {}
 
-  /// Reads at most kChunkBytesMax of what is new and writes it into the catalog; true if there may be more at once.
-  /// Environment error if the catalog cannot be written: nothing is lost then, the next call begins there again.
-  bool poll();
+  /// Reads at most kChunkBytesMax of what is new and writes it into the catalog, without the values that `redactor`
+  /// knows; true if there may be more at once. Environment error if the catalog cannot be written: nothing is lost
+  /// then, the next call begins there again.
+  bool poll(const Redactor& redactor);
   /// Everything that is there, facts included.
-  void finish();
+  void finish(const Redactor& redactor);
 
   static constexpr size_t kChunkBytesMax = 4 << 20;
   static constexpr std::chrono::seconds kFactsEvery{5};
 
  private:
-  bool read_lines();
-  void read_facts();
+  bool read_lines(const Redactor& redactor);
+  void read_facts(const Redactor& redactor);
 
   Site& site_;
   const std::string run_;

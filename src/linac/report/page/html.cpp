@@ -1,7 +1,6 @@
 #include "linac/report/page/html.h"
 
-#include <array>
-#include <cstdint>
+#include "linac/base/base64.h"
 
 namespace linac::report {
 
@@ -48,16 +47,7 @@ std::string element(std::string_view name, std::string_view attributes, std::str
 }
 
 std::string data_uri(std::string_view png) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result = "data:image/png;base64,";
-  result.reserve(result.size() + (png.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < png.size(); i += 3) {
-    const size_t bytes = std::min<size_t>(3, png.size() - i);
-    uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k) group = group << 8 | (k < bytes ? static_cast<unsigned char>(png[i + k]) : 0U);
-    for (size_t k = 0; k < 4; ++k) result += k <= bytes ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return result;
+  return "data:image/png;base64," + base64(png);
 }
 
 }  // namespace linac::report

@@ -15,6 +15,7 @@
 #include "linac/service/named_experiment.h"
 #include "linac/service/ownership.h"
 #include "linac/service/things.h"
+#include "linac/service/user_secrets.h"
 
 namespace linac::service {
 namespace {
@@ -140,6 +141,14 @@ void need_trust(Context& context, const execution::AttemptSettings& settings, co
   if (!why.empty()) throw Refusal(RefusalKind::kDenied, "[submit] " + why);
 }
 
+// Asked again when an attempt starts: until then they may be removed, and set anew.
+void need_secrets(Context& context, const std::string& user, std::vector<execution::PreparedJob>& jobs) {
+  context.catalog.read([&](Database& database) {
+    for (execution::PreparedJob& job : jobs)
+      if (job.problem.empty()) job.problem = why_no_secrets(database, user, job.secrets);
+  });
+}
+
 Handler submits(Context& context, execution::Scheduler& scheduler) {
   return [&context, &scheduler](Request& request) -> Task<Response> {
     http::check_room(context.data, kJobBytesMax, context.keep_free);
@@ -156,6 +165,7 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
       prepared->jobs = execution::prepare(prepared->submission, all, price_known);
     };
     co_await context.checks.run(request.caller.user, work);
+    co_await aside(context, [&] { need_secrets(context, request.caller.user, prepared->jobs); });
     const std::vector<execution::PreparedJob>& jobs = prepared->jobs;
     if (request.flag("check_only")) {
       request.noted = true;  // nothing has changed

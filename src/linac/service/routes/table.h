@@ -7,6 +7,7 @@
 #include "linac/service/authentication.h"
 #include "linac/service/context.h"
 #include "linac/service/http_words.h"
+#include "linac/service/secret_box.h"
 
 namespace linac::service {
 
@@ -17,6 +18,7 @@ void add_description(std::vector<Route>& routes);
 std::vector<Route> system_routes(Context& context);
 std::vector<Route> login_routes(Context& context, Authentication& authentication);
 std::vector<Route> user_routes(Context& context, Authentication& authentication);
+std::vector<Route> secret_routes(Context& context, const SecretBox& box);
 
 // MLflow's REST API
 std::vector<Route> mlflow_server_routes(Context& context);

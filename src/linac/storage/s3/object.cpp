@@ -74,9 +74,13 @@ ObjectReader::ObjectReader(Access access, Address address, ObjectState state, Pa
     : session_(std::move(access), patience), address_(std::move(address)), state_(std::move(state)) {}
 
 // Of another server the same address is another object.
+std::string version_of(const Access& access, const std::string& etag, const std::string& modified) {
+  const std::string& said = etag.empty() ? modified : etag;
+  return said.empty() ? "" : access.endpoint + " " + said;
+}
+
 std::string ObjectReader::version() const {
-  const std::string& said = state_.etag.empty() ? state_.modified : state_.etag;
-  return said.empty() ? "" : session_.access().endpoint + " " + said;
+  return version_of(session_.access(), state_.etag, state_.modified);
 }
 
 std::unique_ptr<Reader> ObjectReader::another() const {

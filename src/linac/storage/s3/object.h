@@ -20,6 +20,9 @@ struct ObjectState {
   std::string modified;  // as the server says it, in whole seconds
 };
 
+/// What Reader::version() says of an object; empty where its server names none.
+std::string version_of(const Access& access, const std::string& etag, const std::string& modified);
+
 /// Data error if there is no such object.
 ObjectState look(Session& session, const Address& address);
 /// Nothing if there is none.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "linac/base/error.h"
 #include "linac/storage/levels.h"
@@ -18,22 +19,36 @@ using s3::Address;
 class S3Store : public Store {
  public:
   std::vector<std::string> glob(const std::string& pattern) const override {
+    std::vector<std::string> urls;
+    for (Listed& file : find(pattern)) urls.push_back(std::move(file.url));
+    return urls;
+  }
+
+  std::vector<Listed> find(const std::string& pattern) const override {
     const Address address = s3::parse_address(pattern);
-    if (!is_pattern(address.key)) return {pattern};
+    if (!is_pattern(address.key)) return {{.url = pattern}};
     s3::Session session(s3::find_access());
+    std::map<std::string, s3::ListedObject> listed;
     const std::vector<std::string> keys = match_levels(address.key, [&](const std::string& prefix) {
       s3::Level level = s3::list_level(session, {address.bucket, prefix});
       Level names{.files = {}, .folders = std::move(level.folders)};
-      for (s3::ListedObject& object : level.objects) names.files.push_back(std::move(object.key));
+      for (s3::ListedObject& object : level.objects) {
+        names.files.push_back(object.key);
+        listed.insert_or_assign(object.key, std::move(object));
+      }
       return names;
     });
-    std::vector<std::string> urls;
+    std::vector<Listed> files;
     // An object may be called as the pattern is.
-    if (keys.empty() && s3::look_if_there(session, address)) return {pattern};
+    if (keys.empty() && s3::look_if_there(session, address)) return {{.url = pattern}};
     if (keys.empty())
       throw data_error(fmt::format("[s3] {}: no object matches this pattern; check bucket and name", pattern));
-    for (const std::string& key : keys) urls.push_back(Address{address.bucket, key}.url());
-    return urls;
+    for (const std::string& key : keys) {
+      const s3::ListedObject& object = listed.at(key);
+      files.push_back({Address{address.bucket, key}.url(), object.size,
+                       s3::version_of(session.access(), object.etag, /*modified=*/"")});
+    }
+    return files;
   }
 
   std::vector<Listed> list(const std::string& folder) const override {

@@ -155,11 +155,16 @@ TEST(S3Xml, ForeignAnswersAreBounded) {
   const auto page = parse_list(
       "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><EncodingType>url</EncodingType>"
       "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
-      "<Contents><Key>a%2Bb+c</Key><Size>12</Size></Contents><CommonPrefixes><Prefix>d/</Prefix></CommonPrefixes>"
+      "<Contents><Key>a%2Bb+c</Key><ETag>&quot;e&quot;</ETag><Size>12</Size></Contents>"
+      "<Contents><Key>f</Key><ETag>g</ETag></Contents><Contents><Key>h</Key></Contents><CommonPrefixes><Prefix>d/</"
+      "Prefix></CommonPrefixes>"
       "</ListBucketResult>");
   ASSERT_TRUE(page);
   EXPECT_EQ(page->objects.at(0).key, "a+b c");
   EXPECT_EQ(page->objects.at(0).size, 12);
+  EXPECT_EQ(page->objects.at(0).etag, "\"e\"");
+  EXPECT_EQ(page->objects.at(1).etag, "\"g\"");
+  EXPECT_EQ(page->objects.at(2).etag, "");
   EXPECT_EQ(page->prefixes.at(0), "d/");
   EXPECT_EQ(page->next, "t");
   std::string deep;

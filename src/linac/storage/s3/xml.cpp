@@ -25,6 +25,12 @@ std::string name_of(std::string text) {
   return percent_decoded(text);
 }
 
+/// As the answer to HEAD has it: some servers leave the quotes out in lists.
+std::string quoted(std::string etag) {
+  if (etag.empty() || etag.ends_with('"')) return etag;
+  return '"' + etag + '"';
+}
+
 }  // namespace
 
 std::optional<ListPage> parse_list(std::string_view xml) {
@@ -42,6 +48,7 @@ std::optional<ListPage> parse_list(std::string_view xml) {
       const auto read = std::from_chars(text.data(), end, object.size);
       numbers = numbers && read.ec == std::errc{} && read.ptr == end && object.size >= 0;
     }
+    if (path == "/Contents/ETag") object.etag = quoted(std::move(text));
     if (path == "/Contents") page.objects.push_back(std::exchange(object, {}));
     if (path == "/CommonPrefixes/Prefix") page.prefixes.push_back(std::move(text));
     if (path == "/EncodingType") encoded = text == "url";

@@ -15,6 +15,7 @@ namespace linac::storage::s3 {
 struct ListedObject {
   std::string key;
   int64_t size = 0;
+  std::string etag = {};  // quoted; empty where the server does not say it
 };
 /// One answer to ListObjectsV2.
 struct ListPage {

@@ -1,0 +1,62 @@
+#pragma once
+// The training and test showers of a job, and the stream of a run's batches. Not thread-safe, but for test().
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/data/batch_stream.h"
+#include "linac/data/dataset.h"
+#include "linac/data/windowed_showers.h"
+#include "linac/spec/job.h"
+#include "linac/train/state.h"
+
+namespace linac::train {
+
+class ShowerInput {
+ public:
+  /// Opens the job's data.train and data.test. Errors as data::Dataset::open.
+  explicit ShowerInput(const spec::Job& job);
+
+  /// -1: not known (Loop::train_events()).
+  int64_t train_events() const { return windowed_ ? -1 : train_->size(); }
+  /// With data.shuffle_window the first file alone.
+  const data::Dataset& train() const { return *train_; }
+  /// Null without data.test.
+  const data::Dataset* test() const { return test_.get(); }
+
+  /// See Loop::data() and Loop::describe_data().
+  nlohmann::json json() const;
+  std::vector<std::string> describe() const;
+  /// Of all training showers; with data.shuffle_window of those of all files that a training has read up to `place`,
+  /// or of the first file.
+  trained::TrainedRange range(const std::optional<InputPlace>& place) const;
+
+  /// The stream goes on at the state's position; `owned`: the worker's replicas.
+  void seek(const TrainState& state, const std::vector<int>& owned);
+  struct Step {
+    std::vector<data::SampleBatch> replicas;  // as in `owned`
+    std::optional<InputPlace> place;          // nothing without windows
+  };
+  /// After seek().
+  Step next();
+
+ private:
+  void remember(const data::Dataset& file);
+
+  const spec::Job& job_;
+  std::mutex mutex_;                                     // of ranges_
+  std::map<std::string, trained::TrainedRange> ranges_;  // of the files that were opened in windows
+  std::shared_ptr<data::WindowedShowers> windowed_;      // null: train_ has all
+  std::shared_ptr<const data::Dataset> train_, test_;
+  std::optional<data::BatchStream<data::Dataset>> stream_;
+  std::optional<data::BatchStream<data::WindowedShowers>> windowed_stream_;
+  uint64_t seed_ = 0;                          // of the stream's order
+  std::optional<trained::TrainedRange> seen_;  // up to the last step that was read
+};
+
+}  // namespace linac::train
