@@ -96,10 +96,10 @@ class Study {
   Point point_of(const json& values) const {
     const Space& space = history_.space();
     Point point(space.size(), std::nan(""));
-    for (const auto& [name, value] : values.items())
+    for (const auto& item : values.items())
       if (std::none_of(space.parameters().begin(), space.parameters().end(),
-                       [&](const Parameter& one) { return one.name == name; }))
-        throw user_error(fmt::format("[tune_ask] there is no parameter '{}'", name));
+                       [&](const Parameter& one) { return one.name == item.key(); }))
+        throw user_error(fmt::format("[tune_ask] there is no parameter '{}'", item.key()));
     for (size_t i = 0; i < space.size(); ++i) {
       if (!values.contains(space[i].name)) continue;
       const json& value = values[space[i].name];

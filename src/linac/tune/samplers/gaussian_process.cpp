@@ -53,7 +53,8 @@ VectorXd features_of(const Space& space, const Point& point, const std::vector<d
 
 struct Candidate {
   std::vector<double> unit;
-  double value = 0;  // log improvement
+  double value = 0;   // log improvement
+  bool even = false;  // drawn all over the cube, not around a trial
 };
 
 class GaussianProcess : public Sampler {
@@ -184,11 +185,13 @@ class GaussianProcess : public Sampler {
                      space.size(), kSequence);
     for (size_t i = 0; i < kEven; ++i)
       all.push_back({{even.begin() + static_cast<std::ptrdiff_t>(i * space.size()),
-                      even.begin() + static_cast<std::ptrdiff_t>((i + 1) * space.size())}});
+                      even.begin() + static_cast<std::ptrdiff_t>((i + 1) * space.size())},
+                     0,
+                     true});
     const std::vector<size_t> order = ranked(history);
     for (size_t i = 0; i < kNear; ++i) {
       const Trial& trial = history.trials()[order[draws.below(std::min<size_t>(order.size(), 8))]];
-      Candidate one{trial.unit};
+      Candidate one{trial.unit, 0, false};
       const double reach = std::pow(10.0, -3 * draws.uniform());
       for (size_t d = 0; d < space.size(); ++d) {
         if (std::isnan(trial.point[d]) || (space[d].categorical() && draws.uniform() < 0.2))
@@ -214,22 +217,28 @@ class GaussianProcess : public Sampler {
     return spread(all);
   }
 
-  // The best ones that are not next to a better one.
+  // The best ones that are not next to a better one, half of them from all over the cube: the best of those around
+  // trials lie together, and what is improved from them stays there.
   static std::vector<Candidate> spread(const std::vector<Candidate>& sorted) {
     std::vector<Candidate> chosen;
-    for (const double distance : {0.1, 0.0}) {
-      for (const Candidate& one : sorted) {
-        if (chosen.size() == kStarts) return chosen;
-        const bool near = std::any_of(chosen.begin(), chosen.end(), [&](const Candidate& other) {
-          double largest = 0;
-          for (size_t d = 0; d < one.unit.size(); ++d)
-            largest = std::max(largest, std::abs(one.unit[d] - other.unit[d]));
-          return largest <= distance;
-        });
-        if (!near) chosen.push_back(one);
-      }
-    }
+    add_spread(sorted, kStarts / 2, 0.1, true, chosen);
+    add_spread(sorted, kStarts, 0.1, false, chosen);
+    add_spread(sorted, kStarts, 0, false, chosen);
     return chosen;
+  }
+
+  static void add_spread(const std::vector<Candidate>& sorted, size_t most, double distance, bool even_alone,
+                         std::vector<Candidate>& chosen) {
+    for (const Candidate& one : sorted) {
+      if (chosen.size() >= most) return;
+      if (even_alone && !one.even) continue;
+      const bool near = std::any_of(chosen.begin(), chosen.end(), [&](const Candidate& other) {
+        double largest = 0;
+        for (size_t d = 0; d < one.unit.size(); ++d) largest = std::max(largest, std::abs(one.unit[d] - other.unit[d]));
+        return largest <= distance;
+      });
+      if (!near) chosen.push_back(one);
+    }
   }
 
   static double value_at(const Space& space, const GpModel& model, double target, const std::vector<double>& unit) {

@@ -17,6 +17,9 @@ using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
 constexpr double kNoiseLeast = 1e-8;  // of standardised values: what keeps the Cholesky decomposition well
 constexpr double kJitterMost = 1e-2;
 constexpr int kIterationsMax = 60;
+// The prior of the length scales l, in edges of the cube: log(1 / l^2) ~ N(1, 3), so 0.6 and a factor of 2.4 either
+// way. Longer ones, as for many dimensions, keep half of the studies of Hartmann's function in a local minimum.
+constexpr double kLogPrecision = 1, kLogPrecisionVariance = 3;
 const double kSqrt5 = std::sqrt(5.0);
 
 double square(double x) {
@@ -61,9 +64,6 @@ class Posterior {
   Posterior(const GpData& data, bool noisy) : data_(data), noisy_(noisy) {
     for (Index d = 0; d < data.x.cols(); ++d)
       squares_.push_back(squares(data.x, data.x, d, data.categorical[static_cast<size_t>(d)]));
-    // The prior of the length scales: log l ~ N(sqrt 2 + log(D) / 2, 3); their logarithm is -1/2 of that of the
-    // precisions.
-    middle_ = -2 * (std::sqrt(2.0) + 0.5 * std::log(static_cast<double>(data.x.cols())));
   }
 
   double operator()(const VectorXd& logs, VectorXd& gradient) const {
@@ -86,9 +86,9 @@ class Posterior {
     weights = weights.cwiseProduct(slope).eval();
     for (Index i = 0; i < d; ++i)
       gradient(i) = 0.5 * scale * std::exp(logs(i)) * weights.cwiseProduct(squares_[static_cast<size_t>(i)]).sum();
-    for (Index i = 0; i < d; ++i) {  // the deviation of -2 log l is 2 sqrt 3
-      value += 0.5 * square(logs(i) - middle_) / 12;
-      gradient(i) += (logs(i) - middle_) / 12;
+    for (Index i = 0; i < d; ++i) {
+      value += 0.5 * square(logs(i) - kLogPrecision) / kLogPrecisionVariance;
+      gradient(i) += (logs(i) - kLogPrecision) / kLogPrecisionVariance;
     }
     value += 0.5 * square(logs(d));  // the scale: log-normal around that of the values
     gradient(d) += logs(d);
@@ -99,13 +99,10 @@ class Posterior {
     return value;
   }
 
-  double middle() const { return middle_; }
-
  private:
   const GpData& data_;
   bool noisy_;
   std::vector<MatrixXd> squares_;
-  double middle_ = 0;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 // A Gaussian process over the unit cube (Rasmussen and Williams, "Gaussian processes for machine learning", 2006): zero
 // mean, Matern kernel with nu = 5/2 (eq. 4.17) and a length scale for each feature, whose hyper-parameters have the
 // largest posterior density (eq. 5.9 with priors). A categorical feature counts as a distance of 1 where it differs.
-// Prior of the length scales: log-normal, longer in more dimensions (Hvarfner, Hellsten and Nardi, ICML 2024, eq. 6).
 // Targets are expected to be standardised. Linear algebra: Eigen; the search of hyper-parameters: L-BFGS-B of LBFGSpp.
 // Not changed once it is made; thread-safe.
 
