@@ -179,8 +179,8 @@ Study parse_study(const std::string& text, const std::string& where, const spec:
   check(study.settings, !job.empty());
   const tune::Space space = study.space();
   if (!job.empty()) {
-    for (const double unit : {0.0, 1.0}) job_of(job, where, study.settings_of(space, corner(space, unit)), places);
     study.job = spec::to_yaml(job_of(job, where, {}, places));
+    for (const double unit : {0.0, 1.0}) job_of(job, where, study.settings_of(space, corner(space, unit)), places);
   }
   study.direction();
   return study;

@@ -17,6 +17,7 @@
 
 #include "linac/base/config.h"
 #include "linac/base/error.h"
+#include "linac/tune/point_json.h"
 #include "linac/tune/sampler.h"
 
 namespace linac::tune {
@@ -39,10 +40,6 @@ struct StudySettings {
   }
 };
 
-double number_of(const json& value) {
-  return value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
-}
-
 class Study {
  public:
   explicit Study(const json& request)
@@ -55,17 +52,18 @@ class Study {
       const int64_t number = request["ask"];
       const Point point = suggest(*sampler_, history_, static_cast<uint64_t>(settings_.seed), number);
       history_.start(number, point);
-      return {{"point", shown(point)}};
+      return {{"point", to_json(history_.space(), point)}};
     }
-    if (request.contains("start")) history_.start(request["start"], point_of(request.at("point")));
+    if (request.contains("start"))
+      history_.start(request["start"], point_from_json(history_.space(), request.at("point")));
     if (request.contains("report"))
-      history_.report(request["report"], request.at("step"), number_of(request.at("value")));
+      history_.report(request["report"], request.at("step"), number_from_json(request.at("value")));
     if (request.contains("fail")) history_.fail(request["fail"], request.value("reason", ""));
     if (request.contains("prune")) history_.prune(request["prune"], request.value("reason", ""));
     if (request.contains("infeasible")) history_.infeasible(request["infeasible"], request.value("reason", ""));
     if (request.contains("tell")) {
       std::vector<double> values;
-      for (const json& value : request.at("values")) values.push_back(number_of(value));
+      for (const json& value : request.at("values")) values.push_back(number_from_json(value));
       history_.complete(request["tell"], values);
       return {{"state", history_.find(request["tell"])->state == State::kComplete ? "complete" : "infeasible"}};
     }
@@ -78,41 +76,6 @@ class Study {
     config::read(config::parse_text(request.dump(), "study"), settings, "study");
     return settings;
   }
-  json shown(const Point& point) const {
-    json values = json::object();
-    const Space& space = history_.space();
-    for (size_t i = 0; i < space.size(); ++i) {
-      if (std::isnan(point[i])) continue;
-      json& value = values[space[i].name];
-      if (space[i].categorical())
-        value = space.text_of(i, point[i]);
-      else if (space[i].kind == Kind::kInteger)
-        value = static_cast<int64_t>(point[i]);
-      else
-        value = point[i];
-    }
-    return values;
-  }
-  Point point_of(const json& values) const {
-    const Space& space = history_.space();
-    Point point(space.size(), std::nan(""));
-    for (const auto& item : values.items())
-      if (std::none_of(space.parameters().begin(), space.parameters().end(),
-                       [&](const Parameter& one) { return one.name == item.key(); }))
-        throw user_error(fmt::format("[tune_ask] there is no parameter '{}'", item.key()));
-    for (size_t i = 0; i < space.size(); ++i) {
-      if (!values.contains(space[i].name)) continue;
-      const json& value = values[space[i].name];
-      if (!space[i].categorical()) {
-        point[i] = value;
-        continue;
-      }
-      for (size_t choice = 0; choice < space[i].choices.size(); ++choice)
-        if (space[i].choices[choice] == value) point[i] = static_cast<double>(choice);
-    }
-    return point;
-  }
-
   StudySettings settings_;
   History history_;
   std::unique_ptr<Sampler> sampler_;

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Studies survive: Ctrl-C, kill -9, a full disk, half a line, two at once; the same study comes out. Other programs ask and tell. What is wrong with a
+study's file is said before anything runs."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "train")]
+import runs  # noqa: E402
+from runs import check  # noqa: E402
+
+# A trial takes some tenths of a second: a parabola, or a process that is slow on purpose.
+PARABOLA = """search:
+  x: {kind: uniform, low: -2, high: 2}
+  n: {kind: integer, low: 1, high: 8}
+objective: {command: "python3 $PARABOLA"}
+budget: {trials: 12}
+parallel: 3
+"""
+PROGRAM = """import json, os, time
+time.sleep(float(os.environ.get("SLOW", "0")))
+point = json.load(open("input.json"))
+with open(os.environ["BEGUN"], "a") as begun: begun.write(os.path.basename(os.getcwd()) + "\\n")
+json.dump({"status": 0, "loss": point["x"] ** 2 + 0.01 * point["n"]}, open("output.json", "w"))
+"""
+FREE = """search: {x: {low: 0, high: 1}, kind: {kind: categorical, choices: [a, b]}}
+sampler: {name: random}
+budget: {trials: 1000}
+"""
+
+
+def linac(*words: object, status: int = 0, **environment: str) -> str:
+    done = subprocess.run([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=300)
+    if done.returncode != status:
+        print(done.stdout)
+        sys.exit(f"{words}: exit status {done.returncode}, expected {status}")
+    return done.stdout
+
+
+def trials(folder: pathlib.Path) -> list[dict]:
+    return json.loads(linac("study", "show", folder, "--json"))
+
+
+def told(folder: pathlib.Path) -> list[tuple]:
+    return [(trial["trial"], trial["state"], json.dumps(trial["point"]), trial["values"]) for trial in trials(folder)]
+
+
+def start(*words: object, **environment: str) -> subprocess.Popen:
+    return subprocess.Popen([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def wait_for(holds, limit_s: float = 60) -> None:
+    end = time.monotonic() + limit_s
+    while not holds():
+        if time.monotonic() > end:
+            sys.exit("FAILED: it does not come to that")
+        time.sleep(0.02)
+
+
+def killed(root: pathlib.Path) -> None:
+    (study := root / "parabola.yaml").write_text(PARABOLA.replace("parallel: 3", "parallel: 1"))
+    (program := root / "parabola.py").write_text(PROGRAM)
+    environment = {"PARABOLA": str(program), "BEGUN": str(root / "begun")}
+    linac("tune", study, "--out", root / "calm", **environment)
+    calm = told(root / "calm")
+    check(len(calm) == 12 and all(state == "complete" for _, state, _, _ in calm), "twelve trials of a command")
+    best = json.loads(linac("study", "best", root / "calm", "--json"))
+    check(best["values"][0] == min(values[0] for _, _, _, values in calm), "and the best of them")
+    out = root / "killed"
+    for count in (2, 5, 9):
+        process = start("tune", study, "--out", out, SLOW="0.3", **environment)
+        wait_for(lambda: (out / "trials").exists() and len(list((out / "trials").iterdir())) >= count)
+        os.kill(process.pid, signal.SIGKILL if count != 5 else signal.SIGINT)
+        process.wait(timeout=60)
+        if count == 5:
+            check(process.returncode == 75, "Ctrl-C ends with status 75")
+    # Half a line, as a full disk or a kill leaves it.
+    with open(out / "journal.jsonl", "a") as journal:
+        journal.write('{"op":"tell","trial":')
+    linac("tune", study, "--out", out, **environment)
+    check(told(out) == calm, "killed three times, with half a line in its journal: the same study")
+    check("follow from what was told" in linac("study", "replay", out), "which is replayed bit for bit")
+
+
+def in_parallel(root: pathlib.Path) -> None:
+    (study := root / "parallel.yaml").write_text(PARABOLA)
+    begun = root / "begun-parallel"
+    environment = {"PARABOLA": str(root / "parabola.py"), "BEGUN": str(begun)}
+    out = root / "parallel"
+    first = start("tune", study, "--out", out, SLOW="0.4", **environment)
+    wait_for(lambda: (out / "trials").exists())
+    check("another linac tune" in linac("tune", study, "--out", out, status=2, **environment), "a second one beside it is refused")
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    linac("tune", study, "--out", out, "--trials", 14, **environment)  # at once: waits for the trials that the first one has left
+    found = told(out)
+    check(len(found) == 14 and len({number for number, *_ in found}) == 14, "three at a time, the budget raised: each trial is told once")
+    check(len({point for _, _, point, _ in found}) == 14, "and no point comes twice")
+    check("follow from what was told" in linac("study", "replay", out), "replayed")
+
+
+def trains(root: pathlib.Path) -> None:
+    text = (runs.ROOT / "examples/tune.yaml").read_text().replace("epochs: 9", "epochs: 3\n  steps_per_epoch: 4").replace("trials: 12", "trials: 4")
+    (study := root / "train.yaml").write_text(text.replace("[data/", f"[{runs.ROOT}/data/").replace("data/topology-scaling", f"{runs.ROOT}/data/topology-scaling"))
+    said = linac("tune", study, "--out", root / "train")
+    found = trials(root / "train")
+    check(len(found) == 4 and any(trial["state"] == "complete" and len(trial["curve"]) == 3 for trial in found), "a job is trained with its settings")
+    check("--set train.optimizer.lr=" in said and "best of 4" in said, "and the best settings are said")
+    first = found[0]
+    words = [word for name, value in first["point"].items() for word in ("--set", f"{name}={value}")]
+    linac("train", root / "train/job.yaml", "--out", root / "again", *words)
+    epochs = [line for line in runs.lines(root / "again") if line["kind"] == "epoch"]
+    check([line["test"]["auc"] for line in epochs] == [value for _, value in first["curve"]], "a trial is the run that `linac train` makes of its settings")
+    study.write_text(study.read_text().replace("metric: auc", "metric: precision"))
+    said = linac("tune", study, "--out", root / "other", status=2)
+    check("reports no 'precision'" in said and "auc" in said, "a metric that the training does not report ends the study, and those it has are named")
+
+
+def others(root: pathlib.Path) -> None:
+    (study := root / "free.yaml").write_text(FREE)
+    out = root / "free"
+    linac("study", "new", study, "--out", out)
+
+    def one(_) -> int:
+        asked = json.loads(linac("study", "ask", out))
+        linac("study", "tell", out, asked["trial"], asked["point"]["x"])
+        return asked["trial"]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(one, range(40)))
+    check(sorted(numbers) == list(range(1, 41)), "eight programs at once ask and tell: each trial is given once")
+    check(all(state == "complete" for _, state, _, _ in told(out)), "and told once")
+    check("was told before" in linac("study", "tell", out, 1, 0.5, status=2), "not twice")
+    asked = json.loads(linac("study", "ask", out))["trial"]
+    check(json.loads(linac("study", "tell", out, asked, "nan"))["state"] == "infeasible", "NaN is a result")
+    asked = json.loads(linac("study", "ask", out))["trial"]
+    check(json.loads(linac("study", "report", out, asked, 1, 0.7))["stop"] is False, "an intermediate value, and what the pruner says")
+    check("not after" in linac("study", "report", out, asked, 1, 0.7, status=2), "steps rise")
+    check("there is no trial" in linac("study", "tell", out, 999, 1, status=2), "an unknown trial is named")
+    lines = (out / "journal.jsonl").read_text().splitlines()
+    lines[5] = lines[5].replace("{", "[", 1)
+    (out / "journal.jsonl").write_text("\n".join(lines) + "\n")
+    check("journal.jsonl:6" in linac("study", "show", out, status=3), "an altered line is named")
+
+
+def refused(root: pathlib.Path) -> None:
+    (study := root / "wrong.yaml").write_text(PARABOLA)
+    out = root / "wrong"
+    linac("study", "new", study, "--out", out)
+    study.write_text(PARABOLA.replace("high: 2", "high: 3"))
+    check("has another study" in linac("study", "new", study, "--out", out, status=2), "another search in the folder is refused")
+    job = (runs.ROOT / "examples/tune.yaml").read_text()
+    for change, wanted in ((("train.batch:", "train.batches:"), "train.batches"), (("low: 15, high: 90", "low: 90, high: 15"), "train.batch"),
+                           (("choices: [adam, rmsprop, sgd]", "choices: [adam]"), "train.optimizer.name"), (("name: tpe", "name: tpa"), "tpe"),
+                           (("metric: auc", "metric: mine"), "objective.direction"), (("kind: log, low: 1.0e-4", "kind: log, low: 0"), "train.optimizer.lr"),
+                           (("search:", "serch:"), "search")):
+        study.write_text(job.replace(*change))
+        said = linac("tune", study, "--out", root / "never", status=2)
+        check(wanted in said and not (root / "never").exists(), f"{change[1]}: refused before anything runs")
+    (pipe := root / "pipe").mkdir()
+    os.mkfifo(pipe / "journal.jsonl")
+    study.write_text(PARABOLA)
+    check("is no file" in linac("study", "new", study, "--out", pipe, status=2), "a FIFO in place of the journal is not waited for")
+    (disk := root / "disk").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode != 0:
+        print("mounting is not allowed here: no test of a full disk")
+        return
+    try:
+        study.write_text(FREE)
+        linac("study", "new", study, "--out", disk / "s")
+        subprocess.run(["dd", "if=/dev/zero", f"of={disk}/fill", "bs=1k"], capture_output=True)
+        for _ in range(200):
+            done = subprocess.run([runs.LINAC, "study", "ask", str(disk / "s")], capture_output=True, text=True)
+            if done.returncode != 0:
+                break
+        check(done.returncode == 4 and "No space left" in done.stderr, "a full disk is said")
+        os.unlink(disk / "fill")
+        before = len(trials(disk / "s"))
+        linac("study", "ask", disk / "s")
+        check(len(trials(disk / "s")) == before + 1, "and with room again the study goes on")
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="linac-study-") as folder:
+        for part in (killed, in_parallel, others, refused, trains):
+            part(pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    main()
