@@ -22,6 +22,7 @@ class CustomLoop : public Loop {
   std::string explain() const override;
   std::string cost() const override;
   nlohmann::json data() const override { return input_.json(); }
+  std::function<double()> read_share() const override { return input_.read_share(); }
   int64_t train_events() const override { return input_.train_events(); }
   std::optional<InputPlace> input_place() const override { return input_.place(); }
   int64_t test_events() const override { return input_.test_events(); }

@@ -216,6 +216,10 @@ nlohmann::json FitLoop::data() const {
   return input_.json();
 }
 
+std::function<double()> FitLoop::read_share() const {
+  return input_.read_share();
+}
+
 int64_t FitLoop::train_events() const {
   return input_.train_events();
 }

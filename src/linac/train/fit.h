@@ -28,6 +28,7 @@ class FitLoop : public Loop {
   std::string explain() const override;
   std::string cost() const override;
   nlohmann::json data() const override;
+  std::function<double()> read_share() const override;
   nlohmann::json notes() const override;
   std::vector<spec::OutputClasses> classes() const override;
   int64_t train_events() const override;

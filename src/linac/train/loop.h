@@ -89,6 +89,11 @@ class Loop {
 
   /// {"train": [file, ...], "test": [...]}: url, format, events, bytes, fingerprint of each.
   virtual nlohmann::json data() const = 0;
+  /// Of the bytes of the training files, the share that is read, as the first file tells when the function is called;
+  /// errors as of its Source. It needs nothing of the loop, so another thread may wait for a slow link.
+  virtual std::function<double()> read_share() const {
+    return [] { return 1.0; };
+  }
   /// What a checkpoint is to say of the training beside its job; an object, the same on every worker.
   virtual nlohmann::json notes() const { return nlohmann::json::object(); }
   /// Of the outputs whose targets the files hold as texts.

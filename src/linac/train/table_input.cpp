@@ -8,7 +8,9 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
+#include "linac/data/read_share.h"
 #include "linac/data/text_codes.h"
+#include "linac/storage/source.h"
 #include "linac/train/input.h"
 #include "linac/train/record.h"
 #include "linac/trained/job_transform.h"
@@ -124,6 +126,17 @@ nlohmann::json TableInput::json() const {
   nlohmann::json data{{"train", files_json(train_files())}};
   if (test_) data["test"] = files_json(test_->files());
   return data;
+}
+
+std::function<double()> TableInput::read_share() const {
+  std::vector<std::string> columns;
+  for (const data::ColumnRequest& request : train_->columns()) {
+    if (request.joined.empty()) columns.push_back(request.column);
+    for (const data::JoinedColumn& one : request.joined) columns.push_back(one.column);
+  }
+  return [columns, transform = transform_, url = train_->files().front().url] {
+    return data::read_share(storage::Source::open(url), columns, transform);
+  };
 }
 
 nlohmann::json TableInput::split_json() const {

@@ -38,6 +38,8 @@ class TableInput {
   /// See Loop::data() and Loop::describe_data().
   nlohmann::json json() const;
   std::vector<std::string> describe() const;
+  /// See Loop::read_share().
+  std::function<double()> read_share() const;
   /// Which events of which files test, for a model's notes (trained/labelled_data.h); null without a split.
   nlohmann::json split_json() const;
   /// What is made of the files, for a model's notes; null where it is nothing.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "linac/base/error.h"
+#include "linac/base/log.h"
 #include "linac/cli/compute/bench_measure.h"
+#include "linac/cli/compute/data_links.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/comm/group.h"
@@ -13,6 +16,7 @@
 #include "linac/spec/job.h"
 #include "linac/train/input.h"
 #include "linac/train/loop.h"
+#include "linac/train/measures.h"
 
 namespace linac::cli {
 namespace {
@@ -20,17 +24,81 @@ namespace {
 struct CheckOptions {
   std::string job;
   std::vector<std::string> overrides;
-  bool explain = false;
+  bool explain = false, json = false;
+};
+
+/// What a step of one replica took.
+struct Tried {
+  train::StepResult result;
+  double seconds = 0;                    // without the wait for its events
+  double base_gib = 0, replica_gib = 0;  // of a worker; of each replica that it computes side by side
 };
 
 // One replica's step, as every worker would do it.
-train::StepResult one_step(train::Loop& loop, double learning_rate, double& seconds) {
+Tried one_step(train::Loop& loop, double learning_rate, const train::PhaseClock& clock) {
+  Tried tried{.result = {}, .base_gib = peak_rss_mib() / 1024};
   train::TrainState state = loop.initial_state();
   loop.seek(state);
   const auto begin = train::PhaseClock::now();
-  const auto result = loop.step(state, learning_rate, train::StopWish::kNone, [] {});
-  seconds = train::PhaseClock::now().wall - begin.wall;
-  return result;
+  const double waited = clock[train::TimePhase::kInput].wall;
+  tried.result = loop.step(state, learning_rate, train::StopWish::kNone, [] {});
+  tried.seconds = train::PhaseClock::now().wall - begin.wall - (clock[train::TimePhase::kInput].wall - waited);
+  tried.replica_gib = std::max(0.0, peak_rss_mib() / 1024 - tried.base_gib);
+  if (tried.result.health == train::Health::kGood) return tried;
+  throw Error(
+      ErrorCode::kNumeric,
+      fmt::format("[check] the first step failed in {}: {}; look at the data's scale and train.optimizer",
+                  tried.result.where,
+                  tried.result.health == train::Health::kEmpty ? "every generated image is empty" : "NaN or Inf"));
+}
+
+void print_model(const train::Loop& loop) {
+  fmt::print("model\n");
+  for (const graph::Graph* graph : loop.graphs()) {
+    const double flop = graph::forward_flop(*graph);
+    fmt::print("  {:<14} {:>9} parameters ({} trained){}\n", graph->name, graph::count_weights(*graph, false),
+               graph::count_weights(*graph, true),
+               flop > 0 ? fmt::format(", {:.4g} GFLOP forward for one of the {}", flop / 1e9, loop.unit()) : "");
+  }
+  fmt::print("  a training step: {}\n\n", loop.cost());
+}
+
+int replicas_carried(const spec::Job& job) {
+  return (job.train.replicas + job.workers - 1) / job.workers;
+}
+
+void print_step(const spec::Job& job, const train::Loop& loop, const Tried& tried) {
+  for (const train::Column& column : loop.columns()) {
+    if (const auto found = tried.result.losses.find(column.measure); found != tried.result.losses.end())
+      fmt::print("  {:<12} {:.4f}\n", column.heading, found->second);
+  }
+  fmt::print("  {:.2f} s, {:.4g} {}/s on one core set of {} ({})\n", tried.seconds,
+             static_cast<double>(job.train.batch) / tried.seconds, loop.unit(), job.train.threads,
+             kernels::to_string(kernels::best_isa()));
+  fmt::print("  a worker needs {:.1f} GiB + {:.1f} GiB for each replica it computes side by side (it carries {})\n\n",
+             tried.base_gib, tried.replica_gib, replicas_carried(job));
+}
+
+nlohmann::ordered_json to_json(const spec::Job& job, const train::Loop& loop, const Tried& tried,
+                               const DataLinks& links) {
+  auto networks = nlohmann::ordered_json::array();
+  for (const graph::Graph* graph : loop.graphs())
+    networks.push_back({{"name", graph->name},
+                        {"parameters", graph::count_weights(*graph, false)},
+                        {"trained", graph::count_weights(*graph, true)}});
+  return {{"job", job.name},
+          {"networks", networks},
+          {"train_events", loop.train_events()},
+          {"test_events", loop.test_events()},
+          {"steps_per_epoch", train::steps_per_epoch(job, loop.train_events())},
+          {"step_s", tried.seconds},
+          {"events_per_s", static_cast<double>(job.train.batch) / tried.seconds},
+          {"losses", train::to_json(tried.result.losses)},
+          {"worker_gib", tried.base_gib},
+          {"replica_gib", tried.replica_gib},
+          {"replicas_carried", replicas_carried(job)},
+          {"data", to_json(links)},
+          {"warnings", warnings(links)}};
 }
 
 void run_check(const CheckOptions& options) {
@@ -45,41 +113,30 @@ void run_check(const CheckOptions& options) {
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());
   whole.file.reset();
-  fmt::print("job    {} ({})\n\nmodel\n", job.name, options.job);
-  for (const graph::Graph* graph : loop->graphs()) {
-    const double flop = graph::forward_flop(*graph);
-    fmt::print("  {:<14} {:>9} parameters ({} trained){}\n", graph->name, graph::count_weights(*graph, false),
-               graph::count_weights(*graph, true),
-               flop > 0 ? fmt::format(", {:.4g} GFLOP forward for one of the {}", flop / 1e9, loop->unit()) : "");
+  if (!options.json) {
+    fmt::print("job    {} ({})\n\n", job.name, options.job);
+    print_model(*loop);
+    if (options.explain) fmt::print("graphs, before and after the passes\n{}\n", loop->explain());
   }
-  fmt::print("  a training step: {}\n\n", loop->cost());
-  if (options.explain) fmt::print("graphs, before and after the passes\n{}\n", loop->explain());
-  fmt::print("data\n");
-  for (const std::string& line : loop->describe_data()) fmt::print("  {}\n", line);
-  fmt::print("  {}\n\none step of one replica\n", train::epoch_in_words(job, loop->train_events()));
-
-  const double before = peak_rss_mib() / 1024;
-  double seconds = 0;
-  const auto result = one_step(*loop, job.train.optimizer.lr, seconds);
-  if (result.health != train::Health::kGood) {
-    throw Error(ErrorCode::kNumeric,
-                fmt::format("[check] the first step failed in {}: {}; look at the data's scale and train.optimizer",
-                            result.where,
-                            result.health == train::Health::kEmpty ? "every generated image is empty" : "NaN or Inf"));
+  const std::vector<std::string> data = loop->describe_data();  // reads some of it
+  const std::string epoch = train::epoch_in_words(job, loop->train_events());
+  if (!options.json) {
+    fmt::print("data\n");
+    for (const std::string& line : data) fmt::print("  {}\n", line);
+    fmt::print("  {}\n\none step of one replica\n", epoch);
   }
-  for (const train::Column& column : loop->columns()) {
-    if (const auto found = result.losses.find(column.measure); found != result.losses.end())
-      fmt::print("  {:<12} {:.4f}\n", column.heading, found->second);
+  DataLinks links = measure_links(job, *loop);
+  const Tried tried = one_step(*loop, job.train.optimizer.lr, clock);
+  if (!options.json) print_step(job, *loop, tried);
+  links.set_step(tried.seconds);
+  if (options.json) {
+    fmt::print("{}\n", to_json(job, *loop, tried, links).dump(2));
+  } else {
+    fmt::print("how fast the training events have to come\n");
+    for (const std::string& line : describe(links)) fmt::print("  {}\n", line);
+    fmt::print("\nthe job can run\n");
   }
-  const int carried = (job.train.replicas + job.workers - 1) / job.workers;
-  fmt::print("  {:.2f} s, {:.4g} {}/s on one core set of {} ({})\n", seconds,
-             static_cast<double>(job.train.batch) / seconds, loop->unit(), job.train.threads,
-             kernels::to_string(kernels::best_isa()));
-  const double replica_gib = std::max(0.0, peak_rss_mib() / 1024 - before);
-  fmt::print(
-      "  a worker needs {:.1f} GiB + {:.1f} GiB for each replica it computes side by side (it carries {})\n\nthe job "
-      "can run\n",
-      before, replica_gib, carried);
+  for (const std::string& warning : warnings(links)) log::warn("[check] " + warning);
 }
 
 }  // namespace
@@ -91,9 +148,11 @@ void add_check_verb(CLI::App& app) {
   verb->add_option("--set", options->overrides, "override a setting: key=value")->type_size(1)->allow_extra_args(false);
   verb->add_flag("--explain", options->explain,
                  "show the graphs before and after the passes: layers, shapes, GFLOP, bytes, and the kernel of each");
+  verb->add_flag("--json", options->json, "as JSON")->excludes("--explain");
   verb->footer(
       "Examples:\n  linac check examples/demo.yaml --set train.batch=32\n"
-      "  linac check examples/demo.yaml --explain");
+      "  linac check examples/demo.yaml --explain\n"
+      "  linac check examples/topology.yaml --json");
   verb->callback([options] { run_check(*options); });
 }
 
