@@ -8,6 +8,7 @@
 #include "linac/base/error.h"
 #include "linac/base/utf8.h"
 #include "linac/base/version.h"
+#include "linac/sites/kubernetes/words.h"
 
 namespace linac::sites {
 namespace {
@@ -17,6 +18,7 @@ using nlohmann::json;
 constexpr int kTriesMax = 4;
 constexpr auto kPause = std::chrono::milliseconds(300);  // before the second try; each one waits twice as long
 constexpr int kListPart = 500;
+constexpr int kGone = 410;
 
 net::HttpSettings http_settings(const KubeAccess& access) {
   net::HttpSettings settings;
@@ -29,8 +31,7 @@ net::HttpSettings http_settings(const KubeAccess& access) {
 }
 
 std::string message_of(const json& body) {
-  const json message = body.is_object() ? body.value("message", json()) : json();
-  return message.is_string() ? printable(message.get<std::string>()) : "";
+  return printable(text_of(body, "message"));
 }
 
 }  // namespace
@@ -106,20 +107,24 @@ KubernetesApi::Answer KubernetesApi::need(const std::string& what, const std::st
 std::vector<json> KubernetesApi::list(const std::string& what, const std::string& path, const std::string& query) {
   std::vector<json> all;
   std::string from;
-  do {
+  int begun_anew = 0;
+  for (bool more = true; more;) {
     const std::string place =
         fmt::format("{}?limit={}&{}{}", path, kListPart, query, from.empty() ? "" : "&continue=" + in_url(from));
-    const Answer answer = need(what, "GET", place, nullptr, {410});
-    if (answer.status == 410) {  // it took too long; from the beginning
+    // Whoever takes long over a list may find that its rest is no longer kept.
+    const bool may_be_gone = !from.empty() && begun_anew < kTriesMax;
+    const Answer answer = need(what, "GET", place, nullptr, may_be_gone ? std::vector{kGone} : std::vector<int>{});
+    from.clear();
+    if (answer.status == kGone) {
+      ++begun_anew;
       all.clear();
-      from.clear();
       continue;
     }
-    const json items = answer.body.is_object() ? answer.body.value("items", json::array()) : json::array();
-    for (const json& item : items) all.push_back(item);
-    from.clear();
-    if (answer.body.contains("metadata")) from = answer.body["metadata"].value("continue", "");
-  } while (!from.empty());
+    const json items = member(answer.body, "items");
+    if (items.is_array()) all.insert(all.end(), items.begin(), items.end());
+    from = text_of(answer.body, "metadata", "continue");
+    more = !from.empty();
+  }
   return all;
 }
 
