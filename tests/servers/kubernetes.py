@@ -108,6 +108,7 @@ class Kubernetes:
         self._openssl("req", "-x509", "-new", "-key", "ca.key", "-subj", "/CN=linac-test", "-days", 2, "-out", "ca.crt")
         self.certificate("server", "kube-apiserver", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth\n")
         self._key("account")
+        self._openssl("pkey", "-in", "account.key", "-pubout", "-out", "account.pub")
         (self.folder / "tokens.csv").write_text(f'{self.admin},admin,1,"system:masters"\n')
 
     def _start(self, name: str, port: int, *words: str) -> None:
@@ -124,7 +125,7 @@ class Kubernetes:
         self._start("kube-apiserver", self.port, f"--etcd-servers=http://127.0.0.1:{self.etcd}", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
                     f"--secure-port={self.port}", "--tls-cert-file=server.crt", "--tls-private-key-file=server.key", "--client-ca-file=ca.crt",
                     "--service-cluster-ip-range=10.96.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
-                    "--service-account-key-file=account.key", "--service-account-signing-key-file=account.key", "--token-auth-file=tokens.csv",
+                    "--service-account-key-file=account.pub", "--service-account-signing-key-file=account.key", "--token-auth-file=tokens.csv",
                     "--authorization-mode=RBAC", "--endpoint-reconciler-type=none", "--delete-collection-workers=8",
                     "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000")
         self.wait(self._ready, "the API server")
@@ -147,7 +148,7 @@ class Kubernetes:
         ports = [free_port() for _ in range(3)]
         (self.folder / "stages.yaml").write_text(STAGES)
         words = {"kube-controller-manager": (*often, f"--secure-port={ports[0]}", "--root-ca-file=ca.crt", "--service-account-private-key-file=account.key",
-                                             "--concurrent-gc-syncs=50", "--concurrent-job-syncs=20"),
+                                             "--pvclaimbinder-sync-period=1s", "--concurrent-gc-syncs=50", "--concurrent-job-syncs=20"),
                  "kube-scheduler": (*often, f"--secure-port={ports[1]}"),
                  "kwok": (f"--kubeconfig={own}", "--manage-all-nodes=true", "--node-ip=127.0.0.1", f"--config={self.folder}/stages.yaml",
                           f"--server-address=127.0.0.1:{ports[2]}")}

@@ -41,6 +41,8 @@ def as_wanted(thing: dict) -> dict:
             if key not in ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences", "deletionTimestamp")}
     meta.get("annotations", {}).pop("kubectl.kubernetes.io/last-applied-configuration", None)
     meta.get("annotations", {}).pop("batch.kubernetes.io/job-tracking", None)
+    if not meta.get("annotations", True):
+        del meta["annotations"]
     spec = json.loads(json.dumps(thing.get("spec", {})))
     for key in ("clusterIPs", "selector") if thing["kind"] == "Job" else ():
         spec.pop(key, None)
@@ -235,6 +237,8 @@ def main() -> None:
             "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": "/runs"}, "storageClassName": "none"}})
         cluster.ask("POST", "/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": "runs"}, "spec": {
             "accessModes": ["ReadWriteMany"], "storageClassName": "none", "volumeName": "runs", "resources": {"requests": {"storage": "1Gi"}}}})
+        claim = "/api/v1/namespaces/default/persistentvolumeclaims/runs"
+        cluster.wait(lambda: cluster.ask("GET", claim)["status"].get("phase") == "Bound", "the volume")
         cluster.add_nodes(2)
         client = Client(root, {"k8s": site, "gpus": site | {"gpus": 1}})
         planned(client, cluster)
