@@ -38,9 +38,9 @@ spec:
     statusTemplate: |
       {{ $now := Now }}
       conditions:
-      {{ range $type := YAML "[Initialized, Ready, ContainersReady]" }}
-      - {type: {{ $type }}, status: "True", lastTransitionTime: {{ $now | Quote }}}
-      {{ end }}
+      - {type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }}}
+      - {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
+      - {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
       containerStatuses:
       {{ range .spec.containers }}
       - {name: {{ .name | Quote }}, image: {{ .image | Quote }}, ready: true, restartCount: 0, state: {running: {startedAt: {{ $now | Quote }}}}}
