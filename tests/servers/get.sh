@@ -2,6 +2,7 @@
 # Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
 #   postgresql prometheus chromium nginx xrootd slurm sshd openmpi   Debian's packages
 #   versitygw                        an object store, made by Go into ~/.cache/linac-servers
+#   kubernetes                       its control plane, etcd and kwok, by Go too: some minutes of processor time
 #   rucio                            Rucio's server, a virtual environment of Python in the same folder
 #   gcsemulator azurite              what speaks as Google's and Azure's object stores do, the same by Python and npm
 #   aarch64                          a cross compiler and an emulator, for the kernels on another processor
@@ -22,7 +23,7 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
 for name in "$@"; do
   case $name in
     postgresql) packages postgresql ;;
@@ -51,7 +52,12 @@ for name in "$@"; do
       servers="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers"
       [ -x "$servers/versitygw" ] || GOBIN="$servers" CGO_ENABLED=0 go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
       ;;
+    kubernetes)
+      command -v go >/dev/null || { echo "get.sh: kubernetes needs Go (go.dev/dl)" >&2; exit 1; }
+      command -v openssl >/dev/null || packages openssl
+      "$(dirname "$0")/kubernetes_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/kubernetes"
+      ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, versitygw, rucio, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, versitygw, kubernetes, rucio, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
   esac
 done

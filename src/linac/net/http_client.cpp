@@ -118,7 +118,7 @@ struct Exchange {
 /// What to trust. libcurl has the system's of the machine that built it; the variables are OpenSSL's.
 void set_authorities(CURL* curl, const HttpSettings& settings) {
   std::string file = settings.ca_file, folder = settings.ca_folder;
-  if (file.empty() && folder.empty()) {
+  if (file.empty() && folder.empty() && settings.ca_pem.empty()) {
     const auto said = [](const char* name) {
       return std::string(std::getenv(name) == nullptr ? "" : std::getenv(name));
     };
@@ -141,6 +141,8 @@ HttpProblem problem_of(CURLcode code) {
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_TOO_MANY_REDIRECTS:
     case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
       return HttpProblem::kHopeless;
     default:
       return HttpProblem::kBroken;
@@ -187,6 +189,15 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   set_authorities(curl, settings_);
   if (!settings_.client_cert.empty()) curl_easy_setopt(curl, CURLOPT_SSLCERT, settings_.client_cert.c_str());
   if (!settings_.client_key.empty()) curl_easy_setopt(curl, CURLOPT_SSLKEY, settings_.client_key.c_str());
+  // libcurl keeps no copy: the settings live as long as the handle.
+  const auto set_text = [&](CURLoption option, const std::string& pem) {
+    if (pem.empty()) return;
+    curl_blob blob{const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_NOCOPY};
+    curl_easy_setopt(curl, option, &blob);
+  };
+  set_text(CURLOPT_CAINFO_BLOB, settings_.ca_pem);
+  set_text(CURLOPT_SSLCERT_BLOB, settings_.client_cert_pem);
+  set_text(CURLOPT_SSLKEY_BLOB, settings_.client_key_pem);
   if (!settings_.use_proxy) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
   if (request.path_as_is) curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
   if (request.sign) {

@@ -18,11 +18,12 @@ namespace linac::net {
 
 struct HttpSettings {
   std::string user_agent = "linac";
-  std::string ca_file{};                    // certificates to trust, PEM; empty, as the folder: those of SSL_CERT_FILE
-  std::string ca_folder{};                  // by their hashes; and of SSL_CERT_DIR; else the system's
-  std::string client_cert{}, client_key{};  // PEM; a proxy has both in one file
-  int redirects_max = 0;                    // followed; 0: an answer like others
-  bool use_proxy = true;                    // that of the environment
+  std::string ca_file{};    // certificates to trust, PEM; where neither these nor others are named: SSL_CERT_FILE's and
+  std::string ca_folder{};  // SSL_CERT_DIR's, else the system's; the folder has them by their hashes
+  std::string client_cert{}, client_key{};                    // PEM; a proxy has both in one file
+  std::string ca_pem{}, client_cert_pem{}, client_key_pem{};  // the same as texts, for whoever has no files of them
+  int redirects_max = 0;                                      // followed; 0: an answer like others
+  bool use_proxy = true;                                      // that of the environment
   std::chrono::seconds connect_timeout{15};
   std::chrono::seconds stall_timeout{30};  // with fewer bytes a second, on average
   int64_t stall_bytes_per_s = 1;

@@ -1,4 +1,5 @@
 #include "linac/sites/hosts_site.h"
+#include "linac/sites/kubernetes/kubernetes_site.h"
 #include "linac/sites/site.h"
 #include "linac/sites/slurm.h"
 
@@ -9,6 +10,7 @@ const std::vector<Kind>& kinds() {
       {"local", "this host, beside what else runs here", make_local_site, local_settings},
       {"ssh", "hosts that you reach with ssh", make_ssh_site, ssh_settings},
       {"slurm", "a cluster with Slurm, from its login node or through ssh", make_slurm_site, slurm_settings},
+      {"kubernetes", "a cluster of Kubernetes", make_kubernetes_site, kubernetes_settings, kubernetes_notes},
   };
   return kAll;
 }

@@ -29,9 +29,10 @@ struct CommonSettings {
 
   template <class V>
   void common_fields(V& v) {
-    v("kind", kind, "local, ssh or slurm");
+    v("kind", kind, "local, ssh, slurm or kubernetes");
     v("folder", folder,
-      "absolute path there: each launch gets a folder of its name in it; for slurm on a disk that all nodes share");
+      "absolute path there: each launch gets a folder of its name in it; for slurm and kubernetes on a disk that all "
+      "nodes share");
     v("out", out, "where runs are kept if not in folder: s3://BUCKET/FOLDER");
     v("program", program, "path of linac there, or its name where PATH has it");
     v("environment", environment,
@@ -59,7 +60,7 @@ struct Record {
 
 /// What a launch would be, for people: in the order in which it is done.
 struct PlannedStep {
-  std::string title;  // "/home/me/linac/a/launch/launch.sbatch"
+  std::string title;  // "/home/me/linac/a/launch/launch.sbatch"; empty: the text stands for itself
   std::string text;
 };
 
@@ -99,6 +100,8 @@ class Site {
   virtual std::chrono::seconds pause() const { return std::chrono::seconds(1); }
   /// It writes a checkpoint and stops; asked once more, it stops at once. What was done, in words.
   virtual std::string cancel(const Record& record) const = 0;
+  /// Whether nothing is left there of a launch that was cancelled: then its user's record alone knows how it ended.
+  virtual bool forgets() const { return false; }
   /// What it has printed from byte `from` on; a bounded piece.
   virtual std::string log(const Record& record, int64_t from) const = 0;
 
@@ -116,6 +119,7 @@ struct Kind {
   const char* meaning;
   std::unique_ptr<Site> (*make)(const YAML::Node& settings, const std::string& where, const std::string& name);
   std::vector<config::Setting> (*settings)();
+  std::string (*notes)() = nullptr;  // lines that begin with '#', for whoever fills the settings in
 };
 const std::vector<Kind>& kinds();
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/config.h"
@@ -90,13 +91,18 @@ std::string sample_site(const std::string& word) {
   const Kind& kind = kind_named(word, "[sites] init");
   std::string text = fmt::format("# {}: {}\nmy-{}:\n", kind.word, kind.meaning, kind.word);
   for (const config::Setting& setting : kind.settings()) {
-    const bool set = setting.key == "kind" || setting.key == "folder" || setting.key == "hosts";
-    const std::string value = setting.key == "kind"     ? kind.word
-                              : setting.key == "folder" ? "/home/me/linac"
-                              : setting.key == "hosts"  ? "[n01, n02]"
-                                                        : setting.value;
+    static const std::map<std::string, std::string> kExamples{{"folder", "/home/me/linac"},
+                                                              {"hosts", "[n01, n02]"},
+                                                              {"image", "registry.example.org/calo/linac:1.0"},
+                                                              {"volume", "pvc:calo"}};
+    const auto example = kExamples.find(setting.key);
+    const bool set = setting.key == "kind" || example != kExamples.end();
+    const std::string value = setting.key == "kind"        ? kind.word
+                              : example != kExamples.end() ? example->second
+                                                           : setting.value;
     text += fmt::format("  {}{}: {}   # {}\n", set ? "" : "# ", setting.key, value, setting.help);
   }
+  if (kind.notes != nullptr) text += kind.notes();
   return text;
 }
 

@@ -20,7 +20,8 @@ struct LaunchOptions {
 
 void print_plan(const std::vector<sites::PlannedStep>& steps) {
   for (const sites::PlannedStep& step : steps)
-    fmt::print("=== {}\n{}{}", step.title, step.text, step.text.ends_with('\n') ? "" : "\n");
+    fmt::print("{}{}{}", step.title.empty() ? "" : fmt::format("=== {}\n", step.title), step.text,
+               step.text.ends_with('\n') ? "" : "\n");
 }
 
 void run_launch(const LaunchOptions& options) {
@@ -46,7 +47,8 @@ void run_launch(const LaunchOptions& options) {
 
 void add_launch_verb(CLI::App& app) {
   auto options = std::make_shared<LaunchOptions>();
-  auto* verb = app.add_subcommand("launch", "Brings a job to a site: other hosts, or a cluster with Slurm");
+  auto* verb =
+      app.add_subcommand("launch", "Brings a job to a site: other hosts, or a cluster with Slurm or Kubernetes");
   verb->add_option("job", options->wishes.job, "job file (YAML)")->required()->check(CLI::ExistingFile);
   verb->add_option("--on", options->site, "the site, by its name in the file of sites (linac sites list)")->required();
   verb->add_option("--workers", options->wishes.workers,

@@ -21,12 +21,29 @@ using nlohmann::json;
 constexpr size_t kAskedMax = 20;  // of a table: each may be a connection
 constexpr const char* kNotSubmitted = "nobody knows whether it was submitted; the same `linac launch` goes on with it";
 
+void keep_end(sites::KeptLaunch& kept, spec::RunState state) {
+  kept.ended = spec::to_string(state);
+  try {
+    sites::keep(kept);
+  } catch (const Error& error) {
+    log::warn(error.what());  // it is asked again the next time
+  }
+}
+
+// What the site says, or where it knows nothing any more what is known of the end.
+sites::Standing asked_standing(const sites::Site& site, const sites::KeptLaunch& kept) {
+  if (!kept.submitted) return {spec::RunState::kPending, kNotSubmitted, {}};
+  sites::Standing standing = site.standing(kept.record);
+  const auto end = spec::run_state_named(kept.ended);
+  if (end && standing.state == spec::RunState::kLost) return {*end, "", {}};
+  return standing;
+}
+
 // Asks the site, unless the end is known.
 sites::Standing standing_of(const sites::Site& site, sites::KeptLaunch& kept) {
   if (!kept.ended.empty())
     if (const auto state = spec::run_state_named(kept.ended)) return {*state, "", {}};
-  if (!kept.submitted) return {spec::RunState::kPending, kNotSubmitted, {}};
-  return site.standing(kept.record);
+  return asked_standing(site, kept);
 }
 
 void print_all(const std::string& name, bool as_json) {
@@ -40,14 +57,8 @@ void print_all(const std::string& name, bool as_json) {
       const sites::Standing standing = standing_of(*site, kept);
       state = spec::to_string(standing.state);
       // A lost one may be found again: its disk was not there, or somebody put it back into the queue.
-      if (kept.submitted && spec::ended(standing.state) && standing.state != spec::RunState::kLost) {
-        kept.ended = state;
-        try {
-          sites::keep(kept);
-        } catch (const Error& error) {
-          log::warn(error.what());  // it is asked again the next time
-        }
-      }
+      if (kept.submitted && spec::ended(standing.state) && standing.state != spec::RunState::kLost)
+        keep_end(kept, standing.state);
     }
     list.push_back(
         {{"launch", kept.record.label}, {"state", state}, {"workers", kept.launch.workers}, {"out", kept.record.out}});
@@ -77,8 +88,7 @@ void print_launch(const LaunchName& name, bool as_json) {
   if (name.label.empty()) return print_all(name.site, as_json);
   const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, false);
   const auto site = sites::find_site(name.site);
-  const sites::Standing standing =
-      kept.submitted ? site->standing(kept.record) : sites::Standing{spec::RunState::kPending, kNotSubmitted, {}};
+  const sites::Standing standing = asked_standing(*site, kept);
   if (as_json) {
     json out{{"launch", kept.record.label},   {"site", name.site},    {"state", spec::to_string(standing.state)},
              {"reason", standing.reason},     {"id", kept.record.id}, {"out", kept.record.out},
@@ -108,7 +118,7 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
   for (;;) {
     try {
       // First how it stands, then what it has said by then: so nothing of the end is missed.
-      const auto state = follow ? site->standing(kept.record).state : spec::RunState::kSucceeded;
+      const auto state = follow ? asked_standing(*site, kept).state : spec::RunState::kSucceeded;
       const bool all = !follow || spec::ended(state);
       std::string piece;
       do {
@@ -128,8 +138,13 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
 }
 
 void cancel_launch(const LaunchName& name) {
-  const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
-  fmt::print("{}:{}  {}\n", name.site, kept.record.label, sites::find_site(name.site)->cancel(kept.record));
+  sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
+  const auto site = sites::find_site(name.site);
+  // Before it is forgotten: one that had come to its end is only tidied up.
+  const auto before = site->forgets() ? asked_standing(*site, kept).state : spec::RunState::kRunning;
+  fmt::print("{}:{}  {}\n", name.site, kept.record.label, site->cancel(kept.record));
+  if (site->forgets() && before != spec::RunState::kLost)
+    keep_end(kept, spec::ended(before) ? before : spec::RunState::kCancelled);
 }
 
 }  // namespace linac::cli

@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include "linac/base/shell_word.h"
+#include "linac/base/version.h"
+#include "linac/sites/kubernetes/manifests.h"
+#include "linac/sites/scripts.h"
+
+namespace linac::sites {
+namespace {
+
+// Signals are for the program, which writes a checkpoint; while there is none, they end the script.
+constexpr const char* kRun =
+    "child=\n"
+    "trap 'stopped=1; if [ -n \"$child\" ]; then kill -TERM \"$child\"; fi' TERM INT USR1\n"
+    "stopped=\n"
+    "rest() { sleep \"$1\" & wait $!; if [ -n \"$stopped\" ]; then exit 75; fi; }\n"
+    "watch() { :; }\n"
+    "run() {\n"
+    "  if [ -n \"$stopped\" ]; then exit 75; fi\n"
+    "  \"$@\" &\n"
+    "  child=$!\n"
+    "  watch \"$child\" &\n"
+    "  watcher=$!\n"
+    "  while :; do\n"
+    "    wait \"$child\"\n"
+    "    status=$?\n"
+    "    kill -0 \"$child\" 2>/dev/null || break\n"
+    "  done\n"
+    "  child=\n"
+    "  kill \"$watcher\" 2>/dev/null\n"
+    "}\n"
+    "answers() { timeout 2 bash -c ': <\"/dev/tcp/$0/$1\"' \"$1\" \"$2\" 2>/dev/null; }\n";
+
+// A folder that all see says whether the run goes on, and where.
+constexpr const char* kShared =
+    "mkdir -p \"$out/launch\" || exit 4\n"
+    "complete() { [ -e \"$out/launch/$mark\" ]; }\n"
+    "goes_on() {\n"
+    "  view=$(ls -t \"$out/views\" 2>/dev/null | head -n 1)\n"
+    "  [ -n \"$view\" ] || return 1\n"
+    "  for address in $(grep -o '\"address\":\"[^\"]*\"' \"$out/views/$view\" | cut -d '\"' -f 4 | head -n 16); do\n"
+    "    host=${address%:*}\n"
+    "    host=${host#[}\n"
+    "    if answers \"${host%]}\" \"${address##*:}\"; then return 0; fi\n"
+    "  done\n"
+    "  return 1\n"
+    "}\n";
+
+// Without one, the first worker alone has the record: where it is started anew, all begin again with it.
+constexpr const char* kApart =
+    "complete() { return 1; }\n"
+    "goes_on() { return 1; }\n"
+    "first() { getent hosts \"$MASTER_ADDR\" | { read -r address _; echo \"$address\"; }; }\n"
+    "watch() {\n"
+    "  trap - TERM INT USR1\n"
+    "  [ \"$RANK\" != 0 ] || return 0\n"
+    "  before=$(first)\n"
+    "  while sleep 2; do\n"
+    "    now=$(first)\n"
+    "    if [ -z \"$before\" ]; then before=$now; fi\n"
+    "    if [ -n \"$now\" ] && [ \"$now\" != \"$before\" ]; then\n"
+    "      echo 'linac launch: the first worker is another one now; beginning again with it'\n"
+    "      kill -TERM \"$1\"\n"
+    "      return 0\n"
+    "    fi\n"
+    "  done\n"
+    "}\n";
+
+// Each but the first one stays until the launch is over: the first one may need it again.
+constexpr const char* kEnd =
+    "if [ \"$status\" = 0 ] && [ \"$RANK\" != 0 ] && ! complete; then\n"
+    "  before=$(first)\n"
+    "  while now=$(first); [ -z \"$now\" ] || [ \"$now\" = \"$before\" ]; do rest 2; done\n"
+    "  exit 75\n"
+    "fi\n"
+    "exit \"$status\"\n";
+
+}  // namespace
+
+std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& launch) {
+  const bool shared = !settings.volume.empty() && launch.out.starts_with('/');
+  std::string text = fmt::format("#!/bin/bash\n# A worker of {}, by linac {}.\n", launch.label, kVersion);
+  text += environment_script(settings);
+  // Of this launch: another one may bring the same run further.
+  text += fmt::format("out={}\nmark=complete-{}\n", shell_word(launch.out), launch.label);
+  text += kRun;
+  text += shared ? kShared : kApart;
+  const std::string train = fmt::format("run {} train /linac/job.yaml --out \"$out\" --workers {}",
+                                        shell_word(settings.program), workers_word(launch));
+  text +=
+      "said=\n"
+      "while :; do\n"
+      "  if complete; then exit 0; fi\n";
+  if (shared) text += "  if goes_on; then " + train + " --join \"$out\"; break; fi\n";
+  text += "  if [ \"$RANK\" = 0 ] || answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then " + train +
+          " --resume; break; fi\n"
+          "  if [ -z \"$said\" ]; then echo \"linac launch: worker $RANK waits for the first one\"; said=1; fi\n"
+          "  rest 1\n"
+          "done\n";
+  if (shared)
+    text += "if [ \"$status\" = 0 ]; then : > \"$out/launch/$mark\" || exit 4; fi\nexit \"$status\"\n";
+  else
+    text += kEnd;
+  return text;
+}
+
+}  // namespace linac::sites

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""The script of a worker under Kubernetes, without Kubernetes: what stands for a pod is a group of processes with its variables. With a volume
+that all see, a pod that is started again joins the run; without, all begin again with a first worker that is another one. The bits are those of a
+run here."""
+
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import launches
+import runs
+from launches import Client, check
+
+from ports import free_port  # in tests/servers, which runs.py has found
+from versitygw import Versitygw
+
+SETTINGS = launches.SETTINGS | {"train.epochs": 6, "checkpoint.every_steps": 4}
+# Answers with what stands in a file, as the name service of a cluster does with the address of a pod.
+GETENT = """#!/bin/sh
+cat "$NAMES"
+"""
+
+
+def block(said: str, key: str) -> str:
+    """A text of several lines in YAML, `KEY: |`."""
+    lines = said.splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.strip() == f"{key}: |")
+    indent = len(lines[begin]) - len(lines[begin].lstrip()) + 2
+    end = next(number for number in range(begin + 1, len(lines)) if lines[number].strip() and not lines[number].startswith(" " * indent))
+    return "".join(line[indent:] + "\n" for line in lines[begin + 1:end])
+
+
+class Pods:
+    """The workers of one launch, by their numbers."""
+
+    def __init__(self, root: pathlib.Path, client: Client, name: str, settings: dict, *words: str, **variables: str):
+        self.folder = root / name
+        self.folder.mkdir()
+        self.variables = variables
+        self.names = self.folder / "names"
+        self.first_is_at("10.0.0.1")
+        said = client.launch("k8s", settings, "--workers", "2", "--name", name, "--dry-run", *words)
+        for file in ("job.yaml", "worker.sh"):
+            (self.folder / file).write_text(block(said, file).replace("/linac/job.yaml", f"{self.folder}/job.yaml"))
+        programs = self.folder / "programs"
+        programs.mkdir()
+        (programs / "getent").write_text(GETENT)
+        (programs / "getent").chmod(0o755)
+        self.port, self.key, self.path = free_port(), secrets.token_hex(32), f"{programs}:{os.environ['PATH']}"
+        self.pods: dict[int, subprocess.Popen] = {}
+
+    def first_is_at(self, address: str) -> None:
+        self.names.write_text(f"{address} first\n")
+
+    def start(self, rank: int) -> None:
+        home = self.folder / f"home-{rank}-{time.monotonic_ns()}"
+        home.mkdir()
+        variables = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": self.port,
+                     "HOME": home, "TMPDIR": home, "XDG_CACHE_HOME": home, "LINAC_RUN_KEY": self.key, "NAMES": self.names, "PATH": self.path,
+                     **self.variables}
+        with open(self.log(rank), "ab") as log:
+            self.pods[rank] = subprocess.Popen(["bash", self.folder / "worker.sh"], env=runs.environment(**{name: str(value) for name, value in variables.items()}),
+                                               stdout=log, stderr=log, start_new_session=True, cwd=home)
+
+    def log(self, rank: int) -> pathlib.Path:
+        return self.folder / f"log-{rank}"
+
+    def kill(self, rank: int) -> None:
+        os.killpg(self.pods[rank].pid, signal.SIGKILL)
+        self.pods[rank].wait()
+
+    def end(self, rank: int, limit_s: float = 60) -> int:
+        try:
+            return self.pods[rank].wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            sys.exit(f"worker {rank} does not end:\n" + self.log(rank).read_text()[-3000:])
+
+    def wait_for(self, rank: int, text: str, limit_s: float = 60) -> None:
+        end = time.monotonic() + limit_s
+        while text not in self.log(rank).read_text():
+            if time.monotonic() > end:
+                sys.exit(f"worker {rank} does not say '{text}':\n" + self.log(rank).read_text()[-3000:])
+            time.sleep(0.05)
+
+    def __exit__(self, *_) -> None:
+        for pod in self.pods.values():
+            try:
+                os.killpg(pod.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            pod.wait()
+
+    def __enter__(self) -> "Pods":
+        return self
+
+
+def shared(root: pathlib.Path, client: Client, calm: pathlib.Path) -> None:
+    with Pods(root, client, "shared", SETTINGS) as pods:
+        out = root / "runs" / "shared"
+        pods.start(1)
+        pods.wait_for(1, "worker 1 waits for the first one")
+        pods.start(0)
+        launches.wait_for_steps(out, 6)
+        pods.kill(1)
+        pods.start(1)
+        end = time.monotonic() + 60
+        while max((len(line["members"]) for line in runs.lines_so_far(out) if line["kind"] == "view" and line["view"] > 1), default=0) < 2:
+            if time.monotonic() > end:
+                sys.exit("a worker that was started again does not join the run:\n" + pods.log(1).read_text()[-3000:])
+            time.sleep(0.05)
+        pods.pods[0].send_signal(signal.SIGTERM)  # as a node that is drained gives it; all stop after a checkpoint
+        check([pods.end(0), pods.end(1)] == [75, 75], "told to go, all write a checkpoint and end with 75")
+        pods.start(0)
+        pods.start(1)
+        check([pods.end(0), pods.end(1)] == [0, 0], "started again they go on, to the end")
+        pods.start(0)
+        check(pods.end(0, 10) == 0 and pods.log(0).read_text().count("resuming from") == 1, "one that is started after the end has nothing to do")
+        launches.same_bits(calm, out, "a worker killed, then all told to go")
+
+
+def apart(root: pathlib.Path, client: Client, calm: pathlib.Path) -> None:
+    with Versitygw() as store, Pods(root, client, "apart", SETTINGS, "--out", "s3://test/apart", **store.environment) as pods:
+        pods.start(0)
+        pods.start(1)
+        pods.wait_for(0, "epoch 2")
+        pods.kill(0)
+        pods.first_is_at("10.0.0.2")
+        check(pods.end(1) == 75, "where the first worker is another one, the others end with 75, to begin again")
+        pods.wait_for(1, "the first worker is another one now")
+        pods.start(1)
+        pods.start(0)
+        check(pods.end(0) == 0, "they go on from the last checkpoint, to the end")
+        time.sleep(1)
+        check(pods.pods[1].poll() is None, "the others stay until the launch is over")
+        pods.pods[1].send_signal(signal.SIGTERM)
+        check(pods.end(1, 10) == 75, "and end when they are told to")
+        there = root / "apart-there"
+        for entry in (store.folder / "data" / "test" / "apart").rglob("*"):
+            if entry.is_file():
+                copy = there / entry.relative_to(store.folder / "data" / "test" / "apart")
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(entry.read_bytes())
+        launches.same_bits(calm, there, "the first of two workers lost, at an object store")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="linac-pods-", ignore_cleanup_errors=True) as folder:
+        root = pathlib.Path(folder)
+        site = {"kind": "kubernetes", "image": "linac:1", "program": runs.LINAC, "folder": f"{root}/runs", "volume": f"hostPath:{root}/runs"}
+        client = Client(root, {"k8s": site})
+        calm = root / "calm"
+        runs.run(calm, SETTINGS, "--workers", "1")
+        shared(root, client, calm)
+        if Versitygw.available():
+            apart(root, client, calm)
+        else:
+            print("not tried at an object store: no versitygw (tests/servers/get.sh versitygw)")
+
+
+if __name__ == "__main__":
+    main()
