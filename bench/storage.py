@@ -44,11 +44,11 @@ def call(command: list, **environment: str) -> str:
     return done.stdout
 
 
-def make_showers(folder: pathlib.Path, count: int) -> None:
+def make_showers(folder: pathlib.Path, count: int, shards: int = SHARDS) -> None:
     folder.mkdir()
-    for shard in range(SHARDS):
+    for shard in range(shards):
         made = folder / f"{shard}.h5"
-        call([LINAC, "simulate", "-n", count // SHARDS, "--energy", "10:100", "--theta", "1.05:2.09", "--seed", shard + 1, "--out", made])
+        call([LINAC, "simulate", "-n", count // shards, "--energy", "10:100", "--theta", "1.05:2.09", "--seed", shard + 1, "--out", made])
         call([LINAC, "data", "convert", made, folder / f"showers-{shard}.tfrecord"])
         made.unlink()
 
