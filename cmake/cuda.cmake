@@ -13,6 +13,10 @@ if(NOT LINAC_CUDART)
   message(FATAL_ERROR "LINAC_CUDA=ON, but there is no libcudart beside ${LINAC_NVCC}: run LINAC_CUDA=1 deps/get.sh, or set CUDA_HOME")
 endif()
 message(STATUS "CUDA: ${LINAC_NVCC}, ${LINAC_CUDART}")
+# Programs look for it where they look for the libraries of the wheels (search_path.cmake), or in the toolkit.
+get_filename_component(linac_cudart_folder ${LINAC_CUDART} DIRECTORY)
+string(REPLACE ${CMAKE_SOURCE_DIR}/deps/prefix $ORIGIN/../${LINAC_LIBRARIES} linac_cudart_folder ${linac_cudart_folder})
+list(APPEND CMAKE_INSTALL_RPATH ${linac_cudart_folder})
 
 # linac_cuda_sources(TARGET sources.cu...): compiled by nvcc, linked into the static library TARGET with the CUDA runtime.
 # -fmad=false: as in the rest of linac, a fused multiply-add is used where it is written.
