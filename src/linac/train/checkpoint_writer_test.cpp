@@ -176,7 +176,12 @@ TEST(CheckpointWriter, WhoGivesTheRecordUpPutsNothingInPlace) {
   CheckpointWriter writer(CheckpointStore(folder.path(), 2), disk.told());
   writer.save(state_at(1), {}, Mark::kBest);
   while (!disk.begun()) std::this_thread::sleep_for(1ms);
-  auto given_up = std::async(std::launch::async, [&] { writer.give_up(); });
+  std::atomic<bool> gives_up = false;
+  auto given_up = std::async(std::launch::async, [&] {
+    gives_up = true;
+    writer.give_up();
+  });
+  while (!gives_up) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(given_up.wait_for(20ms), std::future_status::timeout);
   disk.let_go();
   given_up.get();
