@@ -87,14 +87,18 @@ void run_input_bench(const InputOptions& options) {
   const double end =
       options.seconds > 0 ? train::PhaseClock::now().wall + options.seconds : std::numeric_limits<double>::infinity();
   int64_t done = 0;
+  nlohmann::ordered_json first_step, epochs = nlohmann::ordered_json::array();
   for (int epoch = 0; epoch < options.epochs && train::PhaseClock::now().wall < end; ++epoch) {
-    result["epochs"].push_back(timed([&] {
+    const auto took = timed([&] {
       for (int64_t step = 0; step < steps && train::PhaseClock::now().wall < end; ++step, ++done) {
         const auto one = timed(input->next_step);
-        if (done == 0) result["first_step"] = one;
+        if (done == 0) first_step = one;
       }
-    }));
+    });
+    epochs.push_back(took);
   }
+  result["first_step"] = first_step;
+  result["epochs"] = epochs;
   result["events_read"] = done * job.train.batch * job.train.replicas;
   result["peak_rss_mib"] = peak_rss_mib();
   if (options.json) {
