@@ -3,7 +3,7 @@
 `linac simulate`, as sharded TFRecord with GZIP, or 3.4 million collisions, those of data/topology-train.parquet repeated. The memory that it takes,
 and how long a training waits for its input.
 
-  bench/published_size.py [--showers 124987] [--events 3400000] [--data FOLDER] [--window 2] [--train-seconds 300] [--python PYTHON]
+  bench/published_size.py [--showers 124987] [--events 3400000] [--data FOLDER] [--window 2] [--input-seconds 0] [--train-seconds 300] [--python PYTHON]
 
 FOLDER keeps what is made (0.6 GB of showers and 11 GB of events, which are one file under many names) for the next time. PYTHON has pyarrow
 (build/peers). Resident memory is that of the process and its children, looked at ten times a second. Waiting is what the run's record says of a training of
@@ -70,10 +70,10 @@ def settings(chosen: dict) -> list[str]:
     return [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
 
 
-def one(job: str, chosen: dict, environment: dict, folder: pathlib.Path, train_seconds: float) -> dict:
+def one(job: str, chosen: dict, environment: dict, folder: pathlib.Path, input_seconds: float, train_seconds: float) -> dict:
     cache = folder / "cache"
     environment = {**environment, "LINAC_CACHE": str(cache), "LINAC_CACHE_SIZE": CACHE}
-    said, most = watched([LINAC, "bench", "input", job, "--epochs", 1, "--json", *settings(chosen)], environment, folder)
+    said, most = watched([LINAC, "bench", "input", job, "--epochs", 1, "--seconds", input_seconds, "--json", *settings(chosen)], environment, folder)
     found = {"input": json.loads(said), "input_resident_mib": most}
     shutil.rmtree(cache)
     out = folder / "run"
@@ -102,8 +102,8 @@ def markdown(result: dict) -> str:
              f"From an object store on this host, in the windowed order (`data.shuffle_window: {result['window']}`), with a cache of {CACHE}. One run each. Waiting: of "
              "the time in which the training's worker computes or waits; the start before its first step is not in it.", "",
              "| | showers | collisions | wanted |", "|---|---|---|---|"]
-    rows = [("read in one epoch", lambda one: f"{one['input']['events_read']:,} of {one['stored_bytes'] / 1e9:.1f} GB", ""),
-            ("seconds of the epoch, nothing computed", lambda one: f"{one['input']['epochs'][0]['wall_s']:.0f}", ""),
+    rows = [("read in an epoch", lambda one: f"{one['input']['events_read']:,} of {one['input']['events_an_epoch']:,}, {one['stored_bytes'] / 1e9:.1f} GB", ""),
+            ("seconds of that, nothing computed", lambda one: f"{one['input']['epochs'][0]['wall_s']:.0f}", ""),
             ("seconds before its first batch", lambda one: f"{one['input']['open']['wall_s']:.1f}", "5"),
             ("memory while reading, MiB", lambda one: f"{one['input_resident_mib']:.0f}", "below 600"),
             ("memory of a training, MiB", lambda one: f"{one['train_resident_mib']:.0f}", ""),
@@ -121,6 +121,7 @@ def main() -> None:
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--only-make", action="store_true", help="make the showers of --data, and no more")
     parser.add_argument("--window", type=int, default=2)
+    parser.add_argument("--input-seconds", type=float, default=0, help="of an epoch without computing; 0: all of it")
     parser.add_argument("--train-seconds", type=float, default=300)
     parser.add_argument("--python", default=str(ROOT / "build/peers/bin/python"))
     options = parser.parse_args()
@@ -142,12 +143,12 @@ def main() -> None:
         put_links(gate, "events/{:05}.parquet", folder / "one", count)
         stored = {"showers": sum(file.stat().st_size for file in files), "events": count * (folder / "one").stat().st_size}
         window = {"data.test": "[]", "train.epochs": 1, "data.shuffle_window": options.window}
-        jobs = {"showers": ("examples/3dgan-from-nothing.yaml", window | {"data.train": f"[s3://{gate.BUCKET}/showers/*]", "train.batch": 8, "train.replicas": 1,
+        jobs = {"showers": ("examples/3dgan-from-nothing.yaml", window | {"data.train": f"[s3://{gate.BUCKET}/showers/*]", "train.batch": 8, "train.replicas": 1, "workers": 1,
                                                                           "train.steps_per_epoch": options.showers // 8}),
                 "events": ("examples/topology.yaml", window | {"data.train": f"[s3://{gate.BUCKET}/events/*]", "checkpoint.best_by": "loss", "workers": 1,
                                                                "train.steps_per_epoch": options.events // 60})}
         for what, (job, chosen) in jobs.items():
-            result[what] = one(job, chosen, gate.environment, folder, options.train_seconds) | {"stored_bytes": stored[what]}
+            result[what] = one(job, chosen, gate.environment, folder, options.input_seconds, options.train_seconds) | {"stored_bytes": stored[what]}
             network.say(f"{what}: {result[what]['input_resident_mib']:.0f} MiB, {result[what]['phases']}")
     store(result, "published-size", markdown(result))
 
