@@ -178,7 +178,8 @@ def many(client: Client, cluster: Kubernetes) -> None:
         return name
 
     name = timed("made", made)
-    check(f"{MANY} " in timed("shown", lambda: client.linac("status", name)), f"{MANY} workers are counted")
+    said = timed("shown", lambda: client.linac("status", name))
+    check(f"  {MANY}\n" in said, f"{MANY} workers are counted: {said}")
     timed("cancelled", lambda: client.linac("cancel", name))
     check(not cluster.left_of(label_of(name)), f"nothing of {MANY} workers is left")
     print(f"{MANY} workers: " + ", ".join(f"{what} in {seconds:.1f} s" for what, seconds in times.items()))

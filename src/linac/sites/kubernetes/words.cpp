@@ -199,7 +199,9 @@ Standing unfinished(const json& job, const std::vector<json>& pods, const Counts
   const json* waiting = waiting_pod(pods);
   std::string why = waiting == nullptr ? why_no_pod(job, events) : why_it_waits(*waiting, events);
   if (counts.running > 0) {
-    if (counts.waiting > 0) why = fmt::format("{} not there yet: {}", plural(int64_t(counts.waiting), "worker"), why);
+    if (counts.waiting > 0)
+      why =
+          fmt::format("{} not there yet{}{}", plural(int64_t(counts.waiting), "worker"), why.empty() ? "" : ": ", why);
     return {RunState::kRunning, why, {}};
   }
   if (counts.failed + counts.leaving > 0)
