@@ -82,6 +82,9 @@ def main(build: str) -> None:
     if os.geteuid() != 0:
         print("this test wants root, for a file system of its own")
         sys.exit(77)
+    if missing := [tool for tool in ("patchelf", "pigz", "mmdebstrap", "bwrap") if shutil.which(tool) is None]:
+        print(f"no {', '.join(missing)}: deps/get.sh packaging")
+        sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="linac-archive-") as name:
         folder = pathlib.Path(name)
         subprocess.run([ROOT / "packaging/archive.py", build, "--out", folder], check=True)

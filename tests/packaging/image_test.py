@@ -5,6 +5,7 @@ as a user who owns nothing. Exit 77 without root, or where Debian's packages are
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -29,6 +30,9 @@ def run(*words: object, status: int = 0) -> str:
 def main(build: str) -> None:
     if os.geteuid() != 0:
         print("this test wants root, for a file system of its own")
+        sys.exit(77)
+    if missing := [tool for tool in ("dpkg-shlibdeps", "mmdebstrap", "umoci", "bwrap") if shutil.which(tool) is None]:
+        print(f"no {', '.join(missing)}: deps/get.sh packaging")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="linac-image-") as name:
         folder = pathlib.Path(name)
