@@ -7,7 +7,6 @@ It wants Linux on x86-64 with glibc 2.34 (AlmaLinux 9) and libgcc: what belongs 
 want a newer one are told to do without (elf.forget), and get what they miss from glibc_shim.c. A symbol that neither has ends this with an
 error."""
 
-import argparse
 import os
 import pathlib
 import re
@@ -90,12 +89,7 @@ def loosen(prefix: pathlib.Path, system: pathlib.Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, default=stage.ROOT / "build/packages")
-    options = parser.parse_args()
-    options.out = options.out.resolve()
-    options.out.mkdir(parents=True, exist_ok=True)
+    options = stage.arguments(__doc__, build=True)
     name = f"linac-{stage.VERSION}-x86_64"
     with tempfile.TemporaryDirectory(dir=options.out, prefix="archive.") as folder:
         prefix = pathlib.Path(folder) / name

@@ -6,7 +6,6 @@
 For the Debian on which it runs: what it depends on is found by dpkg-shlibdeps. LibTorch and Arrow, which Debian does not have, come along in
 /usr/lib/linac."""
 
-import argparse
 import pathlib
 import shutil
 import subprocess
@@ -49,12 +48,7 @@ def build(name: str, prefix: pathlib.Path, relations: str, out: pathlib.Path) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, default=stage.ROOT / "build/packages")
-    options = parser.parse_args()
-    options.out = options.out.resolve()
-    options.out.mkdir(parents=True, exist_ok=True)
+    options = stage.arguments(__doc__, build=True)
     with tempfile.TemporaryDirectory(dir=options.out, prefix="debian.") as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)

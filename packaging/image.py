@@ -9,7 +9,6 @@
 mmdebstrap makes the tree from the archive of packages that this machine uses, umoci the image. Runs as any user: nothing in it wants to be
 written."""
 
-import argparse
 import pathlib
 import subprocess
 import sys
@@ -50,10 +49,7 @@ def image(root: pathlib.Path, folder: pathlib.Path, made: pathlib.Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, default=stage.ROOT / "build/packages")
-    options = parser.parse_args()
-    options.out = options.out.resolve()
+    options = stage.arguments(__doc__, build=False)
     package = options.out / f"linac_{stage.VERSION}_amd64.deb"
     if not package.exists():
         sys.exit(f"{package}: not there; make deb")

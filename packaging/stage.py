@@ -1,5 +1,6 @@
 """What goes into every package: the installed program, and for whoever looks around: examples, data, a model, licences."""
 
+import argparse
 import pathlib
 import shutil
 import subprocess
@@ -8,6 +9,18 @@ from elf import is_elf
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSION = (ROOT / "VERSION").read_text().strip()
+
+
+def arguments(about: str, build: bool) -> argparse.Namespace:
+    """`out`, a folder that is there, and `build` where a package is made of one."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if build:
+        parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/packages")
+    options = parser.parse_args()
+    options.out = options.out.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    return options
 
 
 def install(build: pathlib.Path, prefix: pathlib.Path, component: str) -> None:

@@ -14,6 +14,7 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/study/file_error.h"
 #include "linac/tune/point_json.h"
 
 namespace linac::study {
@@ -32,11 +33,6 @@ constexpr std::pair<tune::State, const char*> kStates[] = {{tune::State::kRunnin
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-Error cannot(const std::filesystem::path& path, const char* what) {
-  return environment_error(fmt::format("[study] {}: cannot be {} ({}); check the disk and permissions", path.string(),
-                                       what, std::strerror(errno)));
 }
 
 }  // namespace
@@ -88,7 +84,6 @@ Journal Journal::open_or_make(const std::filesystem::path& folder, const Study& 
   if (!journal.file_ || ::fstat(journal.file_.get(), &facts) != 0) throw cannot(folder / kJournal, "opened");
   if (!S_ISREG(facts.st_mode))
     throw user_error(fmt::format("[study] {}: is no file; choose another folder", (folder / kJournal).string()));
-  journal.study_ = study;
   {
     const Locked locked(journal);
     if (journal.lines_ == 0) journal.begin(study);

@@ -94,8 +94,8 @@ class Runner {
       if (!number) return;
       going_.push_back({.process = start(*number)});
       if (goes_on) waiting_.erase(waiting_.begin());
-      options_.tell(
-          fmt::format("trial {}{}: {}", *number, goes_on ? " goes on" : "", words_of(space(), trial(*number).point)));
+      options_.tell(fmt::format("trial {}{}: {}", *number, goes_on ? " goes on" : "",
+                                fmt::join(settings_of(space(), trial(*number).point), " ")));
     }
   }
 
@@ -179,7 +179,7 @@ class Runner {
     double loss = trial.curve.back().second;
     if (best)
       for (const auto& [step, value] : trial.curve) loss = std::min(loss, value);
-    return direction == tune::Direction::kMinimize ? loss : -loss;
+    return tune::loss_of(direction, loss);
   }
 
   void tell(int64_t number, tune::State state, const std::vector<double>& values, const std::string& reason) {
@@ -210,18 +210,10 @@ RunEnd run(Journal& journal, const RunnerOptions& options) {
   return Runner(journal, options).run();
 }
 
-std::string words_of(const tune::Space& space, const tune::Point& point) {
-  std::vector<std::string> words;
-  for (size_t i = 0; i < space.size(); ++i)
-    if (!std::isnan(point[i])) words.push_back(space[i].name + "=" + space.text_of(i, point[i]));
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
 double value_of(const tune::Trial& trial, tune::Direction direction) {
   if (!trial.values.empty()) return trial.values[0];
   if (trial.curve.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const double loss = trial.curve.back().second;
-  return direction == tune::Direction::kMinimize ? loss : -loss;
+  return tune::loss_of(direction, trial.curve.back().second);
 }
 
 }  // namespace linac::study

@@ -22,8 +22,6 @@ enum class RunEnd { kDone, kStopped };
 /// goes on. Throws what the first trial could not do, if none ever came to an end.
 RunEnd run(Journal& journal, const RunnerOptions& options);
 
-/// "lr=0.003 batch=20", for people.
-std::string words_of(const tune::Space& space, const tune::Point& point);
 /// The value of a trial that is complete, as told; of another one the last that it reported. NaN: none.
 double value_of(const tune::Trial& trial, tune::Direction direction);
 

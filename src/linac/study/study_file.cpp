@@ -154,7 +154,7 @@ std::string Study::to_yaml() const {
   return job + (job.empty() || job.back() == '\n' ? "" : "\n") + YAML::Dump(own) + "\n";
 }
 
-std::vector<std::string> Study::settings_of(const tune::Space& space, const tune::Point& point) const {
+std::vector<std::string> settings_of(const tune::Space& space, const tune::Point& point) {
   std::vector<std::string> words;
   for (size_t i = 0; i < space.size(); ++i)
     if (!std::isnan(point[i])) words.push_back(space[i].name + "=" + space.text_of(i, point[i]));
@@ -180,7 +180,7 @@ Study parse_study(const std::string& text, const std::string& where, const spec:
   const tune::Space space = study.space();
   if (!job.empty()) {
     study.job = spec::to_yaml(job_of(job, where, {}, places));
-    for (const double unit : {0.0, 1.0}) job_of(job, where, study.settings_of(space, corner(space, unit)), places);
+    for (const double unit : {0.0, 1.0}) job_of(job, where, settings_of(space, corner(space, unit)), places);
   }
   study.direction();
   return study;

@@ -81,9 +81,10 @@ struct Study {
   std::string identity() const;
   /// The file that parse_study() takes back.
   std::string to_yaml() const;
-  /// The words after `--set` for a point: "train.optimizer.lr=0.003".
-  std::vector<std::string> settings_of(const tune::Space& space, const tune::Point& point) const;
 };
+
+/// The words after `--set` for a point: "train.optimizer.lr=0.003".
+std::vector<std::string> settings_of(const tune::Space& space, const tune::Point& point);
 
 /// Reads a file, or `text` of one named `where` with its folder `places`. The job is checked with the first and the
 /// last value of each parameter. User error naming the key.

@@ -41,7 +41,11 @@ TEST(StudyFile, ErrorsOfTheJobNameTheLinesOfTheFile) {
 }
 
 TEST(StudyFile, AKeyThatTheJobDoesNotHaveIsNamed) {
-  expect_in(message_of([] { parsed("data: {train: [https://host/a.parquet]}\nsearch:\n  train.lrr: {low: 0, high: 1}\nobjective: {metric: loss}\n"); }),
+  expect_in(message_of([] {
+              parsed(
+                  "data: {train: [https://host/a.parquet]}\nsearch:\n  train.lrr: {low: 0, high: 1}\nobjective: "
+                  "{metric: loss}\n");
+            }),
             {"train.lrr"});
 }
 

@@ -24,6 +24,7 @@
 #include "linac/base/error.h"
 #include "linac/spec/measures.h"
 #include "linac/spec/metrics.h"
+#include "linac/study/file_error.h"
 #include "linac/tune/point_json.h"
 
 namespace linac::study {
@@ -33,11 +34,6 @@ using nlohmann::json;
 
 constexpr size_t kLogEnd = 16384;
 constexpr int64_t kReadMax = 64 << 20;  // of a record at a time
-
-Error cannot(const std::filesystem::path& path, const char* what) {
-  return environment_error(fmt::format("[study] {}: cannot be {} ({}); check the disk and permissions", path.string(),
-                                       what, std::strerror(errno)));
-}
 
 /// Held by all processes of a trial: the open file is theirs too.
 Descriptor lock_of(const std::filesystem::path& folder) {
@@ -56,7 +52,7 @@ std::vector<std::string> words_of(const Study& study, const tune::Space& space, 
   const std::filesystem::path job = std::filesystem::absolute(folder).parent_path().parent_path() / "job.yaml";
   std::vector<std::string> words{program.string(), "train", job.string(), "--out",
                                  std::filesystem::absolute(folder).string()};
-  for (const std::string& setting : study.settings_of(space, point)) words.insert(words.end(), {"--set", setting});
+  for (const std::string& setting : settings_of(space, point)) words.insert(words.end(), {"--set", setting});
   std::error_code none;
   if (std::filesystem::exists(folder / "run.json", none)) words.emplace_back("--resume");
   return words;

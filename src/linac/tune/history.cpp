@@ -72,7 +72,7 @@ void History::report(int64_t number, int64_t step, double value) {
   if (!trial.curve.empty() && step <= trial.curve.back().first)
     throw user_error(
         fmt::format("[study] trial {}: step {} is not after step {}", number, step, trial.curve.back().first));
-  const double loss = directions_[0] == Direction::kMinimize ? value : -value;
+  const double loss = loss_of(directions_[0], value);
   trial.curve.emplace_back(step, std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss);
 }
 
@@ -98,7 +98,7 @@ void History::complete(int64_t number, const std::vector<double>& values) {
       end(trial, State::kInfeasible, fmt::format("objective {} is {}", i, values[i]));
       return;
     }
-    trial.losses.push_back(directions_[i] == Direction::kMinimize ? values[i] : -values[i]);
+    trial.losses.push_back(loss_of(directions_[i], values[i]));
   }
   ++complete_;
   const auto place = static_cast<size_t>(&trial - trials_.data());

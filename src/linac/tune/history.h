@@ -19,6 +19,11 @@ namespace linac::tune {
 
 enum class Direction { kMinimize, kMaximize };
 
+/// A value as a loss, and a loss as the value that was told.
+inline double loss_of(Direction direction, double value) {
+  return direction == Direction::kMinimize ? value : -value;
+}
+
 enum class State {
   kRunning,
   kComplete,

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/plural.h"
 #include "linac/base/text_table.h"
 #include "linac/study/runner.h"
 #include "linac/tune/point_json.h"
@@ -23,8 +22,7 @@ std::string best_words(const study::Journal& journal) {
   const auto& objective = journal.study().settings.objective;
   std::string text = fmt::format("best of {}: trial {}, {} {}\n", history.trials().size(), best->number,
                                  objective.metric.empty() ? "loss" : objective.metric, best->values[0]);
-  for (const std::string& word : journal.study().settings_of(history.space(), best->point))
-    text += "  --set " + word + "\n";
+  for (const std::string& word : study::settings_of(history.space(), best->point)) text += "  --set " + word + "\n";
   return text;
 }
 
@@ -35,7 +33,7 @@ std::string trials_words(const study::Journal& journal) {
   for (const tune::Trial& trial : history.trials()) trials.push_back(&trial);
   const auto rank = [&](const tune::Trial* trial) {
     const double value = study::value_of(*trial, direction);
-    const double loss = direction == tune::Direction::kMinimize ? value : -value;
+    const double loss = tune::loss_of(direction, value);
     return std::pair(trial->state != tune::State::kComplete, std::isnan(loss) ? INFINITY : loss);
   };
   std::stable_sort(trials.begin(), trials.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
@@ -59,7 +57,7 @@ json trial_json(const study::Journal& journal, const tune::Trial& trial) {
   const tune::Direction direction = journal.study().direction();
   json curve = json::array();
   for (const auto& [step, loss] : trial.curve)
-    curve.push_back({step, tune::number_to_json(direction == tune::Direction::kMinimize ? loss : -loss)});
+    curve.push_back({step, tune::number_to_json(tune::loss_of(direction, loss))});
   json values = json::array();
   for (const double value : trial.values) values.push_back(tune::number_to_json(value));
   return {{"trial", trial.number},
