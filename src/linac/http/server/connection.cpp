@@ -40,6 +40,10 @@ class Connection {
     place_.idle.erase(&stream_);
     while (goes_on && !place_.traffic.stopping) goes_on = co_await exchange();
     co_await stream_.end(kDrain);
+    if (!unread_ || place_.traffic.stopping) co_return;
+    place_.idle.insert(&stream_);
+    co_await stream_.linger(kDrain);
+    place_.idle.erase(&stream_);
   }
 
  private:
@@ -61,6 +65,7 @@ class Connection {
     Admission admission;
     Response response;
     if (outcome != Outcome::kDone) {
+      unread_ = true;
       response = bad_head(outcome);
     } else {
       admission = co_await place_.dispatcher.admit(std::move(head));
@@ -102,6 +107,7 @@ class Connection {
       Response response = co_await place_.dispatcher.answer(route, request);
       co_return response;
     }
+    unread_ = true;
     keep_ = false;
     gone_ = outcome == Outcome::kGone;
     if (failure) co_return error_response(request.path, failure);
@@ -121,7 +127,10 @@ class Connection {
       co_return;
     }
     const Outcome outcome = co_await reader_.read_body(kDrainBytesMax, kDrain, kDrain, [](std::string_view) {});
-    if (outcome != Outcome::kDone) keep_ = false;
+    if (outcome != Outcome::kDone) {
+      keep_ = false;
+      unread_ = true;
+    }
   }
 
   Task<Outcome> read_body(const Route& route, Request& request) {
@@ -226,6 +235,7 @@ class Connection {
   Guest& guest_;
   std::optional<BodyFile> body_file_;
   bool keep_ = true, gone_ = false, without_body_ = false;
+  bool unread_ = false;  // the client may still be sending a body that nobody wants
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kForgottenBytes = 64 * 1024;  // at once
 
 template <class Socket>
 class SocketStream : public Stream {
@@ -55,6 +56,17 @@ class SocketStream : public Stream {
     error_code ignored;
     lowest().socket().shutdown(tcp::socket::shutdown_send, ignored);
     co_return;
+  }
+
+  Task<void> linger(Seconds limit) override {
+    lowest().expires_after(limit);
+    std::vector<char> piece(kForgottenBytes);
+    error_code failure;
+    while (!failure) {
+      const auto [error, bytes] = co_await lowest().async_read_some(asio::buffer(piece), kTuple);
+      static_cast<void>(bytes);
+      failure = error;
+    }
   }
 
   void cancel() override { lowest().cancel(); }

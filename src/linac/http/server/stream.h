@@ -26,6 +26,9 @@ class Stream {
   virtual Task<bool> write(const std::vector<boost::asio::const_buffer>& buffers, Seconds limit) = 0;
   /// Says that nothing more comes from here.
   virtual Task<void> end(Seconds limit) = 0;
+  /// After end(): forgets what the client still sends, until it ends too, for `limit` at most. A socket that is closed
+  /// with bytes unread resets the connection, and the client may lose the answer.
+  virtual Task<void> linger(Seconds limit) = 0;
   /// Ends the operation that waits. On the connection's thread.
   virtual void cancel() = 0;
 };
