@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "linac/base/answer_within.h"
 #include "linac/base/error.h"
@@ -37,12 +38,20 @@ constexpr auto kSecondInterruptGap = std::chrono::milliseconds(500);
 
 // How long the disk of the run's folder may take to say who is in the run. One that does not answer tells no views.
 constexpr auto kFolderWait = std::chrono::seconds(3);
+constexpr auto kLookForView = std::chrono::milliseconds(10);
 
 constexpr int kLookForFounding = 100;  // ms
 
-bool has_views(const std::filesystem::path& folder) {
+// `begun`: the workers have met, so the first view is on its way to the disk.
+bool has_views(const std::filesystem::path& folder, bool begun) {
   // A view that cannot be read is none.
-  return answer_within(kFolderWait, false, [folder] { return !comm::ViewLedger::join_addresses(folder).empty(); });
+  return answer_within(kFolderWait, false, [folder, begun, end = Clock::now() + kFolderWait] {
+    while (comm::ViewLedger::join_addresses(folder).empty()) {
+      if (!begun || Clock::now() >= end) return false;
+      std::this_thread::sleep_for(kLookForView);
+    }
+    return true;
+  });
 }
 
 // Where the handler writes; one inbox at a time.
@@ -134,7 +143,7 @@ class Supervisor {
     for (int rank = 0; rank < launch_.workers; ++rank) start(rank);
     while (ends_.size() < workers_.size()) {
       wait_for_something();
-      if (store_ && store_->founded()) store_.reset();
+      if (begun()) store_.reset();
       for (auto& worker : workers_) relay_output(worker);
       while (const int signal = signals_.next()) {
         if (signal != SIGCHLD) on_stop_request(signal);
@@ -173,8 +182,10 @@ class Supervisor {
                      std::any_of(kOwnFailures.begin(), kOwnFailures.end(),
                                  [&](ErrorCode code) { return end.exit_code == static_cast<int>(code); });
     const bool others = std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.running; });
-    return own && others && phase_ == Phase::kRunning && !launch_.views.empty() && has_views(launch_.views);
+    return own && others && phase_ == Phase::kRunning && !launch_.views.empty() && has_views(launch_.views, begun());
   }
+
+  bool begun() const { return !store_ || store_->founded(); }
 
   bool complete() const {
     return std::any_of(ends_.begin(), ends_.end(), [](const WorkerEnd& end) { return end.status() == 0; });

@@ -59,21 +59,30 @@ void print_lines(int rank) {
   }
 }
 
+void wait_for(const std::filesystem::path& file) {
+  for (const auto end = Clock::now() + 30s; !std::filesystem::exists(file) && Clock::now() < end;)
+    std::this_thread::sleep_for(5ms);
+}
+
 // Rank 1 is lost, and so is the first one in its place. The second one says which worker of the machine it is.
 int play_replaced(const comm::Rendezvous& meet) {
   const std::filesystem::path folder = std::getenv(kFolderVariable);
   if (std::getenv("RANK") != nullptr) {
     const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s, .folder = folder});
     group->barrier();
-    if (meet.rank == 1) raise(SIGKILL);
+    if (meet.rank == 1) {  // not while another is still in the barrier: it would lose its peer there
+      wait_for(folder / "0 is through");
+      wait_for(folder / "2 is through");
+      raise(SIGKILL);
+    }
+    std::ofstream(folder / fmt::format("{} is through", meet.rank));
   } else if (mkdir((folder / "first").c_str(), 0700) == 0) {
     raise(SIGKILL);
   } else {
     std::ofstream(folder / "newcomer") << std::getenv("LOCAL_RANK") << ' ' << std::getenv("LINAC_WORKER");
     std::filesystem::rename(folder / "newcomer", folder / "done");
   }
-  const auto end = Clock::now() + 30s;
-  while (!std::filesystem::exists(folder / "done") && Clock::now() < end) std::this_thread::sleep_for(5ms);
+  wait_for(folder / "done");
   return 0;
 }
 
