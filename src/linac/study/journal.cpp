@@ -48,7 +48,11 @@ std::string lines_of(const GivenStudy& given, const tune::Space& space) {
   std::vector<size_t> order;
   for (size_t i = 0; i < given.trials.size(); ++i) {
     const GivenTrial& trial = given.trials[i];
-    add({{"op", "ask"}, {"trial", i + 1}, {"point", tune::to_json(space, trial.point)}, {"given", true}, {"time", trial.asked_s}});
+    add({{"op", "ask"},
+         {"trial", i + 1},
+         {"point", tune::to_json(space, trial.point)},
+         {"given", true},
+         {"time", trial.asked_s}});
     order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(),

@@ -10,7 +10,8 @@
 namespace linac::study {
 namespace {
 
-std::string experiment(const std::string& rest, const std::string& objective = "type: minimize, objectiveMetricName: loss") {
+std::string experiment(const std::string& rest,
+                       const std::string& objective = "type: minimize, objectiveMetricName: loss") {
   return "apiVersion: kubeflow.org/v1beta1\nkind: Experiment\nmetadata: {name: e}\nspec:\n  objective: {" + objective +
          "}\n" + rest;
 }
@@ -53,8 +54,11 @@ TEST(Katib, WhatIsWrongIsNamedByItsField) {
   expect_in(said("  algorithm: {algorithmName: pbt}\n" + kParameters), {"spec.algorithm.algorithmName", "'pbt'"});
   expect_in(said(random + "  maxTrialCount: many\n" + kParameters), {"spec.maxTrialCount", "'many' is no number"});
   expect_in(said(random + "  maxTrialCount: 0\n" + kParameters), {"budget.trials"});
-  expect_in(said(random + "  earlyStopping: {algorithmName: other}\n" + kParameters), {"spec.earlyStopping.algorithmName"});
-  const auto parameter = [&](const std::string& text) { return said(random + "  parameters: [{name: x, " + text + "}]\n"); };
+  expect_in(said(random + "  earlyStopping: {algorithmName: other}\n" + kParameters),
+            {"spec.earlyStopping.algorithmName"});
+  const auto parameter = [&](const std::string& text) {
+    return said(random + "  parameters: [{name: x, " + text + "}]\n");
+  };
   expect_in(parameter("parameterType: double, feasibleSpace: {min: \"a\", max: \"1\"}"),
             {"spec.parameters[0].feasibleSpace.min", "'a' is no number"});
   expect_in(parameter("parameterType: double"), {"spec.parameters[0].feasibleSpace.min", "not there"});

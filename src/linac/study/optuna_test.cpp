@@ -14,7 +14,8 @@ const std::string kStudy = R"({"op_code":0,"worker_id":"w-1","study_name":"first
                            "\n";
 const std::string kFloat = R"({\"name\": \"FloatDistribution\", \"attributes\": {\"step\": null, \"low\": 0.0, )"
                            R"(\"high\": 1.0, \"log\": false}})";
-const std::string kChoice = R"({\"name\": \"CategoricalDistribution\", \"attributes\": {\"choices\": [\"a\", 3, null]}})";
+const std::string kChoice =
+    R"({\"name\": \"CategoricalDistribution\", \"attributes\": {\"choices\": [\"a\", 3, null]}})";
 
 std::string begun() {
   return R"({"op_code":4,"worker_id":"w-1","study_id":0,"datetime_start":"2026-11-27T06:41:33.5+00:00"})"
@@ -66,11 +67,11 @@ TEST(Optuna, AParameterThatSomeLackIsConditional) {
   EXPECT_TRUE(std::isnan(given.trials[1].point[1]));
   // Nothing tells when x is there.
   text += begun() + set(6, "c", 0, kChoice) + ended(6, 1, "[1]");
-  expect_in(message_of([&] { read(text); }), {"x:", "trial 1", "says when"});
+  expect_in(message_of(ErrorCode::kData, [&] { read(text); }), {"x:", "trial 1", "says when"});
 }
 
 TEST(Optuna, WhatCannotBeIsNamedByItsLine) {
-  const auto said = [](const std::string& text) { return message_of([&] { read(text); }); };
+  const auto said = [](const std::string& text) { return message_of(ErrorCode::kData, [&] { read(text); }); };
   expect_in(said(kStudy + "{\"op_code\":99}\n"), {"o.log:2", "operation 99"});
   expect_in(said(kStudy + "not JSON\n"), {"o.log:2"});
   expect_in(said("\n"), {"o.log:1"});
@@ -90,8 +91,8 @@ TEST(Optuna, AStudyGoesThereAndBack) {
   std::string text = kStudy;
   for (int i = 0; i < 5; ++i)
     text += begun() + set(i, "x", 0.125 * i, kFloat) + set(i, "c", i % 3, kChoice) +
-            R"({"op_code":7,"worker_id":"w","trial_id":)" + std::to_string(i) + R"(,"step":1,"intermediate_value":0.5})" +
-            "\n" + ended(i, i == 3 ? 3 : 1, i == 3 ? "null" : "[0.1]");
+            R"({"op_code":7,"worker_id":"w","trial_id":)" + std::to_string(i) +
+            R"(,"step":1,"intermediate_value":0.5})" + "\n" + ended(i, i == 3 ? 3 : 1, i == 3 ? "null" : "[0.1]");
   const auto journal = Journal::make_given(folder / "s", read(text));
   EXPECT_TRUE(journal.replay().empty()) << "they were suggested elsewhere";
   const GivenStudy again = read(optuna_file_of(journal, "again"));

@@ -39,10 +39,14 @@ json trial_json(const Journal& journal, const tune::Trial& trial) {
   for (const auto& [step, loss] : trial.curve)
     curve.push_back({step, number(tune::loss_of(journal.history().directions()[0], loss))});
   const Journal::Times times = journal.times_of(trial.number);
-  return {{"trial", trial.number}, {"state", to_string(trial.state)},
-          {"reason", trial.reason}, {"values", values},
-          {"at", at},               {"words", words},
-          {"curve", curve},         {"seconds", times.told > times.asked && times.asked > 0 ? json(times.told - times.asked) : json()}};
+  return {{"trial", trial.number},
+          {"state", to_string(trial.state)},
+          {"reason", trial.reason},
+          {"values", values},
+          {"at", at},
+          {"words", words},
+          {"curve", curve},
+          {"seconds", times.told > times.asked && times.asked > 0 ? json(times.told - times.asked) : json()}};
 }
 
 /// The first objective by the two parameters that decide most.
@@ -66,8 +70,7 @@ json record_of(const Journal& journal) {
   json objectives = json::array(), importance = json::array(), parameters = json::array(), trials = json::array(),
        front = json::array(), map;
   for (size_t i = 0; i < names.size(); ++i) {
-    objectives.push_back(
-        {{"name", names[i]}, {"maximize", history.directions()[i] == tune::Direction::kMaximize}});
+    objectives.push_back({{"name", names[i]}, {"maximize", history.directions()[i] == tune::Direction::kMaximize}});
     const tune::Forest forest(history, i, kForestSeed);
     importance.push_back(forest.importance());
     if (i == 0) map = map_json(forest, forest.importance(), history.directions()[0]);
@@ -77,13 +80,12 @@ json record_of(const Journal& journal) {
   for (const tune::Trial* trial : history.front()) front.push_back(trial->number);
   const auto folder = std::filesystem::absolute(journal.folder()).lexically_normal();
   return {{"title", "Study " + (folder.has_filename() ? folder : folder.parent_path()).filename().string()},
-          {"facts",
-           {{"folder", journal.folder().string()},
-            {"sampler", settings.sampler.name},
-            {"pruner", settings.pruner.name},
-            {"seed", std::to_string(settings.seed)},
-            {"budget", fmt::format("{} trials", settings.budget.trials)},
-            {"at a time", std::to_string(settings.parallel)}}},
+          {"facts", json::array({{"folder", journal.folder().string()},
+                                 {"sampler", settings.sampler.name},
+                                 {"pruner", settings.pruner.name},
+                                 {"seed", std::to_string(settings.seed)},
+                                 {"budget", fmt::format("{} trials", settings.budget.trials)},
+                                 {"at a time", std::to_string(settings.parallel)}})},
           {"objectives", objectives},
           {"parameters", parameters},
           {"trials", trials},

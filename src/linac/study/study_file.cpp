@@ -78,16 +78,17 @@ void check_objectives(const StudySettings& settings, bool has_job) {
       refuse(i, "", "name a metric of the training, or a command; objective: {metric: auc}");
     if (!names.insert(name_of(all[i])).second)
       refuse(i, ".metric", fmt::format("{} is there twice; name each objective once", name_of(all[i])));
-    if (all[i].take != all[0].take) refuse(i, ".take", "all objectives are of the same epoch; take as the first one does");
+    if (all[i].take != all[0].take)
+      refuse(i, ".take", "all objectives are of the same epoch; take as the first one does");
   }
   if (all.size() == 1) return;
   if (tune::objectives_of(settings.sampler.name) == tune::Objectives::kOne)
     throw user_error(fmt::format("[study] sampler.name: {} has one objective, and there are {}; take tpe or nsga-ii",
                                  settings.sampler.name, all.size()));
   if (settings.pruner.name != "none")
-    throw user_error(fmt::format(
-        "[study] pruner.name: {} compares one value, and there are {} objectives; leave the pruner out",
-        settings.pruner.name, all.size()));
+    throw user_error(
+        fmt::format("[study] pruner.name: {} compares one value, and there are {} objectives; leave the pruner out",
+                    settings.pruner.name, all.size()));
 }
 
 void check(const StudySettings& settings, bool has_job) {

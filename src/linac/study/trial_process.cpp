@@ -181,7 +181,8 @@ std::vector<double> TrialProcess::values_of_epoch() const {
     if (!epoch) continue;
     std::vector<double> values;
     for (const std::string& name : names)
-      if (const auto value = epoch->measures.find(name); value != epoch->measures.end()) values.push_back(value->second);
+      if (const auto value = epoch->measures.find(name); value != epoch->measures.end())
+        values.push_back(value->second);
     if (values.size() < names.size()) continue;  // physics figures come every validate.every_epochs
     if (chosen.empty() || last || tune::loss_of(direction, values[0]) < tune::loss_of(direction, chosen[0]) ||
         std::isnan(chosen[0]))

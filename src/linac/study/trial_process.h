@@ -36,8 +36,8 @@ class TrialProcess {
   std::optional<int> ended();
   void stop() const;
   void kill() const;
-  /// Epochs of a training that were not seen before, in order, with the first objective's value. User error if they lack
-  /// the measure of an objective: the names of those that are.
+  /// Epochs of a training that were not seen before, in order, with the first objective's value. User error if they
+  /// lack the measure of an objective: the names of those that are.
   std::vector<Measured> measured();
   /// Of a training that has ended: the values of all objectives in one epoch, the last one or that of the first
   /// objective's best value, among those that have them all; empty: none has.

@@ -70,8 +70,8 @@ struct Forest::Growing {
       tree.push_back({std::move(low), std::move(high), sum / static_cast<double>(rows.size())});
       return;
     }
-    const auto middle = std::partition(rows.begin(), rows.end(),
-                                       [&](size_t row) { return x[row][split.dimension] < split.at; });
+    const auto middle =
+        std::partition(rows.begin(), rows.end(), [&](size_t row) { return x[row][split.dimension] < split.at; });
     const auto count = static_cast<size_t>(middle - rows.begin());
     std::vector<double> upper = high, lower = low;
     upper[split.dimension] = lower[split.dimension] = split.at;
@@ -122,7 +122,9 @@ std::vector<double> Forest::importance() const {
       edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
       // Each leaf adds the same along its side: a step up at one edge and down at the other, added up afterwards.
       std::vector<double> values(edges.size(), 0);
-      const auto place = [&](double edge) { return std::lower_bound(edges.begin(), edges.end(), edge) - edges.begin(); };
+      const auto place = [&](double edge) {
+        return std::lower_bound(edges.begin(), edges.end(), edge) - edges.begin();
+      };
       for (const Leaf& leaf : tree) {
         const double part = leaf.value * leaf.volume() / (leaf.high[d] - leaf.low[d]);
         values[static_cast<size_t>(place(leaf.low[d]))] += part;

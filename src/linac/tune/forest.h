@@ -1,8 +1,8 @@
 #pragma once
-// What parameters do to an objective: a random forest (Breiman, Machine Learning 45, 2001) over the complete trials of a
-// history, and the functional analysis of its variance (Hutter, Hoos and Leyton-Brown, "An efficient approach for
-// assessing hyperparameter importance", ICML 2014, section 4). Over the unit cube of the space, all points as likely; an
-// inactive parameter counts as the middle of its range. Not changed once it is made; thread-safe.
+// What parameters do to an objective: a random forest (Breiman, Machine Learning 45, 2001) over the complete trials of
+// a history, and the functional analysis of its variance (Hutter, Hoos and Leyton-Brown, "An efficient approach for
+// assessing hyperparameter importance", ICML 2014, section 4). Over the unit cube of the space, all points as likely;
+// an inactive parameter counts as the middle of its range. Not changed once it is made; thread-safe.
 
 #include <cstdint>
 #include <vector>

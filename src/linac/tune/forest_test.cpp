@@ -22,8 +22,7 @@ History sampled(const Space& space, int count, const std::function<double(const 
 
 // Of a sum of independent terms each explains its own variance: 16 to 4 to 0 of lines of slope 4, 2 and 0.
 TEST(Forest, FindsTheSharesOfASum) {
-  const auto history =
-      sampled(testing::numbers(3), 300, [](const auto& u) { return 4 * u[0] - 2 * u[2]; });
+  const auto history = sampled(testing::numbers(3), 300, [](const auto& u) { return 4 * u[0] - 2 * u[2]; });
   const auto shares = Forest(history, 0, 1).importance();
   EXPECT_NEAR(shares[0], 0.8, 0.03);
   EXPECT_NEAR(shares[1], 0.0, 0.01);

@@ -115,7 +115,8 @@ std::vector<size_t> greedy_cover(const std::vector<Losses>& rows, size_t count) 
     covered.pop_back();
     return with - volume;
   };
-  // What a row adds only falls as others are chosen, so an old figure is a bound: few are computed anew for each choice.
+  // What a row adds only falls as others are chosen, so an old figure is a bound: few are computed anew for each
+  // choice.
   struct Bound {
     double gain;
     size_t row, when;

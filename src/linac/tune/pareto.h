@@ -1,6 +1,6 @@
 #pragma once
-// Several losses at once: what is better than what, and how much a set of points covers. A row is a point's losses, less
-// is better, all finite and of one length. Pure, thread-safe.
+// Several losses at once: what is better than what, and how much a set of points covers. A row is a point's losses,
+// less is better, all finite and of one length. Pure, thread-safe.
 
 #include <cstddef>
 #include <span>

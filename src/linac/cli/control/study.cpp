@@ -6,15 +6,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
+#include "linac/cli/control/study_foreign.h"
 #include "linac/cli/control/study_page.h"
 #include "linac/cli/control/study_words.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/study/foreign.h"
 #include "linac/study/journal.h"
-#include "linac/study/optuna/file.h"
 #include "linac/tune/point_json.h"
 
 namespace linac::cli {
@@ -23,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 struct StudyOptions {
-  std::string folder, file, state = "complete", reason, out, name;
+  std::string folder, file, state = "complete", reason, out;
   int64_t trial = 0, step = 0, count = 1;
   std::vector<std::string> values;
   bool as_json = false;
@@ -68,7 +66,8 @@ void run_tell(const StudyOptions& options) {
 // With a trial an intermediate value of it, without one the page.
 void run_report(const StudyOptions& options) {
   if (options.trial == 0) {
-    const auto out = options.out.empty() ? std::filesystem::path(options.folder) / "report.html" : options.out;
+    const std::filesystem::path out = options.out.empty() ? std::filesystem::path(options.folder) / "report.html"
+                                                          : std::filesystem::path(options.out);
     write_study_page(study::Journal::open(options.folder), out);
     fmt::print("{}\n", out.string());
     return;
@@ -103,27 +102,6 @@ void run_show(const StudyOptions& options) {
   fmt::print("{}\n", all.dump(1));
 }
 
-void run_import(const StudyOptions& options) {
-  if (!std::filesystem::is_regular_file(options.file))
-    throw user_error(fmt::format("[study] {}: is no file", options.file));
-  const study::GivenStudy given = study::read_foreign(options.file, options.name);
-  const auto journal = study::Journal::make_given(options.folder, given);
-  fmt::print("{}: {} of a space of {}\n", options.folder,
-             plural(static_cast<int64_t>(journal.history().trials().size()), "trial"),
-             plural(static_cast<int64_t>(journal.history().space().size()), "parameter"));
-  for (const std::string& note : given.notes) fmt::print("  note: {}\n", note);
-}
-
-void run_export(const StudyOptions& options) {
-  const auto journal = study::Journal::open(options.folder);
-  if (std::filesystem::exists(std::filesystem::symlink_status(options.out)))
-    throw user_error(fmt::format("[study] {}: is there already, perhaps in use; choose another --to", options.out));
-  const auto folder = std::filesystem::absolute(options.folder).lexically_normal();
-  const auto own = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
-  write_file_atomically(options.out, study::optuna_file_of(journal, options.name.empty() ? own : options.name));
-  fmt::print("{}: {}\n", options.out, plural(static_cast<int64_t>(journal.history().trials().size()), "trial"));
-}
-
 void run_replay(const StudyOptions& options) {
   const auto journal = study::Journal::open(options.folder);
   const std::vector<int64_t> others = journal.replay();
@@ -152,20 +130,14 @@ void add_study_verb(CLI::App& app) {
     return made;
   };
   sub("show", "All trials, the best first", run_show)->add_flag("--json", options->as_json, "as JSON");
-  sub("best", "The best trial; of several objectives those that no other one beats in all", run_best)->add_flag("--json", options->as_json, "as JSON");
+  sub("best", "The best trial; of several objectives those that no other one beats in all", run_best)
+      ->add_flag("--json", options->as_json, "as JSON");
   sub("replay", "Whether every suggestion follows from what had been told before it", run_replay);
   auto* made = verb->add_subcommand("new", "Makes the folder of a study whose trials another program carries out");
   made->add_option("study", options->file, "study file (YAML)")->required()->check(CLI::ExistingFile);
   made->add_option("--out", options->folder, "folder of the study")->required();
   made->callback([options] { run_new(*options); });
-  auto* import = verb->add_subcommand("import", "Makes the folder of a study from a journal file of Optuna or an Experiment of Katib");
-  import->add_option("file", options->file, "journal file of Optuna, or Experiment of Katib (YAML)")->required()->check(CLI::ExistingPath);
-  import->add_option("--out", options->folder, "folder of the study")->required();
-  import->add_option("--name", options->name, "which study of the file, if there are several");
-  import->callback([options] { run_import(*options); });
-  auto* exported = sub("export", "Writes a study as a journal file of Optuna", run_export);
-  exported->add_option("--to", options->out, "the file; one that is there is not touched")->required();
-  exported->add_option("--name", options->name, "of the study in it (default: the folder's)");
+  add_foreign_studies(*verb);
   sub("ask", "The next trials, a line of JSON each: {\"trial\": 7, \"point\": {...}}", run_ask)
       ->add_option("-n,--count", options->count, "so many")
       ->check(CLI::PositiveNumber);
@@ -190,6 +162,6 @@ void add_study_verb(CLI::App& app) {
       "  linac study new space.yaml --out studies/mine\n"
       "  linac study ask studies/mine              # {\"trial\":1,\"point\":{\"x\":0.25}}\n"
       "  linac study tell studies/mine 1 0.031");
-}
+}  // namespace linac::cli
 
 }  // namespace linac::cli

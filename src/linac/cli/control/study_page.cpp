@@ -19,7 +19,8 @@ namespace linac::cli {
 void write_study_page(const study::Journal& journal, const std::filesystem::path& out) {
   const TemporaryFolder folder;
   const auto record = folder / "study.json";
-  write_file_atomically(record, study::record_of(journal).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  write_file_atomically(record,
+                        study::record_of(journal).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "linac-compute";
   std::vector<std::string> words{program.string(), "report", "--study", record.string(), "--out", out.string()};
   const auto argv = argument_pointers(words);

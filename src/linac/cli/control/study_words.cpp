@@ -57,7 +57,8 @@ std::string best_words(const study::Journal& journal) {
   if (front.empty()) return fmt::format("no trial of {} is complete\n", history.trials().size());
   if (history.objectives() > 1) {
     std::sort(front.begin(), front.end(), [](const auto* a, const auto* b) { return a->losses < b->losses; });
-    return fmt::format("of {} no other one is better than {} in every objective:\n", plural(static_cast<int64_t>(history.trials().size()), "trial"),
+    return fmt::format("of {} no other one is better than {} in every objective:\n",
+                       plural(static_cast<int64_t>(history.trials().size()), "trial"),
                        front.size() == 1 ? "this" : fmt::format("one of these {}", front.size())) +
            table_of(journal, front);
   }

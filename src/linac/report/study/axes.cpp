@@ -7,9 +7,9 @@
 namespace linac::report {
 namespace {
 
-constexpr double kMargin = 0.03;      // of a range, beyond its ends
-constexpr double kShown = 0.9;        // so many of the values, the best, decide an axis ...
-constexpr double kBeyond = 1.0;       // ... which goes on by so much of their range for the others
+constexpr double kMargin = 0.03;  // of a range, beyond its ends
+constexpr double kShown = 0.9;    // so many of the values, the best, decide an axis ...
+constexpr double kBeyond = 1.0;   // ... which goes on by so much of their range for the others
 
 }  // namespace
 

@@ -42,9 +42,9 @@ std::string headline(const StudyRecord& record) {
   } else if (record.objectives.size() > 1) {
     std::vector<std::string> names;
     for (const StudyObjective& one : record.objectives) names.push_back(one.name);
-    lines = element("p", "class=\"word\"",
-                    escape(fmt::format("{} on the front of {}", plural(record.front.size(), "trial"),
-                                       fmt::join(names, " and "))));
+    lines = element(
+        "p", "class=\"word\"",
+        escape(fmt::format("{} on the front of {}", plural(record.front.size(), "trial"), fmt::join(names, " and "))));
   } else {
     const StudyTrial& best = *record.find(record.front[0]);
     lines = element("p", "class=\"word\"",
@@ -89,8 +89,9 @@ std::string trials_table(const StudyRecord& record, const std::vector<const Stud
                                                        : element("small", "", escape(trial->state)) +
                                                              element("small", "", escape(trial->reason))));
     for (size_t i = 0; i < record.objectives.size(); ++i)
-      cells += cell(record.objectives[i].name,
-                    value_text(i < trial->values.size() ? trial->values[i] : i == 0 ? value_of(*trial) : NAN));
+      cells += cell(record.objectives[i].name, value_text(i < trial->values.size() ? trial->values[i]
+                                                          : i == 0                 ? value_of(*trial)
+                                                                                   : NAN));
     for (size_t i = 0; i < record.parameters.size(); ++i) {
       const std::string& word = trial->words[i];
       const bool number = record.parameters[i].choices.empty() && !word.empty();
@@ -110,10 +111,12 @@ std::string tables(const StudyRecord& record) {
   if (trials.empty()) return {};
   const std::vector<const StudyTrial*> first(trials.begin(),
                                              trials.begin() + static_cast<long>(std::min(trials.size(), kOpen)));
-  std::string text = element("h2", "", trials.size() > kOpen ? "The best trials" : "Trials") + trials_table(record, first);
+  std::string text =
+      element("h2", "", trials.size() > kOpen ? "The best trials" : "Trials") + trials_table(record, first);
   if (trials.size() > kOpen)
-    text += element("details", "", element("summary", "", fmt::format("All {} trials, the best first", trials.size())) +
-                                       trials_table(record, trials));
+    text += element("details", "",
+                    element("summary", "", fmt::format("All {} trials, the best first", trials.size())) +
+                        trials_table(record, trials));
   return text;
 }
 

@@ -15,6 +15,7 @@ namespace {
 using plot::Colour;
 
 constexpr size_t kSlicesMax = 12, kAxesMax = 10;
+constexpr std::ptrdiff_t kSliceTrialsMin = 3;
 constexpr Colour kTrialColour{0.62, 0.66, 0.74}, kBestColour = plot::kSampleColour, kBarColour{0.24, 0.47, 0.72};
 constexpr plot::TextStyle kTitle{.size = 12, .weight = plot::Weight::kBold};
 constexpr plot::TextStyle kSmall{.size = 8, .colour = plot::kSoftInk};
@@ -128,8 +129,7 @@ NamedPicture importance_picture(const StudyRecord& record, size_t objective) {
     if (width > 0) sheet.figure.rectangle({sheet.area.x, middle - 7, width, 14}, kBarColour);
     sheet.figure.text({sheet.area.x + width + 7, middle}, percent(share), kSmall);
   }
-  return {objective == 0 ? "importance" : fmt::format("importance-{}", objective + 1),
-          "importance",
+  return {objective == 0 ? "importance" : fmt::format("importance-{}", objective + 1), "importance",
           fmt::format("What each parameter alone explains of how {} varies over the space, as a share of what all of "
                       "them explain.",
                       record.objectives[objective].name),
@@ -143,7 +143,8 @@ NamedPicture parallel_picture(const StudyRecord& record) {
   Sheet sheet(kWide, 380, "all parameters", 52, 92);
   const plot::Axis values = values_axis(values_of(record, 0), objective);
   const auto column = [&](size_t i) {
-    return sheet.area.x + sheet.area.width * (shown > 1 ? static_cast<double>(i) / static_cast<double>(shown - 1) : 0.5);
+    return sheet.area.x +
+           sheet.area.width * (shown > 1 ? static_cast<double>(i) / static_cast<double>(shown - 1) : 0.5);
   };
   std::vector<const StudyTrial*> trials;
   for (const StudyTrial& trial : record.trials)
@@ -154,21 +155,14 @@ NamedPicture parallel_picture(const StudyRecord& record) {
   for (size_t k = 0; k < trials.size(); ++k) {
     const double good = goodness(values, objective, trials[k]->values[0]);
     std::vector<plot::Point> line;
-    const auto draw = [&] {
-      if (line.size() > 1)
-        sheet.figure.polyline(line, {.colour = plot::viridis(0.92 * good), .width = k + 1 == trials.size() ? 2.4 : 0.8});
-      line.clear();
-    };
     for (size_t i = 0; i < shown; ++i) {
       const double at = trials[k]->at[order[i]];
-      if (std::isnan(at)) {
-        draw();  // a gap where the parameter is inactive
-        continue;
-      }
+      if (std::isnan(at)) continue;  // past the axis of an inactive parameter
       const double up = axis_of(record.parameters[order[i]]).fraction(at);
       line.push_back({column(i), sheet.area.bottom() - sheet.area.height * up});
     }
-    draw();
+    sheet.figure.polyline(line, {.colour = plot::viridis(0.92 * good), .width = k + 1 == trials.size() ? 2.4 : 0.8});
+    for (const plot::Point& point : line) sheet.figure.disc(point, 1.5, plot::viridis(0.92 * good));
   }
   const double room = shown > 1 ? sheet.area.width / static_cast<double>(shown - 1) - 6 : sheet.area.width;
   for (size_t i = 0; i < shown; ++i) {
@@ -192,11 +186,12 @@ NamedPicture parallel_picture(const StudyRecord& record) {
   const auto palette = objective.maximize ? +[](double share) { return plot::viridis(0.92 * share); }
                                           : +[](double share) { return plot::viridis(0.92 * (1 - share)); };
   plot::draw_colour_bar(sheet.figure, {kWide - 62, sheet.area.y, 10, sheet.area.height}, values, palette);
-  return {"parameters", "all parameters",
-          fmt::format("A line a complete trial, through its values of the {} parameters that decide most; brighter is "
-                      "better, the best one thick.",
-                      shown),
-          sheet.figure.picture()};
+  return {
+      "parameters", "all parameters",
+      fmt::format("A line a complete trial, through its values of the {} parameters that decide most, past those that "
+                  "are inactive; brighter is better, the best one thick.",
+                  shown),
+      sheet.figure.picture()};
 }
 
 NamedPicture slice_picture(const StudyRecord& record, size_t parameter) {
@@ -222,7 +217,7 @@ NamedPicture slice_picture(const StudyRecord& record, size_t parameter) {
   }
   sheet.figure.unclip();
   return {fmt::format("slice-{}", parameter + 1), one.name,
-          fmt::format("{} by it; darker: later trials; in colour: {}.", objective.name,
+          fmt::format("{} by {}; darker: later trials; in colour: {}.", objective.name, one.name,
                       record.front.size() == 1 ? "the best one" : "the front"),
           sheet.figure.picture()};
 }
@@ -270,7 +265,8 @@ NamedPicture map_picture(const StudyRecord& record) {
     sheet.figure.disc(at, best ? 2.8 : 1.2, best ? kBestColour : plot::kInk);
   }
   sheet.figure.unclip();
-  const auto palette = record.objectives[0].maximize ? plot::viridis : +[](double share) { return plot::viridis(1 - share); };
+  const auto palette =
+      record.objectives[0].maximize ? plot::viridis : +[](double share) { return plot::viridis(1 - share); };
   plot::draw_colour_bar(sheet.figure, {sheet.area.right() + 12, sheet.area.y, 10, sheet.area.height}, colour, palette);
   return {"map", "the two that decide most",
           fmt::format("{} by {} and {}, averaged over all other parameters, as a forest of trees sees it; brighter is "
@@ -341,8 +337,12 @@ std::vector<NamedPicture> draw(const StudyRecord& record) {
   if (record.map) pictures.push_back(map_picture(record));
   if (complete) pictures.push_back(parallel_picture(record));
   const std::vector<size_t> order = record.by_importance();
-  if (complete)
-    for (size_t i = 0; i < std::min(order.size(), kSlicesMax); ++i) pictures.push_back(slice_picture(record, order[i]));
+  for (size_t i = 0; i < std::min(order.size(), kSlicesMax); ++i) {
+    const auto active = std::count_if(record.trials.begin(), record.trials.end(), [&](const StudyTrial& trial) {
+      return trial.complete() && !std::isnan(trial.at[order[i]]);
+    });
+    if (active >= kSliceTrialsMin) pictures.push_back(slice_picture(record, order[i]));
+  }
   if (any([](const StudyTrial& trial) { return trial.curve.size() > 1; })) pictures.push_back(curves_picture(record));
   if (any([](const StudyTrial& trial) { return trial.seconds.has_value(); })) pictures.push_back(time_picture(record));
   return pictures;

@@ -41,10 +41,10 @@ struct StudyMap {
 struct StudyRecord {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;
-  std::vector<StudyObjective> objectives;  // at least one
-  std::vector<StudyParameter> parameters;  // at least one
-  std::vector<StudyTrial> trials;          // as they were asked for
-  std::vector<int64_t> front;              // numbers: the best trial, or those that no other one beats
+  std::vector<StudyObjective> objectives;       // at least one
+  std::vector<StudyParameter> parameters;       // at least one
+  std::vector<StudyTrial> trials;               // as they were asked for
+  std::vector<int64_t> front;                   // numbers: the best trial, or those that no other one beats
   std::vector<std::vector<double>> importance;  // shares by objective and parameter
   std::optional<StudyMap> map;
 

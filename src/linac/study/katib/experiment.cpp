@@ -98,15 +98,16 @@ tune::ParameterSettings parameter_of(const Field& parameter) {
 
 tune::SamplerSettings sampler_of(const Field& algorithm, StudySettings& study) {
   static const std::map<std::string, std::string> known{
-      {"random", "random"}, {"grid", "grid"},   {"tpe", "tpe"},    {"multivariate-tpe", "tpe"},
+      {"random", "random"}, {"grid", "grid"},   {"tpe", "tpe"},          {"multivariate-tpe", "tpe"},
       {"cmaes", "cma-es"},  {"sobol", "sobol"}, {"hyperband", "random"}, {"bayesianoptimization", "gp"}};
   const Field name = algorithm["algorithmName"];
   const std::string word = name.text();
   const auto found = known.find(word);
   if (found == known.end())
-    name.refuse(fmt::format("linac has no '{}' (random, grid, tpe, multivariate-tpe, cmaes, sobol, hyperband, "
-                            "bayesianoptimization it has)",
-                            word));
+    name.refuse(
+        fmt::format("linac has no '{}' (random, grid, tpe, multivariate-tpe, cmaes, sobol, hyperband, "
+                    "bayesianoptimization it has)",
+                    word));
   const auto settings = settings_of(algorithm);
   if (const auto seed = settings.find("random_state"); seed != settings.end()) study.seed = seed->second.integer();
   if (word == "hyperband") {
@@ -122,8 +123,7 @@ tune::SamplerSettings sampler_of(const Field& algorithm, StudySettings& study) {
 void set_stopping(const Field& stopping, StudySettings& study) {
   if (!stopping.there()) return;
   const Field name = stopping["algorithmName"];
-  if (name.text() != "medianstop")
-    name.refuse(fmt::format("linac has no '{}'; medianstop it has", name.text()));
+  if (name.text() != "medianstop") name.refuse(fmt::format("linac has no '{}'; medianstop it has", name.text()));
   study.pruner.name = "median";
   const auto settings = settings_of(stopping);
   if (const auto least = settings.find("min_trials_required"); least != settings.end())
@@ -183,7 +183,8 @@ GivenStudy from_katib(const std::string& text, const std::string& where) {
   if (spec["objective"]["goal"].there())
     made.notes.push_back(fmt::format("the goal {} ends nothing: the budget does", spec["objective"]["goal"].text()));
   if (spec["trialTemplate"].there())
-    made.notes.push_back("its trials are pods, which linac does not start: linac study ask and tell, or objective.command");
+    made.notes.push_back(
+        "its trials are pods, which linac does not start: linac study ask and tell, or objective.command");
   // What the file of a study is checked for: ranges, names, the budget.
   made.study = parse_study(made.study.to_yaml(), where, {.job_folder = {}, .working_folder = {}});
   return made;

@@ -38,9 +38,9 @@ std::vector<std::pair<std::string, OptunaDistribution>> distributions_of(const O
       }
       OptunaDistribution& known = found->second;
       if (known.kind != own.kind || known.log != own.log || known.step != own.step || known.choices != own.choices)
-        throw data_error(fmt::format(
-            "[study] {}: its kind, step or choices changed from trial to trial; a study has one of them",
-            parameter.name));
+        throw data_error(
+            fmt::format("[study] {}: its kind, step or choices changed from trial to trial; a study has one of them",
+                        parameter.name));
       known.low = std::min(known.low, own.low);
       known.high = std::max(known.high, own.high);
     }

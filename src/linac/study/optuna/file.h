@@ -42,9 +42,9 @@ struct OptunaStudy {
 /// The studies of a file. Data error naming the line; half a line at the end, which is being written, is left out.
 std::vector<OptunaStudy> parse_optuna_file(const std::string& text, const std::string& where);
 
-/// A study without a job, with all trials that have ended. Ranges that changed are taken together; a parameter that some
-/// complete trials lack is conditional on the earlier one whose values tell them apart. Data error naming the parameter
-/// where there is none, or where a parameter changed its kind.
+/// A study without a job, with all trials that have ended. Ranges that changed are taken together; a parameter that
+/// some complete trials lack is conditional on the earlier one whose values tell them apart. Data error naming the
+/// parameter where there is none, or where a parameter changed its kind.
 GivenStudy from_optuna(const OptunaStudy& optuna);
 
 /// The study as a file that JournalStorage reads, with all trials in their order. What linac calls infeasible is failed

@@ -50,9 +50,9 @@ double seconds_of(const json& text) {
   double second = 0;
   char sign = '+';
   int hours = 0, minutes = 0;
-  const int found = std::sscanf(text.get_ref<const std::string&>().c_str(), "%4d-%2d-%2dT%2d:%2d:%9lf%c%2d:%2d",
-                                &day.tm_year, &day.tm_mon, &day.tm_mday, &day.tm_hour, &day.tm_min, &second, &sign,
-                                &hours, &minutes);
+  const int found =
+      std::sscanf(text.get_ref<const std::string&>().c_str(), "%4d-%2d-%2dT%2d:%2d:%9lf%c%2d:%2d", &day.tm_year,
+                  &day.tm_mon, &day.tm_mday, &day.tm_hour, &day.tm_min, &second, &sign, &hours, &minutes);
   if (found < 6 || !std::isfinite(second)) return 0;
   day.tm_year -= 1900;
   day.tm_mon -= 1;
@@ -109,7 +109,8 @@ class Replay {
         if (auto* const study = study_of(line)) study->reset();
         return;
       case 3:
-        if (auto* const study = study_of(line); study != nullptr && line.at("system_attr").contains("study:metric_names"))
+        if (auto* const study = study_of(line);
+            study != nullptr && line.at("system_attr").contains("study:metric_names"))
           (*study)->metric_names = line["system_attr"]["study:metric_names"].get<std::vector<std::string>>();
         return;
       case 4:
@@ -247,7 +248,8 @@ std::vector<OptunaStudy> parse_optuna_file(const std::string& text, const std::s
       const json record = json::parse(line, nullptr, /*allow_exceptions=*/found != std::string::npos);
       if (!record.is_discarded()) replay.take(record, number);
     } catch (const std::exception& error) {
-      throw data_error(fmt::format("[study] {}:{}: {}; wanted is a journal file of Optuna", where, number, error.what()));
+      throw data_error(
+          fmt::format("[study] {}:{}: {}; wanted is a journal file of Optuna", where, number, error.what()));
     }
   }
   std::vector<OptunaStudy> studies = replay.studies();

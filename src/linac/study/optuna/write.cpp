@@ -1,5 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -80,27 +81,28 @@ class Lines {
 void add_trial(Lines& lines, const Journal& journal, const tune::Trial& trial, size_t id) {
   const tune::Space& space = journal.history().space();
   const Journal::Times times = journal.times_of(trial.number);
-  const std::string of_trial = fmt::format("\"trial_id\":{},", id);
+  // An operation on this trial.
+  const auto add = [&](int operation, const std::string& rest) {
+    lines.add(operation, fmt::format("\"trial_id\":{},{}", id, rest));
+  };
   lines.add(4, fmt::format("\"study_id\":0,\"datetime_start\":\"{}\"", date(times.asked)));
   for (size_t i = 0; i < space.size(); ++i)
     if (!std::isnan(trial.point[i]))
-      lines.add(5, of_trial + fmt::format("\"param_name\":{},\"param_value_internal\":{},\"distribution\":{}",
-                                          json(space[i].name).dump(), number(trial.point[i]),
-                                          json(distribution_of(space[i])).dump()));
+      add(5, fmt::format("\"param_name\":{},\"param_value_internal\":{},\"distribution\":{}",
+                         json(space[i].name).dump(), number(trial.point[i]), json(distribution_of(space[i])).dump()));
   for (const auto& [step, loss] : trial.curve)
-    lines.add(7, of_trial + fmt::format("\"step\":{},\"intermediate_value\":{}", step,
-                                        number(tune::loss_of(journal.history().directions()[0], loss))));
-  if (!trial.reason.empty())
-    lines.add(8, of_trial + "\"user_attr\":" + json{{"reason", trial.reason}}.dump());
+    add(7, fmt::format("\"step\":{},\"intermediate_value\":{}", step,
+                       number(tune::loss_of(journal.history().directions()[0], loss))));
+  if (!trial.reason.empty()) add(8, "\"user_attr\":" + json{{"reason", trial.reason}}.dump());
   if (trial.state == tune::State::kRunning) return;
   std::string values = "null";
   if (trial.state == tune::State::kComplete) {
-    values.clear();
-    for (const double value : trial.values) values += (values.empty() ? "[" : ",") + number(value);
-    values += "]";
+    std::vector<std::string> numbers;
+    for (const double value : trial.values) numbers.push_back(number(value));
+    values = fmt::format("[{}]", fmt::join(numbers, ","));
   }
-  lines.add(6, of_trial + fmt::format("\"state\":{},\"values\":{},\"datetime_complete\":\"{}\"", state_of(trial.state),
-                                      values, date(std::max(times.told, times.asked))));
+  add(6, fmt::format("\"state\":{},\"values\":{},\"datetime_complete\":\"{}\"", state_of(trial.state), values,
+                     date(std::max(times.told, times.asked))));
 }
 
 }  // namespace
@@ -112,7 +114,8 @@ std::string optuna_file_of(const Journal& journal, const std::string& name) {
   for (const tune::Direction direction : history.directions())
     directions.push_back(direction == tune::Direction::kMaximize ? 2 : 1);
   lines.add(0, fmt::format("\"study_name\":{},\"directions\":{}", json(name).dump(), json(directions).dump()));
-  lines.add(3, "\"study_id\":0,\"system_attr\":" + json{{"study:metric_names", journal.study().objective_names()}}.dump());
+  lines.add(3,
+            "\"study_id\":0,\"system_attr\":" + json{{"study:metric_names", journal.study().objective_names()}}.dump());
   size_t id = 0;
   for (const tune::Trial& trial : history.trials()) add_trial(lines, journal, trial, id++);
   return lines.take();

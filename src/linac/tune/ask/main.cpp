@@ -65,7 +65,8 @@ class Study {
       const auto reference = request["hypervolume"].get<Losses>();
       const auto rows = request.at("rows").get<std::vector<Losses>>();
       for (const Losses& row : rows)
-        if (row.size() != reference.size()) throw user_error("[tune_ask] rows: not as many losses as the reference has");
+        if (row.size() != reference.size())
+          throw user_error("[tune_ask] rows: not as many losses as the reference has");
       return {{"hypervolume", hypervolume(rows, reference)}};
     }
     if (request.contains("importance")) {

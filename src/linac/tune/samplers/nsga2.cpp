@@ -1,8 +1,8 @@
 // NSGA-II (Deb, Pratap, Agarwal and Meyarivan, IEEE Trans. Evol. Comput. 6, 2002) with a steady state (Durillo, Nebro,
 // Luna and Alba, EMO 2009): the parents are the best of all that was told, by front and crowding, so a result counts
 // from the next suggestion on, there are no generations to wait for, and the population follows from the history.
-// Simulated binary crossover (Deb and Agrawal, Complex Systems 9, 1995) and polynomial mutation (Deb and Goyal, 1996) on
-// the coordinates of the cube; a mutated discrete parameter leaves its cell, a categorical one is drawn anew.
+// Simulated binary crossover (Deb and Agrawal, Complex Systems 9, 1995) and polynomial mutation (Deb and Goyal, 1996)
+// on the coordinates of the cube; a mutated discrete parameter leaves its cell, a categorical one is drawn anew.
 
 #include <algorithm>
 #include <cmath>

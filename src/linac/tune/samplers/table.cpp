@@ -14,12 +14,9 @@ struct Row {
 };
 
 constexpr Row kSamplers[] = {
-    {"random", make_random, Objectives::kSeveral},
-    {"grid", make_grid, Objectives::kSeveral},
-    {"sobol", make_sobol, Objectives::kSeveral},
-    {"tpe", make_tpe, Objectives::kSeveral},
-    {"cma-es", make_cma_es, Objectives::kOne},
-    {"gp", make_gaussian_process, Objectives::kOne},
+    {"random", make_random, Objectives::kSeveral}, {"grid", make_grid, Objectives::kSeveral},
+    {"sobol", make_sobol, Objectives::kSeveral},   {"tpe", make_tpe, Objectives::kSeveral},
+    {"cma-es", make_cma_es, Objectives::kOne},     {"gp", make_gaussian_process, Objectives::kOne},
     {"nsga-ii", make_nsga2, Objectives::kSeveral},
 };
 
