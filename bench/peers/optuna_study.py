@@ -1,5 +1,6 @@
 """Optuna's samplers on the functions of bench/tune_functions.py: for each line "FUNCTION SAMPLER SEED TRIALS" on standard
-input a line of JSON: regret (the least so far, by trial) and wall_s of the whole study. "versions" tells those; "speed
+input a line of JSON: regret (the least so far, by trial) and wall_s of the whole study. "objectives PROBLEM SAMPLER SEED
+TRIALS" gives the values of all trials for a problem of bench/tune_problems.py. "versions" tells those; "speed
 SAMPLER TRIALS ASKS" the seconds of each of so many asks and tells behind a history of so many trials of Hartmann's function."""
 
 import importlib.metadata
@@ -15,6 +16,7 @@ warnings.filterwarnings("ignore")
 
 import optuna  # noqa: E402
 from tune_functions import FUNCTIONS  # noqa: E402
+from tune_problems import PROBLEMS  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -23,6 +25,7 @@ SAMPLERS = {
     "sobol": lambda seed: optuna.samplers.QMCSampler(qmc_type="sobol", scramble=True, seed=seed),
     "tpe": lambda seed: optuna.samplers.TPESampler(seed=seed),
     "cma-es": lambda seed: optuna.samplers.CmaEsSampler(seed=seed),
+    "nsga-ii": lambda seed: optuna.samplers.NSGAIISampler(seed=seed),
     "gp": lambda seed: optuna.samplers.GPSampler(seed=seed, deterministic_objective=True),
 }
 
@@ -54,6 +57,18 @@ def study(function: str, sampler: str, seed: int, trials: int) -> dict:
     return {"regret": [value - least for value in itertools.accumulate(values, min)], "wall_s": time.perf_counter() - begin}
 
 
+def objectives(problem: str, sampler: str, seed: int, trials: int) -> dict:
+    space, values_of, reference = PROBLEMS[problem]
+    begin = time.perf_counter()
+    work = optuna.create_study(sampler=SAMPLERS[sampler](seed), directions=["minimize"] * len(reference))
+    values = []
+    for _ in range(trials):
+        trial = work.ask()
+        values.append(values_of(suggested(trial, space)))
+        work.tell(trial, values[-1])
+    return {"values": values, "wall_s": time.perf_counter() - begin}
+
+
 def speed(sampler: str, trials: int, asks: int) -> dict:
     space, value_of, _ = FUNCTIONS["hartmann6"]
     first = optuna.create_study(sampler=SAMPLERS["random"](1))
@@ -74,6 +89,8 @@ for line in sys.stdin:
     words = line.split()
     if words[0] == "versions":
         found = {name: importlib.metadata.version(name) for name in ("optuna", "cmaes", "torch", "scipy", "numpy")}
+    elif words[0] == "objectives":
+        found = objectives(words[1], words[2], int(words[3]), int(words[4]))
     elif words[0] == "speed":
         found = speed(words[1], int(words[2]), int(words[3]))
     else:

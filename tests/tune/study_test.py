@@ -92,6 +92,22 @@ def killed(root: pathlib.Path) -> None:
     check("follow from what was told" in linac("study", "replay", out), "which is replayed bit for bit")
 
 
+def of_two_objectives(root: pathlib.Path) -> None:
+    two = PARABOLA.replace("}\nbudget", "}, {metric: size, direction: maximize}]\nbudget").replace("objective: {", "objective: [{").replace("trials: 12", "trials: 6")
+    (study := root / "two.yaml").write_text(two)
+    (program := root / "two.py").write_text(PROGRAM.replace("}, open", ', "size": point["n"]}, open'))
+    said = linac("tune", study, "--out", root / "two", PARABOLA=str(program), BEGUN=str(root / "begun"))
+    values = {number: values for number, _, _, values in told(root / "two")}
+    front = {one["trial"] for one in json.loads(linac("study", "best", root / "two", "--json"))}
+    beaten = {a for a, (loss, size) in values.items() for other, more in values.values() if other <= loss and more >= size and (other, more) != (loss, size)}
+    check(len(values) == 6 and front == set(values) - beaten, "two objectives of a command: the front")
+    check("follow from what was told" in linac("study", "replay", root / "two"), "replayed")
+    page = (root / "two" / "report.html").read_text()
+    check("report.html" in said and page.count("data:image/png") >= 5 and "on the front of loss and size" in page, "the page at the end")
+    linac("study", "report", root / "two", "--out", root / "page.html")
+    check((root / "page.html").read_text() == page, "and the same on demand")
+
+
 def in_parallel(root: pathlib.Path) -> None:
     (study := root / "parallel.yaml").write_text(PARABOLA)
     begun = root / "begun-parallel"
@@ -194,7 +210,7 @@ def refused(root: pathlib.Path) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-study-") as folder:
-        for part in (killed, in_parallel, others, refused, trains):
+        for part in (killed, of_two_objectives, in_parallel, others, refused, trains):
             part(pathlib.Path(folder))
 
 

@@ -31,6 +31,44 @@ constexpr std::pair<tune::State, const char*> kStates[] = {{tune::State::kRunnin
                                                            {tune::State::kFailed, "failed"},
                                                            {tune::State::kInfeasible, "infeasible"}};
 
+std::string first_line(const Study& study) {
+  return json{{"op", "study"}, {"version", kVersion}, {"study", study.identity()}}.dump();
+}
+
+json values_json(const std::vector<double>& values) {
+  json list = json::array();
+  for (const double value : values) list.push_back(tune::number_to_json(value));
+  return list;
+}
+
+/// The lines of trials that another program carried out: all asked for, then told in their order.
+std::string lines_of(const GivenStudy& given, const tune::Space& space) {
+  std::string lines;
+  const auto add = [&](const json& record) { lines += record.dump() + "\n"; };
+  std::vector<size_t> order;
+  for (size_t i = 0; i < given.trials.size(); ++i) {
+    const GivenTrial& trial = given.trials[i];
+    add({{"op", "ask"},
+         {"trial", i + 1},
+         {"point", tune::to_json(space, trial.point)},
+         {"given", true},
+         {"time", trial.asked_s}});
+    order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return given.trials[a].told_place < given.trials[b].told_place; });
+  for (const size_t i : order) {
+    const GivenTrial& trial = given.trials[i];
+    for (const auto& [step, value] : trial.curve)
+      add({{"op", "report"}, {"trial", i + 1}, {"step", step}, {"value", tune::number_to_json(value)}});
+    json end{{"op", "tell"}, {"trial", i + 1}, {"state", to_string(trial.state)}, {"time", trial.told_s}};
+    if (trial.state == tune::State::kComplete) end["values"] = values_json(trial.values);
+    if (!trial.reason.empty()) end["reason"] = trial.reason;
+    add(end);
+  }
+  return lines;
+}
+
 double now_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -98,6 +136,16 @@ Journal Journal::open_or_make(const std::filesystem::path& folder, const Study& 
   return journal;
 }
 
+Journal Journal::make_given(const std::filesystem::path& folder, const GivenStudy& given) {
+  make_folder(folder);
+  if (std::filesystem::exists(std::filesystem::symlink_status(folder / kJournal)))
+    throw user_error(fmt::format("[study] {}: has a study already; choose another --out", folder.string()));
+  write_file_atomically(folder / kStudy, given.study.to_yaml());
+  // At once, and last: an import that was killed has made no study.
+  write_file_atomically(folder / kJournal, first_line(given.study) + "\n" + lines_of(given, given.study.space()));
+  return open(folder);
+}
+
 Journal Journal::open(const std::filesystem::path& folder) {
   Journal journal(folder);
   const auto path = folder / kJournal;
@@ -115,7 +163,7 @@ Journal Journal::open(const std::filesystem::path& folder) {
 }
 
 void Journal::begin(const Study& study) {
-  append(json{{"op", "study"}, {"version", kVersion}, {"study", study.identity()}}.dump());
+  append(first_line(study));
 }
 
 void Journal::refresh() {
@@ -154,13 +202,15 @@ void Journal::take_line(const std::string& line, int64_t number) {
       study_.settings.search = kept.search, study_.settings.constraints = kept.constraints,
       study_.settings.objective = kept.objective;
       study_.settings.sampler = kept.sampler, study_.settings.pruner = kept.pruner, study_.settings.seed = kept.seed;
-      history_ = std::make_unique<tune::History>(study_.space(), std::vector{study_.direction()});
+      history_ = std::make_unique<tune::History>(study_.space(), study_.directions());
       sampler_ = tune::make_sampler(kept.sampler);
       pruner_ = tune::make_pruner(kept.pruner);
       return;
     }
     const int64_t trial = record.at("trial");
     if (op == "ask" && first_ask_s_ == 0) first_ask_s_ = record.value("time", 0.0);
+    if (op == "ask") times_[trial].asked = record.value("time", 0.0);
+    if (op == "tell") times_[trial].told = record.value("time", 0.0);
     if (op == "ask") return history_->start(trial, tune::point_from_json(history_->space(), record.at("point")));
     if (op == "report") return history_->report(trial, record.at("step"), tune::number_from_json(record.at("value")));
     if (op != "tell") throw damaged(fmt::format("'{}' is nothing that a journal has", op));
@@ -237,10 +287,15 @@ void Journal::tell(int64_t trial, tune::State state, const std::vector<double>& 
     if (values.size() != history_->objectives())
       throw user_error(fmt::format("[study] {} values told of trial {}; the study has {}", values.size(), trial,
                                    history_->objectives()));
-    for (const double value : values) record["values"].push_back(tune::number_to_json(value));
+    record["values"] = values_json(values);
   }
   if (!reason.empty()) record["reason"] = reason;
   append(record.dump());
+}
+
+Journal::Times Journal::times_of(int64_t trial) const {
+  const auto found = times_.find(trial);
+  return found == times_.end() ? Times{} : found->second;
 }
 
 std::vector<int64_t> Journal::replay() const {
@@ -252,7 +307,7 @@ std::vector<int64_t> Journal::replay() const {
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string line = text.substr(begin, end - begin);
     const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (number > 0 && record.value("op", "") == "ask") {
+    if (number > 0 && record.value("op", "") == "ask" && !record.value("given", false)) {
       const int64_t trial = record.value("trial", int64_t{0});
       const auto seed = static_cast<uint64_t>(study_.settings.seed);
       const tune::Point point = tune::suggest(*again.sampler_, *again.history_, seed, trial);

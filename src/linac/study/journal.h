@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "linac/base/descriptor.h"
+#include "linac/study/given.h"
 #include "linac/study/study_file.h"
 #include "linac/tune/history.h"
 #include "linac/tune/pruner.h"
@@ -24,6 +26,8 @@ class Journal {
  public:
   /// Makes the folder, or goes on in one that has this study; user error if it has another one.
   static Journal open_or_make(const std::filesystem::path& folder, const Study& study);
+  /// A new folder with the trials of another program, numbered from 1 on. User error if there is a study already.
+  static Journal make_given(const std::filesystem::path& folder, const GivenStudy& given);
   /// User error if there is none. Data error, naming the line, if it was altered.
   static Journal open(const std::filesystem::path& folder);
 
@@ -32,6 +36,11 @@ class Journal {
   const std::filesystem::path& folder() const { return folder_; }
   /// When the first trial was asked for, in seconds since 1970; 0: none was.
   double first_ask_s() const { return first_ask_s_; }
+  /// When a trial was asked for and when its end was told, in seconds since 1970; 0: not known, or not yet.
+  struct Times {
+    double asked = 0, told = 0;
+  };
+  Times times_of(int64_t trial) const;
 
   /// What others have written since.
   void refresh();
@@ -43,6 +52,7 @@ class Journal {
   void tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason = "");
 
   /// Suggests all trials anew, each from what had been told before it: the numbers of those that come out otherwise.
+  /// Those that another program had suggested count as they are.
   std::vector<int64_t> replay() const;
 
  private:
@@ -56,6 +66,7 @@ class Journal {
   std::filesystem::path folder_;
   Descriptor file_;
   double first_ask_s_ = 0;
+  std::map<int64_t, Times> times_;
   int64_t read_ = 0, lines_ = 0;  // bytes and lines of the file that are in the history
   Study study_;
   std::unique_ptr<tune::History> history_;

@@ -161,18 +161,22 @@ class Runner {
 
   void complete(const Going& one) {
     const int64_t number = one.process.number();
-    if (!settings().objective.command.empty()) {
+    if (!journal_.study().command().empty()) {
       std::string why;
-      const double loss = one.process.loss_of_command(why);
+      const std::vector<double> values = one.process.values_of_command(why);
       if (!why.empty()) return tell(number, tune::State::kInfeasible, {}, why);
-      return tell(number, tune::State::kComplete, {loss}, "");
+      return tell(number, tune::State::kComplete, values, "");
     }
     const tune::Trial& found = trial(number);
-    if (found.curve.empty())
+    std::vector<double> values;
+    if (journal_.history().objectives() > 1)
+      values = one.process.values_of_epoch();
+    else if (!found.curve.empty())
+      values = {value_of(found, journal_.study().directions().front(), settings().objective.front().take == "best")};
+    if (values.empty())
       return tell(number, tune::State::kInfeasible, {},
-                  fmt::format("it ended without a value of {}", settings().objective.metric));
-    tell(number, tune::State::kComplete,
-         {value_of(found, journal_.study().direction(), settings().objective.take == "best")}, "");
+                  fmt::format("it ended without a value of {}", fmt::join(journal_.study().objective_names(), ", ")));
+    tell(number, tune::State::kComplete, values, "");
   }
 
   static double value_of(const tune::Trial& trial, tune::Direction direction, bool best) {
@@ -185,14 +189,21 @@ class Runner {
   void tell(int64_t number, tune::State state, const std::vector<double>& values, const std::string& reason) {
     journal_.tell(number, state, values, reason);
     const tune::Trial& found = trial(number);
-    const tune::Trial* const best = journal_.history().best();
     std::string line = fmt::format("trial {} {}", number, to_string(found.state));
-    if (!values.empty()) line += fmt::format(": {}", values[0]);
+    if (!values.empty()) line += fmt::format(": {}", fmt::join(values, ", "));
     if (!found.reason.empty()) line += ": " + found.reason;
-    if (best != nullptr && best->number != number)
-      line += fmt::format(" (best: {} of trial {})", best->values[0], best->number);
-    if (best != nullptr && best->number == number) line += ", the best so far";
-    options_.tell(line);
+    options_.tell(line + standing_of(number));
+  }
+
+  /// Where a trial stands beside the others.
+  std::string standing_of(int64_t number) const {
+    const std::vector<const tune::Trial*> front = journal_.history().front();
+    if (front.empty()) return "";
+    const bool among = std::any_of(front.begin(), front.end(), [&](const auto* one) { return one->number == number; });
+    if (journal_.history().objectives() > 1)
+      return fmt::format("{} front of {}", among ? ", on the" : " (behind the", front.size()) + (among ? "" : ")");
+    if (among) return ", the best so far";
+    return fmt::format(" (best: {} of trial {})", front[0]->values[0], front[0]->number);
   }
 
   Journal& journal_;

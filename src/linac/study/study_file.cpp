@@ -18,6 +18,7 @@ namespace linac::study {
 namespace {
 
 constexpr int kParallelMax = 256;
+constexpr size_t kObjectivesMax = 8;
 
 std::set<std::string> own_keys() {
   std::set<std::string> keys;
@@ -51,6 +52,45 @@ void one_of(const std::string& value, const char* key, std::initializer_list<con
     throw user_error(fmt::format("[study] {}: '{}' is not one of {}", key, value, fmt::join(words, ", ")));
 }
 
+std::string objective_key(const StudySettings& settings, size_t i) {
+  return settings.objective.size() == 1 ? "objective" : fmt::format("objective[{}]", i);
+}
+
+std::string name_of(const ObjectiveSettings& objective) {
+  return objective.metric.empty() ? "loss" : objective.metric;
+}
+
+void check_objectives(const StudySettings& settings, bool has_job) {
+  const auto& all = settings.objective;
+  const auto refuse = [&](size_t i, const char* key, const std::string& why) {
+    throw user_error(fmt::format("[study] {}{}: {}", objective_key(settings, i), key, why));
+  };
+  if (all.empty() || all.size() > kObjectivesMax)
+    throw user_error(fmt::format("[study] objective: {} are not possible; 1 to {}", all.size(), kObjectivesMax));
+  const bool command = !all[0].command.empty();
+  std::set<std::string> names;
+  for (size_t i = 0; i < all.size(); ++i) {
+    one_of(all[i].direction, (objective_key(settings, i) + ".direction").c_str(), {"auto", "minimize", "maximize"});
+    one_of(all[i].take, (objective_key(settings, i) + ".take").c_str(), {"best", "last"});
+    if (i > 0 && !all[i].command.empty())
+      refuse(i, ".command", "the command of the first objective measures all; leave this one out");
+    if (all[i].metric.empty() && !command && (has_job || all.size() > 1))
+      refuse(i, "", "name a metric of the training, or a command; objective: {metric: auc}");
+    if (!names.insert(name_of(all[i])).second)
+      refuse(i, ".metric", fmt::format("{} is there twice; name each objective once", name_of(all[i])));
+    if (all[i].take != all[0].take)
+      refuse(i, ".take", "all objectives are of the same epoch; take as the first one does");
+  }
+  if (all.size() == 1) return;
+  if (tune::objectives_of(settings.sampler.name) == tune::Objectives::kOne)
+    throw user_error(fmt::format("[study] sampler.name: {} has one objective, and there are {}; take tpe or nsga-ii",
+                                 settings.sampler.name, all.size()));
+  if (settings.pruner.name != "none")
+    throw user_error(
+        fmt::format("[study] pruner.name: {} compares one value, and there are {} objectives; leave the pruner out",
+                    settings.pruner.name, all.size()));
+}
+
 void check(const StudySettings& settings, bool has_job) {
   const auto at_least = [](const char* key, double value, double least) {
     if (!(value >= least))
@@ -63,10 +103,7 @@ void check(const StudySettings& settings, bool has_job) {
   if (settings.parallel > kParallelMax)
     throw user_error(
         fmt::format("[study] parallel: {} at a time are too many; at most {}", settings.parallel, kParallelMax));
-  one_of(settings.objective.direction, "objective.direction", {"auto", "minimize", "maximize"});
-  one_of(settings.objective.take, "objective.take", {"best", "last"});
-  if (has_job && settings.objective.metric.empty() == settings.objective.command.empty())
-    throw user_error("[study] objective: name a metric of the training, or a command; objective: {metric: auc}");
+  check_objectives(settings, has_job);
   tune::make_sampler(settings.sampler);
   tune::make_pruner(settings.pruner);
 }
@@ -122,17 +159,30 @@ tune::Space Study::space() const {
   return tune::Space(settings.search, settings.constraints);
 }
 
-tune::Direction Study::direction() const {
-  const std::string& word = settings.objective.direction;
-  if (word != "auto") return word == "maximize" ? tune::Direction::kMaximize : tune::Direction::kMinimize;
-  if (settings.objective.metric.empty()) return tune::Direction::kMinimize;
-  const auto better = spec::better_of(settings.objective.metric);
-  if (!better)
-    throw user_error(
-        fmt::format("[study] objective.metric: whether more of {} is better is not known; set "
-                    "objective.direction to minimize or maximize",
-                    settings.objective.metric));
-  return *better == spec::Better::kHigher ? tune::Direction::kMaximize : tune::Direction::kMinimize;
+std::vector<tune::Direction> Study::directions() const {
+  std::vector<tune::Direction> directions;
+  for (size_t i = 0; i < settings.objective.size(); ++i) {
+    const ObjectiveSettings& one = settings.objective[i];
+    bool more = one.direction == "maximize";
+    if (one.direction == "auto" && !one.metric.empty()) {
+      const auto better = spec::better_of(one.metric);
+      const std::string key = objective_key(settings, i);
+      if (!better)
+        throw user_error(
+            fmt::format("[study] {}.metric: whether more of {} is better is not known; set "
+                        "{}.direction to minimize or maximize",
+                        key, one.metric, key));
+      more = *better == spec::Better::kHigher;
+    }
+    directions.push_back(more ? tune::Direction::kMaximize : tune::Direction::kMinimize);
+  }
+  return directions;
+}
+
+std::vector<std::string> Study::objective_names() const {
+  std::vector<std::string> names;
+  for (const ObjectiveSettings& one : settings.objective) names.push_back(name_of(one));
+  return names;
 }
 
 std::string Study::identity() const {
@@ -151,6 +201,7 @@ std::string Study::to_yaml() const {
     search[name] = parameter;
   }
   own["search"] = search;
+  if (own["objective"].size() == 1) own["objective"] = YAML::Clone(own["objective"][0]);
   return job + (job.empty() || job.back() == '\n' ? "" : "\n") + YAML::Dump(own) + "\n";
 }
 
@@ -182,7 +233,7 @@ Study parse_study(const std::string& text, const std::string& where, const spec:
     study.job = spec::to_yaml(job_of(job, where, {}, places));
     for (const double unit : {0.0, 1.0}) job_of(job, where, settings_of(space, corner(space, unit)), places);
   }
-  study.direction();
+  study.directions();
   return study;
 }
 

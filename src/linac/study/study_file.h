@@ -26,12 +26,12 @@ struct ObjectiveSettings {
   void fields(Visitor& v) {
     v("metric", metric,
       "a measure of the training's epochs, as linac reports it on the test data: loss, auc, ...; or a figure of the "
-      "physics, e.g. fpd");
+      "physics, e.g. fpd; of a command: a key of output.json, loss if none is named");
     v("direction", direction, "minimize, maximize, or auto: as linac knows the measure (a command's loss: minimize)");
     v("take", take, "of a trial's epochs: best or last");
     v("command", command,
       "any program, by a shell, in the trial's folder: reads input.json, the point, and writes output.json, "
-      "{\"status\": 0, \"loss\": 0.12}");
+      "{\"status\": 0, \"loss\": 0.12}; of several objectives the first one has it");
   }
 };
 
@@ -51,7 +51,7 @@ struct BudgetSettings {
 struct StudySettings {
   std::vector<tune::ParameterSettings> search;
   std::vector<std::string> constraints;
-  ObjectiveSettings objective;
+  std::vector<ObjectiveSettings> objective{1};
   tune::SamplerSettings sampler;
   tune::PrunerSettings pruner;
   BudgetSettings budget;
@@ -62,7 +62,7 @@ struct StudySettings {
   void fields(Visitor& v) {
     v("search", search, "a map of keys of the job to what is tried: {train.optimizer.lr: {kind: log, ...}}");
     v("constraints", constraints, "formulas over the keys, in backquotes, which hold for a point that is tried");
-    v("objective", objective, "");
+    v("objective", objective, "what decides: a map, or a list of them for several objectives");
     v("sampler", sampler, "");
     v("pruner", pruner, "");
     v("budget", budget, "");
@@ -76,7 +76,12 @@ struct Study {
   std::string job;  // YAML, resolved, with absolute paths; empty: somebody else carries out the trials
 
   tune::Space space() const;
-  tune::Direction direction() const;
+  /// One an objective.
+  std::vector<tune::Direction> directions() const;
+  /// The metric, or "loss".
+  std::vector<std::string> objective_names() const;
+  /// What is run in place of a job; empty: nothing.
+  const std::string& command() const { return settings.objective.front().command; }
   /// What makes it this study and no other one, as YAML: search, constraints, objective, sampler, pruner, seed.
   std::string identity() const;
   /// The file that parse_study() takes back.

@@ -51,13 +51,33 @@ TEST(StudyFile, AKeyThatTheJobDoesNotHaveIsNamed) {
 
 TEST(StudyFile, WhetherMoreIsBetter) {
   const auto direction = [](const std::string& objective) {
-    return parsed("search: {x: {low: 0, high: 1}}\nobjective: " + objective + "\n").direction();
+    return parsed("search: {x: {low: 0, high: 1}}\nobjective: " + objective + "\n").directions().front();
   };
   EXPECT_EQ(direction("{metric: auc}"), tune::Direction::kMaximize);
   EXPECT_EQ(direction("{metric: loss}"), tune::Direction::kMinimize);
   EXPECT_EQ(direction("{metric: mine, direction: maximize}"), tune::Direction::kMaximize);
   EXPECT_EQ(direction("{}"), tune::Direction::kMinimize);
   expect_in(message_of([&] { direction("{metric: mine}"); }), {"objective.direction"});
+}
+
+TEST(StudyFile, SeveralObjectivesAreAList) {
+  const std::string search = "search: {x: {low: 0, high: 1}}\n";
+  const Study study =
+      parsed(search + "objective: [{command: true}, {metric: auc}, {metric: size, direction: minimize}]\n");
+  EXPECT_EQ(study.objective_names(), (std::vector<std::string>{"loss", "auc", "size"}));
+  using tune::Direction;
+  EXPECT_EQ(study.directions(), (std::vector{Direction::kMinimize, Direction::kMaximize, Direction::kMinimize}));
+  EXPECT_EQ(parsed(study.to_yaml()).identity(), study.identity());
+  const auto refused = [&](const std::string& rest) { return message_of([&] { parsed(search + rest); }); };
+  const std::string two = "objective: [{metric: loss}, {metric: auc}]\n";
+  expect_in(refused("objective: []\n"), {"objective: 0 are not possible"});
+  expect_in(refused(two + "sampler: {name: gp}\n"), {"sampler.name", "gp has one objective", "nsga-ii"});
+  expect_in(refused(two + "pruner: {name: asha}\n"), {"pruner.name", "2 objectives"});
+  expect_in(refused("objective: [{metric: loss}, {metric: loss}]\n"), {"objective[1].metric", "twice"});
+  expect_in(refused("objective: [{metric: loss}, {}]\n"), {"objective[1]", "name a metric"});
+  expect_in(refused("objective: [{metric: loss}, {command: true}]\n"), {"objective[1].command"});
+  expect_in(refused("objective: [{metric: loss}, {metric: mine}]\n"), {"objective[1].direction"});
+  expect_in(refused("objective: [{metric: loss}, {metric: auc, take: last}]\n"), {"objective[1].take"});
 }
 
 }  // namespace

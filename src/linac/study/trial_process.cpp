@@ -47,7 +47,7 @@ Descriptor lock_of(const std::filesystem::path& folder) {
 
 std::vector<std::string> words_of(const Study& study, const tune::Space& space, const tune::Point& point,
                                   const std::filesystem::path& folder, const std::filesystem::path& program) {
-  if (!study.settings.objective.command.empty()) return {"/bin/sh", "-c", study.settings.objective.command};
+  if (!study.command().empty()) return {"/bin/sh", "-c", study.command()};
   // The study's folder has the job, in absolute paths.
   const std::filesystem::path job = std::filesystem::absolute(folder).parent_path().parent_path() / "job.yaml";
   std::vector<std::string> words{program.string(), "train", job.string(), "--out",
@@ -67,6 +67,30 @@ bool is_physics(const std::string& metric) {
   });
 }
 
+struct Epoch {
+  int64_t step;  // epochs that are done
+  spec::Measures measures;
+  bool physics;  // its figures are among them
+};
+
+/// Of a line of the run's record; nothing: it is none of an epoch.
+std::optional<Epoch> epoch_of(std::string_view text) {
+  const json line = json::parse(text, nullptr, false);
+  if (!line.is_object() || line.value("kind", "") != "epoch") return std::nullopt;
+  Epoch epoch{line.value("epoch", int64_t{-1}) + 1, {}, !line.value("physics", json::object()).empty()};
+  for (const char* const part : {"train", "test", "physics"})  // the later ones count
+    if (line.contains(part) && line[part].is_object())
+      for (const auto& [name, value] : spec::measures_from_json(line[part])) epoch.measures[name] = value;
+  return epoch;
+}
+
+[[noreturn]] void refuse(const Epoch& epoch, const std::string& metric) {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : epoch.measures) names.push_back(name);
+  throw user_error(fmt::format("[study] objective.metric: the training reports no '{}' (it reports {})", metric,
+                               fmt::join(names, ", ")));
+}
+
 }  // namespace
 
 TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const tune::Point& point, int64_t number,
@@ -74,7 +98,7 @@ TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const t
     : study_(&study), number_(number), folder_(std::move(folder)) {
   make_folder(folder_);
   const Descriptor lock = lock_of(folder_);
-  const bool command = !study.settings.objective.command.empty();
+  const bool command = !study.command().empty();
   if (command) {
     write_file_atomically(folder_ / "input.json", tune::to_json(space, point).dump(1) + "\n");
     std::filesystem::remove(folder_ / "output.json");
@@ -121,8 +145,7 @@ void TrialProcess::kill() const {
 
 std::vector<Measured> TrialProcess::measured() {
   std::vector<Measured> found;
-  const std::string& metric = study_->settings.objective.metric;
-  if (metric.empty()) return found;
+  if (study_->job.empty() || !study_->command().empty()) return found;
   const auto path = folder_ / "metrics.jsonl";
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts = {};
@@ -134,44 +157,61 @@ std::vector<Measured> TrialProcess::measured() {
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);
   size_t begin = 0;
   for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const json line =
-        json::parse(text.begin() + static_cast<long>(begin), text.begin() + static_cast<long>(end), nullptr, false);
-    if (line.is_discarded() || line.value("kind", "") != "epoch") continue;
-    const int64_t step = line.value("epoch", int64_t{-1}) + 1;
-    if (step <= seen_) continue;
-    spec::Measures all;
-    for (const char* const part : {"train", "test", "physics"})  // the later ones count
-      if (line.contains(part) && line[part].is_object())
-        for (const auto& [name, value] : spec::measures_from_json(line[part])) all[name] = value;
-    const auto value = all.find(metric);
-    if (value != all.end()) {
-      found.push_back({step, value->second});
-      seen_ = step;
-    } else if (!is_physics(metric) || !line.value("physics", json::object()).empty()) {
-      std::vector<std::string> names;
-      for (const auto& [name, unused] : all) names.push_back(name);
-      throw user_error(fmt::format("[study] objective.metric: the training reports no '{}' (it reports {})", metric,
-                                   fmt::join(names, ", ")));
-    }
+    const auto epoch = epoch_of(std::string_view(text).substr(begin, end - begin));
+    if (!epoch || epoch->step <= seen_) continue;
+    for (const std::string& metric : study_->objective_names())
+      if (!epoch->measures.contains(metric) && (!is_physics(metric) || epoch->physics)) refuse(*epoch, metric);
+    const auto value = epoch->measures.find(study_->objective_names().front());
+    if (value == epoch->measures.end()) continue;
+    found.push_back({epoch->step, value->second});
+    seen_ = epoch->step;
   }
   read_ += static_cast<int64_t>(begin);
   return found;
 }
 
-double TrialProcess::loss_of_command(std::string& why) const {
+std::vector<double> TrialProcess::values_of_epoch() const {
+  const std::vector<std::string> names = study_->objective_names();
+  const tune::Direction direction = study_->directions().front();
+  const bool last = study_->settings.objective.front().take == "last";
+  std::ifstream record(folder_ / "metrics.jsonl", std::ios::binary);
+  std::vector<double> chosen;
+  for (std::string line; std::getline(record, line);) {
+    const auto epoch = epoch_of(line);
+    if (!epoch) continue;
+    std::vector<double> values;
+    for (const std::string& name : names)
+      if (const auto value = epoch->measures.find(name); value != epoch->measures.end())
+        values.push_back(value->second);
+    if (values.size() < names.size()) continue;  // physics figures come every validate.every_epochs
+    if (chosen.empty() || last || tune::loss_of(direction, values[0]) < tune::loss_of(direction, chosen[0]) ||
+        std::isnan(chosen[0]))
+      chosen = std::move(values);
+  }
+  return chosen;
+}
+
+std::vector<double> TrialProcess::values_of_command(std::string& why) const {
   const auto path = folder_ / "output.json";
   std::error_code none;
   if (!std::filesystem::is_regular_file(path, none)) {
     why = "the command left no output.json";
-    return std::numeric_limits<double>::quiet_NaN();
+    return {};
   }
   const json said = json::parse(read_file(path), nullptr, false);
-  if (!said.is_object() || !said.contains("loss") || said.value("status", 0) != 0) {
-    why = said.is_object() ? said.value("message", "output.json: a status that is not 0, or no loss")
-                           : "output.json is no JSON object";
-    return std::numeric_limits<double>::quiet_NaN();
+  if (!said.is_object()) {
+    why = "output.json is no JSON object";
+    return {};
   }
-  return tune::number_from_json(said["loss"]);
+  std::vector<double> values;
+  for (const std::string& name : study_->objective_names()) {
+    if (!said.contains(name) || said.value("status", 0) != 0) {
+      why = said.value("message", fmt::format("output.json: a status that is not 0, or no {}", name));
+      return {};
+    }
+    values.push_back(tune::number_from_json(said[name]));
+  }
+  return values;
 }
 
 std::string TrialProcess::last_words() const {

@@ -36,10 +36,14 @@ class TrialProcess {
   std::optional<int> ended();
   void stop() const;
   void kill() const;
-  /// Epochs that were not seen before, in order. User error if they have no such measure: the names of those that are.
+  /// Epochs of a training that were not seen before, in order, with the first objective's value. User error if they
+  /// lack the measure of an objective: the names of those that are.
   std::vector<Measured> measured();
-  /// Of a command that has ended: its loss, or why there is none.
-  double loss_of_command(std::string& why) const;
+  /// Of a training that has ended: the values of all objectives in one epoch, the last one or that of the first
+  /// objective's best value, among those that have them all; empty: none has.
+  std::vector<double> values_of_epoch() const;
+  /// Of a command that has ended: the values of all objectives, or why there are none.
+  std::vector<double> values_of_command(std::string& why) const;
   /// The last line of its log that is an error, or the last one.
   std::string last_words() const;
 

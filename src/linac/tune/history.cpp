@@ -6,6 +6,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/fnv1a.h"
+#include "linac/tune/pareto.h"
 
 namespace linac::tune {
 namespace {
@@ -125,6 +126,22 @@ const Trial* History::find(int64_t number) const {
 
 const Trial* History::best() const {
   return best_ == std::numeric_limits<size_t>::max() ? nullptr : &trials_[best_];
+}
+
+std::vector<const Trial*> History::front() const {
+  if (objectives() == 1) return best() == nullptr ? std::vector<const Trial*>{} : std::vector{best()};
+  std::vector<const Trial*> trials;
+  std::vector<Losses> rows;
+  for (const size_t place : told_)
+    if (trials_[place].state == State::kComplete) {
+      trials.push_back(&trials_[place]);
+      rows.push_back(trials_[place].losses);
+    }
+  const std::vector<size_t> fronts = fronts_of(rows);
+  std::vector<const Trial*> front;
+  for (size_t i = 0; i < trials.size(); ++i)
+    if (fronts[i] == 0) front.push_back(trials[i]);
+  return front;
 }
 
 bool History::seen(const Point& point) const {

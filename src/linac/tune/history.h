@@ -49,6 +49,7 @@ class History {
 
   const Space& space() const { return space_; }
   size_t objectives() const { return directions_.size(); }
+  std::span<const Direction> directions() const { return directions_; }
 
   /// User error if the number is there already or the point is not of the space.
   void start(int64_t number, const Point& point);
@@ -70,6 +71,8 @@ class History {
   size_t complete_count() const { return complete_; }
   /// The complete trial of the least loss of the first objective, the earliest told of several; null: none.
   const Trial* best() const;
+  /// The complete trials that no other one dominates, in the order in which they were told. Of one objective: best().
+  std::vector<const Trial*> front() const;
   /// A trial with this point was started.
   bool seen(const Point& point) const;
 

@@ -1,6 +1,6 @@
 #pragma once
 // The contract of samplers. A suggestion is a pure function of (space, history, seed, trial number): no clock, no
-// hidden state. Of several objectives those that learn see the first one. A sampler may keep what it computed; it
+// hidden state. Some learn from several objectives, the others refuse them. A sampler may keep what it computed; it
 // recognises by History::fingerprint() whether that still holds, so a sampler that lives on and one made anew give the
 // same bits. A sampler is used by one thread.
 //
@@ -26,7 +26,7 @@ struct SamplerSettings {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "random, grid, sobol, tpe, cma-es or gp");
+    v("name", name, "random, grid, sobol, tpe, cma-es, gp or nsga-ii; several objectives: not cma-es and gp");
     v("startup", startup, "so many trials are points of a Sobol sequence, before results are looked at");
     v("candidates", candidates, "tpe: points that are compared for a suggestion");
     v("noisy", noisy, "gp: the same point may give another value");
@@ -43,6 +43,10 @@ class Sampler {
 /// By the table of samplers/table.cpp. User error with the nearest name.
 std::unique_ptr<Sampler> make_sampler(const SamplerSettings& settings);
 std::vector<std::string> sampler_names();
+
+/// What a sampler learns from.
+enum class Objectives { kOne, kSeveral };
+Objectives objectives_of(const std::string& sampler);
 
 /// What a study tries next: the sampler's point, or another one of its if that was tried before or breaks a constraint;
 /// after some refusals a random point that neither does; a repeated one where none is found, as when a space is

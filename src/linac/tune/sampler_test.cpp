@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "linac/base/test_errors.h"
+#include "linac/tune/pareto.h"
 #include "linac/tune/samplers/sobol_sequence.h"
 #include "linac/tune/test_studies.h"
 
@@ -18,7 +20,8 @@ constexpr uint64_t kSeed = 7;
 // Some trials at a time; every seventh result is NaN, every eleventh trial fails, every thirteenth is pruned.
 class Work {
  public:
-  Work(const Space& space, const std::string& name) : history(space), sampler_(testing::sampler(name)) {}
+  Work(const Space& space, const std::string& name, size_t objectives = 1)
+      : history(space, testing::directions(objectives)), sampler_(testing::sampler(name)) {}
 
   void start() {
     const int64_t number = next_++;
@@ -30,16 +33,17 @@ class Work {
     const auto one = running_.begin() + static_cast<std::ptrdiff_t>(running_.size() / 2);
     const int64_t number = *one;
     running_.erase(one);
-    const double value = testing::bowl(history.space(), history.find(number)->point);
-    history.report(number, 1, value + 1);
+    const std::vector<double> values =
+        testing::bowls(history.space(), history.find(number)->point, history.objectives());
+    history.report(number, 1, values[0] + 1);
     if (number % 7 == 6)
-      history.complete(number, {std::nan("")});
+      history.complete(number, testing::not_numbers(history.objectives()));
     else if (number % 11 == 10)
       history.fail(number, "lost");
     else if (number % 13 == 12)
       history.prune(number, "bad");
     else
-      history.complete(number, {value});
+      history.complete(number, values);
   }
 
   History history;
@@ -59,12 +63,16 @@ INSTANTIATE_TEST_SUITE_P(Samplers, EverySampler, ::testing::ValuesIn(sampler_nam
 
 // A sampler that lives on keeps what it computed; one that is made anew for each suggestion must say the same.
 TEST_P(EverySampler, SuggestsByTheHistoryAlone) {
-  for (const Space& space : {testing::numbers(3), testing::mixed({"layers * width <= 1024"})}) {
-    Work work(space, GetParam());
+  const Space numbers = testing::numbers(3), mixed = testing::mixed({"layers * width <= 1024"});
+  std::vector<std::pair<const Space*, size_t>> cases{{&numbers, 1}, {&mixed, 1}};
+  if (objectives_of(GetParam()) == Objectives::kSeveral) cases.insert(cases.end(), {{&numbers, 3}, {&mixed, 2}});
+  for (const auto& [searched, objectives] : cases) {
+    const Space& space = *searched;
+    Work work(space, GetParam(), objectives);
     for (int i = 0; i < 45; ++i) {
       work.start();
       const Trial& last = work.history.trials().back();
-      History before(space);
+      History before(space, testing::directions(objectives));
       // The same records up to that moment: all that was told, and what runs beside it.
       for (const Trial& trial : work.history.trials())
         if (trial.number != last.number) before.start(trial.number, trial.point);
@@ -72,7 +80,7 @@ TEST_P(EverySampler, SuggestsByTheHistoryAlone) {
         const Trial& trial = work.history.trials()[place];
         for (const auto& [step, loss] : trial.curve) before.report(trial.number, step, loss);
         if (trial.state == State::kComplete) before.complete(trial.number, trial.values);
-        if (trial.state == State::kInfeasible) before.complete(trial.number, {std::nan("")});
+        if (trial.state == State::kInfeasible) before.complete(trial.number, testing::not_numbers(objectives));
         if (trial.state == State::kFailed) before.fail(trial.number, trial.reason);
         if (trial.state == State::kPruned) before.prune(trial.number, trial.reason);
       }
@@ -117,6 +125,20 @@ TEST_P(EverySampler, GoesOnWhateverIsTold) {
   }
 }
 
+TEST_P(EverySampler, GoesOnWhateverSeveralObjectivesAre) {
+  if (objectives_of(GetParam()) == Objectives::kOne) return;
+  const double most = std::numeric_limits<double>::max();
+  for (const double value : {std::nan(""), 1.0, most, -most}) {
+    History history(testing::mixed(), testing::directions(3));
+    const auto sampler = testing::sampler(GetParam());
+    for (int64_t i = 0; i < 40; ++i) {
+      history.start(i, suggest(*sampler, history, kSeed, i));
+      history.complete(i, {i % 2 == 0 ? value : 0.5 * value, 7, i % 3 == 0 ? value : 0});
+    }
+    EXPECT_EQ(history.told().size(), 40U);
+  }
+}
+
 TEST_P(EverySampler, SuggestsOtherPointsToThoseWhoAskTogether) {
   Work work(testing::numbers(2), GetParam());
   for (int i = 0; i < 20; ++i) work.start(), work.end();
@@ -136,6 +158,24 @@ TEST(Samplers, ThoseThatLearnFindABowlsBottom) {
     }
     EXPECT_LT(history.best()->losses[0], name == "gp" ? 1e-6 : name == "cma-es" ? 0.02 : 0.05) << name;
   }
+}
+
+// The front of two bowls is the way between their bottoms.
+TEST(Samplers, ThoseOfSeveralObjectivesFindTheFront) {
+  std::map<std::string, double> covered;
+  for (const std::string name : {"random", "tpe", "nsga-ii"}) {
+    History history(testing::numbers(4), testing::directions(2));
+    const auto sampler = testing::sampler(name);
+    for (int64_t i = 0; i < 120; ++i) {
+      history.start(i, suggest(*sampler, history, kSeed, i));
+      history.complete(i, testing::bowls(history.space(), history.find(i)->point, 2));
+    }
+    std::vector<Losses> front;
+    for (const Trial* trial : history.front()) front.push_back(trial->losses);
+    covered[name] = hypervolume(front, std::vector{2.0, 1.0});
+  }
+  EXPECT_GT(covered["tpe"], covered["random"] + 0.1);
+  EXPECT_GT(covered["nsga-ii"], covered["random"] + 0.1);
 }
 
 TEST(Samplers, AGridLeavesNothingOut) {

@@ -36,6 +36,28 @@ inline double bowl(const Space& space, const Point& point) {
   return sum;
 }
 
+/// Several objectives to be minimized, each of a bowl whose bottom is elsewhere; the second one is told with its sign
+/// changed, to be maximized.
+inline std::vector<Direction> directions(size_t count) {
+  std::vector<Direction> directions(count, Direction::kMinimize);
+  if (count > 1) directions[1] = Direction::kMaximize;
+  return directions;
+}
+inline std::vector<double> bowls(const Space& space, const Point& point, size_t count) {
+  std::vector<double> values{bowl(space, point)};
+  const std::vector<double> unit = space.unit_of(point);
+  for (size_t k = 1; k < count; ++k) {
+    double sum = 0;
+    for (size_t i = 0; i < unit.size(); ++i)
+      if (!std::isnan(point[i])) sum += std::pow(unit[i] - (i % count == k ? 0.9 : 0.3), 2);
+    values.push_back(k == 1 ? -sum : sum);
+  }
+  return values;
+}
+inline std::vector<double> not_numbers(size_t count) {
+  return std::vector<double>(count, std::nan(""));
+}
+
 inline std::unique_ptr<Sampler> sampler(const std::string& name) {
   SamplerSettings settings;
   settings.name = name;

@@ -19,6 +19,7 @@
 #include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
 #include "linac/report/run/report.h"
+#include "linac/report/study/report.h"
 #include "linac/storage/output.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
@@ -27,7 +28,7 @@ namespace linac::cli {
 namespace {
 
 struct ReportOptions {
-  std::string run, out, prices, server;
+  std::string run, out, prices, server, study;
   std::optional<double> price;
   bool json = false;
 };
@@ -100,7 +101,15 @@ void report_run_of_service(const ReportOptions& options) {
     service.upload(client::file_address(run, "report/" + file.path().filename().string()), file.path());
 }
 
+// What `linac study report` asks for.
+void draw_study(const ReportOptions& options) {
+  const report::StudyRecord record = report::parse_study_record(read_file(options.study), options.study);
+  write_file_atomically(options.out, report::to_html(record, report::draw(record)));
+}
+
 void run_report(const ReportOptions& options) {
+  if (!options.study.empty()) return draw_study(options);
+  if (options.run.empty()) throw user_error("[report] of which run? linac report RUN, the folder of linac train --out");
   storage::need_local_folder(options.out, "report");
   const bool elsewhere = storage::scheme_of(options.run).has_value();
   if (elsewhere && options.out.empty())
@@ -117,8 +126,9 @@ void run_report(const ReportOptions& options) {
 void add_report_verb(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   auto* verb = add_compute_verb(app, "report");
-  verb->add_option("run", options->run, "the run's folder, or the id or name of a run of a service; it may still go on")
-      ->required();
+  verb->add_option("run", options->run,
+                   "the run's folder, or the id or name of a run of a service; it may still go on");
+  verb->add_option("--study", options->study, "")->group("");  // hidden
   verb->add_option("--server", options->server,
                    "address of that service (default: LINAC_SERVER, else that of the last login)");
   auto* price = verb->add_option("--price", options->price, "EUR for an hour of a worker");

@@ -2,11 +2,14 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
+#include "linac/cli/control/study_foreign.h"
+#include "linac/cli/control/study_page.h"
 #include "linac/cli/control/study_words.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/study/journal.h"
@@ -18,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 struct StudyOptions {
-  std::string folder, file, state = "complete", reason;
+  std::string folder, file, state = "complete", reason, out;
   int64_t trial = 0, step = 0, count = 1;
   std::vector<std::string> values;
   bool as_json = false;
@@ -60,7 +63,17 @@ void run_tell(const StudyOptions& options) {
   fmt::print("{}\n", trial_json(journal, *journal.history().find(options.trial)).dump());
 }
 
+// With a trial an intermediate value of it, without one the page.
 void run_report(const StudyOptions& options) {
+  if (options.trial == 0) {
+    const std::filesystem::path out = options.out.empty() ? std::filesystem::path(options.folder) / "report.html"
+                                                          : std::filesystem::path(options.out);
+    write_study_page(study::Journal::open(options.folder), out);
+    fmt::print("{}\n", out.string());
+    return;
+  }
+  if (options.values.empty())
+    throw user_error("[study] report: a trial's value has three words: TRIAL STEP VALUE, 7 10 0.31");
   auto journal = study::Journal::open(options.folder);
   const tune::Verdict verdict = journal.report(options.trial, options.step, number(options.values.at(0)));
   fmt::print("{}\n", json{{"stop", verdict.stop}, {"reason", verdict.reason}}.dump());
@@ -68,11 +81,14 @@ void run_report(const StudyOptions& options) {
 
 void run_best(const StudyOptions& options) {
   const auto journal = study::Journal::open(options.folder);
-  const tune::Trial* const best = journal.history().best();
-  if (!options.as_json)
+  if (!options.as_json) {
     fmt::print("{}", best_words(journal));
-  else
-    fmt::print("{}\n", best == nullptr ? "null" : trial_json(journal, *best).dump());
+    return;
+  }
+  json front = json::array();
+  for (const tune::Trial* trial : journal.history().front()) front.push_back(trial_json(journal, *trial));
+  if (journal.history().objectives() == 1) front = front.empty() ? json() : front[0];
+  fmt::print("{}\n", front.dump());
 }
 
 void run_show(const StudyOptions& options) {
@@ -114,20 +130,26 @@ void add_study_verb(CLI::App& app) {
     return made;
   };
   sub("show", "All trials, the best first", run_show)->add_flag("--json", options->as_json, "as JSON");
-  sub("best", "The best trial", run_best)->add_flag("--json", options->as_json, "as JSON");
+  sub("best", "The best trial; of several objectives those that no other one beats in all", run_best)
+      ->add_flag("--json", options->as_json, "as JSON");
   sub("replay", "Whether every suggestion follows from what had been told before it", run_replay);
   auto* made = verb->add_subcommand("new", "Makes the folder of a study whose trials another program carries out");
   made->add_option("study", options->file, "study file (YAML)")->required()->check(CLI::ExistingFile);
   made->add_option("--out", options->folder, "folder of the study")->required();
   made->callback([options] { run_new(*options); });
+  add_foreign_studies(*verb);
   sub("ask", "The next trials, a line of JSON each: {\"trial\": 7, \"point\": {...}}", run_ask)
       ->add_option("-n,--count", options->count, "so many")
       ->check(CLI::PositiveNumber);
   auto* report =
-      sub("report", "An intermediate value of a trial; says whether to stop it: {\"stop\": false}", run_report);
-  report->add_option("trial", options->trial, "its number")->required();
-  report->add_option("step", options->step, "e.g. epochs that are done")->required();
-  report->add_option("value", options->values, "a number, nan or inf")->required()->expected(1);
+      sub("report",
+          "The page of the study; with a trial, an intermediate value of it, which says whether to stop it: {\"stop\": "
+          "false}",
+          run_report);
+  report->add_option("trial", options->trial, "its number")->check(CLI::PositiveNumber);
+  report->add_option("step", options->step, "e.g. epochs that are done");
+  report->add_option("value", options->values, "a number, nan or inf")->expected(1);
+  report->add_option("--out", options->out, "of the page (default: STUDY/report.html)");
   auto* tell = sub("tell", "The end of a trial", run_tell);
   tell->add_option("trial", options->trial, "its number")->required();
   tell->add_option("values", options->values, "one an objective: numbers, nan or inf");
@@ -136,9 +158,10 @@ void add_study_verb(CLI::App& app) {
   verb->footer(
       "Examples:\n"
       "  linac study show studies/a\n"
+      "  linac study report studies/a --out report.html\n"
       "  linac study new space.yaml --out studies/mine\n"
       "  linac study ask studies/mine              # {\"trial\":1,\"point\":{\"x\":0.25}}\n"
       "  linac study tell studies/mine 1 0.031");
-}
+}  // namespace linac::cli
 
 }  // namespace linac::cli

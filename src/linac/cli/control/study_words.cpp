@@ -5,46 +5,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "linac/base/plural.h"
 #include "linac/base/text_table.h"
 #include "linac/study/runner.h"
+#include "linac/tune/pareto.h"
 #include "linac/tune/point_json.h"
 
 namespace linac::cli {
 
 using nlohmann::json;
 
-std::string best_words(const study::Journal& journal) {
-  const tune::History& history = journal.history();
-  const tune::Trial* const best = history.best();
-  if (best == nullptr) return fmt::format("no trial of {} is complete\n", history.trials().size());
-  const auto& objective = journal.study().settings.objective;
-  std::string text = fmt::format("best of {}: trial {}, {} {}\n", history.trials().size(), best->number,
-                                 objective.metric.empty() ? "loss" : objective.metric, best->values[0]);
-  for (const std::string& word : study::settings_of(history.space(), best->point)) text += "  --set " + word + "\n";
-  return text;
+namespace {
+
+std::string number_text(double value) {
+  return std::isnan(value) ? "-" : fmt::format("{:.6g}", value);
 }
 
-std::string trials_words(const study::Journal& journal) {
+/// A table of trials with their settings.
+std::string table_of(const study::Journal& journal, const std::vector<const tune::Trial*>& trials) {
   const tune::History& history = journal.history();
-  const tune::Direction direction = journal.study().direction();
-  std::vector<const tune::Trial*> trials;
-  for (const tune::Trial& trial : history.trials()) trials.push_back(&trial);
-  const auto rank = [&](const tune::Trial* trial) {
-    const double value = study::value_of(*trial, direction);
-    const double loss = tune::loss_of(direction, value);
-    return std::pair(trial->state != tune::State::kComplete, std::isnan(loss) ? INFINITY : loss);
-  };
-  std::stable_sort(trials.begin(), trials.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  TextRows rows{{"TRIAL", "STATE", "VALUE", "EPOCHS"}};
+  TextRows rows{{"TRIAL", "STATE"}};
+  for (const std::string& name : journal.study().objective_names())
+    rows[0].push_back(history.objectives() == 1 ? "VALUE" : name);
+  rows[0].emplace_back("EPOCHS");
   for (const tune::Parameter& parameter : history.space().parameters()) rows[0].push_back(parameter.name);
   rows[0].emplace_back("WHY");
   for (const tune::Trial* trial : trials) {
-    const double value = study::value_of(*trial, direction);
-    std::vector<std::string> row{std::to_string(trial->number), study::to_string(trial->state),
-                                 std::isnan(value) ? "-" : fmt::format("{:.6g}", value),
-                                 trial->curve.empty() ? "-" : std::to_string(trial->curve.back().first)};
+    std::vector<std::string> row{std::to_string(trial->number), study::to_string(trial->state)};
+    for (size_t i = 0; i < history.objectives(); ++i)
+      row.push_back(i < trial->values.size() ? number_text(trial->values[i])
+                    : i == 0                 ? number_text(study::value_of(*trial, history.directions()[0]))
+                                             : "-");
+    row.push_back(trial->curve.empty() ? "-" : std::to_string(trial->curve.back().first));
     for (size_t i = 0; i < history.space().size(); ++i)
       row.push_back(std::isnan(trial->point[i]) ? "-" : history.space().text_of(i, trial->point[i]));
     row.push_back(trial->reason);
@@ -53,8 +49,48 @@ std::string trials_words(const study::Journal& journal) {
   return lined_up(rows);
 }
 
+}  // namespace
+
+std::string best_words(const study::Journal& journal) {
+  const tune::History& history = journal.history();
+  std::vector<const tune::Trial*> front = history.front();
+  if (front.empty()) return fmt::format("no trial of {} is complete\n", history.trials().size());
+  if (history.objectives() > 1) {
+    std::sort(front.begin(), front.end(), [](const auto* a, const auto* b) { return a->losses < b->losses; });
+    return fmt::format("of {} no other one is better than {} in every objective:\n",
+                       plural(static_cast<int64_t>(history.trials().size()), "trial"),
+                       front.size() == 1 ? "this" : fmt::format("one of these {}", front.size())) +
+           table_of(journal, front);
+  }
+  const tune::Trial* const best = front[0];
+  std::string text = fmt::format("best of {}: trial {}, {} {}\n", history.trials().size(), best->number,
+                                 journal.study().objective_names()[0], best->values[0]);
+  for (const std::string& word : study::settings_of(history.space(), best->point)) text += "  --set " + word + "\n";
+  return text;
+}
+
+std::string trials_words(const study::Journal& journal) {
+  const tune::History& history = journal.history();
+  std::vector<const tune::Trial*> trials;
+  for (const tune::Trial& trial : history.trials()) trials.push_back(&trial);
+  std::vector<tune::Losses> rows;
+  std::map<const tune::Trial*, size_t> complete;
+  for (const tune::Trial* trial : trials)
+    if (trial->state == tune::State::kComplete) complete[trial] = rows.size(), rows.push_back(trial->losses);
+  const std::vector<size_t> fronts = tune::fronts_of(rows);
+  const auto rank = [&](const tune::Trial* trial) {
+    const auto found = complete.find(trial);
+    if (found != complete.end()) return std::tuple(0, fronts[found->second], trial->losses[0]);
+    const double value = study::value_of(*trial, history.directions()[0]);
+    const double loss = tune::loss_of(history.directions()[0], value);
+    return std::tuple(1, size_t{0}, std::isnan(loss) ? INFINITY : loss);
+  };
+  std::stable_sort(trials.begin(), trials.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+  return table_of(journal, trials);
+}
+
 json trial_json(const study::Journal& journal, const tune::Trial& trial) {
-  const tune::Direction direction = journal.study().direction();
+  const tune::Direction direction = journal.history().directions().front();
   json curve = json::array();
   for (const auto& [step, loss] : trial.curve)
     curve.push_back({step, tune::number_to_json(tune::loss_of(direction, loss))});

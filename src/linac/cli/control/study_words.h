@@ -8,7 +8,8 @@
 
 namespace linac::cli {
 
-/// The best trial with its settings as words for `--set`; says so if there is none.
+/// The best trial with its settings as words for `--set`, of several objectives a table of the front; says so if there
+/// is none.
 std::string best_words(const study::Journal& journal);
 /// A table of all trials, the best first.
 std::string trials_words(const study::Journal& journal);

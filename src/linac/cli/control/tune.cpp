@@ -7,6 +7,7 @@
 #include "linac/base/error.h"
 #include "linac/base/signals.h"
 #include "linac/base/text_table.h"
+#include "linac/cli/control/study_page.h"
 #include "linac/cli/control/study_words.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/study/runner.h"
@@ -20,11 +21,22 @@ struct TuneOptions {
   int parallel = 0;
 };
 
+// The search is done whether or not there is a page of it.
+void write_page_of(const study::Journal& journal) {
+  const auto page = journal.folder() / "report.html";
+  try {
+    write_study_page(journal, page);
+    fmt::print("  report  {}\n", page.string());
+  } catch (const Error& error) {
+    fmt::print("  no report: {}\n", error.what());
+  }
+}
+
 void run_tune(const TuneOptions& options) {
   study::Study read = study::read_study(options.study);
   if (options.trials > 0) read.settings.budget.trials = options.trials;
   if (options.parallel > 0) read.settings.parallel = options.parallel;
-  if (read.job.empty() && read.settings.objective.command.empty())
+  if (read.job.empty() && read.command().empty())
     throw user_error(fmt::format(
         "[study] {}: has neither a job nor objective.command: nothing carries out its trials; `linac study new` "
         "makes a study for `linac study ask` and `tell`",
@@ -37,7 +49,7 @@ void run_tune(const TuneOptions& options) {
                                                    std::fflush(stdout);
                                                  }});
   fmt::print("{}", best_words(journal));
-  if (end == study::RunEnd::kDone) return;
+  if (end == study::RunEnd::kDone) return write_page_of(journal);
   fmt::print("stopped; the same command goes on\n");
   throw CLI::RuntimeError(static_cast<int>(ErrorCode::kPreempted));
 }

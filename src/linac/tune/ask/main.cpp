@@ -4,6 +4,8 @@
 //   {"start": 7, "point": {"x": 0.5}}            {}: a trial as it was asked for before, for replays
 //   {"tell": 7, "values": [1.5]}                 {"state": "complete"}; "nan", "inf" are texts
 //   {"report": 7, "step": 1, "value": 0.5}       {}
+//   {"hypervolume": [1, 1], "rows": [[0, 0.5]]}   {"hypervolume": 0.5}: of rows of losses, by a reference
+//   {"importance": 0}                             {"shares": [0.9, 0.1]}: of the parameters for an objective
 //   {"fail": 7, "reason": "..."}                 {}; "prune", "infeasible" likewise
 // An error is {"error": "..."}, and the study goes on.
 
@@ -17,6 +19,8 @@
 
 #include "linac/base/config.h"
 #include "linac/base/error.h"
+#include "linac/tune/forest.h"
+#include "linac/tune/pareto.h"
 #include "linac/tune/point_json.h"
 #include "linac/tune/sampler.h"
 
@@ -30,6 +34,7 @@ struct StudySettings {
   std::vector<std::string> constraints;
   SamplerSettings sampler;
   int64_t seed = 0;
+  int64_t objectives = 1;
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -37,6 +42,7 @@ struct StudySettings {
     v("constraints", constraints, "formulas that hold");
     v("sampler", sampler, "what suggests");
     v("seed", seed, "of all suggestions");
+    v("objectives", objectives, "values of a trial, less is better");
   }
 };
 
@@ -44,7 +50,8 @@ class Study {
  public:
   explicit Study(const json& request)
       : settings_(read(request)),
-        history_(Space(settings_.parameters, settings_.constraints)),
+        history_(Space(settings_.parameters, settings_.constraints),
+                 std::vector(static_cast<size_t>(settings_.objectives), Direction::kMinimize)),
         sampler_(make_sampler(settings_.sampler)) {}
 
   json answer(const json& request) {
@@ -53,6 +60,19 @@ class Study {
       const Point point = suggest(*sampler_, history_, static_cast<uint64_t>(settings_.seed), number);
       history_.start(number, point);
       return {{"point", to_json(history_.space(), point)}};
+    }
+    if (request.contains("hypervolume")) {
+      const auto reference = request["hypervolume"].get<Losses>();
+      const auto rows = request.at("rows").get<std::vector<Losses>>();
+      for (const Losses& row : rows)
+        if (row.size() != reference.size())
+          throw user_error("[tune_ask] rows: not as many losses as the reference has");
+      return {{"hypervolume", hypervolume(rows, reference)}};
+    }
+    if (request.contains("importance")) {
+      const auto objective = request["importance"].get<size_t>();
+      if (objective >= history_.objectives()) throw user_error("[tune_ask] importance: there is no such objective");
+      return {{"shares", Forest(history_, objective, 0).importance()}};
     }
     if (request.contains("start"))
       history_.start(request["start"], point_from_json(history_.space(), request.at("point")));

@@ -10,12 +10,24 @@ namespace {
 struct Row {
   const char* name;
   std::unique_ptr<Sampler> (*make)(const SamplerSettings&);
+  Objectives objectives;
 };
 
 constexpr Row kSamplers[] = {
-    {"random", make_random}, {"grid", make_grid},     {"sobol", make_sobol},
-    {"tpe", make_tpe},       {"cma-es", make_cma_es}, {"gp", make_gaussian_process},
+    {"random", make_random, Objectives::kSeveral}, {"grid", make_grid, Objectives::kSeveral},
+    {"sobol", make_sobol, Objectives::kSeveral},   {"tpe", make_tpe, Objectives::kSeveral},
+    {"cma-es", make_cma_es, Objectives::kOne},     {"gp", make_gaussian_process, Objectives::kOne},
+    {"nsga-ii", make_nsga2, Objectives::kSeveral},
 };
+
+const Row& row_of(const std::string& name) {
+  for (const Row& row : kSamplers)
+    if (name == row.name) return row;
+  const std::vector<std::string> names = sampler_names();
+  const auto near = nearest(name, names);
+  throw user_error(fmt::format("[study] sampler.name: there is no '{}'{} (known: {})", name,
+                               near ? "; did you mean '" + *near + "'?" : "", fmt::join(names, ", ")));
+}
 
 }  // namespace
 
@@ -25,13 +37,12 @@ std::vector<std::string> sampler_names() {
   return names;
 }
 
+Objectives objectives_of(const std::string& sampler) {
+  return row_of(sampler).objectives;
+}
+
 std::unique_ptr<Sampler> make_sampler(const SamplerSettings& settings) {
-  for (const Row& row : kSamplers)
-    if (settings.name == row.name) return row.make(settings);
-  const std::vector<std::string> names = sampler_names();
-  const auto near = nearest(settings.name, names);
-  throw user_error(fmt::format("[study] sampler.name: there is no '{}'{} (known: {})", settings.name,
-                               near ? "; did you mean '" + *near + "'?" : "", fmt::join(names, ", ")));
+  return row_of(settings.name).make(settings);
 }
 
 }  // namespace linac::tune

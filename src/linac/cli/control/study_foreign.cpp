@@ -1,0 +1,115 @@
+#include "linac/cli/control/study_foreign.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "linac/base/atomic_file.h"
+#include "linac/base/error.h"
+#include "linac/base/plural.h"
+#include "linac/study/foreign.h"
+#include "linac/study/journal.h"
+#include "linac/study/optuna/file.h"
+#include "linac/study/panda/steering.h"
+
+namespace linac::cli {
+namespace {
+
+using nlohmann::json;
+
+struct ForeignOptions {
+  std::string folder, file, out, name;
+};
+
+struct SteerOptions {
+  std::string in, out, space, segments;
+  study::Steering wanted;
+};
+
+void run_import(const ForeignOptions& options) {
+  if (!std::filesystem::is_regular_file(options.file))
+    throw user_error(fmt::format("[study] {}: is no file", options.file));
+  const study::GivenStudy given = study::read_foreign(options.file, options.name);
+  const auto journal = study::Journal::make_given(options.folder, given);
+  fmt::print("{}: {} of a space of {}\n", options.folder,
+             plural(static_cast<int64_t>(journal.history().trials().size()), "trial"),
+             plural(static_cast<int64_t>(journal.history().space().size()), "parameter"));
+  for (const std::string& note : given.notes) fmt::print("  note: {}\n", note);
+}
+
+void run_export(const ForeignOptions& options) {
+  const auto journal = study::Journal::open(options.folder);
+  if (std::filesystem::exists(std::filesystem::symlink_status(options.out)))
+    throw user_error(fmt::format("[study] {}: is there already, perhaps in use; choose another --to", options.out));
+  const auto folder = std::filesystem::absolute(options.folder).lexically_normal();
+  const auto own = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  write_file_atomically(options.out, study::optuna_file_of(journal, options.name.empty() ? own : options.name));
+  fmt::print("{}: {}\n", options.out, plural(static_cast<int64_t>(journal.history().trials().size()), "trial"));
+}
+
+json json_of(const std::string& file) {
+  json read = json::parse(read_file(file), nullptr, false);
+  if (read.is_discarded()) throw user_error(fmt::format("[study] {}: is no JSON", file));
+  return read;
+}
+
+void run_steer(SteerOptions options) {
+  if (!options.segments.empty())
+    for (const json& segment : json_of(options.segments)) {
+      if (!segment.is_object() || !segment.contains("name") || !segment["name"].is_string())
+        throw user_error(fmt::format("[study] {}: is no list of segments with names", options.segments));
+      options.wanted.segments.push_back(segment["name"]);
+    }
+  const json space = options.space.empty() ? json() : json_of(options.space);
+  const json points = study::steer(options.wanted, json_of(options.in), space);
+  write_file_atomically(options.out, points.dump() + "\n");
+  fmt::print("{}: {}\n", options.out, plural(static_cast<int64_t>(points.size()), "point"));
+}
+
+void add_steer(CLI::App& study) {
+  auto options = std::make_shared<SteerOptions>();
+  auto* verb = study.add_subcommand(
+      "steer", "The steering of PanDA's hyper-parameter tasks: reads the points so far, writes the next ones");
+  verb->add_option("--in", options->in, "%IN: points with their losses")->required()->check(CLI::ExistingFile);
+  verb->add_option("--out", options->out, "%OUT: the next points; none ends the search")->required();
+  verb->add_option("--max-points", options->wanted.points_max, "%MAX_POINTS, of the whole search")
+      ->required()
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--num-points", options->wanted.points, "%NUM_POINTS, wanted now")
+      ->required()
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--space", options->space, "search space file, where the input has none")->check(CLI::ExistingFile);
+  verb->add_option("--segments", options->segments, "segments file of a task with several models")
+      ->check(CLI::ExistingFile);
+  verb->add_option("--sampler", options->wanted.sampler.name, "random, grid, sobol, tpe, cma-es, gp or nsga-ii");
+  verb->add_option("--seed", options->wanted.seed, "of the suggestions");
+  verb->footer(
+      "Example of a steering command of phpo:\n"
+      "  linac study steer --in %IN --out %OUT --max-points %MAX_POINTS --num-points %NUM_POINTS");
+  verb->callback([options] { run_steer(*options); });
+}
+
+}  // namespace
+
+void add_foreign_studies(CLI::App& study) {
+  auto options = std::make_shared<ForeignOptions>();
+  auto* read = study.add_subcommand(
+      "import", "Makes the folder of a study from a journal file of Optuna or an Experiment of Katib");
+  read->add_option("file", options->file, "journal file of Optuna, or Experiment of Katib (YAML)")
+      ->required()
+      ->check(CLI::ExistingPath);
+  read->add_option("--out", options->folder, "folder of the study")->required();
+  read->add_option("--name", options->name, "which study of the file, if there are several");
+  read->callback([options] { run_import(*options); });
+  auto* written = study.add_subcommand("export", "Writes a study as a journal file of Optuna");
+  written->add_option("folder", options->folder, "of the study")->required();
+  written->add_option("--to", options->out, "the file; one that is there is not touched")->required();
+  written->add_option("--name", options->name, "of the study in it (default: the folder's)");
+  written->callback([options] { run_export(*options); });
+  add_steer(study);
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,97 @@
+#include "linac/study/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "linac/tune/forest.h"
+
+namespace linac::study {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMapCells = 40;
+constexpr uint64_t kForestSeed = 0;
+
+json number(double value) {
+  return std::isfinite(value) ? json(value) : json();
+}
+
+json parameter_json(const tune::Parameter& parameter) {
+  return {{"name", parameter.name},
+          {"low", parameter.low},
+          {"high", parameter.high},
+          {"log", parameter.log},
+          {"choices", parameter.choices}};
+}
+
+json trial_json(const Journal& journal, const tune::Trial& trial) {
+  const tune::Space& space = journal.history().space();
+  json values = json::array(), at = json::array(), words = json::array(), curve = json::array();
+  for (const double value : trial.values) values.push_back(number(value));
+  for (size_t i = 0; i < space.size(); ++i) {
+    at.push_back(number(trial.point[i]));
+    words.push_back(std::isnan(trial.point[i]) ? json() : json(space.text_of(i, trial.point[i])));
+  }
+  for (const auto& [step, loss] : trial.curve)
+    curve.push_back({step, number(tune::loss_of(journal.history().directions()[0], loss))});
+  const Journal::Times times = journal.times_of(trial.number);
+  return {{"trial", trial.number},
+          {"state", to_string(trial.state)},
+          {"reason", trial.reason},
+          {"values", values},
+          {"at", at},
+          {"words", words},
+          {"curve", curve},
+          {"seconds", times.told > times.asked && times.asked > 0 ? json(times.told - times.asked) : json()}};
+}
+
+/// The first objective by the two parameters that decide most.
+json map_json(const tune::Forest& forest, const std::vector<double>& shares, tune::Direction direction) {
+  if (forest.empty() || shares.size() < 2) return nullptr;
+  std::vector<size_t> order(shares.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return shares[a] > shares[b]; });
+  json values = json::array();
+  for (const double loss : forest.map(order[0], order[1], kMapCells))
+    values.push_back(number(tune::loss_of(direction, loss)));
+  return {{"x", order[0]}, {"y", order[1]}, {"cells", kMapCells}, {"values", values}};
+}
+
+}  // namespace
+
+json record_of(const Journal& journal) {
+  const tune::History& history = journal.history();
+  const StudySettings& settings = journal.study().settings;
+  const std::vector<std::string> names = journal.study().objective_names();
+  json objectives = json::array(), importance = json::array(), parameters = json::array(), trials = json::array(),
+       front = json::array(), map;
+  for (size_t i = 0; i < names.size(); ++i) {
+    objectives.push_back({{"name", names[i]}, {"maximize", history.directions()[i] == tune::Direction::kMaximize}});
+    const tune::Forest forest(history, i, kForestSeed);
+    importance.push_back(forest.importance());
+    if (i == 0) map = map_json(forest, forest.importance(), history.directions()[0]);
+  }
+  for (const tune::Parameter& parameter : history.space().parameters()) parameters.push_back(parameter_json(parameter));
+  for (const tune::Trial& trial : history.trials()) trials.push_back(trial_json(journal, trial));
+  for (const tune::Trial* trial : history.front()) front.push_back(trial->number);
+  const auto folder = std::filesystem::absolute(journal.folder()).lexically_normal();
+  return {{"title", "Study " + (folder.has_filename() ? folder : folder.parent_path()).filename().string()},
+          {"facts", json::array({{"folder", journal.folder().string()},
+                                 {"sampler", settings.sampler.name},
+                                 {"pruner", settings.pruner.name},
+                                 {"seed", std::to_string(settings.seed)},
+                                 {"budget", fmt::format("{} trials", settings.budget.trials)},
+                                 {"at a time", std::to_string(settings.parallel)}})},
+          {"objectives", objectives},
+          {"parameters", parameters},
+          {"trials", trials},
+          {"front", front},
+          {"importance", importance},
+          {"map", map}};
+}
+
+}  // namespace linac::study
