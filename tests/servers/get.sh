@@ -4,6 +4,8 @@
 #   versitygw                        an object store, made by Go into ~/.cache/linac-servers
 #   kubernetes                       its control plane, etcd and kwok, by Go too: some minutes of processor time
 #   rucio                            Rucio's server, a virtual environment of Python in the same folder
+#   tfspawner                        TF-Spawner with the package that it needs, for a comparison
+#   kubeflow                         the schemas of its objects, by Go's modules
 #   gcsemulator azurite              what speaks as Google's and Azure's object stores do, the same by Python and npm
 #   aarch64                          a cross compiler and an emulator, for the kernels on another processor
 # All are packages of the system, so every clone shares them; a test starts its own server and ends it.
@@ -23,7 +25,7 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 for name in "$@"; do
   case $name in
     postgresql) packages postgresql ;;
@@ -37,6 +39,22 @@ for name in "$@"; do
     rucio)
       folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/rucio"
       [ -x "$folder/bin/gunicorn" ] || { python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --disable-pip-version-check rucio==41.5.1 gunicorn==27.0.1; }
+      ;;
+    kubeflow)
+      command -v go >/dev/null || { echo "get.sh: kubeflow needs Go (go.dev/dl)" >&2; exit 1; }
+      folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/kubeflow"
+      mkdir -p "$folder"
+      for module in github.com/kubeflow/trainer/v2@v2.0.0 github.com/kubeflow/training-operator@v1.9.3; do
+        crds="$(go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')/manifests/base/crds"
+        for name in trainer.kubeflow.org_trainjobs kubeflow.org_tfjobs kubeflow.org_pytorchjobs; do
+          [ ! -e "$crds/$name.yaml" ] || install -m 644 "$crds/$name.yaml" "$folder/"
+        done
+      done
+      ;;
+    tfspawner)
+      folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/tf-spawner"
+      [ -x "$folder/bin/python" ] || { python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --disable-pip-version-check kubernetes==37.0.2; }
+      [ -e "$folder/repo/tf-spawner" ] || { git clone --quiet https://github.com/cerndb/tf-spawner "$folder/repo" && git -C "$folder/repo" checkout --quiet 3f66c19; }
       ;;
     gcsemulator)
       folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/gcs"
@@ -58,6 +76,6 @@ for name in "$@"; do
       "$(dirname "$0")/kubernetes_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/kubernetes"
       ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, versitygw, kubernetes, rucio, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, versitygw, kubernetes, rucio, tfspawner, kubeflow, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
   esac
 done

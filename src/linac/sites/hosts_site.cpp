@@ -12,6 +12,7 @@
 #include "linac/base/plural.h"
 #include "linac/base/shell_word.h"
 #include "linac/base/version.h"
+#include "linac/sites/script/script_files.h"
 #include "linac/sites/scripts.h"
 
 namespace linac::sites {
@@ -26,21 +27,40 @@ std::string state_script(const Record& record, size_t index) {
       "if flock -s -n lock-{2} true; then\n"  // two that ask do not see each other
       "  if [ -e exit-{2} ]; then echo 'linac: host ended'; else echo 'linac: host lost'; fi\n"
       "else echo 'linac: host running'; fi\n"
-      "echo \"linac: end $(end_of_run 0)\"\n",
-      enter_folder_script(record.folder, record.label, "echo 'linac: host none'"), end_of_run_function(), index);
+      "echo \"linac: end $(end_of_run 0)\"\n{3}",
+      enter_folder_script(record.folder, record.label, "echo 'linac: host none'"), end_of_run_function(), index,
+      why_script());
 }
+
+// What a script needed and nobody needs any more: secrets above all.
+constexpr const char* kTidyUp = "rm -rf private packages packages.lock packages.done; ";
+
+// Scripts start processes that leave their group, and may not hold the lock: all that are of this launch have one of
+// the two, or its variable.
+constexpr const char* kKillHolders =
+    "kill_holders() {\n"
+    "  mine=LINAC_SCRIPT=$(pwd -P)/script/training-script.py\n"
+    "  for process in /proc/[0-9]*; do\n"
+    "    if [ \"$process/fd/9\" -ef \"$1\" ] || grep -qsF \"$mine\" \"$process/environ\"; then\n"
+    "      kill -KILL \"${process#/proc/}\" 2>/dev/null\n"
+    "    fi\n"
+    "  done\n"
+    "}\n";
 
 // The first time it is asked to, the second time it is made to.
 std::string cancel_script(const Record& record, size_t index) {
-  return fmt::format(
-      "{0}{2}"
-      "[ -e pid-{1} ] || {{ echo 'linac: did nothing'; exit 0; }}\n"
-      "if flock -s -n lock-{1} true; then echo 'linac: did nothing'; exit 0; fi\n"
-      "read -r group < pid-{1}\n"
-      "holds lock-{1} \"$group\" || {{ echo 'linac: did not find'; exit 0; }}\n"
-      "if [ -e asked-{1} ]; then kill -KILL \"-$group\"; echo 'linac: did kill'\n"
-      "else : > cancelled && : > asked-{1} && kill -TERM \"-$group\" && echo 'linac: did ask'; fi\n",
-      enter_folder_script(record.folder, record.label, "echo 'linac: did nothing'"), index, holds_function());
+  return (record.script ? kKillHolders : "") +
+         fmt::format(
+             "{0}{2}"
+             "[ -e pid-{1} ] || {{ echo 'linac: did nothing'; exit 0; }}\n"
+             "if flock -s -n lock-{1} true; then {3}echo 'linac: did nothing'; exit 0; fi\n"
+             "read -r group < pid-{1}\n"
+             "holds lock-{1} \"$group\" || {{ echo 'linac: did not find'; exit 0; }}\n"
+             "if [ -e asked-{1} ]; then kill -KILL \"-$group\"; {4}echo 'linac: did kill'\n"
+             "else : > cancelled && : > asked-{1} && kill -TERM \"-$group\" && echo 'linac: did ask'; fi\n",
+             enter_folder_script(record.folder, record.label, "echo 'linac: did nothing'"), index, holds_function(),
+             record.script ? kTidyUp : "",
+             record.script ? fmt::format("kill_holders lock-{}; {}", index, kTidyUp) : "");
 }
 
 // What has been started while the rest could not be: as if it had never been.
@@ -78,6 +98,7 @@ std::string HostsSite::worker(const Launch& launch, const Share& share) const {
   std::vector<std::string> before;
   if (launch.seconds_max > 0)
     before = {"timeout", "--foreground", "--preserve-status", "--signal=TERM", std::to_string(launch.seconds_max)};
+  if (launch.script) return script_worker(common(), launch, "", before);
   return worker_script(common(), launch, share.workers, before);
 }
 
@@ -91,7 +112,8 @@ std::string HostsSite::host_script(const Launch& launch, const Share& share, siz
   text +=
       "for name in $(env | sed -n "
       "'s/"
-      "^\\(SLURM_[A-Z_]*\\|OMPI_[A-Z_]*\\|TF_CONFIG\\|RANK\\|WORLD_SIZE\\|LOCAL_RANK\\|LOCAL_WORLD_SIZE\\|MASTER_"
+      "^\\(SLURM_[A-Z_]*\\|OMPI_[A-Z_]*\\|TF_CONFIG\\|RANK\\|WORLD_SIZE\\|LINAC_SPAWN_[A-Z_]*\\|LOCAL_RANK\\|LOCAL_"
+      "WORLD_SIZE\\|MASTER_"
       "ADDR\\|MASTER_PORT\\|LINAC_RUN_KEY\\|LINAC_RUN_KEY_FILE\\)=.*/\\1/p'); do unset \"$name\"; done\n";
   text += environment_script(common());
   if (share.with_key) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(folder + "/private/key"));
@@ -101,9 +123,9 @@ std::string HostsSite::host_script(const Launch& launch, const Share& share, siz
   text += "if [ -e cancelled ]; then echo 'linac launch: cancelled before its workers began'; exit 0; fi\n";
   text += share.starts;
   text += fmt::format(
-      "for one in $all; do while kill -0 \"$one\" 2>/dev/null; do wait \"$one\"; done; done\n"
-      "end_of_run 0 > exit-{}.part && mv exit-{}.part exit-{}\n",
-      index, index, index);
+      "for one in $all; do while kill -0 \"$one\" 2>/dev/null; do wait \"$one\"; done; done\n{1}"
+      "end_of_run 0 > exit-{0}.part && mv exit-{0}.part exit-{0}\n",
+      index, launch.script ? std::string(kTidyUp) + "\n" : "");
   return text;
 }
 
@@ -119,6 +141,7 @@ std::string HostsSite::start_script(const Launch& launch, const Share& share, si
       make_folder_script(common().folder, launch.label), index, same_job_script(launch));
   if (share.with_key) text += write_file_script("private/key", launch.key + "\n");
   text += write_file_script("job.yaml", launch.job);
+  text += write_script_files(launch);
   text += write_file_script("worker.sh", worker(launch, share));
   text += write_file_script(fmt::format("host-{}.sh", index), host_script(launch, share, index));
   // The lock (9) goes to the script and its workers.
@@ -138,6 +161,7 @@ std::vector<PlannedStep> HostsSite::plan(const Launch& launch) const {
   const std::string folder = launch_folder(common().folder, launch.label);
   std::vector<PlannedStep> steps{{folder + "/job.yaml", launch.job}};
   if (all.front().with_key) steps.push_back({folder + "/private/key", "(64 hexadecimal digits that nobody sees)\n"});
+  for (PlannedStep& step : planned_script_files(launch, folder)) steps.push_back(std::move(step));
   steps.push_back({folder + "/worker.sh", worker(launch, all.front())});
   for (size_t i = 0; i < all.size(); ++i) {
     steps.push_back({fmt::format("{}/host-{}.sh", folder, i), host_script(launch, all[i], i)});
@@ -155,13 +179,26 @@ std::vector<Finding> HostsSite::check(const spec::Job* job) const {
   return all;
 }
 
+// All of them have what it needs, and one tries it.
+std::vector<Finding> HostsSite::look_at_script(const Launch& launch) const {
+  std::vector<Finding> all;
+  for (const Share& share : shares(launch)) {
+    const auto which = all.empty() ? ScriptCheck::kAll : ScriptCheck::kBegin;
+    for (Finding& finding : findings_at(shell(share.host), "the script cannot be looked at",
+                                        check_script_script(common(), *launch.script, which)))
+      all.push_back(std::move(finding));
+  }
+  return all;
+}
+
 std::string HostsSite::submit(const Launch& launch) const {
   const auto all = shares(launch);
   // All of them, before the first one is started: the workers would wait for each other.
   std::vector<Shell> shells;
   for (const Share& share : all) shells.push_back(shell(share.host));
   if (all.size() > 1) ask_all(shells, "cannot be reached", [](size_t) { return "true"; });
-  const Record record{launch.label, name(), common().kind, common().folder, launch.out, "", {}};
+  const Record record{
+      launch.label, name(), common().kind, common().folder, launch.out, "", {}, launch.script.has_value()};
   std::vector<size_t> by_us;  // what an earlier client has started goes on, whatever happens to this one
   for (size_t i = 0; i < all.size(); ++i) {
     try {
@@ -185,6 +222,7 @@ Standing HostsSite::standing(const Record& record) const {
   const auto hosts = hosts_of(record);
   std::vector<int> ends;
   std::vector<std::string> lost;
+  std::string why;
   size_t running = 0;
   bool cancelled = false;
   std::vector<Shell> shells;
@@ -197,6 +235,7 @@ Standing HostsSite::standing(const Record& record) const {
     running += state == "running" ? 1 : 0;
     if (state == "none" || state == "lost") lost.push_back(shells[i].name());
     if (const int end = status_in(answer.last("end")); end >= 0) ends.push_back(end);
+    if (why.empty()) why = answer.last("why");
   }
   Standing standing;
   if (running > 0) {
@@ -206,7 +245,11 @@ Standing HostsSite::standing(const Record& record) const {
     return standing;
   }
   const int end = end_of_run(ends);
-  if (end >= 0) return standing_of_end(end, cancelled);
+  if (end >= 0) {
+    standing = standing_of_end(end, cancelled);
+    if (record.script) tell_of_script(standing, why);
+    return standing;
+  }
   if (cancelled) return {spec::RunState::kCancelled, "killed", {}};
   return {spec::RunState::kLost, fmt::format("nothing of it runs or has ended on {}", fmt::join(lost, ", ")), {}};
 }
@@ -221,9 +264,21 @@ std::string HostsSite::cancel(const Record& record) const {
     elsewhere += did == "not find" ? 1 : 0;
   }
   if (killed > 0) return "killed on " + plural(static_cast<int64_t>(killed), "host");
-  if (asked > 0) return "asked to write a checkpoint and stop";
+  if (asked > 0) return record.script ? "asked to stop" : "asked to write a checkpoint and stop";
   return elsewhere > 0 ? "it runs, but not on the host that was asked; cancel it from where it was launched"
                        : "nothing of it runs";
+}
+
+void HostsSite::fetch(const Record& record, const std::string& folder) const {
+  if (!is_apart()) return Site::fetch(record, folder);
+  const auto hosts = hosts_of(record);
+  for (const std::string& host : hosts)
+    shell(host).unpack("what the script has written cannot be fetched", pack_script(record),
+                       hosts.size() == 1 ? folder : folder + "/" + host);
+}
+
+void HostsSite::remove(const Record& record) const {
+  for (const std::string& host : hosts_of(record)) shell(host).need("it cannot be removed", remove_script(record));
 }
 
 std::string HostsSite::log(const Record& record, int64_t from) const {

@@ -25,10 +25,13 @@ class HostsSite : public Site {
 
   std::vector<PlannedStep> plan(const Launch& launch) const override;
   std::vector<Finding> check(const spec::Job* job) const override;
+  std::vector<Finding> look_at_script(const Launch& launch) const override;
   std::string submit(const Launch& launch) const override;
   Standing standing(const Record& record) const override;
   std::string cancel(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
+  void fetch(const Record& record, const std::string& folder) const override;
+  void remove(const Record& record) const override;
 
  protected:
   /// Host number `index` of a launch: its shell, and the script that runs there.

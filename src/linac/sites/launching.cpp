@@ -12,13 +12,13 @@
 #include "linac/base/error.h"
 #include "linac/base/fnv1a.h"
 #include "linac/base/secure_random.h"
+#include "linac/base/utf8.h"
 #include "linac/sites/label.h"
 
 namespace linac::sites {
 namespace {
 
 constexpr size_t kKeyDigits = 64;
-constexpr int kWorkersMax = 4096;
 
 int workers_in(std::string_view text, const std::string& whole) {
   int value = 0;
@@ -39,15 +39,12 @@ void set_workers(Launch& launch, const std::string& text) {
 
 // Of all that makes a launch another one, but its place and key. A name that was given is part of it: the command
 // without one is another command.
-std::string digest_of(const Launch& launch, bool named_out, const std::string& name) {
-  const std::string text = fmt::format("{}\n{}:{}\n{}\n{}{}{}", launch.job, launch.workers_min, launch.workers,
-                                       launch.seconds_max, named_out ? launch.out : "", name.empty() ? "" : "\n", name);
+std::string digest_of(const Launch& launch, bool named_out, const std::map<std::string, std::string>& changes,
+                      const std::string& name) {
+  std::string text = fmt::format("{}\n{}:{}\n{}\n{}{}{}", launch.job, launch.workers_min, launch.workers,
+                                 launch.seconds_max, named_out ? launch.out : "", name.empty() ? "" : "\n", name);
+  for (const auto& [key, value] : changes) text += fmt::format("\n{}={}", key, value);
   return fmt::format("{:016x}", fnv1a_64(text));  // compared with what this user's program wrote, and no more
-}
-
-std::string default_out(const Site& site, const std::string& label) {
-  const std::string& out = site.common().out;
-  return (out.empty() ? site.common().folder : out.substr(0, out.find_last_not_of('/') + 1)) + "/" + label;
 }
 
 int64_t now_ms() {
@@ -56,6 +53,22 @@ int64_t now_ms() {
 }
 
 }  // namespace
+
+std::string label_of(const std::string& given, const std::string& what) {
+  if (!given.empty() && !is_label(given))
+    throw user_error(fmt::format("[launch] --name {}: use at most 100 letters, digits and ._-", printable(given)));
+  return given.empty() ? new_label(what) : given;
+}
+
+std::string new_key() {
+  return random_hex(kKeyDigits);
+}
+
+std::string default_out(const Site& site, const std::string& label, bool script) {
+  if (script) return fmt::format("{}/{}/out", site.common().folder, label);
+  const std::string& out = site.common().out;
+  return (out.empty() ? site.common().folder : out.substr(0, out.find_last_not_of('/') + 1)) + "/" + label;
+}
 
 spec::Job resolved_job(const std::string& file, const std::vector<std::string>& overrides) {
   spec::Job job = spec::read_job(file, overrides);
@@ -67,9 +80,7 @@ spec::Job resolved_job(const std::string& file, const std::vector<std::string>& 
 Launch make_launch(const Site& site, const Wishes& wishes) {
   spec::Job job = resolved_job(wishes.job, wishes.overrides);
   Launch launch;
-  if (!wishes.name.empty() && !is_label(wishes.name))
-    throw user_error(fmt::format("[launch] --name {}: use at most 100 letters, digits and ._-", wishes.name));
-  launch.label = wishes.name.empty() ? new_label(job.name) : wishes.name;
+  launch.label = label_of(wishes.name, job.name);
   if (!wishes.workers.empty())
     set_workers(launch, wishes.workers);
   else
@@ -83,27 +94,35 @@ Launch make_launch(const Site& site, const Wishes& wishes) {
     throw user_error(
         fmt::format("[launch] --out {}: neither a path from / on nor s3://BUCKET/FOLDER; it is a place there, not here",
                     wishes.out));
-  launch.out = wishes.out.empty() ? default_out(site, launch.label) : wishes.out;
+  launch.out = wishes.out.empty() ? default_out(site, launch.label, false) : wishes.out;
   launch.job = spec::to_yaml(job);
-  launch.key = random_hex(kKeyDigits);
+  launch.key = new_key();
   return launch;
 }
 
-Started start(const Site& site, Launch launch, bool named) {
+Started start(const Site& site, Launch launch, bool named, const std::map<std::string, std::string>& changes) {
   // Of all launches of this user there: two that are asked for at the same moment take turns.
   const LaunchLock lock(site.name());
-  const bool named_out = launch.out != default_out(site, launch.label);
-  KeptLaunch kept{{launch.label, site.name(), site.common().kind, site.common().folder, launch.out, "", {}},
+  const bool named_out = launch.out != default_out(site, launch.label, launch.script.has_value());
+  KeptLaunch kept{{launch.label,
+                   site.name(),
+                   site.common().kind,
+                   site.common().folder,
+                   launch.out,
+                   "",
+                   {},
+                   launch.script.has_value(),
+                   changes},
                   launch,
                   false,
-                  digest_of(launch, named_out, named ? launch.label : ""),
+                  digest_of(launch, named_out, changes, named ? launch.label : ""),
                   now_ms(),
                   ""};
   bool before = false;
   for (const KeptLaunch& other : kept_launches(site.name())) {
     const bool same_name = other.record.label == launch.label;
     if (named ? !same_name : (other.submitted || other.digest != kept.digest)) continue;
-    if (named && other.digest != kept.digest && other.digest != digest_of(launch, named_out, ""))
+    if (named && other.digest != kept.digest && other.digest != digest_of(launch, named_out, changes, ""))
       throw user_error(
           fmt::format("[launch] --name {}: another launch has it, with another job or other options; "
                       "choose another name",

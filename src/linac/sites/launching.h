@@ -2,6 +2,7 @@
 // A job brought to a site: what somebody asks for becomes a launch, and is started once. Functions that may be called
 // from several processes at the same time.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,20 @@ struct Wishes {
   std::string out;      // empty: where the site keeps runs
 };
 
+inline constexpr int kWorkersMax = 4096;
+
 /// The job resolved, with paths that count from the folder of this process; user or data error if it is none.
 spec::Job resolved_job(const std::string& file, const std::vector<std::string>& overrides);
 
 /// User error for what can be no launch there.
 Launch make_launch(const Site& site, const Wishes& wishes);
+
+/// Of a new launch: the name that was given, else a new one of what it runs. User error if it is none.
+std::string label_of(const std::string& given, const std::string& what);
+/// Of a new launch: 64 hexadecimal digits.
+std::string new_key();
+/// Where a run is kept if nobody says, or a script works.
+std::string default_out(const Site& site, const std::string& label, bool script);
 
 struct Started {
   KeptLaunch kept;
@@ -32,6 +42,7 @@ struct Started {
 /// Keeps that it is going to be submitted, submits it, keeps what the place calls it. The same wishes, whose client
 /// died before it knew, go on with that launch; so does one of the same name. User error if the name is another
 /// launch's.
-Started start(const Site& site, Launch launch, bool named);
+/// `changes`: of the site's settings, which it has already.
+Started start(const Site& site, Launch launch, bool named, const std::map<std::string, std::string>& changes = {});
 
 }  // namespace linac::sites

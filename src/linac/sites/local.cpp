@@ -20,8 +20,17 @@ class LocalSite : public HostsSite {
   const CommonSettings& common() const override { return settings_; }
 
  protected:
-  // One process, which starts the workers itself.
+  // One process, which starts the workers itself; scripts cannot do that.
   std::vector<Share> shares(const Launch& launch) const override {
+    if (launch.script) {
+      Share share{.host = "", .starts = {}, .workers = workers_word(launch), .with_key = true};
+      for (int rank = 0; rank < launch.workers; ++rank)
+        share.starts += fmt::format(
+            "run 0-{0} RANK={0} LOCAL_RANK={0} LOCAL_WORLD_SIZE={1} LINAC_SPAWN_MEET=file "
+            "LINAC_SPAWN_ADDRESS=127.0.0.1\n",
+            rank, launch.workers);
+      return {share};
+    }
     return {{.host = "", .starts = "run 0-0 LINAC_LAUNCH=local\n", .workers = workers_word(launch)}};
   }
   Shell shell(const std::string&) const override { return {}; }

@@ -38,6 +38,8 @@ json to_json(const KeptLaunch& kept) {
           {"out", record.out},
           {"id", record.id},
           {"hosts", record.hosts},
+          {"script", record.script},
+          {"changes", record.changes},
           {"workers", kept.launch.workers},
           {"workers_min", kept.launch.workers_min},
           {"seconds_max", kept.launch.seconds_max},
@@ -58,6 +60,8 @@ KeptLaunch from_json(const json& from) {
   from.at("out").get_to(record.out);
   from.at("id").get_to(record.id);
   from.at("hosts").get_to(record.hosts);
+  record.script = from.value("script", false);
+  record.changes = from.value("changes", std::map<std::string, std::string>());
   from.at("workers").get_to(kept.launch.workers);
   from.at("workers_min").get_to(kept.launch.workers_min);
   from.at("seconds_max").get_to(kept.launch.seconds_max);
@@ -91,6 +95,11 @@ void keep(const KeptLaunch& launch) {
   const auto folder = state_folder(launch.record.site);
   make_folder(folder);
   write_file_atomically(folder / (launch.record.label + ".json"), to_json(launch).dump(2) + "\n");
+}
+
+void forget(const Record& record) {
+  std::error_code error;
+  std::filesystem::remove(state_folder(record.site) / (record.label + ".json"), error);
 }
 
 std::vector<KeptLaunch> kept_launches(const std::string& site) {

@@ -14,7 +14,7 @@ namespace linac::sites {
 
 struct KeptLaunch {
   Record record;
-  Launch launch;           // without the job's text
+  Launch launch;           // without the job's text, and the script
   bool submitted = false;  // else nobody knows yet whether the place has it
   std::string digest;      // of job, workers and all else that makes it this launch
   int64_t started_ms = 0;
@@ -23,6 +23,9 @@ struct KeptLaunch {
 
 /// Environment error if it cannot be written.
 void keep(const KeptLaunch& launch);
+
+/// As if there had never been such a launch.
+void forget(const Record& record);
 
 /// The launches at a site, the latest first. Files that are none are passed by.
 std::vector<KeptLaunch> kept_launches(const std::string& site);

@@ -8,6 +8,7 @@
 #include "linac/base/error.h"
 #include "linac/base/shell_word.h"
 #include "linac/base/version.h"
+#include "linac/sites/script/script_files.h"
 #include "linac/spec/exit_codes.h"
 #include "linac/spec/job_paths.h"
 
@@ -120,16 +121,47 @@ std::string worker_script(const CommonSettings& settings, const Launch& launch, 
                                   launch.out, std::string("--resume"), std::string("--workers"), workers})
     command += shell_word(word) + " ";
   command.pop_back();
+  return worker_lines(settings, launch, "", command);
+}
+
+std::string worker_lines(const CommonSettings& settings, const Launch& launch, const std::string& lines,
+                         const std::string& command) {
   return fmt::format(
       "#!/bin/sh\n"
       "# A worker of {}, by linac {}. Signals are for the program; this waits for it, and leaves its exit status.\n"
       "trap : TERM INT USR1\n"
       "cd {} || exit 4\n"
-      "{}\n"
+      "{}{}\n"
       "status=$?\n"
       "printf '%s\\n' $status > \"ends/$1.part\" && mv \"ends/$1.part\" \"ends/$1\"\n"
       "exit $status\n",
-      launch.label, kVersion, shell_word(launch_folder(settings.folder, launch.label)), command);
+      launch.label, kVersion, shell_word(launch_folder(settings.folder, launch.label)), lines, command);
+}
+
+std::string write_script_files(const Launch& launch) {
+  std::string text;
+  if (launch.script) text += "mkdir -p script || exit 4\n";
+  for (const ScriptFile& file : script_files(launch)) text += write_file_script(file.path, file.text);
+  return text;
+}
+
+std::vector<PlannedStep> planned_script_files(const Launch& launch, const std::string& folder) {
+  std::vector<PlannedStep> steps;
+  for (const ScriptFile& file : script_files(launch))
+    steps.push_back({folder + "/" + file.path, file.shown.empty() ? file.text : file.shown});
+  return steps;
+}
+
+std::string pack_script(const Record& record) {
+  return fmt::format("cd {} && [ -O . ] && exec tar -cf - .", shell_word(record.out));
+}
+
+std::string remove_script(const Record& record) {
+  return enter_folder_script(record.folder, record.label, ":") + "cd .. && rm -rf ./launch\n";
+}
+
+std::string why_script() {
+  return "[ ! -s why ] || echo \"linac: why $(head -n 1 why | cut -c 1-500)\"\n";
 }
 
 std::string end_of_run_function() {

@@ -4,7 +4,7 @@
 //
 // A launch's files are in FOLDER/LABEL/launch, a folder that its owner alone can read:
 //   job.yaml   the job      worker.sh  one worker     ends/  exit statuses of workers      cancelled  somebody stopped
-//   it private/key the key of the workers               what else the kind needs
+//   it private/key the key of the workers               what else the kind needs, and a script (script/script_files.h)
 
 #include <string>
 #include <vector>
@@ -39,8 +39,11 @@ std::string write_file_script(const std::string& path, const std::string& text);
 /// `export NAME='value'` for the site's variables, and its lines of setup.
 std::string environment_script(const CommonSettings& settings);
 
-/// worker.sh ATTEMPT-NUMBER: trains, and leaves the exit status in ends/. `before`: what the program is started with.
-/// Signals to its group reach the program, which it outlives.
+/// worker.sh ATTEMPT-NUMBER: does `command` with `lines` of shell before it, and leaves its exit status in ends/.
+/// Signals to its group reach the command, which it outlives.
+std::string worker_lines(const CommonSettings& settings, const Launch& launch, const std::string& lines,
+                         const std::string& command);
+/// The same that trains. `before`: what the program is started with.
 std::string worker_script(const CommonSettings& settings, const Launch& launch, const std::string& workers,
                           const std::vector<std::string>& before = {});
 
@@ -55,6 +58,17 @@ int status_in(const std::string& text);
 
 /// As the option --workers has it, "2:4" or "4".
 std::string workers_word(const Launch& launch);
+
+/// Writes what a script needs beside its job; nothing for a launch of linac.
+std::string write_script_files(const Launch& launch);
+/// The same for people.
+std::vector<PlannedStep> planned_script_files(const Launch& launch, const std::string& folder);
+/// Writes what a script has written as an archive (tar) to its output.
+std::string pack_script(const Record& record);
+/// Removes the launch's folder, but not the run's.
+std::string remove_script(const Record& record);
+/// "linac: why WORDS", where workers of a script have said why they failed.
+std::string why_script();
 
 /// What an exit status of a run is as a state.
 Standing standing_of_end(int status, bool cancelled);

@@ -188,4 +188,18 @@ ShellAnswer Shell::need(const std::string& what, const std::string& script) cons
   return answer;
 }
 
+// Programs pass it on as it comes: it may be larger than the memory.
+void Shell::unpack(const std::string& what, const std::string& script, const std::string& folder) const {
+  constexpr auto kPatience = std::chrono::hours(24);
+  const std::string mark = "linac begins " + random_hex(32);
+  const std::string there = "linac_main() {\necho; echo " + mark + "\n" + script + "\n}\nlinac_main </dev/null\n";
+  const std::string here = "mkdir -p " + shell_word(folder) + " && printf %s " + shell_word(there) + " | " + command() +
+                           " | LC_ALL=C sed " + shell_word("1,/^" + mark + "$/d") +
+                           " | tar -xf - --no-same-owner --no-same-permissions -C " + shell_word(folder);
+  const ShellAnswer answer = Shell().run(here, kPatience);
+  if (answer.status != 0 || !answer.began)
+    throw environment_error(fmt::format("[sites] {}: {} ({}); does `{}` work in a terminal?", name_, what,
+                                        trimmed(answer.errors), command()));
+}
+
 }  // namespace linac::sites

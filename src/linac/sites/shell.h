@@ -35,6 +35,9 @@ class Shell {
   ShellAnswer run(const std::string& script, std::chrono::seconds patience = std::chrono::seconds(120)) const;
   /// The same; environment error with what it says if its status is not 0, or if it never began.
   ShellAnswer need(const std::string& what, const std::string& script) const;
+  /// Unpacks the archive (tar) that a script there writes to its output into a folder of this host. Environment error
+  /// as above.
+  void unpack(const std::string& what, const std::string& script, const std::string& folder) const;
 
  private:
   std::vector<std::string> words_;

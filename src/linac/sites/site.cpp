@@ -1,5 +1,7 @@
 #include "linac/sites/site.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -15,6 +17,14 @@ bool is_name(const std::string& text) {
 }
 
 }  // namespace
+
+std::vector<PlannedStep> Site::plan_as(const Launch&, const std::string& kind) const {
+  throw user_error(fmt::format("{}: --as {} is for sites of the kind kubernetes; leave it out", place(), kind));
+}
+
+void Site::fetch(const Record& record, const std::string&) const {
+  throw user_error(fmt::format("{}: what a script writes is not fetched from there: it is in {}", place(), record.out));
+}
 
 void need(bool holds, const std::string& place, const std::string& what) {
   if (!holds) throw user_error(place + "." + what);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "linac/base/config.h"
+#include "linac/sites/script/script.h"
 #include "linac/spec/job.h"
 #include "linac/spec/run_states.h"
 
@@ -23,7 +24,7 @@ namespace linac::sites {
 /// What every kind of site has.
 struct CommonSettings {
   std::string kind, folder, out;
-  std::string program = "linac";
+  std::string program = "linac", python = "python3";
   std::map<std::string, std::string> environment;
   std::vector<std::string> setup;
 
@@ -35,27 +36,31 @@ struct CommonSettings {
       "nodes share");
     v("out", out, "where runs are kept if not in folder: s3://BUCKET/FOLDER");
     v("program", program, "path of linac there, or its name where PATH has it");
+    v("python", python, "Python 3.6 or newer there, for scripts (linac spawn), or its name where PATH has it");
     v("environment", environment,
       "variables of the workers, e.g. {GLOO_SOCKET_IFNAME: ib0}; no secrets: others may read them there");
     v("setup", setup, "lines of shell before the workers start, e.g. [module load linac]");
   }
 };
 
-/// One launch: what the job is there, and who carries it.
+/// One launch: what the job is there, and who carries it; or a script in place of linac.
 struct Launch {
   std::string label;  // its name there; letters, digits and ._-
-  std::string job;    // the job file, resolved
+  std::string job;    // the job file, resolved; of a script what its workers have to know (script_files.h)
   int workers = 1;
   int workers_min = 0;      // 0: nobody says
   int64_t seconds_max = 0;  // 0: what the site says
-  std::string out;          // of the run: an absolute path there, or s3://
+  std::string out;          // of the run: an absolute path there, or s3://; of a script the folder that it works in
   std::string key;          // of its workers, 64 hexadecimal digits
+  std::optional<Script> script{};
 };
 
 /// What is kept of a launch by who launched it (record.h).
 struct Record {
   std::string label, site, kind, folder, out, id;
   std::vector<std::string> hosts;
+  bool script = false;
+  std::map<std::string, std::string> changes{};  // of the site's settings, for this launch
 };
 
 /// What a launch would be, for people: in the order in which it is done.
@@ -87,9 +92,13 @@ class Site {
   virtual int workers() const { return 0; }
   /// User error if the launch is none for this place.
   virtual std::vector<PlannedStep> plan(const Launch& launch) const = 0;
+  /// The same as an object of an operator that is installed there: trainjob, tfjob, pytorchjob.
+  virtual std::vector<PlannedStep> plan_as(const Launch& launch, const std::string& kind) const;
   /// Whether a launch could begin there. Starts nothing and costs nothing. With the job also whether its files are
   /// there.
   virtual std::vector<Finding> check(const spec::Job* job) const = 0;
+  /// Whether the script of a launch could begin there, as far as that can be asked; tried, where it offers that.
+  virtual std::vector<Finding> look_at_script(const Launch& launch) const = 0;
   /// Starts it, or finds that it was started: a label is started once, whoever asked for it and died meanwhile. What
   /// the place calls it.
   virtual std::string submit(const Launch& launch) const = 0;
@@ -102,6 +111,14 @@ class Site {
   virtual std::string cancel(const Record& record) const = 0;
   /// Whether nothing is left there of a launch that was cancelled: then its user's record alone knows how it ended.
   virtual bool forgets() const { return false; }
+  /// Whether what a script writes lies where this host does not see it, and fetch() brings it.
+  virtual bool is_apart() const { return false; }
+  /// Brings what a script has written into a folder of this host, made if it is not there; of several hosts into one
+  /// of the host's name each. What is there already stays, but for files of the same names.
+  virtual void fetch(const Record&, const std::string& folder) const;
+  /// Takes away what lies there of a script that has ended, but for what it has written itself: the same name can be
+  /// used anew.
+  virtual void remove(const Record&) const {}
   /// What it has printed from byte `from` on; a bounded piece.
   virtual std::string log(const Record& record, int64_t from) const = 0;
 

@@ -32,17 +32,10 @@ const Kind& kind_named(const std::string& word, const std::string& place) {
                                fmt::join(words, ", "), near ? fmt::format("; did you mean {}?", *near) : ""));
 }
 
-}  // namespace
-
-std::filesystem::path sites_file() {
-  const char* const named = std::getenv("LINAC_SITES");
-  if (named != nullptr && *named != '\0') return named;
-  const auto folder = user_folder("XDG_CONFIG_HOME", ".config");
-  if (!folder) throw user_error("[sites] neither HOME nor LINAC_SITES is set; set LINAC_SITES=FILE");
-  return *folder / "sites.yaml";
-}
-
-std::vector<std::unique_ptr<Site>> parse_sites(const std::string& text, const std::string& where) {
+// `changes`: of the settings of the site `changed`.
+std::vector<std::unique_ptr<Site>> sites_in(const std::string& text, const std::string& where,
+                                            const std::string& changed,
+                                            const std::map<std::string, std::string>& changes) {
   std::vector<std::unique_ptr<Site>> sites;
   const YAML::Node root = config::parse_text(text, where);
   if (root.IsNull()) return sites;
@@ -59,22 +52,44 @@ std::vector<std::unique_ptr<Site>> parse_sites(const std::string& text, const st
       throw user_error(fmt::format("{}: {} has no kind; write {}: {{kind: {}, ...}}", place, name, name,
                                    fmt::join(kind_words(), " | ")));
     const Kind& kind = kind_named(entry.second["kind"].as<std::string>(""), fmt::format("{}: {}", place, name));
-    sites.push_back(kind.make(entry.second, where, name));
+    YAML::Node settings = entry.second;
+    if (name == changed)
+      for (const auto& [key, value] : changes) settings[key] = value;
+    sites.push_back(kind.make(settings, where, name));
   }
   return sites;
 }
 
-std::vector<std::unique_ptr<Site>> read_sites() {
-  const auto file = sites_file();
+std::string text_of_file(const std::filesystem::path& file) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error) && std::getenv("LINAC_SITES") == nullptr) return {};
+  if (!std::filesystem::exists(file, error) && std::getenv("LINAC_SITES") == nullptr) return "";
   if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error))
     throw user_error(fmt::format("[sites] {}: is no file", file.string()));
-  return parse_sites(read_file(file), file.string());
+  return read_file(file);
 }
 
-std::unique_ptr<Site> find_site(const std::string& name) {
-  auto sites = read_sites();
+}  // namespace
+
+std::filesystem::path sites_file() {
+  const char* const named = std::getenv("LINAC_SITES");
+  if (named != nullptr && *named != '\0') return named;
+  const auto folder = user_folder("XDG_CONFIG_HOME", ".config");
+  if (!folder) throw user_error("[sites] neither HOME nor LINAC_SITES is set; set LINAC_SITES=FILE");
+  return *folder / "sites.yaml";
+}
+
+std::vector<std::unique_ptr<Site>> parse_sites(const std::string& text, const std::string& where) {
+  return sites_in(text, where, "", {});
+}
+
+std::vector<std::unique_ptr<Site>> read_sites() {
+  const auto file = sites_file();
+  return parse_sites(text_of_file(file), file.string());
+}
+
+std::unique_ptr<Site> find_site(const std::string& name, const std::map<std::string, std::string>& changes) {
+  const auto file = sites_file();
+  auto sites = sites_in(text_of_file(file), file.string(), name, changes);
   std::vector<std::string> names;
   for (auto& site : sites) {
     if (site->name() == name) return std::move(site);
@@ -84,7 +99,7 @@ std::unique_ptr<Site> find_site(const std::string& name) {
   const std::string hint = near            ? fmt::format("did you mean {}?", *near)
                            : names.empty() ? "`linac sites init KIND` shows what to put there"
                                            : fmt::format("there are {}", fmt::join(names, ", "));
-  throw user_error(fmt::format("[sites] {}: no site '{}'; {}", sites_file().string(), name, hint));
+  throw user_error(fmt::format("[sites] {}: no site '{}'; {}", file.string(), name, hint));
 }
 
 std::string sample_site(const std::string& word) {

@@ -3,6 +3,7 @@
 // ~/.config/linac/sites.yaml. A map from names to settings, each with its `kind`. Thread-safe functions.
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ std::vector<std::unique_ptr<Site>> read_sites();
 std::vector<std::unique_ptr<Site>> parse_sites(const std::string& text, const std::string& where);
 
 /// User error with the names that there are if it is none of them.
-std::unique_ptr<Site> find_site(const std::string& name);
+/// `changes`: settings of it that are others for this time, and are checked as those of the file.
+std::unique_ptr<Site> find_site(const std::string& name, const std::map<std::string, std::string>& changes = {});
 
 /// A site of that kind with all settings and their help, to be put into the file. User error for no kind.
 std::string sample_site(const std::string& kind);

@@ -7,6 +7,7 @@
 #include "linac/base/amounts.h"
 #include "linac/base/error.h"
 #include "linac/base/shell_word.h"
+#include "linac/sites/script/script_files.h"
 #include "linac/sites/scripts.h"
 #include "linac/sites/shell.h"
 #include "linac/sites/slurm_script.h"
@@ -23,12 +24,19 @@ class SlurmSite : public Site {
 
   std::vector<PlannedStep> plan(const Launch& launch) const override;
   std::vector<Finding> check(const spec::Job* job) const override;
+  std::vector<Finding> look_at_script(const Launch& launch) const override;
   std::string submit(const Launch& launch) const override;
   Standing standing(const Record& record) const override;
   // Each question is work for the one process that serves the whole cluster.
   std::chrono::seconds pause() const override { return std::chrono::seconds(5); }
   std::string cancel(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
+  bool is_apart() const override { return !settings_.login.empty(); }
+  void fetch(const Record& record, const std::string& folder) const override {
+    if (!is_apart()) return Site::fetch(record, folder);
+    shell().unpack("what the script has written cannot be fetched", pack_script(record), folder);
+  }
+  void remove(const Record& record) const override { shell().need("it cannot be removed", remove_script(record)); }
 
  private:
   std::string folder(const std::string& label) const { return launch_folder(settings_.folder, label); }
@@ -62,6 +70,8 @@ class SlurmSite : public Site {
     return text + "\n";
   }
 
+  Standing standing_in(const ShellAnswer& answer) const;
+
   SlurmSettings settings_;
 };
 
@@ -69,6 +79,7 @@ std::vector<PlannedStep> SlurmSite::plan(const Launch& launch) const {
   const std::string here = folder(launch.label);
   std::vector<PlannedStep> steps{{here + "/job.yaml", launch.job},
                                  {here + "/worker.sh", slurm_worker(settings_, launch)}};
+  for (PlannedStep& step : planned_script_files(launch, here)) steps.push_back(std::move(step));
   if (needs_key(launch)) steps.push_back({here + "/private/key", "(64 hexadecimal digits that nobody sees)\n"});
   steps.push_back({here + "/launch.sbatch", batch_script(settings_, launch)});
   steps.push_back({"then, by " + shell().command(), sbatch(launch.label) + "\n"});
@@ -102,6 +113,16 @@ std::vector<Finding> SlurmSite::check(const spec::Job* job) const {
   return findings_at(shell(), "cannot be asked", script);
 }
 
+// The login node has what the nodes have, and is not for work; in a container is something else.
+std::vector<Finding> SlurmSite::look_at_script(const Launch& launch) const {
+  if (!settings_.container.empty()) return check_script_here(launch);
+  std::vector<Finding> all = findings_at(shell(), "the script cannot be looked at",
+                                         check_script_script(settings_, *launch.script, ScriptCheck::kBegin));
+  if (!launch.script->trial.empty())
+    for (Finding& finding : check_script_here(launch)) all.push_back(std::move(finding));
+  return all;
+}
+
 std::string SlurmSite::submit(const Launch& launch) const {
   // The lock (9) goes to sbatch: should whoever asked die meanwhile, the next one waits until it has come to its end.
   std::string script = fmt::format(
@@ -116,6 +137,7 @@ std::string SlurmSite::submit(const Launch& launch) const {
       forget_variables());
   if (needs_key(launch)) script += write_file_script("private/key", launch.key + "\n");
   script += write_file_script("job.yaml", launch.job);
+  script += write_script_files(launch);
   script += write_file_script("worker.sh", slurm_worker(settings_, launch));
   script += write_file_script("launch.sbatch", batch_script(settings_, launch));
   script += "  umask \"$mask\"\n  " + sbatch(launch.label) +
@@ -136,13 +158,21 @@ Standing SlurmSite::standing(const Record& record) const {
       "{}{}"
       "[ ! -s submitted ] || echo \"linac: submitted $(cat submitted)\"\n"
       "[ ! -s exit ] || echo \"linac: exit $(cat exit)\"\n"
+      "{}"
       "[ ! -e cancelled ] || echo 'linac: cancelled'\n"
       "[ -n \"$known\" ] || sacct -n -P -X --name={} -S 2000-01-01 -o JobID,Submit,State,ExitCode,NodeList,Elapsed "
       "2>/dev/null | sed "
       "'s/^/linac: account /'\n"
       "true\n",
-      ask_script(record.label), enter_folder_script(record.folder, record.label, ":"), shell_word(record.label));
+      ask_script(record.label), enter_folder_script(record.folder, record.label, ":"), why_script(),
+      shell_word(record.label));
   const ShellAnswer answer = shell().need("cannot be asked", script);
+  Standing standing = standing_in(answer);
+  if (record.script) tell_of_script(standing, answer.last("why"));
+  return standing;
+}
+
+Standing SlurmSite::standing_in(const ShellAnswer& answer) const {
   const std::string submitted = answer.last("submitted");
   SlurmJob job = meant_job(answer.said("job"), submitted);
   const SlurmJob account = meant_job(answer.said("account"), submitted);
@@ -172,7 +202,9 @@ std::string SlurmSite::cancel(const Record& record) const {
   // By its name too: should the number be another's by now, that one stays.
   shell().need("cannot be cancelled", fmt::format("scancel {}--name={} {}", gently ? "--signal=TERM " : "",
                                                   shell_word(record.label), shell_word(job.id)));
-  return gently ? "asked to write a checkpoint and stop" : waits ? "taken out of the queue" : "killed";
+  return gently  ? (record.script ? "asked to stop" : "asked to write a checkpoint and stop")
+         : waits ? "taken out of the queue"
+                 : "killed";
 }
 
 std::string SlurmSite::log(const Record& record, int64_t from) const {

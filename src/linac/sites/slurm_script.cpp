@@ -7,6 +7,7 @@
 #include "linac/base/amounts.h"
 #include "linac/base/shell_word.h"
 #include "linac/base/version.h"
+#include "linac/sites/script/script_files.h"
 #include "linac/sites/scripts.h"
 
 namespace linac::sites {
@@ -46,7 +47,7 @@ std::string options(const SlurmSettings& settings, const Launch& launch) {
 }  // namespace
 
 bool needs_key(const Launch& launch) {
-  return launch.out.starts_with("s3://");
+  return launch.out.starts_with("s3://") || launch.script;
 }
 
 std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
@@ -88,9 +89,9 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
       "      scontrol requeue \"$SLURM_JOB_ID\" && sleep 600  # Slurm ends this\n"
       "    fi ;;\n"
       "esac\n"
-      "printf '%s\\n' \"$end\" > exit.part && mv exit.part exit\n"
+      "{}printf '%s\\n' \"$end\" > exit.part && mv exit.part exit\n"
       "exit \"$end\"\n",
-      srun, settings.requeue);
+      srun, settings.requeue, launch.script ? "rm -rf private packages packages.lock packages.done\n" : "");
   return text;
 }
 
@@ -101,6 +102,12 @@ std::string slurm_worker(const SlurmSettings& settings, const Launch& launch) {
     if (settings.gpus > 0) before.emplace_back("--nv");
     before.push_back(settings.container);
   }
+  if (launch.script)
+    return script_worker(settings, launch,
+                         fmt::format("export RANK=\"$SLURM_PROCID\" LOCAL_RANK=\"$SLURM_LOCALID\" LOCAL_WORLD_SIZE={} "
+                                     "LINAC_SPAWN_MEET=file LINAC_SPAWN_ADDRESS=\"$(hostname)\"\n",
+                                     std::min(launch.workers, settings.workers_per_node)),
+                         before);
   return worker_script(settings, launch, workers_word(launch), before);
 }
 

@@ -37,7 +37,8 @@ struct SlurmSettings : CommonSettings {
   }
 };
 
-/// Whether its workers find the key of the run in the launch's folder: they do not share that of the run.
+/// Whether its workers find the key of the run in the launch's folder: they do not share that of the run, or are
+/// scripts.
 bool needs_key(const Launch& launch);
 
 /// launch.sbatch

@@ -40,6 +40,7 @@ class SshSite : public HostsSite {
   SshSite(std::string name, std::string where, SshSettings settings)
       : HostsSite(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
+  bool is_apart() const override { return true; }
   int workers() const override { return static_cast<int>(settings_.hosts.size()) * settings_.workers_per_host; }
 
   std::vector<std::string> hosts(const Launch& launch) const override {
@@ -61,11 +62,17 @@ class SshSite : public HostsSite {
       const int here = launch.workers / count + (host < launch.workers % count ? 1 : 0);
       Share share{
           .host = hosts[static_cast<size_t>(host)], .starts = {}, .workers = workers_word(launch), .with_key = true};
+      const int port = settings_.port > 0 ? settings_.port : port_of(launch.label);
       for (int local = 0; local < here; ++local, ++rank) {
         share.starts += fmt::format(
-            "run 0-{0} RANK={0} WORLD_SIZE={1} LOCAL_RANK={2} LOCAL_WORLD_SIZE={3} MASTER_ADDR={4} MASTER_PORT={5}\n",
-            rank, launch.workers, local, here, shell_word(address()),
-            settings_.port > 0 ? settings_.port : port_of(launch.label));
+            "run 0-{0} RANK={0} WORLD_SIZE={1} LOCAL_RANK={2} LOCAL_WORLD_SIZE={3} MASTER_ADDR={4} MASTER_PORT={5}",
+            rank, launch.workers, local, here, shell_word(address()), port);
+        // The log of the first host has what all print.
+        if (launch.script)
+          share.starts +=
+              fmt::format(" LINAC_SPAWN_MEET={} {}", shell_word(fmt::format("{}:{}", address(), port)),
+                          host == 0 ? "LINAC_SPAWN_ADDRESS=" + shell_word(address()) : "LINAC_SPAWN_FORWARD=1");
+        share.starts += "\n";
       }
       all.push_back(std::move(share));
     }
@@ -93,7 +100,7 @@ std::unique_ptr<Site> make_ssh_site(const YAML::Node& node, const std::string& w
   check_common(settings, place);
   need(!settings.hosts.empty(), place, "hosts: empty; name at least one, as your ssh knows it");
   for (const std::string& host : settings.hosts)
-    need(!host.empty() && host[0] != '-' && host.find_first_of(" \t\r\n'\"") == std::string::npos, place,
+    need(!host.empty() && host[0] != '-' && host.find_first_of(" \t\r\n'\"/") == std::string::npos, place,
          "hosts: '" + host + "' is no name of a host");
   need(!settings.ssh.empty() && !settings.ssh.front().empty(), place, "ssh: empty; leave it out for ssh itself");
   need(settings.workers_per_host >= 1, place, "workers_per_host: less than 1");

@@ -1,9 +1,5 @@
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <memory>
 
-#include "linac/base/plural.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/sites/launching.h"
@@ -14,33 +10,19 @@ namespace {
 
 struct LaunchOptions {
   sites::Wishes wishes;
-  std::string site;
+  std::string site, as;
   bool follow = false, dry_run = false;
 };
-
-void print_plan(const std::vector<sites::PlannedStep>& steps) {
-  for (const sites::PlannedStep& step : steps)
-    fmt::print("{}{}{}", step.title.empty() ? "" : fmt::format("=== {}\n", step.title), step.text,
-               step.text.ends_with('\n') ? "" : "\n");
-}
 
 void run_launch(const LaunchOptions& options) {
   const auto site = sites::find_site(options.site);
   const sites::Launch launch = sites::make_launch(*site, options.wishes);
-  if (options.dry_run) return print_plan(site->plan(launch));
+  need_dry_run(options.as, options.dry_run);
+  if (options.dry_run) return print_plan(options.as.empty() ? site->plan(launch) : site->plan_as(launch, options.as));
   const sites::Started started = sites::start(*site, launch, !options.wishes.name.empty());
-  const sites::Record& record = started.kept.record;
-  const std::string name = options.site + ":" + record.label;
-  fmt::print("{}  {}{}\n", name, plural(started.kept.launch.workers, "worker"),
-             started.found ? ", as it was launched before" : "");
-  fmt::print("  run     {}\n", record.out);
-  if (record.id != record.label) fmt::print("  job     {}\n", record.id);
-  if (!options.follow) fmt::print("  linac logs -f {}\n", name);
-  std::fflush(stdout);
+  print_started(started, options.follow);
   if (!options.follow) return;
-  const int status = print_launch_log({options.site, record.label}, 0, true);
-  print_launch({options.site, record.label}, false);
-  if (status != 0) throw CLI::RuntimeError(status);
+  if (const int status = follow_launch({options.site, started.kept.record.label})) throw CLI::RuntimeError(status);
 }
 
 }  // namespace
@@ -64,6 +46,7 @@ void add_launch_verb(CLI::App& app) {
       ->allow_extra_args(false);
   verb->add_flag("-f,--follow", options->follow, "show its log, and end as it ends");
   verb->add_flag("--dry-run", options->dry_run, "print the files and commands that it would be, and do nothing");
+  add_as_option(*verb, options->as);
   verb->footer(
       "Examples:\n"
       "  linac launch examples/topology.yaml --on farm --workers 8 --time 4h --follow\n"

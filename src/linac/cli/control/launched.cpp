@@ -9,6 +9,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
+#include "linac/base/plural.h"
 #include "linac/base/text_table.h"
 #include "linac/client/runs.h"
 #include "linac/sites/record.h"
@@ -47,14 +48,15 @@ sites::Standing standing_of(const sites::Site& site, sites::KeptLaunch& kept) {
 }
 
 void print_all(const std::string& name, bool as_json) {
-  const auto site = sites::find_site(name);
+  const auto plain = sites::find_site(name);
   json list = json::array();
   TextRows rows{{"LAUNCH", "STATE", "WORKERS", "LAUNCHED", "RUN"}};
   size_t asked = 0;
   for (sites::KeptLaunch& kept : sites::kept_launches(name)) {
     std::string state = kept.ended;
     if (state.empty() && asked++ < kAskedMax) {
-      const sites::Standing standing = standing_of(*site, kept);
+      const auto changed = kept.record.changes.empty() ? nullptr : sites::find_site(name, kept.record.changes);
+      const sites::Standing standing = standing_of(changed ? *changed : *plain, kept);
       state = spec::to_string(standing.state);
       // A lost one may be found again: its disk was not there, or somebody put it back into the queue.
       if (kept.submitted && spec::ended(standing.state) && standing.state != spec::RunState::kLost)
@@ -84,10 +86,43 @@ std::optional<LaunchName> launch_named(const std::string& text) {
   return {};
 }
 
+void print_plan(const std::vector<sites::PlannedStep>& steps) {
+  for (const sites::PlannedStep& step : steps)
+    fmt::print("{}{}{}", step.title.empty() ? "" : fmt::format("=== {}\n", step.title), step.text,
+               step.text.ends_with('\n') ? "" : "\n");
+}
+
+void add_as_option(CLI::App& verb, std::string& as) {
+  verb.add_option("--as", as, "with --dry-run: as an object of Kubeflow, for who applies it by other means")
+      ->check(CLI::IsMember({"trainjob", "tfjob", "pytorchjob"}));
+}
+
+void need_dry_run(const std::string& as, bool dry_run) {
+  if (!as.empty() && !dry_run)
+    throw user_error(fmt::format("[launch] --as {}: linac makes no such object; print it with --dry-run", as));
+}
+
+void print_started(const sites::Started& started, bool followed) {
+  const sites::Record& record = started.kept.record;
+  const std::string name = record.site + ":" + record.label;
+  fmt::print("{}  {}{}\n", name, plural(started.kept.launch.workers, "worker"),
+             started.found ? ", as it was launched before" : "");
+  fmt::print("  run     {}\n", record.out);
+  if (record.id != record.label) fmt::print("  job     {}\n", record.id);
+  if (!followed) fmt::print("  linac logs -f {}\n", name);
+  std::fflush(stdout);
+}
+
+int follow_launch(const LaunchName& name) {
+  const int status = print_launch_log(name, 0, true);
+  print_launch(name, false);
+  return status;
+}
+
 void print_launch(const LaunchName& name, bool as_json) {
   if (name.label.empty()) return print_all(name.site, as_json);
   const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, false);
-  const auto site = sites::find_site(name.site);
+  const auto site = sites::find_site(name.site, kept.record.changes);
   const sites::Standing standing = asked_standing(*site, kept);
   if (as_json) {
     json out{{"launch", kept.record.label},   {"site", name.site},    {"state", spec::to_string(standing.state)},
@@ -108,7 +143,7 @@ void print_launch(const LaunchName& name, bool as_json) {
 int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
   constexpr int kAwayMax = 100;  // times in a row that the site is not reached
   const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, false);
-  const auto site = sites::find_site(name.site);
+  const auto site = sites::find_site(name.site, kept.record.changes);
   if (from < 0) {  // all of it is read: no place tells a size in the same way
     std::string all;
     for (std::string piece; !(piece = site->log(kept.record, static_cast<int64_t>(all.size()))).empty();) all += piece;
@@ -139,12 +174,38 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
 
 void cancel_launch(const LaunchName& name) {
   sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
-  const auto site = sites::find_site(name.site);
+  const auto site = sites::find_site(name.site, kept.record.changes);
   // Before it is forgotten: one that had come to its end is only tidied up.
   const auto before = site->forgets() ? asked_standing(*site, kept).state : spec::RunState::kRunning;
   fmt::print("{}:{}  {}\n", name.site, kept.record.label, site->cancel(kept.record));
   if (site->forgets() && before != spec::RunState::kLost)
     keep_end(kept, spec::ended(before) ? before : spec::RunState::kCancelled);
+}
+
+void delete_launch(const LaunchName& name) {
+  constexpr auto kPatience = std::chrono::seconds(20);  // then it is made to
+  sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
+  const auto site = sites::find_site(name.site, kept.record.changes);
+  const auto gone = [&] {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    do {
+      if (spec::ended(asked_standing(*site, kept).state)) return true;
+      std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(site->pause(), std::chrono::milliseconds(500)));
+    } while (std::chrono::steady_clock::now() < until);
+    return false;
+  };
+  bool ended = !kept.submitted;
+  for (int tries = 0; tries < 3 && !ended; ++tries) {
+    site->cancel(kept.record);
+    ended = gone();
+  }
+  if (!ended)
+    throw environment_error(fmt::format("[spawn] {}:{}: it does not end; `linac status {}:{}` says how it stands",
+                                        name.site, kept.record.label, name.site, kept.record.label));
+  site->remove(kept.record);
+  sites::forget(kept.record);
+  fmt::print("{}:{}  deleted{}\n", name.site, kept.record.label,
+             site->forgets() ? "" : "; what it has written is in " + kept.record.out);
 }
 
 }  // namespace linac::cli

@@ -2,9 +2,13 @@
 // Launches as the verbs `status`, `logs` and `cancel` have them: SITE:LABEL, where those of a service have a name or an
 // id. One thread.
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "linac/sites/launching.h"
 
 namespace linac::cli {
 
@@ -14,6 +18,16 @@ struct LaunchName {
 /// Nothing if what stands before the first ':' is no site: then it is a run of a service.
 std::optional<LaunchName> launch_named(const std::string& text);
 
+/// What a launch would be.
+void print_plan(const std::vector<sites::PlannedStep>& steps);
+/// `--as KIND` of the verbs that print one; user error without `--dry-run`.
+void add_as_option(CLI::App& verb, std::string& as);
+void need_dry_run(const std::string& as, bool dry_run);
+/// That it was started.
+void print_started(const sites::Started& started, bool followed);
+/// Shows its log until it has ended, and then how it stands. The exit status of a verb that waited for it.
+int follow_launch(const LaunchName& name);
+
 /// How one stands, or with an empty label a table of all that were launched there from here.
 void print_launch(const LaunchName& name, bool as_json);
 
@@ -22,5 +36,9 @@ void print_launch(const LaunchName& name, bool as_json);
 int print_launch_log(const LaunchName& name, int64_t from, bool follow);
 
 void cancel_launch(const LaunchName& name);
+
+/// Stops it, waits until it has, and removes what lies there but for what it has written: its name can be used anew.
+/// Environment error if it does not end.
+void delete_launch(const LaunchName& name);
 
 }  // namespace linac::cli

@@ -17,6 +17,7 @@ void add_control_verbs(CLI::App& app) {
   add_login_verb(app);
   add_sites_verb(app);
   add_launch_verb(app);
+  add_spawn_verb(app);
   add_tune_verb(app);
   add_study_verb(app);
   add_help_verb(app);

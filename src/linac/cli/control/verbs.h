@@ -21,6 +21,7 @@ void add_secrets_verb(CLI::App& app);
 void add_login_verb(CLI::App& app);
 void add_sites_verb(CLI::App& app);
 void add_launch_verb(CLI::App& app);
+void add_spawn_verb(CLI::App& app);
 void add_tune_verb(CLI::App& app);
 void add_study_verb(CLI::App& app);
 void add_help_verb(CLI::App& app);

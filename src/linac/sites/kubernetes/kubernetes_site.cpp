@@ -12,9 +12,11 @@
 #include "linac/base/utf8.h"
 #include "linac/sites/kubernetes/api.h"
 #include "linac/sites/kubernetes/check.h"
+#include "linac/sites/kubernetes/kubeflow.h"
 #include "linac/sites/kubernetes/manifests.h"
 #include "linac/sites/kubernetes/rights.h"
 #include "linac/sites/kubernetes/words.h"
+#include "linac/sites/script/script_files.h"
 
 namespace linac::sites {
 namespace {
@@ -34,7 +36,11 @@ class KubernetesSite : public Site {
   std::vector<PlannedStep> plan(const Launch& launch) const override {
     return {{"", manifests_yaml(kubernetes_objects(settings_, launch, secret_values()))}};
   }
+  std::vector<PlannedStep> plan_as(const Launch& launch, const std::string& kind) const override {
+    return {{"", kubeflow_yaml(settings_, launch, kubernetes_objects(settings_, launch, secret_values()), kind)}};
+  }
   std::vector<Finding> check(const spec::Job* job) const override;
+  std::vector<Finding> look_at_script(const Launch& launch) const override;
   std::string submit(const Launch& launch) const override;
   Standing standing(const Record& record) const override;
   std::chrono::seconds pause() const override { return std::chrono::seconds(2); }
@@ -97,6 +103,11 @@ void KubernetesSite::make_rest(KubernetesApi& api, const KubernetesObjects& obje
   }
 }
 
+// Its image is looked at by the worker itself, before anything else.
+std::vector<Finding> KubernetesSite::look_at_script(const Launch& launch) const {
+  return check_script_here(launch);
+}
+
 std::string KubernetesSite::submit(const Launch& launch) const {
   const KubernetesObjects objects = kubernetes_objects(settings_, launch, secret_values());
   const std::string name = object_name(launch.label);
@@ -138,7 +149,9 @@ Standing KubernetesSite::standing(const Record& record) const {
   };
   add_events(job.body);
   if (const json* waiting = waiting_pod(all)) add_events(*waiting);
-  return kubernetes_standing(job.body, all, events);
+  Standing standing = kubernetes_standing(job.body, all, events);
+  if (record.script) tell_of_script(standing, "");
+  return standing;
 }
 
 // Whether nothing of it is there any more.
@@ -176,7 +189,9 @@ std::string KubernetesSite::cancel(const Record& record) const {
   const bool gone = wait_until_gone(api, name);
   for (const char* resource : {"services", "configmaps", "secrets"})
     remove(core(resource) + "/" + name, json::object());
-  if (!gone) return "asked to write a checkpoint and stop; it has not stopped yet, cancel again to end it at once";
+  if (!gone)
+    return std::string(record.script ? "asked to stop" : "asked to write a checkpoint and stop") +
+           "; it has not stopped yet, cancel again to end it at once";
   return again ? "ended at once; nothing of it is left there" : "stopped; nothing of it is left there";
 }
 

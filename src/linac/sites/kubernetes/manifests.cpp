@@ -9,7 +9,9 @@
 #include "linac/base/amounts.h"
 #include "linac/base/error.h"
 #include "linac/base/fnv1a.h"
+#include "linac/sites/kubernetes/pod_file.h"
 #include "linac/sites/kubernetes/spot.h"
+#include "linac/sites/script/script_files.h"
 #include "linac/sites/scripts.h"
 #include "linac/spec/exit_codes.h"
 
@@ -19,13 +21,27 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kNameMax = 52;  // a pod's host name is this, '-' and the worker's number: 63 letters at most
+constexpr int kTfSpawnerPort = 1999;
+constexpr int kKeptSeconds = 24 * 3600;  // of the objects of a script that has ended, its secrets among them
+constexpr const char* kTagLabel = "training_attempt";  // as TF-Spawner marks what it makes
+constexpr size_t kTagMax = 63;
 constexpr size_t kConfigMapMax = 1000 << 10;  // Kubernetes takes 1 MiB, the names and the rest included
 
-json metadata(const KubernetesSettings& settings, const std::string& name) {
-  return {{"name", name},
-          {"namespace", settings.name_space},
-          {"labels",
-           {{kLaunchLabel, name}, {"app.kubernetes.io/name", "linac"}, {"app.kubernetes.io/managed-by", "linac"}}}};
+json metadata(const KubernetesSettings& settings, const Launch& launch, const std::string& name) {
+  json meta{{"name", name},
+            {"namespace", settings.name_space},
+            {"labels",
+             {{kLaunchLabel, name}, {"app.kubernetes.io/name", "linac"}, {"app.kubernetes.io/managed-by", "linac"}}}};
+  if (launch.script) {
+    const bool fits =
+        launch.label.size() <= kTagMax && std::isalnum(static_cast<unsigned char>(launch.label.back())) != 0;
+    meta["labels"][kTagLabel] = fits ? launch.label : name;
+  }
+  return meta;
+}
+
+int script_port(const Launch& launch) {
+  return launch.script->port > 0 ? launch.script->port : kTfSpawnerPort;
 }
 
 json secret_variable(const std::string& variable, const std::string& secret, const std::string& key) {
@@ -51,6 +67,9 @@ json variables(const KubernetesSettings& settings, const Launch& launch, const s
   add("HOME", "/scratch");
   add("TMPDIR", "/scratch");
   all.push_back(secret_variable("LINAC_RUN_KEY", name, "LINAC_RUN_KEY"));
+  if (launch.script)
+    for (const auto& [variable, value] : launch.script->environment)
+      all.push_back(secret_variable(variable, name, variable));
   for (const auto& [variable, reference] : settings.secrets) {
     const size_t slash = reference.find('/');
     all.push_back(reference.starts_with("env:")
@@ -81,14 +100,23 @@ json container(const KubernetesSettings& settings, const Launch& launch, const s
   worker["volumeMounts"] = {{{"name", "launch"}, {"mountPath", "/linac"}, {"readOnly", true}},
                             {{"name", "scratch"}, {"mountPath", "/scratch"}}};
   if (!settings.volume.empty()) worker["volumeMounts"].push_back({{"name", "runs"}, {"mountPath", settings.folder}});
+  if (launch.script) {
+    worker["command"] = {"sh", "/linac/worker.sh"};
+    worker["ports"] = json::array({{{"name", "script"}, {"containerPort", script_port(launch)}}});
+    worker["volumeMounts"].push_back({{"name", "script"}, {"mountPath", "/script"}, {"readOnly", true}});
+  }
   if (settings.user > 0)
     worker["securityContext"] = {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}};
   return worker;
 }
 
-json volumes(const KubernetesSettings& settings, const std::string& name) {
+json volumes(const KubernetesSettings& settings, const Launch& launch, const std::string& name) {
   json all = {{{"name", "launch"}, {"configMap", {{"name", name}, {"defaultMode", 0444}}}},
               {{"name", "scratch"}, {"emptyDir", json::object()}}};
+  if (launch.script) {
+    const json items = json::array({{{"key", "training-script.py"}, {"path", "training-script.py"}}});
+    all.push_back({{"name", "script"}, {"configMap", {{"name", name}, {"defaultMode", 0444}, {"items", items}}}});
+  }
   if (settings.volume.empty()) return all;
   const size_t colon = settings.volume.find(':');
   const std::string what = settings.volume.substr(0, colon), which = settings.volume.substr(colon + 1);
@@ -117,7 +145,7 @@ json pod(const KubernetesSettings& settings, const Launch& launch, const std::st
             {"enableServiceLinks", false},
             {"terminationGracePeriodSeconds", seconds_of("notice", settings.notice)},
             {"containers", json::array({container(settings, launch, name)})},
-            {"volumes", volumes(settings, name)}};
+            {"volumes", volumes(settings, launch, name)}};
   const auto set = [&](const char* key, const std::string& value) {
     if (!value.empty()) spec[key] = value;
   };
@@ -139,8 +167,9 @@ json pod(const KubernetesSettings& settings, const Launch& launch, const std::st
                                {"runAsGroup", settings.user},
                                {"fsGroup", settings.user},
                                {"seccompProfile", {{"type", "RuntimeDefault"}}}};
-  json labels = metadata(settings, name)["labels"];
-  return {{"metadata", {{"labels", labels}}}, {"spec", spec}};
+  json template_{{"metadata", {{"labels", metadata(settings, launch, name)["labels"]}}}, {"spec", spec}};
+  if (launch.script && !launch.script->pod.empty()) return like_pod(launch.script->pod, std::move(template_));
+  return template_;
 }
 
 // What ends the whole launch: the same again would end the same, on whatever node.
@@ -155,13 +184,16 @@ std::vector<int> hopeless_statuses() {
   return all;
 }
 
-json pod_failure_policy() {
+json pod_failure_policy(const Launch& launch) {
   const auto statuses = [](const char* action, const std::vector<int>& values) {
     return json{{"action", action},
                 {"onExitCodes", {{"containerName", "worker"}, {"operator", "In"}, {"values", values}}}};
   };
   json rules = json::array();
-  rules.push_back(statuses("FailJob", hopeless_statuses()));
+  std::vector<int> hopeless = hopeless_statuses();
+  if (launch.script) hopeless.push_back(kScriptFailed);  // its workers have begun again as often as they may
+  std::ranges::sort(hopeless);  // as the API wants it
+  rules.push_back(statuses("FailJob", hopeless));
   rules.push_back(statuses("Ignore", {int(ErrorCode::kPreempted)}));
   rules.push_back(
       {{"action", "Ignore"}, {"onPodConditions", json::array({{{"type", "DisruptionTarget"}, {"status", "True"}}})}});
@@ -180,7 +212,7 @@ json job(const KubernetesSettings& settings, const Launch& launch, const std::st
             {"backoffLimitPerIndex", settings.restarts},
             {"maxFailedIndexes", 0},
             {"podReplacementPolicy", "Failed"},
-            {"podFailurePolicy", pod_failure_policy()},
+            {"podFailurePolicy", pod_failure_policy(launch)},
             // The first worker is the last one that is needed: it keeps the record, or waits for whoever does.
             {"successPolicy", {{"rules", json::array({{{"succeededIndexes", "0"}}})}}},
             {"suspend", !settings.queue.empty()},  // Kueue lets it go
@@ -188,7 +220,8 @@ json job(const KubernetesSettings& settings, const Launch& launch, const std::st
   int64_t seconds = launch.seconds_max;
   if (seconds == 0 && !settings.time.empty()) seconds = seconds_of("time", settings.time);
   if (seconds > 0) spec["activeDeadlineSeconds"] = seconds;
-  json meta = metadata(settings, name);
+  if (launch.script) spec["ttlSecondsAfterFinished"] = kKeptSeconds;
+  json meta = metadata(settings, launch, name);
   meta["annotations"] = {{kNameAnnotation, launch.label}, {kDigestAnnotation, digest_of(launch)}};
   if (!settings.queue.empty()) meta["labels"]["kueue.x-k8s.io/queue-name"] = settings.queue;
   return {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", meta}, {"spec", spec}};
@@ -247,7 +280,7 @@ std::string object_name(const std::string& label) {
 KubernetesObjects kubernetes_objects(const KubernetesSettings& settings, const Launch& launch,
                                      const std::map<std::string, std::string>& secret_values) {
   const std::string name = object_name(launch.label);
-  const json meta = metadata(settings, name);
+  const json meta = metadata(settings, launch, name);
   KubernetesObjects objects;
   objects.job = job(settings, launch, name);
   objects.service = {{"apiVersion", "v1"},
@@ -263,12 +296,24 @@ KubernetesObjects kubernetes_objects(const KubernetesSettings& settings, const L
                         {"metadata", meta},
                         {"immutable", true},
                         {"data", {{"job.yaml", launch.job}, {"worker.sh", kubernetes_worker(settings, launch)}}}};
-  if (launch.job.size() > kConfigMapMax)
+  json values = json::object();
+  size_t bytes = launch.job.size();
+  for (const ScriptFile& file : script_files(launch)) {
+    if (file.secret) continue;
+    objects
+        .config_map["data"][file.path.substr(file.path.find('/') == std::string::npos ? 0 : file.path.find('/') + 1)] =
+        file.text;
+    bytes += file.text.size();
+  }
+  if (launch.script) {
+    objects.service["spec"]["ports"].push_back({{"name", "script"}, {"port", script_port(launch)}});
+    for (const auto& [variable, value] : launch.script->environment) values[variable] = value;
+  }
+  if (bytes > kConfigMapMax)
     throw user_error(
         fmt::format("[launch] the job has {} KiB, and an object of Kubernetes at most 1024; put its parts "
                     "into files of their own",
-                    launch.job.size() >> 10));
-  json values = json::object();
+                    bytes >> 10));
   for (const auto& [variable, value] : secret_values) values[variable] = value;
   values["LINAC_RUN_KEY"] = launch.key;
   objects.secret = {{"apiVersion", "v1"}, {"kind", "Secret"},  {"metadata", meta},
@@ -277,13 +322,17 @@ KubernetesObjects kubernetes_objects(const KubernetesSettings& settings, const L
 }
 
 std::string manifests_yaml(const KubernetesObjects& objects) {
+  return documents_yaml(objects.all());
+}
+
+std::string documents_yaml(const std::vector<const json*>& objects) {
   std::string text;
-  for (const json* object : objects.all()) {
-    if (object == &objects.secret) {
-      const json& meta = objects.secret["metadata"];
+  for (const json* object : objects) {
+    if (object->at("kind") == "Secret") {
+      const json& meta = object->at("metadata");
       text += fmt::format("# Its secrets stand in no file. By hand:\n# kubectl create secret generic {} -n {}",
                           meta["name"].get<std::string>(), meta["namespace"].get<std::string>());
-      for (const auto& [variable, value] : objects.secret["stringData"].items())
+      for (const auto& [variable, value] : object->at("stringData").items())
         text += variable == "LINAC_RUN_KEY" ? " --from-literal=LINAC_RUN_KEY=$(openssl rand -hex 32)"
                                             : fmt::format(" --from-literal={}=...", variable);
       text += "\n";

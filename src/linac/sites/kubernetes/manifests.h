@@ -35,5 +35,6 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
 
 /// The objects as YAML documents, but for the Secret: of that there is how to make it.
 std::string manifests_yaml(const KubernetesObjects& objects);
+std::string documents_yaml(const std::vector<const nlohmann::json*>& objects);
 
 }  // namespace linac::sites

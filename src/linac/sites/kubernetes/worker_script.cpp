@@ -75,9 +75,26 @@ constexpr const char* kEnd =
     "fi\n"
     "exit \"$status\"\n";
 
+constexpr int kScriptPatience = 7 * 24 * 3600;  // in seconds: pods may wait for a node
+
+// The runner takes the place of the shell: signals reach it.
+std::string kubernetes_script_worker(const KubernetesSettings& settings, const Launch& launch) {
+  const std::string name = object_name(launch.label);
+  std::string text = fmt::format("#!/bin/sh\n# A worker of {}, by linac {}.\n", launch.label, kVersion);
+  text += environment_script(settings);
+  text += fmt::format(
+      "export LINAC_SPAWN_MEET=\"$MASTER_ADDR:$MASTER_PORT\" LINAC_SPAWN_ADDRESS=\"{0}-$RANK.{0}\" LINAC_SPAWN_OUT={1} "
+      "LINAC_SPAWN_SCRATCH=/scratch\n"
+      "export LINAC_SPAWN_FORWARD=1 LINAC_SPAWN_PATIENCE={2} LINAC_SPAWN_TERMINATION=/dev/termination-log\n"
+      "exec {3} /linac/linac_spawn.py\n",
+      name, shell_word(launch.out), kScriptPatience, shell_word(settings.python));
+  return text;
+}
+
 }  // namespace
 
 std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& launch) {
+  if (launch.script) return kubernetes_script_worker(settings, launch);
   const bool shared = !settings.volume.empty() && launch.out.starts_with('/');
   std::string text = fmt::format("#!/bin/bash\n# A worker of {}, by linac {}.\n", launch.label, kVersion);
   text += environment_script(settings);
