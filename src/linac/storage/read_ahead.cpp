@@ -78,9 +78,13 @@ void ReadAhead::work() {
 }
 
 void ReadAhead::fetch(const RangePtr& range, std::unique_lock<std::mutex>& lock) {
+  std::vector<std::byte> content;
+  if (!spare_.empty()) {
+    content = std::move(spare_.back());
+    spare_.pop_back();
+  }
   lock.unlock();
   const Clock::time_point begun = Clock::now();
-  std::vector<std::byte> content;
   std::exception_ptr error;
   try {
     content.resize(static_cast<size_t>(range->bytes));
@@ -148,6 +152,7 @@ void ReadAhead::take(const RangePtr& range, int64_t offset, std::span<std::byte>
   if (range->wanted > 0 || known == ranges_.end() || known->second != range) return;
   ranges_.erase(known);
   held_ -= range->bytes;
+  if (spare_.size() < kAheadConnections) spare_.push_back(std::move(range->content));
   room_.notify_all();
 }
 

@@ -93,6 +93,7 @@ class ReadAhead {
   std::deque<RangePtr> waiting_;        // in the order of their reading
   std::deque<RangePtr> urgent_;         // somebody waits
   int64_t held_ = 0;
+  std::vector<std::vector<std::byte>> spare_;  // memory of ranges that were taken: fresh memory costs more than a copy
   std::vector<double> times_;  // of requests, seconds a byte
   size_t asked_twice_ = 0;
   bool stop_ = false;
