@@ -12,6 +12,7 @@
 #include "linac/data/open_files.h"
 #include "linac/data/shower_copy.h"
 #include "linac/storage/cache.h"
+#include "linac/storage/range_rooms.h"
 
 namespace linac::data {
 namespace {
@@ -50,6 +51,7 @@ class FilesAhead {
   }
 
   const std::vector<std::string> urls_;
+  const std::shared_ptr<storage::RangeRooms> rooms_ = storage::RangeRooms::shared();
   size_t at_ = 0;
   std::future<std::filesystem::path> ahead_;
 };

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "linac/storage/range_rooms.h"
+
 namespace linac::storage {
 
 class Source;
@@ -61,7 +63,7 @@ class ReadAhead {
     Clock::time_point begun{};
     bool asked_twice = false;
     int failed = 0;  // requests, of one that is asked for twice
-    std::vector<std::byte> content{};
+    RangeRoom content{};
     std::exception_ptr error{};
   };
   using RangePtr = std::shared_ptr<Range>;
@@ -84,6 +86,7 @@ class ReadAhead {
 
   const std::shared_ptr<const Source> source_;
   const std::vector<Piece> pieces_;
+  const std::shared_ptr<RangeRooms> rooms_ = RangeRooms::shared();
 
   std::mutex mutex_;
   std::condition_variable room_, arrived_;
@@ -93,7 +96,6 @@ class ReadAhead {
   std::deque<RangePtr> waiting_;        // in the order of their reading
   std::deque<RangePtr> urgent_;         // somebody waits
   int64_t held_ = 0;
-  std::vector<std::vector<std::byte>> spare_;  // memory of ranges that were taken: fresh memory costs more than a copy
   std::vector<double> times_;  // of requests, seconds a byte
   size_t asked_twice_ = 0;
   bool stop_ = false;
