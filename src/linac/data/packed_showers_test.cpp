@@ -59,7 +59,8 @@ ShowerBlock odd_showers(const EventShape& shape) {
 }
 
 TEST_F(PackedShowersTest, EveryBitComesBack) {
-  for (const EventShape& shape : {EventShape{5, 4, 3}, EventShape{4, 4, 4}, EventShape{13, 5, 1}, EventShape{9, 9, 9}}) {
+  for (const EventShape& shape :
+       {EventShape{5, 4, 3}, EventShape{4, 4, 4}, EventShape{13, 5, 1}, EventShape{9, 9, 9}}) {
     const ShowerBlock wanted = odd_showers(shape);
     const auto file = opened(packed(wanted));
     EXPECT_EQ(file->format(), "tfrecord");

@@ -57,9 +57,10 @@ void each_event(const ShowerFile& file, const std::string& url, const Take& take
       file.read(filled, end - filled, block);
       check_values(block, url, filled);
       for (int64_t event = 0; event < block.events(); ++event)
-        take(block, static_cast<size_t>(event),
-             std::span<const float>(block.image).subspan(static_cast<size_t>(event * cells), static_cast<size_t>(cells)),
-             filled + event);
+        take(
+            block, static_cast<size_t>(event),
+            std::span<const float>(block.image).subspan(static_cast<size_t>(event * cells), static_cast<size_t>(cells)),
+            filled + event);
     }
     piece_is_done();
   }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -46,11 +47,12 @@ void write_all(int file, std::span<const std::byte> bytes, const storage::Cached
   }
 }
 
-/// Takes the bytes of a file in the cache: in large pieces, with the checksums for its note.
+/// Takes the bytes of a file in the cache: in large pieces, with the checksums for its note. Data error for more than
+/// the cache may hold: a few compressed bytes can claim to be very many.
 class Output {
  public:
-  explicit Output(const storage::CachedCopy& copy)
-      : copy_(copy), file_(::open(copy.part().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+  Output(const storage::CachedCopy& copy, const std::string& name)
+      : copy_(copy), name_(name), file_(::open(copy.part().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
     if (!file_) copy.fail_to_write();
   }
   void write(std::span<const std::byte> bytes) {
@@ -67,12 +69,20 @@ class Output {
  private:
   void flush() {
     sums_.add(waiting_);
+    if (sums_.bytes() > bytes_max_) {
+      throw data_error(
+          fmt::format("[data] {}: its showers, packed, become more than the {} bytes of the whole cache; "
+                      "raise LINAC_CACHE_SIZE, or name smaller files",
+                      name_, bytes_max_));
+    }
     write_all(file_.get(), waiting_, copy_);
     waiting_.clear();
   }
 
   const storage::CachedCopy& copy_;
+  const std::string& name_;
   const Descriptor file_;
+  const int64_t bytes_max_ = storage::cache_bytes_max();
   std::vector<std::byte> waiting_;
   storage::PieceSummer sums_;
 };
@@ -96,10 +106,15 @@ class HashedStream : public storage::ByteStream {
 /// All records of the file through `packer`. Returns what they were made from, without compression.
 OriginalFile pack(const std::shared_ptr<const storage::Source>& source, ShowerPacker& packer) {
   const std::string& name = source->url();
-  const bool was_compressed = compression_of(*source) != Compression::kNone;
+  const Compression compression = compression_of(*source);
+  const bool was_compressed = compression != Compression::kNone;
   storage::ContentHash hash;
-  auto bytes = unpacked_stream(source);
-  if (was_compressed) bytes = std::make_unique<HashedStream>(std::move(bytes), hash);
+  auto bytes = storage::Source::stream(source);
+  if (was_compressed) {
+    // It may be any size: Output bounds what is kept of it.
+    bytes = inflated(std::move(bytes), compression, name, std::numeric_limits<int64_t>::max());
+    bytes = std::make_unique<HashedStream>(std::move(bytes), hash);
+  }
   RecordStream records(std::move(bytes), name);
   ShowerRecordParser parser(name);
   std::span<const std::byte> record;
@@ -108,7 +123,8 @@ OriginalFile pack(const std::shared_ptr<const storage::Source>& source, ShowerPa
                                      : parser.parse(record, records.number(), packer.shape()));
     piece_is_done();
   }
-  if (packer.showers() == 0) throw data_error(fmt::format("[tfrecord] {}: no record in it; write the file again", name));
+  if (packer.showers() == 0)
+    throw data_error(fmt::format("[tfrecord] {}: no record in it; write the file again", name));
   source->need_unchanged();
   return {was_compressed ? hash.text() : source->streamed_content(), records.place().offset};
 }
@@ -120,7 +136,7 @@ std::filesystem::path packed(const std::shared_ptr<const storage::Source>& sourc
   if (copy.known() && copy.known()->etag == version) return copy.file();
   log::info(fmt::format("[data] packing {} ({:.0f} MB) once", net::without_secrets(source->url()),
                         static_cast<double>(source->size()) / 1e6));
-  Output output(copy);
+  Output output(copy, source->url());
   ShowerPacker packer([&](std::span<const std::byte> bytes) { output.write(bytes); });
   packer.finish(pack(source, packer));
   storage::PieceSummer& sums = output.finish();

@@ -37,9 +37,8 @@ void SampleFile::read(int64_t first, int64_t count, ShowerBlock& out) const {
   LINAC_CHECK(first >= 0 && count >= 0 && first <= events() - count);
   out.resize(count, shape(), Units::kSamples);
   for (int64_t i = 0; i < count; ++i)
-    read_sample(first + i,
-                {out.image.data() + i * out.shape.cells(), &out.energy[static_cast<size_t>(i)],
-                 &out.angle[static_cast<size_t>(i)], &out.ecal[static_cast<size_t>(i)]});
+    read_sample(first + i, {out.image.data() + i * out.shape.cells(), &out.energy[static_cast<size_t>(i)],
+                            &out.angle[static_cast<size_t>(i)], &out.ecal[static_cast<size_t>(i)]});
 }
 
 // One pass without a branch, so that the compiler can vectorise.
@@ -52,8 +51,7 @@ LINAC_FLOAT_CLONES bool are_energies(std::span<const float> cells) {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name, int64_t event, const std::string& what) {
-  throw data_error(
-      fmt::format("[data] {}: event {}: {}; remove the event or write the file again", name, event, what));
+  throw data_error(fmt::format("[data] {}: event {}: {}; remove the event or write the file again", name, event, what));
 }
 
 }  // namespace

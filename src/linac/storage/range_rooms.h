@@ -1,6 +1,6 @@
 #pragma once
-// Memory for ranges of files that are read ahead. Fresh memory costs more than what is copied into it, so rooms are used
-// again as long as somebody keeps them: by the next ranges of a file, and by those of the next file. Thread-safe.
+// Memory for ranges of files that are read ahead. Fresh memory costs more than what is copied into it, so rooms are
+// used again as long as somebody keeps them: by the next ranges of a file, and by those of the next file. Thread-safe.
 
 #include <cstddef>
 #include <cstdint>
