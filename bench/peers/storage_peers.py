@@ -29,15 +29,33 @@ def measured(epoch) -> None:
                       "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
 
+def fetched_by_s3fs(where: str):
+    """A function that brings the files to this host once, and where they are then: TensorFlow's wheel has no s3://, and tensorflow-io 0.37.1, which
+    had, does not load into TensorFlow 2.21. Of the usual ways this took the least CPU time: boto3's download_file, and objects' bodies split into
+    records in Python, took more."""
+    import s3fs
+
+    store = s3fs.S3FileSystem(endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+    keys = sorted(store.ls(where))
+    folder = tempfile.TemporaryDirectory()
+    files = [str(pathlib.Path(folder.name) / pathlib.PurePosixPath(key).name) for key in keys]
+
+    def fetch(folder: tempfile.TemporaryDirectory = folder) -> None:  # which is kept
+        if not all(map(os.path.exists, files)):
+            store.get(keys, files)
+    return fetch, files
+
+
 def tensorflow(what: str, where: str, batch: int) -> None:
     import tensorflow as tf
 
     assert what == "showers"
     features = {"X": tf.io.FixedLenFeature(CELLS, tf.float32), "Y": tf.io.FixedLenFeature([], tf.float32),
                 "ang": tf.io.FixedLenFeature([], tf.float32), "ecal": tf.io.FixedLenFeature([], tf.float32)}
-    files = sorted(str(path) for path in pathlib.Path(where).iterdir())
+    fetch, files = fetched_by_s3fs(where) if where.startswith("s3://") else (lambda: None, sorted(str(path) for path in pathlib.Path(where).iterdir()))
 
     def epoch() -> int:
+        fetch()
         data = tf.data.Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset, num_parallel_calls=tf.data.AUTOTUNE)
         data = data.batch(batch).map(lambda records: tf.io.parse_example(records, features), num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
         return sum(len(one["Y"]) for one in data)

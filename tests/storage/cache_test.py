@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`linac cache list|clear|verify`: what downloads, packed tables, unpacked files and scans leave, altered, in use by a process that lives,
+"""`linac cache list|clear|verify`: what downloads, packed tables, packed showers and scans leave, altered, in use by a process that lives,
 in a folder that is absent or cannot be written, two commands at once, stopped by a signal."""
 
 import contextlib
@@ -59,9 +59,9 @@ def listed(root: pathlib.Path, server: RangeServer) -> None:
     fill(root, server)
     whole = json.loads(linac(root, "cache", "list", "--json", LINAC_CACHE_SIZE="5MiB", LINAC_CACHE_GIB="7"))
     found = {row["kind"]: row for row in whole["files"]}
-    check(set(found) == {"download", "table", "unpacked", "scan"}, f"every kind is listed: {sorted(found)}")
+    check(set(found) == {"download", "table", "showers", "scan"}, f"every kind is listed: {sorted(found)}")
     check(found["download"]["source"] == f"{server.url}/showers.h5" and found["table"]["source"] == f"{server.url}/table.parquet", "with its URL")
-    check(found["unpacked"]["source"] == str(root / "showers.tfrecord.gz"), "or its path")
+    check(found["showers"]["source"] == str(root / "showers.tfrecord.gz"), "or its path")
     check(not any(row["in_use"] for row in whole["files"]), "none is in use when the processes have ended")
     check(whole["limit_bytes"] == 5 << 20 and whole["bytes"] == sum(row["bytes"] for row in whole["files"] if row["kind"] != "scan"), "the limit and what counts to it")
     said = linac(root, "cache", "list", f"{server.url}/*.h5", LINAC_CACHE_SIZE="5MiB")
@@ -79,7 +79,7 @@ def verified(root: pathlib.Path, server: RangeServer) -> None:
     alter(found["download"]["file"], found["download"]["bytes"] // 2)
     alter(found["table"]["file"], 4 * 14 * 17)
     alter(found["scan"]["file"], 100)
-    note = pathlib.Path(found["unpacked"]["file"] + ".json")
+    note = pathlib.Path(found["showers"]["file"] + ".json")
     said = json.loads(note.read_text())
     del said["xxh3_of_8_mib"], said["source"]
     note.write_text(json.dumps(said))
@@ -91,7 +91,7 @@ def verified(root: pathlib.Path, server: RangeServer) -> None:
     check(len(kept) == 4, "--keep removes nothing")
     said = linac(root, "cache", "verify", status=3)
     left = [kind for kind, row in found.items() if os.path.exists(row["file"])]
-    check("has been removed" in said and left == ["unpacked"], f"without it what is damaged goes: {left}")
+    check("has been removed" in said and left == ["showers"], f"without it what is damaged goes: {left}")
     fill(root, server)
     check(all(os.path.exists(found[kind]["file"]) for kind in ("download", "table")), "and is made again when it is wanted")
 

@@ -12,6 +12,7 @@
 #include "linac/data/open_files.h"
 #include "linac/data/shower_copy.h"
 #include "linac/storage/cache.h"
+#include "linac/storage/range_rooms.h"
 
 namespace linac::data {
 namespace {
@@ -50,14 +51,10 @@ class FilesAhead {
   }
 
   const std::vector<std::string> urls_;
+  const std::shared_ptr<storage::RangeRooms> rooms_ = storage::RangeRooms::shared();
   size_t at_ = 0;
   std::future<std::filesystem::path> ahead_;
 };
-
-bool is_copy(const std::filesystem::path& path) {
-  const std::string below = path.lexically_relative(storage::cache_folder()).string();
-  return !below.empty() && !below.starts_with("..");
-}
 
 Range range_over(const std::vector<FileReport>& files, double FileReport::*low, double FileReport::*high) {
   Range range{files.front().*low, files.front().*high};
@@ -92,7 +89,7 @@ std::shared_ptr<const Dataset> Dataset::opened(std::vector<std::string> files, c
   for (FilesAhead ahead(std::move(files)); !ahead.at_end();) {
     const std::string url = ahead.url();
     const std::filesystem::path path = ahead.take();
-    if (is_copy(path)) set->copies_.push_back(path);
+    if (storage::lies_in_cache(path)) set->copies_.push_back(path);
     const ScannedFile scanned = scan_file_cached(path, url, fields, preprocessing);
     if (!set->files_.empty() && scanned.report.shape != set->shape()) {
       throw data_error(
@@ -122,9 +119,13 @@ std::shared_ptr<const Dataset> Dataset::opened(std::vector<std::string> files, c
   return set;
 }
 
-void Dataset::read_stored(int64_t event, ShowerBlock& out) const {
+const Dataset::EventPlace& Dataset::place_of(int64_t event) const {
   LINAC_CHECK(event >= 0 && event < size());
-  const EventPlace& place = events_[static_cast<size_t>(event)];
+  return events_[static_cast<size_t>(event)];
+}
+
+void Dataset::read_stored(int64_t event, ShowerBlock& out) const {
+  const EventPlace& place = place_of(event);
   open_files_->get(place.file)->read(place.record, 1, out);
 }
 
@@ -151,9 +152,16 @@ void Dataset::read_into(std::span<const int64_t> events, std::span<const size_t>
   ShowerBlock block;
   for (const size_t i : order) {
     const size_t slot = slots[i];
-    read_stored(events[i], block);
+    float* const image = out.image.data() + static_cast<int64_t>(slot) * shape().cells();
+    const EventPlace& place = place_of(events[i]);
+    const auto file = open_files_->get(place.file);
+    if (const auto* samples = dynamic_cast<const SampleFile*>(file.get())) {
+      samples->read_sample(place.record, {image, &out.energy[slot], &out.angle[slot], &out.ecal[slot]});
+      continue;
+    }
+    file->read(place.record, 1, block);
     convert_units(preprocessing_, block, Units::kSamples);
-    std::copy(block.image.begin(), block.image.end(), out.image.begin() + static_cast<int64_t>(slot) * shape().cells());
+    std::copy(block.image.begin(), block.image.end(), image);
     out.energy[slot] = block.energy[0];
     out.angle[slot] = block.angle[0];
     out.ecal[slot] = block.ecal[0];

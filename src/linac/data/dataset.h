@@ -56,6 +56,7 @@ class Dataset {
     uint32_t file;
     int64_t record;
   };
+  const EventPlace& place_of(int64_t event) const;
   enum class Empty { kRefused, kFine };
   Dataset() = default;
   static std::shared_ptr<const Dataset> opened(std::vector<std::string> files, const Fields& fields,

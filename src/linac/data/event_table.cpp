@@ -23,6 +23,8 @@ constexpr int64_t kEventValuesMax = int64_t{1} << 31;
 // The offsets of a row are repeated up to this many values, so that one loop without a remainder runs over several
 // rows.
 constexpr size_t kScalingPeriod = 512;
+// A batch takes its events from anywhere in memory: so many before their turn the processor is told where they lie.
+constexpr size_t kPlacesAhead = 16, kValuesAhead = 6;
 
 /// How the values of a column are filled in.
 struct Fill {
@@ -240,6 +242,15 @@ struct EventTable::Parts {
 
   size_t file_of(int64_t event) const {
     return static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), event) - ends.begin());
+  }
+
+  void expect_place(int64_t event) const {
+    const size_t file = file_of(event);
+    tables[file]->expect_place(event - begin(file));
+  }
+  void expect_values(int64_t event) const {
+    const size_t file = file_of(event);
+    tables[file]->expect_values(event - begin(file));
   }
 
   /// Column i of one event, into zeros.
@@ -462,9 +473,11 @@ void EventTable::read_into(std::span<const int64_t> events, std::span<const size
     zeroed.push_back(out.columns[i].empty());
     out.columns[i].resize(static_cast<size_t>(out.events) * parts.fills[i].event_values);
   }
+  for (const int64_t event : events) LINAC_CHECK(event >= 0 && event < size_);
   std::vector<bool> checked(parts.tables.size(), false);
   for (size_t i = 0; i < events.size(); ++i) {
-    LINAC_CHECK(events[i] >= 0 && events[i] < size_);
+    if (i + kPlacesAhead < events.size()) parts.expect_place(first_ + events[i + kPlacesAhead]);
+    if (i + kValuesAhead < events.size()) parts.expect_values(first_ + events[i + kValuesAhead]);
     const int64_t event = first_ + events[i];
     const size_t file = parts.file_of(event);
     const PackedTable& table = *parts.tables[file];

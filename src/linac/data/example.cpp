@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "linac/base/error.h"
 #include "linac/base/protowire.h"
@@ -114,6 +116,36 @@ void parse_entry(std::span<const uint8_t> bytes, Example& example) {
   example[std::move(key)] = std::move(value);
 }
 
+/// The content of a message that has this field alone.
+std::optional<std::span<const uint8_t>> only_field(std::span<const uint8_t> message, uint32_t number) {
+  Reader reader(message);
+  const auto field = reader.next();
+  if (!field || field->number != number || field->type != WireType::kBytes || !reader.at_end()) return std::nullopt;
+  return field->bytes;
+}
+
+bool are_integers(std::span<const uint8_t> packed) {
+  for (Reader reader(packed); !reader.at_end();) reader.varint();
+  return true;
+}
+
+/// A name and behind it one list in one piece.
+std::optional<PackedList> packed_list(std::span<const uint8_t> entry) {
+  Reader reader(entry);
+  const auto key = reader.next(), value = reader.next();
+  if (!value || !reader.at_end() || key->number != kEntryKey || key->type != WireType::kBytes) return std::nullopt;
+  if (value->number != kEntryValue || value->type != WireType::kBytes) return std::nullopt;
+  PackedList list;
+  list.name = key->text();
+  auto values = only_field(value->bytes, kFeatureFloats);
+  if (!values && (values = only_field(value->bytes, kFeatureIntegers))) list.kind = FeatureKind::kIntegers;
+  if (values) values = only_field(*values, kListValue);
+  if (!values || values->empty()) return std::nullopt;
+  list.bytes = *values;
+  const bool sound = list.kind == FeatureKind::kFloats ? values->size() % sizeof(float) == 0 : are_integers(*values);
+  return sound ? std::optional(list) : std::nullopt;
+}
+
 std::string encode_feature(const Feature& feature) {
   std::string list, out;
   if (feature.kind() == FeatureKind::kBytes) {
@@ -149,6 +181,26 @@ Example parse_example(std::span<const uint8_t> bytes) {
     }
   }
   return example;
+}
+
+bool find_packed_lists(std::span<const uint8_t> bytes, std::vector<PackedList>& out) {
+  constexpr size_t kListsMax = 64;  // names are compared with each other
+  out.clear();
+  try {
+    const auto features = only_field(bytes, kExampleFeatures);
+    if (!features) return false;
+    Reader reader(*features);
+    while (const auto entry = reader.next()) {
+      if (entry->number != kFeaturesEntry || entry->type != WireType::kBytes) return false;
+      const auto list = packed_list(entry->bytes);
+      const auto same_name = [&](const PackedList& other) { return other.name == list->name; };
+      if (!list || out.size() == kListsMax || std::any_of(out.begin(), out.end(), same_name)) return false;
+      out.push_back(*list);
+    }
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 std::string encode_example(const Example& example) {

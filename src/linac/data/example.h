@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace linac::data {
@@ -29,6 +30,17 @@ using Example = std::map<std::string, Feature>;
 /// Accepts packed and unpacked lists. Data error "[protobuf] byte N: ..." for what is not an Example; the caller adds
 /// file and record.
 Example parse_example(std::span<const uint8_t> bytes);
+
+/// The values of a named list of floats (little-endian, of any alignment) or integers (varints) inside a record.
+struct PackedList {
+  std::string_view name;
+  FeatureKind kind = FeatureKind::kFloats;
+  std::span<const uint8_t> bytes;
+};
+/// The lists of an Example that holds each of them once, packed in one piece, as libraries write it: nothing is copied.
+/// False for whatever is written in another way, has byte strings or empty lists, or is damaged; parse_example() reads
+/// or refuses it.
+bool find_packed_lists(std::span<const uint8_t> bytes, std::vector<PackedList>& out);
 
 std::string encode_example(const Example& example);
 

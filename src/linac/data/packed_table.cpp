@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -161,6 +162,21 @@ PackedTable::~PackedTable() {
   if (in_use_) storage::release_cached(packed_path_);
   if (is_fetched_) storage::release_cached(*path_);
   if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+}
+
+void PackedTable::expect_place(int64_t event) const {
+  const auto i = static_cast<size_t>(event);
+  __builtin_prefetch(&ends_[i]);
+  __builtin_prefetch(&hashes_[i]);
+  if (!stored_.empty()) __builtin_prefetch(&rows_[i * stored_.size()]);
+}
+
+void PackedTable::expect_values(int64_t event) const {
+  constexpr uint64_t kLineValues = 64 / sizeof(float), kLinesMax = 8;  // the processor itself sees long rows
+  const auto i = static_cast<size_t>(event);
+  const uint64_t first = i == 0 ? 0 : ends_[i - 1];
+  const uint64_t end = std::min(ends_[i], first + kLinesMax * kLineValues);
+  for (uint64_t at = first; at < end; at += kLineValues) __builtin_prefetch(&values_[at]);
 }
 
 std::span<const float> PackedTable::values(int64_t event) const {

@@ -54,6 +54,10 @@ class PackedTable {
   /// written (a failing disk): the packed file is removed then, so the next start makes it again.
   std::span<const float> values(int64_t event) const;
 
+  /// Hints for the processor, long before values() of the event, which lies anywhere: first where it lies, then itself.
+  void expect_place(int64_t event) const;
+  void expect_values(int64_t event) const;
+
   /// Data error when the original is not the file that was packed any more: a look at size and time of change. What
   /// became of another host's file meanwhile is not asked: the packed one stays as it is.
   void check_unchanged() const;

@@ -6,6 +6,12 @@
 
 namespace linac::data {
 
+bool is_plausible(const EventShape& shape) {
+  for (const int64_t axis : {shape.x, shape.y, shape.z})
+    if (axis <= 0 || axis > kCellsMax) return false;
+  return shape.x <= kCellsMax / shape.y && shape.x * shape.y <= kCellsMax / shape.z;
+}
+
 std::string to_string(const EventShape& shape) {
   return fmt::format("{}x{}x{}", shape.x, shape.y, shape.z);
 }

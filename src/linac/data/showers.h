@@ -15,6 +15,9 @@ using linac::EventShape;
 /// No image has more cells than this; sizes found in files are refused above it.
 constexpr int64_t kCellsMax = int64_t{1} << 28;
 
+/// Whether an image may be of this shape.
+bool is_plausible(const EventShape& shape);
+
 std::string to_string(const EventShape& shape);  // "51x51x25"
 
 /// HDF5 data sets that hold the showers.

@@ -258,13 +258,18 @@ TEST_F(StreamedTableTest, AFewBytesDoNotBecomeVeryMany) {
   EXPECT_TRUE(contains(refusal_of(compressed(huge + zeros, kZlibBits)), "it is said to have"));
 }
 
-TEST_F(StreamedTableTest, CompressedShowersAreUnpackedOnce) {
+TEST_F(StreamedTableTest, ShowersArePackedOnce) {
   ShowerBlock samples = make_showers(40);
   convert_units({}, samples, Units::kSamples);
   write_tfrecord(path("plain"), samples);
   const std::string content = read_file(path("plain"));
-  const auto events_of = [](const std::string& url) {
+  const std::string hash = storage::fingerprint(path("plain")).content;
+  const auto events_of = [&](const std::string& url) {
     const auto set = Dataset::open({url}, {}, {});
+    const FileReport& report = set->files().front();
+    EXPECT_EQ(report.fingerprint, hash) << "of the content, however it came";
+    EXPECT_EQ(report.bytes, static_cast<int64_t>(content.size()));
+    EXPECT_EQ(report.format, "tfrecord");
     SampleBatch batch;
     std::vector<int64_t> order(static_cast<size_t>(set->size()));
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
@@ -287,6 +292,20 @@ TEST_F(StreamedTableTest, CompressedShowersAreUnpackedOnce) {
   EXPECT_LE(ranges.sent - sent, 1 + storage::Source::kHeadBytes);
   server.reset();
   EXPECT_EQ(shower_copy(url), copy);
+
+  Ranges plain{.body = content};
+  const Server plain_server([&](const std::string& request) { return plain(request); });
+  EXPECT_EQ(events_of(plain_server.url("b")), wanted);
+  EXPECT_EQ(files_in_cache("http"), 0);
+  EXPECT_LT(fs::file_size(shower_copy(plain_server.url("b"))), content.size());
+  Ranges altered{.body = content};
+  altered.body[content.size() - 100] ^= 1;
+  const Server altered_server([&](const std::string& request) { return altered(request); });
+  const std::string said = message_of(ErrorCode::kData, [&] { events_of(altered_server.url("c")); });
+  EXPECT_TRUE(contains(said, "record 39")) << said;
+  const auto in_the_making = [](const fs::directory_entry& entry) { return entry.path().extension() == ".part"; };
+  const fs::directory_iterator tables(storage::cache_folder() / "tables");
+  EXPECT_EQ(std::count_if(begin(tables), end(tables), in_the_making), 0);
   std::ofstream(path("cut"), std::ios::binary) << compressed(content, kGzipBits).substr(0, 2000);
   EXPECT_TRUE(contains(message_of(ErrorCode::kData, [&] { events_of(path("cut")); }), "is cut"));
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "linac/base/error.h"
 #include "linac/base/protowire.h"
 #include "linac/base/tfrecord_frame.h"
@@ -39,6 +41,28 @@ TEST(Example, ReadsWhatTensorFlowWrites) {
   EXPECT_EQ(example.at("c").floats, std::vector<float>{1.5F});
 }
 
+TEST(Example, PackedListsAreFoundWhereTheyLie) {
+  Example example;
+  example["X"].floats = {1, 0, -2.5F};
+  example["shape"].integers = {51, 51, 25, -1};
+  const std::string bytes = encode_example(example);
+  std::vector<PackedList> lists;
+  ASSERT_TRUE(find_packed_lists(bytes_of(bytes), lists));
+  ASSERT_EQ(lists.size(), 2U);
+  EXPECT_EQ(lists[0].name, "X");
+  EXPECT_EQ(lists[0].kind, FeatureKind::kFloats);
+  ASSERT_EQ(lists[0].bytes.size(), 3 * sizeof(float));
+  EXPECT_EQ(std::memcmp(lists[0].bytes.data(), example["X"].floats.data(), lists[0].bytes.size()), 0);
+  EXPECT_EQ(lists[1].name, "shape");
+  EXPECT_EQ(lists[1].kind, FeatureKind::kIntegers);
+
+  EXPECT_FALSE(find_packed_lists(bytes_of(bytes + bytes), lists)) << "twice: the last one would count";
+  for (size_t end = 0; end < bytes.size(); ++end)
+    EXPECT_FALSE(find_packed_lists(bytes_of(bytes).first(end), lists)) << "cut at " << end;
+  example["name"].bytes = {"electron"};
+  EXPECT_FALSE(find_packed_lists(bytes_of(encode_example(example)), lists));
+}
+
 TEST(Example, AcceptsUnpackedLists) {
   std::string floats, integers;
   for (const float value : {1.F, 2.F}) proto::append_float(floats, 1, value);
@@ -54,6 +78,8 @@ TEST(Example, AcceptsUnpackedLists) {
   proto::append_bytes(features, 1, entry("f", 2, floats));
   proto::append_bytes(features, 1, entry("i", 3, integers));
   proto::append_bytes(message, 1, features);
+  std::vector<PackedList> lists;
+  EXPECT_FALSE(find_packed_lists(bytes_of(message), lists));
   const Example example = parse_example(bytes_of(message));
   EXPECT_EQ(example.at("f").floats, (std::vector<float>{1, 2}));
   EXPECT_EQ(example.at("i").integers, (std::vector<int64_t>{7, 8}));

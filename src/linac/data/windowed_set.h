@@ -20,6 +20,7 @@
 
 #include "linac/data/epoch_order.h"
 #include "linac/data/file_versions.h"
+#include "linac/storage/range_rooms.h"
 
 namespace linac::data {
 
@@ -88,6 +89,7 @@ class WindowedSet {
   mutable std::deque<std::vector<uint32_t>> recent_;  // windows whose files stay
   mutable std::deque<uint32_t> ahead_;
   mutable bool stop_ = false;
+  const std::shared_ptr<storage::RangeRooms> rooms_ = storage::RangeRooms::shared();
   std::thread thread_;
 };
 

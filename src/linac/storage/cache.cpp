@@ -137,6 +137,11 @@ void with_uses(const fs::path& root, const std::function<void(Uses&)>& change) {
 
 }  // namespace
 
+bool lies_in_cache(const std::filesystem::path& file) {
+  const std::string below = file.lexically_relative(cache_folder()).string();
+  return !below.empty() && !below.starts_with("..");
+}
+
 void use_cached(const fs::path& file, const fs::path& root) {
   with_uses(root, [&](Uses& uses) { uses.add(file.lexically_relative(root).string()); });
   // The time of the last use is the access time, which readers alone would not keep on many file systems.

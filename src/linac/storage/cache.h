@@ -15,6 +15,9 @@ inline constexpr int64_t kCacheBytesDefault = int64_t{100} << 30;
 /// number above 0.
 int64_t cache_bytes_max();
 
+/// Whether the file lies in this user's cache folder, by its name.
+bool lies_in_cache(const std::filesystem::path& file);
+
 /// Marks the file as used now, and as in use until this process ends; it need not be there yet. Say it before you look
 /// whether it is there: it may go at any moment before. `root`: the cache that bounds it. Thread-safe.
 void use_cached(const std::filesystem::path& file, const std::filesystem::path& root);

@@ -30,7 +30,7 @@ int64_t mtime_ns(const struct stat& status) {
 
 CacheKind kind_of(const fs::path& file, const std::string& folder) {
   if (role_of(file) == FileRole::kPart) return CacheKind::kPart;
-  if (folder == "tables") return file.extension() == ".pack" ? CacheKind::kTable : CacheKind::kUnpacked;
+  if (folder == "tables") return file.extension() == ".pack" ? CacheKind::kTable : CacheKind::kShowers;
   if (folder == "models") return CacheKind::kModel;
   if (folder == "copies") return CacheKind::kCopyNote;
   return folder == kScans ? CacheKind::kScan : CacheKind::kDownload;
@@ -78,8 +78,8 @@ const char* to_string(CacheKind kind) {
       return "download";
     case CacheKind::kTable:
       return "table";
-    case CacheKind::kUnpacked:
-      return "unpacked";
+    case CacheKind::kShowers:
+      return "showers";
     case CacheKind::kModel:
       return "model";
     case CacheKind::kScan:

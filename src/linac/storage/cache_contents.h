@@ -13,7 +13,7 @@ namespace linac::storage {
 enum class CacheKind {
   kDownload,  // a file of another host
   kTable,     // packed columns of an event file
-  kUnpacked,  // of a file that is compressed as a whole
+  kShowers,   // packed, of a TFRecord file
   kModel,     // of a service's catalog
   kScan,      // what a look through a file of showers has found
   kCopyNote,  // what `data copy` has copied

@@ -138,7 +138,7 @@ TEST(CacheContents, SayWhatIsWhat) {
     if (copy.is_bounded) bounded += copy.bytes;
     EXPECT_FALSE(copy.in_use);
   }
-  EXPECT_EQ(kinds, (std::vector<std::string>{"unpacked", "table", "download", "model", "scan", "copy note", "part"}));
+  EXPECT_EQ(kinds, (std::vector<std::string>{"showers", "table", "download", "model", "scan", "copy note", "part"}));
   EXPECT_EQ(bounded, 1120);
   ASSERT_NE(find(contents, file), nullptr);
   EXPECT_EQ(find(contents, file)->source, "http://host/a.part-1.json");

@@ -80,11 +80,11 @@ void ReadAhead::work() {
 void ReadAhead::fetch(const RangePtr& range, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const Clock::time_point begun = Clock::now();
-  std::vector<std::byte> content;
+  RangeRoom content;
   std::exception_ptr error;
   try {
-    content.resize(static_cast<size_t>(range->bytes));
-    source_->read(range->offset, content);
+    content = rooms_->take(range->bytes);
+    source_->read(range->offset, {content.bytes.get(), static_cast<size_t>(range->bytes)});
   } catch (...) {
     error = std::current_exception();
   }
@@ -142,12 +142,13 @@ ReadAhead::RangePtr ReadAhead::range_at(int64_t offset, int64_t& end) {
 }
 
 void ReadAhead::take(const RangePtr& range, int64_t offset, std::span<std::byte> bytes) {
-  std::memcpy(bytes.data(), range->content.data() + (offset - range->offset), bytes.size());
+  std::memcpy(bytes.data(), range->content.bytes.get() + (offset - range->offset), bytes.size());
   range->wanted -= static_cast<int64_t>(bytes.size());
   const auto known = ranges_.find(range->offset);
   if (range->wanted > 0 || known == ranges_.end() || known->second != range) return;
   ranges_.erase(known);
   held_ -= range->bytes;
+  rooms_->give(std::move(range->content));
   room_.notify_all();
 }
 

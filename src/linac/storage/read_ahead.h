@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "linac/storage/range_rooms.h"
+
 namespace linac::storage {
 
 class Source;
@@ -61,7 +63,7 @@ class ReadAhead {
     Clock::time_point begun{};
     bool asked_twice = false;
     int failed = 0;  // requests, of one that is asked for twice
-    std::vector<std::byte> content{};
+    RangeRoom content{};
     std::exception_ptr error{};
   };
   using RangePtr = std::shared_ptr<Range>;
@@ -84,6 +86,7 @@ class ReadAhead {
 
   const std::shared_ptr<const Source> source_;
   const std::vector<Piece> pieces_;
+  const std::shared_ptr<RangeRooms> rooms_ = RangeRooms::shared();
 
   std::mutex mutex_;
   std::condition_variable room_, arrived_;
