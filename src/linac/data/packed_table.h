@@ -54,6 +54,9 @@ class PackedTable {
   /// written (a failing disk): the packed file is removed then, so the next start makes it again.
   std::span<const float> values(int64_t event) const;
 
+  /// The values leave this process's memory, not the system's cache of files: for who reads each event once.
+  void let_pages_go() const;
+
   /// Data error when the original is not the file that was packed any more: a look at size and time of change. What
   /// became of another host's file meanwhile is not asked: the packed one stays as it is.
   void check_unchanged() const;
