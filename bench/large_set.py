@@ -44,13 +44,15 @@ def size_of(folder: pathlib.Path) -> int:
     return total
 
 
-def resident(pid: int) -> int:
-    """Of the process and all below it: bytes."""
+def resident(pid: int, what: str = "VmRSS") -> int:
+    """Of the process and all below it: bytes. `what`: VmRSS, of which RssFile are pages of files, which the system takes back when it needs them, and
+    RssAnon what is the processes' own."""
     total, waiting = 0, [pid]
     while waiting:
         one = waiting.pop()
         try:
-            total += int(pathlib.Path(f"/proc/{one}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            status = pathlib.Path(f"/proc/{one}/status").read_text()
+            total += next((int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith(what + ":")), 0)
             waiting += [int(child) for child in pathlib.Path(f"/proc/{one}/task/{one}/children").read_text().split()]
         except (FileNotFoundError, ProcessLookupError):
             pass

@@ -50,20 +50,21 @@ def make_showers(folder: pathlib.Path, count: int) -> None:
         part.rename(made)
 
 
-def watched(words: list, environment: dict, folder: pathlib.Path, seconds: float | None = None) -> tuple[str, float]:
-    """What it prints, and its resident memory at most, in MiB. After `seconds` it gets SIGTERM."""
+def watched(words: list, environment: dict, folder: pathlib.Path, seconds: float | None = None) -> tuple[str, float, float]:
+    """What it prints, its resident memory at most and what of that is its own at most, in MiB. After `seconds` it gets SIGTERM."""
     with open(folder / "out", "wb") as out, open(folder / "log", "wb") as log:
         process = subprocess.Popen([str(word) for word in words], cwd=ROOT, stdout=out, stderr=log, env={**os.environ, **environment})
-        most, begin = 0.0, time.monotonic()
+        most, own, begin = 0.0, 0.0, time.monotonic()
         while process.poll() is None:
             most = max(most, resident(process.pid) / 2**20)
+            own = max(own, resident(process.pid, "RssAnon") / 2**20)
             if seconds and time.monotonic() - begin > seconds:
                 process.send_signal(signal.SIGTERM)
                 seconds = None
             time.sleep(0.1)
     if process.returncode not in (0, 75):
         sys.exit(f"{words[:3]}: exit status {process.returncode}: {(folder / 'log').read_text()[-3000:]}")
-    return (folder / "out").read_text(), most
+    return (folder / "out").read_text(), most, own
 
 
 def settings(chosen: dict) -> list[str]:
@@ -73,15 +74,15 @@ def settings(chosen: dict) -> list[str]:
 def one(job: str, chosen: dict, environment: dict, folder: pathlib.Path, input_seconds: float, train_seconds: float) -> dict:
     cache = folder / "cache"
     environment = {**environment, "LINAC_CACHE": str(cache), "LINAC_CACHE_SIZE": CACHE}
-    said, most = watched([LINAC, "bench", "input", job, "--epochs", 1, "--seconds", input_seconds, "--json", *settings(chosen)], environment, folder)
-    found = {"input": json.loads(said), "input_resident_mib": most}
+    said, most, own = watched([LINAC, "bench", "input", job, "--epochs", 1, "--seconds", input_seconds, "--json", *settings(chosen)], environment, folder)
+    found = {"input": json.loads(said), "input_resident_mib": most, "input_own_mib": own}
     shutil.rmtree(cache)
     out = folder / "run"
     begin = time.monotonic()
-    _, most = watched([LINAC, "train", job, "--out", out, *settings(chosen)], environment, folder, train_seconds)
+    _, most, own = watched([LINAC, "train", job, "--out", out, *settings(chosen)], environment, folder, train_seconds)
     record = json.loads((out / "run.json").read_text())
     phases = {name: sum(worker["phases"][name]["wall_s"] for worker in record["time_by_worker"]) for name in record["time_by_worker"][0]["phases"]}
-    found |= {"train_resident_mib": most, "train_wall_s": time.monotonic() - begin, "steps": record["global_step"], "phases": phases}
+    found |= {"train_resident_mib": most, "train_own_mib": own, "train_wall_s": time.monotonic() - begin, "steps": record["global_step"], "phases": phases}
     shutil.rmtree(cache)
     shutil.rmtree(out)
     return found
@@ -106,7 +107,9 @@ def markdown(result: dict) -> str:
             ("seconds of that, nothing computed", lambda one: f"{one['input']['epochs'][0]['wall_s']:.0f}", ""),
             ("seconds before its first batch", lambda one: f"{one['input']['open']['wall_s']:.1f}", "5"),
             ("memory while reading, MiB", lambda one: f"{one['input_resident_mib']:.0f}", "below 600"),
+            ("of that its own, not pages of files, MiB", lambda one: f"{one['input_own_mib']:.0f}", ""),
             ("memory of a training, MiB", lambda one: f"{one['train_resident_mib']:.0f}", ""),
+            ("of that its own, MiB", lambda one: f"{one['train_own_mib']:.0f}", ""),
             ("steps of the training", lambda one: f"{one['steps']} in {one['train_wall_s']:.0f} s", ""),
             ("waiting for input, %", lambda one: f"{100 * one['phases']['input'] / sum(one['phases'].values()):.2f}", "at most 1")]
     for title, cell, wanted in rows:

@@ -1,5 +1,6 @@
 """Stands between clients and an object store and lets requests meet what happens in a year: connections that are reset, answers 503, bodies that
-are cut, silence, a server that is away for a while. Which request meets what, a seed and the order of requests decide."""
+are cut, silence, a server that is away for a while; and, if asked for, bodies that are altered on the way and look whole. Which request meets what, a
+seed and the order of requests decide."""
 
 import collections
 import random
@@ -15,13 +16,30 @@ RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER of no seconds: close() resets
 KINDS = {"reset": 4, "503": 4, "cut": 6, "silence": 2, "away": 0.2}  # how often, beside each other
 SILENCE_S, AWAY_S = (0.2, 2.5), (0.3, 2.0)
 CUT_BYTES = 60_000
+ALTERATIONS = ("flip", "other", "short")
+LENGTH = re.compile(rb"(?i)(\r\ncontent-length: *)(\d+)")
+
+
+def altered(kind: str, head: bytes, body: bytes, size: float) -> tuple[bytes, bytes]:
+    """An answer with one bit turned over, with the bytes of another object under its headers, or with fewer bytes, which its headers call all; `size`
+    of [0, 1) says where."""
+    at = int(size * len(body))
+    if kind == "flip":
+        return head, body[:at] + bytes([body[at] ^ (1 << at % 8)]) + body[at + 1:]
+    if kind == "other":
+        return head, random.Random(at).randbytes(len(body))
+    return LENGTH.sub(lambda found: found[1] + str(at).encode(), head), body[:at]
 
 
 class FaultyProxy:
-    """`share`: of requests that meet a fault. `count`: faults that came to a request or answer, by kind."""
+    """`share`: of requests that meet a fault; `altered`: of ranges of objects whose keys begin as `of` that are altered on the way, as one of
+    `alterations`. `count`: faults that came to a request or answer, by kind."""
 
-    def __init__(self, port: int, share: float, seed: int):
+    def __init__(self, port: int, share: float, seed: int, altered: float = 0, of: str = "", alterations: tuple = ALTERATIONS):
         self.target, self.share, self.dice = port, share, random.Random(seed)
+        self.altered, self.alterations = altered, alterations
+        self.place: float | None = None  # where in a body, if it is not drawn
+        self._ranges = re.compile(rb"GET /[^/ ]+/" + re.escape(of.encode()) + rb"[^\r]*\r\n(?:[^\r]+\r\n)*?(?i:range): ")
         self.count: collections.Counter = collections.Counter()
         self.requests = 0
         self._lock = threading.Lock()
@@ -51,6 +69,16 @@ class FaultyProxy:
                 self.count[kind] += 1
             return kind, size
 
+    def draw_alteration(self, request: bytes) -> tuple[str, float] | None:
+        """What happens to the answer, and where in its body."""
+        if self.altered == 0 or not self._ranges.match(request):
+            return None
+        with self._lock:
+            if self.dice.random() >= self.altered:
+                return None
+            kind, size = self.dice.choice(self.alterations), self.dice.random()
+            return kind, size if self.place is None else self.place
+
     def _accept(self) -> None:
         while True:
             try:
@@ -64,6 +92,7 @@ class Connection:
     def __init__(self, proxy: FaultyProxy, client: socket.socket):
         self.proxy, self.client = proxy, client
         self.left: int | None = None  # bytes of answers until the cut
+        self.alteration: tuple[str, float] | None = None  # of the next answer
 
     def serve(self) -> None:
         with self.client, socket.create_connection(("127.0.0.1", self.proxy.target)) as server:
@@ -90,11 +119,14 @@ class Connection:
                     time.sleep(SILENCE_S[0] + size * (SILENCE_S[1] - SILENCE_S[0]))
                 if kind == "cut":
                     self.left = int(size**2 * CUT_BYTES)
+                self.alteration = self.proxy.draw_alteration(piece)
             server.sendall(piece)
 
     def _answers(self, server: socket.socket) -> None:
         try:
             while piece := server.recv(65536):
+                if self.alteration:
+                    piece = self._altered(server, piece)
                 if self.left is not None and len(piece) > self.left:
                     self.client.sendall(piece[:self.left])
                     with self.proxy._lock:
@@ -107,6 +139,22 @@ class Connection:
         except OSError:
             pass
         self._end(server)
+
+    def _altered(self, server: socket.socket, answer: bytes) -> bytes:
+        """The whole answer that begins so."""
+        (kind, size), self.alteration = self.alteration, None
+        while b"\r\n\r\n" not in answer and (piece := server.recv(65536)):
+            answer += piece
+        head, _, body = answer.partition(b"\r\n\r\n")
+        length = LENGTH.search(head)
+        if not head.startswith(b"HTTP/1.1 206") or length is None or int(length[2]) == 0:
+            return answer
+        while len(body) < int(length[2]) and (piece := server.recv(1 << 20)):
+            body += piece
+        with self.proxy._lock:
+            self.proxy.count[kind] += 1
+        head, body = altered(kind, head, body, size)
+        return head + b"\r\n\r\n" + body
 
     def _end(self, server: socket.socket) -> None:
         for end in (server, self.client):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Random faults of an object store, for an hour: the classifier trains from s3:// and keeps its run there, again and again with 1, 2 or 3 workers
 and an empty cache, while requests are reset, refused, cut, delayed, and the server is away. Every run must come to its end with all steps and the
-bits of a run on the disk.
+bits of a run on the disk. With --altered a share of the events' bytes is altered on the way as well: a run may then end with a data error, and goes on
+from there, and no number may be another one.
 
-  soak.py --minutes 60 [--seed N] [--share 0.2] [--lanes 3] [--keep FOLDER]       writes bench/results/DATE-storage-soak.json
+  soak.py --minutes 60 [--seed N] [--share 0.2] [--altered 0.05] [--lanes 3] [--keep FOLDER]       writes bench/results/DATE-storage-soak.json
 
 Needs versitygw (tests/servers/get.sh). Ends with status 1 at the first run that is not as it must be; its log is in FOLDER."""
 
@@ -31,6 +32,7 @@ from versitygw import Versitygw
 JOB = {"job": "examples/topology.yaml", "train.replicas": 3, "train.batch": 5, "train.epochs": 2, "train.steps_per_epoch": 8,
        "checkpoint.every_steps": 2, "checkpoint.keep": 100}
 EVENTS_PER_FILE = 15
+DATA_ERROR, REFUSED_MAX = 3, 100
 
 
 class Soak:
@@ -68,13 +70,19 @@ class Soak:
 
     def one(self, bucket: Bucket, name: str, workers: int) -> str:
         """What is wrong with it, or ""; what is well leaves nothing."""
-        process = bucket.start(name, "--workers", str(workers), job=JOB | self.data, AWS_ENDPOINT_URL=self.proxy.url)
-        try:
-            status = process.wait(timeout=600)
-        except subprocess.TimeoutExpired:
-            runs.kill_tree(process)
-            return "hangs"
-        kept_runs.STARTED.remove(process)
+        for _ in range(REFUSED_MAX):
+            resume = ("--resume",) if bucket.manifest() else ()
+            process = bucket.start(name, "--workers", str(workers), *resume, job=JOB | self.data, AWS_ENDPOINT_URL=self.proxy.url)
+            try:
+                status = process.wait(timeout=600)
+            except subprocess.TimeoutExpired:
+                runs.kill_tree(process)
+                return "hangs"
+            kept_runs.STARTED.remove(process)
+            if not (status == DATA_ERROR and self.proxy.altered):
+                break
+            with self.lock:
+                self.ended["refused altered bytes"] += 1
         if status != 0:
             return f"exit status {status}"
         there = {file: path.read_bytes() for file, path in bucket.named().items()}
@@ -103,6 +111,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     parser.add_argument("--share", type=float, default=0.2, help="of requests that meet a fault")
+    parser.add_argument("--altered", type=float, default=0, help="of ranges of events that are altered on the way")
     parser.add_argument("--lanes", type=int, default=3, help="runs at a time")
     parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "linac-storage-soak-failed")
     options = parser.parse_args()
@@ -118,7 +127,7 @@ def main() -> None:
                 store.put(f"{part}/{file.name}", file.read_bytes())
             (root / part / "_linac-convert.json").unlink()
         begin = time.monotonic()
-        with FaultyProxy(store.port, options.share, options.seed) as proxy:
+        with FaultyProxy(store.port, options.share, options.seed, options.altered, "t") as proxy:
             soak = Soak(root, store, proxy, options.seed, begin + 60 * options.minutes)
             soak.calm()
             lanes = [threading.Thread(target=soak.lane) for _ in range(options.lanes)]
@@ -126,7 +135,7 @@ def main() -> None:
                 lane.start()
             while any(lane.is_alive() for lane in lanes):
                 lanes[0].join(60)
-                print(f"{time.monotonic() - begin:.0f} s: {sum(soak.ended.values())} runs, {proxy.requests} requests, {dict(proxy.count)}", flush=True)
+                print(f"{time.monotonic() - begin:.0f} s: {len(soak.seconds)} runs, {proxy.requests} requests, {dict(proxy.count)}", flush=True)
                 if not lanes[0].is_alive():
                     [lane.join() for lane in lanes]
         seconds = time.monotonic() - begin
@@ -137,8 +146,9 @@ def main() -> None:
                 shutil.copy(log, options.keep)
             print(f"logs: {options.keep}")
         count = proxy.count
+        refused = soak.ended.pop("refused altered bytes", 0)
         result = {"command": "tests/storage/soak.py " + " ".join(sys.argv[1:]), "date": datetime.date.today().isoformat(), "commit": commit, "seed": options.seed,
-                  "cores": os.cpu_count(), "seconds": round(seconds), "runs": dict(soak.ended), "steps_a_run": len(soak.steps), "requests": proxy.requests,
+                  "cores": os.cpu_count(), "seconds": round(seconds), "runs": dict(soak.ended), "refused_altered_bytes": refused, "steps_a_run": len(soak.steps), "requests": proxy.requests,
                   "faults": dict(count.most_common()), "faults_together": count.total(), "faults_an_hour": round(3600 * count.total() / seconds),
                   "median_s_a_run": round(sorted(soak.seconds)[len(soak.seconds) // 2], 1), "wrong": soak.wrong}
     print(json.dumps(result, indent=1))

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "linac/base/auto_int.h"
 #include "linac/base/error.h"
 
 namespace linac::config {
@@ -85,6 +86,8 @@ const char* wanted_form() {
     return "a list";
   else if constexpr (IsMap<T>::value)
     return "a map of settings";
+  else if constexpr (std::is_same_v<T, AutoInt>)
+    return "an integer, or auto";
   else
     return "a text";
 }
@@ -102,6 +105,8 @@ std::string type_name() {
     return "integer";
   else if constexpr (std::is_floating_point_v<T>)
     return "number";
+  else if constexpr (std::is_same_v<T, AutoInt>)
+    return "integer, auto";
   else
     return "text";
 }

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "linac/base/error.h"
 #include "linac/data/dataset.h"
@@ -12,7 +14,6 @@
 namespace linac::data {
 namespace {
 
-constexpr int kDepthMax = 64;
 constexpr int kThreadsMax = 64;
 // Reading threads may be in the next epoch while others finish this one.
 constexpr size_t kOrdersMax = 3;
@@ -24,7 +25,8 @@ void need(bool holds, const std::string& what) {
 /// `events`: of the set; nothing where its order has no end.
 BatchStreamOptions checked(BatchStreamOptions options, std::optional<int64_t> events) {
   need(options.batch >= 1 && options.replicas >= 1, "batch and replicas must be at least 1");
-  need(options.depth >= 1 && options.depth <= kDepthMax, fmt::format("prefetch must be 1 to {}", kDepthMax));
+  need(!options.depth || (*options.depth >= 1 && *options.depth <= kDepthMax),
+       fmt::format("prefetch must be 1 to {}", kDepthMax));
   need(options.threads >= 1 && options.threads <= kThreadsMax, fmt::format("threads must be 1 to {}", kThreadsMax));
   need(options.steps_per_epoch >= 0, "steps_per_epoch must not be negative");
   for (const int replica : options.owned) LINAC_CHECK(replica >= 0 && replica < options.replicas);
@@ -42,6 +44,24 @@ BatchStreamOptions checked(BatchStreamOptions options, std::optional<int64_t> ev
   return options;
 }
 
+int64_t values_in(const SampleBatch& batch) {
+  return static_cast<int64_t>(batch.image.size() + batch.energy.size() + batch.angle.size() + batch.ecal.size());
+}
+
+int64_t values_in(const TableBatch& batch) {
+  int64_t values = 0;
+  for (const std::vector<float>& column : batch.columns) values += static_cast<int64_t>(column.size());
+  return values;
+}
+
+/// At least 1.
+template <class Batch>
+int64_t bytes_of(const std::vector<Batch>& batches) {
+  int64_t bytes = 1;
+  for (const Batch& batch : batches) bytes += static_cast<int64_t>(sizeof(float)) * values_in(batch);
+  return bytes;
+}
+
 template <class Set>
 std::optional<int64_t> events_of_epoch(const Set& set, const BatchStreamOptions& options) {
   if (kHasWindows<Set> && options.steps_per_epoch > 0) return std::nullopt;
@@ -52,7 +72,10 @@ std::optional<int64_t> events_of_epoch(const Set& set, const BatchStreamOptions&
 
 template <class Set>
 BatchStream<Set>::BatchStream(std::shared_ptr<const Set> set, Options options, Position start)
-    : set_(std::move(set)), options_(checked(options, events_of_epoch(*set_, options))), start_(start) {
+    : set_(std::move(set)),
+      options_(checked(options, events_of_epoch(*set_, options))),
+      start_(start),
+      depth_(options_.depth.value_or(kDepthFirst)) {
   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -69,6 +92,7 @@ BatchStream<Set>::~BatchStream() {
 template <class Set>
 typename BatchStream<Set>::Step BatchStream<Set>::next() {
   std::unique_lock lock(mutex_);
+  if (!results_.contains(delivered_)) deepen();
   ready_.wait(lock, [this] { return results_.contains(delivered_); });
   Result& result = results_.at(delivered_);
   if (result.error) std::rethrow_exception(result.error);
@@ -80,12 +104,28 @@ typename BatchStream<Set>::Step BatchStream<Set>::next() {
 }
 
 template <class Set>
+int BatchStream<Set>::depth() const {
+  const std::scoped_lock lock(mutex_);
+  return depth_;
+}
+
+// More steps bridge a time in which reading is slow, if it is faster than the training at others: then all were there.
+template <class Set>
+void BatchStream<Set>::deepen() {
+  if (options_.depth || !was_full_) return;
+  const int64_t most = std::clamp<int64_t>(kDepthBytes / step_bytes_, depth_, kDepthMax);
+  depth_ = static_cast<int>(std::min<int64_t>(most, 2 * depth_));
+  was_full_ = false;
+  room_.notify_all();
+}
+
+template <class Set>
 void BatchStream<Set>::work() {
   for (;;) {
     uint64_t ticket = 0;
     {
       std::unique_lock lock(mutex_);
-      room_.wait(lock, [this] { return stop_ || claimed_ - delivered_ < static_cast<uint64_t>(options_.depth); });
+      room_.wait(lock, [this] { return stop_ || claimed_ - delivered_ < static_cast<uint64_t>(depth_); });
       if (stop_) return;
       ticket = claimed_++;
     }
@@ -97,7 +137,9 @@ void BatchStream<Set>::work() {
     }
     {
       const std::scoped_lock lock(mutex_);
+      step_bytes_ = bytes_of(result.step.replicas);
       results_.emplace(ticket, std::move(result));
+      was_full_ = was_full_ || std::cmp_greater_equal(results_.size(), depth_);
     }
     ready_.notify_all();
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -29,20 +30,25 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
+// Steps read ahead where nobody says how many. One that is waited for although all of them were there before doubles
+// them, as far as they fit into the memory.
+inline constexpr int kDepthFirst = 3, kDepthMax = 64;
+inline constexpr int64_t kDepthBytes = int64_t{64} << 20;
+
 struct BatchStreamOptions {
   uint64_t seed = 0;
   int64_t batch = 1;
   int replicas = 1;
-  std::vector<int> owned;       // replicas this worker carries
-  int64_t steps_per_epoch = 0;  // 0: all events; what is left of a global batch is skipped
-  int depth = 3;
+  std::vector<int> owned;                   // replicas this worker carries
+  int64_t steps_per_epoch = 0;              // 0: all events; what is left of a global batch is skipped
+  std::optional<int> depth = std::nullopt;  // steps read ahead; none: kDepthFirst, and more where they help
   int threads = 1;
   bool shuffle = true;
   WindowPlace window = {};  // of a windowed set: one of the first epoch, at or before the first step
 };
 
 /// Delivers batches strictly in order. One thread calls next(); the stream owns its reading threads, which hold at most
-/// `depth` steps in memory. `Set` is Dataset or EventTable, a thread-safe set->read(events, Set::Batch&)
+/// depth() steps in memory. `Set` is Dataset or EventTable, a thread-safe set->read(events, Set::Batch&)
 /// of set->size() events, or a WindowedSet of them, which has an order of its own.
 template <class Set>
 class BatchStream {
@@ -67,6 +73,8 @@ class BatchStream {
   /// epoch comes the next. What a reading thread threw for this step is thrown here, now and on every later call.
   Step next();
   int64_t steps_per_epoch() const { return options_.steps_per_epoch; }
+  /// Steps that are read ahead by now.
+  int depth() const;
 
  private:
   using Order = std::shared_ptr<const std::conditional_t<kHasWindows<Set>, WindowedOrder, std::vector<int64_t>>>;
@@ -76,6 +84,7 @@ class BatchStream {
   };
 
   void work();
+  void deepen();
   Position position_of(uint64_t ticket) const;
   Step read_step(Position position);
   Order order_of(uint32_t epoch);
@@ -85,9 +94,12 @@ class BatchStream {
   Options options_;
   Position start_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable room_, ready_;
   std::map<uint64_t, Result> results_;
+  int depth_;
+  bool was_full_ = false;   // since depth_ has changed
+  int64_t step_bytes_ = 1;  // of the last step
   uint64_t claimed_ = 0, delivered_ = 0;
   bool stop_ = false;
 

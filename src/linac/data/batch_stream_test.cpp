@@ -106,6 +106,26 @@ TEST_F(BatchStreamTest, TablesStreamLikeShowers) {
   }
 }
 
+TEST_F(BatchStreamTest, MoreIsReadAheadWhereATrainingWaitsAndTheOrderStays) {
+  ShowerStream fixed(set_, {.seed = 3, .batch = 2, .owned = {0}, .depth = 1}, {});
+  ShowerStream grows(set_, {.seed = 3, .batch = 2, .owned = {0}}, {});
+  EXPECT_EQ(grows.depth(), kDepthFirst);
+  // Slow, so that all steps are there, and then many at once.
+  for (int burst = 0; burst < 400 && grows.depth() < 4 * kDepthFirst; ++burst) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::vector<ShowerStream::Step> steps;
+    for (int i = 0; i < 4 * kDepthFirst; ++i) steps.push_back(grows.next());
+    for (const ShowerStream::Step& step : steps) {
+      const ShowerStream::Step same = fixed.next();
+      ASSERT_EQ(step.position, same.position);
+      ASSERT_EQ(step.replicas[0].image, same.replicas[0].image);
+    }
+  }
+  EXPECT_GE(grows.depth(), 4 * kDepthFirst);
+  EXPECT_LE(grows.depth(), kDepthMax);
+  EXPECT_EQ(fixed.depth(), 1);
+}
+
 TEST_F(BatchStreamTest, EndsWhileReadersAreBusy) {
   for (int i = 0; i < 20; ++i) {
     ShowerStream stream(set_, {.batch = 4, .owned = {0}, .depth = 2, .threads = 4}, {});

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 #include <limits>
 #include <numeric>
 #include <utility>
 
 #include "linac/base/error.h"
+#include "linac/data/in_order.h"
 #include "linac/data/open_files.h"
 #include "linac/data/shower_copy.h"
 #include "linac/storage/cache.h"
@@ -29,31 +29,10 @@ void check(const Preprocessing& preprocessing) {
   need(preprocessing.min_sum == preprocessing.min_sum, "min_sum must be a number");
 }
 
-/// Files of this host in the order of their URLs: one of another host is fetched while the one before is used, so that
-/// the link is never idle. Its end waits for what is under way.
-class FilesAhead {
- public:
-  explicit FilesAhead(std::vector<std::string> urls) : urls_(std::move(urls)) { begin(); }
-
-  bool at_end() const { return at_ == urls_.size(); }
-  const std::string& url() const { return urls_[at_]; }
-  /// The file of url(), which then is the next one. Errors of shower_copy().
-  std::filesystem::path take() {
-    const std::filesystem::path path = ahead_.valid() ? ahead_.get() : shower_copy(url());
-    ++at_;
-    begin();
-    return path;
-  }
-
- private:
-  void begin() {
-    if (!at_end() && storage::is_remote(url())) ahead_ = std::async(std::launch::async, shower_copy, url());
-  }
-
-  const std::vector<std::string> urls_;
-  const std::shared_ptr<storage::RangeRooms> rooms_ = storage::RangeRooms::shared();
-  size_t at_ = 0;
-  std::future<std::filesystem::path> ahead_;
+/// A file of this host, or the copy of one, and what a scan has found in it.
+struct Ready {
+  std::filesystem::path path;
+  ScannedFile scanned;
 };
 
 Range range_over(const std::vector<FileReport>& files, double FileReport::*low, double FileReport::*high) {
@@ -86,11 +65,14 @@ std::shared_ptr<const Dataset> Dataset::opened(std::vector<std::string> files, c
   set->preprocessing_ = preprocessing;
   double sum_max = 0;
   int64_t stored = 0;
-  for (FilesAhead ahead(std::move(files)); !ahead.at_end();) {
-    const std::string url = ahead.url();
-    const std::filesystem::path path = ahead.take();
+  const std::shared_ptr<storage::RangeRooms> rooms = storage::RangeRooms::shared();  // until all files are read
+  InOrder<Ready> ready(files.size(), [&](size_t i) {
+    const std::filesystem::path path = shower_copy(files[i]);
+    return Ready{path, scan_file_cached(path, files[i], fields, preprocessing)};
+  });
+  for (const std::string& url : files) {
+    const auto [path, scanned] = ready.take();
     if (storage::lies_in_cache(path)) set->copies_.push_back(path);
-    const ScannedFile scanned = scan_file_cached(path, url, fields, preprocessing);
     if (!set->files_.empty() && scanned.report.shape != set->shape()) {
       throw data_error(
           fmt::format("[data] {}: its showers have {} cells, those of {} have {}; train on files of one "

@@ -48,6 +48,8 @@ class Dataset {
   void prepare(int64_t events, SampleBatch& out) const { out.resize(events, shape()); }
   /// As read(), into the slots of such a batch.
   void read_into(std::span<const int64_t> events, std::span<const size_t> slots, SampleBatch& out) const;
+  /// Nothing, as EventTable's: showers are not read from mapped memory.
+  void let_pages_go() const {}
   /// One event as its file stores it.
   void read_stored(int64_t event, ShowerBlock& out) const;
 

@@ -10,6 +10,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
+#include "linac/data/in_order.h"
 #include "linac/data/packed_table.h"
 #include "linac/data/table_reader.h"
 #include "linac/data/text_classes.h"
@@ -334,7 +335,9 @@ std::shared_ptr<const EventTable> EventTable::opened(const std::vector<std::stri
   if (columns.empty()) throw user_error("[data] no column is named; name what the model takes");
   const auto parts = std::make_shared<Parts>(columns);
   const Transform needed = needed_of(transform, parts->wanted);
-  for (const std::string& url : files) parts->add(PackedTable::open(url, parts->wanted, needed));
+  InOrder<std::shared_ptr<const PackedTable>> tables(
+      files.size(), [&](size_t i) { return PackedTable::open(files[i], parts->wanted, needed); });
+  for (size_t i = 0; i < files.size(); ++i) parts->add(tables.take());
   const int64_t events = parts->ends.back();
   if (events == 0 && empty == Empty::kRefused) {
     need_selection(*parts, needed);
@@ -485,6 +488,10 @@ void EventTable::read_into(std::span<const int64_t> events, std::span<const size
     checked[file] = true;
     parts.read(file, event - parts.begin(file), slots[i], zeroed, out);
   }
+}
+
+void EventTable::let_pages_go() const {
+  for (const std::shared_ptr<const PackedTable>& table : parts_->tables) table->let_pages_go();
 }
 
 void EventTable::read_column(size_t i, std::span<const int64_t> events, std::vector<float>& out) const {

@@ -122,6 +122,8 @@ class EventTable {
   void prepare(int64_t events, TableBatch& out) const { out.events = events; }
   /// As read(), into the slots of such a batch.
   void read_into(std::span<const int64_t> events, std::span<const size_t> slots, TableBatch& out) const;
+  /// PackedTable::let_pages_go() of all files.
+  void let_pages_go() const;
   /// Column i of them alone.
   void read_column(size_t i, std::span<const int64_t> events, std::vector<float>& out) const;
 

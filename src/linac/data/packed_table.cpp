@@ -192,6 +192,12 @@ std::span<const float> PackedTable::values(int64_t event) const {
                   file_.url, packed_path_.string(), event));
 }
 
+void PackedTable::let_pages_go() const {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t whole = values_.size_bytes() / page * page;  // they begin the mapping
+  if (whole > 0) ::madvise(const_cast<std::byte*>(mapped_.data()), whole, MADV_DONTNEED);
+}
+
 void PackedTable::check_unchanged() const {
   if (!path_) return;
   const storage::Fingerprint now = storage::quick_fingerprint(*path_);

@@ -57,6 +57,8 @@ class PackedTable {
   /// Hints for the processor, long before values() of the event, which lies anywhere: first where it lies, then itself.
   void expect_place(int64_t event) const;
   void expect_values(int64_t event) const;
+  /// The values leave this process's memory, not the system's cache of files: for who reads each event once.
+  void let_pages_go() const;
 
   /// Data error when the original is not the file that was packed any more: a look at size and time of change. What
   /// became of another host's file meanwhile is not asked: the packed one stays as it is.

@@ -18,7 +18,7 @@ ParquetFile::ParquetFile(const std::shared_ptr<const storage::Source>& source, c
     parquet::ReaderProperties properties(pool);
     properties.enable_buffered_stream();
     properties.set_buffer_size(options.buffer_bytes);
-    properties.set_page_checksum_verification(options.page_checksums);
+    properties.set_page_checksum_verification(true);
     parquet::ArrowReaderProperties arrow_properties(false);
     arrow_properties.set_batch_size(options.block_events);
     arrow_properties.set_pre_buffer(false);

@@ -22,11 +22,11 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leav
 class ParquetFile {
  public:
   struct Options {
-    int64_t block_events = 0;     // that are read at once
-    int64_t buffer_bytes = 0;     // of a column
-    bool page_checksums = false;  // compare those that are there
+    int64_t block_events = 0;  // that are read at once
+    int64_t buffer_bytes = 0;  // of a column
   };
-  /// Data error for what is no Parquet file or is damaged; errors of the Source.
+  /// Data error for what is no Parquet file or is damaged; errors of the Source. Checksums of pages are compared where
+  /// the file has them.
   ParquetFile(const std::shared_ptr<const storage::Source>& source, const Options& options);
 
   parquet::arrow::FileReader& reader() const { return *file_; }

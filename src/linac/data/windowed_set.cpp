@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -11,11 +12,14 @@
 #include "linac/data/dataset.h"
 #include "linac/data/event_table.h"
 #include "linac/net/http_client.h"
+#include "linac/storage/read_width.h"
 
 namespace linac::data {
 namespace {
 
-constexpr int kCountsAtOnce = 16;   // requests for the heads of files
+constexpr int kCountsAtOnce = 16;  // requests for the heads of files
+// An event is read once in a window, and the system maps some pages around it (64 KiB): of so many events 16 MiB.
+constexpr int64_t kEventsMapped = 256;
 constexpr size_t kWindowsKept = 3;  // the one before, whose batches may be read still, this one and the next
 
 bool holds(const std::vector<uint32_t>& files, uint32_t file) {
@@ -31,8 +35,10 @@ WindowedSet<Set>::WindowedSet(std::vector<FileVersion> files, int window, Openin
       files_(std::move(files)),
       opening_(std::move(opening)),
       first_(std::move(first)),
-      events_(files_.size(), -1),
-      thread_([this] { open_ahead(); }) {}
+      events_(files_.size(), -1) {
+  const int threads = std::min({storage::kWidthMax.files, 2 * window_, static_cast<int>(files_.size())});
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { open_ahead(); });
+}
 
 template <class Set>
 WindowedSet<Set>::~WindowedSet() {
@@ -41,7 +47,7 @@ WindowedSet<Set>::~WindowedSet() {
     stop_ = true;
   }
   wanted_.notify_all();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 template <class Set>
@@ -112,6 +118,13 @@ typename WindowedSet<Set>::Opened WindowedSet<Set>::opened(uint32_t file) const 
   return future;
 }
 
+// Whoever needs a file now waits for its input; the threads that open files ahead do not.
+template <class Set>
+std::shared_ptr<const Set> WindowedSet<Set>::awaited(uint32_t file) const {
+  const storage::ReadWidth::Wait wait(storage::read_width());
+  return opened(file).get();
+}
+
 template <class Set>
 bool WindowedSet<Set>::is_wanted(uint32_t file) const {
   const std::scoped_lock lock(mutex_);
@@ -122,7 +135,7 @@ bool WindowedSet<Set>::is_wanted(uint32_t file) const {
 template <class Set>
 int64_t WindowedSet<Set>::events_of(uint32_t file) const {
   if (const int64_t known = events_known(file); known >= 0) return known;
-  if (is_wanted(file)) return opened(file).get()->size();
+  if (is_wanted(file)) return awaited(file)->size();
   if (const auto told = opening_.count(files_[file].url)) {
     const std::scoped_lock lock(mutex_);
     return events_[file] = *told;
@@ -136,12 +149,19 @@ void WindowedSet<Set>::open_ahead() const {
     uint32_t file = 0;
     {
       std::unique_lock lock(mutex_);
-      wanted_.wait(lock, [this] { return stop_ || !ahead_.empty(); });
+      wanted_.wait(lock,
+                   [this] { return stop_ || (!ahead_.empty() && opening_now_ < storage::read_width().now().files); });
       if (stop_) return;
       file = ahead_.front();
       ahead_.pop_front();
+      ++opening_now_;
     }
     if (is_wanted(file)) opened(file);
+    {
+      const std::scoped_lock lock(mutex_);
+      --opening_now_;
+    }
+    wanted_.notify_all();
   }
 }
 
@@ -181,6 +201,26 @@ void WindowedSet<Set>::coming_next(const WindowedOrder& next) const {
   want(next.files(0));
 }
 
+// Without this the memory of the process follows the files' size.
+template <class Set>
+void WindowedSet<Set>::let_pages_go(int64_t events_read) const {
+  std::vector<Opened> open;
+  {
+    const std::scoped_lock lock(mutex_);
+    if ((events_mapped_ += events_read) < kEventsMapped) return;
+    events_mapped_ = 0;
+    for (const auto& [file, one] : open_) open.push_back(one);
+  }
+  for (const Opened& one : open) {
+    if (one.wait_for(std::chrono::seconds(0)) != std::future_status::ready) continue;
+    try {
+      one.get()->let_pages_go();
+    } catch (const std::exception&) {
+      // who reads this file is told
+    }
+  }
+}
+
 template <class Set>
 void WindowedSet<Set>::read(std::span<const EventOfFile> events, Batch& out) const {
   std::map<uint32_t, std::pair<std::vector<int64_t>, std::vector<size_t>>> of_files;  // its events, and their slots
@@ -190,7 +230,8 @@ void WindowedSet<Set>::read(std::span<const EventOfFile> events, Batch& out) con
     slots.push_back(slot);
   }
   first_->prepare(static_cast<int64_t>(events.size()), out);
-  for (auto& [file, of_file] : of_files) opened(file).get()->read_into(of_file.first, of_file.second, out);
+  for (auto& [file, of_file] : of_files) awaited(file)->read_into(of_file.first, of_file.second, out);
+  let_pages_go(static_cast<int64_t>(events.size()));
 }
 
 template class WindowedSet<EventTable>;

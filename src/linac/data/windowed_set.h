@@ -1,8 +1,8 @@
 #pragma once
 // A set of files of which a few are open at a time: for sets that are larger than the disk, and for a training that
-// begins when its first files are there. A file is opened when its window comes, one window ahead on a thread, and let
-// go after it. `Set` is what a file is opened as, EventTable (windowed_table.h) or Dataset (windowed_showers.h). All
-// member functions are thread-safe.
+// begins when its first files are there. A file is opened when its window comes, one window ahead on threads of this
+// set, several side by side (storage/read_width.h), and let go after it. `Set` is what a file is opened as, EventTable
+// (windowed_table.h) or Dataset (windowed_showers.h). All member functions are thread-safe.
 
 #include <condition_variable>
 #include <cstdint>
@@ -69,11 +69,13 @@ class WindowedSet {
  private:
   using Opened = std::shared_future<std::shared_ptr<const Set>>;
   Opened opened(uint32_t file) const;
+  std::shared_ptr<const Set> awaited(uint32_t file) const;
   std::shared_ptr<const Set> open_file(uint32_t file) const;
   int64_t events_of(uint32_t file) const;
   bool is_wanted(uint32_t file) const;
   void open_ahead() const;
   void want(const std::vector<uint32_t>& files) const;
+  void let_pages_go(int64_t events_read) const;
 
   const int window_;
   const std::vector<FileVersion> files_;
@@ -88,9 +90,11 @@ class WindowedSet {
   mutable std::map<uint32_t, Opened> open_;
   mutable std::deque<std::vector<uint32_t>> recent_;  // windows whose files stay
   mutable std::deque<uint32_t> ahead_;
+  mutable int64_t events_mapped_ = 0;  // read since the files' pages were let go
+  mutable int opening_now_ = 0;        // by threads_
   mutable bool stop_ = false;
   const std::shared_ptr<storage::RangeRooms> rooms_ = storage::RangeRooms::shared();
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace linac::data

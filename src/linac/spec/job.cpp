@@ -83,7 +83,13 @@ void validate_train(const Train& train, const std::string& where) {
 
 void validate_data(const Data& data, const std::string& where) {
   need(!data.train.empty(), where, "data.train names no file; give files, globs or URLs");
-  need(data.prefetch >= 1 && data.prefetch <= 64, where, "data.prefetch must be 1 to 64");
+  const auto need_auto = [&](const AutoInt& value, int most, const char* name) {
+    need(!value.number || (*value.number >= 1 && *value.number <= most), where,
+         fmt::format("data.{} must be 1 to {}, or auto", name, most));
+  };
+  need_auto(data.prefetch, 64, "prefetch");
+  need_auto(data.prefetch_files, 8, "prefetch_files");
+  need_auto(data.prefetch_reads, 16, "prefetch_reads");
   need(data.validation_split >= 0 && data.validation_split < 1, where,
        fmt::format("data.validation_split = {} must be between 0 and 1: the share of the training events that tests, "
                    "e.g. 0.2",

@@ -98,7 +98,7 @@ struct Data {
   double scale = 50;
   double threshold = 1e-4;
   double min_sum = 1;
-  int prefetch = 3;
+  AutoInt prefetch, prefetch_files, prefetch_reads;
   int shuffle_window = 0;
 
   /// Whether each epoch ends in a test.
@@ -134,7 +134,10 @@ struct Data {
     v("scale", scale, "3dgan: training units a GeV");
     v("threshold", threshold, "3dgan: cells below are set to 0 (scaled units)");
     v("min_sum", min_sum, "3dgan: events whose cells sum to this or less are dropped (scaled units)");
-    v("prefetch", prefetch, "batches read ahead; bounds the memory of the input");
+    v("prefetch", prefetch, "batches read ahead, 1 to 64; auto: 3, and more where the training waits (docs/data.md)");
+    v("prefetch_files", prefetch_files,
+      "files opened side by side, 1 to 8; auto: 2, and more where the training waits and more bytes come with more");
+    v("prefetch_reads", prefetch_reads, "ranges of such a file on their way at a time, 1 to 16; auto: 4, likewise");
     v("shuffle_window", shuffle_window,
       "so many files of data.train, drawn anew in each epoch, are mixed at a time, and no more than three windows are "
       "held: for sets that are larger than the disk (docs/data.md); 0: all");

@@ -56,7 +56,7 @@ struct EpochLine {
   int64_t epoch = -1, global_step = -1;
   Measures train, test, physics;
   std::vector<std::string> signs_of_collapse;
-  std::optional<double> seconds;
+  std::optional<double> seconds, input_s, opened_s;
   Rate rate;
 
   template <class V>
@@ -68,6 +68,10 @@ struct EpochLine {
     v({"physics", "", "figures of the comparison of test showers; empty where none were due"}, &EpochLine::physics);
     v({"signs_of_collapse", "", "what looks wrong about the showers, in words"}, &EpochLine::signs_of_collapse);
     v({"seconds", "s", "how long it took, test included"}, &EpochLine::seconds);
+    v({"input_s", "s", "in which the worker that writes the record waited for its next batch"}, &EpochLine::input_s);
+    v({"opened_s", "s", "before its first step, in which that worker opened the data", Need::kSpare,
+       "the first epoch of a start"},
+      &EpochLine::opened_s);
     v({"UNIT_per_s", "1/s", "its rate; UNIT is `showers` or `events`"}, &EpochLine::rate);
   }
 };

@@ -1,19 +1,34 @@
 #include "linac/storage/read_ahead.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "linac/base/error.h"
+#include "linac/storage/read_width.h"
 #include "linac/storage/source.h"
 
 namespace linac::storage {
+namespace {
+
+// Files that are read ahead side by side share the memory; each has two requests at least.
+constexpr int64_t kHeldBytesLeast = 2 * kAheadRequestBytes;
+std::atomic<int> files_ahead = 0;
+
+int64_t held_bytes_of_one() {
+  return std::max(kHeldBytesLeast, kAheadHeldBytes / std::max(1, files_ahead.load()));
+}
+
+}  // namespace
 
 ReadAhead::ReadAhead(std::shared_ptr<const Source> source, std::vector<Piece> pieces)
     : source_(std::move(source)), pieces_(std::move(pieces)) {
   for (const Piece& piece : pieces_)
     LINAC_CHECK(piece.offset >= 0 && piece.bytes >= 0 && piece.bytes <= source_->size() - piece.offset);
-  while (waiting_.size() < kAheadConnections && plan()) continue;
+  while (std::cmp_less(waiting_.size(), kWidthMax.reads) && plan()) continue;
   const size_t threads = waiting_.size();
+  ++files_ahead;
   for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -24,6 +39,7 @@ ReadAhead::~ReadAhead() {
   }
   room_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  --files_ahead;
 }
 
 bool ReadAhead::plan() {
@@ -57,7 +73,8 @@ ReadAhead::RangePtr ReadAhead::next_range() {
     return range;
   }
   while (!waiting_.empty() && waiting_.front()->state != State::kWaits) waiting_.pop_front();
-  if (held_ >= kAheadHeldBytes || (waiting_.empty() && !plan())) return nullptr;
+  if (held_ >= held_bytes_of_one() || on_their_way_ >= read_width().now().reads || (waiting_.empty() && !plan()))
+    return nullptr;
   range = std::move(waiting_.front());
   waiting_.pop_front();
   return range;
@@ -73,7 +90,10 @@ void ReadAhead::work() {
     range->state = State::kOnItsWay;
     range->begun = Clock::now();
     held_ += range->bytes;
+    ++on_their_way_;
     fetch(range, lock);
+    --on_their_way_;
+    room_.notify_one();  // as many may read as did, or more by now
   }
 }
 

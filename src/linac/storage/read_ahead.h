@@ -1,7 +1,7 @@
 #pragma once
-// Reads pieces of a file before they are asked for, on a few connections, in bounded memory. Small neighbours come in
-// one request, large pieces in several side by side. A request that takes much longer than others did is made a second
-// time, and the first answer counts. Owns its threads.
+// Reads pieces of a file before they are asked for, on a few connections (read_width.h), in bounded memory. Small
+// neighbours come in one request, large pieces in several side by side. A request that takes much longer than others
+// did is made a second time, and the first answer counts. Owns its threads.
 
 #include <chrono>
 #include <condition_variable>
@@ -29,7 +29,7 @@ struct Piece {
 };
 
 inline constexpr int64_t kAheadRequestBytes = int64_t{4} << 20;  // of one request, at most
-inline constexpr int64_t kAheadHeldBytes = int64_t{48} << 20;    // read and not yet asked for, about
+inline constexpr int64_t kAheadHeldBytes = int64_t{48} << 20;    // read and not yet asked for, about, of all files
 inline constexpr int64_t kAheadHoleBytes = int64_t{8} << 10;     // read along between neighbours
 inline constexpr int kAheadConnections = 4;
 // A request is late after so many times the median of those before, and no sooner than that.
@@ -96,6 +96,7 @@ class ReadAhead {
   std::deque<RangePtr> waiting_;        // in the order of their reading
   std::deque<RangePtr> urgent_;         // somebody waits
   int64_t held_ = 0;
+  int on_their_way_ = 0;
   std::vector<double> times_;  // of requests, seconds a byte
   size_t asked_twice_ = 0;
   bool stop_ = false;

@@ -8,6 +8,7 @@
 #include "linac/base/log.h"
 #include "linac/net/http_client.h"
 #include "linac/storage/read_ahead.h"
+#include "linac/storage/read_width.h"
 #include "linac/storage/stores.h"
 
 namespace linac::storage {
@@ -105,6 +106,7 @@ void Source::read(int64_t offset, std::span<std::byte> bytes) const {
   if (bytes.empty()) return;
   Loan(*this)->read(offset, bytes);
   bytes_read_ += static_cast<int64_t>(bytes.size());
+  read_width().came(static_cast<int64_t>(bytes.size()));
 }
 
 class Source::Stream : public ByteStream {

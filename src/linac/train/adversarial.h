@@ -31,6 +31,7 @@ class AdversarialLoop : public Loop {
   int64_t train_events() const override;
   int64_t test_events() const override;
   std::vector<std::string> describe_data() const override;
+  double opened_s() const override { return input_.opened_s(); }
   /// The weights are drawn from the job's seed, unless the job goes on from others (trained/gan_start.h).
   TrainState initial_state() const override;
   void seek(const TrainState& state) override;

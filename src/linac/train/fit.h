@@ -35,6 +35,7 @@ class FitLoop : public Loop {
   std::optional<InputPlace> input_place() const override { return input_.place(); }
   int64_t test_events() const override;
   std::vector<std::string> describe_data() const override;
+  double opened_s() const override { return input_.opened_s(); }
   /// The weights of the file, or drawn from the job's seed.
   TrainState initial_state() const override;
   void seek(const TrainState& state) override;

@@ -4,6 +4,7 @@
 
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
+#include "linac/storage/read_width.h"
 #include "linac/train/loop.h"
 
 namespace linac::train {
@@ -53,8 +54,12 @@ data::BatchStreamOptions stream_options(const spec::Job& job, const TrainState& 
           .replicas = job.train.replicas,
           .owned = owned,
           .steps_per_epoch = steps_per_epoch(job, events),
-          .depth = job.data.prefetch,
+          .depth = job.data.prefetch.number,
           .window = is_known ? state.input->window : data::WindowPlace{}};
+}
+
+void fix_read_width(const spec::Job& job) {
+  storage::read_width().fix(job.data.prefetch_files.number, job.data.prefetch_reads.number);
 }
 
 data::Position stream_position(const TrainState& state) {
@@ -65,22 +70,25 @@ data::Counts counts_wanted(const spec::Job& job) {
   return job.train.steps_per_epoch > 0 ? data::Counts::kNone : data::Counts::kAll;
 }
 
-std::string order_in_words(const spec::Job& job, size_t files) {
+JobOrder order_of(const spec::Job& job) {
   const spec::Data& data = job.data;
-  if (data.shuffle_window == 0) {
-    const std::string no_window = data.validation_split > 0 ? "; no window, as data.validation_split needs all of them"
-                                  : job.train.fit.class_balance == "weights"
-                                      ? "; no window, as train.fit.class_balance counts all of them"
-                                      : "; data.shuffle_window would read a few files at a time";
-    return fmt::format("order  drawn in each epoch, of all events{}", no_window);
+  if (data.shuffle_window > 0) {
+    return {data.shuffle_window,
+            counts_wanted(job) == data::Counts::kAll
+                ? "all are counted first, as train.steps_per_epoch is 0"
+                : "an epoch ends after train.steps_per_epoch, and goes on in another order of the files where they end "
+                  "before"};
   }
-  const std::string windows =
-      fmt::format("order  drawn in each epoch: {} at a time, {} in all", plural(data.shuffle_window, "file"), files);
-  return counts_wanted(job) == data::Counts::kAll
-             ? windows + "; all are counted first, as train.steps_per_epoch is 0"
-             : windows +
-                   "; an epoch ends after train.steps_per_epoch, and goes on in another order of the files "
-                   "where they end before";
+  return {0, data.validation_split > 0                  ? "no window, as data.validation_split needs all of them"
+             : job.train.fit.class_balance == "weights" ? "no window, as train.fit.class_balance counts all of them"
+                                                        : "data.shuffle_window would read a few files at a time"};
+}
+
+std::string order_in_words(const spec::Job& job, size_t files) {
+  const JobOrder order = order_of(job);
+  return order.window == 0 ? fmt::format("order  exact, drawn in each epoch of all events; {}", order.why)
+                           : fmt::format("order  windowed, drawn in each epoch: {} at a time, {} in all; {}",
+                                         plural(order.window, "file"), files, order.why);
 }
 
 models::Numerics numerics_of(const spec::Job& job) {

@@ -2,6 +2,7 @@
 // The job's settings as calls of the modules below. Pure but for reading files.
 
 #include <memory>
+#include <string>
 
 #include "linac/data/batch_stream.h"
 #include "linac/data/dataset.h"
@@ -15,6 +16,9 @@ namespace linac::train {
 
 data::Fields fields(const spec::Job& job);
 
+/// How this process reads files from now on, as far as the job says it (data.prefetch_files, data.prefetch_reads).
+void fix_read_width(const spec::Job& job);
+
 /// How a worker that carries the replicas `owned` reads a set of `events`, and where it goes on.
 data::BatchStreamOptions stream_options(const spec::Job& job, const TrainState& state, int64_t events,
                                         const std::vector<int>& owned);
@@ -22,8 +26,13 @@ data::Position stream_position(const TrainState& state);
 
 /// What data.shuffle_window wants counted before the first step.
 data::Counts counts_wanted(const spec::Job& job);
-/// Which order the job's events get, and why not a windowed one where it cannot: a line for people. `files`: of
-/// data.train, where there are windows.
+/// Which order the job's events get: in windows of so many files, or exact, one of all events (0).
+struct JobOrder {
+  int window = 0;
+  std::string why;  // what follows from it, or why there are no windows
+};
+JobOrder order_of(const spec::Job& job);
+/// The same as a line for people. `files`: of data.train.
 std::string order_in_words(const spec::Job& job, size_t files);
 
 /// The job's train.kernels, train.precision and train.device.

@@ -102,6 +102,8 @@ class Loop {
   virtual int64_t test_events() const = 0;   // 0: no test data
   /// A line a file, with what can be said of its content. Data error if one opens but cannot be read.
   virtual std::vector<std::string> describe_data() const = 0;
+  /// How long this loop took to open its data: to read and pack them all, or a first window; 0 where it opens none.
+  virtual double opened_s() const { return 0; }
 
   /// Before the first step.
   virtual TrainState initial_state() const = 0;

@@ -171,10 +171,13 @@ void RecordKeeper::announce_test(const TrainState& state) {
 
 void RecordKeeper::epoch(const TrainState& state, const EpochRecord& record,
                          const std::vector<std::string>& signs_of_collapse, bool save, bool best) {
+  const double waited = clock_[TimePhase::kInput].wall;
+  const InputTime input{waited - std::exchange(waited_before_, waited),
+                        std::exchange(is_first_epoch_, false) ? std::optional(loop_.opened_s()) : std::nullopt};
   if (!writes()) return;
   if (save) this->save(state, best);
   const PhaseClock::Scope time(clock_, TimePhase::kReport);
-  reporter_->epoch(state, record, signs_of_collapse);
+  reporter_->epoch(state, record, input, signs_of_collapse);
   if (!record.test.empty()) draw(state);
   write_summary(state);
 }

@@ -104,6 +104,8 @@ class RecordKeeper {
   comm::Group& group_;
   const Loop& loop_;
   PhaseClock& clock_;
+  double waited_before_ = 0;  // for the input, in the epochs that are done
+  bool is_first_epoch_ = true;
   const int64_t steps_per_epoch_;
   const Settings settings_;
   std::optional<RunFolder> folder_;

@@ -228,7 +228,7 @@ void Reporter::announce_test(const TrainState& state) {
                                           loop_.test_events(), loop_.unit()));
 }
 
-void Reporter::epoch(const TrainState& state, const EpochRecord& record,
+void Reporter::epoch(const TrainState& state, const EpochRecord& record, const InputTime& input,
                      const std::vector<std::string>& signs_of_collapse) {
   const double seconds = seconds_since(epoch_begin_), rate = events_per_second(state.global_step);
   spec::EpochLine line;
@@ -239,6 +239,8 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record,
   line.physics = record.physics;
   line.signs_of_collapse = signs_of_collapse;
   line.seconds = seconds;
+  line.input_s = input.waited_s;
+  line.opened_s = input.opened_s;
   line.rate = {loop_.unit(), rate};
   folder_.add_metrics(line);
   history_.push_back({record.epoch, seconds, line.rate});

@@ -35,6 +35,12 @@ struct StepRecord {
   static StepRecord decoded(const std::string& text);
 };
 
+/// What a worker's input took of an epoch.
+struct InputTime {
+  double waited_s = 0;
+  std::optional<double> opened_s;  // before the first epoch of this process
+};
+
 class Reporter {
  public:
   /// `state` is where the run starts (a resume continues the record there). `aloud`: tells people on the terminal and
@@ -54,7 +60,8 @@ class Reporter {
   void announce_test(const TrainState& state);
   /// After each epoch, of which `state` stands at the end. Pictures and run.json are left to the caller: picture(),
   /// summary().
-  void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse);
+  void epoch(const TrainState& state, const EpochRecord& record, const InputTime& input,
+             const std::vector<std::string>& signs_of_collapse);
   /// One that was drawn after this step, for TensorBoard.
   void picture(const std::string& tag, int64_t global_step, const plot::Picture& picture);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);

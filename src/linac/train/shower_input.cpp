@@ -26,6 +26,7 @@ std::shared_ptr<const data::Dataset> open(const spec::Job& job, const std::vecto
 }
 
 std::shared_ptr<data::WindowedShowers> windowed(const spec::Job& job) {
+  fix_read_width(job);  // before the first file is opened
   if (job.data.shuffle_window == 0) return nullptr;
   return data::windowed_showers(job.data.train, fields(job), preprocessing(job), job.data.shuffle_window);
 }
@@ -62,6 +63,7 @@ ShowerInput::ShowerInput(const spec::Job& job)
       train_(windowed_ ? windowed_->first() : open(job, job.data.train)),
       test_(job.data.test.empty() ? nullptr : open(job, job.data.test)) {
   if (windowed_) windowed_->check_each([this](const data::Dataset& file) { remember(file); });
+  opened_s_ = PhaseClock::now().wall - begun_;
 }
 
 void ShowerInput::remember(const data::Dataset& file) {

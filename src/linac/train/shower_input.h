@@ -13,6 +13,7 @@
 #include "linac/data/dataset.h"
 #include "linac/data/windowed_showers.h"
 #include "linac/spec/job.h"
+#include "linac/train/phase_clock.h"
 #include "linac/train/state.h"
 
 namespace linac::train {
@@ -29,6 +30,8 @@ class ShowerInput {
   /// Null without data.test.
   const data::Dataset* test() const { return test_.get(); }
 
+  double opened_s() const { return opened_s_; }
+
   /// See Loop::data() and Loop::describe_data().
   nlohmann::json json() const;
   std::vector<std::string> describe() const;
@@ -44,11 +47,15 @@ class ShowerInput {
   };
   /// After seek().
   Step next();
+  /// BatchStream::depth(), after seek().
+  int batches_ahead() const { return windowed_stream_ ? windowed_stream_->depth() : stream_->depth(); }
 
  private:
   void remember(const data::Dataset& file);
 
   const spec::Job& job_;
+  const double begun_ = PhaseClock::now().wall;
+  double opened_s_ = 0;
   std::mutex mutex_;                                     // of ranges_
   std::map<std::string, trained::TrainedRange> ranges_;  // of the files that were opened in windows
   std::shared_ptr<data::WindowedShowers> windowed_;      // null: train_ has all

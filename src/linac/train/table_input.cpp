@@ -68,6 +68,7 @@ std::string describe_file(const data::TableFile& file) {
 /// Null where all files are open.
 std::shared_ptr<data::WindowedTable> windowed(const spec::Job& job, const std::vector<data::ColumnRequest>& columns,
                                               const data::Transform& transform) {
+  fix_read_width(job);  // before the first file is opened
   if (job.data.shuffle_window == 0) return nullptr;
   return data::windowed_table(job.data.train, columns, transform, job.data.shuffle_window, counts_wanted(job));
 }
@@ -96,6 +97,7 @@ TableInput::TableInput(const spec::Job& job, const std::vector<data::ColumnReque
   }
   tested.split.reset();
   if (!job.data.test.empty()) test_ = data::EventTable::open(job.data.test, of_test(*train_), tested);
+  opened_s_ = PhaseClock::now().wall - begun_;
 }
 
 // Of a window's file that nobody has opened no more is known than its version.
@@ -173,7 +175,10 @@ std::vector<std::string> TableInput::describe() const {
     lines.push_back(fmt::format("split  data.validation_split = {}: {} train, the last {} test",
                                 job_.data.validation_split, plural(train_->size(), "event"), test_->size()));
   }
-  if (transform_.split && windowed_) {
+  if (transform_.split && windowed_ && transform_.split->validation == 0) {
+    lines.push_back(fmt::format("split  by {}: {} of the events stay apart", fmt::join(transform_.split->key, ", "),
+                                transform_.split->test));
+  } else if (transform_.split && windowed_) {
     lines.push_back(fmt::format("split  by {}: {} of the events test, those of {}; test = {} of them stay apart",
                                 fmt::join(transform_.split->key, ", "), transform_.split->validation,
                                 plural(test_ ? test_->files().size() : 0, "drawn file"), transform_.split->test));

@@ -14,6 +14,7 @@
 #include "linac/data/transform/transform.h"
 #include "linac/data/windowed_table.h"
 #include "linac/spec/job.h"
+#include "linac/train/phase_clock.h"
 #include "linac/train/state.h"
 
 namespace linac::train {
@@ -35,6 +36,8 @@ class TableInput {
   void check_each(const std::function<void(const data::EventTable&)>& check);
   const data::EventTable& test() const { return *test_; }
 
+  double opened_s() const { return opened_s_; }
+
   /// See Loop::data() and Loop::describe_data().
   nlohmann::json json() const;
   std::vector<std::string> describe() const;
@@ -52,6 +55,8 @@ class TableInput {
   void seek(const TrainState& state, const std::vector<int>& owned);
   /// The next step's batch of each owned replica. After seek().
   std::vector<data::TableBatch> next();
+  /// BatchStream::depth(), after seek().
+  int batches_ahead() const { return windowed_stream_ ? windowed_stream_->depth() : stream_->depth(); }
   /// Of the last next(); nothing without windows.
   const std::optional<InputPlace>& place() const { return place_; }
 
@@ -59,6 +64,8 @@ class TableInput {
   std::vector<data::TableFile> train_files() const;
 
   const spec::Job& job_;
+  const double begun_ = PhaseClock::now().wall;
+  double opened_s_ = 0;
   data::Transform transform_;                             // of the training events
   std::shared_ptr<data::WindowedTable> windowed_;         // null: train_ has all
   std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null

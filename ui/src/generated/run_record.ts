@@ -124,6 +124,8 @@ export interface EpochLine {
   physics: Measures; // figures of the comparison of test showers; empty where none were due
   signs_of_collapse: string[]; // what looks wrong about the showers, in words
   seconds: number | undefined; // [s] how long it took, test included
+  input_s: number | undefined; // [s] in which the worker that writes the record waited for its next batch
+  opened_s: number | undefined; // [s] before its first step, in which that worker opened the data
 }
 
 const readEpochLine = (json: Json): EpochLine => ({
@@ -135,6 +137,8 @@ const readEpochLine = (json: Json): EpochLine => ({
   physics: measures(json["physics"]),
   signs_of_collapse: words(json["signs_of_collapse"]),
   seconds: json["seconds"] === undefined ? undefined : number(json["seconds"]),
+  input_s: json["input_s"] === undefined ? undefined : number(json["input_s"]),
+  opened_s: json["opened_s"] === undefined ? undefined : number(json["opened_s"]),
 });
 
 export interface RollbackLine {

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/job_file.h"
+#include "linac/storage/read_width.h"
 #include "linac/train/fit_start.h"
 #include "linac/train/input.h"
 #include "linac/train/loop.h"
@@ -41,6 +43,7 @@ nlohmann::ordered_json timed(const std::function<void()>& work) {
 struct Input {
   int64_t events = 0;
   std::function<void()> next_step;
+  std::function<int()> batches_ahead;
   std::shared_ptr<void> keeps;
 };
 
@@ -53,14 +56,14 @@ std::vector<int> all_replicas(const spec::Job& job) {
 Input open_showers(const spec::Job& job) {
   const auto input = std::make_shared<train::ShowerInput>(job);
   input->seek({}, all_replicas(job));
-  return {input->train_events(), [input] { input->next(); }, input};
+  return {input->train_events(), [input] { input->next(); }, [input] { return input->batches_ahead(); }, input};
 }
 
 Input open_table(const spec::Job& job, train::FitStart start) {
   const models::Supervised model = start.model(job);
   const auto input = std::make_shared<train::TableInput>(job, train::labelled_columns(job, model));
   input->seek({}, all_replicas(job));
-  return {input->train_events(), [input] { input->next(); }, input};
+  return {input->train_events(), [input] { input->next(); }, [input] { return input->batches_ahead(); }, input};
 }
 
 Input open_input(const trained::CompiledJob& whole) {
@@ -100,6 +103,8 @@ void run_input_bench(const InputOptions& options) {
   result["first_step"] = first_step;
   result["epochs"] = epochs;
   result["events_read"] = done * job.train.batch * job.train.replicas;
+  const storage::Width width = storage::read_width().now();
+  result["ahead"] = {{"steps", input->batches_ahead()}, {"files", width.files}, {"reads", width.reads}};
   result["peak_rss_mib"] = peak_rss_mib();
   if (options.json) {
     fmt::print("{}\n", result.dump(1));
@@ -115,6 +120,9 @@ void run_input_bench(const InputOptions& options) {
   for (size_t epoch = 0; epoch < result["epochs"].size(); ++epoch)
     line(fmt::format("epoch {}", epoch + 1), result["epochs"][epoch],
          std::clamp<int64_t>(result["events_read"].get<int64_t>() - static_cast<int64_t>(epoch) * events, 0, events));
+  fmt::print("read ahead at the end: {}; {} side by side, {} of each\n",
+             plural(result["ahead"]["steps"].get<int>(), "step"), plural(width.files, "file"),
+             plural(width.reads, "range"));
   fmt::print("peak {:.0f} MiB\n", result["peak_rss_mib"].get<double>());
 }
 

@@ -24,7 +24,12 @@ void print_job_data(const std::string& job_file, bool as_json) {
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());
   if (as_json) {
-    fmt::print("{}\n", loop->data().dump(2));
+    nlohmann::json data = loop->data();
+    if (whole.job.model.kind() != spec::CustomSettings::kKind) {
+      const train::JobOrder order = train::order_of(whole.job);
+      data["order"] = {{"kind", order.window > 0 ? "windowed" : "exact"}, {"window", order.window}, {"why", order.why}};
+    }
+    fmt::print("{}\n", data.dump(2));
     return;
   }
   for (const std::string& line : loop->describe_data()) fmt::print("{}\n", line);

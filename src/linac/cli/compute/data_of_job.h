@@ -10,7 +10,8 @@ namespace linac::cli {
 /// By its ending.
 bool names_job(const std::string& file);
 
-/// How many events of each file the job trains and tests on; `as_json`: as the run's record has them. Errors as those
+/// How many events of each file the job trains and tests on, and their order; `as_json`: the files as the run's record
+/// has them, and `order`: {"kind": "exact" or "windowed", "window", "why"}. Errors as those
 /// of `linac check`.
 void print_job_data(const std::string& job, bool as_json);
 

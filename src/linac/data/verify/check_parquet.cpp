@@ -31,7 +31,7 @@ class ParquetCheck {
   ParquetCheck(const SourcePtr& source, Findings& findings)
       : source_(source),
         findings_(findings),
-        file_(source, {.block_events = kBlockEvents, .buffer_bytes = kBufferBytes, .page_checksums = true}) {}
+        file_(source, {.block_events = kBlockEvents, .buffer_bytes = kBufferBytes}) {}
 
   void run() {
     const parquet::FileMetaData& metadata = file_.metadata();

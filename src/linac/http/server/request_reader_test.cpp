@@ -27,6 +27,7 @@ class Client : public Stream {
   }
   Task<bool> write(const std::vector<asio::const_buffer>&, Seconds) override { co_return true; }
   Task<void> end(Seconds) override { co_return; }
+  Task<void> linger(Seconds) override { co_return; }
   void cancel() override {}
 
  private:

@@ -92,6 +92,14 @@ Json changes_of(const RunReport& report) {
   return list;
 }
 
+Json input_of(const RunReport& report) {
+  if (!report.input) return nullptr;
+  return {{"first_epoch_s", report.input->first_s},
+          {"opened_s", report.input->opened_s},
+          {"later_epochs_s", known(report.input->later_s)},
+          {"first_to_later", known(first_to_later(*report.input))}};
+}
+
 Json cost_of(const RunReport& report) {
   if (!report.cost) return nullptr;
   return {{"eur", report.cost->total},
@@ -129,6 +137,7 @@ Json to_json(const RunReport& report) {
           {"communication",
            {{"sent_bytes_per_step_and_worker", number(report.sent_per_step)},
             {"hidden_fraction", number(report.hidden_fraction)}}},
+          {"input", input_of(report)},
           {"cost", cost_of(report)},
           {"facts", std::move(facts)},
           {"remarks", report.remarks}};

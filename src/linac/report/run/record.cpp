@@ -62,6 +62,7 @@ class Reader {
     } else if (const auto* epoch = std::get_if<spec::EpochLine>(&line)) {
       ++record_.epochs;
       if (!epoch->rate.unit.empty()) record_.unit = epoch->rate.unit;
+      if (epoch->input_s) record_.inputs.push_back({*epoch->input_s, epoch->opened_s.value_or(0)});
     } else if (std::holds_alternative<spec::RollbackLine>(line)) {
       ++record_.rollbacks;
     }

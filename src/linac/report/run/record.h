@@ -61,6 +61,12 @@ struct RunStart {
   double end() const;
 };
 
+/// What the input of an epoch took, of the worker that wrote the record.
+struct EpochInput {
+  double waited_s = 0;
+  double opened_s = 0;  // before its first step
+};
+
 struct RunRecord {
   std::filesystem::path folder;
   std::string name, status, error;                         // as in run.json
@@ -71,6 +77,7 @@ struct RunRecord {
   int64_t events_per_step = 0;                            // 0: not known
   int64_t steps = 0, steps_twice = 0, steps_missing = 0;  // lines of steps
   int64_t epochs = 0, rollbacks = 0;
+  std::vector<EpochInput> inputs;  // of the epochs of which it is known
   int64_t damaged_lines = 0;
   bool last_line_cut = false;  // by a kill, or it is being written
 };

@@ -76,6 +76,17 @@ void add_communication(RunReport& report) {
   if (exchange > 0) report.hidden_fraction = std::clamp(1 - exposed / exchange, 0.0, 1.0);
 }
 
+void add_input(RunReport& report) {
+  const std::vector<EpochInput>& inputs = report.record.inputs;
+  if (inputs.empty()) return;
+  InputWaits& found = report.input.emplace();
+  found.opened_s = inputs.front().opened_s;
+  found.first_s = found.opened_s + inputs.front().waited_s;
+  std::vector<double> later;
+  for (size_t i = 1; i < inputs.size(); ++i) later.push_back(inputs[i].opened_s + inputs[i].waited_s);
+  if (!later.empty()) found.later_s = median_of(std::move(later));
+}
+
 void add_cost(RunReport& report, const HostPrices& prices) {
   constexpr double kHour = 3600;
   std::set<std::string> unpriced;
@@ -162,9 +173,15 @@ RunReport make_run_report(RunRecord record, const std::optional<HostPrices>& pri
   report.all_changes = pauses_of(report.changes, false);
   report.losses = pauses_of(report.changes, true);
   add_communication(report);
+  add_input(report);
   if (prices) add_cost(report, *prices);
   add_remarks(report);
   return report;
+}
+
+std::optional<double> first_to_later(const InputWaits& input) {
+  if (!input.later_s || !(*input.later_s > 0)) return std::nullopt;
+  return input.first_s / *input.later_s;
 }
 
 std::string worker_name(const RunReport& report, const WorkerKey& key) {

@@ -84,6 +84,13 @@ struct Pauses {
   double sum = 0, median = 0, longest = 0;
 };
 
+/// How long the training waited for its events: the first epoch may read them over a link, later ones from the cache.
+struct InputWaits {
+  double first_s = 0;             // of the first epoch, the opening of the data included
+  double opened_s = 0;            // of that, before the first step
+  std::optional<double> later_s;  // the median of later epochs
+};
+
 struct Cost {
   double total = 0, not_computing = 0;
   std::optional<double> per_epoch, per_1000_events;
@@ -101,6 +108,7 @@ struct RunReport {
   int64_t steps_redone = 0;                                           // by starts that went on from an older checkpoint
   double sent_per_step = std::numeric_limits<double>::quiet_NaN();    // bytes of a worker
   double hidden_fraction = std::numeric_limits<double>::quiet_NaN();  // 1 - exposed / all exchange
+  std::optional<InputWaits> input;                                    // nothing before an epoch is done
   std::optional<Cost> cost;
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::string> remarks;
@@ -108,6 +116,9 @@ struct RunReport {
 
 /// The figures. User error where prices are given and a host has none.
 RunReport make_run_report(RunRecord record, const std::optional<HostPrices>& prices);
+
+/// How many times longer the first epoch waited than a later one; nothing where no later one waited.
+std::optional<double> first_to_later(const InputWaits& input);
 
 /// "gpu03 4711", with the host's name only where there are several.
 std::string worker_name(const RunReport& report, const WorkerKey& key);
@@ -125,7 +136,8 @@ std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pi
 /// [{"start", "time", "global_step", "s", "workers", "lost": [[host, pid]], "joined", "reasons"}], "pauses",
 /// "recoveries":
 /// {"number", "s", "median_s", "longest_s"}, "steps": {"done", "twice", "missing", "redone_after_restarts"},
-/// "communication": {"sent_bytes_per_step_and_worker", "hidden_fraction"}, "cost": null|{"eur", "not_computing_eur",
+/// "communication": {"sent_bytes_per_step_and_worker", "hidden_fraction"}, "input": null|{"first_epoch_s",
+/// "opened_s", "later_epochs_s", "first_to_later"}, "cost": null|{"eur", "not_computing_eur",
 /// "per_epoch_eur", "per_1000_events_eur"}, "facts", "remarks"}. Times in unix seconds; what is not known is null.
 nlohmann::ordered_json to_json(const RunReport& report);
 

@@ -35,6 +35,32 @@ TEST(RunReport, OneWorkerWithoutAName) {
   EXPECT_TRUE(report.remarks.empty());
 }
 
+TEST(RunReport, TheFirstEpochsInputBesideLaterOnes) {
+  TestRun run;
+  run.view(100, 1, 0, 2, {member("", 0, 4)});
+  EXPECT_FALSE(run.report().input) << "no epoch is done";
+  const auto epoch = [&](int number, double input_s) {
+    run.line({{"kind", "epoch"}, {"epoch", number}, {"global_step", number + 1}, {"input_s", input_s}});
+  };
+  run.line({{"kind", "epoch"}, {"epoch", 0}, {"global_step", 1}, {"input_s", 2.0}, {"opened_s", 8.0}});
+  EXPECT_EQ(to_text(run.report()).find("later ones"), std::string::npos);
+  epoch(1, 0.25);
+  epoch(2, 5);
+  epoch(3, 0.5);
+  const RunReport report = run.report();
+  EXPECT_DOUBLE_EQ(report.input->first_s, 10);
+  EXPECT_DOUBLE_EQ(report.input->later_s.value(), 0.5);
+  const Json json = to_json(report)["input"];
+  EXPECT_DOUBLE_EQ(json["first_to_later"].get<double>(), 20);
+  EXPECT_DOUBLE_EQ(json["opened_s"].get<double>(), 8);
+  for (const std::string& form : {to_text(report), to_html(report, {})}) {
+    EXPECT_NE(form.find("waited 10 s for its input, 8 s of that before its first step; later ones 0.5 s each"),
+              std::string::npos)
+        << form;
+    EXPECT_NE(form.find("20 times as long"), std::string::npos);
+  }
+}
+
 TEST(RunReport, LostAndJoined) {
   TestRun run;
   write_changing(run);

@@ -49,6 +49,7 @@ std::string to_text(const RunReport& report) {
     text += fmt::format("  a worker sends {} a step; {} of the communication is hidden\n",
                         bytes_text(report.sent_per_step), percent(report.hidden_fraction));
   }
+  if (report.input) text += fmt::format("  {}\n", in_words(*report.input));
   if (report.cost) {
     text += fmt::format("  {}, of which {} not for computing", euros(report.cost->total),
                         euros(report.cost->not_computing));

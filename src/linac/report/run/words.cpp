@@ -79,6 +79,15 @@ std::string in_words(const RunReport& report, const RunChange& change) {
   return text.empty() ? "replicas moved" : text;
 }
 
+std::string in_words(const InputWaits& input) {
+  std::string text = fmt::format("the first epoch waited {} for its input", seconds_text(input.first_s));
+  if (input.opened_s > 0) text += fmt::format(", {} of that before its first step", seconds_text(input.opened_s));
+  if (!input.later_s) return text;
+  text += fmt::format("; later ones {} each", seconds_text(*input.later_s));
+  if (const auto ratio = first_to_later(input)) text += fmt::format(": the first one {:.3g} times as long", *ratio);
+  return text;
+}
+
 std::string summary(const RunReport& report) {
   size_t least = SIZE_MAX, most = 0, lost = 0, joined = 0;
   for (const RunStart& start : report.record.starts) {

@@ -33,6 +33,10 @@ std::string pace_text(double pace_s);
 /// "12.30 EUR", more digits for less
 std::string euros(double amount);
 
+/// "the first epoch waited 12.3 s for its input, 11 s of that before its first step; later ones 0.4 s each: the first
+/// one 31 times as long".
+std::string in_words(const InputWaits& input);
+
 /// Seconds, minutes or hours, whichever suits a time as long.
 struct TimeUnit {
   double seconds;
