@@ -51,7 +51,7 @@ def markdown(result: dict) -> str:
                 if count > result["trials"]:
                     continue
                 own, peer = (quarters([one["covered"][place] for one in by[name]]) for name in ("linac", "optuna"))
-                said = "" if own[1] >= peer[1] else "within the spread" if own[2] >= peer[0] and peer[2] >= own[0] and own[2] >= peer[1] else "**worse**"
+                said = "" if own[1] >= peer[1] else "within the spread" if own[2] >= peer[0] and peer[2] >= own[0] else "**worse**"
                 lines.append(f"| {problem}, {count} | " + " | ".join(f"{one[1]:.4g} ({one[0]:.4g} to {one[2]:.4g})" for one in (own, peer)) + f" | {said} |")
     return "\n".join(lines) + "\n"
 

@@ -53,7 +53,7 @@ Point point_from_json(const Space& space, const json& values) {
   if (found != values.size())
     for (const auto& [name, value] : values.items())
       if (std::none_of(space.parameters().begin(), space.parameters().end(),
-                       [&](const Parameter& one) { return one.name == name; }))
+                       [&name = name](const Parameter& one) { return one.name == name; }))
         throw user_error(fmt::format("[study] there is no parameter '{}'", name));
   return point;
 }
