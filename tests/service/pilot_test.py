@@ -89,7 +89,7 @@ def two_agents_share_the_jobs_and_train_the_same_bits(world: World) -> None:
             found = client.wait(run, "SUCCEEDED")
             assert states(found).count("STARTING") == 1 and world.steps_of(run) == list(range(1, STEPS + 1)), found
             files = {entry["path"]: entry["bytes"] for entry in client.json("artifacts", "list", run, "--all")}
-            assert {"job.yaml", "run.json", "metrics.jsonl", "models/model.keras", "report/report.html"} <= set(files), files
+            assert {"job.yaml", "run.json", "metrics.jsonl", "models/model.keras", "checkpoints/best.safetensors"} <= set(files), files
             assert not any(name.startswith(("private", "views")) for name in files), files
         assert "epoch 1/1" in client.run("logs", runs[0])
         for name in ("models/model.keras", *(f"checkpoints/{path.name}" for path in pathlib.Path(folder, "alone/checkpoints").glob("*.safetensors"))):
@@ -270,7 +270,10 @@ def a_users_agent_never_gets_anothers_job_or_secrets(world: World) -> None:
     owner = Hostile(world, bobs, work)
     assert owner.say("POST", "begin", {}).status == 200 and owner.say("POST", "begin", {}).status == 200
     bob.run("cancel", run)
-    assert owner.say("POST", "renew", {"use": {}}).json()["stop"]
+    end = time.monotonic() + 10
+    while not owner.say("POST", "renew", {"use": {}}).json()["stop"]:
+        assert time.monotonic() < end, "it does not hear of its cancellation"
+        time.sleep(0.1)
     exit = {"status": 75, "signal": 0, "stopped": True, "seconds": 1, "cpu_s": 1, "memory_peak_bytes": 1, "ended_ms": 1, "problem": ""}
     assert owner.say("POST", "end", {"exit": exit}).status == 200
     bob.wait(run, "CANCELLED")
@@ -296,7 +299,8 @@ def a_hostile_agent_reaches_nothing_but_its_run(world: World) -> None:
         assert agent.say("POST", "renew", {}, attempt=attempt).status in (404, 409), attempt
         assert agent.say("PUT", "files/models/y", b"x", attempt=attempt).status in (404, 409), attempt
     assert agent.say("POST", "renew", {}, lease="0" * 32).status == 409
-    assert agent.say("POST", "log?from=0", b"x" * (5 << 20)).status == 413
+    with contextlib.suppress(ConnectionError):  # it need not read what it refuses
+        assert agent.say("POST", "log?from=0", b"x" * (5 << 20)).status == 413
     assert agent.say("POST", "renew", {"use": {"cpu_s": "x" * (1 << 17)}}).status == 413
     for use in ({"cpu_s": "x"}, {"memory_bytes": []}):
         assert agent.say("POST", "renew", {"use": use}).status == 400, use

@@ -64,7 +64,8 @@ std::vector<std::string> FolderSync::files() const {
 void FolderSync::fetch() {
   fs::remove_all(folder_);
   make_folder(folder_);
-  std::vector<RemoteFile> remote = client_.files(lease_);
+  const std::vector<RemoteFile> remote = client_.files(lease_);
+  remote_seen_ = true;
   std::string newest;
   for (const RemoteFile& file : remote) {
     if (!spec::is_snapshot(file.name)) continue;
@@ -119,6 +120,10 @@ void FolderSync::send_file(const std::string& name) {
 }
 
 void FolderSync::send_snapshot(const std::string& name) {
+  if (!remote_seen_)  // a former agent fetched the folder
+    for (const RemoteFile& file : client_.files(lease_))
+      if (spec::is_snapshot(file.name)) snapshots_.insert(file.name);
+  remote_seen_ = true;
   send_file(name);
   snapshots_.insert(name);
   for (auto other = snapshots_.begin(); other != snapshots_.end();) {

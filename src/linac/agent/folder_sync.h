@@ -53,6 +53,7 @@ class FolderSync {
   int64_t record_sent_ = 0;
   std::map<std::string, State> known_;  // files as the service has them
   std::set<std::string> snapshots_;     // that the service has
+  bool remote_seen_ = false;            // these are all
 };
 
 }  // namespace linac::agent

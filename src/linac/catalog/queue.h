@@ -68,9 +68,9 @@ std::set<std::string> readable_queue(Database& database, const Viewer& viewer);
 /// Where there is room for a job, and for which.
 struct Room {
   Resources all, free;            // when nothing runs there, and now
-  std::string place;              // of the jobs that come here
-  std::string user;               // whose jobs they are; "": anybody's
-  std::vector<std::string> tags;  // that it has
+  std::string place{};              // of the jobs that come here
+  std::string user{};               // whose jobs they are; "": anybody's
+  std::vector<std::string> tags{};  // that it has
   int64_t seconds_left = 0;       // that it will be there; a job that may need longer does not fit. 0: no end is known
 };
 

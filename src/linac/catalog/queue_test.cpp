@@ -115,7 +115,8 @@ TEST_P(QueueTest, WhatDoesNotFitHoldsItsPlaceAgainstLowerPriorities) {
   gpu.resources = {.cores = 1, .memory_mb = 9000, .gpus = 1};
   add("gpu", "kim", gpu);
   EXPECT_EQ(next(), "");
-  EXPECT_EQ(next({.cores = 1, .memory_mb = 9000, .gpus = 1}), "gpu");
+  const Resources larger{.cores = 1, .memory_mb = 9000, .gpus = 1};
+  EXPECT_EQ(start_next(db(), {larger, larger}, now_ms())->job.name, "gpu");
 }
 
 TEST_P(QueueTest, DependenciesSucceedFirst) {

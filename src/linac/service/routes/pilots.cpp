@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "linac/base/clock.h"
@@ -33,6 +34,7 @@
 namespace linac::service {
 namespace {
 
+using catalog::Database;
 using nlohmann::json;
 
 constexpr int64_t kWaitMax_s = 20;
@@ -92,32 +94,53 @@ std::string run_of(const std::string& label) {
   return label.substr(0, label.rfind('-'));
 }
 
+/// An agent's question while it is answered.
+struct Question {
+  Question(launch::PilotBoard& board_asked, const Request& request)
+      : board(board_asked),
+        agent(agent_of(request)),
+        until(std::chrono::steady_clock::now() +
+              std::chrono::seconds(std::clamp<int64_t>(request.integer("wait_s"), 0, kWaitMax_s))),
+        asking(board, agent) {}
+
+  /// Whether there is nothing to wait for.
+  bool look(bool stopping) {
+    work = board.take(agent.id);
+    return work || agent.draining || stopping || std::chrono::steady_clock::now() >= until;
+  }
+  void note(Database& database, Request& request) const {
+    request.noted = false;
+    put_into_audit(database, request, "pilots.hand",
+                   fmt::format("run {} to agent {} on {}", run_of(work->label), agent.name, agent.host));
+  }
+  json answer() const {
+    json told = json::object();
+    told["lease_ms"] = board.lease().count();
+    told["work"] = work ? to_json(*work) : json();
+    return told;
+  }
+
+  launch::PilotBoard& board;
+  const launch::PilotAgent agent;
+  const std::chrono::steady_clock::time_point until;
+  const Asking asking;
+  std::optional<launch::HandedWork> work;
+};
+
 Handler work_handler(Context& context, execution::Scheduler& scheduler, launch::PilotBoard& board) {
   return [&context, &scheduler, &board](Request& request) -> Task<Response> {
-    const launch::PilotAgent agent = agent_of(request);
-    const auto until = std::chrono::steady_clock::now() +
-                       std::chrono::seconds(std::clamp<int64_t>(request.integer("wait_s"), 0, kWaitMax_s));
-    const Asking asking(board, agent);
-    if (!agent.draining) scheduler.wake();
+    const auto question = std::make_shared<Question>(board, request);
+    if (!question->agent.draining) scheduler.wake();
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
-    std::optional<launch::HandedWork> work;
-    for (;;) {
-      work = board.take(agent.id);
-      const bool over = agent.draining || context.traffic.stopping || std::chrono::steady_clock::now() >= until;
-      if (work || over) break;
+    while (!question->look(context.traffic.stopping)) {
       timer.expires_after(kLookEvery);
       co_await timer.async_wait(boost::asio::use_awaitable);
     }
-    json answer = {{"lease_ms", board.lease().count()}, {"work", nullptr}};
-    if (work) {
-      co_await writing(context, [&](catalog::Database& database) {
-        request.noted = false;
-        put_into_audit(database, request, "pilots.hand",
-                       fmt::format("run {} to agent {} on {}", run_of(work->label), agent.name, agent.host));
-      });
-      answer["work"] = to_json(*work);
+    if (question->work) {
+      const std::function<void(Database&)> note = [&](Database& database) { question->note(database, request); };
+      co_await writing(context, note);
     }
-    co_return Response::json(answer);
+    co_return Response::json(question->answer());
   };
 }
 
