@@ -62,7 +62,8 @@ class Home {
     lock_ = Descriptor(::open((root_ / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock_) throw environment_error(fmt::format("[agent] {}: cannot be written; give --folder", root_.string()));
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
-      throw user_error(fmt::format("[agent] {}: another agent works there; give it a --folder of its own", root_.string()));
+      throw user_error(
+          fmt::format("[agent] {}: another agent works there; give it a --folder of its own", root_.string()));
     make_folder(work());
     const fs::path file = root_ / kIdFile;
     if (!fs::exists(file)) write_file_atomically(file, random_hex(32));
@@ -95,7 +96,8 @@ class Agent {
     adopt();
     log::info(fmt::format("[agent] {} asks {} for work, in {}", name(), options.login.server, home_.root().string()));
     if (!why_no_sandbox_.empty())
-      log::info(fmt::format("[agent] no sandbox here ({}): only jobs of the token's own user are taken", why_no_sandbox_));
+      log::info(
+          fmt::format("[agent] no sandbox here ({}): only jobs of the token's own user are taken", why_no_sandbox_));
   }
 
   int run() {
@@ -149,11 +151,11 @@ class Agent {
     const bool stop = stops > 0 || time_over || refused_;
     if (!draining_ && (stop || idle || enough)) {
       draining_ = true;
-      log::info(fmt::format("[agent] takes no more work ({})", stops > 0      ? "asked to stop"
-                                                               : time_over    ? "its time is nearly over"
-                                                               : refused_     ? "its token is refused"
-                                                               : enough       ? "it has its job"
-                                                                              : "there was none for long"));
+      log::info(fmt::format("[agent] takes no more work ({})", stops > 0   ? "asked to stop"
+                                                               : time_over ? "its time is nearly over"
+                                                               : refused_  ? "its token is refused"
+                                                               : enough    ? "it has its job"
+                                                                           : "there was none for long"));
     }
     if (stop && !stopping_) {
       stopping_ = true;

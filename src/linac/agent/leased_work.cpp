@@ -197,8 +197,8 @@ void LeasedWork::until_it_goes_well(Call&& call) {
     try {
       return call();
     } catch (const Error& error) {
-      const bool hopeless = dynamic_cast<const LeaseOver*>(&error) != nullptr ||
-                            dynamic_cast<const TokenRefused*>(&error) != nullptr;
+      const bool hopeless =
+          dynamic_cast<const LeaseOver*>(&error) != nullptr || dynamic_cast<const TokenRefused*>(&error) != nullptr;
       if (hopeless) throw;
       if (over_ || leaving_) throw LeaseOver(ErrorCode::kUser, error.what());
       if (pause == kFirstWait) log::warn(fmt::format("[agent] {}: {}; tried again", label(), error.what()));

@@ -6,8 +6,8 @@
 //   job.yaml    as the service sent it                     log.txt   what its processes print
 //   attempt/    of the launcher (launch/attempt_folder.h)
 //
-// A thread of its own speaks with the service about files. look() and beat() are called by two threads of the agent, one
-// of them each: the first looks after the processes, the second keeps the lease. None waits for another.
+// A thread of its own speaks with the service about files. look() and beat() are called by two threads of the agent,
+// one of them each: the first looks after the processes, the second keeps the lease. None waits for another.
 
 #include <atomic>
 #include <chrono>
@@ -87,7 +87,7 @@ class LeasedWork {
   std::atomic<Stage> stage_;
   std::atomic<bool> stop_ = false, over_ = false, leaving_ = false, token_refused_ = false;
   const bool adopted_;
-  bool prepared_ = false;  // of look()'s thread
+  bool prepared_ = false;     // of look()'s thread
   mutable std::mutex mutex_;  // of the two below
   launch::AttemptUse use_{};
   launch::Exit exit_{};

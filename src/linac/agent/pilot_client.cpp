@@ -61,21 +61,20 @@ void PilotClient::speak_for(const Lease& lease) {
 
 PilotClient::Work PilotClient::ask(const launch::PilotAgent& agent, bool only_own, std::chrono::seconds wait) {
   return said([&] {
-    const json answer = service_.post("/api/v1/agents/" + agent.id + "/work",
-                                      {{"name", agent.name},
-                                       {"host", agent.host},
-                                       {"version", kVersion},
-                                       {"tags", agent.tags},
-                                       {"cores", agent.all.cores},
-                                       {"memory_mb", agent.all.memory_mb},
-                                       {"gpus", agent.all.gpus},
-                                       {"cores_free", agent.free.cores},
-                                       {"memory_mb_free", agent.free.memory_mb},
-                                       {"gpus_free", agent.free.gpus},
-                                       {"seconds_left", agent.free.seconds_max},
-                                       {"own", only_own},
-                                       {"draining", agent.draining},
-                                       {"wait_s", wait.count()}});
+    const json answer = service_.post("/api/v1/agents/" + agent.id + "/work", {{"name", agent.name},
+                                                                               {"host", agent.host},
+                                                                               {"version", kVersion},
+                                                                               {"tags", agent.tags},
+                                                                               {"cores", agent.all.cores},
+                                                                               {"memory_mb", agent.all.memory_mb},
+                                                                               {"gpus", agent.all.gpus},
+                                                                               {"cores_free", agent.free.cores},
+                                                                               {"memory_mb_free", agent.free.memory_mb},
+                                                                               {"gpus_free", agent.free.gpus},
+                                                                               {"seconds_left", agent.free.seconds_max},
+                                                                               {"own", only_own},
+                                                                               {"draining", agent.draining},
+                                                                               {"wait_s", wait.count()}});
     Work work;
     work.lease = std::chrono::milliseconds(answer.at("lease_ms").get<int64_t>());
     if (const json& handed = answer.at("work"); !handed.is_null()) work.work = launch::work_from_json(handed);

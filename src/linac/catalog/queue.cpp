@@ -71,8 +71,9 @@ bool contains_all(const std::vector<std::string>& all, const std::vector<std::st
 /// Whether it would be let in if nothing ran there.
 bool is_for(const QueuedJob& job, const Room& room) {
   const Wishes& wishes = job.wishes;
-  const bool in_time = room.seconds_left == 0 || wishes.seconds_max == 0 ||
-                       static_cast<double>(wishes.seconds_max) - job.seconds_used <= static_cast<double>(room.seconds_left);
+  const bool in_time =
+      room.seconds_left == 0 || wishes.seconds_max == 0 ||
+      static_cast<double>(wishes.seconds_max) - job.seconds_used <= static_cast<double>(room.seconds_left);
   return wishes.place == room.place && (room.user.empty() || room.user == job.user) && in_time &&
          fits(wishes.resources, room.all) && contains_all(room.tags, wishes.tags);
 }
@@ -95,8 +96,8 @@ void check_wishes(const Wishes& w) {
   if (w.seconds_max < 0 || !(w.cost_max >= 0) || w.attempts_max < 1)
     refuse("limits of time and cost are 0 (none) or more, and a job has one attempt at least");
   if (w.place != kOwnHost && w.place != kPilots)
-    refuse(fmt::format("no jobs run on '{}'; there is '{}', and this host where nothing is said",
-                       w.place.substr(0, 64), kPilots));
+    refuse(fmt::format("no jobs run on '{}'; there is '{}', and this host where nothing is said", w.place.substr(0, 64),
+                       kPilots));
   if (w.place == kOwnHost && !w.tags.empty()) refuse(fmt::format("tags are of agents; submit it to '{}'", kPilots));
   check_tags(w.tags);
   if (w.depends_on.size() > kDependenciesMax)

@@ -33,10 +33,10 @@ struct Wishes {
   int64_t priority = 0;                 // larger first
   std::vector<std::string> depends_on;  // runs that have to succeed first
   Resources resources;
-  int64_t seconds_max = 0;   // of running, all attempts together; 0: no limit
-  double cost_max = 0;       // in the price file's currency; 0: no limit
-  int64_t attempts_max = 5;  // for losses and preemptions
-  std::string place;         // kOwnHost or kPilots
+  int64_t seconds_max = 0;          // of running, all attempts together; 0: no limit
+  double cost_max = 0;              // in the price file's currency; 0: no limit
+  int64_t attempts_max = 5;         // for losses and preemptions
+  std::string place;                // kOwnHost or kPilots
   std::vector<std::string> tags{};  // that the agent must have
 };
 
@@ -67,11 +67,11 @@ std::set<std::string> readable_queue(Database& database, const Viewer& viewer);
 
 /// Where there is room for a job, and for which.
 struct Room {
-  Resources all, free;            // when nothing runs there, and now
+  Resources all, free;              // when nothing runs there, and now
   std::string place{};              // of the jobs that come here
   std::string user{};               // whose jobs they are; "": anybody's
   std::vector<std::string> tags{};  // that it has
-  int64_t seconds_left = 0;       // that it will be there; a job that may need longer does not fit. 0: no end is known
+  int64_t seconds_left = 0;  // that it will be there; a job that may need longer does not fit. 0: no end is known
 };
 
 /// The first of queue() that may start there now: pending or recovering, held by nothing (dependencies that have not

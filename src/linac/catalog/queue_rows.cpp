@@ -20,7 +20,8 @@ constexpr double kGpuCores = 8;  // what a GPU counts as
 constexpr const char* kJob =
     "SELECT j.run, r.id, r.user_name, r.name, r.state, r.reason, j.job, j.priority, j.cores, j.memory_mb, j.gpus, "
     "j.seconds_max, "
-    "j.cost_max, j.attempts_max, j.submitted_ms, j.attempts, j.attempts_before, j.seconds_used, j.cancel_wished, j.place, j.tags FROM "
+    "j.cost_max, j.attempts_max, j.submitted_ms, j.attempts, j.attempts_before, j.seconds_used, j.cancel_wished, "
+    "j.place, j.tags FROM "
     "jobs j JOIN "
     "runs r ON r.number = j.run";
 

@@ -20,8 +20,8 @@ enum class Role {
   kMember,
   kAdmin
 };
-const char* to_string(Role role);             // "viewer"
-Role role(const std::string& word);           // kInvalid, also for those of tokens alone
+const char* to_string(Role role);              // "viewer"
+Role role(const std::string& word);            // kInvalid, also for those of tokens alone
 Role scope_of_token(const std::string& word);  // kInvalid
 
 /// What a user may have at most; 0: no limit.

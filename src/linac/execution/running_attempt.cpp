@@ -80,8 +80,7 @@ RunningAttempt::RunningAttempt(Site& site, launch::Launcher& launcher, const Att
   const int64_t seconds_max = job_.wishes.seconds_max;
   const int64_t seconds_left =
       seconds_max == 0 ? 0 : std::max<int64_t>(1, seconds_max - static_cast<int64_t>(job_.seconds_used));
-  launcher_.prepare(key_,
-                    {wanted.cores, wanted.memory_mb, wanted.gpus, seconds_left, job_.user, job_.wishes.tags});
+  launcher_.prepare(key_, {wanted.cores, wanted.memory_mb, wanted.gpus, seconds_left, job_.user, job_.wishes.tags});
 }
 
 void RunningAttempt::release() {

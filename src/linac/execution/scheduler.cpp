@@ -147,9 +147,8 @@ void Scheduler::start_what_fits() {
 
 bool Scheduler::start_one(const std::string& place, launch::Launcher& launcher) {
   for (const launch::Vacancy& vacancy : launcher.vacancies()) {
-    auto next = site_.catalog.write([&](catalog::Database& database) {
-      return catalog::start_next(database, room_of(vacancy, place), now_ms());
-    });
+    auto next = site_.catalog.write(
+        [&](catalog::Database& database) { return catalog::start_next(database, room_of(vacancy, place), now_ms()); });
     if (!next) continue;
     publish_state(site_.news, next->job.run, catalog::RunState::kStarting, fmt::format("attempt {}", next->number));
     add(std::move(next->job), next->number);

@@ -1,8 +1,8 @@
 #pragma once
-// Carries out the queue: a thread that hands to the launcher of a job's place (catalog/queue.h) what may start and fits,
-// looks after what waits there and runs, and writes down how it ended. Everything it knows is in the catalog and with the launcher, so a service that
-// was killed goes on where it was: its attempts run on meanwhile, are adopted, and none is started twice. Destroying it
-// leaves them running. Thread-safe.
+// Carries out the queue: a thread that hands to the launcher of a job's place (catalog/queue.h) what may start and
+// fits, looks after what waits there and runs, and writes down how it ended. Everything it knows is in the catalog and
+// with the launcher, so a service that was killed goes on where it was: its attempts run on meanwhile, are adopted, and
+// none is started twice. Destroying it leaves them running. Thread-safe.
 
 #include <chrono>
 #include <condition_variable>

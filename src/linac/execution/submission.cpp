@@ -198,8 +198,7 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
   overrides.insert(overrides.end(), own.begin(), own.end());
   PreparedJob prepared;
   const bool here = request.wishes.place == catalog::kOwnHost;
-  spec::Job job = here ? parsed(request, overrides, prepared.problem)
-                       : parsed_for_agents(request, overrides);
+  spec::Job job = here ? parsed(request, overrides, prepared.problem) : parsed_for_agents(request, overrides);
   if (here)
     for (std::string* file : spec::files_of(job)) make_absolute(*file, request.directory);
   prepared.run.experiment = request.experiment;

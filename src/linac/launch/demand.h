@@ -26,8 +26,8 @@ struct Capacity {
 
 /// Room for one more attempt.
 struct Vacancy {
-  Demand all, free;         // when nothing runs there, and now; seconds_max: the time that is left there
-  std::string user{};       // whose attempts it is for; "": anybody's
+  Demand all, free;    // when nothing runs there, and now; seconds_max: the time that is left there
+  std::string user{};  // whose attempts it is for; "": anybody's
   std::vector<std::string> tags{};
 };
 

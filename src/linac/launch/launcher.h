@@ -1,6 +1,7 @@
 #pragma once
 // How attempts are carried out: by processes of this host (local_launcher.h), by agents that ask for work
-// (pilots/pilot_board.h), or by a system with a queue of its own (a batch system, a cluster, another host). Whoever starts attempts sees no more of them than this:
+// (pilots/pilot_board.h), or by a system with a queue of its own (a batch system, a cluster, another host). Whoever
+// starts attempts sees no more of them than this:
 //
 //   prepare() → kPrepared, start() → kQueued → kRunning → kEnded | kLost, then release()
 //

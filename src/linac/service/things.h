@@ -18,9 +18,9 @@ using http::Thing;
 
 inline constexpr const char *kExperimentThing = "experiment", *kRunThing = "run", *kModelThing = "model",
                             *kLoggedModelThing = "logged model", *kUserThing = "user",
-                            *kArtifactThing = "artefact",  // its path below the service's artefacts
-                                *kUploadThing = "upload",  // the id of one in parts
-                                    *kAgentThing = "agent",    // its id
+                            *kArtifactThing = "artefact",        // its path below the service's artefacts
+                                *kUploadThing = "upload",        // the id of one in parts
+                                    *kAgentThing = "agent",      // its id
                                         *kLeaseThing = "lease";  // the attempt's label; the secret is in a header
 inline constexpr const char* kLeaseHeader = "linac-lease";
 

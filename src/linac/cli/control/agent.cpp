@@ -55,7 +55,8 @@ void run(const AgentWords& words) {
 
 void add_agent_verb(CLI::App& app) {
   auto words = std::make_shared<AgentWords>();
-  auto* verb = app.add_subcommand("agent", "Takes jobs of a service (--on pilots) by outgoing connections, and runs them here");
+  auto* verb =
+      app.add_subcommand("agent", "Takes jobs of a service (--on pilots) by outgoing connections, and runs them here");
   verb->add_option("--server", words->server, "the service (default: LINAC_SERVER, else the last login)");
   verb->add_option("--token-file", words->token_file,
                    "with the token that `linac agents token` made (default: LINAC_TOKEN, else the login)");
@@ -63,7 +64,8 @@ void add_agent_verb(CLI::App& app) {
   verb->add_option("--folder", words->folder,
                    "where it works; kept, so that the next agent there hands in what this one could not (default: one "
                    "below TMPDIR that goes with it)");
-  verb->add_option("--slots", words->slots, "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host)");
+  verb->add_option("--slots", words->slots,
+                   "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host)");
   verb->add_option("--tags", words->tags, "words that jobs may ask for (`linac submit --tags`)")->delimiter(',');
   verb->add_flag("--once", words->once, "one job, then it ends");
   verb->add_option("--idle-exit", words->idle_exit, "ends after so long without work, e.g. 10m");
@@ -77,7 +79,8 @@ void add_agent_verb(CLI::App& app) {
       "Examples:\n"
       "  linac agents token > token && chmod 600 token\n"
       "  linac agent --server https://linac.example.org --token-file token\n"
-      "  sbatch --time=24:00:00 --cpus-per-task=16 --wrap 'linac agent --time 24h --idle-exit 10m --token-file ~/token'\n"
+      "  sbatch --time=24:00:00 --cpus-per-task=16 --wrap 'linac agent --time 24h --idle-exit 10m --token-file "
+      "~/token'\n"
       "  linac agent --slots cores=4 --tags site=T2,data --once");
   verb->callback([words] { run(*words); });
 }

@@ -34,13 +34,14 @@ void list(const ServiceOptions& options) {
   }
   TextRows rows{{"AGENT", "HOST", "USER", "JOBS", "CORES", "GPUS", "TAGS", "SEEN"}};
   for (const json& agent : answer.at("agents"))
-    rows.push_back({agent.at("name"), agent.at("host"),
-                    agent.at("user").get<std::string>() + (agent.at("shared").get<bool>() ? " (for all)" : ""),
-                    std::to_string(agent.at("jobs").get<int64_t>()) + (agent.at("draining").get<bool>() ? ", draining" : ""),
-                    fmt::format("{} of {} free", agent.at("cores_free").get<int64_t>(), agent.at("cores").get<int64_t>()),
-                    std::to_string(agent.at("gpus").get<int64_t>()),
-                    fmt::format("{}", fmt::join(agent.at("tags").get<std::vector<std::string>>(), ",")),
-                    ago(agent.at("seen_ms"))});
+    rows.push_back(
+        {agent.at("name"), agent.at("host"),
+         agent.at("user").get<std::string>() + (agent.at("shared").get<bool>() ? " (for all)" : ""),
+         std::to_string(agent.at("jobs").get<int64_t>()) + (agent.at("draining").get<bool>() ? ", draining" : ""),
+         fmt::format("{} of {} free", agent.at("cores_free").get<int64_t>(), agent.at("cores").get<int64_t>()),
+         std::to_string(agent.at("gpus").get<int64_t>()),
+         fmt::format("{}", fmt::join(agent.at("tags").get<std::vector<std::string>>(), ",")),
+         ago(agent.at("seen_ms"))});
   if (rows.size() == 1)
     fmt::print("no agents; `linac agent` on a host that has time starts one\n");
   else

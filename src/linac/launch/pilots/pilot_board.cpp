@@ -30,7 +30,8 @@ constexpr size_t kSecretDigits = 32, kLeaseFileBytesMax = 1 << 16;
 constexpr const char *kLeaseFile = "lease.json", *kOutputFile = "output.txt";
 
 [[noreturn]] void refuse_as_over(const std::string& label) {
-  throw Refusal(RefusalKind::kState, fmt::format("[pilots] the lease of {} is over, or never was; stop that work", label));
+  throw Refusal(RefusalKind::kState,
+                fmt::format("[pilots] the lease of {} is over, or never was; stop that work", label));
 }
 
 bool covers(const Demand& room, const Demand& wanted) {
@@ -89,8 +90,8 @@ void PilotBoard::leave(const std::string& agent_id) {
 }
 
 bool PilotBoard::suits(const Attempt& attempt, const PilotAgent& agent) const {
-  return !agent.draining && (agent.of_all || agent.user == attempt.demand.user) &&
-         covers(agent.free, attempt.demand) && has_all(agent.tags, attempt.demand.tags);
+  return !agent.draining && (agent.of_all || agent.user == attempt.demand.user) && covers(agent.free, attempt.demand) &&
+         has_all(agent.tags, attempt.demand.tags);
 }
 
 std::optional<HandedWork> PilotBoard::take(const std::string& agent_id) {
@@ -126,7 +127,8 @@ std::vector<PilotAgent> PilotBoard::agents() const {
   std::vector<PilotAgent> agents;
   for (const auto& [id, agent] : agents_) {
     PilotAgent shown = agent.told;
-    for (const auto& [label, attempt] : attempts_) shown.leases += attempt->stage == Stage::kRunning && attempt->agent == id;
+    for (const auto& [label, attempt] : attempts_)
+      shown.leases += attempt->stage == Stage::kRunning && attempt->agent == id;
     if (shown.leases > 0 || agent.asking > 0 || clock_() - agent.seen < kShown) agents.push_back(std::move(shown));
   }
   return agents;
@@ -239,7 +241,8 @@ int64_t PilotBoard::add_output(const LeaseClaim& claim, int64_t from, std::strin
       const ssize_t written = file ? ::pwrite(file.get(), bytes.data(), bytes.size(), size) : -1;
       if (written < 0 && errno == EINTR && file) continue;
       if (written < 0)
-        throw environment_error(fmt::format("[pilots] {}: cannot be written ({})", path.string(), std::strerror(errno)));
+        throw environment_error(
+            fmt::format("[pilots] {}: cannot be written ({})", path.string(), std::strerror(errno)));
       size += written;
       bytes.remove_prefix(static_cast<size_t>(written));
     }
@@ -376,9 +379,11 @@ std::vector<Vacancy> PilotBoard::vacancies() const {
   for (const auto& [id, agent] : agents_)
     if (agent.asking > 0 && !agent.told.draining) asking.push_back(&agent.told);
   for (const auto& [label, attempt] : attempts_) {
-    if (attempt->stage == Stage::kHanded) std::erase_if(asking, [&](const PilotAgent* one) { return one->id == attempt->agent; });
+    if (attempt->stage == Stage::kHanded)
+      std::erase_if(asking, [&](const PilotAgent* one) { return one->id == attempt->agent; });
     if (attempt->stage != Stage::kPrepared && attempt->stage != Stage::kOffered) continue;
-    const auto taker = std::find_if(asking.begin(), asking.end(), [&](const PilotAgent* one) { return suits(*attempt, *one); });
+    const auto taker =
+        std::find_if(asking.begin(), asking.end(), [&](const PilotAgent* one) { return suits(*attempt, *one); });
     if (taker != asking.end()) asking.erase(taker);
   }
   std::vector<Vacancy> vacancies;

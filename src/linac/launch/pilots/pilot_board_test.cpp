@@ -20,7 +20,9 @@ class Board : public testing::Test {
  protected:
   Board() { start(); }
 
-  void start() { board_ = std::make_unique<PilotBoard>(60s, [this] { return now_; }); }
+  void start() {
+    board_ = std::make_unique<PilotBoard>(60s, [this] { return now_; });
+  }
   AttemptKey key(const std::string& label) const { return {label, folder_ / label}; }
   void offer(const std::string& label, const std::string& user = "ann", const std::vector<std::string>& tags = {}) {
     board_->prepare(key(label), {1, 100, 0, 600, user, tags});

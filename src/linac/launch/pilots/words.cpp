@@ -17,7 +17,8 @@ using nlohmann::json;
 constexpr size_t kLabelBytesMax = 100, kAgentIdDigits = 32, kProblemBytesMax = 1000;
 
 Refusal no_words(const char* of) {
-  return {RefusalKind::kInvalid, std::string("[pilots] ") + of + " cannot be read; are agent and service of the same version?"};
+  return {RefusalKind::kInvalid,
+          std::string("[pilots] ") + of + " cannot be read; are agent and service of the same version?"};
 }
 
 template <class Read>
@@ -57,18 +58,12 @@ json to_json(const HandedWork& work) {
   for (const Secret& secret : work.command.secrets)
     secrets.push_back({{"name", secret.name}, {"value", in_hex(secret.value)}, {"file", secret.file}});
   for (const auto& [name, value] : work.command.environment) environment[name] = value;
-  return {{"attempt", work.label},
-          {"lease", work.secret},
-          {"user", work.demand.user},
-          {"own", work.own},
-          {"job", work.command.job},
-          {"environment", std::move(environment)},
-          {"secrets", std::move(secrets)},
-          {"grace_s", work.command.stop_grace_s},
-          {"cores", work.demand.cores},
-          {"memory_mb", work.demand.memory_mb},
-          {"gpus", work.demand.gpus},
-          {"seconds_max", work.demand.seconds_max}};
+  return {{"attempt", work.label},         {"lease", work.secret},
+          {"user", work.demand.user},      {"own", work.own},
+          {"job", work.command.job},       {"environment", std::move(environment)},
+          {"secrets", std::move(secrets)}, {"grace_s", work.command.stop_grace_s},
+          {"cores", work.demand.cores},    {"memory_mb", work.demand.memory_mb},
+          {"gpus", work.demand.gpus},      {"seconds_max", work.demand.seconds_max}};
 }
 
 HandedWork work_from_json(const json& told) {

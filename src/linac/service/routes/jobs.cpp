@@ -79,8 +79,10 @@ execution::SubmissionRequest submission_of(const Request& request) {
   wishes.place = request.text("on");
   wishes.tags = request.texts("tags");
   if (wishes.place != catalog::kOwnHost && wishes.place != catalog::kPilots)
-    throw Refusal(RefusalKind::kInvalid, fmt::format("[submit] jobs run on '{}', or on the service's host where nothing "
-                                                     "is said", catalog::kPilots));
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[submit] jobs run on '{}', or on the service's host where nothing "
+                              "is said",
+                              catalog::kPilots));
   if (wishes.priority < -kPriorityMax || wishes.priority > kPriorityMax)
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[submit] priorities are from -{} to {}", kPriorityMax, kPriorityMax));

@@ -1,6 +1,6 @@
 // By which agents (`linac agent`) take work and hand it in: docs/decisions/pilots.md. Work waits in the scheduler's
-// queue, leases are the board's (launch/pilots/pilot_board.h). What is written here goes into the folder of the run, where
-// the scheduler finds it as it finds what processes of this host write.
+// queue, leases are the board's (launch/pilots/pilot_board.h). What is written here goes into the folder of the run,
+// where the scheduler finds it as it finds what processes of this host write.
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -70,9 +70,9 @@ launch::PilotAgent agent_of(const Request& request) {
   agent.free.seconds_max = std::max<int64_t>(0, request.integer("seconds_left"));
   agent.tags = request.texts("tags");
   agent.draining = request.flag("draining");
-  const bool good = agent.tags.size() <= kTagsMax && std::all_of(agent.tags.begin(), agent.tags.end(), [](const auto& tag) {
-    return tag.size() <= kTagBytesMax;
-  });
+  const bool good =
+      agent.tags.size() <= kTagsMax &&
+      std::all_of(agent.tags.begin(), agent.tags.end(), [](const auto& tag) { return tag.size() <= kTagBytesMax; });
   if (!good) throw Refusal(RefusalKind::kInvalid, "[pilots] too many tags, or too long ones");
   return agent;
 }
@@ -80,7 +80,9 @@ launch::PilotAgent agent_of(const Request& request) {
 /// While it lives, the agent asks.
 class Asking {
  public:
-  Asking(launch::PilotBoard& board, const launch::PilotAgent& agent) : board_(board), id_(agent.id) { board.ask(agent); }
+  Asking(launch::PilotBoard& board, const launch::PilotAgent& agent) : board_(board), id_(agent.id) {
+    board.ask(agent);
+  }
   ~Asking() { board_.leave(id_); }
   Asking(const Asking&) = delete;
   Asking& operator=(const Asking&) = delete;
@@ -180,8 +182,7 @@ struct Leased {
 
 Leased leased(Context& context, const Request& request) {
   const std::string& label = request.variable("attempt");
-  return {lease_claim(request, label),
-          execution::RunPlaces(context.site, context.site.run(run_of(label))).outputs};
+  return {lease_claim(request, label), execution::RunPlaces(context.site, context.site.run(run_of(label))).outputs};
 }
 
 bool is_file_of_run(const std::string& name) {
@@ -190,8 +191,9 @@ bool is_file_of_run(const std::string& name) {
 
 void need_file_of_run(const std::string& name) {
   if (!is_file_of_run(harmless_path(name)))
-    throw Refusal(RefusalKind::kInvalid,
-                  fmt::format("[pilots] '{}' is no file that a run leaves; docs/run-folder.md has them", printable(name)));
+    throw Refusal(
+        RefusalKind::kInvalid,
+        fmt::format("[pilots] '{}' is no file that a run leaves; docs/run-folder.md has them", printable(name)));
 }
 
 /// A work on files, of a lease that is alive meanwhile.
@@ -288,8 +290,8 @@ json ended(launch::PilotBoard& board, const Request& request) {
 Handler log_handler(Context& context, launch::PilotBoard& board) {
   return works_aside(context, [&context, &board](Request& request) {
     http::check_room(context.data, static_cast<int64_t>(request.body.size()), context.keep_free);
-    const int64_t end = board.add_output(lease_claim(request, request.variable("attempt")), request.integer("from"),
-                                         request.body);
+    const int64_t end =
+        board.add_output(lease_claim(request, request.variable("attempt")), request.integer("from"), request.body);
     return Response::json({{"end", end}});
   });
 }
@@ -303,37 +305,43 @@ std::vector<Route> pilot_routes(Context& context, execution::Scheduler& schedule
   const FieldRule from{"from", FieldType::kInteger, true, "of the first byte"};
   const auto route = [](Method method, const char* end, const char* name, const char* summary, BodyKind body,
                         std::vector<FieldRule> fields, Handler handler, size_t bytes_max) {
-    return Route{method,         fmt::format("/api/v1/leases/{{attempt}}/{}", end), name, summary, Access::kAgent, body,
-                 std::move(fields), std::move(handler),                                bytes_max};
+    return Route{method,
+                 fmt::format("/api/v1/leases/{{attempt}}/{}", end),
+                 name,
+                 summary,
+                 Access::kAgent,
+                 body,
+                 std::move(fields),
+                 std::move(handler),
+                 bytes_max};
   };
   const auto aside_json = [&context](std::function<json(const Request&)> work) {
     return works_aside(context, [work = std::move(work)](Request& request) { return Response::json(work(request)); });
   };
   return {
-      changing(
-          Changes::recorded(by_variable(kAgentThing, "id")),
-          {kPost,
-           "/api/v1/agents/{id}/work",
-           "ask_for_work",
-           "A job for an agent that has room for it, with its lease and secrets",
-           Access::kAgent,
-           BodyKind::kJson,
-           {{"name", FieldType::kText, true, "of the agent"},
-            {"host", FieldType::kText, true, "it is on"},
-            {"version", FieldType::kText, false, "of its linac"},
-            {"tags", FieldType::kTexts, false, "that it has"},
-            {"cores", FieldType::kInteger, true, "when nothing runs there"},
-            {"memory_mb", FieldType::kInteger, true, "when nothing runs there"},
-            {"gpus", FieldType::kInteger, true, "when nothing runs there"},
-            {"cores_free", FieldType::kInteger, true, "now"},
-            {"memory_mb_free", FieldType::kInteger, true, "now"},
-            {"gpus_free", FieldType::kInteger, true, "now"},
-            {"seconds_left", FieldType::kInteger, false, "that it is there; 0: no end is known"},
-            {"own", FieldType::kBoolean, false, "only jobs of its user"},
-            {"draining", FieldType::kBoolean, false, "it takes nothing any more"},
-            {"wait_s", FieldType::kInteger, false, "wait so long for work; 20 at most"}},
-           work_handler(context, scheduler, board),
-           kWordsBytesMax}),
+      changing(Changes::recorded(by_variable(kAgentThing, "id")),
+               {kPost,
+                "/api/v1/agents/{id}/work",
+                "ask_for_work",
+                "A job for an agent that has room for it, with its lease and secrets",
+                Access::kAgent,
+                BodyKind::kJson,
+                {{"name", FieldType::kText, true, "of the agent"},
+                 {"host", FieldType::kText, true, "it is on"},
+                 {"version", FieldType::kText, false, "of its linac"},
+                 {"tags", FieldType::kTexts, false, "that it has"},
+                 {"cores", FieldType::kInteger, true, "when nothing runs there"},
+                 {"memory_mb", FieldType::kInteger, true, "when nothing runs there"},
+                 {"gpus", FieldType::kInteger, true, "when nothing runs there"},
+                 {"cores_free", FieldType::kInteger, true, "now"},
+                 {"memory_mb_free", FieldType::kInteger, true, "now"},
+                 {"gpus_free", FieldType::kInteger, true, "now"},
+                 {"seconds_left", FieldType::kInteger, false, "that it is there; 0: no end is known"},
+                 {"own", FieldType::kBoolean, false, "only jobs of its user"},
+                 {"draining", FieldType::kBoolean, false, "it takes nothing any more"},
+                 {"wait_s", FieldType::kInteger, false, "wait so long for work; 20 at most"}},
+                work_handler(context, scheduler, board),
+                kWordsBytesMax}),
       showing(Reads::found(), {kGet,
                                "/api/v1/agents",
                                "list_agents",
@@ -342,9 +350,9 @@ std::vector<Route> pilot_routes(Context& context, execution::Scheduler& schedule
                                BodyKind::kNone,
                                {},
                                answers([&board](Request& request) { return agents_response(board, request); })}),
-      changing(of_lease, route(kPost, "begin", "begin_lease", "The job is about to run there", BodyKind::kJson, {},
-                               aside_json([&board](const Request& request) { return begun(board, request); }),
-                               kWordsBytesMax)),
+      changing(of_lease,
+               route(kPost, "begin", "begin_lease", "The job is about to run there", BodyKind::kJson, {},
+                     aside_json([&board](const Request& request) { return begun(board, request); }), kWordsBytesMax)),
       changing(of_lease,
                route(kPost, "renew", "renew_lease", "The job goes on", BodyKind::kJson,
                      {{"use", FieldType::kObject, false, "cpu_s, memory_bytes, read_bytes, written_bytes so far"}},
@@ -363,26 +371,26 @@ std::vector<Route> pilot_routes(Context& context, execution::Scheduler& schedule
                route(kPost, "end", "end_lease", "How the job ended; all its files are there", BodyKind::kJson,
                      {{"exit", FieldType::kObject, true, "status, signal, stopped, seconds, cpu_s, ..."}},
                      aside_json([&board](const Request& request) { return ended(board, request); }), kWordsBytesMax)),
-      showing(of_lease_read, route(kGet, "files", "list_lease_files", "What the run has, of attempts before",
-                                   BodyKind::kNone, {},
-                                   with_files(context, board,
-                                              [](const Leased& lease, Request&) { return listed(lease); }),
-                                   kWordsBytesMax)),
-      showing(of_lease_read, route(kGet, "files/{path...}", "get_lease_file", "One of these files", BodyKind::kNone, {},
-                                   works_aside(context, [&context](Request& request) { return file_of(context, request); }),
-                                   kWordsBytesMax)),
-      changing(of_lease, route(kPut, "files/{path...}", "put_lease_file", "A file that the run leaves", BodyKind::kFile,
-                               {},
-                               with_files(context, board,
-                                          [&context](const Leased& lease, Request& request) {
-                                            return place(context, lease, request);
-                                          }),
-                               kFileBytesMax)),
-      changing(of_lease, route(kDelete, "files/{path...}", "remove_lease_file", "A file that the run no longer has",
-                               BodyKind::kNone, {},
-                               with_files(context, board,
-                                          [](const Leased& lease, Request& request) { return removed(lease, request); }),
-                               kWordsBytesMax)),
+      showing(of_lease_read,
+              route(kGet, "files", "list_lease_files", "What the run has, of attempts before", BodyKind::kNone, {},
+                    with_files(context, board, [](const Leased& lease, Request&) { return listed(lease); }),
+                    kWordsBytesMax)),
+      showing(of_lease_read,
+              route(kGet, "files/{path...}", "get_lease_file", "One of these files", BodyKind::kNone, {},
+                    works_aside(context, [&context](Request& request) { return file_of(context, request); }),
+                    kWordsBytesMax)),
+      changing(of_lease,
+               route(kPut, "files/{path...}", "put_lease_file", "A file that the run leaves", BodyKind::kFile, {},
+                     with_files(
+                         context, board,
+                         [&context](const Leased& lease, Request& request) { return place(context, lease, request); }),
+                     kFileBytesMax)),
+      changing(
+          of_lease,
+          route(
+              kDelete, "files/{path...}", "remove_lease_file", "A file that the run no longer has", BodyKind::kNone, {},
+              with_files(context, board, [](const Leased& lease, Request& request) { return removed(lease, request); }),
+              kWordsBytesMax)),
   };
 }
 
