@@ -35,7 +35,7 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
     version, tag = model | {"version": "1"}, {"key": "a", "value": "bob's"}
     point = {"key": "m", "value": 666, "timestamp": 2, "step": 0}
     token = good(call(people.service, "GET", "/api/v1/users/ann/tokens", token=people.ann)).json()["tokens"][0]["id"]
-    own_run = {"run_id": bob.run}
+    own_run, lease = {"run_id": bob.run}, f"/api/v1/leases/{ann.run}-1"
     return [
         ("mlflow_delete_experiment", "POST", f"{mlflow}experiments/delete", experiment),
         ("mlflow_restore_experiment", "POST", f"{mlflow}experiments/restore", experiment),
@@ -114,6 +114,16 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
         ("create_token", "POST", "/api/v1/users/ann/tokens", {}),
         ("revoke_token", "DELETE", f"/api/v1/users/ann/tokens/{token}", None),
         ("rotate_secrets_key", "POST", "/api/v1/secrets/rotate-key", {}),
+        # With no token of an agent; pilot_test.py has attacks with one.
+        ("ask_for_work", "POST", f"/api/v1/agents/{'0' * 32}/work", {"name": "bob", "host": "h", "cores": 1, "memory_mb": 1, "gpus": 0, "cores_free": 1,
+                                                                     "memory_mb_free": 1, "gpus_free": 0}),
+        ("begin_lease", "POST", f"{lease}/begin", {}),
+        ("renew_lease", "POST", f"{lease}/renew", {}),
+        ("end_lease", "POST", f"{lease}/end", {"exit": {}}),
+        ("add_lease_log", "POST", f"{lease}/log?from=0", b"bob's"),
+        ("add_lease_lines", "POST", f"{lease}/lines?from=0", b"bob's"),
+        ("put_lease_file", "PUT", f"{lease}/files/models/weights", b"bob's"),
+        ("remove_lease_file", "DELETE", f"{lease}/files/models/weights", None),
     ]
 
 

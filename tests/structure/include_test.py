@@ -60,6 +60,7 @@ LEVELS = [
         "onnx": "a graph written as ONNX",
         "keras": "Keras's files, to and from a graph",
         "service": "the HTTP service: routes, MLflow's among them, sessions, news, pages",
+        "agent": "jobs of a service taken and carried out on this host, by outgoing requests alone",
     },
     {
         "models": "networks, losses and one replica's step; know nothing of workers",

@@ -1,8 +1,10 @@
 #include "linac/catalog/queue.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "linac/base/clock.h"
@@ -61,12 +63,43 @@ void end_job(Database& database, int64_t number, RunState state, const std::stri
   }
 }
 
+bool contains_all(const std::vector<std::string>& all, const std::vector<std::string>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&](const std::string& tag) { return std::find(all.begin(), all.end(), tag) != all.end(); });
+}
+
+/// Whether it would be let in if nothing ran there.
+bool is_for(const QueuedJob& job, const Room& room) {
+  const Wishes& wishes = job.wishes;
+  const bool in_time =
+      room.seconds_left == 0 || wishes.seconds_max == 0 ||
+      static_cast<double>(wishes.seconds_max) - job.seconds_used <= static_cast<double>(room.seconds_left);
+  return wishes.place == room.place && (room.user.empty() || room.user == job.user) && in_time &&
+         fits(wishes.resources, room.all) && contains_all(room.tags, wishes.tags);
+}
+
+void check_tags(const std::vector<std::string>& tags) {
+  constexpr size_t kTagsMax = 50, kTagBytesMax = 100;
+  const auto good = [](const std::string& tag) {
+    return !tag.empty() && tag.size() <= kTagBytesMax && std::all_of(tag.begin(), tag.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-' || c == '=' || c == ':';
+    });
+  };
+  if (tags.size() > kTagsMax || !std::all_of(tags.begin(), tags.end(), good))
+    throw Refusal(RefusalKind::kInvalid, "[queue] tags of agents are words of letters, digits and ._-=:, 50 at most");
+}
+
 void check_wishes(const Wishes& w) {
   const auto refuse = [](const std::string& what) { throw Refusal(RefusalKind::kInvalid, "[queue] " + what); };
   if (w.resources.cores < 1 || w.resources.memory_mb < 0 || w.resources.gpus < 0)
     refuse("a job needs one core at least, and no negative memory or GPUs");
   if (w.seconds_max < 0 || !(w.cost_max >= 0) || w.attempts_max < 1)
     refuse("limits of time and cost are 0 (none) or more, and a job has one attempt at least");
+  if (w.place != kOwnHost && w.place != kPilots)
+    refuse(fmt::format("no jobs run on '{}'; there is '{}', and this host where nothing is said", w.place.substr(0, 64),
+                       kPilots));
+  if (w.place == kOwnHost && !w.tags.empty()) refuse(fmt::format("tags are of agents; submit it to '{}'", kPilots));
+  check_tags(w.tags);
   if (w.depends_on.size() > kDependenciesMax)
     refuse(fmt::format("{} dependencies; {} are the most", w.depends_on.size(), kDependenciesMax));
 }
@@ -101,10 +134,11 @@ std::string submit(Database& database, const NewRun& run, const std::string& job
   const int64_t number = run_number(database, id);
   database.query(
       "INSERT INTO jobs (run, job, priority, cores, memory_mb, gpus, seconds_max, cost_max, attempts_max, "
-      "submitted_ms, attempts, attempts_before, seconds_used, cancel_wished, waiting) VALUES ($1, $2, $3, $4, $5, $6, "
-      "$7, $8, $9, $10, 0, 0, 0, 0, 1)",
+      "submitted_ms, attempts, attempts_before, seconds_used, cancel_wished, waiting, place, tags) VALUES ($1, $2, "
+      "$3, $4, $5, $6, $7, $8, $9, $10, 0, 0, 0, 0, 1, $11, $12)",
       number, job, wishes.priority, wishes.resources.cores, wishes.resources.memory_mb, wishes.resources.gpus,
-      wishes.seconds_max, wishes.cost_max, wishes.attempts_max, now_ms());
+      wishes.seconds_max, wishes.cost_max, wishes.attempts_max, now_ms(), wishes.place,
+      fmt::format("{}", fmt::join(wishes.tags, " ")));
   for (const int64_t need : needs)
     database.query("INSERT INTO dependencies (run, needs) VALUES ($1, $2)", number, need);
   if (!key.empty())
@@ -131,12 +165,12 @@ std::set<std::string> readable_queue(Database& database, const Viewer& viewer) {
   return runs;
 }
 
-std::optional<Attempt> start_next(Database& database, const Resources& free, int64_t now_ms) {
+std::optional<Attempt> start_next(Database& database, const Room& room, int64_t now_ms) {
   std::optional<int64_t> blocked;  // the priority of the first that does not fit
   for (Job& job : queue_at(database, now_ms)) {
-    if (!waits(job.job.state) || !job.job.held_by.empty()) continue;
+    if (!waits(job.job.state) || !job.job.held_by.empty() || !is_for(job.job, room)) continue;
     if (blocked && job.job.wishes.priority < *blocked) break;
-    if (!fits(job.job.wishes.resources, free)) {
+    if (!fits(job.job.wishes.resources, room.free)) {
       blocked = job.job.wishes.priority;
       continue;
     }

@@ -26,13 +26,18 @@ struct Resources {
   int64_t gpus = 0;
 };
 
+/// Where a job is carried out: by the service's own host, or by agents that ask for work.
+inline constexpr const char *kOwnHost = "", *kPilots = "pilots";
+
 struct Wishes {
   int64_t priority = 0;                 // larger first
   std::vector<std::string> depends_on;  // runs that have to succeed first
   Resources resources;
-  int64_t seconds_max = 0;   // of running, all attempts together; 0: no limit
-  double cost_max = 0;       // in the price file's currency; 0: no limit
-  int64_t attempts_max = 5;  // for losses and preemptions
+  int64_t seconds_max = 0;          // of running, all attempts together; 0: no limit
+  double cost_max = 0;              // in the price file's currency; 0: no limit
+  int64_t attempts_max = 5;         // for losses and preemptions
+  std::string place;                // kOwnHost or kPilots
+  std::vector<std::string> tags{};  // that the agent must have
 };
 
 struct QueuedJob {
@@ -60,14 +65,23 @@ std::vector<QueuedJob> queue(Database& database);
 /// The runs of those that the viewer may read.
 std::set<std::string> readable_queue(Database& database, const Viewer& viewer);
 
-/// The first of queue() that may start now: pending or recovering, held by nothing (dependencies that have not
-/// succeeded, its user's quota), within `free`; a job that does not fit holds its place only against jobs of lower
-/// priority. It becomes STARTING with a new attempt.
+/// Where there is room for a job, and for which.
+struct Room {
+  Resources all, free;              // when nothing runs there, and now
+  std::string place{};              // of the jobs that come here
+  std::string user{};               // whose jobs they are; "": anybody's
+  std::vector<std::string> tags{};  // that it has
+  int64_t seconds_left = 0;  // that it will be there; a job that may need longer does not fit. 0: no end is known
+};
+
+/// The first of queue() that may start there now: pending or recovering, held by nothing (dependencies that have not
+/// succeeded, its user's quota), within what is free; one that would fit if nothing ran there holds its place only
+/// against jobs of lower priority. It becomes STARTING with a new attempt.
 struct Attempt {
   QueuedJob job;
   int64_t number = 0;  // from 1
 };
-std::optional<Attempt> start_next(Database& database, const Resources& free, int64_t now_ms);
+std::optional<Attempt> start_next(Database& database, const Room& room, int64_t now_ms);
 
 /// Why an attempt that has been handed over does not run yet: the reason that the run shows. No change of state,
 /// and until it runs it counts for nothing in the shares of users.

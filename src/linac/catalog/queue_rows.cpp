@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "linac/catalog/records.h"
 #include "linac/catalog/users.h"
@@ -18,9 +20,15 @@ constexpr double kGpuCores = 8;  // what a GPU counts as
 constexpr const char* kJob =
     "SELECT j.run, r.id, r.user_name, r.name, r.state, r.reason, j.job, j.priority, j.cores, j.memory_mb, j.gpus, "
     "j.seconds_max, "
-    "j.cost_max, j.attempts_max, j.submitted_ms, j.attempts, j.attempts_before, j.seconds_used, j.cancel_wished FROM "
+    "j.cost_max, j.attempts_max, j.submitted_ms, j.attempts, j.attempts_before, j.seconds_used, j.cancel_wished, "
+    "j.place, j.tags FROM "
     "jobs j JOIN "
     "runs r ON r.number = j.run";
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
+}
 
 Job of_row(const Row& row) {
   Job found;
@@ -42,6 +50,8 @@ Job of_row(const Row& row) {
   job.attempts = row.integer(15);
   job.seconds_used = row.number(17);
   job.cancel_wished = row.integer(18) != 0;
+  job.wishes.place = row.text(19);
+  job.wishes.tags = words_of(row.text(20));
   return found;
 }
 

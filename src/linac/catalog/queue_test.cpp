@@ -26,7 +26,7 @@ class QueueTest : public RecordsTest {
     return names;
   }
   std::string next(const Resources& free = kHost) {
-    const auto attempt = start_next(db(), free, now_ms());
+    const auto attempt = start_next(db(), {kHost, free}, now_ms());
     return attempt ? attempt->job.name : "";
   }
   RunState end(const std::string& run, Outcome outcome, double seconds = 1) {
@@ -55,7 +55,7 @@ TEST_P(QueueTest, WhoHadLessOfTheLastDayComesFirst) {
   const std::string first = add("first", "greedy");
   add("second", "greedy");
   const int64_t now = now_ms();
-  start_next(db(), kHost, now - 3600 * 1000);
+  start_next(db(), {kHost, kHost}, now - 3600 * 1000);
   end(first, Outcome::kSucceeded, 3600);
   add("third", "modest");
   EXPECT_EQ(order(), "third second ");
@@ -81,7 +81,7 @@ TEST_P(QueueTest, QuotasHoldOneUsersJobsAndNobodyElses) {
   add("other", "pat", three);
 
   const int64_t now = now_ms();
-  EXPECT_EQ(start_next(db(), kHost, now - 1800 * 1000)->job.name, "first");  // two cores for half an hour
+  EXPECT_EQ(start_next(db(), {kHost, kHost}, now - 1800 * 1000)->job.name, "first");  // two cores for half an hour
   for (const auto& job : queue(db()))
     EXPECT_EQ(job.held_by.find("2 cores") != std::string::npos, job.name == "second" || job.name == "third")
         << job.name;
@@ -115,7 +115,8 @@ TEST_P(QueueTest, WhatDoesNotFitHoldsItsPlaceAgainstLowerPriorities) {
   gpu.resources = {.cores = 1, .memory_mb = 9000, .gpus = 1};
   add("gpu", "kim", gpu);
   EXPECT_EQ(next(), "");
-  EXPECT_EQ(next({.cores = 1, .memory_mb = 9000, .gpus = 1}), "gpu");
+  const Resources larger{.cores = 1, .memory_mb = 9000, .gpus = 1};
+  EXPECT_EQ(start_next(db(), {larger, larger}, now_ms())->job.name, "gpu");
 }
 
 TEST_P(QueueTest, DependenciesSucceedFirst) {
@@ -253,6 +254,60 @@ TEST_P(QueueTest, DeletedAndForeignEndsAreRespected) {
   update_run(db(), b, finished);
   EXPECT_EQ(end(b, Outcome::kFailed), RunState::kFailed);
   EXPECT_EQ(order(), "a ");
+}
+
+TEST_P(QueueTest, AgentsGetTheJobsThatAreForThem) {
+  Wishes wishes;
+  wishes.place = kPilots;
+  const auto for_agents = [&](const char* name, const char* user, int64_t cores, int64_t seconds,
+                              std::vector<std::string> tags) {
+    Wishes own = wishes;
+    own.resources.cores = cores;
+    own.seconds_max = seconds;
+    own.tags = std::move(tags);
+    add(name, user, own);
+  };
+  add("here");
+  for_agents("large", "kim", 8, 0, {});
+  for_agents("pats", "pat", 1, 0, {});
+  for_agents("long", "kim", 1, 7200, {});
+  for_agents("tagged", "kim", 1, 0, {"gpu", "site=T2"});
+  for_agents("fits", "kim", 1, 600, {});
+  EXPECT_EQ(queue(db()).size(), 6u);
+  const auto taken = [&](Room room) {
+    const auto attempt = start_next(db(), room, now_ms());
+    return attempt ? attempt->job.name : "";
+  };
+  const Room of_kim{kHost, kHost, kPilots, "kim", {}, 3600};
+  EXPECT_EQ(taken(of_kim), "fits");  // "large", which never fits there, is not in its way
+  EXPECT_EQ(taken(of_kim), "");
+  EXPECT_EQ(taken({kHost, kHost, kPilots, "kim", {"site=T2", "more", "gpu"}, 3600}), "tagged");
+  EXPECT_EQ(taken({kHost, kHost, kPilots, "", {}, 3600}), "pats");
+  EXPECT_EQ(taken({kHost, kHost, kPilots, "", {}, 0}), "long");
+  EXPECT_EQ(next(), "here");
+  // One that fits when nothing runs there holds its place.
+  const Resources wide{16, 8000, 0}, rest{4, 8000, 0};
+  for_agents("small", "kim", 1, 0, {});
+  Wishes urgent = wishes;
+  urgent.priority = 1;
+  urgent.resources.cores = 8;
+  add("urgent", "kim", urgent);
+  EXPECT_EQ(taken({wide, rest, kPilots, "kim", {}, 0}), "");
+  EXPECT_EQ(taken({wide, wide, kPilots, "kim", {}, 0}), "urgent");
+}
+
+TEST_P(QueueTest, PlacesAndTagsAreChecked) {
+  Wishes wishes;
+  wishes.place = "moon";
+  EXPECT_EQ(refusal([&] { add("a", "kim", wishes); }), RefusalKind::kInvalid);
+  wishes.place = kOwnHost;
+  wishes.tags = {"gpu"};
+  EXPECT_EQ(refusal([&] { add("a", "kim", wishes); }), RefusalKind::kInvalid);
+  wishes.place = kPilots;
+  for (const char* tag : {"", "a b", "a\n", "\xc3\xa9"}) {
+    wishes.tags = {tag};
+    EXPECT_EQ(refusal([&] { add("a", "kim", wishes); }), RefusalKind::kInvalid) << tag;
+  }
 }
 
 }  // namespace

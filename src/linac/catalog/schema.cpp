@@ -208,7 +208,13 @@ CREATE TABLE secrets (
   PRIMARY KEY (user_name, name)) {by_key};
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth};
+// Where a job is carried out, and by agents with which tags.
+constexpr std::string_view kSeventh = R"(
+ALTER TABLE jobs ADD COLUMN place {text} NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN tags {text} NOT NULL DEFAULT '';
+)";
+
+constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh};
 
 // Those that others refer to in front.
 constexpr std::array<std::string_view, 33> kTables{"experiments",

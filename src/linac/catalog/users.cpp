@@ -24,7 +24,8 @@ constexpr size_t kUserNameMax = 64;
 constexpr std::string_view kTokenPrefix = "linac_";
 constexpr size_t kTokenIdDigits = 16, kSecretDigits = 64;
 
-constexpr std::array kRoles{std::pair{Role::kViewer, "viewer"}, std::pair{Role::kMember, "member"},
+constexpr std::array kRoles{std::pair{Role::kAgent, "agent"}, std::pair{Role::kSharedAgent, "shared-agent"},
+                            std::pair{Role::kViewer, "viewer"}, std::pair{Role::kMember, "member"},
                             std::pair{Role::kAdmin, "admin"}};
 
 /// One of a few turns to use that memory.
@@ -59,7 +60,7 @@ Token token_of(const Row& row) {
   return {.id = row.text(0),
           .user = row.text(1),
           .note = row.text(2),
-          .scope = role(row.text(3)),
+          .scope = scope_of_token(row.text(3)),
           .created_ms = row.integer(4),
           .expires_ms = row.integer(5),
           .used_ms = row.integer(6)};
@@ -94,9 +95,15 @@ const char* to_string(Role role) {
 
 Role role(const std::string& word) {
   for (const auto& [known, name] : kRoles)
-    if (word == name) return known;
+    if (word == name && known >= Role::kViewer) return known;
   throw Refusal(RefusalKind::kInvalid,
                 fmt::format("[users] '{}' is no role; there are viewer, member, admin", word.substr(0, 40)));
+}
+
+Role scope_of_token(const std::string& word) {
+  for (const Role of_agents : {Role::kAgent, Role::kSharedAgent})
+    if (word == to_string(of_agents)) return of_agents;
+  return role(word);
 }
 
 void create_user(Database& database, const User& user) {

@@ -12,9 +12,17 @@
 
 namespace linac::catalog {
 
-enum class Role { kViewer, kMember, kAdmin };
-const char* to_string(Role role);    // "viewer"
-Role role(const std::string& word);  // kInvalid
+enum class Role {
+  // Of tokens alone: they take work and hand it in (launch/pilots), and read nothing.
+  kAgent,        // its user's jobs
+  kSharedAgent,  // everybody's, while its user is an admin
+  kViewer,
+  kMember,
+  kAdmin
+};
+const char* to_string(Role role);              // "viewer"
+Role role(const std::string& word);            // kInvalid, also for those of tokens alone
+Role scope_of_token(const std::string& word);  // kInvalid
 
 /// What a user may have at most; 0: no limit.
 struct Quota {

@@ -24,6 +24,13 @@ struct FileCloser {
 };
 using File = std::unique_ptr<std::FILE, FileCloser>;
 
+/// Of an answer that may be anything; empty if it has no such text.
+std::string text_of(const json& answer, const char* field) {
+  if (!answer.is_object()) return "";
+  const auto found = answer.find(field);
+  return found != answer.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 net::HttpSettings settings_of(const Login& login) {
   // A service of one's own host is not behind a proxy.
   return {.user_agent = std::string("linac/") + kVersion,
@@ -50,6 +57,9 @@ Answer ServiceClient::perform(const std::string& path, const Query& query, net::
     request.url += (i == 0 ? "?" : "&") + percent_encoded(query[i].first) + "=" + percent_encoded(query[i].second);
   if (!login_.token.empty()) request.headers.push_back("Authorization: Bearer " + login_.token);
   if (!type.empty()) request.headers.push_back("Content-Type: " + type);
+  request.headers.insert(request.headers.end(), manners_.headers.begin(), manners_.headers.end());
+  request.answer_bytes_max = manners_.answer_bytes_max;
+  request.go_on = manners_.go_on;
   Answer answer = http_.perform(request);
   if (answer.problem == net::HttpProblem::kUnreachable) {
     throw environment_error(
@@ -66,13 +76,14 @@ Answer ServiceClient::perform(const std::string& path, const Query& query, net::
 
 void ServiceClient::refuse(const Answer& answer) const {
   const json problem = json::parse(answer.body, nullptr, false);
-  std::string what = problem.is_object() ? problem.value("detail", problem.value("message", "")) : "";
+  std::string what = text_of(problem, "detail");
+  if (what.empty()) what = text_of(problem, "message");
   if (what.empty()) what = fmt::format("[client] {} answered with status {}", login_.server, answer.status);
   if (answer.status == 401)
-    throw user_error(fmt::format("{}; `linac login --server {}` or LINAC_TOKEN says who you are", what, login_.server));
+    what += fmt::format("; `linac login --server {}` or LINAC_TOKEN says who you are", login_.server);
   if (answer.status >= 500 || answer.status == 429) throw environment_error(what);
-  const bool of_data = problem.is_object() && problem.value("code", "") == "FAILED_PRECHECKS";
-  throw Error(of_data ? ErrorCode::kData : ErrorCode::kUser, what);
+  const std::string code = text_of(problem, "code");
+  throw ServiceRefusal(code == "FAILED_PRECHECKS" ? ErrorCode::kData : ErrorCode::kUser, what, answer.status, code);
 }
 
 json ServiceClient::checked_json(const Answer& answer) const {
@@ -120,14 +131,16 @@ Answer ServiceClient::get_text(const std::string& path, const Query& query) {
   return answer;
 }
 
-int64_t ServiceClient::download(const std::string& path, const std::filesystem::path& file) {
+int64_t ServiceClient::download(const std::string& path, const std::filesystem::path& file, int64_t bytes_max) {
   if (file.has_parent_path()) make_folder(file.parent_path());
   const std::filesystem::path part = file.string() + fmt::format(".part.{}", ::getpid());
   File stream(std::fopen(part.c_str(), "wbe"));
   if (!stream) throw environment_error(fmt::format("[client] {}: cannot be written", part.string()));
   net::HttpRequest request;
   std::string refusal;  // what the service says where it does not send the file
+  int64_t room = bytes_max;
   request.receive = [&](const Answer& head, std::string_view bytes) {
+    if (head.status / 100 == 2 && (room -= static_cast<int64_t>(bytes.size())) < 0) return false;
     if (head.status / 100 == 2) return std::fwrite(bytes.data(), 1, bytes.size(), stream.get()) == bytes.size();
     if (refusal.size() + bytes.size() > net::kHttpAnswerBytesMax) return false;
     refusal += bytes;

@@ -240,7 +240,7 @@ TEST_F(RemoteQueue, ARestartHandsOverWhatWasOnlyWrittenDown) {
   run.user = "alice";
   const std::string id = catalog_.write([&](catalog::Database& database) {
     const std::string made = catalog::submit(database, run, "a job", {}, "");
-    EXPECT_TRUE(catalog::start_next(database, {128, 1 << 20, 8}, 1));
+    EXPECT_TRUE(catalog::start_next(database, {{128, 1 << 20, 8}, {128, 1 << 20, 8}}, 1));
     return made;
   });
   start();

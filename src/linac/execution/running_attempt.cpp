@@ -80,7 +80,7 @@ RunningAttempt::RunningAttempt(Site& site, launch::Launcher& launcher, const Att
   const int64_t seconds_max = job_.wishes.seconds_max;
   const int64_t seconds_left =
       seconds_max == 0 ? 0 : std::max<int64_t>(1, seconds_max - static_cast<int64_t>(job_.seconds_used));
-  launcher_.prepare(key_, {wanted.cores, wanted.memory_mb, wanted.gpus, seconds_left});
+  launcher_.prepare(key_, {wanted.cores, wanted.memory_mb, wanted.gpus, seconds_left, job_.user, job_.wishes.tags});
 }
 
 void RunningAttempt::release() {
@@ -140,11 +140,13 @@ void RunningAttempt::know_secrets() {
 // Hands it to the launcher; why that cannot be, if it cannot.
 std::optional<AttemptVerdict> RunningAttempt::begin() {
   const auto failed = [](std::string why) { return AttemptVerdict{catalog::Outcome::kFailed, std::move(why)}; };
+  const bool here = launcher_.on_this_host();
   std::string account, untrusted;
-  site_.catalog.read([&](catalog::Database& database) {
-    account = settings_.account(database, job_.user);
-    untrusted = why_not_trusted(database, job_.user, account, settings_);
-  });
+  if (here)
+    site_.catalog.read([&](catalog::Database& database) {
+      account = settings_.account(database, job_.user);
+      untrusted = why_not_trusted(database, job_.user, account, settings_);
+    });
   if (const std::string why = launcher_.why_not_as(account); !why.empty())
     return failed(fmt::format("jobs of '{}' cannot run here: {}; an admin declares the account", job_.user, why));
   if (!untrusted.empty()) return failed(untrusted);
@@ -158,12 +160,15 @@ std::optional<AttemptVerdict> RunningAttempt::begin() {
     prepare_folders(account);
     launch::Command command;
     command.secrets = std::move(given.secrets);
-    command.argv = settings_.command(places_.job.string(), places_.outputs.string());
-    command.directory = places_.outputs.string();
-    command.log = places_.log.string();
-    command.account = account;
     command.environment = {{"LINAC_RUN", job_.run}};
-    if (settings_.sandboxes.isolation == Isolation::kSandbox && account == launch::own_account()) {
+    command.job = job_.job;
+    if (here) {
+      command.argv = settings_.command(places_.job.string(), places_.outputs.string());
+      command.directory = places_.outputs.string();
+      command.log = places_.log.string();
+      command.account = account;
+    }
+    if (here && settings_.sandboxes.isolation == Isolation::kSandbox && account == launch::own_account()) {
       command.view = view_of(site_, settings_.sandboxes, places_, job_);
       command.environment.emplace_back("LINAC_CACHE", cache_of(site_, job_.user));
       command.environment.emplace_back("TMPDIR", "/tmp");

@@ -25,6 +25,11 @@ catalog::Resources resources_of(const launch::Demand& demand) {
   return {demand.cores, demand.memory_mb, demand.gpus};
 }
 
+catalog::Room room_of(const launch::Vacancy& vacancy, const std::string& place) {
+  return {resources_of(vacancy.all), resources_of(vacancy.free), place, vacancy.user, vacancy.tags,
+          vacancy.free.seconds_max};
+}
+
 /// The run and the number that an attempt's label names (RunningAttempt makes them so).
 std::optional<std::pair<std::string, int64_t>> attempt_of(const std::string& label) {
   const size_t dash = label.rfind('-');
@@ -37,8 +42,12 @@ std::optional<std::pair<std::string, int64_t>> attempt_of(const std::string& lab
 
 }  // namespace
 
-Scheduler::Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> launcher)
-    : site_(site), attempts_(std::move(attempts)), launcher_(std::move(launcher)), all_(launcher_->capacity().all) {
+Scheduler::Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> own_host,
+                     std::unique_ptr<launch::Launcher> pilots)
+    : site_(site), attempts_(std::move(attempts)) {
+  launchers_[catalog::kOwnHost] = std::move(own_host);
+  if (pilots) launchers_[catalog::kPilots] = std::move(pilots);
+  for (const auto& [place, launcher] : launchers_) all_[place] = launcher->capacity().all;
   take_up();
   thread_ = std::thread([this] { run(); });
 }
@@ -61,13 +70,15 @@ void Scheduler::wake() {
 }
 
 void Scheduler::add(catalog::QueuedJob job, int64_t number) {
-  running_.push_back(std::make_unique<RunningAttempt>(site_, *launcher_, attempts_, std::move(job), number));
+  launch::Launcher& launcher = *launchers_.at(job.wishes.place);
+  running_.push_back(std::make_unique<RunningAttempt>(site_, launcher, attempts_, std::move(job), number));
 }
 
 void Scheduler::take_up() {
   const auto jobs = site_.catalog.read_as([](catalog::Database& database) { return catalog::queue(database); });
   for (const catalog::QueuedJob& job : jobs) {
     if (job.state != catalog::RunState::kStarting && job.state != catalog::RunState::kRunning) continue;
+    if (!launchers_.contains(job.wishes.place)) continue;
     const bool known = std::any_of(running_.begin(), running_.end(), [&](const auto& attempt) {
       return attempt->job().run == job.run && attempt->number() == job.attempts;
     });
@@ -79,16 +90,18 @@ void Scheduler::take_up() {
 }
 
 void Scheduler::cancel_orphans() {
-  for (const std::string& label : launcher_->labels()) {
-    const auto attempt = attempt_of(label);
-    // What the catalog does not know may be another service's.
-    const bool orphan = attempt && site_.catalog.read_as([&](catalog::Database& database) {
-      return catalog::attempt_has_ended(database, attempt->first, attempt->second);
-    });
-    if (!orphan) continue;
-    log::warn(fmt::format("[queue] {}: attempt {} has ended in the catalog and is still there; it is cancelled",
-                          attempt->first, attempt->second));
-    launcher_->cancel({label, {}});
+  for (const auto& [place, launcher] : launchers_) {
+    for (const std::string& label : launcher->labels()) {
+      const auto attempt = attempt_of(label);
+      // What the catalog does not know may be another service's.
+      const bool orphan = attempt && site_.catalog.read_as([&](catalog::Database& database) {
+        return catalog::attempt_has_ended(database, attempt->first, attempt->second);
+      });
+      if (!orphan) continue;
+      log::warn(fmt::format("[queue] {}: attempt {} has ended in the catalog and is still there; it is cancelled",
+                            attempt->first, attempt->second));
+      launcher->cancel({label, {}});
+    }
   }
 }
 
@@ -126,15 +139,22 @@ void Scheduler::look_after_all() {
 
 void Scheduler::start_what_fits() {
   if (attempts_.may_begin && !attempts_.may_begin()) return;
-  for (;;) {
-    const catalog::Resources free = resources_of(launcher_->capacity().free);
-    if (free.cores == 0) return;
-    auto next =
-        site_.catalog.write([&](catalog::Database& database) { return catalog::start_next(database, free, now_ms()); });
-    if (!next) return;
+  for (const auto& [place, launcher] : launchers_) {
+    while (start_one(place, *launcher)) {
+    }
+  }
+}
+
+bool Scheduler::start_one(const std::string& place, launch::Launcher& launcher) {
+  for (const launch::Vacancy& vacancy : launcher.vacancies()) {
+    auto next = site_.catalog.write(
+        [&](catalog::Database& database) { return catalog::start_next(database, room_of(vacancy, place), now_ms()); });
+    if (!next) continue;
     publish_state(site_.news, next->job.run, catalog::RunState::kStarting, fmt::format("attempt {}", next->number));
     add(std::move(next->job), next->number);
+    return true;
   }
+  return false;
 }
 
 void Scheduler::run() {

@@ -223,7 +223,7 @@ TEST_F(SchedulerTest, StartsAnAttemptThatWasOnlyWrittenDown) {
   run.user = "alice";
   const std::string id = site_.catalog.write([&](catalog::Database& database) {
     const std::string made = catalog::submit(database, run, "echo x >> " + path("runs"), {}, "");
-    EXPECT_TRUE(catalog::start_next(database, {1, 1000, 0}, 1));
+    EXPECT_TRUE(catalog::start_next(database, {{1, 1000, 0}, {1, 1000, 0}}, 1));
     return made;
   });
   start();

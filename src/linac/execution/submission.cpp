@@ -73,6 +73,16 @@ void make_absolute(std::string& path, const std::string& directory) {
   path = (std::filesystem::path(directory) / path).lexically_normal().string();
 }
 
+// A relative path would be of the folder of whoever submits, which no agent sees.
+void refuse_relative(spec::Job& job) {
+  for (const std::string* path : spec::files_of(job))
+    if (spec::is_relative_path(*path))
+      throw Refusal(RefusalKind::kInvalid,
+                    fmt::format("[submit] '{}' is a relative path, and agents have no folder of yours; give a URL, or "
+                                "an absolute path of their hosts (and --tags that such hosts have)",
+                                *path));
+}
+
 // Opening a FIFO may wait for ever, and a device may do something: first it is looked at without.
 std::string why_not_readable_file(const std::string& file) {
   const auto cannot = [&] { return fmt::format("[data] {}: cannot be read there ({})", file, std::strerror(errno)); };
@@ -154,6 +164,11 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+Refusal no_yaml(const SubmissionRequest& request, const YAML::Exception& error) {
+  return {RefusalKind::kInvalid,
+          fmt::format("[submit] {} is no YAML that can be read ({})", request.file, error.what())};
+}
+
 spec::Job parsed(const SubmissionRequest& request, const std::vector<std::string>& overrides, std::string& problem) {
   try {
     const spec::PathPlaces places{request.folder, request.directory};
@@ -163,8 +178,17 @@ spec::Job parsed(const SubmissionRequest& request, const std::vector<std::string
     problem = missing.what();
     return spec::parse_job(request.job, request.file, overrides);
   } catch (const YAML::Exception& error) {
-    throw Refusal(RefusalKind::kInvalid,
-                  fmt::format("[submit] {} is no YAML that can be read ({})", request.file, error.what()));
+    throw no_yaml(request, error);
+  }
+}
+
+spec::Job parsed_for_agents(const SubmissionRequest& request, const std::vector<std::string>& overrides) {
+  try {
+    spec::Job job = spec::parse_job(request.job, request.file, overrides);
+    refuse_relative(job);
+    return job;
+  } catch (const YAML::Exception& error) {
+    throw no_yaml(request, error);
   }
 }
 
@@ -173,8 +197,10 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
   std::vector<std::string> overrides = request.overrides;
   overrides.insert(overrides.end(), own.begin(), own.end());
   PreparedJob prepared;
-  spec::Job job = parsed(request, overrides, prepared.problem);
-  for (std::string* file : spec::files_of(job)) make_absolute(*file, request.directory);
+  const bool here = request.wishes.place == catalog::kOwnHost;
+  spec::Job job = here ? parsed(request, overrides, prepared.problem) : parsed_for_agents(request, overrides);
+  if (here)
+    for (std::string* file : spec::files_of(job)) make_absolute(*file, request.directory);
   prepared.run.experiment = request.experiment;
   prepared.run.name = request.name.empty() ? job.name : request.name;
   prepared.run.user = request.user;
@@ -186,7 +212,7 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
   prepared.wishes.resources = resources_for(job, request.wishes.resources, all);
   prepared.secrets = job.secrets;
   prepared.job = spec::to_yaml(job);
-  if (prepared.problem.empty()) prepared.problem = check.problem(job);
+  if (here && prepared.problem.empty()) prepared.problem = check.problem(job);
   return prepared;
 }
 

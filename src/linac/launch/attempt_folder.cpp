@@ -13,6 +13,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
+#include "linac/base/hex.h"
 #include "linac/base/private_file.h"
 
 namespace linac::launch {
@@ -66,19 +67,6 @@ void write_json(const std::filesystem::path& path, const nlohmann::json& json) {
   write_file_atomically(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-// Values are bytes, which JSON has not.
-std::string in_hex(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
-}
-
-std::string from_hex(const std::string& text) {
-  std::string bytes;
-  for (size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
 Error cannot_place(const std::filesystem::path& path) {
   return environment_error(fmt::format("[launch] {}: cannot be made ({})", path.string(), std::strerror(errno)));
 }
@@ -99,6 +87,7 @@ void AttemptFolder::write_secrets(const std::vector<Secret>& secrets) const {
   if (secrets.empty()) return forget_secrets();
   nlohmann::json all = nlohmann::json::array();
   for (const Secret& secret : secrets)
+    // Values are bytes, which JSON has not.
     all.push_back({{"name", secret.name}, {"value", in_hex(secret.value)}, {"file", secret.file}});
   write_private_file(root_ / kSecretsFile, all.dump());
 }
@@ -109,7 +98,7 @@ std::vector<Secret> AttemptFolder::secrets() const {
   if (!text) return secrets;
   try {
     for (const nlohmann::json& one : nlohmann::json::parse(*text))
-      secrets.push_back({one.at("name"), from_hex(one.at("value")), one.at("file")});
+      secrets.push_back({one.at("name"), from_hex(one.at("value").get<std::string>()).value(), one.at("file")});
   } catch (const std::exception&) {  // whose message would have a part of it
     throw environment_error(fmt::format("[launch] {}: damaged", (root_ / kSecretsFile).string()));
   }

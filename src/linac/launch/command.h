@@ -45,6 +45,9 @@ struct Command {
   /// No part of to_json(): a launcher brings them to the attempt by a private way of its own, and keeps them nowhere
   /// when it has ended. In what the command prints their values are replaced by their names (base/redactor.h).
   std::vector<Secret> secrets{};
+  /// No part of to_json() either: the job file's text, where attempts do not see this host's files; argv is the
+  /// launcher's to make then.
+  std::string job{};
 };
 
 /// How the command ended.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace linac::launch {
 
@@ -11,6 +12,9 @@ struct Demand {
   int64_t memory_mb = 0;  // 0: not said
   int64_t gpus = 0;
   int64_t seconds_max = 0;  // that it may run, where that is known; 0: no limit
+  // Where it makes a difference on whose machine it runs (launch/pilots):
+  std::string user{};               // whose attempt it is
+  std::vector<std::string> tags{};  // that the machine must have
 
   friend bool operator==(const Demand&, const Demand&) = default;
 };
@@ -18,6 +22,13 @@ struct Demand {
 struct Capacity {
   Demand all;   // that one attempt could ever have
   Demand free;  // that a further one may be started with now; of a system with a queue of its own, what this one takes
+};
+
+/// Room for one more attempt.
+struct Vacancy {
+  Demand all, free;    // when nothing runs there, and now; seconds_max: the time that is left there
+  std::string user{};  // whose attempts it is for; "": anybody's
+  std::vector<std::string> tags{};
 };
 
 /// Why `wanted` can never be had of `all`; "" if it can.

@@ -1,6 +1,7 @@
 #pragma once
-// How attempts are carried out: by processes of this host (local_launcher.h), or by a system with a queue of its own (a
-// batch system, a cluster, another host). Whoever starts attempts sees no more of them than this:
+// How attempts are carried out: by processes of this host (local_launcher.h), by agents that ask for work
+// (pilots/pilot_board.h), or by a system with a queue of its own (a batch system, a cluster, another host). Whoever
+// starts attempts sees no more of them than this:
 //
 //   prepare() → kPrepared, start() → kQueued → kRunning → kEnded | kLost, then release()
 //
@@ -52,6 +53,14 @@ class Launcher {
   virtual ~Launcher() = default;
 
   virtual Capacity capacity() = 0;
+  /// Where a further attempt may be started now, each place by itself.
+  virtual std::vector<Vacancy> vacancies() {
+    const Capacity capacity = this->capacity();
+    if (capacity.free.cores == 0) return {};
+    return {{capacity.all, capacity.free}};
+  }
+  /// Whether attempts see the files of this host; else they are given the job's text (Command::job).
+  virtual bool on_this_host() const { return true; }
   /// Why nothing can be started under this account (empty: none is declared); "" if it can.
   virtual std::string why_not_as(const std::string& account) = 0;
 

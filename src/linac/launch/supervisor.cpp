@@ -87,11 +87,13 @@ struct Watch {
   const Command& command;
   pid_t pid;
   const Signals& signals;
+  pid_t parent = 0;
   std::optional<ProcessKey> sandbox = std::nullopt;  // its first process, that leads the group of the command
   std::optional<Clock::time_point> stop_begin = std::nullopt;
   bool stop_sent = false;
 
   bool told_to_stop() const { return stop_begin.has_value(); }
+  bool abandoned() const { return parent != 0 && getppid() != parent; }
 
   void stop() {
     if (!stop_begin) stop_begin = Clock::now();
@@ -128,7 +130,7 @@ struct Watch {
     for (;;) {
       if (const auto status = reap()) return *status;
       if (stop_begin && Clock::now() - *stop_begin > grace) kill_all();
-      if (signals.wait(stop_begin ? kPoll : kWait) == SIGTERM || stop_begin) stop();
+      if (signals.wait(stop_begin ? kPoll : kWait) == SIGTERM || stop_begin || abandoned()) stop();
     }
   }
 
@@ -191,7 +193,7 @@ Started start(const AttemptFolder& folder, Command& command, int& gate) {
   return refused;
 }
 
-Exit carry_out(const AttemptFolder& folder, Command command) {
+Exit carry_out(const AttemptFolder& folder, Command command, pid_t parent) {
   const Signals signals;
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const auto begin = Clock::now();
@@ -204,7 +206,7 @@ Exit carry_out(const AttemptFolder& folder, Command command) {
     folder.write_process(process_key(started.pid));
     if (write(gate, "g", 1) != 1) exit.problem = "it ended before it began";
     gate_owner.reset();
-    Watch watch{folder, command, started.pid, signals};
+    Watch watch{folder, command, started.pid, signals, parent};
     if (command.view) {
       watch.sandbox = first_of_sandbox(started.told);
       if (watch.sandbox) folder.write_sandbox(*watch.sandbox);
@@ -241,7 +243,7 @@ Exit carry_out(const AttemptFolder& folder, Command command) {
 
 }  // namespace
 
-int supervise(const std::filesystem::path& root) {
+int supervise(const std::filesystem::path& root, pid_t parent) {
   const AttemptFolder folder(root);
   try {
     folder.check();
@@ -256,7 +258,7 @@ int supervise(const std::filesystem::path& root) {
       return kTakenStatus;
     }
     folder.write_supervisor(process_key(getpid()));
-    write_exit(folder, carry_out(folder, *command));
+    write_exit(folder, carry_out(folder, *command, parent));
     return 0;
   } catch (const Error& error) {
     log::error(error.what());

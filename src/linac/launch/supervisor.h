@@ -4,12 +4,15 @@
 
 #include <filesystem>
 
+#include <sys/types.h>
+
 namespace linac::launch {
 
 /// Carries out the attempt of this folder (attempt_folder.h) and returns the exit status of the supervisor itself: 0
 /// once exit.json is written, 2 if the attempt is being or was carried out by another one, 4 if the folder cannot be
 /// used. SIGTERM stops the command: SIGTERM to its process group, SIGKILL after its grace. To be called from main(),
-/// with one thread, and no other children.
-int supervise(const std::filesystem::path& folder);
+/// with one thread, and no other children. `parent`, if not 0: the process that started this one; when it is gone, the
+/// command is stopped as by SIGTERM.
+int supervise(const std::filesystem::path& folder, pid_t parent = 0);
 
 }  // namespace linac::launch

@@ -92,7 +92,7 @@ struct Exchange {
   size_t take_body(std::string_view bytes) {
     read_status();
     if (request.receive) return request.receive(answer, bytes) ? bytes.size() : 0;
-    if (answer.body.size() + bytes.size() > kHttpAnswerBytesMax) return 0;
+    if (answer.body.size() + bytes.size() > request.answer_bytes_max) return 0;
     answer.body.append(bytes);
     return bytes.size();
   }
@@ -110,6 +110,10 @@ struct Exchange {
   static size_t on_body(char* data, size_t, size_t size, void* context) {
     auto& self = *static_cast<Exchange*>(context);
     return self.guarded(0, [&] { return self.take_body({data, size}); });
+  }
+  static int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    auto& self = *static_cast<Exchange*>(context);
+    return self.guarded(0, [&] { return self.request.go_on() ? size_t{1} : size_t{0}; }) == 1 ? 0 : 1;
   }
   static size_t on_upload(char* room, size_t, size_t size, void* context) {
     auto& self = *static_cast<Exchange*>(context);
@@ -189,6 +193,11 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, Exchange::on_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
   if (request.receive) curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kReceiveBytes);
+  if (request.go_on) {
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, Exchange::on_progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);
+  }
   set_authorities(curl, settings_);
   if (!settings_.client_cert.empty()) curl_easy_setopt(curl, CURLOPT_SSLCERT, settings_.client_cert.c_str());
   if (!settings_.client_key.empty()) curl_easy_setopt(curl, CURLOPT_SSLKEY, settings_.client_key.c_str());

@@ -34,7 +34,7 @@ enum class HttpProblem {
   kUnreachable,  // no such host, or nobody listens
   kBroken,       // on the way; another try may help
   kHopeless,     // the URL, the certificate, too many redirects
-  kRefused,      // `receive` would not have it, or the answer is larger than kHttpAnswerBytesMax
+  kRefused,      // `receive` would not have it, or the answer is larger than answer_bytes_max
 };
 
 struct HttpAnswer {
@@ -72,6 +72,9 @@ struct HttpRequest {
   int64_t upload_bytes = 0;
   /// Takes the body as it comes; status and headers are known then. False breaks the request off.
   std::function<bool(const HttpAnswer& answer, std::string_view bytes)> receive{};
+  size_t answer_bytes_max = kHttpAnswerBytesMax;  // without `receive`
+  /// Asked about once a second, also while nothing comes: false breaks the request off (kBroken).
+  std::function<bool()> go_on{};
 };
 
 class HttpClient {

@@ -54,6 +54,9 @@ Refusal unknown(const char* what) {
 
 Access access_of(catalog::Role role) {
   switch (role) {
+    case catalog::Role::kAgent:
+    case catalog::Role::kSharedAgent:
+      return Access::kAgent;
     case catalog::Role::kViewer:
       return Access::kViewer;
     case catalog::Role::kMember:
@@ -117,6 +120,9 @@ Task<Authentication::Known> Authentication::by_token(const std::string& secret, 
   known.caller.user = kept->user.name;
   known.caller.access = access_of(std::min(kept->user.role, kept->token.scope));
   known.caller.account = kept->user.account;
+  const catalog::Role scope = kept->token.scope;
+  known.caller.for_all = kept->user.role == catalog::Role::kAdmin &&
+                         (scope == catalog::Role::kSharedAgent || scope == catalog::Role::kAdmin);
   known.caller.token = kept->token.id;
   known.caller.expires_ms = kept->token.expires_ms;
   known.until_ms = now + kRememberedMs;
@@ -141,6 +147,7 @@ Task<Caller> Authentication::identify(Method method, const std::map<std::string,
   if (!required_) {
     caller.user = "local";
     caller.access = Access::kAdmin;
+    caller.for_all = true;
     co_return caller;
   }
   const std::string authorization = header(headers, "authorization");

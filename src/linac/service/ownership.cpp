@@ -171,6 +171,14 @@ std::optional<std::string> Ownership::remembered(const std::string& key) {
 Task<catalog::Audience> Ownership::audience_of(const Request& request, const Thing& thing, bool changes) {
   if (thing.kind == kUserThing) co_return catalog::Audience{thing.id, false};
   if (thing.kind == kUploadThing) co_return catalog::Audience{check_upload(request, thing), false};
+  if (thing.kind == kAgentThing) {
+    const std::string user = pilots_.user_of_agent(thing.id);
+    co_return catalog::Audience{user.empty() ? request.caller.user : user, false};
+  }
+  if (thing.kind == kLeaseThing) {
+    pilots_.check(lease_claim(request, thing.id));
+    co_return catalog::Audience{request.caller.user, false};
+  }
   if (thing.kind == kArtifactThing) {
     catalog::Audience audience = co_await audience_of_artifact(request, thing.id, changes);
     co_return std::move(audience);

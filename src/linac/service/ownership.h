@@ -10,6 +10,8 @@
 //                                          The files of a shared model are shared as well
 //   upload                                 who began it; its parts also who knows the secret that he was told
 //   user (his tokens)                      he himself
+//   agent                                  whose token it asks with
+//   lease                                  whose agent has it, as long as it lasts: who shows its secret
 //
 // Owners of what has an id of its own never change and are remembered. Whether a thing is shared can change: it is
 // looked up each time that somebody reads what is another's. Thread-safe.
@@ -21,6 +23,7 @@
 #include <unordered_map>
 
 #include "linac/http/files/uploads.h"
+#include "linac/launch/pilots/pilot_board.h"
 #include "linac/service/context.h"
 #include "linac/service/things.h"
 
@@ -28,10 +31,11 @@ namespace linac::service {
 
 class Ownership {
  public:
-  Ownership(Context& context, http::Uploads& uploads) : context_(context), uploads_(uploads) {}
+  Ownership(Context& context, http::Uploads& uploads, launch::PilotBoard& pilots)
+      : context_(context), uploads_(uploads), pilots_(pilots) {}
 
   /// kDenied unless all of request.things are the caller's, or he is an admin; kNotFound for one that is not there, or
-  /// which, as one of request.reads, is not for his eyes.
+  /// which, as one of request.reads, is not for his eyes; kState for a lease that is over.
   Task<void> check(Request& request);
   /// Puts the change into the audit log, if it belongs there.
   Task<void> note(const Request& request);
@@ -47,6 +51,7 @@ class Ownership {
 
   Context& context_;
   http::Uploads& uploads_;
+  launch::PilotBoard& pilots_;
   std::shared_mutex mutex_;
   std::unordered_map<std::string, std::string> remembered_;  // by kind and id
   std::unordered_map<std::string, int64_t> noted_;           // by user and thing: when

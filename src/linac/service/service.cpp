@@ -29,6 +29,7 @@
 #include "linac/http/server/server.h"
 #include "linac/launch/accounts.h"
 #include "linac/launch/local_launcher.h"
+#include "linac/launch/pilots/pilot_launcher.h"
 #include "linac/launch/sandbox.h"
 #include "linac/service/authentication.h"
 #include "linac/service/context.h"
@@ -160,10 +161,12 @@ class Service::Implementation {
         context_(catalog_url(folder_, options.database), folder_, kReaders, options.keep_free,
                  catalog::visibility(options.visibility)),
         authentication_(context_, options.authentication),
+        pilots_(std::chrono::seconds(options.lease_s)),
         first_token_(options.authentication ? first_admin(context_.catalog, context_.visibility) : ""),
         sandboxes_(sandboxes(options, folder_)),
         warning_(warning_of(sandboxes_)),
-        scheduler_(context_.site, attempts(options, sandboxes_), launch::local_launcher(slots(options))),
+        scheduler_(context_.site, attempts(options, sandboxes_), launch::local_launcher(slots(options)),
+                   std::make_unique<launch::PilotLauncher>(pilots_)),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
                            const std::string& from) { return authentication_.identify(method, headers, from); },
@@ -194,8 +197,8 @@ class Service::Implementation {
  private:
   std::vector<Route> routes() {
     std::vector<Route> routes = all_routes(context_, authentication_);
-    for (auto family : {job_routes(context_, scheduler_), run_file_routes(context_), ingest_routes(context_),
-                        secret_routes(context_, secret_box_)})
+    for (auto family : {job_routes(context_, scheduler_), pilot_routes(context_, scheduler_, pilots_),
+                        run_file_routes(context_), ingest_routes(context_), secret_routes(context_, secret_box_)})
       std::move(family.begin(), family.end(), std::back_inserter(routes));
     add_description(routes);
     return routes;
@@ -269,7 +272,8 @@ class Service::Implementation {
   const SecretBox secret_box_;
   Context context_;
   Authentication authentication_;
-  Ownership ownership_{context_, context_.parts};
+  launch::PilotBoard pilots_;
+  Ownership ownership_{context_, context_.parts, pilots_};
   const std::string first_token_;
   const execution::Sandboxes sandboxes_;
   const std::string warning_;

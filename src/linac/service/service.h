@@ -23,6 +23,7 @@ struct ServiceOptions {
   int64_t keep_free = int64_t{1} << 30;      // bytes of the disk that uploads and jobs do not get
   double requests_per_s_max = 20000;         // of one caller
   std::string slots;        // what jobs may have, e.g. "cores=8,memory=32G,gpus=2"; empty: the whole host
+  int64_t lease_s = 120;    // after which an agent that is not heard of has lost its jobs
   bool trust_jobs = false;  // they run without a sandbox
   std::string prices;       // as execution::Prices::of_text() takes them; empty: not known
 };

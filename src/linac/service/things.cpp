@@ -16,6 +16,10 @@ catalog::Viewer viewer_of(const Request& request) {
   return {request.caller.user, request.caller.access == Access::kAdmin};
 }
 
+launch::LeaseClaim lease_claim(const Request& request, const std::string& label) {
+  return {label, request.header(kLeaseHeader), request.caller.user};
+}
+
 Changes::Find by_variable(const char* kind, const char* variable) {
   return [kind, variable](const Request& request) { return std::vector<Thing>{{kind, request.variable(variable)}}; };
 }

@@ -4,6 +4,7 @@
 
 #include "linac/base/refusal.h"
 #include "linac/catalog/visibility.h"
+#include "linac/launch/pilots/pilot_board.h"
 #include "linac/service/http_words.h"
 
 namespace linac::service {
@@ -17,13 +18,19 @@ using http::Thing;
 
 inline constexpr const char *kExperimentThing = "experiment", *kRunThing = "run", *kModelThing = "model",
                             *kLoggedModelThing = "logged model", *kUserThing = "user",
-                            *kArtifactThing = "artefact",  // its path below the service's artefacts
-                                *kUploadThing = "upload";  // the id of one in parts
+                            *kArtifactThing = "artefact",        // its path below the service's artefacts
+                                *kUploadThing = "upload",        // the id of one in parts
+                                    *kAgentThing = "agent",      // its id
+                                        *kLeaseThing = "lease";  // the attempt's label; the secret is in a header
+inline constexpr const char* kLeaseHeader = "linac-lease";
 
 /// In the same words for what is not there and for what is not for the caller's eyes.
 Refusal not_there(const Thing& thing);
 /// Who asks, as the catalog knows readers.
 catalog::Viewer viewer_of(const Request& request);
+
+/// What an agent shows for the attempt of this label.
+launch::LeaseClaim lease_claim(const Request& request, const std::string& label);
 
 /// The thing that a variable of the path names.
 Changes::Find by_variable(const char* kind, const char* variable);

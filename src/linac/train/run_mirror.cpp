@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <random>
-#include <string_view>
 #include <utility>
 
 #include "linac/base/atomic_file.h"
@@ -18,7 +16,7 @@
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
 #include "linac/net/http_client.h"
-#include "linac/spec/run_record.h"
+#include "linac/spec/run_files.h"
 #include "linac/storage/folder/folder_copy.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
@@ -29,8 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCopyFile = ".linac-copy";  // in the folder: its Manifest::copy
-constexpr std::array<std::string_view, 4> kFiles{"job.yaml", spec::kSummaryFile, spec::kMetricsFile, "log.txt"};
-constexpr std::array<std::string_view, 4> kFolders{"checkpoints", "tensorboard", "images", "models"};
 
 std::string draw_copy() {
   std::random_device random;
@@ -85,17 +81,7 @@ void remove_folder(const fs::path& folder) {
 }  // namespace
 
 storage::FolderRules rules_of_run() {
-  const auto is_snapshot = [](std::string_view name) {
-    return name.starts_with("checkpoints/step-") && name.ends_with(".safetensors");
-  };
-  const auto wanted = [](std::string_view name) {
-    if (std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end()) return true;
-    const std::string_view first = name.substr(0, name.find('/'));
-    if (first == name || std::find(kFolders.begin(), kFolders.end(), first) == kFolders.end()) return false;
-    if (first == "checkpoints") return name.ends_with(".safetensors");
-    return name.find("/.") == std::string_view::npos && name.find(".tmp.") == std::string_view::npos;
-  };
-  return {wanted, "checkpoints", is_snapshot};
+  return {spec::is_kept_file, spec::kCheckpointsFolder, spec::is_snapshot};
 }
 
 fs::path mirrored_folder(const std::string& url) {

@@ -106,6 +106,10 @@ void add_serve_verb(CLI::App& app) {
   verb->add_option("--requests-per-second", options->requests_per_s_max, "the most of one user")->capture_default_str();
   verb->add_option("--slots", options->slots,
                    "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host)");
+  verb->add_option("--lease", options->lease_s,
+                   "seconds after which a job of an agent (`linac agent`) that is not heard of goes on elsewhere")
+      ->check(CLI::Range(2, 86400))
+      ->capture_default_str();
   verb->add_option("--price", options->prices,
                    "of a core for an hour, or a YAML file with core, gpu, memory_gb, currency: runs are accounted, and "
                    "can be limited by cost");

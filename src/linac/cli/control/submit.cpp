@@ -22,8 +22,8 @@ using nlohmann::json;
 
 struct SubmitOptions {
   ServiceOptions service;
-  std::string job, name, experiment, directory, key, memory, time, after;
-  std::vector<std::string> overrides, array, depends_on, secrets;
+  std::string job, name, experiment, directory, key, memory, time, after, on;
+  std::vector<std::string> overrides, array, depends_on, secrets, tags;
   int64_t priority = 0, cores = 0, gpus = 0, attempts = 5;
   double cost = 0;
   bool follow = false, check = false;
@@ -67,6 +67,8 @@ json body_of(const SubmitOptions& options, client::ServiceClient& service) {
           {"seconds_max", seconds_or_none(options.time)},
           {"cost_max", options.cost},
           {"attempts_max", options.attempts},
+          {"on", options.on},
+          {"tags", options.tags},
           {"key", options.key.empty() ? random_key() : options.key},
           {"check_only", options.check}};
 }
@@ -144,6 +146,10 @@ void add_submit_verb(CLI::App& app) {
   verb->add_option("--secrets", options->secrets,
                    "names of yours (`linac secrets`) that it is given: the job's setting of that name")
       ->delimiter(',');
+  verb->add_option("--on", options->on,
+                   "pilots: hosts whose agents ask for work (`linac agent`); default: the service's host")
+      ->check(CLI::IsMember({"pilots"}));
+  verb->add_option("--tags", options->tags, "with --on pilots: that the agent must have")->delimiter(',');
   verb->add_option("--name", options->name, "of the run (default: the job's)");
   verb->add_option("--experiment", options->experiment, "put it there; made if there is none (default: Default)");
   verb->add_option("--depends-on", options->depends_on, "runs (names or ids) that have to succeed first")
@@ -169,6 +175,7 @@ void add_submit_verb(CLI::App& app) {
       "  linac submit examples/demo.yaml --set train.epochs=20 --time 2h --name long\n"
       "  linac submit examples/topology.yaml --array train.seed=1..5 --experiment seeds\n"
       "  linac submit fine-tune.yaml --depends-on long\n"
+      "  linac submit job.yaml --on pilots --tags site=T2,gpu --time 6h\n"
       "  linac submit job.yaml --secrets AWS_ACCESS_KEY_ID,AWS_SECRET_ACCESS_KEY");
   verb->callback([options] { run_submit(*options); });
 }

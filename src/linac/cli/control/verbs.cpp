@@ -15,6 +15,8 @@ void add_control_verbs(CLI::App& app) {
   add_ingest_verb(app);
   add_secrets_verb(app);
   add_login_verb(app);
+  add_agent_verb(app);
+  add_agents_verb(app);
   add_sites_verb(app);
   add_launch_verb(app);
   add_spawn_verb(app);

@@ -19,6 +19,8 @@ void add_experiments_verb(CLI::App& app);
 void add_ingest_verb(CLI::App& app);
 void add_secrets_verb(CLI::App& app);
 void add_login_verb(CLI::App& app);
+void add_agent_verb(CLI::App& app);
+void add_agents_verb(CLI::App& app);
 void add_sites_verb(CLI::App& app);
 void add_launch_verb(CLI::App& app);
 void add_spawn_verb(CLI::App& app);

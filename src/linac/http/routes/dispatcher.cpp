@@ -136,7 +136,7 @@ Task<void> Dispatcher::let_in(Head& head, const Route& route, Request& request) 
   if (access == Access::kOpen && route.access != Access::kOpen)
     throw Refusal(RefusalKind::kUnknown,
                   "[login] the request has no token; set LINAC_TOKEN or MLFLOW_TRACKING_TOKEN, or `linac login`");
-  if (access < route.access)
+  if (!may(access, route.access))
     throw Refusal(RefusalKind::kDenied, fmt::format("[login] {} is a {} here; this needs the role {}",
                                                     request.caller.user, to_string(access), to_string(route.access)));
   if (!rate_.take(access != Access::kOpen ? request.caller.user : from))

@@ -26,6 +26,8 @@ const char* to_string(Access access) {
   switch (access) {
     case Access::kOpen:
       return "unknown";
+    case Access::kAgent:
+      return "agent";
     case Access::kViewer:
       return "viewer";
     case Access::kMember:
@@ -34,6 +36,11 @@ const char* to_string(Access access) {
       return "admin";
   }
   return "unknown";
+}
+
+bool may(Access caller, Access route) {
+  if (route == Access::kAgent) return caller == Access::kAgent || caller == Access::kAdmin;
+  return caller >= route;
 }
 
 const std::string& Request::header(const std::string& name_in_lower_case) const {

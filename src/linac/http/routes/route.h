@@ -25,15 +25,18 @@ namespace linac::http {
 template <class T>
 using Task = boost::asio::awaitable<T>;
 
-/// What a route asks of its caller, and what a caller may: each of them all that those before it may.
-enum class Access { kOpen, kViewer, kMember, kAdmin };
+/// What a route asks of its caller, and what a caller may: each of them all that those before it may, but for agents:
+/// what is theirs is not for readers and members.
+enum class Access { kOpen, kAgent, kViewer, kMember, kAdmin };
 const char* to_string(Access access);  // "viewer"
+bool may(Access caller, Access route);
 
 /// Who asks.
 struct Caller {
   std::string user;
   Access access = Access::kOpen;  // kOpen: nobody knows who it is
   std::string account;            // of the host, under which jobs run; empty: none
+  bool for_all = false;           // as an agent, he runs everybody's jobs
   std::string from;               // address
   std::string token;              // id of the token that he came with, or logged in with
   int64_t expires_ms = 0;         // end of that token; 0: none

@@ -44,6 +44,8 @@ const std::vector<FieldRule> kSubmission = {
     {"seconds_max", FieldType::kInteger, false, "of running; then it checkpoints and stops"},
     {"cost_max", FieldType::kNumber, false, "by the service's price; then it checkpoints and stops"},
     {"attempts_max", FieldType::kInteger, false, "when it is lost or preempted; 5"},
+    {"on", FieldType::kText, false, "\"pilots\": carried out by agents that ask for work; else by the service's host"},
+    {"tags", FieldType::kTexts, false, "that such an agent must have"},
     {"key", FieldType::kText, false, "makes a repeated request harmless"},
     {"check_only", FieldType::kBoolean, false, "queue nothing"}};
 
@@ -74,6 +76,13 @@ execution::SubmissionRequest submission_of(const Request& request) {
   wishes.seconds_max = request.integer("seconds_max");
   wishes.cost_max = request.number("cost_max");
   wishes.attempts_max = request.integer("attempts_max", wishes.attempts_max);
+  wishes.place = request.text("on");
+  wishes.tags = request.texts("tags");
+  if (wishes.place != catalog::kOwnHost && wishes.place != catalog::kPilots)
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[submit] jobs run on '{}', or on the service's host where nothing "
+                              "is said",
+                              catalog::kPilots));
   if (wishes.priority < -kPriorityMax || wishes.priority > kPriorityMax)
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[submit] priorities are from -{} to {}", kPriorityMax, kPriorityMax));
@@ -159,8 +168,10 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
     const auto prepared = std::make_shared<Prepared>();
     prepared->submission = submission_of(request);
     if (request.caller.access != Access::kAdmin) prepared->submission.hidden = context.data.string();
-    co_await aside(context, [&] { need_trust(context, scheduler.attempts(), request.caller.user); });
-    const std::function<void()> work = [prepared, all = scheduler.all(),
+    const std::string place = prepared->submission.wishes.place;
+    if (place == catalog::kOwnHost)
+      co_await aside(context, [&] { need_trust(context, scheduler.attempts(), request.caller.user); });
+    const std::function<void()> work = [prepared, all = scheduler.all(place),
                                         price_known = scheduler.attempts().prices.known()] {
       prepared->jobs = execution::prepare(prepared->submission, all, price_known);
     };
@@ -200,6 +211,8 @@ json job_json(const catalog::QueuedJob& job) {
           {"cost_max", job.wishes.cost_max},
           {"attempts", job.attempts},
           {"attempts_max", job.wishes.attempts_max},
+          {"on", job.wishes.place},
+          {"tags", job.wishes.tags},
           {"seconds_used", job.seconds_used},
           {"cancel_wished", job.cancel_wished},
           {"held_by", job.held_by},
@@ -212,6 +225,7 @@ catalog::QueuedJob without_names(const catalog::QueuedJob& job) {
   shown.state = job.state;
   shown.wishes.priority = job.wishes.priority;
   shown.wishes.resources = job.wishes.resources;
+  shown.wishes.place = job.wishes.place;
   shown.submitted_ms = job.submitted_ms;
   return shown;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "linac/execution/scheduler.h"
+#include "linac/launch/pilots/pilot_board.h"
 #include "linac/service/context.h"
 #include "linac/service/http_words.h"
 
@@ -13,6 +14,8 @@ namespace linac::service {
 std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler);
 /// The folder and the log of a run, to be read.
 std::vector<Route> run_file_routes(Context& context);
+/// By which agents take work and hand it in; `board` outlives them.
+std::vector<Route> pilot_routes(Context& context, execution::Scheduler& scheduler, launch::PilotBoard& board);
 /// Runs that were made elsewhere, brought in by `linac ingest`.
 std::vector<Route> ingest_routes(Context& context);
 

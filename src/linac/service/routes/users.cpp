@@ -116,6 +116,14 @@ size_t room_for_token(Database& database, const std::string& name) {
                 fmt::format("[tokens] '{}' has {} tokens, which is the most; revoke one first", name, alive));
 }
 
+/// Of who makes or ends a token of this scope. An agent is given jobs with the secrets of their users, which no reader
+/// sees: those of its user, whom a member could ask by a job, or those of all.
+Access needed_for(catalog::Role scope) {
+  if (scope == catalog::Role::kAgent) return Access::kMember;
+  if (scope == catalog::Role::kSharedAgent) return Access::kAdmin;
+  return access_of(scope);
+}
+
 Handler make_token(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     const std::string name = request.variable("name");
@@ -123,8 +131,8 @@ Handler make_token(Context& context) {
     if (days < 0 || days > kDaysMax)
       throw Refusal(RefusalKind::kInvalid,
                     fmt::format("[tokens] 'days' is {} (wanted: 1 to {}, or 0 for no end)", days, kDaysMax));
-    const catalog::Role scope = catalog::role(request.text("scope", to_string(request.caller.access)));
-    if (access_of(scope) > request.caller.access)
+    const catalog::Role scope = catalog::scope_of_token(request.text("scope", to_string(request.caller.access)));
+    if (needed_for(scope) > request.caller.access)
       throw Refusal(RefusalKind::kDenied, "[tokens] the scope is above what your own token may");
     co_await reading(context, [&](Database& database) { return room_for_token(database, name); });  // before the hash
     catalog::NewToken made;
@@ -152,7 +160,8 @@ Handler revoke(Context& context, Authentication& authentication) {
     const std::string name = request.variable("name"), id = request.variable("id");
     co_await writing(context, [&](Database& database) {
       const catalog::Token token = token_of(database, name, id);
-      if (access_of(std::min(token.scope, catalog::user(database, name).role)) > request.caller.access)
+      const catalog::Role role = catalog::user(database, name).role;
+      if (needed_for(std::min(token.scope, role)) > request.caller.access)
         throw Refusal(RefusalKind::kDenied,
                       "[tokens] that token may more than the one you came with; use one that may as much");
       catalog::revoke_token(database, id);
@@ -216,7 +225,8 @@ std::vector<Route> user_routes(Context& context, Authentication& authentication)
       route(kGet, "users/{name}/tokens", "list_tokens", "A user's tokens, without their secrets",
             Permission(Access::kViewer, Reads::of(by_variable(kUserThing, "name"))), {}, reads(context, tokens_of)),
       route(kPost, "users/{name}/tokens", "create_token", "A new token; its secret is told this once", own,
-            {{"scope", FieldType::kText, false, "the most it may: viewer, member or admin"},
+            {{"scope", FieldType::kText, false,
+              "the most it may: viewer, member, admin; or agent, shared-agent: takes work and reads nothing"},
              {"days", FieldType::kInteger, false, "until it ends; 0: never"},
              {"note", FieldType::kText, false, "what it is for"}},
             make_token(context)),

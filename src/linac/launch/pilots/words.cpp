@@ -1,0 +1,124 @@
+#include "linac/launch/pilots/words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "linac/base/hex.h"
+#include "linac/base/refusal.h"
+#include "linac/base/utf8.h"
+
+namespace linac::launch {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLabelBytesMax = 100, kAgentIdDigits = 32, kProblemBytesMax = 1000;
+
+Refusal no_words(const char* of) {
+  return {RefusalKind::kInvalid,
+          std::string("[pilots] ") + of + " cannot be read; are agent and service of the same version?"};
+}
+
+template <class Read>
+auto read(const char* of, Read&& reads) {
+  try {
+    return reads();
+  } catch (const json::exception&) {  // whose message may have a part of it
+    throw no_words(of);
+  }
+}
+
+std::string bytes_of(const std::string& digits) {
+  auto bytes = from_hex(digits);
+  if (!bytes) throw no_words("a secret");
+  return std::move(*bytes);
+}
+
+double bounded(double value, double max) {
+  return std::isfinite(value) ? std::clamp(value, 0.0, max) : 0.0;
+}
+
+}  // namespace
+
+bool is_label(const std::string& label) {
+  return !label.empty() && label.size() <= kLabelBytesMax && label.front() != '-' &&
+         std::all_of(label.begin(), label.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+         });
+}
+
+bool is_agent_id(const std::string& id) {
+  return id.size() == kAgentIdDigits && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+json to_json(const HandedWork& work) {
+  json secrets = json::array(), environment = json::object();
+  for (const Secret& secret : work.command.secrets)
+    secrets.push_back({{"name", secret.name}, {"value", in_hex(secret.value)}, {"file", secret.file}});
+  for (const auto& [name, value] : work.command.environment) environment[name] = value;
+  return {{"attempt", work.label},         {"lease", work.secret},
+          {"user", work.demand.user},      {"own", work.own},
+          {"job", work.command.job},       {"environment", std::move(environment)},
+          {"secrets", std::move(secrets)}, {"grace_s", work.command.stop_grace_s},
+          {"cores", work.demand.cores},    {"memory_mb", work.demand.memory_mb},
+          {"gpus", work.demand.gpus},      {"seconds_max", work.demand.seconds_max}};
+}
+
+HandedWork work_from_json(const json& told) {
+  HandedWork work = read("the work", [&] {
+    HandedWork read;
+    read.label = told.at("attempt");
+    read.secret = told.at("lease");
+    read.demand.user = told.at("user");
+    read.own = told.at("own");
+    read.command.job = told.at("job");
+    read.command.stop_grace_s = bounded(told.at("grace_s"), 24 * 3600);
+    read.demand.cores = told.at("cores");
+    read.demand.memory_mb = told.at("memory_mb");
+    read.demand.gpus = told.at("gpus");
+    read.demand.seconds_max = told.at("seconds_max");
+    for (const auto& [name, value] : told.at("environment").items())
+      read.command.environment.emplace_back(name, value.get<std::string>());
+    for (const json& secret : told.at("secrets"))
+      read.command.secrets.push_back(
+          {secret.at("name"), bytes_of(secret.at("value").get<std::string>()), secret.at("file")});
+    return read;
+  });
+  const Demand& demand = work.demand;
+  if (!is_label(work.label) || demand.cores < 1 || demand.memory_mb < 0 || demand.gpus < 0) throw no_words("the work");
+  return work;
+}
+
+json to_json(const AttemptUse& use) {
+  json told = json::object();
+  if (use.cpu_s) told["cpu_s"] = *use.cpu_s;
+  if (use.memory_bytes) told["memory_bytes"] = *use.memory_bytes;
+  if (use.read_bytes) told["read_bytes"] = *use.read_bytes;
+  if (use.written_bytes) told["written_bytes"] = *use.written_bytes;
+  return told;
+}
+
+AttemptUse use_from_json(const json& told) {
+  constexpr double kSecondsMax = 1e12;
+  return read("the use of an attempt", [&] {
+    AttemptUse use;
+    if (told.contains("cpu_s")) use.cpu_s = bounded(told.at("cpu_s"), kSecondsMax);
+    if (told.contains("memory_bytes")) use.memory_bytes = told.at("memory_bytes").get<int64_t>();
+    if (told.contains("read_bytes")) use.read_bytes = told.at("read_bytes").get<int64_t>();
+    if (told.contains("written_bytes")) use.written_bytes = told.at("written_bytes").get<int64_t>();
+    return use;
+  });
+}
+
+Exit told_exit(const json& told) {
+  constexpr double kSecondsMax = 1e9;
+  Exit exit = read("the end of an attempt", [&] { return exit_from_json(told); });
+  exit.seconds = bounded(exit.seconds, kSecondsMax);
+  exit.cpu_s = bounded(exit.cpu_s, kSecondsMax * 1e4);
+  exit.problem = printable(exit.problem.substr(0, kProblemBytesMax));
+  return exit;
+}
+
+}  // namespace linac::launch
