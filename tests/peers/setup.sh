@@ -9,9 +9,10 @@ stamp=$folder/requirements.installed
 if ! cmp -s "$here/requirements.txt" "$stamp"; then
   mkdir -p "$folder"
   python3 -m venv "$folder" >&2
-  pip="$folder/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all:"
+  wheels="--only-binary=:all: --no-binary=panda-client"  # that one has none
+  pip="$folder/bin/python -m pip install --quiet --disable-pip-version-check $wheels"
   # uv unpacks and compiles in a third of pip's time; where it does not come or finds no index, pip does it.
-  $pip uv==0.13.9 >&2 && "$folder/bin/uv" pip install --quiet --python "$folder/bin/python" --only-binary=:all: \
+  $pip uv==0.13.9 >&2 && "$folder/bin/uv" pip install --quiet --python "$folder/bin/python" $wheels \
     --compile-bytecode -r "$here/requirements.txt" >&2 || $pip -r "$here/requirements.txt" >&2
   cp "$here/requirements.txt" "$stamp"
 fi
