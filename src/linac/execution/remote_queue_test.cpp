@@ -117,7 +117,7 @@ TEST_F(RemoteQueue, WaitsForHoursAndSaysWhyThenRunsOnAHost) {
   wishes.seconds_max = 3600;
   const std::string id = submit(wishes), label = id + "-1";
   ASSERT_TRUE(queued(label));
-  EXPECT_EQ(cluster_.job(label)->demand, (launch::Demand{16, 4096, 2, 3600}));
+  EXPECT_EQ(cluster_.job(label)->demand, (launch::Demand{16, 4096, 2, 3600, "alice"}));
   ASSERT_TRUE(gives(id, "queued: Priority"));
   clock_ms_ += 6 * kHour_ms;
   cluster_.hold(label, "Resources");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "linac/base/base64.h"
 #include "linac/base/clock.h"
 #include "linac/base/refusal.h"
 #include "linac/service/catalog_access.h"
@@ -41,7 +42,7 @@ bool begins_with_word(std::string_view text, std::string_view word) {
 std::string secret_of(const std::string& authorization) {
   if (begins_with_word(authorization, "bearer")) return authorization.substr(7);
   if (!begins_with_word(authorization, "basic")) return "";
-  const std::string pair = base64_decoded(std::string_view(authorization).substr(6));
+  const std::string pair = base64_decoded(std::string_view(authorization).substr(6)).value_or("");
   const size_t colon = pair.find(':');
   return colon == std::string::npos ? "" : pair.substr(colon + 1);
 }

@@ -30,16 +30,4 @@ bool same_secret(std::string_view a, std::string_view b) {
   return sodium_memcmp(x.data(), y.data(), x.size()) == 0;
 }
 
-std::string base64_decoded(std::string_view text) {
-  begin();
-  while (text.ends_with('=')) text.remove_suffix(1);
-  std::string decoded(text.size(), '\0');
-  size_t length = 0;
-  if (sodium_base642bin(reinterpret_cast<unsigned char*>(decoded.data()), decoded.size(), text.data(), text.size(),
-                        nullptr, &length, nullptr, sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
-    return "";
-  decoded.resize(length);
-  return decoded;
-}
-
 }  // namespace linac::service

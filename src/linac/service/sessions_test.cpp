@@ -29,11 +29,7 @@ TEST(Sessions, EndByTimeByLogoutAndWithTheirUser) {
   EXPECT_FALSE(sessions.find(b, 1000));
 }
 
-TEST(Secrets, Base64AsClientsSendIt) {
-  EXPECT_EQ(base64_decoded("dXNlcjpwYXNz"), "user:pass");
-  EXPECT_EQ(base64_decoded("YTpi"), "a:b");
-  EXPECT_EQ(base64_decoded("YTo="), "a:");
-  EXPECT_EQ(base64_decoded("?!"), "");
+TEST(Secrets, AreCompared) {
   EXPECT_TRUE(same_secret("abc", "abc"));
   EXPECT_FALSE(same_secret("abc", "abcd"));
 }

@@ -72,8 +72,7 @@ std::string default_out(const Site& site, const std::string& label, bool script)
 
 spec::Job resolved_job(const std::string& file, const std::vector<std::string>& overrides) {
   spec::Job job = spec::read_job(file, overrides);
-  for (std::string* path : spec::files_of(job))
-    if (spec::is_relative_path(*path)) *path = std::filesystem::absolute(*path).lexically_normal().string();
+  spec::make_paths_absolute(job);
   return job;
 }
 

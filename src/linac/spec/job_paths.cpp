@@ -112,6 +112,11 @@ std::string path_from(const fs::path& folder, const std::string& path) {
   return leads_somewhere(there) ? there.string() : path;
 }
 
+void make_paths_absolute(Job& job) {
+  for (std::string* path : files_of(job))
+    if (is_relative_path(*path)) *path = std::filesystem::absolute(*path).lexically_normal().string();
+}
+
 bool is_relative_path(const std::string& path) {
   return !path.empty() && path.find("://") == std::string::npos && path[0] != '/' && path[0] != '~';
 }

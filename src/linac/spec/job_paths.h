@@ -43,6 +43,9 @@ std::string path_from(const std::filesystem::path& folder, const std::string& pa
 /// Not empty, no address with a scheme, and neither below / nor below a home.
 bool is_relative_path(const std::string& path);
 
+/// Relative paths of the job are those of this process's working folder; afterwards they are absolute.
+void make_paths_absolute(Job& job);
+
 /// Whether two paths of a job, resolved in two folders, may be those of one file: they are equal, or one is relative
 /// and the other ends in it.
 bool may_be_one_file(const std::string& one, const std::string& other);

@@ -111,8 +111,7 @@ void check(const StudySettings& settings, bool has_job) {
 spec::Job job_of(const std::string& text, const std::string& where, const std::vector<std::string>& overrides,
                  const spec::PathPlaces& places) {
   spec::Job job = spec::parse_job(text, where, overrides, &places);
-  for (std::string* path : spec::files_of(job))
-    if (spec::is_relative_path(*path)) *path = std::filesystem::absolute(*path).lexically_normal().string();
+  spec::make_paths_absolute(job);
   return job;
 }
 

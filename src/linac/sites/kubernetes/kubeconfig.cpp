@@ -1,7 +1,6 @@
 #include "linac/sites/kubernetes/kubeconfig.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "linac/base/atomic_file.h"
+#include "linac/base/base64.h"
 #include "linac/base/config.h"
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
@@ -79,17 +79,11 @@ class Kubeconfig {
   std::vector<Entry> files_;
 };
 
-std::string decoded(const std::string& base64, const std::string& place) {
-  std::string packed;
-  for (const char c : base64)
-    if (c != '\n' && c != '\r' && c != ' ') packed += c;
-  std::string bytes(packed.size() / 4 * 3, '\0');
-  const int size =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                      reinterpret_cast<const unsigned char*>(packed.data()), static_cast<int>(packed.size()));
-  if (size < 0 || packed.empty()) throw user_error(place + ": is no base64");
-  bytes.resize(static_cast<size_t>(size) - (packed.ends_with("==") ? 2 : packed.ends_with('=') ? 1 : 0));
-  return bytes;
+std::string decoded(std::string text, const std::string& place) {
+  std::erase_if(text, [](char c) { return c == '\n' || c == '\r' || c == ' '; });
+  const auto bytes = base64_decoded(text);
+  if (!bytes || bytes->empty()) throw user_error(place + ": is no base64");
+  return *bytes;
 }
 
 // Of `key`-data, else of the file that `key` names.
