@@ -42,6 +42,7 @@ LEVELS = [
     {
         "clouds": "Google's and Azure's object stores, by Arrow",
         "root": "ROOT files: records, trees, RNTuples, and their columns",
+        "chain": "showers drawn cell by cell by small networks",
     },
     {
         "data": "events of HDF5, TFRecord, Parquet and ROOT files, read ahead in a fixed order",

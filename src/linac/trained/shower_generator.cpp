@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "linac/base/error.h"
 #include "linac/data/showers.h"
+#include "linac/models/threedgan/generator.h"
+#include "linac/trained/chain_file.h"
+#include "linac/trained/model_file.h"
 
 namespace linac::trained {
 
@@ -17,24 +21,101 @@ std::vector<float> to_gev(const spec::Job& job, std::span<const float> images) {
   return gev;
 }
 
-ShowerGenerator::ShowerGenerator(const std::filesystem::path& run_or_file)
-    : model_(load_generator(run_or_file)),
-      generator_(model_.foreign ? models::threedgan::Generator(*model_.foreign)
-                                : models::threedgan::Generator(model_.graph)) {}
+class ShowerGenerator::Kind {
+ public:
+  Kind(std::string source, std::optional<TrainedRange> range) : source_(std::move(source)), range_(range) {}
+  virtual ~Kind() = default;
+  const std::string& source() const { return source_; }
+  const std::optional<TrainedRange>& range() const { return range_; }
+  virtual EventShape shape() const = 0;
+  virtual std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,
+                                  int64_t chunk) const = 0;
+
+ private:
+  std::string source_;
+  std::optional<TrainedRange> range_;
+};
+
+namespace {
+
+class GanShowers final : public ShowerGenerator::Kind {
+ public:
+  explicit GanShowers(GeneratorModel model)
+      : Kind(model.source, model.range),
+        model_(std::move(model)),
+        generator_(model_.foreign ? models::threedgan::Generator(*model_.foreign)
+                                  : models::threedgan::Generator(model_.graph)) {}
+
+  EventShape shape() const override {
+    const graph::Shape& image = model_.graph.nodes[static_cast<size_t>(model_.graph.outputs[0])].output;
+    return {image[0], image[1], image[2]};
+  }
+
+  std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,
+                          int64_t chunk) const override {
+    const double energy_unit_gev = data::Preprocessing{}.energy_unit_gev;
+    std::vector<float> energy(energy_gev.begin(), energy_gev.end());
+    for (float& value : energy) value = static_cast<float>(value / energy_unit_gev);
+    const RngKey key{.seed = seed, .stream = Stream::kSample, .lane = 2, .step = static_cast<uint32_t>(chunk)};
+    return to_gev(model_.job, generator_.run(model_.parameters, generator_.latents(energy, theta, key)));
+  }
+
+ private:
+  GeneratorModel model_;
+  models::threedgan::Generator generator_;
+};
+
+class ChainShowers final : public ShowerGenerator::Kind {
+ public:
+  ChainShowers(const std::filesystem::path& path, ChainFile file)
+      : Kind(path.string(), file.range), chain_(std::move(file.parts), path.string()) {}
+
+  EventShape shape() const override { return chain_.shape(); }
+
+  std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,
+                          int64_t chunk) const override {
+    const auto cells = static_cast<size_t>(shape().cells());
+    std::vector<float> images(energy_gev.size() * cells);
+    chain::ShowerChain::Workspace workspace(chain_);
+    for (size_t i = 0; i < energy_gev.size(); ++i) {
+      const auto event = static_cast<uint64_t>(chunk * ShowerGenerator::kChunk) + i;
+      chain_.make(energy_gev[i], theta[i], chain::chain_key(seed, event), std::span(images).subspan(i * cells, cells),
+                  workspace);
+    }
+    return images;
+  }
+
+ private:
+  chain::ShowerChain chain_;
+};
+
+std::unique_ptr<const ShowerGenerator::Kind> open(const std::filesystem::path& path) {
+  if (is_chain_file(path)) return std::make_unique<ChainShowers>(path, load_chain(path));
+  return std::make_unique<GanShowers>(load_generator(path));
+}
+
+}  // namespace
+
+ShowerGenerator::ShowerGenerator(const std::filesystem::path& run_or_file) : kind_(open(run_or_file)) {}
+ShowerGenerator::ShowerGenerator(ShowerGenerator&&) noexcept = default;
+ShowerGenerator::~ShowerGenerator() = default;
 
 EventShape ShowerGenerator::shape() const {
-  const graph::Shape& image = model_.graph.nodes[static_cast<size_t>(model_.graph.outputs[0])].output;
-  return {image[0], image[1], image[2]};
+  return kind_->shape();
+}
+
+const std::string& ShowerGenerator::source() const {
+  return kind_->source();
+}
+
+const std::optional<TrainedRange>& ShowerGenerator::range() const {
+  return kind_->range();
 }
 
 std::vector<float> ShowerGenerator::make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,
                                          int64_t chunk) const {
-  LINAC_CHECK(energy_gev.size() == theta.size() && energy_gev.size() <= kChunk);
-  const double energy_unit_gev = data::Preprocessing{}.energy_unit_gev;
-  std::vector<float> energy(energy_gev.begin(), energy_gev.end());
-  for (float& value : energy) value = static_cast<float>(value / energy_unit_gev);
-  const RngKey key{.seed = seed, .stream = Stream::kSample, .lane = 2, .step = static_cast<uint32_t>(chunk)};
-  return to_gev(model_.job, generator_.run(model_.parameters, generator_.latents(energy, theta, key)));
+  LINAC_CHECK(energy_gev.size() == theta.size() && energy_gev.size() <= static_cast<size_t>(kChunk));
+  return kind_->make(energy_gev, theta, seed, chunk);
 }
 
 }  // namespace linac::trained

@@ -3,13 +3,15 @@
 // Immutable; make() may be called from several threads, each with models::use_threads(1).
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "linac/base/event_shape.h"
-#include "linac/models/threedgan/generator.h"
-#include "linac/trained/model_file.h"
+#include "linac/spec/job.h"
+#include "linac/trained/trained_range.h"
 
 namespace linac::trained {
 
@@ -21,21 +23,25 @@ class ShowerGenerator {
   /// Showers of one make(). Their noise is keyed by the number of the chunk, so threads change nothing.
   static constexpr int64_t kChunk = 16;
 
-  /// As load_generator(): a run's folder, a checkpoint or a .keras file.
+  /// A run's folder, a checkpoint, a .keras or a .chain file. User error if it is none of them.
   explicit ShowerGenerator(const std::filesystem::path& run_or_file);
+  ShowerGenerator(ShowerGenerator&&) noexcept;
+  ~ShowerGenerator();
 
   EventShape shape() const;
-  const std::string& source() const { return model_.source; }
+  const std::string& source() const;
   /// Nothing where the model does not know.
-  const std::optional<TrainedRange>& range() const { return model_.range; }
+  const std::optional<TrainedRange>& range() const;
 
   /// Images [n][x][y][z] in GeV of showers kChunk * chunk, ... with these primaries (n <= kChunk of both).
   std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,
                           int64_t chunk) const;
 
+  /// What a kind of generator does.
+  class Kind;
+
  private:
-  GeneratorModel model_;
-  models::threedgan::Generator generator_;
+  std::unique_ptr<const Kind> kind_;
 };
 
 }  // namespace linac::trained

@@ -15,7 +15,7 @@ struct Primaries {
   std::vector<float> energy_gev, theta;
 };
 
-/// `model`: a run's folder, a checkpoint or a .keras file. User error if it is none of them.
+/// `model`: a run's folder, a checkpoint, a .keras or a .chain file. User error if it is none of them.
 std::unique_ptr<const ShowerSource> generate(const std::filesystem::path& model, Primaries primaries, uint64_t seed,
                                              int threads);
 /// At the energies and angles of another source, which is read for them.

@@ -77,7 +77,8 @@ void run_generate(const GenerateOptions& options) {
 void add_generate_verb(CLI::App& app) {
   auto options = std::make_shared<GenerateOptions>();
   auto* verb = add_compute_verb(app, "generate");
-  verb->add_option("--model", options->model, "folder of a run, a checkpoint, a .keras file or catalog://NAME@ALIAS")
+  verb->add_option("--model", options->model,
+                   "folder of a run, a checkpoint, a .keras or .chain file, or catalog://NAME@ALIAS")
       ->required();
   add_primary_options(*verb, options->primaries);
   verb->add_flag("--extrapolate", options->extrapolate,

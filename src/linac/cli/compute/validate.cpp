@@ -159,10 +159,9 @@ void add_validate_verb(CLI::App& app) {
   auto options = std::make_shared<ValidateOptions>();
   auto* verb = add_compute_verb(app, "validate");
   verb->add_option("--reference", options->reference, "Monte Carlo showers: files, globs or URLs")->required();
-  verb->add_option(
-          "--sample", options->sample,
-          "showers to judge (.h5, .tfrecord), or a run's folder, checkpoint or .keras file, which then generates "
-          "them at the reference's energies and angles")
+  verb->add_option("--sample", options->sample,
+                   "showers to judge (.h5, .tfrecord), or a run's folder, checkpoint, .keras or .chain file, which "
+                   "then generates them at the reference's energies and angles")
       ->required();
   verb->add_option("--train", options->training, "what the model was trained on, to look for memorised showers");
   verb->add_option("--out", options->out, "folder for report.html, report.json and the pictures")->required();

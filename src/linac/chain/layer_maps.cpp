@@ -1,0 +1,103 @@
+#include "linac/chain/layer_maps.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/base/error.h"
+#include "linac/base/float_clones.h"
+
+namespace linac::chain {
+namespace {
+
+// to(y) = from(y - shift), linear between cells.
+LINAC_FLOAT_CLONES void carry_along_y(const PlaneShape& shape, const Plane& from, float shift, Plane& to) {
+  const float whole = std::floor(shift), part = shift - whole;
+  const auto cells = std::min(static_cast<int64_t>(whole), shape.row() - 1);
+  for (int64_t i = 0; i < shape.rows(); ++i) {
+    const float* in = &from[static_cast<size_t>(i * shape.row())];
+    float* out = &to[static_cast<size_t>(i * shape.row())];
+    std::fill_n(out, cells, 0.0F);
+    out += cells;
+    out[0] = (1 - part) * in[0];
+    const int64_t rest = shape.row() - cells;
+    for (int64_t j = 1; j < rest; ++j) out[j] = (1 - part) * in[j] + part * in[j - 1];
+  }
+}
+
+// By 1 2 1 along both axes; the outermost cells are left out.
+LINAC_FLOAT_CLONES void blur(const PlaneShape& shape, const Plane& from, Plane& to) {
+  const int64_t row = shape.row();
+  for (int64_t i = 1; i + 1 < shape.rows(); ++i) {
+    const float* in = &from[static_cast<size_t>(i * row)];
+    float* out = &to[static_cast<size_t>(i * row)];
+    for (int64_t j = 1; j + 1 < row; ++j) {
+      out[j] = 0.25F * in[j] + 0.125F * (in[j - row] + in[j + row] + in[j - 1] + in[j + 1]) +
+               0.0625F * (in[j - row - 1] + in[j - row + 1] + in[j + row - 1] + in[j + row + 1]);
+    }
+  }
+}
+
+// The table at each cell's distance from the axis; beyond its end the last value.
+LINAC_FLOAT_CLONES void mean_shower(const PlaneShape& shape, std::span<const float> by_radius, const Axis& axis,
+                                    Plane& map) {
+  const float limit = std::nextafter(static_cast<float>(by_radius.size() - 1), 0.0F);
+  const float* __restrict table = by_radius.data();
+  for (int64_t i = 0; i < shape.x; ++i) {
+    const float u = static_cast<float>(i) + 0.5F - axis.x;
+    float* __restrict out = &map[static_cast<size_t>(shape.at(i, 0))];
+    for (int32_t j = 0; j < static_cast<int32_t>(shape.y); ++j) {
+      const float v = static_cast<float>(j) + 0.5F - axis.y;
+      float radius = std::sqrt(u * u + v * v) * RadialTable::kStepsPerCell;
+      radius = radius < limit ? radius : limit;
+      const auto step = static_cast<int32_t>(radius);
+      const float part = radius - static_cast<float>(step);
+      out[j] = (1 - part) * table[step] + part * table[step + 1];
+    }
+  }
+}
+
+LINAC_FLOAT_CLONES void scale_to(const PlaneShape& shape, float energy, Plane& map) {
+  double sum = 0;
+  for (int64_t i = 0; i < shape.x; ++i) {
+    const float* in = &map[static_cast<size_t>(shape.at(i, 0))];
+    float row = 0;
+    for (int64_t j = 0; j < shape.y; ++j) row += in[j];
+    sum += static_cast<double>(row);
+  }
+  if (!(sum > 0)) return;
+  const auto factor = static_cast<float>(energy / sum);
+  for (float& value : map) value *= factor;
+}
+
+}  // namespace
+
+LayerMaps::LayerMaps(const PlaneShape& shape, float memory) : shape_(shape), kept_(memory) {
+  const auto size = static_cast<size_t>(shape.size());
+  for (Plane* plane : {&last_, &before_last_, &memory_, &scratch_}) plane->resize(size);
+  for (Plane& plane : guesses_) plane.resize(size);
+}
+
+void LayerMaps::begin_shower() {
+  for (Plane* plane : {&last_, &before_last_, &memory_}) std::fill(plane->begin(), plane->end(), 0.0F);
+}
+
+void LayerMaps::carry(const Plane& before, float shift) {
+  LINAC_CHECK(shift >= 0 && before.size() == last_.size());
+  carry_along_y(shape_, last_, shift, before_last_);
+  carry_along_y(shape_, before, shift, last_);
+  for (size_t i = 0; i < scratch_.size(); ++i) scratch_[i] = kept_ * memory_[i] + before[i];
+  carry_along_y(shape_, scratch_, shift, memory_);
+}
+
+void LayerMaps::guess(std::span<const float> mean_by_radius, const Axis& axis, float energy_gev) {
+  blur(shape_, last_, guesses_[0]);
+  std::fill(scratch_.begin(), scratch_.end(), 0.0F);
+  blur(shape_, memory_, scratch_);
+  blur(shape_, scratch_, guesses_[1]);
+  blur(shape_, guesses_[1], scratch_);
+  std::swap(scratch_, guesses_[1]);
+  mean_shower(shape_, mean_by_radius, axis, guesses_[2]);
+  for (Plane& guess : guesses_) scale_to(shape_, energy_gev, guess);
+}
+
+}  // namespace linac::chain

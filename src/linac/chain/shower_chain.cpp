@@ -1,0 +1,127 @@
+#include "linac/chain/shower_chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "linac/base/error.h"
+#include "linac/chain/layer_drawing.h"
+#include "linac/physics/number_sequence.h"
+
+namespace linac::chain {
+namespace {
+
+constexpr uint32_t kLane = 3;            // of Stream::kSample
+constexpr float kThreshold_gev = 1e-6F;  // cells below are 0, as in the showers of the training
+constexpr double kSineMin = 0.2;         // of theta
+
+void need(bool fits, const std::string& where, const char* what) {
+  if (!fits) throw data_error(fmt::format("[model] {}: {}; was it written for another version?", where, what));
+}
+
+}  // namespace
+
+RngKey chain_key(uint64_t seed, uint64_t event) {
+  return {.seed = seed,
+          .stream = Stream::kSample,
+          .lane = kLane,
+          .epoch = static_cast<uint32_t>(event >> 32),
+          .step = static_cast<uint32_t>(event)};
+}
+
+ShowerChain::ShowerChain(ChainParts parts, const std::string& where) : parts_(std::move(parts)) {
+  const auto layers = static_cast<int64_t>(parts_.detector.sensor_depth.size());
+  const CellNetwork& network = parts_.network;
+  need(parts_.detector.cells.x > 0 && parts_.detector.cells.y > 0 && layers > 0, where, "a detector without cells");
+  need(std::is_sorted(parts_.detector.sensor_depth.begin(), parts_.detector.sensor_depth.end()), where,
+       "sensors that do not lie one behind the other");
+  need(parts_.layer_energy.layers() == layers && parts_.mean_by_radius.steps > 1 &&
+           static_cast<int64_t>(parts_.mean_by_radius.values.size()) == layers * parts_.mean_by_radius.steps,
+       where, "tables of another number of layers");
+  need(network.cell.inputs() == kCellFeatures && network.shared.inputs() == shared_features(layers) &&
+           network.shared.outputs() == network.cell.outputs() && network.hidden.inputs() == network.cell.outputs() &&
+           network.hit.inputs() == network.hidden.outputs() && network.hit.outputs() == 1 &&
+           network.energy_hidden.inputs() == network.hidden.outputs() &&
+           network.energy.inputs() == network.energy_hidden.outputs() &&
+           static_cast<int64_t>(network.edges.size()) == network.energy.outputs() + 1,
+       where, "layers of a network that do not fit together");
+  need(0 < parts_.rings.core && parts_.rings.core <= parts_.rings.ring && parts_.rings.ring <= parts_.halo.begins,
+       where, "core, ring and halo that do not follow each other");
+  need(!parts_.halo.zones.empty() &&
+           std::ranges::all_of(parts_.halo.zones,
+                               [](const Halo::Zone& zone) { return zone.part > 0 && zone.part <= 1; }),
+       where, "zones of the halo that are none");
+  need(std::is_sorted(parts_.halo.zones.begin(), parts_.halo.zones.end(),
+                      [](const Halo::Zone& a, const Halo::Zone& b) { return a.ends < b.ends; }) &&
+           parts_.halo.zones.back().ends > static_cast<float>(4 * (parts_.detector.cells.x + parts_.detector.cells.y)),
+       where, "zones of the halo that do not reach all cells");
+  need(parts_.units.cell_gev > 0 && parts_.units.primary_gev > 0, where, "units that are not above 0");
+}
+
+EventShape ShowerChain::shape() const {
+  return {parts_.detector.cells.x, parts_.detector.cells.y, static_cast<int64_t>(parts_.detector.sensor_depth.size())};
+}
+
+ShowerChain::Workspace::Workspace(const ShowerChain& chain)
+    : maps_(chain.parts_.detector.cells, chain.parts_.memory),
+      layers_(chain.parts_.detector.sensor_depth.size(),
+              Plane(static_cast<size_t>(chain.parts_.detector.cells.size()))),
+      hits_of_(layers_.size()),
+      last_log_(layers_[0].size()),
+      drawn_log_(layers_[0].size()),
+      passes_(layers_[0].size()),
+      lively_(layers_[0].size()) {}
+
+// The middle cell's coordinates in (x, y), y running backwards if `mirrored`; the image's own where there is nothing.
+ShowerChain::Place ShowerChain::barycentre(const Workspace& workspace, bool mirrored) const {
+  const PlaneShape& cells = parts_.detector.cells;
+  double energy = 0, x = 0, y = 0;
+  for (const auto& layer : workspace.hits_of_) {
+    for (const Workspace::Hit& hit : layer) {
+      const double cell = hit.energy_gev;
+      energy += cell;
+      x += cell * (static_cast<double>(hit.i) + 0.5);
+      y += cell * (static_cast<double>(mirrored ? cells.y - 1 - hit.j : hit.j) + 0.5);
+    }
+  }
+  if (!(energy > 0)) return {cells.x / 2, cells.y / 2};
+  return {static_cast<int64_t>(x / energy), static_cast<int64_t>(y / energy)};
+}
+
+void ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::span<float> image,
+                       Workspace& workspace) const {
+  const PlaneShape& cells = parts_.detector.cells;
+  LINAC_CHECK(static_cast<int64_t>(image.size()) == shape().cells());
+  const double sine = std::sin(theta);
+  if (!(energy_gev > 0) || !(sine >= kSineMin)) {
+    throw user_error(
+        fmt::format("[generate] a primary of {:g} GeV at theta {:g} is outside the model (sin theta at "
+                    "least {})",
+                    energy_gev, theta, kSineMin));
+  }
+  // The networks know one side; the other is its mirror image.
+  const bool mirrored = std::cos(theta) < 0;
+  const auto cotangent = static_cast<float>(std::abs(std::cos(theta)) / sine);
+  physics::NumberSequence numbers(key);
+  const Axis entry{static_cast<float>(cells.x / 2) + static_cast<float>(numbers.uniform()),
+                   static_cast<float>(cells.y / 2) - std::floor(parts_.detector.middle_depth * cotangent) +
+                       static_cast<float>(numbers.uniform())};
+  LayerDrawing drawing(parts_, workspace, static_cast<float>(energy_gev), cotangent, entry, numbers);
+  for (size_t layer = 0; layer < workspace.layers_.size(); ++layer) drawing.draw(layer);
+
+  const Place middle = barycentre(workspace, mirrored);
+  const auto layers = static_cast<int64_t>(workspace.hits_of_.size());
+  std::fill(image.begin(), image.end(), 0.0F);
+  for (int64_t z = 0; z < layers; ++z) {
+    for (const Workspace::Hit& hit : workspace.hits_of_[static_cast<size_t>(z)]) {
+      const int64_t x = hit.i + cells.x / 2 - middle.x;
+      const int64_t y = (mirrored ? cells.y - 1 - hit.j : hit.j) + cells.y / 2 - middle.y;
+      if (x < 0 || x >= cells.x || y < 0 || y >= cells.y || hit.energy_gev < kThreshold_gev) continue;
+      image[static_cast<size_t>((x * cells.y + y) * layers + z)] = hit.energy_gev;
+    }
+  }
+}
+
+}  // namespace linac::chain

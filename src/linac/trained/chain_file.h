@@ -1,0 +1,24 @@
+#pragma once
+// A trained cell_chain as a file: tensors (tensor_file.h) and in their notes the detector, units and the range of the
+// training. Thread-safe functions.
+
+#include <filesystem>
+#include <optional>
+
+#include "linac/chain/shower_chain.h"
+#include "linac/trained/trained_range.h"
+
+namespace linac::trained {
+
+struct ChainFile {
+  chain::ChainParts parts;
+  std::optional<TrainedRange> range;
+};
+
+/// By its ending, .chain.
+bool is_chain_file(const std::filesystem::path& path);
+
+/// Environment error if it cannot be read, data error naming the file if it is no such model.
+ChainFile load_chain(const std::filesystem::path& path);
+
+}  // namespace linac::trained
