@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "linac/base/base64.h"
 #include "linac/base/refusal.h"
 #include "linac/base/utf8.h"
 #include "linac/catalog/secrets.h"
 #include "linac/service/handlers.h"
 #include "linac/service/routes/table.h"
-#include "linac/service/secrets.h"
 #include "linac/service/things.h"
 #include "linac/service/user_secrets.h"
 #include "linac/spec/secret_names.h"
@@ -44,7 +44,7 @@ std::string value_of(const Request& request) {
   if (request.has("value") == request.has("value_base64"))
     throw invalid("give the value as one of 'value' and 'value_base64'");
   if (request.has("value")) return request.text("value");
-  std::string value = base64_decoded(request.text("value_base64"));
+  const std::string value = base64_decoded(request.text("value_base64")).value_or("");
   if (value.empty()) throw invalid("'value_base64' is no base64, or empty");
   return value;
 }
