@@ -281,6 +281,92 @@ def a_users_agent_never_gets_anothers_job_or_secrets(world: World) -> None:
     assert any(entry["action"] == "pilots.hand" and run in entry["object"] and entry["user"] == "bob" for entry in audit)
 
 
+def what_a_user_lost_the_right_to_ends(world: World) -> None:
+    """Questions that wait meanwhile, and leases of jobs of others."""
+    people, service = world.people, world.service
+    bob = world.client_of(people.bob)
+    change = lambda method, path, body=None: good(call(service, method, f"/api/v1/users/{path}", body, people.admin))  # noqa: E731
+    token = lambda user, scope: change("POST", f"{user}/tokens", {"scope": scope}).json()  # noqa: E731
+    people.user("eve", role="admin")
+    ended, shared = token("bob", "agent"), token("eve", "shared-agent")["secret"]
+    [run] = bob.submit(*SHORT, *of_tag("degraded"))
+    agent = Hostile(world, shared, work_for(world, shared, "degraded", 5, tags=["degraded"]))
+    assert agent.say("POST", "begin", {}).status == 200
+    answers = {}
+
+    def ask(who: str, secret: str) -> None:
+        answers[who] = call(service, "POST", f"/api/v1/agents/{agent_id(who)}/work", {**ROOM, "wait_s": 20, "tags": [who]}, secret)
+
+    questions = [threading.Thread(target=ask, args=words) for words in (("ended", ended["secret"]), ("lesser", shared))]
+    for question in questions:
+        question.start()
+    end = time.monotonic() + 10
+    while len([one for one in world.agents() if one["id"] in (agent_id("ended"), agent_id("lesser"))]) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    change("DELETE", f"bob/tokens/{ended['id']}")
+    change("PATCH", "eve", {"role": "member"})
+    runs = [bob.submit(*SHORT, *of_tag(who))[0] for who in ("ended", "lesser")]
+    for question in questions:
+        question.join()
+    assert all(answer.status == 401 for answer in answers.values()), [answer.status for answer in answers.values()]
+    for method, what, body in (("POST", "renew", {}), ("GET", "files", None), ("PUT", "files/models/x", b"x")):
+        assert agent.say(method, what, body).status in (404, 409), what
+    for one in (run, *runs):
+        bob.run("cancel", one)
+
+
+def jobs_of_others_run_in_a_sandbox_without_the_agents_token(world: World) -> None:
+    bob = world.client_of(world.people.bob)
+    with tempfile.TemporaryDirectory() as home:
+        token = pathlib.Path(home, "token")
+        token.write_text(world.shared)
+        token.chmod(0o600)
+        for name in ("topology-train.parquet", "topology-scaling.json"):
+            shutil.copy(ROOT / "data" / name, home)
+        agent = Agent(world.service.url, "", *SMALL, "--tags", "others", "--token-file", str(token))
+        agent.environment["HOME"] = home
+        del agent.environment["LINAC_TOKEN"]
+        with agent:
+            agent.waits_for("for work")
+            if "no sandbox here" in agent.said():
+                return print("no sandbox here")
+            [run] = bob.submit(*LONG, *of_tag("others"), "--set", f"data.train=[{home}/topology-train.parquet]", "--set",
+                               f"data.scaling={home}/topology-scaling.json")
+            bob.wait_for_steps(run, 15)
+            outside = os.readlink("/proc/self/ns/mnt")
+            within = [process for process in agent.processes() if os.readlink(f"/proc/{process}/ns/mnt") != outside]
+            assert within
+            for process in within:
+                seen = pathlib.Path(f"/proc/{process}/root")
+                assert (seen / home[1:] / "topology-scaling.json").read_bytes() and not (seen / home[1:] / "token").read_bytes()
+                assert not (seen / str(agent.folder)[1:] / "agent-id").exists()
+            bob.run("cancel", run)
+            bob.wait(run, "CANCELLED")
+    assert whole(bob.curve(run))
+
+
+def an_agent_that_cannot_work_leaves_jobs_to_others(world: World) -> None:
+    for how, words in (("", "holds no id"), ("../../users", "holds no id"), (None, "agent-id")):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "agent-id")
+            os.mkfifo(file, 0o600) if how is None else file.write_text(how)
+            file.chmod(0o600)
+            agent = world.agent(folder=folder).start()
+            assert agent.ends(10) == 2 and words in agent.said(), agent.said()
+    with world.agent("--name", "full", "--tags", "full") as agent:
+        agent.waits_for("for work")
+        (agent.folder / "work").rmdir()
+        (agent.folder / "work").write_text("as good as a full disk")
+        [run] = world.client.submit(*SHORT, *of_tag("full"))
+        agent.waits_for("takes no more work for")
+        time.sleep(2)
+        audit = good(call(world.service, "GET", "/api/v1/audit?limit=500", token=world.people.admin)).json()["entries"]
+        handed = [entry for entry in audit if entry["action"] == "pilots.hand" and run in entry["object"]]
+        assert len(handed) <= 2, handed  # and not again and again
+        world.client.run("cancel", run)
+
+
 def a_hostile_agent_reaches_nothing_but_its_run(world: World) -> None:
     client, service = world.client, world.service
     [run] = client.submit(*SHORT, *of_tag("hostile"))
@@ -404,6 +490,7 @@ def a_killed_service_finds_its_agents_again(world: World) -> None:
 TESTS = [two_agents_share_the_jobs_and_train_the_same_bits, a_drained_agent_gives_its_job_back, a_job_goes_on_elsewhere_when_its_agent_is_cut_off,
          a_killed_agent_is_followed_by_another_in_its_folder, jobs_that_no_agent_could_run_are_refused, an_agent_takes_no_more_than_fits,
          tokens_of_agents_open_nothing_else, a_users_agent_never_gets_anothers_job_or_secrets, a_hostile_agent_reaches_nothing_but_its_run,
+         what_a_user_lost_the_right_to_ends, jobs_of_others_run_in_a_sandbox_without_the_agents_token, an_agent_that_cannot_work_leaves_jobs_to_others,
          a_hostile_service_does_not_leave_the_agents_folder, a_killed_service_finds_its_agents_again]
 
 

@@ -22,7 +22,7 @@
 #include "linac/base/error.h"
 #include "linac/base/host.h"
 #include "linac/base/log.h"
-#include "linac/base/plural.h"
+#include "linac/base/private_file.h"
 #include "linac/base/secure_random.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/launch/local_launcher.h"
@@ -38,7 +38,10 @@ using std::chrono::seconds;
 
 constexpr milliseconds kLookEvery{100}, kBeatMin{500}, kBeatMax{20'000}, kFirstLease{60'000};
 constexpr int kBeatsOfALease = 6;
-constexpr seconds kAskWait{20}, kAwayPauseMax{20}, kPatience{600};  // the last: for handing in while it drains
+constexpr seconds kAskWait{20}, kAwayPauseMax{20};
+constexpr seconds kPatience{600};    // for handing in while it drains
+constexpr seconds kUnwellPause{60};  // until it asks again after a failure of its own: others get the job meanwhile
+constexpr size_t kIdBytesMax = 64;
 constexpr const char *kIdFile = "agent-id", *kLockFile = "lock", *kWorkFolder = "work";
 
 std::atomic<int> stops = 0;
@@ -66,8 +69,11 @@ class Home {
           fmt::format("[agent] {}: another agent works there; give it a --folder of its own", root_.string()));
     make_folder(work());
     const fs::path file = root_ / kIdFile;
-    if (!fs::exists(file)) write_file_atomically(file, random_hex(32));
-    id_ = read_file(file);
+    const auto kept = read_private_file(file, kIdBytesMax);
+    id_ = kept.value_or(random_hex(32));
+    if (!kept) write_private_file(file, id_);
+    if (!launch::is_agent_id(id_))
+      throw user_error(fmt::format("[agent] {}: holds no id of an agent; remove that file", file.string()));
   }
 
   const fs::path& root() const { return root_; }
@@ -90,7 +96,8 @@ class Agent {
         launcher_({options.program.string(), "supervise", "--with-parent", std::to_string(::getpid())}, slots(options)),
         begin_(Clock::now()),
         busy_until_(begin_) {
-    settings_ = {options.login, !options.trust_jobs, home_.root(), options.program, {}};
+    settings_ = {options.login, !options.trust_jobs, home_.root(), {}, options.program, {}};
+    if (!options.token_file.empty()) settings_.hidden = {fs::canonical(options.token_file).string()};
     if (settings_.sandbox_others && why_no_sandbox_.empty())
       settings_.needed = launch::needed_by(options.program.parent_path() / "linac-compute");
     adopt();
@@ -177,7 +184,7 @@ class Agent {
       const std::lock_guard lock(mutex_);
       work = std::exchange(given_, std::nullopt);
     }
-    if (!work || draining_ || leaving_ || works_.contains(work->label)) return;
+    if (!work || draining_ || leaving_ || Clock::now() < unwell_until_ || works_.contains(work->label)) return;
     if (!work->own && only_own()) return;
     ++taken_;
     const std::string label = work->label;
@@ -200,6 +207,11 @@ class Agent {
       if (!one.done()) {
         ++work;
         continue;
+      }
+      if (one.failed_here()) {
+        log::warn(fmt::format("[agent] takes no more work for {} s", kUnwellPause.count()));
+        const std::lock_guard lock(mutex_);
+        unwell_until_ = Clock::now() + kUnwellPause;
       }
       launcher_.release({one.label(), home_.work() / one.label() / "attempt"});
       busy_until_ = Clock::now();
@@ -230,7 +242,7 @@ class Agent {
 
   bool has_room() {
     const std::lock_guard lock(mutex_);
-    return room_.free.cores > 0 && !given_ && !(options_.once && taken_ > 0);
+    return room_.free.cores > 0 && !given_ && Clock::now() >= unwell_until_ && !(options_.once && taken_ > 0);
   }
 
   void ask_for_work() {
@@ -313,6 +325,7 @@ class Agent {
   std::map<std::string, std::shared_ptr<LeasedWork>> works_;
   std::optional<launch::HandedWork> given_;
   launch::Capacity room_;
+  Clock::time_point unwell_until_{};
   milliseconds lease_ = kFirstLease;
   std::thread asks_, beats_;
 };

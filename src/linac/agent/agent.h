@@ -14,9 +14,10 @@ namespace linac::agent {
 
 struct AgentOptions {
   client::Login login;
-  std::string name;              // empty: the host's
-  std::filesystem::path folder;  // kept, so that another agent goes on there; empty: one that goes with this one
-  std::string slots;             // as launch::Slots::of_text() takes them; empty: the whole host
+  std::filesystem::path token_file;  // that its token is from: no job of others sees it; empty: from elsewhere
+  std::string name;                  // empty: the host's
+  std::filesystem::path folder;      // kept, so that another agent goes on there; empty: one that goes with this one
+  std::string slots;                 // as launch::Slots::of_text() takes them; empty: the whole host
   std::vector<std::string> tags;
   bool once = false;                  // one job
   bool only_own = false;              // jobs of the token's user alone

@@ -93,7 +93,8 @@ launch::Command LeasedWork::command() const {
   const fs::path cache = settings_.folder / "caches" / ("user-" + in_hex(work_.demand.user));
   make_private_folder(cache);
   command.view.emplace();
-  command.view->hidden = {settings_.folder.string()};
+  command.view->hidden = settings_.hidden;
+  command.view->hidden.push_back(settings_.folder);
   command.view->programs = settings_.needed;
   command.view->readable = {job};
   command.view->writable = {run, cache.string()};
@@ -267,7 +268,7 @@ void LeasedWork::speak() {
     }
   } catch (const std::exception& error) {  // its own disk, say: the lease runs out
     log::error(fmt::format("[agent] {}: {}", label(), error.what()));
-    over_ = true;
+    failed_here_ = over_ = true;
   }
   // Its processes write there.
   while ((stage_ == Stage::kReady || stage_ == Stage::kRunning) && !leaving_) std::this_thread::sleep_for(kTick);

@@ -28,6 +28,7 @@ struct WorkSettings {
   client::Login login;
   bool sandbox_others = true;       // jobs of other users run in a sandbox
   std::filesystem::path folder;     // of the agent: hidden from these
+  std::vector<std::string> hidden;  // from these, too
   std::filesystem::path program;    // linac
   std::vector<std::string> needed;  // folders with what it loads
 };
@@ -57,6 +58,8 @@ class LeasedWork {
   /// All is told, or nobody wants it: the folder is gone, or stays for another agent after leave().
   bool done() const { return stage_ == Stage::kDone; }
   bool token_refused() const { return token_refused_; }
+  /// This host is not able to do it, and most likely no other job either: its disk is full, say.
+  bool failed_here() const { return failed_here_; }
 
  private:
   enum class Stage { kHanded, kFetching, kReady, kRunning, kEnded, kDone };
@@ -85,7 +88,7 @@ class LeasedWork {
   Lease lease_;
   launch::HandedWork work_;
   std::atomic<Stage> stage_;
-  std::atomic<bool> stop_ = false, over_ = false, leaving_ = false, token_refused_ = false;
+  std::atomic<bool> stop_ = false, over_ = false, leaving_ = false, token_refused_ = false, failed_here_ = false;
   const bool adopted_;
   bool prepared_ = false;     // of look()'s thread
   mutable std::mutex mutex_;  // of the two below

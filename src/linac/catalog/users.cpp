@@ -196,14 +196,17 @@ bool looks_like_token(const std::string& secret) {
          secret.find_first_not_of("0123456789abcdef", end + 1) == std::string::npos;
 }
 
-std::optional<KeptToken> kept_token(Database& database, const std::string& secret) {
-  if (!looks_like_token(secret)) return std::nullopt;
-  const std::string id = secret.substr(kTokenPrefix.size(), kTokenIdDigits);
+std::optional<KeptToken> token_in_force(Database& database, const std::string& id) {
   const auto row = database.first(fmt::format("{} WHERE id = $1", kToken), id);
   if (!row) return std::nullopt;
   KeptToken kept{token_of(*row), user(database, row->text(1)), row->text(7)};
   if (kept.user.disabled || (kept.token.expires_ms > 0 && kept.token.expires_ms <= now_ms())) return std::nullopt;
   return kept;
+}
+
+std::optional<KeptToken> kept_token(Database& database, const std::string& secret) {
+  if (!looks_like_token(secret)) return std::nullopt;
+  return token_in_force(database, secret.substr(kTokenPrefix.size(), kTokenIdDigits));
 }
 
 bool right_secret(const std::string& hash, const std::string& secret) {

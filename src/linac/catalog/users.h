@@ -68,13 +68,15 @@ void revoke_token(Database& database, const std::string& id);  // kNotFound
 /// Notes the time of its newest use.
 void token_used(Database& database, const std::string& id, int64_t time_ms);
 
-/// What is kept of the token that `secret` names, to be compared by right_secret() outside of the transaction. Nothing
-/// for a token that is not known, revoked or expired, and for one of a disabled user.
+/// What is kept of a token.
 struct KeptToken {
   Token token;
   User user;
   std::string hash;
 };
+/// Nothing for a token that is not known, revoked or expired, and for one of a disabled user.
+std::optional<KeptToken> token_in_force(Database& database, const std::string& id);
+/// That of the token that `secret` names, to be compared by right_secret() outside of the transaction.
 bool looks_like_token(const std::string& secret);  // "linac_<id>_<secret>"
 std::optional<KeptToken> kept_token(Database& database, const std::string& secret);
 bool right_secret(const std::string& hash, const std::string& secret);

@@ -68,6 +68,19 @@ Access access_of(catalog::Role role) {
   return Access::kOpen;
 }
 
+Caller caller_of(const catalog::KeptToken& kept) {
+  const catalog::Role scope = kept.token.scope;
+  Caller caller;
+  caller.user = kept.user.name;
+  caller.access = access_of(std::min(kept.user.role, scope));
+  caller.account = kept.user.account;
+  caller.for_all = kept.user.role == catalog::Role::kAdmin &&
+                   (scope == catalog::Role::kSharedAgent || scope == catalog::Role::kAdmin);
+  caller.token = kept.token.id;
+  caller.expires_ms = kept.token.expires_ms;
+  return caller;
+}
+
 std::optional<Authentication::Known> Authentication::remembered(const std::string& hash, int64_t now) {
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(hash);
@@ -117,16 +130,7 @@ Task<Authentication::Known> Authentication::by_token(const std::string& secret, 
     throw unknown("the token is not right");
   }
   const int64_t now = now_ms();
-  Known known;
-  known.caller.user = kept->user.name;
-  known.caller.access = access_of(std::min(kept->user.role, kept->token.scope));
-  known.caller.account = kept->user.account;
-  const catalog::Role scope = kept->token.scope;
-  known.caller.for_all = kept->user.role == catalog::Role::kAdmin &&
-                         (scope == catalog::Role::kSharedAgent || scope == catalog::Role::kAdmin);
-  known.caller.token = kept->token.id;
-  known.caller.expires_ms = kept->token.expires_ms;
-  known.until_ms = now + kRememberedMs;
+  Known known{caller_of(*kept), now + kRememberedMs};
   if (kept->token.expires_ms != 0) known.until_ms = std::min(known.until_ms, kept->token.expires_ms);
   context_.catalog.write(
       [id = kept->token.id, now](catalog::Database& database) { catalog::token_used(database, id, now); },

@@ -19,6 +19,8 @@ namespace linac::service {
 
 /// What somebody of this role may.
 Access access_of(catalog::Role role);
+/// Who comes with this token, and what he may now; from nowhere yet.
+Caller caller_of(const catalog::KeptToken& kept);
 
 class Authentication {
  public:

@@ -17,7 +17,7 @@ catalog::Viewer viewer_of(const Request& request) {
 }
 
 launch::LeaseClaim lease_claim(const Request& request, const std::string& label) {
-  return {label, request.header(kLeaseHeader), request.caller.user};
+  return {label, request.header(kLeaseHeader), request.caller.user, request.caller.for_all};
 }
 
 Changes::Find by_variable(const char* kind, const char* variable) {

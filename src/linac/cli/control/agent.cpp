@@ -35,6 +35,7 @@ void run(const AgentWords& words) {
   agent::AgentOptions options;
   options.login = client::find_login(words.server);
   if (!words.token_file.empty()) options.login.token = token_in(words.token_file);
+  options.token_file = words.token_file;
   options.name = words.name;
   options.folder = words.folder;
   options.slots = words.slots;

@@ -68,7 +68,11 @@ void PilotBoard::ask(const PilotAgent& agent) {
   const std::lock_guard lock(mutex_);
   forget_old_agents();
   const auto found = agents_.find(agent.id);
-  if (found == agents_.end() && agents_.size() >= kAgentsMax)
+  const auto his = [&] {
+    return static_cast<size_t>(std::count_if(agents_.begin(), agents_.end(),
+                                             [&](const auto& item) { return item.second.told.user == agent.user; }));
+  };
+  if (found == agents_.end() && (agents_.size() >= kAgentsMax || his() >= kAgentsOfUserMax))
     throw Refusal(RefusalKind::kLimit, "[pilots] too many agents; ask again later");
   if (found != agents_.end() && found->second.told.user != agent.user)
     throw Refusal(RefusalKind::kDenied, "[pilots] another user's agent has this id; start it in a folder of its own");
@@ -89,8 +93,12 @@ void PilotBoard::leave(const std::string& agent_id) {
   if (found != agents_.end() && found->second.asking > 0) --found->second.asking;
 }
 
+bool PilotBoard::may_run(const Attempt& attempt, const PilotAgent& agent) {
+  return agent.of_all || agent.user == attempt.demand.user;
+}
+
 bool PilotBoard::suits(const Attempt& attempt, const PilotAgent& agent) const {
-  return !agent.draining && (agent.of_all || agent.user == attempt.demand.user) && covers(agent.free, attempt.demand) &&
+  return !agent.draining && may_run(attempt, agent) && covers(agent.free, attempt.demand) &&
          has_all(agent.tags, attempt.demand.tags);
 }
 
@@ -105,7 +113,8 @@ std::optional<HandedWork> PilotBoard::take(const std::string& agent_id) {
   };
   // The answer with it may have been lost.
   for (const auto& [label, attempt] : attempts_)
-    if (attempt->stage == Stage::kHanded && attempt->agent == agent_id && attempt->user == agent.user)
+    if (attempt->stage == Stage::kHanded && attempt->agent == agent_id && attempt->user == agent.user &&
+        may_run(*attempt, agent))
       return handed(label, *attempt);
   for (const auto& [label, attempt] : attempts_) {
     const bool late = attempt->stage == Stage::kHanded && attempt->until < clock_();
@@ -163,7 +172,8 @@ PilotBoard::Held PilotBoard::alive(const LeaseClaim& claim, bool begun) {
   if (found == attempts_.end()) refuse_as_over(claim.label);
   Attempt& attempt = *found->second;
   const bool stage = attempt.stage == Stage::kRunning || (!begun && attempt.stage == Stage::kHanded);
-  if (!stage || !same_text(attempt.secret, claim.secret) || attempt.user != claim.user) refuse_as_over(claim.label);
+  const bool may = attempt.user == claim.user && (claim.for_all || attempt.demand.user == claim.user);
+  if (!stage || !same_text(attempt.secret, claim.secret) || !may) refuse_as_over(claim.label);
   renew_lease(attempt);
   return found->second;
 }
@@ -233,13 +243,15 @@ int64_t PilotBoard::add_output(const LeaseClaim& claim, int64_t from, std::strin
   with_lease(claim, [&] {
     const Held held = find(claim.label);
     const auto path = held->folder / kOutputFile;
-    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
+    if (!file)
+      throw environment_error(fmt::format("[pilots] {}: cannot be written ({})", path.string(), std::strerror(errno)));
     size = size_of(file);
-    if (file && (from > size || from < 0 || from + static_cast<int64_t>(bytes.size()) <= size)) return;
+    if (from > size || from < 0 || from + static_cast<int64_t>(bytes.size()) <= size) return;
     bytes.remove_prefix(static_cast<size_t>(size - from));
     while (!bytes.empty()) {
-      const ssize_t written = file ? ::pwrite(file.get(), bytes.data(), bytes.size(), size) : -1;
-      if (written < 0 && errno == EINTR && file) continue;
+      const ssize_t written = ::pwrite(file.get(), bytes.data(), bytes.size(), size);
+      if (written < 0 && errno == EINTR) continue;
       if (written < 0)
         throw environment_error(
             fmt::format("[pilots] {}: cannot be written ({})", path.string(), std::strerror(errno)));

@@ -51,6 +51,7 @@ struct HandedWork {
 /// Who speaks of an attempt.
 struct LeaseClaim {
   std::string label, secret, user;
+  bool for_all = false;  // he may, now, run the jobs of others, too
 };
 
 class PilotBoard {
@@ -62,7 +63,8 @@ class PilotBoard {
 
   // --- agents
 
-  /// It asks for work, until leave(). kDenied for an id that another user's agent has, kLimit for too many agents.
+  /// It asks for work, until leave(). kDenied for an id that another user's agent has, kLimit for too many agents,
+  /// of this user or of all.
   void ask(const PilotAgent& agent);
   /// What there is for an agent that asks. The same again while it has not begun that.
   std::optional<HandedWork> take(const std::string& agent_id);
@@ -101,7 +103,7 @@ class PilotBoard {
 
   static constexpr std::chrono::seconds kHandedMax{30};  // until an agent begins what it was given
   static constexpr std::chrono::minutes kShown{10};
-  static constexpr size_t kAgentsMax = 20000;
+  static constexpr size_t kAgentsMax = 20000, kAgentsOfUserMax = 5000;
 
  private:
   enum class Stage { kPrepared, kOffered, kHanded, kRunning, kEnded, kLost };
@@ -128,6 +130,7 @@ class PilotBoard {
   Held find(const std::string& label) const;
   void renew_lease(Attempt& attempt);
   void expire(Attempt& attempt);
+  static bool may_run(const Attempt& attempt, const PilotAgent& agent);
   bool suits(const Attempt& attempt, const PilotAgent& agent) const;
   void forget_old_agents();
 

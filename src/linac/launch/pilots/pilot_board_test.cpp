@@ -4,9 +4,11 @@
 #include "linac/launch/pilots/pilot_board.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
+#include "linac/base/error.h"
 #include "linac/base/refusal.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/launch/pilots/words.h"
@@ -157,6 +159,37 @@ TEST_F(Board, GivesJobsToTheirUsersAgentsAndToThoseOfAll) {
   EXPECT_TRUE(ask(tagged)->own);
 }
 
+TEST_F(Board, JobsOfOthersEndWithTheRightToThem) {
+  offer("r-1", "ann");
+  offer("r-2", "ann");
+  PilotAgent shared = agent("c", "root");
+  shared.of_all = true;
+  LeaseClaim lease = claim(ask(shared).value(), "root");
+  lease.for_all = true;
+  board_->begin(lease, 5);
+  EXPECT_FALSE(board_->renew(lease, {}));
+  ASSERT_TRUE(ask(shared));
+  shared.of_all = lease.for_all = false;  // its user is no admin any more
+  EXPECT_FALSE(ask(shared));
+  EXPECT_TRUE(over([&] { board_->renew(lease, {}); }));
+}
+
+TEST_F(Board, AUserDoesNotTakeAllPlacesForAgents) {
+  for (size_t i = 0; i < PilotBoard::kAgentsOfUserMax; ++i) board_->ask(agent(std::to_string(i)));
+  EXPECT_THROW(board_->ask(agent("more")), Refusal);
+  board_->ask(agent("0"));
+  board_->ask(agent("bobs", "bob"));
+}
+
+TEST_F(Board, OutputThatCannotBeWrittenIsNotTaken) {
+  const HandedWork work = begun("r-1");
+  std::filesystem::create_directory(folder_ / "r-1" / "output.txt");
+  for (const int64_t from : {0, 5}) EXPECT_THROW(board_->add_output(claim(work), from, "abc"), Error);
+  std::filesystem::remove(folder_ / "r-1" / "output.txt");
+  ASSERT_EQ(mkfifo((folder_ / "r-1" / "output.txt").c_str(), 0600), 0);
+  EXPECT_THROW(board_->add_output(claim(work), 0, "abc"), Error);  // and is not waited for
+}
+
 TEST_F(Board, HasRoomWhereAnAgentAsksAndNothingIsForIt) {
   EXPECT_TRUE(board_->vacancies().empty());
   board_->ask(agent("a"));
@@ -238,6 +271,14 @@ TEST(PilotWords, ComeBackAsTheyWereAndNothingElseIsRead) {
   EXPECT_THROW(work_from_json(nlohmann::json::array()), Refusal);
   EXPECT_THROW(use_from_json({{"cpu_s", "x"}}), Refusal);
   EXPECT_THROW(told_exit(nlohmann::json::object()), Refusal);
+  EXPECT_EQ(told_exit(to_json(Exit())).status, 0);
+  for (const char* name : {"status", "signal", "memory_peak_bytes", "ended_ms"})
+    for (const nlohmann::json& number : {nlohmann::json(1e300), nlohmann::json(-1), nlohmann::json(0.5)}) {
+      nlohmann::json exit = to_json(Exit());
+      exit[name] = number;
+      EXPECT_THROW(told_exit(exit), Refusal) << name << number;
+    }
+  EXPECT_THROW(use_from_json({{"read_bytes", 1e300}}), Refusal);
 }
 
 }  // namespace

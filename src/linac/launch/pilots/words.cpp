@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLabelBytesMax = 100, kAgentIdDigits = 32, kProblemBytesMax = 1000;
+constexpr size_t kLabelBytesMax = 100, kAgentIdDigits = 32;
+constexpr int64_t kAmountMax = std::numeric_limits<int64_t>::max(), kStatusMax = 255, kSignalMax = 127;
 
 Refusal no_words(const char* of) {
   return {RefusalKind::kInvalid,
@@ -38,6 +40,14 @@ std::string bytes_of(const std::string& digits) {
 
 double bounded(double value, double max) {
   return std::isfinite(value) ? std::clamp(value, 0.0, max) : 0.0;
+}
+
+/// A number that another one wrote: a conversion of 1e300 would be undefined.
+int64_t whole(const json& number, int64_t max) {
+  if (!number.is_number_integer()) throw no_words("a number");
+  const auto value = number.get<int64_t>();
+  if (value < 0 || value > max) throw no_words("a number");
+  return value;
 }
 
 }  // namespace
@@ -105,19 +115,25 @@ AttemptUse use_from_json(const json& told) {
   return read("the use of an attempt", [&] {
     AttemptUse use;
     if (told.contains("cpu_s")) use.cpu_s = bounded(told.at("cpu_s"), kSecondsMax);
-    if (told.contains("memory_bytes")) use.memory_bytes = told.at("memory_bytes").get<int64_t>();
-    if (told.contains("read_bytes")) use.read_bytes = told.at("read_bytes").get<int64_t>();
-    if (told.contains("written_bytes")) use.written_bytes = told.at("written_bytes").get<int64_t>();
+    if (told.contains("memory_bytes")) use.memory_bytes = whole(told.at("memory_bytes"), kAmountMax);
+    if (told.contains("read_bytes")) use.read_bytes = whole(told.at("read_bytes"), kAmountMax);
+    if (told.contains("written_bytes")) use.written_bytes = whole(told.at("written_bytes"), kAmountMax);
     return use;
   });
 }
 
 Exit told_exit(const json& told) {
   constexpr double kSecondsMax = 1e9;
-  Exit exit = read("the end of an attempt", [&] { return exit_from_json(told); });
+  Exit exit = read("the end of an attempt", [&] {
+    whole(told.at("status"), kStatusMax);
+    whole(told.at("signal"), kSignalMax);
+    whole(told.at("memory_peak_bytes"), kAmountMax);
+    whole(told.at("ended_ms"), kAmountMax);
+    return exit_from_json(told);
+  });
   exit.seconds = bounded(exit.seconds, kSecondsMax);
   exit.cpu_s = bounded(exit.cpu_s, kSecondsMax * 1e4);
-  exit.problem = printable(exit.problem.substr(0, kProblemBytesMax));
+  exit.problem = printable(exit.problem);
   return exit;
 }
 

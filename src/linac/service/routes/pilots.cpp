@@ -25,6 +25,7 @@
 #include "linac/http/files/disk_room.h"
 #include "linac/http/files/file_response.h"
 #include "linac/launch/pilots/words.h"
+#include "linac/service/authentication.h"
 #include "linac/service/handlers.h"
 #include "linac/service/routes/jobs.h"
 #include "linac/service/things.h"
@@ -96,6 +97,14 @@ std::string run_of(const std::string& label) {
   return label.substr(0, label.rfind('-'));
 }
 
+/// A question waits. Meanwhile its token may have ended, or its user have lost his rights.
+void check_again(Database& database, const Request& request, const launch::HandedWork& work) {
+  if (request.caller.token.empty()) return;  // a service without users
+  const auto kept = catalog::token_in_force(database, request.caller.token);
+  if (!kept || !(work.own || caller_of(*kept).for_all))
+    throw Refusal(RefusalKind::kUnknown, "[pilots] the token has ended, or is no longer for jobs of others");
+}
+
 /// An agent's question while it is answered.
 struct Question {
   Question(launch::PilotBoard& board_asked, const Request& request)
@@ -111,6 +120,7 @@ struct Question {
     return work || agent.draining || stopping || std::chrono::steady_clock::now() >= until;
   }
   void note(Database& database, Request& request) const {
+    check_again(database, request, *work);
     request.noted = false;
     put_into_audit(database, request, "pilots.hand",
                    fmt::format("run {} to agent {} on {}", run_of(work->label), agent.name, agent.host));
@@ -218,8 +228,9 @@ json add_lines(Context& context, const Leased& lease, const Request& request) {
   if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
     throw environment_error(fmt::format("[pilots] {}: the record cannot be written", lease.claim.label));
   int64_t size = about.st_size;
+  if (from < 0 || from > size) return {{"end", size}};
   const int64_t known = size - from;
-  if (from < 0 || known < 0 || known >= static_cast<int64_t>(bytes.size())) return {{"end", size}};
+  if (known >= static_cast<int64_t>(bytes.size())) return {{"end", size}};
   bytes.remove_prefix(static_cast<size_t>(known));
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
