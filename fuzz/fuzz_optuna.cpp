@@ -1,5 +1,4 @@
-// A journal file of Optuna. What is read, however damaged, is a study whose trials its own space takes, and that writes
-// and reads itself.
+// A journal file of Optuna. What is read, however damaged, is a study whose trials its own space takes.
 
 #include <cstddef>
 #include <cstdint>

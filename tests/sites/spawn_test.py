@@ -136,6 +136,8 @@ def refused(client: Client, root: pathlib.Path) -> None:
     no("--workers 0", good, "-w", 0)
     no("--pip --index-url", good, "--pip=--index-url")
     no("use at most 100 letters", good, "-t", "../a")
+    shown = client.linac("spawn", good, "--on", "here", "--pip", "src", "--dry-run")
+    check("\nsrc\n" in shown, "a folder that has the name of a package is no file of requirements")
     check(set((root / "site").iterdir()) == before, "nothing of them was started")
     said = client.linac("spawn", written(root, "maybe.py", "", "try:\n    import numpi_of_nobody\nexcept ImportError:\n    pass"), "--on", "here", "--name", "maybe",
                         "--dry-run-arg=--one-step", "--follow")
@@ -217,8 +219,41 @@ def strangers(client: Client, root: pathlib.Path) -> None:
         one.close()
 
 
+def slow_strangers(client: Client, root: pathlib.Path) -> None:
+    """Who says nothing, or a letter now and then, takes no worker's place."""
+    import socket
+    import threading
+    import types
+    sys.path.insert(0, str(launches.runs.ROOT / "src/linac/sites/script/worker"))
+    import spawn_coordinator
+    import spawn_link
+    job = types.SimpleNamespace(address="127.0.0.1", key=b"of the launch", tasks=[("worker", 0), ("worker", 1)], trainers=2, name=lambda rank: f"worker {rank}",
+                                job={"restarts": 0})
+    coordinator = spawn_coordinator.Coordinator(job, "127.0.0.1:0")
+    place = ("127.0.0.1", coordinator.port)
+    threads = threading.active_count()
+    strangers = []
+    for index in range(spawn_coordinator.STRANGERS_MAX + 100):
+        strangers.append(socket.create_connection(place, timeout=10))
+        strangers[-1].sendall(b"0" * (index % 32))
+    begin = time.monotonic()
+    links = [spawn_link.Link(socket.create_connection(place, timeout=5), job.key, "member") for _ in range(2)]
+    for rank, link in enumerate(links):
+        link.send(rank=rank, place=f"127.0.0.1:{rank + 1}", problem="")
+    told = links[1].receive()
+    while told is not None and told["do"] == "beat":
+        told = links[1].receive()
+    check(told is not None and told["do"] == "start" and time.monotonic() - begin < 4, f"workers find each other past {len(strangers)} of them: {told}")
+    wait_for(lambda: threading.active_count() <= threads + spawn_coordinator.STRANGERS_MAX + 4, "no more of them have a thread than may")
+    for one in strangers:
+        one.close()
+    wait_for(lambda: threading.active_count() <= threads + 4, "and none that has gone")
+    for link in links:
+        link.close()
+
+
 def main() -> None:
-    parts = {"environment": environment, "failures": failures, "refused": refused, "one_of_a_name": one_of_a_name, "deleted": deleted, "strangers": strangers}
+    parts = {"environment": environment, "failures": failures, "refused": refused, "one_of_a_name": one_of_a_name, "deleted": deleted, "strangers": strangers, "slow_strangers": slow_strangers}
     with tempfile.TemporaryDirectory(prefix="linac-spawn-", ignore_cleanup_errors=True) as folder:
         root = pathlib.Path(folder)
         here = {"kind": "local", "folder": f"{root}/site", "python": sys.executable}

@@ -183,6 +183,12 @@ def refused(root: pathlib.Path) -> None:
         study.write_text(job.replace(*change))
         said = linac("tune", study, "--out", root / "never", status=2)
         check(wanted in said and not (root / "never").exists(), f"{change[1]}: refused before anything runs")
+    (steered := root / "steered.json").write_text('{"points": [' + "[" * 400000 + "]" * 400000 + "]}")
+    words = ("study", "steer", "--in", steered, "--out", root / "next.json", "--max-points", 9, "--num-points", 2)
+    check("deeper than 64" in linac(*words, status=3), "what is deeper than a stack is refused")
+    space = '{"x": {"method": "uniform", "dimension": {"low": 0, "high": 1}}}'
+    steered.write_text('{"points": [[{"x": 0.5}, NaN], [{"x": 0.2}, Infinity]], "opt_space": %s}' % space)
+    check("2 points" in linac(*words), "losses are numbers that Python writes, too")
     (pipe := root / "pipe").mkdir()
     os.mkfifo(pipe / "journal.jsonl")
     study.write_text(PARABOLA)

@@ -112,16 +112,21 @@ class Journal::Locked {
 
 Journal::Journal(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-Journal Journal::open_or_make(const std::filesystem::path& folder, const Study& study) {
+Descriptor Journal::file_to_write(const std::filesystem::path& folder) {
   make_folder(folder);
-  Journal journal(folder);
   // O_NONBLOCK: a pipe in its place is found out about, and not waited for.
-  journal.file_ = Descriptor(
+  Descriptor file(
       ::open((folder / kJournal).c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
   struct stat facts = {};
-  if (!journal.file_ || ::fstat(journal.file_.get(), &facts) != 0) throw cannot(folder / kJournal, "opened");
+  if (!file || ::fstat(file.get(), &facts) != 0) throw cannot(folder / kJournal, "opened");
   if (!S_ISREG(facts.st_mode))
     throw user_error(fmt::format("[study] {}: is no file; choose another folder", (folder / kJournal).string()));
+  return file;
+}
+
+Journal Journal::open_or_make(const std::filesystem::path& folder, const Study& study) {
+  Journal journal(folder);
+  journal.file_ = file_to_write(folder);
   {
     const Locked locked(journal);
     if (journal.lines_ == 0) journal.begin(study);
@@ -137,9 +142,14 @@ Journal Journal::open_or_make(const std::filesystem::path& folder, const Study& 
 }
 
 Journal Journal::make_given(const std::filesystem::path& folder, const GivenStudy& given) {
-  make_folder(folder);
-  if (std::filesystem::exists(std::filesystem::symlink_status(folder / kJournal)))
-    throw user_error(fmt::format("[study] {}: has a study already; choose another --out", folder.string()));
+  // Whoever comes first; one that was killed has left an empty file, if any.
+  const Descriptor lock = file_to_write(folder);
+  while (::flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) throw cannot(folder / kJournal, "locked");
+  struct stat held = {}, there = {};
+  const bool mine = ::fstat(lock.get(), &held) == 0 && ::stat((folder / kJournal).c_str(), &there) == 0 &&
+                    held.st_dev == there.st_dev && held.st_ino == there.st_ino && held.st_size == 0;
+  if (!mine) throw user_error(fmt::format("[study] {}: has a study already; choose another --out", folder.string()));
   write_file_atomically(folder / kStudy, given.study.to_yaml());
   // At once, and last: an import that was killed has made no study.
   write_file_atomically(folder / kJournal, first_line(given.study) + "\n" + lines_of(given, given.study.space()));

@@ -57,6 +57,8 @@ class Journal {
 
  private:
   explicit Journal(std::filesystem::path folder);
+  /// The journal of the folder; both are made where they are not there.
+  static Descriptor file_to_write(const std::filesystem::path& folder);
   class Locked;
   void begin(const Study& study);
   void take_line(const std::string& line, int64_t number);

@@ -64,6 +64,9 @@ TEST(Katib, WhatIsWrongIsNamedByItsField) {
   expect_in(parameter("parameterType: double"), {"spec.parameters[0].feasibleSpace.min", "not there"});
   expect_in(parameter("parameterType: double, feasibleSpace: {min: \"2\", max: \"1\"}"), {"x", "range"});
   expect_in(parameter("parameterType: text"), {"spec.parameters[0].parameterType"});
+  const std::string twice = "{name: x, parameterType: double, feasibleSpace: {min: \"0\", max: \"1\"}}";
+  expect_in(said(random + "  parameters: [" + twice + ", " + twice + "]\n"),
+            {"spec.parameters[1].name", "'x' stands there before"});
   expect_in(parameter("parameterType: double, feasibleSpace: {min: \"1\", max: \"2\", distribution: normal}"),
             {"spec.parameters[0].feasibleSpace.distribution", "'normal'"});
   expect_in(message_of([] { from_katib("kind: Experiment\n", "e.yaml"); }), {"spec", "not there"});

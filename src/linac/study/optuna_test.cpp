@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <thread>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/temporary_folder.h"
@@ -82,6 +84,13 @@ TEST(Optuna, WhatCannotBeIsNamedByItsLine) {
   expect_in(said(kStudy + begun() + set(0, "x", 1, kFloat) + set(0, "c", 7, kChoice) + ended(0, 1, "[1]") + begun() +
                  set(1, "x", 1, kChoice) + ended(1, 1, "[1]")),
             {"x:", "changed"});
+  // A copy of it would end the program.
+  const std::string deep = std::string(400000, '[') + std::string(400000, ']');
+  expect_in(said(kStudy + R"({"op_code":4,"study_id":0,"values":[)" + deep + "]}\n"), {"o.log:2", "deeper than 64"});
+  expect_in(
+      said(kStudy + begun() +
+           set(0, "x", 0, R"({\"name\":\"CategoricalDistribution\",\"attributes\":{\"choices\":[)" + deep + "]}}")),
+      {"o.log:3", "deeper than 64"});
   // What has no trial, as after a study that was deleted, is passed over.
   EXPECT_EQ(parse_optuna_file(kStudy + set(5, "x", 1, kFloat) + ended(-1, 1, "[1]"), "o.log")[0].trials.size(), 0U);
 }
@@ -107,6 +116,57 @@ TEST(Optuna, AStudyGoesThereAndBack) {
     EXPECT_NEAR(again.trials[i].told_s, journal.times_of(trial.number).told, 2e-6);
   }
   expect_in(message_of([&] { Journal::make_given(folder / "s", read(text)); }), {"has a study already"});
+}
+
+TEST(Optuna, ADateThatCannotBeIsNone) {
+  const TemporaryFolder folder;
+  std::string text = kStudy + begun() + set(0, "x", 0.5, kFloat) + ended(0, 1, "[0.1]");
+  const std::string date = "2026-11-27T07:41:34.5";
+  text.replace(text.find(date), date.size(), "2026-11-27T06:41:9e307");
+  const auto journal = Journal::make_given(folder / "s", read(text));
+  EXPECT_EQ(journal.times_of(1).told, 0);
+  EXPECT_EQ(read(optuna_file_of(journal, "again")).trials.size(), 1U);
+  // Nor one that somebody wrote into the journal.
+  std::string own = read_file(folder / "s/journal.jsonl");
+  const std::string time = R"("time":0.0)";
+  own.replace(own.rfind(time), time.size(), R"("time":9e307)");
+  write_file_atomically(folder / "s/journal.jsonl", own);
+  expect_in(optuna_file_of(Journal::open(folder / "s"), "again"), {"9999-12-31T23:59:59"});
+}
+
+TEST(Optuna, OneOfTwoImportsAtOnceMakesTheStudy) {
+  const TemporaryFolder folder;
+  const auto text = [](const std::string& name) {
+    std::string lines = kStudy;
+    for (int i = 0; i < 50; ++i) lines += begun() + set(i, name, 0.01 * i, kFloat) + ended(i, 1, "[0.1]");
+    return lines;
+  };
+  const std::vector<GivenStudy> given{read(text("a")), read(text("b"))};
+  for (int round = 0; round < 20; ++round) {
+    const auto path = folder / std::to_string(round);
+    std::array<std::string, 2> refused;
+    std::vector<std::thread> both;
+    for (size_t i = 0; i < 2; ++i)
+      both.emplace_back([&, i] {
+        try {
+          Journal::make_given(path, given[i]);
+        } catch (const Error& error) {
+          refused[i] = error.what();
+        }
+      });
+    for (std::thread& one : both) one.join();
+    const size_t first = refused[0].empty() ? 0 : 1;
+    ASSERT_NE(refused[0].empty(), refused[1].empty()) << refused[0] << refused[1];
+    expect_in(refused[1 - first], {"has a study already"});
+    const Journal journal = Journal::open(path);
+    EXPECT_EQ(journal.history().space()[0].name, first == 0 ? "a" : "b");
+    EXPECT_EQ(journal.study().settings.search[0].name, first == 0 ? "a" : "b");
+    EXPECT_EQ(journal.history().trials().size(), 50U);
+  }
+  // One that was killed has left no more than this.
+  make_folder(folder / "killed");
+  write_file_atomically(folder / "killed/journal.jsonl", "");
+  EXPECT_EQ(Journal::make_given(folder / "killed", given[0]).history().trials().size(), 50U);
 }
 
 }  // namespace

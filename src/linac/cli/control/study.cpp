@@ -162,6 +162,6 @@ void add_study_verb(CLI::App& app) {
       "  linac study new space.yaml --out studies/mine\n"
       "  linac study ask studies/mine              # {\"trial\":1,\"point\":{\"x\":0.25}}\n"
       "  linac study tell studies/mine 1 0.031");
-}  // namespace linac::cli
+}
 
 }  // namespace linac::cli

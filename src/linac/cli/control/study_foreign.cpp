@@ -14,6 +14,7 @@
 #include "linac/study/journal.h"
 #include "linac/study/optuna/file.h"
 #include "linac/study/panda/steering.h"
+#include "linac/study/python_json.h"
 
 namespace linac::cli {
 namespace {
@@ -51,9 +52,13 @@ void run_export(const ForeignOptions& options) {
 }
 
 json json_of(const std::string& file) {
-  json read = json::parse(read_file(file), nullptr, false);
-  if (read.is_discarded()) throw user_error(fmt::format("[study] {}: is no JSON", file));
-  return read;
+  try {
+    return json::parse(study::plain_json(read_file(file)));
+  } catch (const json::exception& error) {
+    throw user_error(fmt::format("[study] {}: is no JSON ({})", file, error.what()));
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("[study] {}: {}", file, error.what()));
+  }
 }
 
 void run_steer(SteerOptions options) {

@@ -257,8 +257,10 @@ void emit(YAML::Emitter& out, const json& value) {
       out << YAML::DoubleQuoted << text;
   } else if (value.is_boolean()) {
     out << value.get<bool>();
+  } else if (value.is_null()) {
+    out << YAML::Null;
   } else {
-    out << value.get<int64_t>();
+    out << value.dump();
   }
 }
 

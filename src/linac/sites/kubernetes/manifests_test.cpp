@@ -134,6 +134,23 @@ TEST(KubernetesManifests, AnotherLaunchHasAnotherDigest) {
   EXPECT_EQ(digest(launch()), digest(again));
 }
 
+// A number of a pod is the number that its user wrote, and a value may be left out.
+TEST(KubernetesManifests, APodFileKeepsItsValues) {
+  Launch script = launch();
+  script.script.emplace();
+  const auto yaml = [&](const std::string& pod) {
+    script.script->pod = pod;
+    return manifests_yaml(kubernetes_objects(settings(), script, {}));
+  };
+  const std::string shown = yaml(
+      "kind: Pod\nspec:\n  hostname: \n  containers:\n  - resources: {limits: {cpu: 0.5, memory: 1.5e9}}\n    env:\n"
+      "    - {name: HALF, value: \"0.5\"}\n    - {name: NONE, value: }\n");
+  expect_in(shown, {"cpu: 0.5\n", "memory: 1500000000.0\n", "name: \"HALF\"\n              value: \"0.5\"\n",
+                    "name: \"NONE\"\n              value: ~\n"});
+  expect_in(message_of([&] { yaml("kind: Pod\nspec:\n  ? [a, b]\n  : 1\n  containers: [{}]\n"); }),
+            {"--pod-file:3", "no text"});
+}
+
 TEST(KubernetesManifests, TheWorkerCanBeReadByAShell) {
   KubernetesSettings strange = settings();
   strange.program = "/it's here/linac";

@@ -21,7 +21,11 @@ constexpr const char* kWhere = "[spawn] --pod-file";
 json json_of(const YAML::Node& node) {
   if (node.IsMap()) {
     json map = json::object();
-    for (const auto& entry : node) map[entry.first.as<std::string>()] = json_of(entry.second);
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar())
+        throw user_error(fmt::format("{}:{}: the name of a value is no text", kWhere, node.Mark().line + 1));
+      map[entry.first.Scalar()] = json_of(entry.second);
+    }
     return map;
   }
   if (node.IsSequence()) {

@@ -28,7 +28,9 @@ std::string requirements(const std::vector<std::string>& pip) {
   for (const std::string& one : pip) {
     need_text(one, "--pip");
     std::error_code error;
-    if (one.ends_with(".txt") || std::filesystem::exists(one, error)) {
+    // A folder may have the name of a package.
+    const bool file = std::filesystem::exists(one, error) && !std::filesystem::is_directory(one, error);
+    if (one.ends_with(".txt") || file) {
       lines += read_users_text(one, "the file of requirements", kFileMax) + "\n";
       continue;
     }

@@ -170,6 +170,9 @@ GivenStudy from_katib(const std::string& text, const std::string& where) {
   set_stopping(spec["earlyStopping"], settings);
   for (const Field& parameter : spec["parameters"].list()) {
     tune::ParameterSettings one = parameter_of(parameter);
+    if (std::any_of(settings.search.begin(), settings.search.end(),
+                    [&](const tune::ParameterSettings& known) { return known.name == one.name; }))
+      parameter["name"].refuse(fmt::format("'{}' stands there before; keep one of them", one.name));
     if (one.kind != "categorical" ? one.low == one.high : one.choices.size() == 1) {
       made.notes.push_back(fmt::format("{} has one value and is not searched", one.name));
       continue;

@@ -11,6 +11,7 @@
 
 #include "linac/base/error.h"
 #include "linac/study/optuna/file.h"
+#include "linac/study/python_json.h"
 #include "linac/tune/point_json.h"
 
 namespace linac::study {
@@ -19,29 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kObjectivesMax = 1000;
-
-/// Python's NaN, Infinity and -Infinity outside texts as texts, which JSON has.
-std::string with_numbers_quoted(std::string_view line) {
-  std::string quoted;
-  bool inside = false;
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (inside && line[i] == '\\' && i + 1 < line.size()) {
-      quoted += line.substr(i++, 2);
-      continue;
-    }
-    if (line[i] == '"') inside = !inside;
-    bool found = false;
-    if (!inside)
-      for (const std::string_view word : {"NaN", "-Infinity", "Infinity"})
-        if (!found && line.substr(i, word.size()) == word) {
-          quoted += '"' + std::string(word) + '"';
-          i += word.size() - 1;
-          found = true;
-        }
-    if (!found) quoted += line[i];
-  }
-  return quoted;
-}
 
 /// "2026-11-27T06:41:33.061928+00:00" as seconds since 1970; 0 for what is none.
 double seconds_of(const json& text) {
@@ -53,7 +31,7 @@ double seconds_of(const json& text) {
   const int found =
       std::sscanf(text.get_ref<const std::string&>().c_str(), "%4d-%2d-%2dT%2d:%2d:%9lf%c%2d:%2d", &day.tm_year,
                   &day.tm_mon, &day.tm_mday, &day.tm_hour, &day.tm_min, &second, &sign, &hours, &minutes);
-  if (found < 6 || !std::isfinite(second)) return 0;
+  if (found < 6 || !(second >= 0 && second < 61)) return 0;
   day.tm_year -= 1900;
   day.tm_mon -= 1;
   const double offset = found == 9 ? 60.0 * (60 * hours + minutes) * (sign == '-' ? -1 : 1) : 0;
@@ -68,7 +46,7 @@ std::vector<double> values_of(const json& values) {
 }
 
 OptunaDistribution distribution_of(const std::string& text) {
-  const json whole = json::parse(text);
+  const json whole = json::parse(plain_json(text));
   const auto name = whole.at("name").get<std::string>();
   const json& settings = whole.at("attributes");
   OptunaDistribution found;
@@ -242,10 +220,10 @@ std::vector<OptunaStudy> parse_optuna_file(const std::string& text, const std::s
   for (size_t begin = 0; begin < text.size();) {
     const size_t found = text.find('\n', begin), end = std::min(found, text.size());
     ++number;
-    const std::string line = with_numbers_quoted(std::string_view(text).substr(begin, end - begin));
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
     try {
-      const json record = json::parse(line, nullptr, /*allow_exceptions=*/found != std::string::npos);
+      const json record = json::parse(plain_json(line), nullptr, /*allow_exceptions=*/found != std::string::npos);
       if (!record.is_discarded()) replay.take(record, number);
     } catch (const std::exception& error) {
       throw data_error(

@@ -16,8 +16,11 @@ using nlohmann::json;
 
 constexpr const char* kWorker = "linac-0";  // Optuna tells its own workers by a random number before the dash
 
+constexpr double kLastSecond = 253402300799;  // of the year 9999
+
 /// "2026-11-27T06:41:33.061928+00:00"
 std::string date(double seconds) {
+  seconds = std::isnan(seconds) ? 0 : std::clamp(seconds, 0.0, kLastSecond);  // of whoever wrote the journal
   const double whole = std::floor(seconds);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}+00:00", fmt::gmtime(static_cast<std::time_t>(whole)),
                      static_cast<int>((seconds - whole) * 1e6));

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 
-from spawn_link import HANDSHAKE_S, Link, Stranger, beat, say, say_bytes
+from spawn_link import Link, Stranger, beat, hang_up, say, say_bytes
 from spawn_script import GRACE_S
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -21,7 +21,7 @@ class Coordinator:
 
     def __init__(self, job, meet):
         self.job, self.events, self.members, self.hellos, self.hosts = job, queue.Queue(), {}, {}, {}
-        self.strangers = threading.Semaphore(STRANGERS_MAX)
+        self.strangers, self.lock = [], threading.Lock()  # the first has been there longest
         port = 0 if meet == "file" else int(meet.rsplit(":", 1)[1])
         family = socket.AF_INET6 if socket.has_ipv6 and not job.address.startswith("127.") else socket.AF_INET
         try:
@@ -55,10 +55,21 @@ class Coordinator:
             except OSError:
                 time.sleep(0.1)  # too many files are open, perhaps
                 continue
-            if self.strangers.acquire(timeout=HANDSHAKE_S):
+            with self.lock:
+                self.strangers.append(connection)
+                late = self.strangers.pop(0) if len(self.strangers) > STRANGERS_MAX else None
+            if late is not None:
+                hang_up(late)  # a worker says who it is at once; its thread closes it
+            try:
                 threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
-            else:
+            except RuntimeError:  # as many threads run as may
+                self._is_no_stranger(connection)
                 connection.close()
+
+    def _is_no_stranger(self, connection):
+        with self.lock:
+            if connection in self.strangers:
+                self.strangers.remove(connection)
 
     def _greet(self, connection):
         try:
@@ -68,7 +79,7 @@ class Coordinator:
         except (Stranger, OSError, ValueError):
             hello = None
         finally:
-            self.strangers.release()
+            self._is_no_stranger(connection)
         if hello is None or not 0 <= hello.get("rank", -1) < len(self.job.tasks):
             connection.close()
             return

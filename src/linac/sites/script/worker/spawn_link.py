@@ -30,6 +30,14 @@ class Stranger(Exception):
     pass
 
 
+def hang_up(connection):
+    """Whoever waits for it waits no longer."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
 class Link:
     """A connection of two runners. Each message has a code by the key of the launch: nobody else can say anything in it."""
 
@@ -89,10 +97,7 @@ class Link:
             return None
 
     def close(self):
-        try:
-            self.connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
+        hang_up(self.connection)
         self.connection.close()
 
 
