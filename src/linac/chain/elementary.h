@@ -47,7 +47,7 @@ inline float fast_exp(float x) {
   return std::bit_cast<float>(std::bit_cast<int32_t>(value) + exponent);
 }
 
-/// Replaces values by exp(value - largest), and tells their sum.
+/// Replaces values by exp(value - largest), and tells their sum. Lanes of 16 add up apart, on every machine.
 float exponentials(float* values, size_t count);
 
 }  // namespace linac::chain

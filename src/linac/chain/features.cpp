@@ -12,12 +12,20 @@ constexpr float kSmallestShare = 1e-3F;          // of a layer's energy, in loga
 constexpr float kSmallestEnergy = 1.0F / 30000;  // in units
 
 // The last of a cell's features are logarithms: of so many sums of energies, and of the two expected ones from their
-// very smallest on.
-constexpr int kSums = 12, kFullLogs = 2;
+// very smallest on. Lanes: what one vector takes.
+constexpr int kSums = 12, kFullLogs = 2, kLanes = 16;
 
-LINAC_FLOAT_CLONES void take_logarithms(float* values) {
-  for (int k = 0; k < kSums; ++k) values[k] = logarithm_of(values[k]);
-  for (int k = kSums; k < kSums + kFullLogs; ++k) values[k] = 0.2F * fast_log(values[k] + kSmallestEnergy);
+using Lanes = std::array<float, kLanes>;
+
+constexpr Lanes lanes(float of_sums, float of_full) {
+  Lanes result{};
+  for (size_t k = 0; k < kLanes; ++k) result[k] = k < kSums ? of_sums : of_full;
+  return result;
+}
+
+LINAC_FLOAT_CLONES void take_logarithms(Lanes& values) {
+  static constexpr Lanes kOffsets = lanes(1, kSmallestEnergy), kFactors = lanes(0.25F, 0.2F);
+  for (size_t k = 0; k < kLanes; ++k) values[k] = kFactors[k] * fast_log(values[k] + kOffsets[k]);
 }
 
 }  // namespace
@@ -84,26 +92,28 @@ void cell_features(const Neighbourhood& around, const PassState& state, const Un
     for (const int64_t di : {-row, int64_t{0}, row}) sum += cell[di - 2] + cell[di + 2];
     return sum;
   };
-  float* const logarithms = out;
-  *out++ = before[0] * per_unit;
-  *out++ = (before[-row] + before[row] + before[-1] + before[1]) * per_unit;
-  *out++ = memory[0] * per_unit;
-  *out++ = (memory[-row - 1] + memory[-row] + memory[-row + 1] + memory[-1] + memory[1] + memory[row - 1] +
-            memory[row] + memory[row + 1]) *
-           per_unit;
+  Lanes logarithms{};
+  float* to = logarithms.data();
+  *to++ = before[0] * per_unit;
+  *to++ = (before[-row] + before[row] + before[-1] + before[1]) * per_unit;
+  *to++ = memory[0] * per_unit;
+  *to++ = (memory[-row - 1] + memory[-row] + memory[-row + 1] + memory[-1] + memory[1] + memory[row - 1] + memory[row] +
+           memory[row + 1]) *
+          per_unit;
   std::array<float, kGuesses> expected{};  // of what remains
   const float remaining = std::max(state.remaining_gev, 0.0F) * per_unit;
   for (int k = 0; k < kGuesses; ++k) {
     const float guess = around.maps->guess(k)[at], whole = state.guessed_gev[static_cast<size_t>(k)];
-    *out++ = guess * per_unit;
+    *to++ = guess * per_unit;
     if (whole > 0) expected[static_cast<size_t>(k)] = guess * remaining / whole;
   }
-  for (const float energy : expected) *out++ = energy;
-  *out++ = ring(last) * per_unit;
-  *out++ = ring(drawn) * per_unit;
-  *out++ = expected[1];
-  *out++ = expected[2];
+  for (const float energy : expected) *to++ = energy;
+  *to++ = ring(last) * per_unit;
+  *to++ = ring(drawn) * per_unit;
+  *to++ = expected[1];
+  *to++ = expected[2];
   take_logarithms(logarithms);
+  std::copy_n(logarithms.begin(), kSums + kFullLogs, out);
 }
 
 }  // namespace linac::chain

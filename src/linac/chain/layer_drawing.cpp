@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
 
 #include "linac/base/float_clones.h"
 
@@ -19,24 +18,6 @@ LINAC_FLOAT_CLONES void mark_lively(const Plane& last, const Plane& memory, floa
                                     std::vector<int8_t>& lively) {
   for (size_t at = 0; at < lively.size(); ++at)
     lively[at] = static_cast<int8_t>((last[at] > 0 ? 1 : 0) | (memory[at] > least_gev ? 1 : 0));
-}
-
-// Of the cells whose i + j is even, and of the others.
-std::pair<float, float> sums_by_colour(const PlaneShape& shape, const Plane& plane) {
-  double even = 0, odd = 0;
-  for (int64_t i = 0; i < shape.x; ++i) {
-    const float* row = &plane[static_cast<size_t>(shape.at(i, 0))];
-    float first = 0, second = 0;
-    int64_t j = 0;
-    for (; j + 1 < shape.y; j += 2) {
-      first += row[j];
-      second += row[j + 1];
-    }
-    if (j < shape.y) first += row[j];
-    ((i & 1) == 0 ? even : odd) += static_cast<double>(first);
-    ((i & 1) == 0 ? odd : even) += static_cast<double>(second);
-  }
-  return {static_cast<float>(even), static_cast<float>(odd)};
 }
 
 }  // namespace
@@ -89,9 +70,9 @@ void LayerDrawing::begin_passes() {
   for (std::vector<Cell>& cells : room_.near_) cells.clear();
   // All are as in the halo, but those about the axis.
   for (size_t k = 0; k < kGuesses; ++k) {
-    const auto [even, odd] = sums_by_colour(shape, room_.maps_.guess(static_cast<int>(k)));
-    guessed_[0][k] = even;
-    guessed_[1][k] = odd;
+    const Colours& colours = room_.maps_.colours(static_cast<int>(k));
+    guessed_[0][k] = colours.even;
+    guessed_[1][k] = colours.odd;
   }
   for (int64_t i = -kBorder; i < shape.x + kBorder; ++i) {
     auto colour = static_cast<int8_t>((i + kBorder) & 1);  // of j = -kBorder

@@ -56,17 +56,26 @@ LINAC_FLOAT_CLONES void mean_shower(const PlaneShape& shape, std::span<const flo
   }
 }
 
-LINAC_FLOAT_CLONES void scale_to(const PlaneShape& shape, float energy, Plane& map) {
-  double sum = 0;
+// Adds up the even rows and the odd ones.
+LINAC_FLOAT_CLONES void sum_rows(const PlaneShape& shape, const Plane& map,
+                                 std::array<std::vector<float>, 2>& columns) {
+  for (std::vector<float>& sums : columns) std::fill(sums.begin(), sums.end(), 0.0F);
   for (int64_t i = 0; i < shape.x; ++i) {
     const float* in = &map[static_cast<size_t>(shape.at(i, 0))];
-    float row = 0;
-    for (int64_t j = 0; j < shape.y; ++j) row += in[j];
-    sum += static_cast<double>(row);
+    float* __restrict sums = columns[static_cast<size_t>(i & 1)].data();
+    for (int64_t j = 0; j < shape.y; ++j) sums[j] += in[j];
   }
-  if (!(sum > 0)) return;
-  const auto factor = static_cast<float>(energy / sum);
+}
+
+LINAC_FLOAT_CLONES void multiply(Plane& map, float factor) {
   for (float& value : map) value *= factor;
+}
+
+Colours colours_of(const std::array<std::vector<float>, 2>& columns) {
+  Colours sums;
+  for (size_t row = 0; row < columns.size(); ++row)
+    for (size_t j = 0; j < columns[row].size(); ++j) ((row + j) % 2 == 0 ? sums.even : sums.odd) += columns[row][j];
+  return sums;
 }
 
 }  // namespace
@@ -75,6 +84,7 @@ LayerMaps::LayerMaps(const PlaneShape& shape, float memory) : shape_(shape), kep
   const auto size = static_cast<size_t>(shape.size());
   for (Plane* plane : {&last_, &before_last_, &memory_, &scratch_}) plane->resize(size);
   for (Plane& plane : guesses_) plane.resize(size);
+  for (std::vector<float>& sums : columns_) sums.resize(static_cast<size_t>(shape.y));
 }
 
 void LayerMaps::begin_shower() {
@@ -97,7 +107,13 @@ void LayerMaps::guess(std::span<const float> mean_by_radius, const Axis& axis, f
   blur(shape_, guesses_[1], scratch_);
   std::swap(scratch_, guesses_[1]);
   mean_shower(shape_, mean_by_radius, axis, guesses_[2]);
-  for (Plane& guess : guesses_) scale_to(shape_, energy_gev, guess);
+  for (size_t k = 0; k < kGuesses; ++k) {
+    sum_rows(shape_, guesses_[k], columns_);
+    const Colours sums = colours_of(columns_);
+    const float whole = sums.even + sums.odd, factor = whole > 0 ? energy_gev / whole : 0;
+    multiply(guesses_[k], factor);
+    colours_[k] = {sums.even * factor, sums.odd * factor};
+  }
 }
 
 }  // namespace linac::chain

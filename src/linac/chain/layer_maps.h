@@ -22,6 +22,11 @@ struct RadialTable {
   }
 };
 
+/// Sums over the cells whose i + j is even, and over the others.
+struct Colours {
+  float even = 0, odd = 0;
+};
+
 class LayerMaps {
  public:
   /// `memory`: the part of a layer's image that is left of it one layer later.
@@ -38,12 +43,15 @@ class LayerMaps {
   const Plane& before_last() const { return before_last_; }  // of the one in front of that
   const Plane& memory() const { return memory_; }
   const Plane& guess(int which) const { return guesses_[static_cast<size_t>(which)]; }
+  const Colours& colours(int which) const { return colours_[static_cast<size_t>(which)]; }  // of that guess
 
  private:
   PlaneShape shape_;
   float kept_;
   Plane last_, before_last_, memory_, scratch_;
   std::array<Plane, kGuesses> guesses_;
+  std::array<Colours, kGuesses> colours_;
+  std::array<std::vector<float>, 2> columns_;  // sums of the even rows, of the odd ones
 };
 
 }  // namespace linac::chain

@@ -15,7 +15,10 @@ namespace {
 
 constexpr uint32_t kLane = 3;            // of Stream::kSample
 constexpr float kThreshold_gev = 1e-6F;  // cells below are 0, as in the showers of the training
-constexpr double kSineMin = 0.2;         // of theta
+constexpr double kEnergyMax_gev = 1e5;
+constexpr int64_t kCellsMax = 4096, kLayersMax = 1024;  // along an axis
+constexpr float kDepthMax = 10000;                      // in cells
+constexpr double kSineMin = 0.2;                        // of theta
 
 void need(bool fits, const std::string& where, const char* what) {
   if (!fits) throw data_error(fmt::format("[model] {}: {}; was it written for another version?", where, what));
@@ -34,7 +37,13 @@ RngKey chain_key(uint64_t seed, uint64_t event) {
 ShowerChain::ShowerChain(ChainParts parts, const std::string& where) : parts_(std::move(parts)) {
   const auto layers = static_cast<int64_t>(parts_.detector.sensor_depth.size());
   const CellNetwork& network = parts_.network;
+  const auto within = [](float value, float low, float high) { return value >= low && value <= high; };  // not for NaN
   need(parts_.detector.cells.x > 0 && parts_.detector.cells.y > 0 && layers > 0, where, "a detector without cells");
+  need(parts_.detector.cells.x <= kCellsMax && parts_.detector.cells.y <= kCellsMax && layers <= kLayersMax, where,
+       "a detector of too many cells");
+  need(std::ranges::all_of(parts_.detector.sensor_depth, [&](float depth) { return within(depth, 0, kDepthMax); }) &&
+           within(parts_.detector.middle_depth, 0, kDepthMax),
+       where, "sensors that lie nowhere");
   need(std::is_sorted(parts_.detector.sensor_depth.begin(), parts_.detector.sensor_depth.end()), where,
        "sensors that do not lie one behind the other");
   need(parts_.layer_energy.layers() == layers && parts_.mean_by_radius.steps > 1 &&
@@ -55,7 +64,7 @@ ShowerChain::ShowerChain(ChainParts parts, const std::string& where) : parts_(st
        where, "zones of the halo that are none");
   need(std::is_sorted(parts_.halo.zones.begin(), parts_.halo.zones.end(),
                       [](const Halo::Zone& a, const Halo::Zone& b) { return a.ends < b.ends; }) &&
-           parts_.halo.zones.back().ends > static_cast<float>(4 * (parts_.detector.cells.x + parts_.detector.cells.y)),
+           std::isinf(parts_.halo.zones.back().ends),
        where, "zones of the halo that do not reach all cells");
   need(parts_.units.cell_gev > 0 && parts_.units.primary_gev > 0, where, "units that are not above 0");
 }
@@ -86,7 +95,7 @@ ShowerChain::Place ShowerChain::barycentre(const Workspace& workspace, bool mirr
       y += cell * (static_cast<double>(mirrored ? cells.y - 1 - hit.j : hit.j) + 0.5);
     }
   }
-  if (!(energy > 0)) return {cells.x / 2, cells.y / 2};
+  if (!(energy > 0) || !std::isfinite(energy)) return {cells.x / 2, cells.y / 2};
   return {static_cast<int64_t>(x / energy), static_cast<int64_t>(y / energy)};
 }
 
@@ -95,11 +104,11 @@ void ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::
   const PlaneShape& cells = parts_.detector.cells;
   LINAC_CHECK(static_cast<int64_t>(image.size()) == shape().cells());
   const double sine = std::sin(theta);
-  if (!(energy_gev > 0) || !(sine >= kSineMin)) {
+  if (!(energy_gev > 0 && energy_gev <= kEnergyMax_gev) || !(sine >= kSineMin)) {
     throw user_error(
-        fmt::format("[generate] a primary of {:g} GeV at theta {:g} is outside the model (sin theta at "
-                    "least {})",
-                    energy_gev, theta, kSineMin));
+        fmt::format("[generate] a primary of {:g} GeV at theta {:g} is outside the model (up to {:g} GeV, sin "
+                    "theta at least {})",
+                    energy_gev, theta, kEnergyMax_gev, kSineMin));
   }
   // The networks know one side; the other is its mirror image.
   const bool mirrored = std::cos(theta) < 0;

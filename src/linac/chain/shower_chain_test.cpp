@@ -66,6 +66,11 @@ TEST(ShowerChain, PartsThatDoNotFitAreRefused) {
     EXPECT_THROW(ShowerChain(std::move(parts), "file"), Error);
   };
   refused([](ChainParts& parts) { parts.detector.sensor_depth.push_back(9); });
+  refused([](ChainParts& parts) { parts.detector.sensor_depth[3] = 1e30F; });
+  refused([](ChainParts& parts) { parts.detector.middle_depth = std::nanf(""); });
+  refused([](ChainParts& parts) { parts.detector.cells.x = 100000; });
+  refused([](ChainParts& parts) { parts.halo.begins = 1; });
+  refused([](ChainParts& parts) { parts.halo.zones.pop_back(); });
   refused([](ChainParts& parts) { parts.network.edges.pop_back(); });
   refused([](ChainParts& parts) { parts.network.hidden = random_dense(8, 8, 1, 1); });
   refused([](ChainParts& parts) { parts.halo.zones.clear(); });
@@ -76,7 +81,8 @@ TEST(ShowerChain, PartsThatDoNotFitAreRefused) {
 TEST(ShowerChain, PrimariesAlongTheLayersAreRefused) {
   const ShowerChain chain(test_parts(), "test");
   ShowerChain::Workspace workspace(chain);
-  for (const auto& [energy, theta] : {std::pair{50.0, 0.1}, {50.0, 3.1}, {0.0, 1.5}, {-1.0, 1.5}, {std::nan(""), 1.5}})
+  for (const auto& [energy, theta] :
+       {std::pair{50.0, 0.1}, {50.0, 3.1}, {0.0, 1.5}, {1e30, 1.5}, {-1.0, 1.5}, {std::nan(""), 1.5}})
     EXPECT_THROW(make(chain, energy, theta, 0, workspace), Error) << energy << " " << theta;
 }
 
