@@ -338,7 +338,9 @@ def jobs_of_others_run_in_a_sandbox_without_the_agents_token(world: World) -> No
             assert within
             for process in within:
                 seen = pathlib.Path(f"/proc/{process}/root")
-                assert (seen / home[1:] / "topology-scaling.json").read_bytes() and not (seen / home[1:] / "token").read_bytes()
+                assert (seen / home[1:] / "topology-scaling.json").read_bytes()
+                with contextlib.suppress(PermissionError):  # a device in its place, on a mount without devices
+                    assert not (seen / home[1:] / "token").read_bytes()
                 assert not (seen / str(agent.folder)[1:] / "agent-id").exists()
             bob.run("cancel", run)
             bob.wait(run, "CANCELLED")
