@@ -469,6 +469,44 @@ def a_hostile_service_does_not_leave_the_agents_folder(world: World) -> None:
     server.shutdown()
 
 
+def an_agent_of_one_job_keeps_what_it_begins(world: World) -> None:
+    """It takes no more work from then on, and what an agent has not begun when it says so is offered to others."""
+    told = []
+
+    class Slow(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+            answer = {}
+            if self.path.endswith("/work"):
+                told.append("farewell" if body.get("draining") else "asked")
+                work = {"attempt": "a-1", "lease": "0" * 32, "user": "u", "own": True, "job": "", "environment": {}, "secrets": [], "grace_s": 1, "cores": 1,
+                        "memory_mb": 0, "gpus": 0, "seconds_max": 0}
+                answer = {"lease_ms": 60000, "work": None if body.get("draining") else work}
+            if self.path.endswith("/begin"):
+                time.sleep(1.5)
+                told.append("begun")
+                answer = {"lease_ms": 60000}
+            answer = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with Agent(f"http://127.0.0.1:{server.server_address[1]}", "linac_x", *SMALL, "--once") as agent:
+        end = time.monotonic() + 20
+        while not {"farewell", "begun"} <= set(told):
+            assert time.monotonic() < end, (told, agent.said())
+            time.sleep(0.05)
+        agent.kill()
+    server.shutdown()
+    assert told.index("begun") < told.index("farewell"), told
+
+
 def a_killed_service_finds_its_agents_again(world: World) -> None:
     """With a service of its own, as the others' must stay."""
     listen = f"127.0.0.1:{free_port()}"
@@ -492,7 +530,7 @@ TESTS = [two_agents_share_the_jobs_and_train_the_same_bits, a_drained_agent_give
          a_killed_agent_is_followed_by_another_in_its_folder, jobs_that_no_agent_could_run_are_refused, an_agent_takes_no_more_than_fits,
          tokens_of_agents_open_nothing_else, a_users_agent_never_gets_anothers_job_or_secrets, a_hostile_agent_reaches_nothing_but_its_run,
          what_a_user_lost_the_right_to_ends, jobs_of_others_run_in_a_sandbox_without_the_agents_token, an_agent_that_cannot_work_leaves_jobs_to_others,
-         a_hostile_service_does_not_leave_the_agents_folder, a_killed_service_finds_its_agents_again]
+         a_hostile_service_does_not_leave_the_agents_folder, an_agent_of_one_job_keeps_what_it_begins, a_killed_service_finds_its_agents_again]
 LEASES_END = (a_job_goes_on_elsewhere_when_its_agent_is_cut_off, a_hostile_agent_reaches_nothing_but_its_run)
 
 

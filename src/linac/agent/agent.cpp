@@ -278,8 +278,15 @@ class Agent {
     return false;
   }
 
-  /// What it was handed and has not begun is for others.
+  /// Whether the service is being asked to begin what it handed out.
+  bool begins_work() {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(works_.begin(), works_.end(), [](const auto& work) { return work.second->begins(); });
+  }
+
+  /// What it was handed and does not begin is for others.
   void say_farewell() {
+    while (begins_work() && !leaving_) std::this_thread::sleep_for(kLookEvery);
     try {
       PilotClient client(options_.login, [this] { return !leaving_; });
       launch::PilotAgent agent = words();

@@ -57,6 +57,8 @@ class LeasedWork {
 
   /// All is told, or nobody wants it: the folder is gone, or stays for another agent after leave().
   bool done() const { return stage_ == Stage::kDone; }
+  /// The service has not answered yet whether the job may begin.
+  bool begins() const { return stage_ == Stage::kHanded; }
   bool token_refused() const { return token_refused_; }
   /// This host is not able to do it, and most likely no other job either: its disk is full, say.
   bool failed_here() const { return failed_here_; }
