@@ -175,8 +175,8 @@ TEST_F(SchedulerTest, TriesAgainWhatWasLostOrPreempted) {
 }
 
 TEST_F(SchedulerTest, StopsWhatIsCancelled) {
-  const std::string id =
-      submit("trap 'echo saved > " + path("saved") + "; exit 75' TERM; touch " + path("up") + "; sleep 60 & wait");
+  const std::string id = submit("trap 'echo saved > " + path("saved") + "; exit 75' TERM; touch " + path("up") +
+                                "; while :; do sleep 0.1 & wait; done");
   ASSERT_TRUE(appears(path("up")));
   site_.catalog.write([&](catalog::Database& database) { catalog::cancel(database, id, "not needed"); });
   scheduler_->wake();
@@ -188,7 +188,7 @@ TEST_F(SchedulerTest, StopsWhatIsCancelled) {
 TEST_F(SchedulerTest, StopsWhatHasUsedItsTime) {
   catalog::Wishes wishes;
   wishes.seconds_max = 1;
-  const std::string id = submit("trap 'exit 75' TERM; sleep 60 & wait", wishes);
+  const std::string id = submit("trap 'exit 75' TERM; while :; do sleep 0.1 & wait; done", wishes);
   ASSERT_TRUE(reaches(id, RunState::kFailed));
   EXPECT_NE(run(id).reason.find("limit of time"), std::string::npos) << run(id).reason;
 }
