@@ -199,6 +199,35 @@ TEST_F(Folder, WhoTakesOverPrevails) {
   EXPECT_EQ(contents(), (Contents{{"log", "lmno"}, {"snaps/s-1", "first"}}));
 }
 
+// Files grow and a snapshot comes while the folder is listed, whatever the order in which it is.
+TEST_F(Folder, ASnapshotThatComesWhileTheFolderIsListedWaits) {
+  std::vector<std::string> logs;
+  for (char c = 'a'; c <= 'z'; ++c) logs.push_back(fmt::format("log-{}", c));
+  const auto grow = [&](int n) {
+    for (const std::string& log : logs) add(log, "x");
+    put(fmt::format("snaps/s-{}", n), "");
+  };
+  int n = 1, calls_left = 0;
+  FolderRules growing = rules();
+  growing.is_snapshot = [&](std::string_view name) {
+    if (calls_left > 0 && --calls_left == 0) grow(++n);
+    return is_snapshot(name);
+  };
+  grow(1);
+  FolderUpload upload(url, here, growing, "copy", std::nullopt, [] {});
+  upload.send(Pass::kQuick);
+  for (int after = 1; after <= 30; ++after) {
+    calls_left = after;
+    upload.send(Pass::kQuick);
+    const Manifest now = manifest();
+    int last = 0;
+    for (const ManifestFile& file : now.files)
+      if (is_snapshot(file.name)) last = std::max(last, std::stoi(file.name.substr(8)));
+    for (const std::string& log : logs) EXPECT_GE(now.find(log)->size, last) << log << ", after " << after;
+  }
+  EXPECT_EQ(n, 31);
+}
+
 // Snapshot N says how far the log reaches; whoever reads finds a log that is no shorter, whenever that is.
 TEST_F(Folder, AReaderSeesOneMomentWhileAllChanges) {
   std::atomic<bool> end = false;

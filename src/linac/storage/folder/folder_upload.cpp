@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <set>
 #include <utility>
@@ -93,25 +94,36 @@ FolderUpload::State FolderUpload::state_of(const Descriptor& file) {
           int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-std::vector<FolderUpload::Found> FolderUpload::look() const {
+std::vector<FolderUpload::Found> FolderUpload::look_at_snapshots() const {
   std::vector<Found> all;
+  std::error_code none;
+  for (fs::directory_iterator entry(folder_ / rules_.snapshots, none), end; !none && entry != end;
+       entry.increment(none)) {
+    std::string name = rules_.snapshots + "/" + entry->path().filename().string();
+    if (!rules_.is_snapshot(name) || !rules_.wanted(name) || !is_inner_name(name)) continue;
+    const State state = state_of(entry->path());
+    if (state.size >= 0) all.push_back({std::move(name), state, true});
+  }
+  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.name > b.name; });
+  return all;
+}
+
+// Snapshots first, and none that comes meanwhile: other files are then no older than what any snapshot says of them.
+std::vector<FolderUpload::Found> FolderUpload::look() const {
+  std::vector<Found> all = look_at_snapshots(), others;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder_, error), end; !error && entry != end; entry.increment(error)) {
     std::string name = entry->path().lexically_relative(folder_).generic_string();
-    if (!rules_.wanted(name) || !is_inner_name(name)) continue;
+    if (rules_.is_snapshot(name) || !rules_.wanted(name) || !is_inner_name(name)) continue;
     const State state = state_of(entry->path());
-    if (state.size < 0) continue;
-    const bool snapshot = rules_.is_snapshot(name);
-    all.push_back({std::move(name), state, snapshot});
+    if (state.size >= 0) others.push_back({std::move(name), state});
   }
   if (error) {
     throw environment_error(
         fmt::format("[folder] {}: cannot be listed ({}); check the disk", folder_.string(), error.message()));
   }
-  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
-    if (a.snapshot != b.snapshot) return a.snapshot;
-    return a.snapshot ? a.name > b.name : a.name < b.name;
-  });
+  std::sort(others.begin(), others.end(), [](const Found& a, const Found& b) { return a.name < b.name; });
+  std::move(others.begin(), others.end(), std::back_inserter(all));
   return all;
 }
 
@@ -121,15 +133,8 @@ bool FolderUpload::is_known(const Found& found) const {
 }
 
 bool FolderUpload::has_new_snapshot() const {
-  std::error_code none;
-  for (fs::directory_iterator entry(folder_ / rules_.snapshots, none), end; !none && entry != end;
-       entry.increment(none)) {
-    Found found{rules_.snapshots + "/" + entry->path().filename().string(), {}, true};
-    if (!rules_.is_snapshot(found.name)) continue;
-    found.state = state_of(entry->path());
-    if (found.state.size >= 0 && !is_known(found)) return true;
-  }
-  return false;
+  const std::vector<Found> all = look_at_snapshots();
+  return std::any_of(all.begin(), all.end(), [&](const Found& one) { return !is_known(one); });
 }
 
 void FolderUpload::send(Pass pass) {

@@ -67,6 +67,8 @@ class FolderUpload {
     Descriptor file{};
   };
 
+  /// The later one first.
+  std::vector<Found> look_at_snapshots() const;
   std::vector<Found> look() const;
   static State state_of(const std::filesystem::path& path);
   static State state_of(const Descriptor& file);

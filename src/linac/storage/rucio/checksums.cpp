@@ -7,6 +7,7 @@
 #include <array>
 
 #include "linac/base/error.h"
+#include "linac/base/hex.h"
 
 namespace linac::storage::rucio {
 
@@ -34,9 +35,7 @@ std::string Checksums::md5() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   LINAC_CHECK(EVP_DigestFinal_ex(md5_->context, digest.data(), &size) == 1);
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  return in_hex(std::span(digest).first(size));
 }
 
 }  // namespace linac::storage::rucio
