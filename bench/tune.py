@@ -135,11 +135,15 @@ def tables(result: dict) -> list[str]:
     return lines
 
 
-def markdown(result: dict) -> str:
-    lines = ["# Suggestions of hyper-parameters: linac and Optuna",
+def head(title: str, result: dict, said: str) -> list[str]:
+    """The first lines of a result's page."""
+    return [f"# {title}: linac and Optuna",
              f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}; other programs took {result['others_cores']:.2f} cores at the start. "
-             f"`{result['command']}`; " + ", ".join(f"{name} {version}" for name, version in result["versions"].items()), "",
-             "Simple regret, median (a quarter to three quarters of the seeds); less is better."]
+             f"`{result['command']}`; " + ", ".join(f"{name} {version}" for name, version in result["versions"].items()), "", said]
+
+
+def markdown(result: dict) -> str:
+    lines = head("Suggestions of hyper-parameters", result, "Simple regret, median (a quarter to three quarters of the seeds); less is better.")
     return "\n".join(lines + tables(result)) + "\n"
 
 

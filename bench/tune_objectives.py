@@ -15,7 +15,7 @@ import time
 
 import network
 from store import store
-from tune import ROOT, Kept, Lines, figure, quarters, words
+from tune import ROOT, Kept, Lines, figure, head, quarters, words
 from tune_problems import PROBLEMS
 
 CHECKED = (50, 100, 200)  # trials
@@ -40,10 +40,7 @@ def covered(measure: Lines, problem: str, values: list[list[float]]) -> list[flo
 
 
 def markdown(result: dict) -> str:
-    lines = ["# Suggestions for several objectives: linac and Optuna",
-             f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}; other programs took {result['others_cores']:.2f} cores at the start. "
-             f"`{result['command']}`; " + ", ".join(f"{name} {version}" for name, version in result["versions"].items()), "",
-             f"Hypervolume, median of {result['seeds']} seeds (a quarter to three quarters); more is better."]
+    lines = head("Suggestions for several objectives", result, f"Hypervolume, median of {result['seeds']} seeds (a quarter to three quarters); more is better.")
     for sampler, of in result["studies"].items():
         lines += ["", f"## {sampler}", "", "| problem, trials | linac | Optuna | |", "|---|---|---|---|"]
         for problem, by in of.items():

@@ -134,7 +134,7 @@ def refused(client: Client, root: pathlib.Path) -> None:
     no("has no image", good, "-i", "tensorflow/tensorflow")
     no("has no pods", good, "--pod-file", good)
     no("--workers 0", good, "-w", 0)
-    no("--pip --index-url", good, "--pip=--index-url")
+    no("--pip --no-deps", good, "--pip=--no-deps")
     no("use at most 100 letters", good, "-t", "../a")
     shown = client.linac("spawn", good, "--on", "here", "--pip", "src", "--dry-run")
     check("\nsrc\n" in shown, "a folder that has the name of a package is no file of requirements")

@@ -55,7 +55,7 @@ std::vector<std::string> FolderSync::files() const {
     std::error_code none;
     if (!fs::is_regular_file(entry->symlink_status(none))) continue;
     std::string name = entry->path().lexically_relative(folder_).string();
-    if (spec::is_kept_file(name) || name.starts_with("report/")) names.push_back(std::move(name));
+    if (spec::is_handed_in(name)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -18,6 +18,10 @@ std::string in_hex(std::string_view bytes) {
   return text;
 }
 
+bool is_hex(std::string_view text) {
+  return text.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
 std::optional<std::string> from_hex(std::string_view digits) {
   if (digits.size() % 2 != 0) return std::nullopt;
   std::string bytes;

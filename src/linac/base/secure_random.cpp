@@ -1,12 +1,12 @@
 #include "linac/base/secure_random.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "linac/base/error.h"
+#include "linac/base/hex.h"
 
 namespace linac {
 
@@ -15,8 +15,7 @@ std::string random_hex(size_t digits) {
   std::vector<unsigned char> bytes((digits + 1) / 2);
   for (size_t done = 0; done < bytes.size(); done += kCallBytesMax)
     LINAC_CHECK(::getentropy(bytes.data() + done, std::min(kCallBytesMax, bytes.size() - done)) == 0);
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  std::string text = in_hex(bytes);
   text.resize(digits);
   return text;
 }

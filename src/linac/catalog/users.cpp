@@ -9,6 +9,7 @@
 #include <semaphore>
 
 #include "linac/base/clock.h"
+#include "linac/base/hex.h"
 #include "linac/base/secure_random.h"
 #include "linac/catalog/records.h"
 
@@ -192,8 +193,8 @@ void token_used(Database& database, const std::string& id, int64_t time_ms) {
 bool looks_like_token(const std::string& secret) {
   const size_t end = kTokenPrefix.size() + kTokenIdDigits;
   if (secret.size() != end + 1 + kSecretDigits || !secret.starts_with(kTokenPrefix) || secret[end] != '_') return false;
-  return secret.find_first_not_of("0123456789abcdef", kTokenPrefix.size()) == end &&
-         secret.find_first_not_of("0123456789abcdef", end + 1) == std::string::npos;
+  return is_hex(std::string_view(secret).substr(kTokenPrefix.size(), kTokenIdDigits)) &&
+         is_hex(std::string_view(secret).substr(end + 1));
 }
 
 std::optional<KeptToken> token_in_force(Database& database, const std::string& id) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "linac/base/error.h"
+#include "linac/base/hex.h"
 #include "linac/base/log.h"
 #include "linac/base/nearest.h"
 #include "linac/base/percent.h"
@@ -28,10 +29,6 @@ constexpr int64_t kWait_s = 20, kPieceBytes = 1 << 20;
 constexpr size_t kIdLetters = 32, kIdLettersMin = 4;
 constexpr const char* kNamesMax = "200";  // among which a misspelt one is looked for
 constexpr size_t kToldMax = 4;
-
-bool is_hex(const std::string& text) {
-  return text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
 
 // As filters have texts.
 std::string quoted(const std::string& text) {

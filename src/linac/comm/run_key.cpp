@@ -16,6 +16,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
+#include "linac/base/hex.h"
 
 namespace linac::comm {
 namespace {
@@ -27,12 +28,6 @@ constexpr const char* kHowToMakeOne = "make one with `openssl rand -hex 32` and 
 constexpr const char* kSealPurpose = "linac seal 1";
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
-
-std::string in_hex(const RunKey::Bytes& bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 fs::path private_folder(const fs::path& run) {
   return run / "private";

@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
+#include "linac/data/column_fill.h"
 #include "linac/data/in_order.h"
 #include "linac/data/packed_table.h"
 #include "linac/data/table_reader.h"
@@ -20,92 +20,8 @@
 namespace linac::data {
 namespace {
 
-constexpr int64_t kEventValuesMax = int64_t{1} << 31;
-// The offsets of a row are repeated up to this many values, so that one loop without a remainder runs over several
-// rows.
-constexpr size_t kScalingPeriod = 512;
 // A batch takes its events from anywhere in memory: so many before their turn the processor is told where they lie.
 constexpr size_t kPlacesAhead = 16, kValuesAhead = 6;
-
-/// How the values of a column are filled in.
-struct Fill {
-  size_t event_values = 1;            // of an event, with its padding
-  size_t row_size = 1;                // values
-  std::vector<float> offset, factor;  // a whole number of last axes; empty without scaling
-};
-
-void need(bool holds, const ColumnRequest& request, const std::string& what) {
-  if (!holds) throw user_error(fmt::format("[data] column '{}': {}", request.describe(), what));
-}
-
-void check(const ColumnRequest& request) {
-  need(request.column.empty() != request.joined.empty(), request,
-       "a column needs a name, or the names of those joined");
-  for (const JoinedColumn& part : request.joined) need(!part.column.empty(), request, "a column needs a name");
-  LINAC_CHECK(!request.texts || (request.joined.empty() && request.shape.size() <= 1 && request.offset.empty() &&
-                                 request.factor.empty()));
-  need(request.joined.empty() || request.shape.size() <= 1, request,
-       fmt::format("several columns are joined to one list, and wanted is [{}] an event; name one column that has it",
-                   fmt::join(request.shape, ", ")));
-  int64_t values = 1;
-  for (const int64_t axis : request.shape) {
-    need(axis >= 1 && axis <= kEventValuesMax / values, request,
-         fmt::format("the shape [{}] cannot be", fmt::join(request.shape, ", ")));
-    values *= axis;
-  }
-  const int64_t last = request.shape.empty() ? 1 : request.shape.back();
-  for (const std::vector<float>* scaling : {&request.offset, &request.factor}) {
-    need(scaling->empty() || static_cast<int64_t>(scaling->size()) == last, request,
-         fmt::format("{} constants of scaling for a last axis of {}", scaling->size(), last));
-    for (const float value : *scaling) need(std::isfinite(value), request, "a constant of scaling is not finite");
-  }
-}
-
-/// What the files are asked for: one column, or each of those joined.
-std::vector<WantedColumn> parts_of(const ColumnRequest& request) {
-  if (request.joined.empty())
-    return {{.name = request.column, .shape = request.shape, .texts = request.texts.has_value()}};
-  std::vector<WantedColumn> parts;
-  for (const JoinedColumn& part : request.joined) parts.push_back({.name = part.column, .shape = {}, .joined = true});
-  return parts;
-}
-
-Fill fill_of(const ColumnRequest& request) {
-  Fill fill;
-  fill.row_size = static_cast<size_t>(parts_of(request).front().row_size());
-  fill.event_values = static_cast<size_t>(request.event_values());
-  if (request.offset.empty() && request.factor.empty()) return fill;
-  const size_t last = request.shape.empty() ? 1 : static_cast<size_t>(request.shape.back());
-  const size_t period = std::max<size_t>(1, kScalingPeriod / last) * last;
-  for (size_t i = 0; i < period; ++i) {
-    fill.offset.push_back(request.offset.empty() ? 0 : request.offset[i % last]);
-    fill.factor.push_back(request.factor.empty() ? 1 : request.factor[i % last]);
-  }
-  return fill;
-}
-
-void copy_scaled(const Fill& fill, const float* from, size_t count, float* to) {
-  if (fill.offset.empty()) {
-    std::copy_n(from, count, to);
-    return;
-  }
-  const float* const offset = fill.offset.data();
-  const float* const factor = fill.factor.data();
-  for (size_t first = 0; first < count; first += fill.offset.size()) {
-    const size_t length = std::min(fill.offset.size(), count - first);
-    for (size_t i = 0; i < length; ++i) to[first + i] = (from[first + i] - offset[i]) * factor[i];
-  }
-}
-
-/// A class as its number, or as its place in a list.
-void fill_class(size_t place, size_t values, float* to) {
-  if (values == 1) {
-    *to = static_cast<float>(place);
-    return;
-  }
-  std::fill_n(to, values, 0.0F);
-  to[place] = 1;
-}
 
 /// Numbers are numbers in every event; a list of features or an image has its length. Only lists of rows are padded and
 /// cut: a number that is missing or too many in a list of features would move the others to where they do not belong.
@@ -168,7 +84,7 @@ int64_t ColumnRequest::event_values() const {
 
 struct EventTable::Parts {
   std::vector<ColumnRequest> requests;
-  std::vector<Fill> fills;
+  std::vector<ColumnFill> fills;
   std::vector<WantedColumn> wanted;         // by the files: those of the first request, of the second, ...
   std::vector<size_t> firsts;               // where those of each request begin, and the end
   std::vector<std::vector<int64_t>> sizes;  // of each request's joined columns, in values
@@ -179,10 +95,10 @@ struct EventTable::Parts {
   explicit Parts(const std::vector<ColumnRequest>& columns) : requests(columns) {
     firsts.push_back(0);
     for (const ColumnRequest& request : requests) {
-      check(request);
-      for (WantedColumn& part : parts_of(request)) wanted.push_back(std::move(part));
+      check_request(request);
+      for (WantedColumn& part : wanted_of(request)) wanted.push_back(std::move(part));
       firsts.push_back(wanted.size());
-      fills.push_back(fill_of(request));
+      fills.emplace_back(request);
       sizes.emplace_back();
       for (const JoinedColumn& part : request.joined) sizes.back().push_back(part.size);
     }
@@ -256,15 +172,14 @@ struct EventTable::Parts {
 
   /// Column i of one event, into zeros.
   void read_column(size_t i, size_t file, int64_t event, float* to) const {
-    const Fill& fill = fills[i];
-    if (!classes[i].names.empty())
-      return fill_class(classes[i].places[file].at(code_of(i, file, event)), fill.event_values, to);
+    const ColumnFill& fill = fills[i];
+    if (!classes[i].names.empty()) return fill.set_class(classes[i].places[file].at(code_of(i, file, event)), to);
     std::vector<float> values;
     for (size_t place = firsts[i]; place < firsts[i + 1]; ++place) {
       const std::span<const float> part = stored(*tables[file], event, place);
       values.insert(values.end(), part.begin(), part.end());
     }
-    copy_scaled(fill, values.data(), std::min(values.size(), fill.event_values), to);
+    fill.copy(values.data(), std::min(values.size(), fill.event_values), to);
   }
 
   /// One event into the given slot of each column. `zeroed`: the column is all 0 before.
@@ -273,7 +188,7 @@ struct EventTable::Parts {
     std::span<const float> values = table.values(event);
     const std::span<const uint32_t> rows = table.rows(event);
     for (size_t i = 0; i < fills.size(); ++i) {
-      const Fill& fill = fills[i];
+      const ColumnFill& fill = fills[i];
       // Columns that are joined lie one behind the other.
       const size_t stored =
           fill.row_size * std::accumulate(rows.begin() + static_cast<int64_t>(firsts[i]),
@@ -282,11 +197,11 @@ struct EventTable::Parts {
       const size_t count = std::min(stored, fill.event_values);
       float* const to = out.columns[i].data() + slot * fill.event_values;
       if (!classes[i].names.empty()) {
-        fill_class(classes[i].places[file].at(static_cast<size_t>(values.front())), fill.event_values, to);
+        fill.set_class(classes[i].places[file].at(static_cast<size_t>(values.front())), to);
         values = values.subspan(stored);
         continue;
       }
-      copy_scaled(fill, values.data(), count, to);
+      fill.copy(values.data(), count, to);
       if (!zeroed[i]) std::fill(to + count, to + fill.event_values, 0.0F);
       values = values.subspan(stored);
     }

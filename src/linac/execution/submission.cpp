@@ -19,6 +19,7 @@
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
 #include "linac/base/glob.h"
+#include "linac/base/hex.h"
 #include "linac/base/refusal.h"
 #include "linac/base/secure_random.h"
 #include "linac/launch/accounts.h"
@@ -122,7 +123,7 @@ BoundedGlobs::Hides hiding(const std::string& hidden) {
     constexpr size_t kIdDigits = 32;
     std::string before;
     for (const auto& part : std::filesystem::path(folder).lexically_relative(hidden)) {
-      const bool id = before.size() == kIdDigits && before.find_first_not_of("0123456789abcdef") == std::string::npos;
+      const bool id = before.size() == kIdDigits && is_hex(before);
       if (id && part == "artifacts") return false;
       before = part.string();
     }

@@ -13,8 +13,8 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
-#include "linac/base/hex.h"
 #include "linac/base/private_file.h"
+#include "linac/launch/secret_words.h"
 
 namespace linac::launch {
 namespace {
@@ -85,24 +85,17 @@ bool holds_secrets(const std::filesystem::path& name) {
 
 void AttemptFolder::write_secrets(const std::vector<Secret>& secrets) const {
   if (secrets.empty()) return forget_secrets();
-  nlohmann::json all = nlohmann::json::array();
-  for (const Secret& secret : secrets)
-    // Values are bytes, which JSON has not.
-    all.push_back({{"name", secret.name}, {"value", in_hex(secret.value)}, {"file", secret.file}});
-  write_private_file(root_ / kSecretsFile, all.dump());
+  write_private_file(root_ / kSecretsFile, to_json(secrets).dump());
 }
 
 std::vector<Secret> AttemptFolder::secrets() const {
   const auto text = read_private_file(root_ / kSecretsFile, kFileBytesMax);
-  std::vector<Secret> secrets;
-  if (!text) return secrets;
+  if (!text) return {};
   try {
-    for (const nlohmann::json& one : nlohmann::json::parse(*text))
-      secrets.push_back({one.at("name"), from_hex(one.at("value").get<std::string>()).value(), one.at("file")});
+    return secrets_from_json(nlohmann::json::parse(*text)).value();
   } catch (const std::exception&) {  // whose message would have a part of it
     throw environment_error(fmt::format("[launch] {}: damaged", (root_ / kSecretsFile).string()));
   }
-  return secrets;
 }
 
 void AttemptFolder::forget_secrets() const {

@@ -1,7 +1,6 @@
 #include "linac/net/http_client.h"
 
 #include <curl/curl.h>
-#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstdlib>
 
 #include "linac/base/error.h"
+#include "linac/base/hex.h"
 
 namespace linac::net {
 namespace {
@@ -27,9 +27,7 @@ std::string sha256(std::string_view bytes) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   LINAC_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) == 1);
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  return in_hex(std::span(digest, size));
 }
 
 HeaderLines header_lines(const HttpRequest& request) {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "linac/base/clock.h"
+#include "linac/base/hex.h"
 #include "linac/base/refusal.h"
 #include "linac/base/safe_path.h"
 #include "linac/base/utf8.h"
@@ -36,7 +37,7 @@ constexpr size_t kObjectBytesMax = 1000;
 }
 
 bool hexadecimal(std::string_view text, size_t digits) {
-  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return text.size() == digits && is_hex(text);
 }
 
 std::vector<std::string> parts_of(const std::string& path) {

@@ -21,6 +21,10 @@ bool is_kept_file(std::string_view name) {
   return name.find("/.") == std::string_view::npos && name.find(".tmp.") == std::string_view::npos;
 }
 
+bool is_handed_in(std::string_view name) {
+  return is_kept_file(name) || name.starts_with("report/");
+}
+
 bool is_snapshot(std::string_view name) {
   return name.starts_with("checkpoints/step-") && name.ends_with(".safetensors");
 }

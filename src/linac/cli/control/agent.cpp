@@ -14,9 +14,8 @@ namespace linac::cli {
 namespace {
 
 struct AgentWords {
-  std::string server, token_file, name, folder, slots, idle_exit, time, grace = "2m";
-  std::vector<std::string> tags;
-  bool once = false, own = false, trust_jobs = false;
+  agent::AgentOptions options;
+  std::string server, token_file, folder, idle_exit, time, grace = "2m";
 };
 
 std::chrono::seconds seconds_or_none(const char* option, const std::string& text) {
@@ -32,17 +31,11 @@ std::string token_in(const std::string& file) {
 }
 
 void run(const AgentWords& words) {
-  agent::AgentOptions options;
+  agent::AgentOptions options = words.options;
   options.login = client::find_login(words.server);
   if (!words.token_file.empty()) options.login.token = token_in(words.token_file);
   options.token_file = words.token_file;
-  options.name = words.name;
   options.folder = words.folder;
-  options.slots = words.slots;
-  options.tags = words.tags;
-  options.once = words.once;
-  options.only_own = words.own;
-  options.trust_jobs = words.trust_jobs;
   options.idle_exit = seconds_or_none("--idle-exit", words.idle_exit);
   options.time_left = seconds_or_none("--time", words.time);
   options.grace = seconds_or_none("--grace", words.grace);
@@ -56,25 +49,26 @@ void run(const AgentWords& words) {
 
 void add_agent_verb(CLI::App& app) {
   auto words = std::make_shared<AgentWords>();
+  agent::AgentOptions& options = words->options;
   auto* verb =
       app.add_subcommand("agent", "Takes jobs of a service (--on pilots) by outgoing connections, and runs them here");
   verb->add_option("--server", words->server, "the service (default: LINAC_SERVER, else the last login)");
   verb->add_option("--token-file", words->token_file,
                    "with the token that `linac agents token` made (default: LINAC_TOKEN, else the login)");
-  verb->add_option("--name", words->name, "for people (default: the host's)");
+  verb->add_option("--name", options.name, "for people (default: the host's)");
   verb->add_option("--folder", words->folder,
                    "where it works; kept, so that the next agent there hands in what this one could not (default: one "
                    "below TMPDIR that goes with it)");
-  verb->add_option("--slots", words->slots,
+  verb->add_option("--slots", options.slots,
                    "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host)");
-  verb->add_option("--tags", words->tags, "words that jobs may ask for (`linac submit --tags`)")->delimiter(',');
-  verb->add_flag("--once", words->once, "one job, then it ends");
+  verb->add_option("--tags", options.tags, "words that jobs may ask for (`linac submit --tags`)")->delimiter(',');
+  verb->add_flag("--once", options.once, "one job, then it ends");
   verb->add_option("--idle-exit", words->idle_exit, "ends after so long without work, e.g. 10m");
   verb->add_option("--time", words->time,
                    "that it has here, e.g. 24h: it takes no job whose limit is longer, and drains before the end");
   verb->add_option("--grace", words->grace, "of that, for checkpoints and handing in")->capture_default_str();
-  verb->add_flag("--own", words->own, "only jobs of the token's user, also with a token for those of all");
-  verb->add_flag("--trust-jobs", words->trust_jobs,
+  verb->add_flag("--own", options.only_own, "only jobs of the token's user, also with a token for those of all");
+  verb->add_flag("--trust-jobs", options.trust_jobs,
                  "jobs of other users run without a sandbox: they can do all that this account can");
   verb->footer(
       "Examples:\n"

@@ -67,11 +67,11 @@ void run_spawn(SpawnOptions options) {
           fmt::format("[spawn] --delete: say which one, --name NAME; `linac status {}:` lists them", options.site));
     return delete_launch({options.site, options.wishes.name});
   }
-  if (options.wishes.script.empty() && !options.fetch.empty() && !options.wishes.name.empty()) {
+  if (options.wishes.file.empty() && !options.fetch.empty() && !options.wishes.name.empty()) {
     const sites::KeptLaunch kept = sites::find_launch(options.site, options.wishes.name, true);
     return fetch(*sites::find_site(options.site, kept.record.changes), kept.record, options.fetch);
   }
-  if (options.wishes.script.empty()) throw user_error("[spawn] no script; linac spawn --help shows how one is named");
+  if (options.wishes.file.empty()) throw user_error("[spawn] no script; linac spawn --help shows how one is named");
   if (options.random_name) options.wishes.name.clear();
   const auto site = site_of(options);
   if (!options.fetch.empty() && !site->is_apart())
@@ -99,34 +99,35 @@ void run_spawn(SpawnOptions options) {
 void add_spawn_verb(CLI::App& app) {
   auto options = std::make_shared<SpawnOptions>();
   sites::SpawnWishes& wishes = options->wishes;
+  sites::Script& script = wishes.script;
   auto* verb = app.add_subcommand(
       "spawn",
       "Runs a Python script of any framework on several workers of a site, with TF_CONFIG and torchrun's variables");
-  verb->add_option("script", wishes.script, "the script; what it imports has to be there, or to come by --pip");
-  verb->add_option("arguments", wishes.arguments, "of the script, behind --");
+  verb->add_option("script", wishes.file, "the script; what it imports has to be there, or to come by --pip");
+  verb->add_option("arguments", script.arguments, "of the script, behind --");
   verb->add_option("--on", options->site, "the site, by its name in the file of sites (linac sites list)")->required();
-  verb->add_option("-w,--workers", wishes.workers, "how many, besides --chief and --ps")->capture_default_str();
-  verb->add_flag("--chief", wishes.chief, "one more worker, whose task is chief");
-  verb->add_option("--ps", wishes.ps, "so many parameter servers more; they are stopped when the others are done");
+  verb->add_option("-w,--workers", script.workers, "how many, besides --chief and --ps")->capture_default_str();
+  verb->add_flag("--chief", script.chief, "one more worker, whose task is chief");
+  verb->add_option("--ps", script.ps, "so many parameter servers more; they are stopped when the others are done");
   verb->add_option("-t,--tag,--name", wishes.name, "of the launch; a second one of the same name is the first");
   verb->add_flag("-r,--randomize-tag", options->random_name, "a name that nobody has yet (also without a name)");
   verb->add_option("-e,--env-file", wishes.env_file, "a file of variables, NAME=VALUE a line; their values are secret");
   verb->add_option("--pip", wishes.pip, "packages to install there for it, or a file of requirements")
       ->type_size(1)
       ->allow_extra_args(false);
-  verb->add_option("--data", wishes.data, "a path there, or URL, that the script reads (LINAC_DATA); looked for before")
+  verb->add_option("--data", script.data, "a path there, or URL, that the script reads (LINAC_DATA); looked for before")
       ->type_size(1)
       ->allow_extra_args(false);
   verb->add_option("-c,--command", wishes.entry_file,
                    "a file of bash that starts the script ($LINAC_SCRIPT); ends at the first command that fails");
-  verb->add_option("-p,--port", wishes.port, "of the workers (default: a free one; under Kubernetes 1999)");
+  verb->add_option("-p,--port", script.port, "of the workers (default: a free one; under Kubernetes 1999)");
   verb->add_option("-n,--namespace", options->name_space, "of Kubernetes (default: the site's)");
   verb->add_option("-i,--image", options->image, "for Kubernetes (default: the site's)");
   verb->add_option("--pod-file", wishes.pod_file, "a pod of Kubernetes (YAML) that the workers are like");
-  verb->add_option("--restarts", wishes.restarts, "so often all begin again when one has failed")
+  verb->add_option("--restarts", script.restarts, "so often all begin again when one has failed")
       ->capture_default_str();
   verb->add_option("--time", wishes.time, "limit of each start, e.g. 90m or 4h (default: the site's)");
-  verb->add_option("--dry-run-arg", wishes.trial,
+  verb->add_option("--dry-run-arg", script.trial,
                    "the script's argument for one step, with which it is tried on one host before");
   verb->add_flag("--no-check", options->no_check, "start it without looking at it before");
   verb->add_flag("-f,--follow", options->follow, "show what all workers print, and end as it ends");

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "linac/base/json_depth.h"
 #include "linac/base/refusal.h"
 #include "linac/base/utf8.h"
 
@@ -105,30 +106,6 @@ void check_value(json& value, const char* name, FieldType type) {
   }
 }
 
-/// Before parsing: brackets outside of texts, so that a body of brackets cannot exhaust the stack of what walks over
-/// it.
-int depth(std::string_view body) {
-  int now = 0, deepest = 0;
-  bool text = false;
-  for (size_t i = 0; i < body.size(); ++i) {
-    const char c = body[i];
-    if (text) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        text = false;
-      }
-    } else if (c == '"') {
-      text = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++now);
-    } else if (c == ']' || c == '}') {
-      --now;
-    }
-  }
-  return deepest;
-}
-
 }  // namespace
 
 std::string text_of(const json& object, const char* name, std::optional<std::string> otherwise) {
@@ -168,7 +145,7 @@ json number_json(double value) {
 }
 
 std::shared_ptr<json> parse_object(std::string_view body) {
-  if (depth(body) > kDepthMax)
+  if (json_depth(body) > kDepthMax)
     throw Refusal(RefusalKind::kInvalid, fmt::format("[request] the body is nested more than {} deep", kDepthMax));
   if (body.find("\\u0000") != std::string_view::npos)
     throw Refusal(RefusalKind::kInvalid, "[request] the body has a NUL character in a text; leave it out");

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -20,6 +18,7 @@
 #include "linac/base/refusal.h"
 #include "linac/base/secure_random.h"
 #include "linac/launch/attempt_folder.h"
+#include "linac/launch/pilots/piece.h"
 
 namespace linac::launch {
 namespace {
@@ -242,22 +241,7 @@ int64_t PilotBoard::add_output(const LeaseClaim& claim, int64_t from, std::strin
   int64_t size = 0;
   with_lease(claim, [&] {
     const Held held = find(claim.label);
-    const auto path = held->folder / kOutputFile;
-    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
-    if (!file)
-      throw environment_error(fmt::format("[pilots] {}: cannot be written ({})", path.string(), std::strerror(errno)));
-    size = size_of(file);
-    if (from > size || from < 0 || from + static_cast<int64_t>(bytes.size()) <= size) return;
-    bytes.remove_prefix(static_cast<size_t>(size - from));
-    while (!bytes.empty()) {
-      const ssize_t written = ::pwrite(file.get(), bytes.data(), bytes.size(), size);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0)
-        throw environment_error(
-            fmt::format("[pilots] {}: cannot be written ({})", path.string(), std::strerror(errno)));
-      size += written;
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
+    size = add_piece(AT_FDCWD, (held->folder / kOutputFile).c_str(), from, bytes);
   });
   return size;
 }

@@ -9,6 +9,7 @@
 #include "linac/base/hex.h"
 #include "linac/base/refusal.h"
 #include "linac/base/utf8.h"
+#include "linac/launch/secret_words.h"
 
 namespace linac::launch {
 namespace {
@@ -30,12 +31,6 @@ auto read(const char* of, Read&& reads) {
   } catch (const json::exception&) {  // whose message may have a part of it
     throw no_words(of);
   }
-}
-
-std::string bytes_of(const std::string& digits) {
-  auto bytes = from_hex(digits);
-  if (!bytes) throw no_words("a secret");
-  return std::move(*bytes);
 }
 
 double bounded(double value, double max) {
@@ -60,20 +55,24 @@ bool is_label(const std::string& label) {
 }
 
 bool is_agent_id(const std::string& id) {
-  return id.size() == kAgentIdDigits && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return id.size() == kAgentIdDigits && is_hex(id);
 }
 
 json to_json(const HandedWork& work) {
-  json secrets = json::array(), environment = json::object();
-  for (const Secret& secret : work.command.secrets)
-    secrets.push_back({{"name", secret.name}, {"value", in_hex(secret.value)}, {"file", secret.file}});
+  json environment = json::object();
   for (const auto& [name, value] : work.command.environment) environment[name] = value;
-  return {{"attempt", work.label},         {"lease", work.secret},
-          {"user", work.demand.user},      {"own", work.own},
-          {"job", work.command.job},       {"environment", std::move(environment)},
-          {"secrets", std::move(secrets)}, {"grace_s", work.command.stop_grace_s},
-          {"cores", work.demand.cores},    {"memory_mb", work.demand.memory_mb},
-          {"gpus", work.demand.gpus},      {"seconds_max", work.demand.seconds_max}};
+  return {{"attempt", work.label},
+          {"lease", work.secret},
+          {"user", work.demand.user},
+          {"own", work.own},
+          {"job", work.command.job},
+          {"environment", std::move(environment)},
+          {"secrets", to_json(work.command.secrets)},
+          {"grace_s", work.command.stop_grace_s},
+          {"cores", work.demand.cores},
+          {"memory_mb", work.demand.memory_mb},
+          {"gpus", work.demand.gpus},
+          {"seconds_max", work.demand.seconds_max}};
 }
 
 HandedWork work_from_json(const json& told) {
@@ -91,9 +90,9 @@ HandedWork work_from_json(const json& told) {
     read.demand.seconds_max = told.at("seconds_max");
     for (const auto& [name, value] : told.at("environment").items())
       read.command.environment.emplace_back(name, value.get<std::string>());
-    for (const json& secret : told.at("secrets"))
-      read.command.secrets.push_back(
-          {secret.at("name"), bytes_of(secret.at("value").get<std::string>()), secret.at("file")});
+    auto secrets = secrets_from_json(told.at("secrets"));
+    if (!secrets) throw no_words("a secret");
+    read.command.secrets = std::move(*secrets);
     return read;
   });
   const Demand& demand = work.demand;

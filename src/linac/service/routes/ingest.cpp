@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "linac/base/hex.h"
 #include "linac/base/refusal.h"
 #include "linac/catalog/names.h"
 #include "linac/execution/news.h"
@@ -25,7 +26,7 @@ constexpr size_t kLinesBytesMax = 8 << 20, kFactsBytesMax = 2 * execution::kFact
 constexpr const char* kKeyTag = "linac.ingest.key";
 
 bool harmless_key(const std::string& key) {
-  return !key.empty() && key.size() <= 64 && key.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return !key.empty() && key.size() <= 64 && is_hex(key);
 }
 
 // Names a run by what its folder alone has; the same folder is the same run, for the same user.

@@ -6,10 +6,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +21,7 @@
 #include "linac/execution/record/run_places.h"
 #include "linac/http/files/disk_room.h"
 #include "linac/http/files/file_response.h"
+#include "linac/launch/pilots/piece.h"
 #include "linac/launch/pilots/words.h"
 #include "linac/service/authentication.h"
 #include "linac/service/handlers.h"
@@ -195,12 +193,8 @@ Leased leased(Context& context, const Request& request) {
   return {lease_claim(request, label), execution::RunPlaces(context.site, context.site.run(run_of(label))).outputs};
 }
 
-bool is_file_of_run(const std::string& name) {
-  return spec::is_kept_file(name) || name.starts_with("report/");
-}
-
 void need_file_of_run(const std::string& name) {
-  if (!is_file_of_run(harmless_path(name)))
+  if (!spec::is_handed_in(harmless_path(name)))
     throw Refusal(
         RefusalKind::kInvalid,
         fmt::format("[pilots] '{}' is no file that a run leaves; docs/run-folder.md has them", printable(name)));
@@ -216,30 +210,10 @@ Handler with_files(Context& context, launch::PilotBoard& board, std::function<js
   });
 }
 
-// Behind what is there; what is there already is passed over.
 json add_lines(Context& context, const Leased& lease, const Request& request) {
-  const int64_t from = request.integer("from");
-  std::string_view bytes = request.body;
-  http::check_room(context.data, static_cast<int64_t>(bytes.size()), context.keep_free);
+  http::check_room(context.data, static_cast<int64_t>(request.body.size()), context.keep_free);
   const Descriptor folder = folder_below(context.data, lease.outputs.lexically_relative(context.data).string());
-  const Descriptor file(::openat(folder.get(), spec::kMetricsFile,
-                                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
-  struct stat about {};
-  if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
-    throw environment_error(fmt::format("[pilots] {}: the record cannot be written", lease.claim.label));
-  int64_t size = about.st_size;
-  if (from < 0 || from > size) return {{"end", size}};
-  const int64_t known = size - from;
-  if (known >= static_cast<int64_t>(bytes.size())) return {{"end", size}};
-  bytes.remove_prefix(static_cast<size_t>(known));
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw environment_error("[pilots] the record cannot be written; is the disk full?");
-    size += written;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return {{"end", size}};
+  return {{"end", launch::add_piece(folder.get(), spec::kMetricsFile, request.integer("from"), request.body)}};
 }
 
 void list_below(const std::filesystem::path& root, const std::string& folder, json& files) {
@@ -247,7 +221,7 @@ void list_below(const std::filesystem::path& root, const std::string& folder, js
     if (files.size() >= kFilesMax) return;
     if (entry.folder)
       list_below(root, entry.path, files);
-    else if (is_file_of_run(entry.path))
+    else if (spec::is_handed_in(entry.path))
       files.push_back({{"path", entry.path}, {"bytes", entry.bytes}});
   }
 }

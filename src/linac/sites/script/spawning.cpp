@@ -43,25 +43,23 @@ std::string requirements(const std::vector<std::string>& pip) {
 }
 
 Script read_script(const SpawnWishes& wishes) {
-  Script script;
-  const std::filesystem::path file = wishes.script;
+  Script script = wishes.script;
+  const std::filesystem::path file = wishes.file;
   script.name = printable(file.filename().string());
   script.text = read_users_text(file, "the script", kScriptMax);
-  if (script.text.empty()) throw user_error(fmt::format("[spawn] {}: the script is empty", printable(wishes.script)));
-  for (const std::string& argument : wishes.arguments) need_text(argument, "an argument of the script");
-  script.arguments = wishes.arguments;
+  if (script.text.empty()) throw user_error(fmt::format("[spawn] {}: the script is empty", printable(wishes.file)));
+  for (const std::string& argument : script.arguments) need_text(argument, "an argument of the script");
   if (!wishes.env_file.empty())
     script.environment = parse_env_file(read_users_text(wishes.env_file, "the env file", kFileMax), wishes.env_file);
   if (!wishes.entry_file.empty()) script.entry = read_users_text(wishes.entry_file, "the command", kFileMax);
   if (!wishes.pod_file.empty()) script.pod = read_users_text(wishes.pod_file, "the pod", kFileMax);
   script.requirements = requirements(wishes.pip);
-  for (const std::string& path : wishes.data) {
+  for (const std::string& path : script.data) {
     need_text(path, "--data");
     if (path.find('\n') != std::string::npos || (path.find("://") == std::string::npos && !path.starts_with('/')))
       throw user_error(fmt::format(
           "[spawn] --data {}: neither a URL nor a path from / on; it is a place there, not here", printable(path)));
   }
-  script.data = wishes.data;
   return script;
 }
 
@@ -72,21 +70,15 @@ Launch make_spawn(const Site& site, const SpawnWishes& wishes) {
     if (value < least || value > most)
       throw user_error(fmt::format("[spawn] {} {}: expected {} to {}", option, value, least, most));
   };
-  within("--workers", wishes.workers, 1, kWorkersMax);
-  within("--ps", wishes.ps, 0, kWorkersMax - wishes.workers - 1);
-  within("--restarts", wishes.restarts, 0, kRestartsMax);
-  within("--port", wishes.port, 0, 65535);
+  within("--workers", wishes.script.workers, 1, kWorkersMax);
+  within("--ps", wishes.script.ps, 0, kWorkersMax - wishes.script.workers - 1);
+  within("--restarts", wishes.script.restarts, 0, kRestartsMax);
+  within("--port", wishes.script.port, 0, 65535);
   Launch launch;
   Script script = read_script(wishes);
-  script.chief = wishes.chief;
-  script.workers = wishes.workers;
-  script.ps = wishes.ps;
-  script.restarts = wishes.restarts;
-  script.port = wishes.port;
-  script.trial = wishes.trial;
   if (!script.pod.empty() && site.common().kind != "kubernetes")
     throw user_error(fmt::format("[spawn] --pod-file: {} has no pods; leave it out", site.name()));
-  launch.label = label_of(wishes.name, std::filesystem::path(wishes.script).stem().string());
+  launch.label = label_of(wishes.name, std::filesystem::path(wishes.file).stem().string());
   launch.workers = tasks_of(script);
   if (!wishes.time.empty()) launch.seconds_max = seconds_of("[spawn] --time", wishes.time);
   launch.job = script_job(script);
