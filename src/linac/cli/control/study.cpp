@@ -13,6 +13,7 @@
 #include "linac/cli/control/study_words.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/study/journal.h"
+#include "linac/study/record.h"
 #include "linac/tune/point_json.h"
 
 namespace linac::cli {
@@ -60,7 +61,7 @@ void run_tell(const StudyOptions& options) {
   const tune::State state = study::state_named(options.state);
   if (state == tune::State::kRunning) throw user_error("[study] --state: a trial that runs is not told");
   journal.tell(options.trial, state, values, options.reason);
-  fmt::print("{}\n", trial_json(journal, *journal.history().find(options.trial)).dump());
+  fmt::print("{}\n", study::trial_json(journal.ledger(), *journal.history().find(options.trial)).dump());
 }
 
 // With a trial an intermediate value of it, without one the page.
@@ -82,11 +83,11 @@ void run_report(const StudyOptions& options) {
 void run_best(const StudyOptions& options) {
   const auto journal = study::Journal::open(options.folder);
   if (!options.as_json) {
-    fmt::print("{}", best_words(journal));
+    fmt::print("{}", best_words(journal.ledger()));
     return;
   }
   json front = json::array();
-  for (const tune::Trial* trial : journal.history().front()) front.push_back(trial_json(journal, *trial));
+  for (const tune::Trial* trial : journal.history().front()) front.push_back(study::trial_json(journal.ledger(), *trial));
   if (journal.history().objectives() == 1) front = front.empty() ? json() : front[0];
   fmt::print("{}\n", front.dump());
 }
@@ -94,11 +95,11 @@ void run_best(const StudyOptions& options) {
 void run_show(const StudyOptions& options) {
   const auto journal = study::Journal::open(options.folder);
   if (!options.as_json) {
-    fmt::print("{}{}", trials_words(journal), best_words(journal));
+    fmt::print("{}{}", trials_words(journal.ledger()), best_words(journal.ledger()));
     return;
   }
   json all = json::array();
-  for (const tune::Trial& trial : journal.history().trials()) all.push_back(trial_json(journal, trial));
+  for (const tune::Trial& trial : journal.history().trials()) all.push_back(study::trial_json(journal.ledger(), trial));
   fmt::print("{}\n", all.dump(1));
 }
 
