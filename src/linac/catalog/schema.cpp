@@ -218,15 +218,14 @@ ALTER TABLE jobs ADD COLUMN tags {text} NOT NULL DEFAULT '';
 constexpr std::string_view kEighth = R"(
 CREATE TABLE studies (
   number {identity}, name {text} NOT NULL UNIQUE, user_name {text} NOT NULL,
-  experiment BIGINT NOT NULL REFERENCES experiments(id), file {text} NOT NULL, carried_out {text} NOT NULL,
-  state {text} NOT NULL, reason {text} NOT NULL, created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL,
-  lines BIGINT NOT NULL, trials BIGINT NOT NULL, told BIGINT NOT NULL);
+  experiment BIGINT NOT NULL REFERENCES experiments(id), file {text} NOT NULL, created_ms BIGINT NOT NULL,
+  updated_ms BIGINT NOT NULL, lines BIGINT NOT NULL, trials BIGINT NOT NULL, told BIGINT NOT NULL);
 CREATE TABLE study_lines (
   study BIGINT NOT NULL REFERENCES studies(number), number BIGINT NOT NULL, line {text} NOT NULL,
   PRIMARY KEY (study, number)) {by_key};
 CREATE TABLE study_leases (
   study BIGINT NOT NULL REFERENCES studies(number), trial BIGINT NOT NULL, holder {text} NOT NULL,
-  until_ms BIGINT NOT NULL, given BIGINT NOT NULL, run {text} NOT NULL, PRIMARY KEY (study, trial)) {by_key};
+  until_ms BIGINT NOT NULL, given BIGINT NOT NULL, PRIMARY KEY (study, trial)) {by_key};
 )";
 
 constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh, kEighth};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kStudyNameMax = 200;
 constexpr const char* kStudy =
-    "SELECT s.number, s.name, s.user_name, s.experiment, s.file, s.carried_out, s.state, s.reason, s.created_ms, "
+    "SELECT s.number, s.name, s.user_name, s.experiment, s.file, s.created_ms, "
     "s.updated_ms, s.lines, s.trials, s.told FROM studies s";
 
 StudyRecord study_of(const Row& row) {
@@ -22,14 +22,11 @@ StudyRecord study_of(const Row& row) {
           .user = row.text(2),
           .experiment = row.integer(3),
           .file = row.text(4),
-          .carried_out = row.text(5),
-          .state = row.text(6),
-          .reason = row.text(7),
-          .created_ms = row.integer(8),
-          .updated_ms = row.integer(9),
-          .lines = row.integer(10),
-          .trials = row.integer(11),
-          .told = row.integer(12)};
+          .created_ms = row.integer(5),
+          .updated_ms = row.integer(6),
+          .lines = row.integer(7),
+          .trials = row.integer(8),
+          .told = row.integer(9)};
 }
 
 bool letter_or_digit(char c) {
@@ -56,9 +53,9 @@ int64_t create_study(Database& database, const StudyRecord& study, const std::st
                   fmt::format("[studies] there is a study '{}' already; choose another name", study.name));
   const int64_t now = now_ms();
   const auto row = database.first(
-      "INSERT INTO studies (name, user_name, experiment, file, carried_out, state, reason, created_ms, updated_ms, "
-      "lines, trials, told) VALUES ($1, $2, $3, $4, $5, $6, '', $7, $7, 0, 0, 0) RETURNING number",
-      study.name, study.user, study.experiment, study.file, study.carried_out, study.state, now);
+      "INSERT INTO studies (name, user_name, experiment, file, created_ms, updated_ms, lines, trials, told) VALUES "
+      "($1, $2, $3, $4, $5, $5, 0, 0, 0) RETURNING number",
+      study.name, study.user, study.experiment, study.file, now);
   append_study_line(database, row->integer(0), 1, first_line);
   return row->integer(0);
 }
@@ -89,21 +86,8 @@ std::vector<StudyRecord> studies(Database& database, const Viewer& viewer, const
   return found;
 }
 
-std::vector<std::string> queued_studies(Database& database) {
-  std::vector<std::string> names;
-  for (const Row& row : database.query(
-           "SELECT name FROM studies WHERE carried_out = $1 AND state = 'open' ORDER BY number", std::string(kByQueue)))
-    names.push_back(row.text(0));
-  return names;
-}
-
 void set_study_file(Database& database, int64_t study, const std::string& file) {
   database.query("UPDATE studies SET file = $2, updated_ms = $3 WHERE number = $1", study, file, now_ms());
-}
-
-void set_study_state(Database& database, int64_t study, const std::string& state, const std::string& reason) {
-  database.query("UPDATE studies SET state = $2, reason = $3, updated_ms = $4 WHERE number = $1", study, state, reason,
-                 now_ms());
 }
 
 std::vector<std::string> study_lines(Database& database, int64_t study, int64_t after, int64_t limit) {
@@ -131,17 +115,16 @@ void append_study_line(Database& database, int64_t study, int64_t number, const 
 std::vector<StudyLease> study_leases(Database& database, int64_t study) {
   std::vector<StudyLease> leases;
   for (const Row& row : database.query(
-           "SELECT trial, holder, until_ms, given, run FROM study_leases WHERE study = $1 ORDER BY trial", study))
-    leases.push_back({row.integer(0), row.text(1), row.integer(2), row.integer(3), row.text(4)});
+           "SELECT trial, holder, until_ms, given FROM study_leases WHERE study = $1 ORDER BY trial", study))
+    leases.push_back({row.integer(0), row.text(1), row.integer(2), row.integer(3)});
   return leases;
 }
 
 void set_study_lease(Database& database, int64_t study, const StudyLease& lease) {
   database.query(
-      "INSERT INTO study_leases (study, trial, holder, until_ms, given, run) VALUES ($1, $2, $3, $4, $5, $6) ON "
-      "CONFLICT (study, trial) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms, given = "
-      "excluded.given, run = excluded.run",
-      study, lease.trial, lease.holder, lease.until_ms, lease.given, lease.run);
+      "INSERT INTO study_leases (study, trial, holder, until_ms, given) VALUES ($1, $2, $3, $4, $5) ON CONFLICT "
+      "(study, trial) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms, given = excluded.given",
+      study, lease.trial, lease.holder, lease.until_ms, lease.given);
 }
 
 void remove_study_lease(Database& database, int64_t study, int64_t trial) {

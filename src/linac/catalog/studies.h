@@ -12,16 +12,11 @@
 
 namespace linac::catalog {
 
-/// Who carries out the trials: programs that ask for them, or the service's queue.
-inline constexpr const char *kByClients = "clients", *kByQueue = "queue";
-
 struct StudyRecord {
   int64_t number = 0;
   std::string name, user;
   int64_t experiment = 0;
-  std::string file;                      // the study's, as YAML
-  std::string carried_out = kByClients;  // or kByQueue
-  std::string state = "open", reason{};  // "open", "done", "stopped" and why
+  std::string file;  // the study's, as YAML
   int64_t created_ms = 0, updated_ms = 0;
   int64_t lines = 0, trials = 0, told = 0;
 };
@@ -37,10 +32,7 @@ std::optional<StudyRecord> find_study(Database& database, const std::string& nam
 /// of this one alone, if not empty.
 std::vector<StudyRecord> studies(Database& database, const Viewer& viewer, const std::string& user, int64_t before,
                                  int64_t limit);
-/// Open ones that the service's queue carries out.
-std::vector<std::string> queued_studies(Database& database);
 void set_study_file(Database& database, int64_t study, const std::string& file);
-void set_study_state(Database& database, int64_t study, const std::string& state, const std::string& reason);
 
 /// Those after the first `after`, in order, at most `limit`.
 std::vector<std::string> study_lines(Database& database, int64_t study, int64_t after, int64_t limit);
@@ -54,7 +46,6 @@ struct StudyLease {
   std::string holder;  // a word that whoever asked knows
   int64_t until_ms = 0;
   int64_t given = 1;  // so often
-  std::string run{};  // kByQueue: that carries it out; "": not submitted yet
 };
 std::vector<StudyLease> study_leases(Database& database, int64_t study);
 void set_study_lease(Database& database, int64_t study, const StudyLease& lease);

@@ -83,8 +83,9 @@ json record_of(const Ledger& ledger, const std::string& title,
   facts.insert(facts.end(), {{"sampler", settings.sampler.name},
                              {"pruner", settings.pruner.name},
                              {"seed", std::to_string(settings.seed)},
-                             {"budget", fmt::format("{} trials", settings.budget.trials)},
-                             {"at a time", std::to_string(settings.parallel)}});
+                             {"budget", fmt::format("{} trials", settings.budget.trials)}});
+  const bool carried_out_here = !ledger.study().job.empty() || !ledger.study().command().empty();
+  if (carried_out_here) facts.emplace_back("at a time", std::to_string(settings.parallel));
   json said = json::array();
   for (const auto& [name, text] : facts) said.push_back({name, text});
   return {{"title", title},

@@ -56,9 +56,6 @@ json record_words(const catalog::StudyRecord& record) {
   return {{"name", record.name},
           {"user", record.user},
           {"experiment_id", std::to_string(record.experiment)},
-          {"carried_out", record.carried_out},
-          {"state", record.state},
-          {"reason", record.reason},
           {"created_ms", record.created_ms},
           {"updated_ms", record.updated_ms},
           {"lines", record.lines},
@@ -167,21 +164,12 @@ int64_t lease_ms(const Request& request) {
   return seconds * 1000;
 }
 
-void need_clients(const OpenStudy& open) {
-  if (open.record.carried_out != catalog::kByClients)
-    throw Refusal(RefusalKind::kState,
-                  fmt::format("[studies] the queue carries out the trials of '{}'; nobody else does", open.record.name));
-}
-
 /// A change of one study.
 Handler changes(Desks& desks, std::function<StudyStep(OpenStudy&, const Request&)> make,
                 std::function<json(const OpenStudy&, const Request&)> answer) {
   return [&desks, make = std::move(make), answer = std::move(answer)](Request& request) -> Task<Response> {
     const std::string name = request.variable("study");
-    const Desks::Make step = [&](OpenStudy& open) {
-      need_clients(open);
-      return make(open, request);
-    };
+    const Desks::Make step = [&](OpenStudy& open) { return make(open, request); };
     const Desks::Answer said = [&](const OpenStudy& open) { return answer(open, request); };
     const json words = co_await desks.change(&request, name, step, said);
     co_return Response::json(words);
@@ -203,10 +191,7 @@ Handler asks(Context& context, Desks& desks) {
     const std::string name = request.variable("study"), named = holder_of(request);
     const std::string holder = named.empty() ? random_hex(32) : named;
     const int64_t lasts_ms = lease_ms(request);
-    const Desks::Make step = [&](OpenStudy& open) {
-      need_clients(open);
-      return ask_step(open, holder, lasts_ms, now_ms());
-    };
+    const Desks::Make step = [&](OpenStudy& open) { return ask_step(open, holder, lasts_ms, now_ms()); };
     const Desks::Answer said = [&](const OpenStudy& open) { return ask_answer(open, holder, now_ms()); };
     const json words = co_await desks.change(&request, name, step, said);
     co_return Response::json(words);

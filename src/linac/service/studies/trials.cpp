@@ -15,7 +15,7 @@ namespace {
 using catalog::StudyLease;
 using nlohmann::json;
 
-constexpr int64_t kAskAgainMs = 1000, kAskAgainMaxMs = 60000;  // where there is no trial for now
+constexpr int64_t kAskAgainMs = 1000, kAskAgainMaxMs = 2000;  // where there is no trial for now
 
 const StudyLease* lease_of(const OpenStudy& study, const std::string& holder) {
   for (const auto& [trial, lease] : study.leases)
