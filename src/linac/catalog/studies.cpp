@@ -68,9 +68,8 @@ std::optional<StudyRecord> find_study(Database& database, const std::string& nam
 StudyRecord study(Database& database, const std::string& name) {
   auto found = find_study(database, name);
   if (!found)
-    throw Refusal(RefusalKind::kNotFound,
-                  fmt::format("[studies] no study '{}'; the list shows those that there are",
-                              printable(name.substr(0, kStudyNameMax))));
+    throw Refusal(RefusalKind::kNotFound, fmt::format("[studies] no study '{}'; the list shows those that there are",
+                                                      printable(name.substr(0, kStudyNameMax))));
   return std::move(*found);
 }
 
@@ -92,9 +91,9 @@ void set_study_file(Database& database, int64_t study, const std::string& file) 
 
 std::vector<std::string> study_lines(Database& database, int64_t study, int64_t after, int64_t limit) {
   std::vector<std::string> lines;
-  for (const Row& row : database.query(
-           "SELECT line FROM study_lines WHERE study = $1 AND number > $2 ORDER BY number LIMIT $3", study, after,
-           limit))
+  for (const Row& row :
+       database.query("SELECT line FROM study_lines WHERE study = $1 AND number > $2 ORDER BY number LIMIT $3", study,
+                      after, limit))
     lines.push_back(row.text(0));
   return lines;
 }
@@ -114,8 +113,8 @@ void append_study_line(Database& database, int64_t study, int64_t number, const 
 
 std::vector<StudyLease> study_leases(Database& database, int64_t study) {
   std::vector<StudyLease> leases;
-  for (const Row& row : database.query(
-           "SELECT trial, holder, until_ms, given FROM study_leases WHERE study = $1 ORDER BY trial", study))
+  for (const Row& row :
+       database.query("SELECT trial, holder, until_ms, given FROM study_leases WHERE study = $1 ORDER BY trial", study))
     leases.push_back({row.integer(0), row.text(1), row.integer(2), row.integer(3)});
   return leases;
 }

@@ -197,8 +197,9 @@ class Service::Implementation {
  private:
   std::vector<Route> routes() {
     std::vector<Route> routes = all_routes(context_, authentication_);
-    for (auto family : {job_routes(context_, scheduler_), pilot_routes(context_, scheduler_, pilots_),
-                        run_file_routes(context_), ingest_routes(context_), secret_routes(context_, secret_box_), study_routes(context_, desks_)})
+    for (auto family :
+         {job_routes(context_, scheduler_), pilot_routes(context_, scheduler_, pilots_), run_file_routes(context_),
+          ingest_routes(context_), secret_routes(context_, secret_box_), study_routes(context_, desks_)})
       std::move(family.begin(), family.end(), std::back_inserter(routes));
     add_description(routes);
     return routes;

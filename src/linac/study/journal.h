@@ -1,8 +1,8 @@
 #pragma once
 // A study on the disk: a folder with `study.yaml` and `journal.jsonl`, to which everything that was asked and told is
-// appended, a line each, as a Ledger makes them. Several processes may ask and tell at once: each does so under a lock of the
-// file, after it has read what the others wrote. A line is on the disk before its caller goes on; half a line, which a
-// process left that was killed or had no room, is removed by the next. One thread a Journal.
+// appended, a line each, as a Ledger makes them. Several processes may ask and tell at once: each does so under a lock
+// of the file, after it has read what the others wrote. A line is on the disk before its caller goes on; half a line,
+// which a process left that was killed or had no room, is removed by the next. One thread a Journal.
 
 #include <cstdint>
 #include <filesystem>

@@ -20,8 +20,8 @@ namespace linac::study {
 
 class Ledger {
  public:
-  /// Before the first line. `study`: budget, parallel and job count; the rest is what the first line says. `where` names
-  /// it in errors.
+  /// Before the first line. `study`: budget, parallel and job count; the rest is what the first line says. `where`
+  /// names it in errors.
   Ledger(Study study, std::string where);
 
   /// The line with which the lines of a study begin.
@@ -53,7 +53,8 @@ class Ledger {
     std::string line;
   };
   std::optional<Asked> ask();
-  /// An intermediate value of a running trial. User error for one that is not, and for a step that is not after its last.
+  /// An intermediate value of a running trial. User error for one that is not, and for a step that is not after its
+  /// last.
   std::string report(int64_t trial, int64_t step, double value) const;
   /// The end of a trial. `values`: of kComplete alone; one that is no finite number makes it infeasible. User error for
   /// one that does not run, or as many values as the study does not have.

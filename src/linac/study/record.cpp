@@ -64,8 +64,7 @@ json map_json(const tune::Forest& forest, const std::vector<double>& shares, tun
 
 }  // namespace
 
-json record_of(const Ledger& ledger, const std::string& title,
-               std::vector<std::pair<std::string, std::string>> facts) {
+json record_of(const Ledger& ledger, const std::string& title, std::vector<std::pair<std::string, std::string>> facts) {
   const tune::History& history = ledger.history();
   const StudySettings& settings = ledger.study().settings;
   const std::vector<std::string> names = ledger.study().objective_names();
@@ -88,14 +87,8 @@ json record_of(const Ledger& ledger, const std::string& title,
   if (carried_out_here) facts.emplace_back("at a time", std::to_string(settings.parallel));
   json said = json::array();
   for (const auto& [name, text] : facts) said.push_back({name, text});
-  return {{"title", title},
-          {"facts", said},
-          {"objectives", objectives},
-          {"parameters", parameters},
-          {"trials", trials},
-          {"front", front},
-          {"importance", importance},
-          {"map", map}};
+  return {{"title", title},   {"facts", said},  {"objectives", objectives}, {"parameters", parameters},
+          {"trials", trials}, {"front", front}, {"importance", importance}, {"map", map}};
 }
 
 json trial_json(const Ledger& ledger, const tune::Trial& trial) {

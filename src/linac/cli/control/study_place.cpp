@@ -33,9 +33,9 @@ class FolderStudy : public StudyPlace {
   json ask() override {
     const auto asked = journal_.ask();
     if (!asked)
-      throw user_error(fmt::format(
-          "[study] {}: all {} of the budget were asked for; give more: budget.trials of its study.yaml",
-          journal_.folder().string(), plural(journal_.study().settings.budget.trials, "trial")));
+      throw user_error(
+          fmt::format("[study] {}: all {} of the budget were asked for; give more: budget.trials of its study.yaml",
+                      journal_.folder().string(), plural(journal_.study().settings.budget.trials, "trial")));
     const tune::Trial& trial = *journal_.history().find(*asked);
     return {{"trial", trial.number}, {"point", tune::to_json(journal_.history().space(), trial.point)}};
   }
@@ -104,7 +104,9 @@ class ServiceStudy : public StudyPlace {
   std::string title() const override { return name_; }
 
  private:
-  std::string path(const std::string& end) const { return fmt::format("{}/{}{}", kStudies, percent_encoded(name_), end); }
+  std::string path(const std::string& end) const {
+    return fmt::format("{}/{}{}", kStudies, percent_encoded(name_), end);
+  }
   json held(json body) const {
     if (!lease_.word.empty()) body["lease"] = lease_.word;
     return body;
@@ -136,8 +138,7 @@ void make_study(const std::string& name, const std::string& file, const std::str
   int64_t trials = 0, parameters = 0;
   if (at_service()) {
     client::ServiceClient service(client::find_login(""));
-    const json made =
-        service.post(kStudies, {{"name", name}, {"study", read_file(file)}, {"experiment", experiment}});
+    const json made = service.post(kStudies, {{"name", name}, {"study", read_file(file)}, {"experiment", experiment}});
     trials = made.at("trials");
     parameters = static_cast<int64_t>(study::parse_study(made.at("study"), name, {}).settings.search.size());
   } else {

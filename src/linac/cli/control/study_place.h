@@ -35,7 +35,7 @@ class StudyPlace {
 };
 
 struct LeaseOptions {
-  std::string word;      // of the trial; empty: whoever has it
+  std::string word;  // of the trial; empty: whoever has it
   int64_t seconds = 600;
 };
 

@@ -113,8 +113,8 @@ Handler creates(Context& context, Desks& desks) {
     const Desks::Answer answer = study_words;
     if (there) {
       if (there->user != request.caller.user && !viewer.all)
-        throw Refusal(RefusalKind::kExists, fmt::format("[studies] '{}' is a study of {}; choose another name", name,
-                                                        there->user));
+        throw Refusal(RefusalKind::kExists,
+                      fmt::format("[studies] '{}' is a study of {}; choose another name", name, there->user));
       const Desks::Make make = [&](OpenStudy& open) { return goes_on(open, *study); };
       const json words = co_await desks.change(&request, name, make, answer);
       co_return Response::json(words);
@@ -224,8 +224,8 @@ Told told_of(const Request& request) {
 
 json trials_page(const OpenStudy& open, const Request& request) {
   const auto trials = open.ledger.history().trials();
-  const auto begin = static_cast<size_t>(
-      std::clamp<int64_t>(request.integer("after"), 0, static_cast<int64_t>(trials.size())));
+  const auto begin =
+      static_cast<size_t>(std::clamp<int64_t>(request.integer("after"), 0, static_cast<int64_t>(trials.size())));
   const auto count = static_cast<size_t>(std::clamp<int64_t>(request.integer("limit", kPageMax), 1, kPageMax));
   json words = json::array();
   const size_t end = std::min(trials.size(), begin + count);
@@ -241,11 +241,18 @@ json journal_page(Database& database, Request& request) {
   return {{"study", record.file}, {"lines", lines}, {"after", next < record.lines ? json(next) : json()}};
 }
 
+/// Those who look take a tenth of the study's time at most: who asks and tells waits meanwhile.
 json drawn(const OpenStudy& open, const Request& request) {
-  const int64_t lines = open.record.lines;
-  if (request.integer("since", -1) == lines) return {{"lines", lines}, {"record", nullptr}};
-  return {{"lines", lines},
-          {"record", study::record_of(open.ledger, open.record.name, {{"user", open.record.user}})}};
+  constexpr int64_t kRest = 9;  // times what it took
+  DrawnStudy& drawn = open.drawn;
+  const int64_t lines = open.record.lines, begin_ms = now_ms();
+  if (!drawn.record || (drawn.lines != lines && begin_ms > drawn.at_ms + kRest * drawn.took_ms)) {
+    drawn.record =
+        std::make_shared<const json>(study::record_of(open.ledger, open.record.name, {{"user", open.record.user}}));
+    drawn.lines = lines, drawn.at_ms = now_ms(), drawn.took_ms = drawn.at_ms - begin_ms;
+  }
+  const bool known = request.integer("since", -1) == drawn.lines;
+  return {{"lines", drawn.lines}, {"record", known ? json() : *drawn.record}};
 }
 
 }  // namespace
@@ -299,18 +306,23 @@ std::vector<Route> study_routes(Context& context, Desks& desks) {
           looks(desks, trials_page)),
       get("/journal", "get_study_journal", "What was asked and told, line by line, as in a study's folder",
           {{"after", FieldType::kInteger, false, "of a former answer: the next page"}}, reads(context, journal_page)),
-      get("/record", "get_study_record", "All that its page shows, or null where nothing was added",
+      get("/record", "get_study_record",
+          "All that its page shows, as new as the time that it takes allows; null where that is nothing new",
           {{"since", FieldType::kInteger, false, "lines of a former answer"}}, looks(desks, drawn)),
       post("ask", "ask_study", "The next trial, leased to whoever asks",
-           {{"lease", FieldType::kText, false, "a word of one's own, by which one is given the same trial if one asks again"},
+           {{"lease", FieldType::kText, false,
+             "a word of one's own, by which one is given the same trial if one asks again"},
             seconds},
            asks(context, desks)),
       post("trials/{trial}/renew", "renew_trial", "The trial goes on", {lease, seconds},
-           changes(desks,
-                   [](OpenStudy& open, const Request& request) {
-                     return renew_step(open, trial_number(request), holder_of(request), lease_ms(request), now_ms());
-                   },
-                   [](const OpenStudy&, const Request& request) { return json{{"trial", trial_number(request)}}; })),
+           changes(
+               desks,
+               [](OpenStudy& open, const Request& request) {
+                 return renew_step(open, trial_number(request), holder_of(request), lease_ms(request), now_ms());
+               },
+               [](const OpenStudy&, const Request& request) {
+                 return json{{"trial", trial_number(request)}};
+               })),
       post("trials/{trial}/report", "report_trial", "An intermediate value of a trial; whether to stop it",
            {{"step", FieldType::kInteger, true, "e.g. epochs that are done"},
             {"value", FieldType::kNumber, true, "of the first objective"},
@@ -323,13 +335,14 @@ std::vector<Route> study_routes(Context& context, Desks& desks) {
             {"state", FieldType::kText, false, "complete, pruned, failed (it says nothing) or infeasible"},
             {"reason", FieldType::kText, false, "in words"},
             lease},
-           changes(desks,
-                   [](OpenStudy& open, const Request& request) {
-                     return tell_step(open, told_of(request), holder_of(request));
-                   },
-                   [](const OpenStudy& open, const Request& request) {
-                     return trial_words(open, *open.ledger.history().find(trial_number(request)));
-                   })),
+           changes(
+               desks,
+               [](OpenStudy& open, const Request& request) {
+                 return tell_step(open, told_of(request), holder_of(request));
+               },
+               [](const OpenStudy& open, const Request& request) {
+                 return trial_words(open, *open.ledger.history().find(trial_number(request)));
+               })),
   };
 }
 

@@ -33,8 +33,7 @@ std::shared_ptr<Desks::Desk> Desks::desk_of(const std::string& name) {
 void Desks::make_room() {
   const auto too_much = [&] {
     int64_t lines = 0;
-    for (const auto& [name, desk] : desks_)
-      lines += desk->lines;
+    for (const auto& [name, desk] : desks_) lines += desk->lines;
     return desks_.size() > kOpenMax || lines > kOpenLinesMax;
   };
   while (too_much()) {
@@ -57,7 +56,7 @@ void Desks::load(Desk& desk, const std::string& name) {
       if (lines.empty()) throw data_error(fmt::format("[studies] {}: lines of it are missing in the catalog", name));
       for (const std::string& line : lines) ledger.take(line);
     }
-    auto open = std::make_unique<OpenStudy>(OpenStudy{std::move(record), std::move(ledger), {}});
+    auto open = std::make_unique<OpenStudy>(OpenStudy{std::move(record), std::move(ledger), {}, {}});
     for (const catalog::StudyLease& lease : catalog::study_leases(database, open->record.number))
       open->leases[lease.trial] = lease;
     return open;
@@ -90,8 +89,8 @@ void Desks::apply(OpenStudy& study, const StudyStep& step) {
   study.record.trials = static_cast<int64_t>(study.ledger.history().trials().size());
   study.record.told = static_cast<int64_t>(study.ledger.history().told().size());
   if (!step.also) return;
-  study.record =
-      context_.catalog.read_as([&](catalog::Database& database) { return catalog::study(database, study.record.name); });
+  study.record = context_.catalog.read_as(
+      [&](catalog::Database& database) { return catalog::study(database, study.record.name); });
   study.ledger.set_study(study::parse_study(study.record.file, study.record.name, {}));
 }
 
@@ -111,8 +110,7 @@ Task<json> Desks::change(Request* request, const std::string& name, const Make& 
     if (step.empty()) break;
     // Whatever becomes of the write: until that is known, what is in memory is not what counts.
     std::unique_ptr<OpenStudy> study = std::move(desk->study);
-    co_await write_catalog(context_,
-                           [&](catalog::Database& database) { put_down(database, *study, step, request); });
+    co_await write_catalog(context_, [&](catalog::Database& database) { put_down(database, *study, step, request); });
     co_await aside(context_, [&] {
       apply(*study, step);
       if (!step.again) said = answer(*study);

@@ -21,10 +21,17 @@
 
 namespace linac::service {
 
+/// What the page of a study shows, as it was when somebody looked last.
+struct DrawnStudy {
+  std::shared_ptr<const nlohmann::json> record;  // null: nobody did
+  int64_t lines = 0, at_ms = 0, took_ms = 0;
+};
+
 struct OpenStudy {
   catalog::StudyRecord record;
   study::Ledger ledger;
   std::map<int64_t, catalog::StudyLease> leases;  // by trial: of those that run
+  mutable DrawnStudy drawn{};
 };
 
 /// A change of a study, carried out as one.

@@ -95,12 +95,9 @@ json ask_answer(const OpenStudy& study, const std::string& holder, int64_t now_m
     return {{"trial", nullptr}, {"done", study.leases.empty()}, {"seconds", study.leases.empty() ? 0 : seconds}};
   }
   const tune::Trial& trial = trial_of(study, lease->trial);
-  return {{"trial", trial.number},
-          {"point", tune::to_json(study.ledger.history().space(), trial.point)},
-          {"lease", lease->holder},
-          {"seconds", static_cast<double>(lease->until_ms - now_ms) / 1000},
-          {"given", lease->given},
-          {"step", trial.curve.empty() ? json() : json(trial.curve.back().first)}};
+  return {{"trial", trial.number},  {"point", tune::to_json(study.ledger.history().space(), trial.point)},
+          {"lease", lease->holder}, {"seconds", static_cast<double>(lease->until_ms - now_ms) / 1000},
+          {"given", lease->given},  {"step", trial.curve.empty() ? json() : json(trial.curve.back().first)}};
 }
 
 StudyStep renew_step(const OpenStudy& study, int64_t trial, const std::string& holder, int64_t lease_ms,

@@ -18,8 +18,9 @@ struct Told {
   std::string reason;
 };
 
-/// The next trial for `holder`: the one that he has already, one whose lease has run out, or a new one. A trial that was
-/// lost budget.attempts times is told to have failed, and the step is asked for `again`. Empty: there is none for him.
+/// The next trial for `holder`: the one that he has already, one whose lease has run out, or a new one. A trial that
+/// was lost budget.attempts times is told to have failed, and the step is asked for `again`. Empty: there is none for
+/// him.
 StudyStep ask_step(OpenStudy& study, const std::string& holder, int64_t lease_ms, int64_t now_ms);
 /// {"trial", "point", "lease", "seconds", "given", "step": last that was reported}; or {"trial": null, "done",
 /// "seconds": after which to ask again}.
@@ -28,7 +29,8 @@ nlohmann::json ask_answer(const OpenStudy& study, const std::string& holder, int
 // `holder` may be empty: then the study's owner speaks for whoever has the trial. kState for a trial that has ended, or
 // is another's by now; kNotFound for one that there is not.
 
-StudyStep renew_step(const OpenStudy& study, int64_t trial, const std::string& holder, int64_t lease_ms, int64_t now_ms);
+StudyStep renew_step(const OpenStudy& study, int64_t trial, const std::string& holder, int64_t lease_ms,
+                     int64_t now_ms);
 /// A step that is not after the last one was reported before, by who had the trial then: it counts as it was.
 StudyStep report_step(const OpenStudy& study, int64_t trial, const std::string& holder, int64_t step, double value,
                       int64_t lease_ms, int64_t now_ms);
