@@ -109,6 +109,10 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
         ("change_experiment", "PATCH", "/api/v1/experiments/0", {"visibility": "shared"}),
         ("mlflow_set_experiment_tag", "POST", f"{mlflow}experiments/set-experiment-tag", experiment | {"key": "linac.visibility", "value": "private"}),
         ("change_model", "PATCH", f"/api/v1/models/{ann.model}", {"visibility": "private"}),
+        ("ask_study", "POST", f"/api/v1/studies/{ann.study}/ask", {}),
+        ("renew_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/renew", {"lease": "ann"}),
+        ("report_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/report", {"lease": "ann", "step": 1, "value": 1}),
+        ("tell_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/tell", {"lease": "ann", "value": 1}),
         ("create_user", "POST", "/api/v1/users", {"name": "eve", "role": "admin"}),
         ("change_user", "PATCH", "/api/v1/users/bob", {"role": "admin"}),
         ("create_token", "POST", "/api/v1/users/ann/tokens", {}),
@@ -130,7 +134,7 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
 # What makes something of the caller's own, or changes nothing: nobody else's thing can be named.
 HARMLESS = {"login", "logout", "mlflow_create_experiment", "mlflow_search_experiments", "mlflow_create_run", "mlflow_search_runs",
             "mlflow_create_registered_model", "mlflow_get_latest_versions", "mlflow_search_logged_models", "get_curves_of_runs", "submit_jobs",
-            "begin_ingest",
+            "begin_ingest", "create_study",
             "set_secret", "remove_secret"}  # secrets_test.py
 
 

@@ -27,7 +27,7 @@ JOB = pathlib.Path(__file__).resolve().parents[2] / "examples" / "topology.yaml"
 class Names:
     """The ids of one of each that a user can have."""
 
-    experiment = run = job = ingested = model = logged = place = upload = ""
+    experiment = run = job = ingested = model = logged = place = upload = study = ""
 
     @property
     def folder(self) -> str:
@@ -38,12 +38,13 @@ class Names:
         return f"{self.experiment}/models/{self.logged}/artifacts"
 
     def all(self) -> list[str]:
-        return [self.experiment, self.run, self.job, self.ingested, self.model, self.logged, self.place, self.upload]
+        return [self.experiment, self.run, self.job, self.ingested, self.model, self.logged, self.place, self.upload, self.study]
 
 
 class Absent(Names):
     experiment, run, job, ingested = "987654", "0123456789abcdef" * 2, "1123456789abcdef" * 2, "2123456789abcdef" * 2
     model, logged, place, upload = "no-such-model", "m-" + "3123456789abcdef" * 2, "models/no-such-model/0123", "4123456789abcdef" * 2
+    study = "no-such-study"
 
 
 class Secrets(Names):
@@ -76,6 +77,10 @@ class Secrets(Names):
         body = {"job": JOB.read_text(), "folder": str(JOB.parent), "directory": str(JOB.parents[1]), "depends_on": [self.run], "cores": 1,
                 "name": f"{s}-job"} | ({} if experiment == "0" else {"experiment": self.experiment_name})
         self.job = good(call(service, "POST", "/api/v1/jobs", body, token)).json()["runs"][0]["id"]
+        self.study = f"{s}-study"
+        good(call(service, "POST", "/api/v1/studies", {"name": self.study, "study": f"search: {{{s}: {{low: 0, high: 1}}}}"}
+                  | ({} if experiment == "0" else {"experiment": self.experiment_name}), token))
+        good(call(service, "POST", f"/api/v1/studies/{self.study}/ask", {"lease": s}, token))
 
 
 def by_id(n: Names) -> list[tuple[str, str, str, object]]:
@@ -116,6 +121,10 @@ def by_id(n: Names) -> list[tuple[str, str, str, object]]:
         ("list_run_files", "GET", f"{run}/files", None),
         ("get_run_file", "GET", f"{run}/files/{SENTINEL}.csv", None),
         ("get_job", "GET", f"/api/v1/jobs/{n.job}", None),
+        ("get_study", "GET", f"/api/v1/studies/{n.study}", None),
+        ("get_study_trials", "GET", f"/api/v1/studies/{n.study}/trials", None),
+        ("get_study_journal", "GET", f"/api/v1/studies/{n.study}/journal", None),
+        ("get_study_record", "GET", f"/api/v1/studies/{n.study}/record", None),
     ]
 
 
@@ -150,6 +159,8 @@ def named_by_changes(n: Names) -> list[tuple[str, str, str, object]]:
         ("put_run_file", "PUT", f"/api/v1/runs/{n.run}/files/x", b"bob's"),
         ("change_experiment", "PATCH", f"/api/v1/experiments/{n.experiment}", {"visibility": "shared"}),
         ("change_model", "PATCH", f"/api/v1/models/{n.model}", {"visibility": "shared"}),
+        ("ask_study", "POST", f"/api/v1/studies/{n.study}/ask", {}),
+        ("tell_trial", "POST", f"/api/v1/studies/{n.study}/trials/1/tell", {"value": 1}),
     ]
 
 
@@ -175,6 +186,7 @@ def found(n: Names) -> list[tuple[str, str, str, object]]:
                   ("list_versions", "GET", f"/api/v1/model-versions?filter={urllib.parse.quote(f)}", None)]
     asked += [("mlflow_get_experiment_by_name", "GET", f"{MLFLOW}experiments/get-by-name?experiment_name={s}-experiment", None),
               ("mlflow_search_logged_models", "POST", f"{MLFLOW}logged-models/search", {"experiment_ids": experiments})]
+    asked += [("list_studies", "GET", f"/api/v1/studies?user={user}", None) for user in ("", "ann")]
     return asked
 
 
@@ -253,7 +265,9 @@ def names_are_taken(people: People, ann: Secrets) -> None:
     for method, path, body in [("POST", f"{MLFLOW}experiments/create", {"name": ann.experiment_name}),
                                ("POST", f"{MLFLOW}registered-models/create", {"name": ann.model}),
                                ("POST", f"{MLFLOW}registered-models/rename", {"name": "bob-model", "new_name": ann.model}),
-                               ("POST", "/api/v1/ingest", {"key": "b1", "experiment": ann.experiment_name}), ("POST", "/api/v1/jobs", submit)]:
+                               ("POST", "/api/v1/ingest", {"key": "b1", "experiment": ann.experiment_name}), ("POST", "/api/v1/jobs", submit),
+                               ("POST", "/api/v1/studies", {"name": ann.study, "study": "search: {x: {low: 0, high: 1}}"}),
+                               ("POST", "/api/v1/studies", {"name": "bobs", "study": "search: {x: {low: 0, high: 1}}", "experiment": ann.experiment_name})]:
         answer = call(people.service, method, path, body, people.bob)
         assert answer.status == 403 and b"taken" in answer.body and b"ann'" not in answer.body and ann.experiment.encode() not in answer.body, (path, answer.body)
     # Her own are known to her, as MLflow's clients want it.

@@ -79,6 +79,9 @@ class Things:
         begun = good(call(people.service, "POST", f"{PARTS}/create/{self.folder}", {"path": "big", "num_parts": 2}, token)).json()
         self.upload, self.part = begun["upload_id"], begun["credentials"][0]
         self.ingested = good(call(people.service, "POST", "/api/v1/ingest", {"key": name.encode().hex()}, token)).json()["id"]
+        self.study = f"{name}-study"
+        good(call(people.service, "POST", "/api/v1/studies", {"name": self.study, "study": "search: {x: {low: 0, high: 1}}", "experiment": f"{name}-experiment"}, token))
+        good(call(people.service, "POST", f"/api/v1/studies/{self.study}/ask", {"lease": name}, token))
 
     def seen(self) -> dict:
         """All that the service tells of them."""
@@ -89,7 +92,8 @@ class Things:
             f"/api/2.0/mlflow/metrics/get-history?run_id={self.run}&metric_key=m",
             f"/api/2.0/mlflow/registered-models/get?name={self.model}", f"/api/2.0/mlflow/model-versions/get?name={self.model}&version=1",
             f"/api/2.0/mlflow/model-versions/get?name={self.model}&version=2", f"/api/2.0/mlflow/logged-models/{self.logged}?allow_deleted=true",
-            f"/api/2.0/mlflow/registered-models/alias?name={self.model}&alias=champion")}
+            f"/api/2.0/mlflow/registered-models/alias?name={self.model}&alias=champion",
+            f"/api/v1/studies/{self.study}", f"/api/v1/studies/{self.study}/journal")}
         told |= {path: get(f"{FILES}/{path}/weights") for path in (f"{self.folder}/model", self.logged_folder, self.kept)}
         told |= {f"list {path}": get(f"{FILES}?path={path}") for path in (self.folder, f"{self.folder}/model", self.logged_folder, self.kept)}
         tokens = json.loads(get(f"/api/v1/users/{self.name}/tokens"))["tokens"]

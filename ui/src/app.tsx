@@ -10,6 +10,7 @@ import { ModelsPage } from "./pages/models.tsx";
 import { QueuePage } from "./pages/queue.tsx";
 import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
+import { StudiesPage } from "./pages/studies.tsx";
 import { TokensPage } from "./pages/tokens.tsx";
 import { UsersPage } from "./pages/users.tsx";
 import { Dialog, Empty, Failure } from "./parts/basics.tsx";
@@ -88,6 +89,7 @@ function Header({ me, place, out, help }: { me: Me; place: Place; out: () => voi
       <nav aria-label="Pages">
         {link("runs", "Runs", "compare")}
         {link("queue", "Queue")}
+        {link("studies", "Studies")}
         {link("models", "Models")}
         {me.role === "admin" && link("users", "Users")}
       </nav>
@@ -117,6 +119,8 @@ function Page({ place, me }: { place: Place; me: Me }) {
       return <ComparePage place={place} />;
     case "queue":
       return <QueuePage me={me} />;
+    case "studies":
+      return <StudiesPage place={place} />;
     case "models":
       return <ModelsPage place={place} me={me} />;
     case "tokens":

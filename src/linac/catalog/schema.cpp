@@ -214,10 +214,24 @@ ALTER TABLE jobs ADD COLUMN place {text} NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN tags {text} NOT NULL DEFAULT '';
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh};
+// Studies of hyper-parameters: what was asked and told of them line by line (study/ledger.h), and who has their trials.
+constexpr std::string_view kEighth = R"(
+CREATE TABLE studies (
+  number {identity}, name {text} NOT NULL UNIQUE, user_name {text} NOT NULL,
+  experiment BIGINT NOT NULL REFERENCES experiments(id), file {text} NOT NULL, created_ms BIGINT NOT NULL,
+  updated_ms BIGINT NOT NULL, lines BIGINT NOT NULL, trials BIGINT NOT NULL, told BIGINT NOT NULL);
+CREATE TABLE study_lines (
+  study BIGINT NOT NULL REFERENCES studies(number), number BIGINT NOT NULL, line {text} NOT NULL,
+  PRIMARY KEY (study, number)) {by_key};
+CREATE TABLE study_leases (
+  study BIGINT NOT NULL REFERENCES studies(number), trial BIGINT NOT NULL, holder {text} NOT NULL,
+  until_ms BIGINT NOT NULL, given BIGINT NOT NULL, PRIMARY KEY (study, trial)) {by_key};
+)";
+
+constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh, kEighth};
 
 // Those that others refer to in front.
-constexpr std::array<std::string_view, 33> kTables{"experiments",
+constexpr std::array<std::string_view, 36> kTables{"experiments",
                                                    "experiment_tags",
                                                    "runs",
                                                    "run_tags",
@@ -249,7 +263,10 @@ constexpr std::array<std::string_view, 33> kTables{"experiments",
                                                    "run_models",
                                                    "folder_places",
                                                    "artifact_owners",
-                                                   "secrets"};
+                                                   "secrets",
+                                                   "studies",
+                                                   "study_lines",
+                                                   "study_leases"};
 
 }  // namespace
 

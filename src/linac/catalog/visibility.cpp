@@ -13,12 +13,12 @@ std::optional<Audience> audience_of(const std::optional<Row>& row) {
   return Audience{row->text(0), row->integer(1) != 0};
 }
 
-void refuse_hidden(const Viewer& viewer, const char* kind, const std::string& name,
+void refuse_hidden(const Viewer& viewer, const char* kinds, const char* kind, const std::string& name,
                    const std::optional<Audience>& holder) {
   if (!holder || may_read(viewer, *holder)) return;
   throw Refusal(RefusalKind::kDenied,
-                fmt::format("[{0}s] the name '{1}' is taken by a {0} that is not yours to see; choose another", kind,
-                            printable(name.substr(0, 200))));
+                fmt::format("[{}] the name '{}' is taken by a {} that is not yours to see; choose another", kinds,
+                            printable(name.substr(0, 200)), kind));
 }
 
 }  // namespace
@@ -58,13 +58,22 @@ std::optional<Audience> audience_of_model(Database& database, const std::string&
   return audience_of(database.first("SELECT user_name, shared FROM models WHERE name = $1", name));
 }
 
+std::optional<Audience> audience_of_study(Database& database, const std::string& name) {
+  return audience_of(database.first(
+      "SELECT s.user_name, e.shared FROM studies s JOIN experiments e ON e.id = s.experiment WHERE s.name = $1", name));
+}
+
 void refuse_hidden_experiment_name(Database& database, const Viewer& viewer, const std::string& name) {
   const auto row = database.first("SELECT id FROM experiments WHERE name = $1", name);
-  if (row) refuse_hidden(viewer, "experiment", name, audience_of_experiment(database, row->integer(0)));
+  if (row) refuse_hidden(viewer, "experiments", "experiment", name, audience_of_experiment(database, row->integer(0)));
 }
 
 void refuse_hidden_model_name(Database& database, const Viewer& viewer, const std::string& name) {
-  refuse_hidden(viewer, "model", name, audience_of_model(database, name));
+  refuse_hidden(viewer, "models", "model", name, audience_of_model(database, name));
+}
+
+void refuse_hidden_study_name(Database& database, const Viewer& viewer, const std::string& name) {
+  refuse_hidden(viewer, "studies", "study", name, audience_of_study(database, name));
 }
 
 }  // namespace linac::catalog

@@ -1,7 +1,7 @@
 #pragma once
 // Who may read what. A thing is read by its owner, by admins, and by everybody with a token if it is shared. What is
-// shared or private is an experiment or a registered model; runs and logged models follow their experiment, versions
-// and aliases their model (docs/decisions/visibility.md).
+// shared or private is an experiment or a registered model; runs, studies and logged models follow their experiment,
+// versions and aliases their model (docs/decisions/visibility.md).
 //
 // Lists and searches are asked by a Viewer, who is part of their SQL: what he may not read is on no page and in no
 // count. The functions work within the transaction of the connection they are given.
@@ -43,11 +43,13 @@ std::optional<Audience> audience_of_experiment(Database& database, int64_t id);
 std::optional<Audience> audience_of_run(Database& database, const std::string& id);
 std::optional<Audience> audience_of_logged_model(Database& database, const std::string& id);
 std::optional<Audience> audience_of_model(Database& database, const std::string& name);
+std::optional<Audience> audience_of_study(Database& database, const std::string& name);
 
 /// Names are given once for all: kDenied for one that another's private experiment (model) has, so that his is neither
 /// shown nor taken for one's own. What the viewer may read is left to who makes the thing.
 void refuse_hidden_experiment_name(Database& database, const Viewer& viewer, const std::string& name);
 void refuse_hidden_model_name(Database& database, const Viewer& viewer, const std::string& name);
+void refuse_hidden_study_name(Database& database, const Viewer& viewer, const std::string& name);
 
 /// Conditions of SQL for Search (search.h), in which {viewer} stands for the viewer's name: of `runs r`, `experiments
 /// e`, `models m`, `logged_models m`.

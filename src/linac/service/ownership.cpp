@@ -102,6 +102,7 @@ catalog::Audience found_audience(Database& database, const Thing& thing) {
     if (thing.kind == kExperimentThing)
       return catalog::audience_of_experiment(database, mlflow::experiment_id(thing.id));
     if (thing.kind == kLoggedModelThing) return audience_of_logged_files(database, thing.id);
+    if (thing.kind == kStudyThing) return catalog::audience_of_study(database, thing.id);
     LINAC_CHECK(thing.kind == kModelThing);
     return catalog::audience_of_model(database, thing.id);
   }();

@@ -3,7 +3,8 @@
 // token (catalog/visibility.h). One check in front of all handlers, of what the tables of routes say that they change
 // and read (things.h). What somebody may not read is to him as if it were not there.
 //
-//   run, logged model, experiment, model   who made it; versions and aliases are their model's
+//   run, study, logged model, experiment,
+//   model                                  who made it; versions and aliases are their model's
 //   artefact                               the run's or logged model's in whose folder it lies; in
 //   models/NAME/CHECKSUM,
 //                                          where `linac models` keeps files, who wrote first; elsewhere admins alone.

@@ -197,8 +197,9 @@ class Service::Implementation {
  private:
   std::vector<Route> routes() {
     std::vector<Route> routes = all_routes(context_, authentication_);
-    for (auto family : {job_routes(context_, scheduler_), pilot_routes(context_, scheduler_, pilots_),
-                        run_file_routes(context_), ingest_routes(context_), secret_routes(context_, secret_box_)})
+    for (auto family :
+         {job_routes(context_, scheduler_), pilot_routes(context_, scheduler_, pilots_), run_file_routes(context_),
+          ingest_routes(context_), secret_routes(context_, secret_box_), study_routes(context_, desks_)})
       std::move(family.begin(), family.end(), std::back_inserter(routes));
     add_description(routes);
     return routes;
@@ -272,6 +273,7 @@ class Service::Implementation {
   const SecretBox secret_box_;
   Context context_;
   Authentication authentication_;
+  Desks desks_{context_};
   launch::PilotBoard pilots_;
   Ownership ownership_{context_, context_.parts, pilots_};
   const std::string first_token_;

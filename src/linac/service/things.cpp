@@ -9,7 +9,8 @@ namespace linac::service {
 Refusal not_there(const Thing& thing) {
   const char* way_out = thing.kind == kArtifactThing ? "" : "; search lists those that there are";
   return {RefusalKind::kNotFound,
-          fmt::format("[{}s] no {} '{}'{}", thing.kind, thing.kind, printable(thing.id.substr(0, 200)), way_out)};
+          fmt::format("[{}] no {} '{}'{}", thing.kind == kStudyThing ? "studies" : thing.kind + "s", thing.kind,
+                      printable(thing.id.substr(0, 200)), way_out)};
 }
 
 catalog::Viewer viewer_of(const Request& request) {

@@ -17,7 +17,8 @@ using http::showing;
 using http::Thing;
 
 inline constexpr const char *kExperimentThing = "experiment", *kRunThing = "run", *kModelThing = "model",
-                            *kLoggedModelThing = "logged model", *kUserThing = "user",
+                            *kLoggedModelThing = "logged model", *kStudyThing = "study",  // its name
+                                                                     *kUserThing = "user",
                             *kArtifactThing = "artefact",        // its path below the service's artefacts
                                 *kUploadThing = "upload",        // the id of one in parts
                                     *kAgentThing = "agent",      // its id

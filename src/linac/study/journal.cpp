@@ -6,86 +6,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/study/file_error.h"
-#include "linac/tune/point_json.h"
 
 namespace linac::study {
 namespace {
 
-using nlohmann::json;
-
-constexpr int kVersion = 1;
 constexpr const char* kJournal = "journal.jsonl";
 constexpr const char* kStudy = "study.yaml";
-constexpr std::pair<tune::State, const char*> kStates[] = {{tune::State::kRunning, "running"},
-                                                           {tune::State::kComplete, "complete"},
-                                                           {tune::State::kPruned, "pruned"},
-                                                           {tune::State::kFailed, "failed"},
-                                                           {tune::State::kInfeasible, "infeasible"}};
-
-std::string first_line(const Study& study) {
-  return json{{"op", "study"}, {"version", kVersion}, {"study", study.identity()}}.dump();
-}
-
-json values_json(const std::vector<double>& values) {
-  json list = json::array();
-  for (const double value : values) list.push_back(tune::number_to_json(value));
-  return list;
-}
-
-/// The lines of trials that another program carried out: all asked for, then told in their order.
-std::string lines_of(const GivenStudy& given, const tune::Space& space) {
-  std::string lines;
-  const auto add = [&](const json& record) { lines += record.dump() + "\n"; };
-  std::vector<size_t> order;
-  for (size_t i = 0; i < given.trials.size(); ++i) {
-    const GivenTrial& trial = given.trials[i];
-    add({{"op", "ask"},
-         {"trial", i + 1},
-         {"point", tune::to_json(space, trial.point)},
-         {"given", true},
-         {"time", trial.asked_s}});
-    order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return given.trials[a].told_place < given.trials[b].told_place; });
-  for (const size_t i : order) {
-    const GivenTrial& trial = given.trials[i];
-    for (const auto& [step, value] : trial.curve)
-      add({{"op", "report"}, {"trial", i + 1}, {"step", step}, {"value", tune::number_to_json(value)}});
-    json end{{"op", "tell"}, {"trial", i + 1}, {"state", to_string(trial.state)}, {"time", trial.told_s}};
-    if (trial.state == tune::State::kComplete) end["values"] = values_json(trial.values);
-    if (!trial.reason.empty()) end["reason"] = trial.reason;
-    add(end);
-  }
-  return lines;
-}
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
-
-const char* to_string(tune::State state) {
-  for (const auto& [one, word] : kStates)
-    if (one == state) return word;
-  return "";
-}
-
-tune::State state_named(const std::string& word) {
-  for (const auto& [state, name] : kStates)
-    if (word == name) return state;
-  throw user_error(fmt::format("[study] '{}' is no state of a trial (complete, pruned, failed, infeasible)", word));
-}
 
 /// While it lives nobody else writes, and what others wrote is in the history.
 class Journal::Locked {
@@ -110,7 +43,8 @@ class Journal::Locked {
   Journal& journal_;
 };
 
-Journal::Journal(std::filesystem::path folder) : folder_(std::move(folder)) {}
+Journal::Journal(std::filesystem::path folder, Study study)
+    : folder_(std::move(folder)), ledger_(std::move(study), (folder_ / kJournal).string()) {}
 
 Descriptor Journal::file_to_write(const std::filesystem::path& folder) {
   make_folder(folder);
@@ -125,18 +59,18 @@ Descriptor Journal::file_to_write(const std::filesystem::path& folder) {
 }
 
 Journal Journal::open_or_make(const std::filesystem::path& folder, const Study& study) {
-  Journal journal(folder);
+  Journal journal(folder, study);
   journal.file_ = file_to_write(folder);
   {
     const Locked locked(journal);
-    if (journal.lines_ == 0) journal.begin(study);
+    if (journal.ledger_.lines() == 0) journal.append(Ledger::first_line(study));
   }
-  if (journal.study_.identity() != study.identity())
+  if (journal.study().identity() != study.identity())
     throw user_error(
         fmt::format("[study] {}: has another study; what is searched, the objective, sampler, pruner and seed of one "
                     "do not change: choose another --out",
                     folder.string()));
-  journal.study_ = study;
+  journal.ledger_.set_study(study);
   write_file_atomically(folder / kStudy, study.to_yaml());
   return journal;
 }
@@ -152,28 +86,26 @@ Journal Journal::make_given(const std::filesystem::path& folder, const GivenStud
   if (!mine) throw user_error(fmt::format("[study] {}: has a study already; choose another --out", folder.string()));
   write_file_atomically(folder / kStudy, given.study.to_yaml());
   // At once, and last: an import that was killed has made no study.
-  write_file_atomically(folder / kJournal, first_line(given.study) + "\n" + lines_of(given, given.study.space()));
+  std::string text = Ledger::first_line(given.study) + "\n";
+  for (const std::string& line : Ledger::given_lines(given)) text += line + "\n";
+  write_file_atomically(folder / kJournal, text);
   return open(folder);
 }
 
 Journal Journal::open(const std::filesystem::path& folder) {
-  Journal journal(folder);
   const auto path = folder / kJournal;
-  journal.file_ = Descriptor(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  Descriptor file(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts = {};
-  if (!journal.file_ || ::fstat(journal.file_.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
+  if (!file || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
     throw user_error(fmt::format("[study] {}: is no folder of a study; linac tune STUDY.yaml --out {} makes one",
                                  folder.string(), folder.string()));
-  journal.study_ =
-      parse_study(read_file(folder / kStudy), (folder / kStudy).string(), {.job_folder = folder, .working_folder = {}});
+  Journal journal(folder, parse_study(read_file(folder / kStudy), (folder / kStudy).string(),
+                                      {.job_folder = folder, .working_folder = {}}));
+  journal.file_ = std::move(file);
   journal.refresh();
-  if (journal.lines_ == 0)
+  if (journal.ledger_.lines() == 0)
     throw user_error(fmt::format("[study] {}: nothing has begun there; linac tune begins it", folder.string()));
   return journal;
-}
-
-void Journal::begin(const Study& study) {
-  append(first_line(study));
 }
 
 void Journal::refresh() {
@@ -189,59 +121,8 @@ void Journal::refresh() {
   }
   size_t begin = 0;
   for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    take_line(text.substr(begin, end - begin), lines_ + 1);
-    ++lines_;
+    ledger_.take(text.substr(begin, end - begin));
     read_ += static_cast<int64_t>(end + 1 - begin);
-  }
-}
-
-void Journal::take_line(const std::string& line, int64_t number) {
-  const auto damaged = [&](const std::string& why) {
-    return data_error(
-        fmt::format("[study] {}:{}: {}; the lines before it are whole, and a copy of them in another folder goes on",
-                    (folder_ / kJournal).string(), number, why));
-  };
-  try {
-    const json record = json::parse(line);
-    const auto op = record.at("op").get<std::string>();
-    if ((op == "study") != (number == 1)) throw damaged("not where such a line belongs");
-    if (op == "study") {
-      if (record.at("version") != kVersion) throw damaged("of another version of linac");
-      StudySettings kept;
-      config::read(config::parse_text(record.at("study").get<std::string>(), kJournal), kept, kJournal);
-      study_.settings.search = kept.search, study_.settings.constraints = kept.constraints,
-      study_.settings.objective = kept.objective;
-      study_.settings.sampler = kept.sampler, study_.settings.pruner = kept.pruner, study_.settings.seed = kept.seed;
-      history_ = std::make_unique<tune::History>(study_.space(), study_.directions());
-      sampler_ = tune::make_sampler(kept.sampler);
-      pruner_ = tune::make_pruner(kept.pruner);
-      return;
-    }
-    const int64_t trial = record.at("trial");
-    if (op == "ask" && first_ask_s_ == 0) first_ask_s_ = record.value("time", 0.0);
-    if (op == "ask") times_[trial].asked = record.value("time", 0.0);
-    if (op == "tell") times_[trial].told = record.value("time", 0.0);
-    if (op == "ask") return history_->start(trial, tune::point_from_json(history_->space(), record.at("point")));
-    if (op == "report") return history_->report(trial, record.at("step"), tune::number_from_json(record.at("value")));
-    if (op != "tell") throw damaged(fmt::format("'{}' is nothing that a journal has", op));
-    const auto reason = record.value("reason", "");
-    switch (state_named(record.at("state"))) {
-      case tune::State::kComplete: {
-        std::vector<double> values;
-        for (const json& value : record.at("values")) values.push_back(tune::number_from_json(value));
-        return history_->complete(trial, values);
-      }
-      case tune::State::kPruned:
-        return history_->prune(trial, reason);
-      case tune::State::kFailed:
-        return history_->fail(trial, reason);
-      case tune::State::kInfeasible:
-        return history_->infeasible(trial, reason);
-      case tune::State::kRunning:
-        throw damaged("a trial that runs is not told");
-    }
-  } catch (const json::exception& error) {
-    throw damaged(error.what());
   }
 }
 
@@ -259,73 +140,29 @@ void Journal::append(const std::string& line) {
 
 std::optional<int64_t> Journal::ask() {
   const Locked locked(*this);
-  const auto trials = history_->trials();
-  const auto count = std::count_if(trials.begin(), trials.end(),
-                                   [](const tune::Trial& trial) { return trial.state != tune::State::kFailed; });
-  if (count >= study_.settings.budget.trials) return std::nullopt;
-  const int64_t number = static_cast<int64_t>(trials.size()) + 1;
-  const tune::Point point = tune::suggest(*sampler_, *history_, static_cast<uint64_t>(study_.settings.seed), number);
-  append(json{{"op", "ask"}, {"trial", number}, {"point", tune::to_json(history_->space(), point)}, {"time", now_s()}}
-             .dump());
-  return number;
-}
-
-const tune::Trial& Journal::running(int64_t trial) const {
-  const tune::Trial* const found = history_->find(trial);
-  if (found == nullptr)
-    throw user_error(fmt::format("[study] there is no trial {}; {} were asked for", trial, history_->trials().size()));
-  if (found->state != tune::State::kRunning)
-    throw user_error(fmt::format("[study] trial {} was told before, as {}", trial, to_string(found->state)));
-  return *found;
+  const auto asked = ledger_.ask();
+  if (!asked) return std::nullopt;
+  append(asked->line);
+  return asked->trial;
 }
 
 tune::Verdict Journal::report(int64_t trial, int64_t step, double value) {
   const Locked locked(*this);
-  const tune::Trial& found = running(trial);
-  if (!found.curve.empty() && step <= found.curve.back().first)
-    throw user_error(
-        fmt::format("[study] trial {}: step {} is not after step {}", trial, step, found.curve.back().first));
-  append(json{{"op", "report"}, {"trial", trial}, {"step", step}, {"value", tune::number_to_json(value)}}.dump());
-  return pruner_->verdict(*history_, *history_->find(trial));
+  append(ledger_.report(trial, step, value));
+  return ledger_.verdict(trial);
 }
 
 void Journal::tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason) {
   const Locked locked(*this);
-  running(trial);
-  json record{{"op", "tell"}, {"trial", trial}, {"state", to_string(state)}, {"time", now_s()}};
-  if (state == tune::State::kComplete) {
-    if (values.size() != history_->objectives())
-      throw user_error(fmt::format("[study] {} values told of trial {}; the study has {}", values.size(), trial,
-                                   history_->objectives()));
-    record["values"] = values_json(values);
-  }
-  if (!reason.empty()) record["reason"] = reason;
-  append(record.dump());
-}
-
-Journal::Times Journal::times_of(int64_t trial) const {
-  const auto found = times_.find(trial);
-  return found == times_.end() ? Times{} : found->second;
+  append(ledger_.tell(trial, state, values, reason));
 }
 
 std::vector<int64_t> Journal::replay() const {
   const std::string text = read_file(folder_ / kJournal);
-  Journal again(folder_);
-  again.study_ = study_;
-  std::vector<int64_t> others;
-  int64_t number = 0;
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const std::string line = text.substr(begin, end - begin);
-    const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (number > 0 && record.value("op", "") == "ask" && !record.value("given", false)) {
-      const int64_t trial = record.value("trial", int64_t{0});
-      const auto seed = static_cast<uint64_t>(study_.settings.seed);
-      const tune::Point point = tune::suggest(*again.sampler_, *again.history_, seed, trial);
-      if (tune::to_json(again.history_->space(), point) != record["point"]) others.push_back(trial);
-    }
-    again.take_line(line, ++number);
-  }
-  return others;
+  std::vector<std::string> lines;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    lines.push_back(text.substr(begin, end - begin));
+  return Ledger::replay(study(), lines);
 }
 
 }  // namespace linac::study

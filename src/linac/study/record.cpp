@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/tune/forest.h"
+#include "linac/tune/point_json.h"
 
 namespace linac::study {
 namespace {
@@ -28,8 +29,8 @@ json parameter_json(const tune::Parameter& parameter) {
           {"choices", parameter.choices}};
 }
 
-json trial_json(const Journal& journal, const tune::Trial& trial) {
-  const tune::Space& space = journal.history().space();
+json shown_json(const Ledger& ledger, const tune::Trial& trial) {
+  const tune::Space& space = ledger.history().space();
   json values = json::array(), at = json::array(), words = json::array(), curve = json::array();
   for (const double value : trial.values) values.push_back(number(value));
   for (size_t i = 0; i < space.size(); ++i) {
@@ -37,8 +38,8 @@ json trial_json(const Journal& journal, const tune::Trial& trial) {
     words.push_back(std::isnan(trial.point[i]) ? json() : json(space.text_of(i, trial.point[i])));
   }
   for (const auto& [step, loss] : trial.curve)
-    curve.push_back({step, number(tune::loss_of(journal.history().directions()[0], loss))});
-  const Journal::Times times = journal.times_of(trial.number);
+    curve.push_back({step, number(tune::loss_of(ledger.history().directions()[0], loss))});
+  const Ledger::Times times = ledger.times_of(trial.number);
   return {{"trial", trial.number},
           {"state", to_string(trial.state)},
           {"reason", trial.reason},
@@ -63,10 +64,10 @@ json map_json(const tune::Forest& forest, const std::vector<double>& shares, tun
 
 }  // namespace
 
-json record_of(const Journal& journal) {
-  const tune::History& history = journal.history();
-  const StudySettings& settings = journal.study().settings;
-  const std::vector<std::string> names = journal.study().objective_names();
+json record_of(const Ledger& ledger, const std::string& title, std::vector<std::pair<std::string, std::string>> facts) {
+  const tune::History& history = ledger.history();
+  const StudySettings& settings = ledger.study().settings;
+  const std::vector<std::string> names = ledger.study().objective_names();
   json objectives = json::array(), importance = json::array(), parameters = json::array(), trials = json::array(),
        front = json::array(), map;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -76,22 +77,33 @@ json record_of(const Journal& journal) {
     if (i == 0) map = map_json(forest, forest.importance(), history.directions()[0]);
   }
   for (const tune::Parameter& parameter : history.space().parameters()) parameters.push_back(parameter_json(parameter));
-  for (const tune::Trial& trial : history.trials()) trials.push_back(trial_json(journal, trial));
+  for (const tune::Trial& trial : history.trials()) trials.push_back(shown_json(ledger, trial));
   for (const tune::Trial* trial : history.front()) front.push_back(trial->number);
-  const auto folder = std::filesystem::absolute(journal.folder()).lexically_normal();
-  return {{"title", "Study " + (folder.has_filename() ? folder : folder.parent_path()).filename().string()},
-          {"facts", json::array({{"folder", journal.folder().string()},
-                                 {"sampler", settings.sampler.name},
-                                 {"pruner", settings.pruner.name},
-                                 {"seed", std::to_string(settings.seed)},
-                                 {"budget", fmt::format("{} trials", settings.budget.trials)},
-                                 {"at a time", std::to_string(settings.parallel)}})},
-          {"objectives", objectives},
-          {"parameters", parameters},
-          {"trials", trials},
-          {"front", front},
-          {"importance", importance},
-          {"map", map}};
+  facts.insert(facts.end(), {{"sampler", settings.sampler.name},
+                             {"pruner", settings.pruner.name},
+                             {"seed", std::to_string(settings.seed)},
+                             {"budget", fmt::format("{} trials", settings.budget.trials)}});
+  const bool carried_out_here = !ledger.study().job.empty() || !ledger.study().command().empty();
+  if (carried_out_here) facts.emplace_back("at a time", std::to_string(settings.parallel));
+  json said = json::array();
+  for (const auto& [name, text] : facts) said.push_back({name, text});
+  return {{"title", title},   {"facts", said},  {"objectives", objectives}, {"parameters", parameters},
+          {"trials", trials}, {"front", front}, {"importance", importance}, {"map", map}};
+}
+
+json trial_json(const Ledger& ledger, const tune::Trial& trial) {
+  const tune::Direction direction = ledger.history().directions().front();
+  json curve = json::array();
+  for (const auto& [step, loss] : trial.curve)
+    curve.push_back({step, tune::number_to_json(tune::loss_of(direction, loss))});
+  json values = json::array();
+  for (const double value : trial.values) values.push_back(tune::number_to_json(value));
+  return {{"trial", trial.number},
+          {"state", to_string(trial.state)},
+          {"point", tune::to_json(ledger.history().space(), trial.point)},
+          {"values", values},
+          {"curve", curve},
+          {"reason", trial.reason}};
 }
 
 }  // namespace linac::study

@@ -1,5 +1,5 @@
 #pragma once
-// A study as one JSON document, for the page that `linac-compute` draws of it. Pure, thread-safe.
+// A study as one JSON document, for its page, and its trials as JSON. Pure, thread-safe.
 //
 // {"title", "facts": [[name, text]], "objectives": [{"name", "maximize"}], "parameters": [{"name", "low", "high",
 // "log", "choices"}], "trials": [{"trial", "state", "reason", "values", "at": [number, position among the choices, or
@@ -9,10 +9,20 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "linac/study/journal.h"
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "linac/study/ledger.h"
 
 namespace linac::study {
 
-nlohmann::json record_of(const Journal& journal);
+/// `facts`: what is said of it first, e.g. {{"folder", "studies/a"}}.
+nlohmann::json record_of(const Ledger& ledger, const std::string& title,
+                         std::vector<std::pair<std::string, std::string>> facts);
+
+/// A trial for programs: {"trial", "state", "point", "values", "curve": [[step, value]], "reason"}, with "nan", "inf"
+/// and "-inf" as texts.
+nlohmann::json trial_json(const Ledger& ledger, const tune::Trial& trial);
 
 }  // namespace linac::study

@@ -59,11 +59,20 @@ function exportTable(title: string, runs: readonly Run[], axes: readonly Axis[])
   save(fileName(title, "csv"), new Blob([csv([["id", "name", ...axes.map((axis) => axis.title)], ...runs.map((run) => [run.id, run.name, ...axes.map((axis) => cell(run, axis))])])], { type: "text/csv" }));
 }
 
+interface Charted {
+  runs: readonly Run[];
+  place: Place;
+  href?: (run: Run) => string; // where a run's mark leads
+  noun?: string; // what they are
+}
+
+const hrefOf = (run: Run) => hashOf(["runs", run.id]);
+
 const height = 440;
 const edge = { left: 70, right: 26, top: 30, bottom: 52 };
 const air = 8; // px around the points
 
-export function Scatter({ runs, place }: { runs: readonly Run[]; place: Place }) {
+export function Scatter({ runs, place, href = hrefOf, noun = "runs" }: Charted) {
   const { ref, width } = useSize<HTMLDivElement>();
   const axes = useMemo(() => axesOf(runs), [runs]);
   const chosen = (name: string, usual: Axis | undefined) => axes.find((axis) => axis.id === place.query.get(name)) ?? usual;
@@ -89,7 +98,7 @@ export function Scatter({ runs, place }: { runs: readonly Run[]; place: Place })
       </div>
       <div ref={ref} class="drawn">
         {width > 50 && (
-          <svg width={width} height={height} role="group" aria-label={`${y.title} over ${x.title}, ${points.length} runs`}>
+          <svg width={width} height={height} role="group" aria-label={`${y.title} over ${x.title}, ${points.length} ${noun}`}>
             {x.ticks.map((tick) => (
               <g key={tick.text} class="tick-line">
                 <line x1={left(tick.at)} x2={left(tick.at)} y1={edge.top - air} y2={edge.top + tall + air} />
@@ -105,7 +114,7 @@ export function Scatter({ runs, place }: { runs: readonly Run[]; place: Place })
             <text x={edge.left + inner / 2} y={height - 6} text-anchor="middle">{x.title}{x.log ? " (log)" : ""}</text>
             <text x={edge.left - air} y={13} text-anchor="start">{y.title}{y.log ? " (log)" : ""}</text>
             {points.map(({ run, at, up }) => (
-              <a key={run.id} href={hashOf(["runs", run.id])} aria-label={nameOf(run, [x, y, ...(color ? [color] : [])])}>
+              <a key={run.id} href={href(run)} aria-label={nameOf(run, [x, y, ...(color ? [color] : [])])}>
                 <circle cx={left(at!)} cy={top(up!)} r={6} style={{ fill: color ? shade(color.place(run)) : "var(--line-0)" }}>
                   <title>{nameOf(run, [x, y, ...(color ? [color] : [])])}</title>
                 </circle>
@@ -114,7 +123,7 @@ export function Scatter({ runs, place }: { runs: readonly Run[]; place: Place })
           </svg>
         )}
       </div>
-      {points.length < runs.length && <p class="note">{runs.length - points.length} of the runs have no value for both.</p>}
+      {points.length < runs.length && <p class="note">{runs.length - points.length} of the {noun} have no value for both.</p>}
     </section>
   );
 }
@@ -138,7 +147,7 @@ function passes(run: Run, axes: readonly Axis[], brushes: Brushes): boolean {
   });
 }
 
-export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }) {
+export function Parallel({ runs, place, href = hrefOf, noun = "runs" }: Charted) {
   const { ref, width } = useSize<HTMLDivElement>();
   const all = useMemo(() => axesOf(runs), [runs]);
   const [brushes, setBrushes] = useState<Brushes>({});
@@ -188,7 +197,7 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
           </span>
         ))}
         <span class="small" aria-live="polite">
-          {through.length} of {runs.length} runs
+          {through.length} of {runs.length} {noun}
         </span>
         {Object.keys(brushes).length > 0 && (
           <button type="button" class="quiet" onClick={() => setBrushes({})}>
@@ -201,9 +210,9 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
       </div>
       <div ref={ref} class="drawn">
         {width > 50 && axes.length > 0 && (
-          <svg width={width} height={height} role="group" aria-label={`Runs across ${axes.map((axis) => axis.title).join(", ")}`}>
+          <svg width={width} height={height} role="group" aria-label={`The ${noun} across ${axes.map((axis) => axis.title).join(", ")}`}>
             {[...runs].sort((a, b) => Number(inside.has(a.id)) - Number(inside.has(b.id))).map((run) => (
-              <a key={run.id} href={hashOf(["runs", run.id])} aria-label={nameOf(run, axes)} tabindex={inside.has(run.id) ? 0 : -1} onFocus={() => setLit(run.id)} onBlur={() => setLit("")} onPointerEnter={() => setLit(run.id)} onPointerLeave={() => setLit("")}>
+              <a key={run.id} href={href(run)} aria-label={nameOf(run, axes)} tabindex={inside.has(run.id) ? 0 : -1} onFocus={() => setLit(run.id)} onBlur={() => setLit("")} onPointerEnter={() => setLit(run.id)} onPointerLeave={() => setLit("")}>
                 <path class={`way ${inside.has(run.id) ? "" : "out"} ${lit === run.id ? "lit" : ""}`} d={line(run)} style={{ stroke: inside.has(run.id) ? shade(color!.place(run)) : "var(--rule)" }}>
                   <title>{nameOf(run, axes)}</title>
                 </path>
@@ -266,7 +275,7 @@ export function Parallel({ runs, place }: { runs: readonly Run[]; place: Place }
           </svg>
         )}
       </div>
-      <p class="note">Drag along an axis to see the runs that pass there, or take the arrow keys; a click on it or Esc takes that back. The colour is the last axis's.</p>
+      <p class="note">Drag along an axis to see the {noun} that pass there, or take the arrow keys; a click on it or Esc takes that back. The colour is the last axis's.</p>
     </section>
   );
 }

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/base/error.h"
-#include "linac/base/plural.h"
 #include "linac/cli/control/study_foreign.h"
 #include "linac/cli/control/study_page.h"
+#include "linac/cli/control/study_place.h"
 #include "linac/cli/control/study_words.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/study/journal.h"
+#include "linac/study/record.h"
 #include "linac/tune/point_json.h"
 
 namespace linac::cli {
@@ -21,7 +21,8 @@ namespace {
 using nlohmann::json;
 
 struct StudyOptions {
-  std::string folder, file, state = "complete", reason, out;
+  std::string folder, file, state = "complete", reason, out, experiment, server;
+  LeaseOptions lease;
   int64_t trial = 0, step = 0, count = 1;
   std::vector<std::string> values;
   bool as_json = false;
@@ -32,80 +33,72 @@ double number(const std::string& text) {
   return tune::number_from_json(value.is_discarded() ? json(text) : value);
 }
 
+std::unique_ptr<StudyPlace> opened(const StudyOptions& options) {
+  return open_study(options.folder, options.lease);
+}
+
 void run_new(const StudyOptions& options) {
-  const auto journal = study::Journal::open_or_make(options.folder, study::read_study(options.file));
-  fmt::print("{}: {} of a space of {}\n", options.folder,
-             plural(static_cast<int64_t>(journal.history().trials().size()), "trial"),
-             plural(static_cast<int64_t>(journal.history().space().size()), "parameter"));
+  make_study(options.folder, options.file, options.experiment);
 }
 
 void run_ask(const StudyOptions& options) {
-  auto journal = study::Journal::open(options.folder);
-  for (int64_t i = 0; i < options.count; ++i) {
-    const auto asked = journal.ask();
-    if (!asked)
-      throw user_error(
-          fmt::format("[study] {}: all {} of the budget were asked for; give more: budget.trials of its study.yaml",
-                      options.folder, plural(journal.study().settings.budget.trials, "trial")));
-    const tune::Trial& trial = *journal.history().find(*asked);
-    fmt::print("{}\n",
-               json{{"trial", trial.number}, {"point", tune::to_json(journal.history().space(), trial.point)}}.dump());
-  }
+  const auto place = opened(options);
+  for (int64_t i = 0; i < options.count; ++i) fmt::print("{}\n", place->ask().dump());
 }
 
 void run_tell(const StudyOptions& options) {
-  auto journal = study::Journal::open(options.folder);
   std::vector<double> values;
   for (const std::string& value : options.values) values.push_back(number(value));
   const tune::State state = study::state_named(options.state);
   if (state == tune::State::kRunning) throw user_error("[study] --state: a trial that runs is not told");
-  journal.tell(options.trial, state, values, options.reason);
-  fmt::print("{}\n", trial_json(journal, *journal.history().find(options.trial)).dump());
+  fmt::print("{}\n", opened(options)->tell({options.trial, state, values, options.reason}).dump());
 }
 
 // With a trial an intermediate value of it, without one the page.
 void run_report(const StudyOptions& options) {
-  if (options.trial == 0) {
-    const std::filesystem::path out = options.out.empty() ? std::filesystem::path(options.folder) / "report.html"
-                                                          : std::filesystem::path(options.out);
-    write_study_page(study::Journal::open(options.folder), out);
-    fmt::print("{}\n", out.string());
+  if (options.trial != 0 && options.values.empty())
+    throw user_error("[study] report: a trial's value has three words: TRIAL STEP VALUE, 7 10 0.31");
+  const auto place = opened(options);
+  if (options.trial != 0) {
+    fmt::print("{}\n", place->report(options.trial, options.step, number(options.values.at(0))).dump());
     return;
   }
-  if (options.values.empty())
-    throw user_error("[study] report: a trial's value has three words: TRIAL STEP VALUE, 7 10 0.31");
-  auto journal = study::Journal::open(options.folder);
-  const tune::Verdict verdict = journal.report(options.trial, options.step, number(options.values.at(0)));
-  fmt::print("{}\n", json{{"stop", verdict.stop}, {"reason", verdict.reason}}.dump());
+  const std::filesystem::path beside = at_service() ? options.folder + ".html" : options.folder + "/report.html";
+  const std::filesystem::path out = options.out.empty() ? beside : std::filesystem::path(options.out);
+  const char* const where = at_service() ? "study" : "folder";
+  write_study_page(study::record_of(place->ledger(), "Study " + place->title(), {{where, options.folder}}), out);
+  fmt::print("{}\n", out.string());
 }
 
 void run_best(const StudyOptions& options) {
-  const auto journal = study::Journal::open(options.folder);
+  const auto place = opened(options);
+  const study::Ledger& ledger = place->ledger();
   if (!options.as_json) {
-    fmt::print("{}", best_words(journal));
+    fmt::print("{}", best_words(ledger));
     return;
   }
   json front = json::array();
-  for (const tune::Trial* trial : journal.history().front()) front.push_back(trial_json(journal, *trial));
-  if (journal.history().objectives() == 1) front = front.empty() ? json() : front[0];
+  for (const tune::Trial* trial : ledger.history().front()) front.push_back(study::trial_json(ledger, *trial));
+  if (ledger.history().objectives() == 1) front = front.empty() ? json() : front[0];
   fmt::print("{}\n", front.dump());
 }
 
 void run_show(const StudyOptions& options) {
-  const auto journal = study::Journal::open(options.folder);
+  const auto place = opened(options);
+  const study::Ledger& ledger = place->ledger();
   if (!options.as_json) {
-    fmt::print("{}{}", trials_words(journal), best_words(journal));
+    fmt::print("{}{}", trials_words(ledger), best_words(ledger));
     return;
   }
   json all = json::array();
-  for (const tune::Trial& trial : journal.history().trials()) all.push_back(trial_json(journal, trial));
+  for (const tune::Trial& trial : ledger.history().trials()) all.push_back(study::trial_json(ledger, trial));
   fmt::print("{}\n", all.dump(1));
 }
 
 void run_replay(const StudyOptions& options) {
-  const auto journal = study::Journal::open(options.folder);
-  const std::vector<int64_t> others = journal.replay();
-  const size_t count = journal.history().trials().size();
+  const auto place = opened(options);
+  const std::vector<int64_t> others = place->replay();
+  const size_t count = place->ledger().history().trials().size();
   if (others.empty()) {
     fmt::print("all {} suggestions follow from what was told before them\n", count);
     return;
@@ -123,9 +116,14 @@ void add_study_verb(CLI::App& app) {
       app.add_subcommand("study", "A study of hyper-parameters: shown, replayed, asked and told by any program");
   verb->require_subcommand(1);
   auto options = std::make_shared<StudyOptions>();
+  // The word itself is taken before the line is parsed (server_word.h); here it is for the help.
+  const auto add_server = [&](CLI::App* made) {
+    made->add_option("--server", options->server, "address of the service that has the study (default: a folder here)");
+  };
   const auto sub = [&](const char* name, const char* help, void (*run)(const StudyOptions&)) {
     auto* made = verb->add_subcommand(name, help);
-    made->add_option("folder", options->folder, "of the study")->required();
+    made->add_option("study", options->folder, "its folder, or its name at the service of --server")->required();
+    add_server(made);
     made->callback([options, run] { run(*options); });
     return made;
   };
@@ -135,12 +133,21 @@ void add_study_verb(CLI::App& app) {
   sub("replay", "Whether every suggestion follows from what had been told before it", run_replay);
   auto* made = verb->add_subcommand("new", "Makes the folder of a study whose trials another program carries out");
   made->add_option("study", options->file, "study file (YAML)")->required()->check(CLI::ExistingFile);
-  made->add_option("--out", options->folder, "folder of the study")->required();
+  made->add_option("--out", options->folder, "folder of the study, or its name at the service of --server")->required();
+  made->add_option("--experiment", options->experiment, "of a service: put it there; made if there is none");
+  add_server(made);
   made->callback([options] { run_new(*options); });
   add_foreign_studies(*verb);
-  sub("ask", "The next trials, a line of JSON each: {\"trial\": 7, \"point\": {...}}", run_ask)
-      ->add_option("-n,--count", options->count, "so many")
-      ->check(CLI::PositiveNumber);
+  const auto add_lease = [&](CLI::App* to, const char* word_help) {
+    to->add_option("--lease", options->lease.word, word_help);
+  };
+  const auto add_seconds = [&](CLI::App* to) {
+    to->add_option("--seconds", options->lease.seconds, "at a service: after so long another is given the trial (600)");
+  };
+  auto* ask = sub("ask", "The next trials, a line of JSON each: {\"trial\": 7, \"point\": {...}}", run_ask);
+  ask->add_option("-n,--count", options->count, "so many")->check(CLI::PositiveNumber);
+  add_lease(ask, "at a service: a word of one's own, with which asking again gives the same trial");
+  add_seconds(ask);
   auto* report =
       sub("report",
           "The page of the study; with a trial, an intermediate value of it, which says whether to stop it: {\"stop\": "
@@ -149,19 +156,25 @@ void add_study_verb(CLI::App& app) {
   report->add_option("trial", options->trial, "its number")->check(CLI::PositiveNumber);
   report->add_option("step", options->step, "e.g. epochs that are done");
   report->add_option("value", options->values, "a number, nan or inf")->expected(1);
-  report->add_option("--out", options->out, "of the page (default: STUDY/report.html)");
+  report->add_option("--out", options->out, "of the page (default: STUDY/report.html, at a service STUDY.html)");
+  const char* const held = "at a service: what asking answered with; without, one speaks for whoever has the trial";
+  add_lease(report, held);
+  add_seconds(report);
   auto* tell = sub("tell", "The end of a trial", run_tell);
   tell->add_option("trial", options->trial, "its number")->required();
   tell->add_option("values", options->values, "one an objective: numbers, nan or inf");
   tell->add_option("--state", options->state, "complete, pruned, failed (its host was lost) or infeasible");
   tell->add_option("--reason", options->reason, "in words");
+  add_lease(tell, held);
   verb->footer(
       "Examples:\n"
       "  linac study show studies/a\n"
       "  linac study report studies/a --out report.html\n"
       "  linac study new space.yaml --out studies/mine\n"
       "  linac study ask studies/mine              # {\"trial\":1,\"point\":{\"x\":0.25}}\n"
-      "  linac study tell studies/mine 1 0.031");
+      "  linac study tell studies/mine 1 0.031\n"
+      "  linac study new space.yaml --server http://127.0.0.1:5000 --out mine\n"
+      "  linac study ask mine --server http://127.0.0.1:5000");
 }
 
 }  // namespace linac::cli

@@ -6,18 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "linac/base/plural.h"
 #include "linac/base/text_table.h"
 #include "linac/study/runner.h"
 #include "linac/tune/pareto.h"
-#include "linac/tune/point_json.h"
 
 namespace linac::cli {
-
-using nlohmann::json;
 
 namespace {
 
@@ -26,10 +22,10 @@ std::string number_text(double value) {
 }
 
 /// A table of trials with their settings.
-std::string table_of(const study::Journal& journal, const std::vector<const tune::Trial*>& trials) {
-  const tune::History& history = journal.history();
+std::string table_of(const study::Ledger& ledger, const std::vector<const tune::Trial*>& trials) {
+  const tune::History& history = ledger.history();
   TextRows rows{{"TRIAL", "STATE"}};
-  for (const std::string& name : journal.study().objective_names())
+  for (const std::string& name : ledger.study().objective_names())
     rows[0].push_back(history.objectives() == 1 ? "VALUE" : name);
   rows[0].emplace_back("EPOCHS");
   for (const tune::Parameter& parameter : history.space().parameters()) rows[0].push_back(parameter.name);
@@ -51,8 +47,8 @@ std::string table_of(const study::Journal& journal, const std::vector<const tune
 
 }  // namespace
 
-std::string best_words(const study::Journal& journal) {
-  const tune::History& history = journal.history();
+std::string best_words(const study::Ledger& ledger) {
+  const tune::History& history = ledger.history();
   std::vector<const tune::Trial*> front = history.front();
   if (front.empty()) return fmt::format("no trial of {} is complete\n", history.trials().size());
   if (history.objectives() > 1) {
@@ -60,17 +56,17 @@ std::string best_words(const study::Journal& journal) {
     return fmt::format("of {} no other one is better than {} in every objective:\n",
                        plural(static_cast<int64_t>(history.trials().size()), "trial"),
                        front.size() == 1 ? "this" : fmt::format("one of these {}", front.size())) +
-           table_of(journal, front);
+           table_of(ledger, front);
   }
   const tune::Trial* const best = front[0];
   std::string text = fmt::format("best of {}: trial {}, {} {}\n", history.trials().size(), best->number,
-                                 journal.study().objective_names()[0], best->values[0]);
+                                 ledger.study().objective_names()[0], best->values[0]);
   for (const std::string& word : study::settings_of(history.space(), best->point)) text += "  --set " + word + "\n";
   return text;
 }
 
-std::string trials_words(const study::Journal& journal) {
-  const tune::History& history = journal.history();
+std::string trials_words(const study::Ledger& ledger) {
+  const tune::History& history = ledger.history();
   std::vector<const tune::Trial*> trials;
   for (const tune::Trial& trial : history.trials()) trials.push_back(&trial);
   std::vector<tune::Losses> rows;
@@ -86,22 +82,7 @@ std::string trials_words(const study::Journal& journal) {
     return std::tuple(1, size_t{0}, std::isnan(loss) ? INFINITY : loss);
   };
   std::stable_sort(trials.begin(), trials.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  return table_of(journal, trials);
-}
-
-json trial_json(const study::Journal& journal, const tune::Trial& trial) {
-  const tune::Direction direction = journal.history().directions().front();
-  json curve = json::array();
-  for (const auto& [step, loss] : trial.curve)
-    curve.push_back({step, tune::number_to_json(tune::loss_of(direction, loss))});
-  json values = json::array();
-  for (const double value : trial.values) values.push_back(tune::number_to_json(value));
-  return {{"trial", trial.number},
-          {"state", study::to_string(trial.state)},
-          {"point", tune::to_json(journal.history().space(), trial.point)},
-          {"values", values},
-          {"curve", curve},
-          {"reason", trial.reason}};
+  return table_of(ledger, trials);
 }
 
 }  // namespace linac::cli

@@ -48,7 +48,7 @@ void run_tune(const TuneOptions& options) {
                                                    fmt::print("{}\n", line);
                                                    std::fflush(stdout);
                                                  }});
-  fmt::print("{}", best_words(journal));
+  fmt::print("{}", best_words(journal.ledger()));
   if (end == study::RunEnd::kDone) return write_page_of(journal);
   fmt::print("stopped; the same command goes on\n");
   throw CLI::RuntimeError(static_cast<int>(ErrorCode::kPreempted));

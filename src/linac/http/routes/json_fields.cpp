@@ -73,7 +73,8 @@ std::optional<bool> as_flag(const json& value) {
 }
 
 bool list_type(FieldType type) {
-  return type == FieldType::kTexts || type == FieldType::kIntegers || type == FieldType::kObjects;
+  return type == FieldType::kTexts || type == FieldType::kIntegers || type == FieldType::kNumbers ||
+         type == FieldType::kObjects;
 }
 
 void check_value(json& value, const char* name, FieldType type) {
@@ -95,10 +96,12 @@ void check_value(json& value, const char* name, FieldType type) {
       return;
     case FieldType::kTexts:
     case FieldType::kIntegers:
+    case FieldType::kNumbers:
     case FieldType::kObjects: {
       if (!value.is_array()) refuse(name, value, "a list");
       const FieldType item = type == FieldType::kTexts      ? FieldType::kText
                              : type == FieldType::kIntegers ? FieldType::kInteger
+                             : type == FieldType::kNumbers  ? FieldType::kNumber
                                                             : FieldType::kObject;
       for (json& one : value) check_value(one, name, item);
       return;

@@ -24,6 +24,8 @@ json schema_of(FieldType type) {
       return {{"type", "array"}, {"items", {{"type", "string"}}}};
     case FieldType::kIntegers:
       return {{"type", "array"}, {"items", {{"type", "integer"}, {"format", "int64"}}}};
+    case FieldType::kNumbers:
+      return {{"type", "array"}, {"items", schema_of(FieldType::kNumber)}};
     case FieldType::kObject:
       return {{"type", "object"}};
     case FieldType::kObjects:

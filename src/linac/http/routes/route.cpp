@@ -76,6 +76,13 @@ std::vector<std::string> Request::texts(const char* name) const {
   return texts;
 }
 
+std::vector<double> Request::numbers(const char* name) const {
+  std::vector<double> numbers;
+  if (has(name))
+    for (const auto& item : (*input)[name]) numbers.push_back(number_of({{name, item}}, name));
+  return numbers;
+}
+
 const nlohmann::json& Request::list(const char* name) const {
   static const nlohmann::json kNone = nlohmann::json::array();
   return has(name) ? (*input)[name] : kNone;

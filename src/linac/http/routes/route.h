@@ -82,6 +82,7 @@ struct Request {
   double number(const char* name, double otherwise = 0) const;
   bool flag(const char* name, bool otherwise = false) const;
   std::vector<std::string> texts(const char* name) const;
+  std::vector<double> numbers(const char* name) const;
   const nlohmann::json& list(const char* name) const;  // an empty array if it was not sent
 };
 
@@ -114,7 +115,7 @@ struct Response {
   static Response text(std::string body, std::string type = "text/plain; charset=utf-8", int status = 200);
 };
 
-enum class FieldType { kText, kInteger, kNumber, kBoolean, kTexts, kIntegers, kObject, kObjects };
+enum class FieldType { kText, kInteger, kNumber, kBoolean, kTexts, kIntegers, kNumbers, kObject, kObjects };
 
 /// A field of the JSON body, or of the query where a route has no JSON body (a list is then a name given several
 /// times). Integers and booleans are also taken as text, as protobuf's JSON writes them; a number may be "NaN",

@@ -8,6 +8,7 @@
 #include "linac/service/context.h"
 #include "linac/service/http_words.h"
 #include "linac/service/secret_box.h"
+#include "linac/service/studies/desks.h"
 
 namespace linac::service {
 
@@ -38,6 +39,8 @@ std::vector<Route> visibility_routes(Context& context);
 /// `handler`, which may take an experiment from others' eyes: who watches another's run is then asked anew.
 Handler withdrawing(Context& context, Handler handler);
 std::vector<Route> curve_routes(Context& context);
+/// `desks` outlive them.
+std::vector<Route> study_routes(Context& context, Desks& desks);
 std::vector<Route> event_routes(Context& context);
 
 }  // namespace linac::service

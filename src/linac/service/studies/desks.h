@@ -1,0 +1,86 @@
+#pragma once
+// Studies that are in use, in memory: what was asked and told of each (study/ledger.h) and who has its trials. The
+// catalog keeps all of it: a line counts once it is committed there, and a study that is not in memory, or of which a
+// write failed, is read again. Whoever changes or reads a study has it for himself meanwhile, in the order of asking.
+// Thread-safe.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "linac/catalog/studies.h"
+#include "linac/service/context.h"
+#include "linac/service/turns.h"
+#include "linac/study/ledger.h"
+
+namespace linac::service {
+
+/// What the page of a study shows, as it was when somebody looked last.
+struct DrawnStudy {
+  std::shared_ptr<const nlohmann::json> record;  // null: nobody did
+  int64_t lines = 0, at_ms = 0, took_ms = 0;
+};
+
+struct OpenStudy {
+  catalog::StudyRecord record;
+  study::Ledger ledger;
+  std::map<int64_t, catalog::StudyLease> leases;  // by trial: of those that run
+  mutable DrawnStudy drawn{};
+};
+
+/// A change of a study, carried out as one.
+struct StudyStep {
+  std::vector<std::string> lines{};                // that the ledger takes
+  std::vector<catalog::StudyLease> leases{};       // given, or given on
+  std::vector<int64_t> free{};                     // trials that are told, whose leases go
+  int64_t asked = 0;                               // so many of the lines ask for a trial
+  std::function<void(catalog::Database&)> also{};  // in the same transaction; of the record itself
+  bool again = false;                              // there is more to do: the step is asked for anew
+
+  bool empty() const { return lines.empty() && leases.empty() && free.empty() && !also; }
+};
+
+class Desks {
+ public:
+  explicit Desks(Context& context) : context_(context) {}
+
+  using Make = std::function<StudyStep(OpenStudy&)>;
+  using Answer = std::function<nlohmann::json(const OpenStudy&)>;
+  /// What `make` says is done, then `answer` is asked; both on a thread of the readers. `request`: whose change it is,
+  /// for the audit log; null: the service's own. kNotFound for a study that is not there. What is given outlives the
+  /// wait; not to be given temporaries: gcc 12 destroys those of a co_await twice.
+  Task<nlohmann::json> change(Request* request, const std::string& name, const Make& make, const Answer& answer);
+  /// `answer` of the study as it is.
+  Task<nlohmann::json> look(const std::string& name, const Answer& answer);
+
+  static constexpr size_t kOpenMax = 64;             // studies in memory
+  static constexpr int64_t kOpenLinesMax = 2000000;  // of all of them
+  static constexpr int kThinkingMax = 2;             // at a time, of the readers' threads
+
+ private:
+  struct Desk {
+    Turns turn{1};
+    std::unique_ptr<OpenStudy> study;  // null: to be read
+    std::atomic<int64_t> lines = 0;    // of it
+    int64_t used = 0;
+  };
+  std::shared_ptr<Desk> desk_of(const std::string& name);
+  void make_room();
+  void load(Desk& desk, const std::string& name);
+  void apply(OpenStudy& study, const StudyStep& step);
+  static void put_down(catalog::Database& database, const OpenStudy& study, const StudyStep& step, Request* request);
+
+  Context& context_;
+  Turns thinking_{kThinkingMax};
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Desk>> desks_;
+  int64_t uses_ = 0;
+};
+
+}  // namespace linac::service
