@@ -153,6 +153,29 @@ def killed_clients(place: Place) -> None:
     check(True, "killed at any moment, a client leaves one launch")
 
 
+def killed_resumes(place: Place) -> None:
+    chance = random.Random(2)
+    (place.root / "hold").touch()
+    before = place.starts()
+    name = name_in(place.client.launch("here", SETTINGS, "--name", "resumed"))
+    place.wait_for_starts(before + 1)
+    for _ in range(4):
+        place.client.linac("cancel", name)
+        place.client.wait_for(name, "CANCELLED")
+        before = place.starts()
+        client = place.client.start("resume", name)
+        time.sleep(chance.uniform(0, 0.12))
+        client.kill()
+        client.communicate()
+        place.client.start("resume", name).communicate(timeout=60)  # refused if it runs by then
+        place.wait_for_starts(before + 1)
+        if place.client.standing(name)["state"] != "RUNNING" or place.starts() != before + 1:
+            check(False, f"killed at any moment, who resumes starts it once: {place.starts() - before}")
+    check(True, "killed at any moment, who resumes starts it once")
+    (place.root / "hold").unlink()
+    place.client.wait_for(name, "SUCCEEDED")
+
+
 def kept_files(place: Place) -> None:
     folder = place.kept("here:shared").parent
     shutil.copy(place.kept("here:shared"), folder.parent / "slow" / "shared.json")
@@ -168,7 +191,7 @@ def kept_files(place: Place) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-attacks-", ignore_cleanup_errors=True) as folder:
         place = Place(pathlib.Path(folder))
-        for attack in (folders_of_others, numbers_of_others, told_to_stop_early, names_of_others, hosts_that_talk, killed_clients, kept_files):
+        for attack in (folders_of_others, numbers_of_others, told_to_stop_early, names_of_others, hosts_that_talk, killed_clients, killed_resumes, kept_files):
             begin = time.monotonic()
             attack(place)
             print(f"  {attack.__name__}: {time.monotonic() - begin:.1f} s")

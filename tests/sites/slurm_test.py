@@ -92,6 +92,18 @@ def main() -> None:
         end = client.wait_for(stopped, "CANCELLED", "FAILED", "LOST")
         check(end["state"] == "CANCELLED" and runs.newest_checkpoint(out_of_stopped).is_file(), "it is cancelled, with a checkpoint")
         check("COMPLETED" not in cluster.jobs(stopped.split(":")[1]), "and stays so: it does not go back into the queue")
+        steps = sum(line["kind"] == "step" for line in runs.lines_so_far(out_of_stopped))
+        former = client.standing(stopped)["id"]
+        client.linac("resume", stopped)
+        launches.wait_for_steps(out_of_stopped, steps + 4)
+        standing = client.standing(stopped)
+        check(standing["state"] == "RUNNING" and standing["id"] != former and "resuming from" in client.linac("logs", stopped),
+              "resumed, it goes on from its checkpoint as another job, though Slurm still knows the first")
+        check("it is RUNNING" in client.linac("resume", stopped, status=2), "and once")
+        client.linac("cancel", stopped)
+        check(client.wait_for(stopped, "CANCELLED", "FAILED", "LOST")["state"] == "CANCELLED", "and is cancelled again")
+        client.linac("artifacts", stopped, "--out", root / "fetched")
+        check((root / "fetched" / "metrics.jsonl").read_bytes() == (out_of_stopped / "metrics.jsonl").read_bytes(), "its files come here")
 
         end = client.wait_for(again, "SUCCEEDED", "FAILED", "LOST")
         log = client.linac("logs", "-f", again)

@@ -74,6 +74,17 @@ std::string abandon_script(const Record& record, size_t index) {
       enter_folder_script(record.folder, record.label, ":"), index, holds_function());
 }
 
+// "linac: host runs", or nothing of its end is there any more. The lock is that of who starts it.
+std::string reopen_script(const Record& record, size_t index) {
+  return fmt::format(
+      "{0}"
+      "[ -e lock-{1} ] || exit 0\n"
+      "exec 9>>lock-{1} || exit 4\n"
+      "flock -n 9 || {{ echo 'linac: host runs'; exit 0; }}\n"
+      "rm -f pid-{1} exit-{1} asked-{1} cancelled ends/0-* || exit 4\n",
+      enter_folder_script(record.folder, record.label, ":"), index);
+}
+
 // The answers of all, in their order; the error of the first that has none.
 std::vector<ShellAnswer> ask_all(const std::vector<Shell>& shells, const std::string& what,
                                  const std::function<std::string(size_t)>& script) {
@@ -99,7 +110,7 @@ std::string HostsSite::worker(const Launch& launch, const Share& share) const {
   if (launch.seconds_max > 0)
     before = {"timeout", "--foreground", "--preserve-status", "--signal=TERM", std::to_string(launch.seconds_max)};
   if (launch.script) return script_worker(common(), launch, "", before);
-  return worker_script(common(), launch, share.workers, before);
+  return worker_script(common(), program(), launch, share.workers, before);
 }
 
 std::string HostsSite::host_script(const Launch& launch, const Share& share, size_t index) const {
@@ -197,6 +208,7 @@ std::string HostsSite::submit(const Launch& launch) const {
   std::vector<Shell> shells;
   for (const Share& share : all) shells.push_back(shell(share.host));
   if (all.size() > 1) ask_all(shells, "cannot be reached", [](size_t) { return "true"; });
+  if (!launch.script) prepare(shells);
   const Record record{
       launch.label, name(), common().kind, common().folder, launch.out, "", {}, launch.script.has_value()};
   std::vector<size_t> by_us;  // what an earlier client has started goes on, whatever happens to this one
@@ -279,6 +291,20 @@ void HostsSite::fetch(const Record& record, const std::string& folder) const {
 
 void HostsSite::remove(const Record& record) const {
   for (const std::string& host : hosts_of(record)) shell(host).need("it cannot be removed", remove_script(record));
+}
+
+std::vector<Shell> HostsSite::shells_of_run(const Record& record) const {
+  std::vector<Shell> shells;
+  for (const std::string& host : hosts_of(record)) shells.push_back(shell(host));
+  return shells;
+}
+
+void HostsSite::reopen(const Record& record) const {
+  const auto answers =
+      ask_all(shells_of_run(record), "cannot be asked", [&](size_t i) { return reopen_script(record, i); });
+  for (const ShellAnswer& answer : answers)
+    if (answer.last("host") == "runs")
+      throw user_error(fmt::format("{}: {} runs there; cancel it, or wait for its end", place(), record.label));
 }
 
 std::string HostsSite::log(const Record& record, int64_t from) const {

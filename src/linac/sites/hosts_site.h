@@ -32,6 +32,8 @@ class HostsSite : public Site {
   std::string log(const Record& record, int64_t from) const override;
   void fetch(const Record& record, const std::string& folder) const override;
   void remove(const Record& record) const override;
+  std::vector<Shell> shells_of_run(const Record& record) const override;
+  void reopen(const Record& record) const override;
 
  protected:
   /// Host number `index` of a launch: its shell, and the script that runs there.
@@ -44,6 +46,10 @@ class HostsSite : public Site {
   /// User error if it is none for this place.
   virtual std::vector<Share> shares(const Launch& launch) const = 0;
   virtual Shell shell(const std::string& host) const = 0;
+  /// Where linac is there.
+  virtual std::string program() const { return common().program; }
+  /// What the hosts need before anything is started on one of them. Environment error.
+  virtual void prepare(const std::vector<Shell>&) const {}
   /// All that the settings name.
   virtual std::vector<std::string> all_hosts() const = 0;
 

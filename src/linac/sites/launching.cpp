@@ -143,4 +143,27 @@ Started start(const Site& site, Launch launch, bool named, const std::map<std::s
   return {kept, before};
 }
 
+KeptLaunch resume(const Site& site, const std::string& label) {
+  const LaunchLock lock(site.name());
+  KeptLaunch kept = find_launch(site.name(), label, true);
+  const std::string name = site.name() + ":" + kept.record.label;
+  if (kept.record.script)
+    throw user_error(fmt::format("[launch] {}: a script's has no checkpoint of linac; `linac spawn` it again", name));
+  if (kept.launch.job.empty() || !kept.submitted)
+    throw user_error(fmt::format("[launch] {}: nothing here says how to start it; the same `linac launch` does", name));
+  const auto end = spec::run_state_named(kept.ended);
+  const Standing standing = site.standing(kept.record);
+  const spec::RunState state = standing.state == spec::RunState::kLost && end ? *end : standing.state;
+  if (!spec::ended(state) || state == spec::RunState::kSucceeded)
+    throw user_error(fmt::format("[launch] {}: it is {}; only what has ended without success goes on", name,
+                                 spec::to_string(state)));
+  site.plan(kept.launch);
+  site.reopen(kept.record);
+  kept.ended.clear();
+  keep(kept);
+  kept.record.id = site.submit(kept.launch);
+  keep(kept);
+  return kept;
+}
+
 }  // namespace linac::sites

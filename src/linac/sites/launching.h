@@ -45,4 +45,8 @@ struct Started {
 /// `changes`: of the site's settings, which it has already.
 Started start(const Site& site, Launch launch, bool named, const std::map<std::string, std::string>& changes = {});
 
+/// Starts a launch of linac that has ended without success once more, from its newest checkpoint. User error for one
+/// that runs, waits, has succeeded or is a script's. A client that dies meanwhile leaves it LOST: it is resumed again.
+KeptLaunch resume(const Site& site, const std::string& label);
+
 }  // namespace linac::sites

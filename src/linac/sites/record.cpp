@@ -40,6 +40,7 @@ json to_json(const KeptLaunch& kept) {
           {"hosts", record.hosts},
           {"script", record.script},
           {"changes", record.changes},
+          {"job", record.script ? "" : kept.launch.job},
           {"workers", kept.launch.workers},
           {"workers_min", kept.launch.workers_min},
           {"seconds_max", kept.launch.seconds_max},
@@ -62,6 +63,7 @@ KeptLaunch from_json(const json& from) {
   from.at("hosts").get_to(record.hosts);
   record.script = from.value("script", false);
   record.changes = from.value("changes", std::map<std::string, std::string>());
+  kept.launch.job = from.value("job", "");
   from.at("workers").get_to(kept.launch.workers);
   from.at("workers_min").get_to(kept.launch.workers_min);
   from.at("seconds_max").get_to(kept.launch.seconds_max);
@@ -94,7 +96,8 @@ void keep(const KeptLaunch& launch) {
   const PrivateFiles mine;
   const auto folder = state_folder(launch.record.site);
   make_folder(folder);
-  write_file_atomically(folder / (launch.record.label + ".json"), to_json(launch).dump(2) + "\n");
+  write_file_atomically(folder / (launch.record.label + ".json"),
+                        to_json(launch).dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 void forget(const Record& record) {

@@ -14,7 +14,7 @@ namespace linac::sites {
 
 struct KeptLaunch {
   Record record;
-  Launch launch;           // without the job's text, and the script
+  Launch launch;           // without the script; of one also without the job
   bool submitted = false;  // else nobody knows yet whether the place has it
   std::string digest;      // of job, workers and all else that makes it this launch
   int64_t started_ms = 0;

@@ -53,6 +53,22 @@ std::string job_files_script(const spec::Job& job) {
   return text;
 }
 
+// Whether the program starts there, and is this one.
+std::string program_script(const std::string& path) {
+  const std::string program = shell_word(path);
+  std::string text = fmt::format("said=$({} --version 2>&1); status=$?\n", program);
+  text += say("[ $status = 0 ]", "program", path + ": there",
+              path + ": cannot be started; set program to linac's path there");
+  text += "[ $status = 0 ] || echo \"linac: bad program it says: $(printf %s \"$said\" | head -n 1)\"\n";
+  text += fmt::format(
+      "if [ $status = 0 ]; then\n{}{}fi\n",
+      say(fmt::format("[ \"$said\" = 'linac {}' ]", kVersion), "version", kVersion,
+          fmt::format("another one than {}, which is here; the same job needs the same program", kVersion)),
+      say(fmt::format("{} version >/dev/null 2>&1", program), "libraries", "LibTorch and the others are found",
+          "linac-compute does not start there; `" + path + " version` says why"));
+  return text;
+}
+
 }  // namespace
 
 std::string launch_folder(const std::string& folder, const std::string& label) {
@@ -113,11 +129,11 @@ std::string environment_script(const CommonSettings& settings) {
   return text;
 }
 
-std::string worker_script(const CommonSettings& settings, const Launch& launch, const std::string& workers,
-                          const std::vector<std::string>& before) {
+std::string worker_script(const CommonSettings& settings, const std::string& program, const Launch& launch,
+                          const std::string& workers, const std::vector<std::string>& before) {
   std::string command;
   for (const std::string& word : before) command += shell_word(word) + " ";
-  for (const std::string& word : {settings.program, std::string("train"), std::string("job.yaml"), std::string("--out"),
+  for (const std::string& word : {program, std::string("train"), std::string("job.yaml"), std::string("--out"),
                                   launch.out, std::string("--resume"), std::string("--workers"), workers})
     command += shell_word(word) + " ";
   command.pop_back();
@@ -212,18 +228,8 @@ Standing standing_of_end(int status, bool cancelled) {
 }
 
 std::string check_script(const CommonSettings& settings, const spec::Job* job) {
-  const std::string program = shell_word(settings.program);
   std::string text = environment_script(settings);
-  text += fmt::format("said=$({} --version 2>&1); status=$?\n", program);
-  text += say("[ $status = 0 ]", "program", settings.program + ": there",
-              settings.program + ": cannot be started; set program to linac's path there");
-  text += "[ $status = 0 ] || echo \"linac: bad program it says: $(printf %s \"$said\" | head -n 1)\"\n";
-  text += fmt::format(
-      "if [ $status = 0 ]; then\n{}{}fi\n",
-      say(fmt::format("[ \"$said\" = 'linac {}' ]", kVersion), "version", kVersion,
-          fmt::format("another one than {}, which is here; the same job needs the same program", kVersion)),
-      say(fmt::format("{} version >/dev/null 2>&1", program), "libraries", "LibTorch and the others are found",
-          "linac-compute does not start there; `" + settings.program + " version` says why"));
+  if (!settings.program.empty()) text += program_script(settings.program);
   const std::string probe = settings.folder + "/.linac-check";
   text += say(fmt::format("mkdir -p {} 2>/dev/null && echo 2>/dev/null > {}-$$ && rm -f {}-$$",
                           shell_word(settings.folder), shell_word(probe), shell_word(probe)),

@@ -43,9 +43,9 @@ std::string environment_script(const CommonSettings& settings);
 /// Signals to its group reach the command, which it outlives.
 std::string worker_lines(const CommonSettings& settings, const Launch& launch, const std::string& lines,
                          const std::string& command);
-/// The same that trains. `before`: what the program is started with.
-std::string worker_script(const CommonSettings& settings, const Launch& launch, const std::string& workers,
-                          const std::vector<std::string>& before = {});
+/// The same that trains, by `program`. `before`: what the program is started with.
+std::string worker_script(const CommonSettings& settings, const std::string& program, const Launch& launch,
+                          const std::string& workers, const std::vector<std::string>& before = {});
 
 /// A function for scripts: `end_of_run ATTEMPT` prints what the ends of its workers mean together: 0 if one reached the
 /// end of the run, else 75 if one was stopped, else the first failure; nothing if there are none.
@@ -73,7 +73,8 @@ std::string why_script();
 /// What an exit status of a run is as a state.
 Standing standing_of_end(int status, bool cancelled);
 
-/// What program, folder and job's files look like there; says "linac: ok WHAT TEXT" and "linac: bad WHAT TEXT".
+/// What program (if it has one), folder and job's files look like there; says "linac: ok WHAT TEXT" and "linac: bad
+/// WHAT TEXT".
 std::string check_script(const CommonSettings& settings, const spec::Job* job);
 /// What such a script finds; that the place cannot be reached is a finding too.
 std::vector<Finding> findings_at(const Shell& there, const std::string& what, const std::string& script);

@@ -128,6 +128,11 @@ std::string Shell::command() const {
 }
 
 ShellAnswer Shell::run(const std::string& script, std::chrono::seconds patience) const {
+  return converse(script, patience, nullptr);
+}
+
+ShellAnswer Shell::converse(const std::string& script, std::chrono::seconds patience,
+                            const std::function<void(std::string_view)>& take) const {
   using Clock = std::chrono::steady_clock;
   // What is printed before this word is not of the script: greetings of the place, and nobody can guess it.
   const std::string mark = "linac begins " + random_hex(32) + "\n";
@@ -135,8 +140,21 @@ ShellAnswer Shell::run(const std::string& script, std::chrono::seconds patience)
   std::string_view left = whole;
   ShellAnswer answer;
   Child child(words_);
-  const auto until = Clock::now() + patience;
+  auto until = Clock::now() + patience;
   bool over = false;
+  const auto begin = [&] {
+    const size_t at = answer.out.find(mark);
+    answer.began = at != std::string::npos;
+    if (answer.began) answer.out.erase(0, at + mark.size());
+  };
+  const auto hand_on = [&] {
+    if (!take || answer.out.empty()) return;
+    if (!answer.began) begin();
+    if (!answer.began) return;
+    take(answer.out);
+    answer.out.clear();
+    until = Clock::now() + patience;
+  };
   while (child.out_ || child.errors_) {
     const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     if (time <= 0) {
@@ -157,6 +175,7 @@ ShellAnswer Shell::run(const std::string& script, std::chrono::seconds patience)
     if (ready <= 0) continue;
     if (ends[0].revents != 0) child.tell(left);
     if (ends[1].revents != 0) Child::hear(child.out_, answer.out);
+    hand_on();
     if (ends[2].revents != 0) Child::hear(child.errors_, answer.errors);
     if (answer.out.size() + answer.errors.size() > kSaidMax)
       throw environment_error(fmt::format("[sites] {}: it says more than {} MiB", name_, kSaidMax >> 20));
@@ -166,14 +185,22 @@ ShellAnswer Shell::run(const std::string& script, std::chrono::seconds patience)
       throw environment_error(fmt::format("[sites] {}: no end within {} s", name_, patience.count()));
     usleep(1000);
   }
-  const size_t begin = answer.out.find(mark);
-  answer.began = begin != std::string::npos;
-  if (answer.began) answer.out.erase(0, begin + mark.size());
+  if (!answer.began) begin();
   return answer;
 }
 
 ShellAnswer Shell::need(const std::string& what, const std::string& script) const {
   ShellAnswer answer = run(script);
+  need_good(what, answer);
+  return answer;
+}
+
+void Shell::stream(const std::string& what, const std::string& script,
+                   const std::function<void(std::string_view)>& take, std::chrono::seconds patience) const {
+  need_good(what, converse(script, patience, take));
+}
+
+void Shell::need_good(const std::string& what, const ShellAnswer& answer) const {
   if (answer.status != 0 || !answer.began) {
     constexpr int kSshFailed = 255;
     std::string words = trimmed(answer.errors);
@@ -185,7 +212,16 @@ ShellAnswer Shell::need(const std::string& what, const std::string& script) cons
                                             ? "does `" + command() + "` work in a terminal?"
                                             : "`linac sites check` looks at it"));
   }
-  return answer;
+}
+
+void Shell::send(const std::string& what, const std::string& script, const std::string& file) const {
+  constexpr auto kPatience = std::chrono::hours(24);
+  std::string line;
+  for (const std::string& word : words_)
+    if (&word != &words_.back()) line += shell_word(word) + " ";  // "sh -s", which would read the file
+  line += shell_word("exec sh -c " + shell_word(script)) + " < " + shell_word(file);
+  const ShellAnswer answer = Shell().run(line, kPatience);
+  need_good(what, answer);
 }
 
 // Programs pass it on as it comes: it may be larger than the memory.

@@ -4,7 +4,9 @@
 // Thread-safe.
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace linac::sites {
@@ -35,11 +37,22 @@ class Shell {
   ShellAnswer run(const std::string& script, std::chrono::seconds patience = std::chrono::seconds(120)) const;
   /// The same; environment error with what it says if its status is not 0, or if it never began.
   ShellAnswer need(const std::string& what, const std::string& script) const;
+  /// The same for what is too large to be kept: `take` gets what the script says, in pieces; then the answer has none
+  /// of it. What `take` throws ends the script. `patience`: for a word of it.
+  void stream(const std::string& what, const std::string& script, const std::function<void(std::string_view)>& take,
+              std::chrono::seconds patience = std::chrono::seconds(120)) const;
+  /// Runs a script there, in its command line, that reads the content of a file of this host. Environment error as
+  /// above.
+  void send(const std::string& what, const std::string& script, const std::string& file) const;
   /// Unpacks the archive (tar) that a script there writes to its output into a folder of this host. Environment error
   /// as above.
   void unpack(const std::string& what, const std::string& script, const std::string& folder) const;
 
  private:
+  ShellAnswer converse(const std::string& script, std::chrono::seconds patience,
+                       const std::function<void(std::string_view)>& take) const;
+  void need_good(const std::string& what, const ShellAnswer& answer) const;
+
   std::vector<std::string> words_;
   std::string name_;
 };

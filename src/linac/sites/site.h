@@ -16,6 +16,7 @@
 
 #include "linac/base/config.h"
 #include "linac/sites/script/script.h"
+#include "linac/sites/shell.h"
 #include "linac/spec/job.h"
 #include "linac/spec/run_states.h"
 
@@ -116,6 +117,11 @@ class Site {
   /// Brings what a script has written into a folder of this host, made if it is not there; of several hosts into one
   /// of the host's name each. What is there already stays, but for files of the same names.
   virtual void fetch(const Record&, const std::string& folder) const;
+  /// Where the run's folder can be looked into: one shell of each host that may have it. None: no shell leads there.
+  virtual std::vector<Shell> shells_of_run(const Record&) const { return {}; }
+  /// Prepares that a launch which has ended is submitted once more: what tells of its end goes, what the run has left
+  /// stays. User error if something of it runs. Done twice, it is as if done once.
+  virtual void reopen(const Record& record) const = 0;
   /// Takes away what lies there of a script that has ended, but for what it has written itself: the same name can be
   /// used anew.
   virtual void remove(const Record&) const {}

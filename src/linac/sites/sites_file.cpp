@@ -121,4 +121,13 @@ std::string sample_site(const std::string& word) {
   return text;
 }
 
+std::optional<LaunchName> launch_named(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos || text.substr(colon).starts_with("://")) return {};
+  const std::string before = text.substr(0, colon);
+  for (const auto& site : read_sites())
+    if (site->name() == before) return LaunchName{before, text.substr(colon + 1)};
+  return {};
+}
+
 }  // namespace linac::sites

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,12 @@ std::unique_ptr<Site> find_site(const std::string& name, const std::map<std::str
 
 /// A site of that kind with all settings and their help, to be put into the file. User error for no kind.
 std::string sample_site(const std::string& kind);
+
+struct LaunchName {
+  std::string site, label;  // the beginning of a label; empty: all of the site
+};
+/// "farm:topology"; nothing if what stands before the first ':' is no site: then it is something else, as the run of a
+/// service or a URL.
+std::optional<LaunchName> launch_named(const std::string& text);
 
 }  // namespace linac::sites

@@ -36,6 +36,8 @@ class SlurmSite : public Site {
     if (!is_apart()) return Site::fetch(record, folder);
     shell().unpack("what the script has written cannot be fetched", pack_script(record), folder);
   }
+  std::vector<Shell> shells_of_run(const Record&) const override { return {shell()}; }
+  void reopen(const Record& record) const override;
   void remove(const Record& record) const override { shell().need("it cannot be removed", remove_script(record)); }
 
  private:
@@ -130,7 +132,9 @@ std::string SlurmSite::submit(const Launch& launch) const {
       "exec 9>lock || exit 4\n"
       "flock -w 100 9 || {{ echo 'somebody else submits it' >&2; exit 4; }}\n"
       "if [ -s submitted ]; then echo \"linac: submitted $(cat submitted)\"; exit 0; fi\n"
-      "jobs() {{ SLURM_TIME_FORMAT=standard squeue -h -t all -u \"$(id -un)\" --name={1} -o '%i %V'; }}\n"
+      "former() {{ if [ -s former ]; then grep -vxF -f former || true; else cat; fi; }}\n"
+      "jobs() {{ SLURM_TIME_FORMAT=standard squeue -h -t all -u \"$(id -un)\" --name={1} -o '%i %V' >queue || exit 4; "
+      "former <queue; }}\n"
       "known=$(jobs) || exit 4\n"
       "if [ -z \"$known\" ]; then\n",
       make_folder_script(settings_.folder, launch.label), shell_word(launch.label), same_job_script(launch),
@@ -205,6 +209,23 @@ std::string SlurmSite::cancel(const Record& record) const {
   return gently  ? (record.script ? "asked to stop" : "asked to write a checkpoint and stop")
          : waits ? "taken out of the queue"
                  : "killed";
+}
+
+// Slurm still knows the job that has ended: it is none of the next start.
+void SlurmSite::reopen(const Record& record) const {
+  const std::string script = fmt::format(
+      "{0}{1}"
+      "[ -s submitted ] || exit 0\n"
+      "exec 9>>lock || exit 4\n"
+      "flock -w 100 9 || {{ echo 'somebody else submits it' >&2; exit 4; }}\n"
+      "live=$(squeue -h -u \"$(id -un)\" --name={2} -o %i) || exit 4\n"
+      "if [ -n \"$live\" ]; then echo 'linac: host runs'; exit 0; fi\n"
+      "SLURM_TIME_FORMAT=standard squeue -h -t all -u \"$(id -un)\" --name={2} -o '%i %V' >former || exit 4\n"
+      "rm -f submitted id exit why cancelled ends/* || exit 4\n",
+      forget_variables(), enter_folder_script(record.folder, record.label, ":"), shell_word(record.label));
+  if (shell().need("cannot be asked", script).last("host") == "runs")
+    throw user_error(
+        fmt::format("{}: {} runs there, or waits in the queue; cancel it, or wait for its end", place(), record.label));
 }
 
 std::string SlurmSite::log(const Record& record, int64_t from) const {

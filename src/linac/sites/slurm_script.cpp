@@ -108,7 +108,7 @@ std::string slurm_worker(const SlurmSettings& settings, const Launch& launch) {
                                      "LINAC_SPAWN_MEET=file LINAC_SPAWN_ADDRESS=\"$(hostname)\"\n",
                                      std::min(launch.workers, settings.workers_per_node)),
                          before);
-  return worker_script(settings, launch, workers_word(launch), before);
+  return worker_script(settings, settings.program, launch, workers_word(launch), before);
 }
 
 }  // namespace linac::sites

@@ -20,6 +20,7 @@
 #include "linac/client/runs.h"
 #include "linac/report/run/report.h"
 #include "linac/report/study/report.h"
+#include "linac/sites/files/launched_run.h"
 #include "linac/storage/output.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
@@ -101,6 +102,16 @@ void report_run_of_service(const ReportOptions& options) {
     service.upload(client::file_address(run, "report/" + file.path().filename().string()), file.path());
 }
 
+// Its record comes here, and the report stays: where `linac artifacts` brings the rest.
+void report_launch(const ReportOptions& options, const sites::LaunchName& launch) {
+  namespace fs = std::filesystem;
+  const sites::LaunchedRun run = sites::find_run(launch);
+  const TemporaryFolder copy;
+  sites::fetch_record(run, copy.path());
+  const fs::path folder = options.out.empty() ? fs::path(run.label) / "report" : fs::path(options.out);
+  write_report_of(options, copy.path(), folder, (folder / "report.html").string());
+}
+
 // What `linac study report` asks for.
 void draw_study(const ReportOptions& options) {
   const report::StudyRecord record = report::parse_study_record(read_file(options.study), options.study);
@@ -111,6 +122,7 @@ void run_report(const ReportOptions& options) {
   if (!options.study.empty()) return draw_study(options);
   if (options.run.empty()) throw user_error("[report] of which run? linac report RUN, the folder of linac train --out");
   storage::need_local_folder(options.out, "report");
+  if (const auto launch = sites::launch_named(options.run)) return report_launch(options, *launch);
   const bool elsewhere = storage::scheme_of(options.run).has_value();
   if (elsewhere && options.out.empty())
     throw user_error(fmt::format("[report] {}: say where the report goes: --out FOLDER", options.run));
@@ -126,8 +138,9 @@ void run_report(const ReportOptions& options) {
 void add_report_verb(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   auto* verb = add_compute_verb(app, "report");
-  verb->add_option("run", options->run,
-                   "the run's folder, or the id or name of a run of a service; it may still go on");
+  verb->add_option(
+      "run", options->run,
+      "the run's folder, the id or name of a run of a service, or SITE:NAME for a launch; it may still go on");
   verb->add_option("--study", options->study, "")->group("");  // hidden
   verb->add_option("--server", options->server,
                    "address of that service (default: LINAC_SERVER, else that of the last login)");
@@ -136,13 +149,14 @@ void add_report_verb(CLI::App& app) {
       ->excludes(price);
   verb->add_option("--out", options->out,
                    "folder for report.html, report.json and the pictures (default: RUN/report, at the service if the "
-                   "run is there)");
+                   "run is there, NAME/report for a launch)");
   verb->add_flag("--json", options->json, "print report.json");
   verb->footer(
       "Examples:\n"
       "  linac report runs/demo\n"
       "  linac report runs/demo --price 2.40\n"
       "  linac report topology                       # of a run of the service; its page shows the report\n"
+      "  linac report farm:topology                  # of a launch (docs/launch.md)\n"
       "  linac report runs/demo --prices prices.yaml --out report --json");
   verb->callback([options] { run_report(*options); });
 }

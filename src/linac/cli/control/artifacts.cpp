@@ -6,6 +6,8 @@
 #include "linac/base/error.h"
 #include "linac/base/text_table.h"
 #include "linac/cli/control/artifacts_upload.h"
+#include "linac/cli/control/launched.h"
+#include "linac/cli/control/launched_files.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/service_options.h"
 #include "linac/client/run_copy.h"
@@ -33,6 +35,8 @@ void list_folder(client::ServiceClient& service, const std::string& run, const s
 }
 
 void run_list(const ArtifactOptions& options) {
+  if (const auto launch = launch_named(options.run))
+    return list_launch_files(*launch, options.path, options.all, options.service.json);
   client::ServiceClient service = options.service.connect();
   std::vector<Listed> found;
   list_folder(service, client::find_run(service, options.run), options.path, options.all, found);
@@ -46,6 +50,7 @@ void run_list(const ArtifactOptions& options) {
 }
 
 void run_get(const ArtifactOptions& options) {
+  if (const auto launch = launch_named(options.run)) return get_launch_files(*launch, options.path, options.file);
   client::ServiceClient service = options.service.connect();
   const std::string run = client::find_run(service, options.run);
   const std::string leaf = std::filesystem::path(options.path).filename().string();
@@ -67,6 +72,11 @@ void run_get(const ArtifactOptions& options) {
 }
 
 void run_put(const ArtifactOptions& options) {
+  if (launch_named(options.run))
+    throw user_error(
+        fmt::format("[artifacts] {}: files are added to runs of a service alone; copy it there by scp, or "
+                    "`linac data copy` to an object store",
+                    options.run));
   client::ServiceClient service = options.service.connect();
   const std::string run = client::find_run(service, options.run);
   const std::filesystem::path file = options.file;
@@ -75,15 +85,32 @@ void run_put(const ArtifactOptions& options) {
   fmt::print("{}\n", path);
 }
 
+// All of it, into a folder of its name.
+void run_whole(ArtifactOptions options) {
+  if (const auto launch = launch_named(options.run)) return get_launch_files(*launch, "", options.file);
+  if (options.file.empty()) options.file = client::place_below(".", options.run);
+  run_get(options);
+}
+
 }  // namespace
 
 void add_artifacts_verb(CLI::App& app) {
-  auto* verb = app.add_subcommand("artifacts", "Files of a run: list, get, put; upload to Rucio");
-  verb->require_subcommand(1);
+  auto* verb = app.add_subcommand("artifacts", "Files of a run: all of them, or list, get, put; upload to Rucio");
+  verb->require_subcommand(0, 1);
+  auto whole = std::make_shared<ArtifactOptions>();
+  verb->add_option("run", whole->run, "all of its files: name, id, or the beginning of an id; SITE:NAME for a launch");
+  verb->add_option("--out", whole->file, "folder here for all of them (default: of the run's name)");
+  add_service_options(*verb, whole->service);
+  verb->callback([verb, whole] {
+    if (!verb->get_subcommands().empty()) return;
+    if (whole->run.empty())
+      throw user_error("[artifacts] of which run? linac artifacts RUN, or list, get, put, upload");
+    run_whole(*whole);
+  });
   const auto sub = [&](const char* name, const char* what) {
     auto options = std::make_shared<ArtifactOptions>();
     auto* action = verb->add_subcommand(name, what);
-    action->add_option("run", options->run, "name, id, or the beginning of an id")->required();
+    action->add_option("run", options->run, "name, id, or the beginning of an id; SITE:NAME for a launch")->required();
     add_service_options(*action, options->service);
     return std::pair(action, options);
   };
@@ -102,6 +129,7 @@ void add_artifacts_verb(CLI::App& app) {
   add_artifacts_upload(*verb);
   verb->footer(
       "Examples:\n"
+      "  linac artifacts farm:topology --out topology   # what a launch has left, and what is new since\n"
       "  linac artifacts list topology\n"
       "  linac artifacts get topology models/model.keras\n"
       "  linac artifacts put topology notes.md notes/first.md\n"

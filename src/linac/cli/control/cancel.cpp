@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
@@ -16,9 +17,16 @@ struct ChangeOptions {
   std::string reason;
 };
 
-void change(const ChangeOptions& options, const std::string& what) {
-  client::ServiceClient service = options.service.connect();
+// Launches are changed by `at_site`, runs by their service, in the order in which they are named.
+void change(const ChangeOptions& options, const std::string& what, void (*at_site)(const LaunchName&)) {
+  std::optional<client::ServiceClient> connection;
   for (const std::string& name : options.runs) {
+    if (const auto launch = launch_named(name)) {
+      at_site(*launch);
+      continue;
+    }
+    client::ServiceClient& service =
+        connection ? *connection : connection.emplace(client::find_login(options.service.server));
     nlohmann::json body = nlohmann::json::object();
     if (!options.reason.empty()) body["reason"] = options.reason;
     const auto answer =
@@ -42,24 +50,17 @@ void add_cancel_verb(CLI::App& app) {
   verb->add_option("--reason", options->reason, "kept in the catalog");
   add_service_options(*verb, options->service);
   verb->footer("Example: linac cancel topology --reason \"wrong data\"");
-  verb->callback([options] {
-    std::erase_if(options->runs, [](const std::string& run) {
-      const auto launch = launch_named(run);
-      if (launch) cancel_launch(*launch);
-      return launch.has_value();
-    });
-    if (!options->runs.empty()) change(*options, "cancel");
-  });
+  verb->callback([options] { change(*options, "cancel", cancel_launch); });
 }
 
 void add_resume_verb(CLI::App& app) {
   auto options = std::make_shared<ChangeOptions>();
   auto* verb = app.add_subcommand(
       "resume", "Puts runs that ended without success back into the queue, to go on from their newest checkpoint");
-  verb->add_option("runs", options->runs, "names, ids, or beginnings of ids")->required();
+  verb->add_option("runs", options->runs, "names, ids, or beginnings of ids; SITE:NAME for a launch")->required();
   add_service_options(*verb, options->service);
-  verb->footer("Example: linac resume topology");
-  verb->callback([options] { change(*options, "resume"); });
+  verb->footer("Examples:\n  linac resume topology\n  linac resume farm:topology");
+  verb->callback([options] { change(*options, "resume", resume_launch); });
 }
 
 }  // namespace linac::cli

@@ -77,15 +77,6 @@ void print_all(const std::string& name, bool as_json) {
 
 }  // namespace
 
-std::optional<LaunchName> launch_named(const std::string& text) {
-  const size_t colon = text.find(':');
-  if (colon == std::string::npos) return {};
-  const std::string before = text.substr(0, colon);
-  for (const auto& site : sites::read_sites())
-    if (site->name() == before) return LaunchName{before, text.substr(colon + 1)};
-  return {};
-}
-
 void print_plan(const std::vector<sites::PlannedStep>& steps) {
   for (const sites::PlannedStep& step : steps)
     fmt::print("{}{}{}", step.title.empty() ? "" : fmt::format("=== {}\n", step.title), step.text,
@@ -180,6 +171,11 @@ void cancel_launch(const LaunchName& name) {
   fmt::print("{}:{}  {}\n", name.site, kept.record.label, site->cancel(kept.record));
   if (site->forgets() && before != spec::RunState::kLost)
     keep_end(kept, spec::ended(before) ? before : spec::RunState::kCancelled);
+}
+
+void resume_launch(const LaunchName& name) {
+  const auto changes = sites::find_launch(name.site, name.label, true).record.changes;
+  print_started({sites::resume(*sites::find_site(name.site, changes), name.label)}, false);
 }
 
 void delete_launch(const LaunchName& name) {

@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "linac/sites/launching.h"
+#include "linac/sites/sites_file.h"
 
 namespace linac::cli {
 
-struct LaunchName {
-  std::string site, label;  // the beginning of a label; empty: all of the site
-};
-/// Nothing if what stands before the first ':' is no site: then it is a run of a service.
-std::optional<LaunchName> launch_named(const std::string& text);
+using sites::launch_named;
+using sites::LaunchName;
 
 /// What a launch would be.
 void print_plan(const std::vector<sites::PlannedStep>& steps);
@@ -36,6 +34,8 @@ void print_launch(const LaunchName& name, bool as_json);
 int print_launch_log(const LaunchName& name, int64_t from, bool follow);
 
 void cancel_launch(const LaunchName& name);
+/// Starts one that has ended without success once more.
+void resume_launch(const LaunchName& name);
 
 /// Stops it, waits until it has, and removes what lies there but for what it has written: its name can be used anew.
 /// Environment error if it does not end.

@@ -46,6 +46,7 @@ class KubernetesSite : public Site {
   std::chrono::seconds pause() const override { return std::chrono::seconds(2); }
   std::string cancel(const Record& record) const override;
   bool forgets() const override { return true; }
+  void reopen(const Record& record) const override { cancel(record); }
   std::string log(const Record& record, int64_t from) const override;
 
  private:
