@@ -212,16 +212,20 @@ void Journal::take_line(const std::string& line, int64_t number) {
       study_.settings.search = kept.search, study_.settings.constraints = kept.constraints,
       study_.settings.objective = kept.objective;
       study_.settings.sampler = kept.sampler, study_.settings.pruner = kept.pruner, study_.settings.seed = kept.seed;
+      study_.settings.population = kept.population;
       history_ = std::make_unique<tune::History>(study_.space(), study_.directions());
       sampler_ = tune::make_sampler(kept.sampler);
       pruner_ = tune::make_pruner(kept.pruner);
+      if (kept.population.used()) population_.emplace(kept.population);
       return;
     }
     const int64_t trial = record.at("trial");
     if (op == "ask" && first_ask_s_ == 0) first_ask_s_ = record.value("time", 0.0);
     if (op == "ask") times_[trial].asked = record.value("time", 0.0);
     if (op == "tell") times_[trial].told = record.value("time", 0.0);
-    if (op == "ask") return history_->start(trial, tune::point_from_json(history_->space(), record.at("point")));
+    if (op == "ask")
+      return history_->start(trial, tune::point_from_json(history_->space(), record.at("point")),
+                             record.value("from", int64_t{0}));
     if (op == "report") return history_->report(trial, record.at("step"), tune::number_from_json(record.at("value")));
     if (op != "tell") throw damaged(fmt::format("'{}' is nothing that a journal has", op));
     const auto reason = record.value("reason", "");
@@ -260,14 +264,28 @@ void Journal::append(const std::string& line) {
 std::optional<int64_t> Journal::ask() {
   const Locked locked(*this);
   const auto trials = history_->trials();
-  const auto count = std::count_if(trials.begin(), trials.end(),
-                                   [](const tune::Trial& trial) { return trial.state != tune::State::kFailed; });
-  if (count >= study_.settings.budget.trials) return std::nullopt;
+  const auto count = std::count_if(trials.begin(), trials.end(), [&](const tune::Trial& trial) {
+    return population_ || trial.state != tune::State::kFailed;  // a member that failed has had its interval
+  });
+  if (count >= study_.settings.budget.trials || !waits_for().empty()) return std::nullopt;
   const int64_t number = static_cast<int64_t>(trials.size()) + 1;
-  const tune::Point point = tune::suggest(*sampler_, *history_, static_cast<uint64_t>(study_.settings.seed), number);
-  append(json{{"op", "ask"}, {"trial", number}, {"point", tune::to_json(history_->space(), point)}, {"time", now_s()}}
-             .dump());
+  const tune::PopulationStep step = next(number);
+  json record{
+      {"op", "ask"}, {"trial", number}, {"point", tune::to_json(history_->space(), step.point)}, {"time", now_s()}};
+  if (step.parent != 0) record["from"] = step.parent;
+  append(record.dump());
   return number;
+}
+
+tune::PopulationStep Journal::next(int64_t number) const {
+  const auto seed = static_cast<uint64_t>(study_.settings.seed);
+  if (population_) return population_->next(*history_, seed, number);
+  return {tune::suggest(*sampler_, *history_, seed, number), 0};
+}
+
+std::vector<int64_t> Journal::waits_for() const {
+  if (!population_) return {};
+  return population_->waits_for(*history_, static_cast<int64_t>(history_->trials().size()) + 1);
 }
 
 const tune::Trial& Journal::running(int64_t trial) const {
@@ -319,9 +337,10 @@ std::vector<int64_t> Journal::replay() const {
     const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (number > 0 && record.value("op", "") == "ask" && !record.value("given", false)) {
       const int64_t trial = record.value("trial", int64_t{0});
-      const auto seed = static_cast<uint64_t>(study_.settings.seed);
-      const tune::Point point = tune::suggest(*again.sampler_, *again.history_, seed, trial);
-      if (tune::to_json(again.history_->space(), point) != record["point"]) others.push_back(trial);
+      const tune::PopulationStep step = again.next(trial);
+      if (tune::to_json(again.history_->space(), step.point) != record["point"] ||
+          step.parent != record.value("from", int64_t{0}))
+        others.push_back(trial);
     }
     again.take_line(line, ++number);
   }

@@ -44,8 +44,11 @@ class Journal {
 
   /// What others have written since.
   void refresh();
-  /// The next trial, started: its number. Nothing where the budget's trials are all asked for, those that failed apart.
+  /// The next trial, started: its number. Nothing where the budget's trials are all asked for, those that failed apart;
+  /// of a population where all are, or while waits_for() names trials.
   std::optional<int64_t> ask();
+  /// Trials that must end before the next one of a population can begin.
+  std::vector<int64_t> waits_for() const;
   /// An intermediate value of a running trial; what the study's pruner says of the trial then.
   tune::Verdict report(int64_t trial, int64_t step, double value);
   /// The end of a trial. `values`: of kComplete alone; one that is no finite number makes it infeasible.
@@ -60,6 +63,8 @@ class Journal {
   /// The journal of the folder; both are made where they are not there.
   static Descriptor file_to_write(const std::filesystem::path& folder);
   class Locked;
+  /// What the next trial tries, and from whose state.
+  tune::PopulationStep next(int64_t number) const;
   void begin(const Study& study);
   void take_line(const std::string& line, int64_t number);
   void append(const std::string& line);
@@ -74,6 +79,7 @@ class Journal {
   std::unique_ptr<tune::History> history_;
   std::unique_ptr<tune::Sampler> sampler_;
   std::unique_ptr<tune::Pruner> pruner_;
+  std::optional<tune::Population> population_;  // in place of the sampler
 };
 
 /// "complete", "pruned", ...

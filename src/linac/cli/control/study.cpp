@@ -43,13 +43,19 @@ void run_ask(const StudyOptions& options) {
   auto journal = study::Journal::open(options.folder);
   for (int64_t i = 0; i < options.count; ++i) {
     const auto asked = journal.ask();
+    if (const auto waits = journal.waits_for(); !asked && !waits.empty())
+      throw user_error(
+          fmt::format("[study] {}: the next interval begins when trials {} have ended; tell them (--state failed: as "
+                      "the worst), and ask again",
+                      options.folder, fmt::join(waits, ", ")));
     if (!asked)
       throw user_error(
           fmt::format("[study] {}: all {} of the budget were asked for; give more: budget.trials of its study.yaml",
                       options.folder, plural(journal.study().settings.budget.trials, "trial")));
     const tune::Trial& trial = *journal.history().find(*asked);
-    fmt::print("{}\n",
-               json{{"trial", trial.number}, {"point", tune::to_json(journal.history().space(), trial.point)}}.dump());
+    json line{{"trial", trial.number}, {"point", tune::to_json(journal.history().space(), trial.point)}};
+    if (trial.parent != 0) line["from"] = trial.parent;  // whose state it goes on from
+    fmt::print("{}\n", line.dump());
   }
 }
 

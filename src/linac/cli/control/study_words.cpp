@@ -49,6 +49,16 @@ std::string table_of(const study::Journal& journal, const std::vector<const tune
   return lined_up(rows);
 }
 
+/// A member's settings changed on the way: what each interval had, from the first on.
+std::string intervals_words(const tune::History& history, const tune::Trial& last) {
+  std::string text;
+  for (const tune::Trial* trial = &last; trial != nullptr; trial = history.find(trial->parent))
+    text = fmt::format("  trial {}: {}\n", trial->number,
+                       fmt::join(study::settings_of(history.space(), trial->point), " ")) +
+           text;
+  return text;
+}
+
 }  // namespace
 
 std::string best_words(const study::Journal& journal) {
@@ -65,6 +75,7 @@ std::string best_words(const study::Journal& journal) {
   const tune::Trial* const best = front[0];
   std::string text = fmt::format("best of {}: trial {}, {} {}\n", history.trials().size(), best->number,
                                  journal.study().objective_names()[0], best->values[0]);
+  if (journal.study().settings.population.used()) return text + intervals_words(history, *best);
   for (const std::string& word : study::settings_of(history.space(), best->point)) text += "  --set " + word + "\n";
   return text;
 }
@@ -97,6 +108,7 @@ json trial_json(const study::Journal& journal, const tune::Trial& trial) {
   json values = json::array();
   for (const double value : trial.values) values.push_back(tune::number_to_json(value));
   return {{"trial", trial.number},
+          {"from", trial.parent != 0 ? json(trial.parent) : json()},
           {"state", study::to_string(trial.state)},
           {"point", tune::to_json(journal.history().space(), trial.point)},
           {"values", values},
