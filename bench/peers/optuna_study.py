@@ -26,6 +26,7 @@ SAMPLERS = {
     "tpe": lambda seed: optuna.samplers.TPESampler(seed=seed),
     "cma-es": lambda seed: optuna.samplers.CmaEsSampler(seed=seed),
     "nsga-ii": lambda seed: optuna.samplers.NSGAIISampler(seed=seed),
+    "nsga-iii": lambda seed: optuna.samplers.NSGAIIISampler(seed=seed),
     "gp": lambda seed: optuna.samplers.GPSampler(seed=seed, deterministic_objective=True),
 }
 

@@ -97,7 +97,8 @@ void Ledger::take(const std::string& line) {
       take_study(record.at("study").get<std::string>());
     } else if (op == "ask") {
       const int64_t trial = record.at("trial");
-      history_->start(trial, tune::point_from_json(history_->space(), record.at("point")));
+      history_->start(trial, tune::point_from_json(history_->space(), record.at("point")),
+                      record.value("from", int64_t{0}));
       times_[trial].asked = record.value("time", 0.0);
       if (first_ask_s_ == 0) first_ask_s_ = times_[trial].asked;
     } else if (op == "report") {
@@ -125,9 +126,11 @@ void Ledger::take_study(const std::string& text) {
   study_.settings.search = kept.search, study_.settings.constraints = kept.constraints;
   study_.settings.objective = kept.objective, study_.settings.sampler = kept.sampler;
   study_.settings.pruner = kept.pruner, study_.settings.seed = kept.seed;
+  study_.settings.population = kept.population;
   history_ = std::make_unique<tune::History>(study_.space(), study_.directions());
   sampler_ = tune::make_sampler(kept.sampler);
   pruner_ = tune::make_pruner(kept.pruner);
+  if (kept.population.used()) population_.emplace(kept.population);
 }
 
 void Ledger::take_end(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason) {
@@ -153,14 +156,27 @@ Ledger::Times Ledger::times_of(int64_t trial) const {
 
 std::optional<Ledger::Asked> Ledger::ask() {
   const auto trials = history_->trials();
-  const auto count = std::count_if(trials.begin(), trials.end(),
-                                   [](const tune::Trial& trial) { return trial.state != tune::State::kFailed; });
-  if (count >= study_.settings.budget.trials) return std::nullopt;
+  const auto count = std::count_if(trials.begin(), trials.end(), [&](const tune::Trial& trial) {
+    return population_ || trial.state != tune::State::kFailed;  // a member that failed has had its interval
+  });
+  if (count >= study_.settings.budget.trials || !waits_for().empty()) return std::nullopt;
   const int64_t number = static_cast<int64_t>(trials.size()) + 1;
-  const tune::Point point = tune::suggest(*sampler_, *history_, static_cast<uint64_t>(study_.settings.seed), number);
-  const json record{
-      {"op", "ask"}, {"trial", number}, {"point", tune::to_json(history_->space(), point)}, {"time", now_s()}};
+  const tune::PopulationStep step = next(number);
+  json record{
+      {"op", "ask"}, {"trial", number}, {"point", tune::to_json(history_->space(), step.point)}, {"time", now_s()}};
+  if (step.parent != 0) record["from"] = step.parent;
   return Asked{number, record.dump()};
+}
+
+tune::PopulationStep Ledger::next(int64_t number) const {
+  const auto seed = static_cast<uint64_t>(study_.settings.seed);
+  if (population_) return population_->next(*history_, seed, number);
+  return {tune::suggest(*sampler_, *history_, seed, number), 0};
+}
+
+std::vector<int64_t> Ledger::waits_for() const {
+  if (!population_) return {};
+  return population_->waits_for(*history_, static_cast<int64_t>(history_->trials().size()) + 1);
 }
 
 const tune::Trial& Ledger::running(int64_t trial) const {
@@ -216,9 +232,10 @@ std::vector<int64_t> Ledger::replay(const Study& study, const std::vector<std::s
     const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (again.lines_ > 0 && record.is_object() && record.value("op", "") == "ask" && !record.value("given", false)) {
       const int64_t trial = record.value("trial", int64_t{0});
-      const auto seed = static_cast<uint64_t>(again.study_.settings.seed);
-      const tune::Point point = tune::suggest(*again.sampler_, *again.history_, seed, trial);
-      if (tune::to_json(again.history_->space(), point) != record["point"]) others.push_back(trial);
+      const tune::PopulationStep step = again.next(trial);
+      if (tune::to_json(again.history_->space(), step.point) != record["point"] ||
+          step.parent != record.value("from", int64_t{0}))
+        others.push_back(trial);
     }
     again.take(line);
   }

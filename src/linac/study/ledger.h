@@ -13,6 +13,7 @@
 #include "linac/study/given.h"
 #include "linac/study/study_file.h"
 #include "linac/tune/history.h"
+#include "linac/tune/population.h"
 #include "linac/tune/pruner.h"
 #include "linac/tune/sampler.h"
 
@@ -47,12 +48,15 @@ class Ledger {
 
   // Lines that are to be taken next: what they say holds once they are.
 
-  /// The next trial, started. Nothing where the budget's trials are all asked for, those that failed apart.
+  /// The next trial, started. Nothing where the budget's trials are all asked for, those that failed apart; of a
+  /// population where all are, or while waits_for() names trials.
   struct Asked {
     int64_t trial;
     std::string line;
   };
   std::optional<Asked> ask();
+  /// Trials that must end before the next one of a population can begin.
+  std::vector<int64_t> waits_for() const;
   /// An intermediate value of a running trial. User error for one that is not, and for a step that is not after its
   /// last.
   std::string report(int64_t trial, int64_t step, double value) const;
@@ -72,6 +76,8 @@ class Ledger {
 
  private:
   const tune::Trial& running(int64_t trial) const;  // user error for one that is not
+  /// What the trial tries, and from whose state.
+  tune::PopulationStep next(int64_t number) const;
   void take_study(const std::string& text);
   void take_end(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason);
 
@@ -83,6 +89,7 @@ class Ledger {
   std::unique_ptr<tune::History> history_;
   std::unique_ptr<tune::Sampler> sampler_;
   std::unique_ptr<tune::Pruner> pruner_;
+  std::optional<tune::Population> population_;  // in place of the sampler
 };
 
 /// "complete", "pruned", ...

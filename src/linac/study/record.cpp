@@ -41,6 +41,7 @@ json shown_json(const Ledger& ledger, const tune::Trial& trial) {
     curve.push_back({step, number(tune::loss_of(ledger.history().directions()[0], loss))});
   const Ledger::Times times = ledger.times_of(trial.number);
   return {{"trial", trial.number},
+          {"from", trial.parent != 0 ? json(trial.parent) : json()},
           {"state", to_string(trial.state)},
           {"reason", trial.reason},
           {"values", values},
@@ -99,6 +100,7 @@ json trial_json(const Ledger& ledger, const tune::Trial& trial) {
   json values = json::array();
   for (const double value : trial.values) values.push_back(tune::number_to_json(value));
   return {{"trial", trial.number},
+          {"from", trial.parent != 0 ? json(trial.parent) : json()},
           {"state", to_string(trial.state)},
           {"point", tune::to_json(ledger.history().space(), trial.point)},
           {"values", values},

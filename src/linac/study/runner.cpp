@@ -94,18 +94,15 @@ class Runner {
       if (!number) return;
       going_.push_back({.process = start(*number)});
       if (goes_on) waiting_.erase(waiting_.begin());
-      options_.tell(fmt::format("trial {}{}: {}", *number, goes_on ? " goes on" : "",
+      const int64_t parent = trial(*number).parent;
+      options_.tell(fmt::format("trial {}{}{}: {}", *number, goes_on ? " goes on" : "",
+                                parent != 0 ? fmt::format(" from the state of trial {}", parent) : "",
                                 fmt::join(settings_of(space(), trial(*number).point), " ")));
     }
   }
 
   TrialProcess start(int64_t number) {
-    return {journal_.study(),
-            space(),
-            trial(number).point,
-            number,
-            journal_.folder() / "trials" / fmt::format("{:04}", number),
-            options_.program};
+    return {journal_.study(), space(), trial(number), journal_.folder() / "trials", options_.program};
   }
 
   /// What it has measured since, and whether the pruner gives it up.

@@ -11,6 +11,7 @@
 #include "linac/base/config.h"
 #include "linac/base/error.h"
 #include "linac/base/nearest.h"
+#include "linac/spec/branch.h"
 #include "linac/spec/job.h"
 #include "linac/spec/metrics.h"
 
@@ -83,12 +84,42 @@ void check_objectives(const StudySettings& settings, bool has_job) {
   }
   if (all.size() == 1) return;
   if (tune::objectives_of(settings.sampler.name) == tune::Objectives::kOne)
-    throw user_error(fmt::format("[study] sampler.name: {} has one objective, and there are {}; take tpe or nsga-ii",
-                                 settings.sampler.name, all.size()));
+    throw user_error(
+        fmt::format("[study] sampler.name: {} has one objective, and there are {}; take tpe, nsga-ii or nsga-iii",
+                    settings.sampler.name, all.size()));
   if (settings.pruner.name != "none")
     throw user_error(
         fmt::format("[study] pruner.name: {} compares one value, and there are {} objectives; leave the pruner out",
                     settings.pruner.name, all.size()));
+}
+
+// Members are compared by one value, and all of them train to the end of the interval.
+void check_population(const StudySettings& settings) {
+  if (!settings.population.used()) return;
+  tune::Population{settings.population};
+  const auto refuse = [](const std::string& what) { throw user_error("[study] " + what); };
+  if (settings.sampler.name != tune::SamplerSettings{}.name)
+    refuse(fmt::format("sampler.name: {} is not asked where a population.method is set; leave the sampler out",
+                       settings.sampler.name));
+  if (settings.pruner.name != "none")
+    refuse(fmt::format("pruner.name: {} has no place in a population, whose worst members copy the best; leave it out",
+                       settings.pruner.name));
+  if (settings.objective.size() > 1)
+    refuse(fmt::format("population.method: {} compares members by one objective, and there are {}",
+                       settings.population.method, settings.objective.size()));
+}
+
+// Of the jobs at the two ends of every range.
+void check_members(const spec::Job& low, const spec::Job& high) {
+  spec::need_branch(low, high, "[study] search", "leave it out of search, or set population.method to none");
+  const auto refuse = [](const std::string& what) { throw user_error("[study] " + what); };
+  if (low.train.early_stopping.patience > 0)
+    refuse("train.early_stopping.patience: a member trains to the end of its interval; set it to 0");
+  if (low.train.max_steps > 0) refuse("train.max_steps: a member trains to the end of its interval; set it to 0");
+  if (low.train.schedule.decay != "none" && low.train.schedule.decay_epochs == 0)
+    refuse(
+        "train.schedule.decay_epochs: the last epoch of a member is that of its interval; name the epoch at which the "
+        "decay ends");
 }
 
 void check(const StudySettings& settings, bool has_job) {
@@ -106,6 +137,7 @@ void check(const StudySettings& settings, bool has_job) {
   check_objectives(settings, has_job);
   tune::make_sampler(settings.sampler);
   tune::make_pruner(settings.pruner);
+  check_population(settings);
 }
 
 spec::Job job_of(const std::string& text, const std::string& where, const std::vector<std::string>& overrides,
@@ -230,7 +262,9 @@ Study parse_study(const std::string& text, const std::string& where, const spec:
   const tune::Space space = study.space();
   if (!job.empty()) {
     study.job = spec::to_yaml(job_of(job, where, {}, places));
-    for (const double unit : {0.0, 1.0}) job_of(job, where, settings_of(space, corner(space, unit)), places);
+    const auto at = [&](double unit) { return job_of(job, where, settings_of(space, corner(space, unit)), places); };
+    const spec::Job low = at(0), high = at(1);
+    if (study.settings.population.used()) check_members(low, high);
   }
   study.directions();
   return study;

@@ -10,6 +10,7 @@
 #include "linac/base/config.h"
 #include "linac/spec/job_paths.h"
 #include "linac/tune/history.h"
+#include "linac/tune/population.h"
 #include "linac/tune/pruner.h"
 #include "linac/tune/sampler.h"
 #include "linac/tune/space.h"
@@ -54,6 +55,7 @@ struct StudySettings {
   std::vector<ObjectiveSettings> objective{1};
   tune::SamplerSettings sampler;
   tune::PrunerSettings pruner;
+  tune::PopulationSettings population;
   BudgetSettings budget;
   int parallel = 1;
   int64_t seed = 1;
@@ -65,6 +67,7 @@ struct StudySettings {
     v("objective", objective, "what decides: a map, or a list of them for several objectives");
     v("sampler", sampler, "");
     v("pruner", pruner, "");
+    v("population", population, "in place of a sampler: networks that train together and learn from each other");
     v("budget", budget, "");
     v("parallel", parallel, "trials at a time");
     v("seed", seed, "of the suggestions");
@@ -82,7 +85,8 @@ struct Study {
   std::vector<std::string> objective_names() const;
   /// What is run in place of a job; empty: nothing.
   const std::string& command() const { return settings.objective.front().command; }
-  /// What makes it this study and no other one, as YAML: search, constraints, objective, sampler, pruner, seed.
+  /// What makes it this study and no other one, as YAML: search, constraints, objective, sampler, pruner,
+  /// population, seed.
   std::string identity() const;
   /// The file that parse_study() takes back.
   std::string to_yaml() const;

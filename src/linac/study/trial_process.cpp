@@ -45,16 +45,39 @@ Descriptor lock_of(const std::filesystem::path& folder) {
   return lock;
 }
 
-std::vector<std::string> words_of(const Study& study, const tune::Space& space, const tune::Point& point,
-                                  const std::filesystem::path& folder, const std::filesystem::path& program) {
+std::filesystem::path folder_of(const std::filesystem::path& trials, int64_t number) {
+  return std::filesystem::absolute(trials) / fmt::format("{:04}", number);
+}
+
+/// What a command of a population needs beside its point.
+void write_place(const tune::PopulationSettings& settings, const tune::Trial& trial,
+                 const std::filesystem::path& trials, const std::filesystem::path& folder) {
+  const tune::Population population(settings);
+  const json from = trial.parent == 0 ? json() : json(folder_of(trials, trial.parent).string());
+  write_file_atomically(folder / "member.json", json{{"member", population.member_of(trial.number) + 1},
+                                                     {"interval", population.generation_of(trial.number) + 1},
+                                                     {"from", from}}
+                                                        .dump(1) +
+                                                    "\n");
+}
+
+std::vector<std::string> words_of(const Study& study, const tune::Space& space, const tune::Trial& trial,
+                                  const std::filesystem::path& trials, const std::filesystem::path& program) {
   if (!study.command().empty()) return {"/bin/sh", "-c", study.command()};
   // The study's folder has the job, in absolute paths.
-  const std::filesystem::path job = std::filesystem::absolute(folder).parent_path().parent_path() / "job.yaml";
-  std::vector<std::string> words{program.string(), "train", job.string(), "--out",
-                                 std::filesystem::absolute(folder).string()};
-  for (const std::string& setting : settings_of(space, point)) words.insert(words.end(), {"--set", setting});
+  const std::filesystem::path folder = folder_of(trials, trial.number),
+                              job = folder.parent_path().parent_path() / "job.yaml";
+  std::vector<std::string> words{program.string(), "train", job.string(), "--out", folder.string()};
+  for (const std::string& setting : settings_of(space, trial.point)) words.insert(words.end(), {"--set", setting});
+  if (const tune::PopulationSettings& settings = study.settings.population; settings.used()) {
+    const int64_t intervals = tune::Population(settings).generation_of(trial.number) + 1;
+    words.insert(words.end(), {"--set", fmt::format("train.epochs={}", intervals * settings.interval)});
+  }
   std::error_code none;
-  if (std::filesystem::exists(folder / "run.json", none)) words.emplace_back("--resume");
+  if (std::filesystem::exists(folder / "job.yaml", none))
+    words.emplace_back("--resume");
+  else if (trial.parent != 0)
+    words.insert(words.end(), {"--branch", folder_of(trials, trial.parent).string()});
   return words;
 }
 
@@ -93,17 +116,18 @@ std::optional<Epoch> epoch_of(std::string_view text) {
 
 }  // namespace
 
-TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const tune::Point& point, int64_t number,
-                           std::filesystem::path folder, const std::filesystem::path& program)
-    : study_(&study), number_(number), folder_(std::move(folder)) {
+TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const tune::Trial& trial,
+                           const std::filesystem::path& trials, const std::filesystem::path& program)
+    : study_(&study), number_(trial.number), folder_(folder_of(trials, trial.number)) {
   make_folder(folder_);
   const Descriptor lock = lock_of(folder_);
   const bool command = !study.command().empty();
   if (command) {
-    write_file_atomically(folder_ / "input.json", tune::to_json(space, point).dump(1) + "\n");
+    write_file_atomically(folder_ / "input.json", tune::to_json(space, trial.point).dump(1) + "\n");
+    if (study.settings.population.used()) write_place(study.settings.population, trial, trials, folder_);
     std::filesystem::remove(folder_ / "output.json");
   }
-  std::vector<std::string> words = words_of(study, space, point, folder_, program);
+  std::vector<std::string> words = words_of(study, space, trial, trials, program);
   const auto argv = argument_pointers(words);
   const auto log_path = folder_ / "log";
   const Descriptor log(::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
@@ -112,7 +136,7 @@ TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const t
   id_ = ::fork();
   if (id_ < 0)
     throw environment_error(
-        fmt::format("[study] trial {} cannot be started ({}); set parallel to less", number, std::strerror(errno)));
+        fmt::format("[study] trial {} cannot be started ({}); set parallel to less", number_, std::strerror(errno)));
   if (id_ == 0) {
     // A group of its own: what a terminal sends to all comes by way of the parent, which knows what it wants.
     ::setpgid(0, 0);

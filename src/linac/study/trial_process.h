@@ -23,10 +23,11 @@ struct Measured {
 
 class TrialProcess {
  public:
-  /// Starts it, or lets it go on where it stopped. `program`: linac. Waits while a former process of the trial has not
-  /// ended. Environment error if it cannot be started.
-  TrialProcess(const Study& study, const tune::Space& space, const tune::Point& point, int64_t number,
-               std::filesystem::path folder, const std::filesystem::path& program);
+  /// Starts it, or lets it go on where it stopped, in its folder below `trials`; one of a population goes on from the
+  /// last state of its parent, whose folder is there too. `program`: linac. Waits while a former process of the trial
+  /// has not ended. Environment error if it cannot be started.
+  TrialProcess(const Study& study, const tune::Space& space, const tune::Trial& trial,
+               const std::filesystem::path& trials, const std::filesystem::path& program);
   TrialProcess(TrialProcess&&) = default;
   TrialProcess& operator=(TrialProcess&&) = default;
 

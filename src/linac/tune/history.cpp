@@ -40,7 +40,7 @@ History::History(const Space& space, std::vector<Direction> directions)
   if (directions_.empty()) throw user_error("[study] directions: none; name one for each objective");
 }
 
-void History::start(int64_t number, const Point& point) {
+void History::start(int64_t number, const Point& point, int64_t parent) {
   const std::string where = fmt::format("[study] trial {}", number);
   if (places_.contains(number)) throw user_error(where + ": was started before; take another number");
   if (point.size() != space_.size())
@@ -50,10 +50,13 @@ void History::start(int64_t number, const Point& point) {
     if (space_.active(point, i) ? !(point[i] >= parameter.low && point[i] <= parameter.high) : !std::isnan(point[i]))
       throw user_error(fmt::format("{}: {} = {} is not in the space", where, parameter.name, point[i]));
   }
+  if (const Trial* const found = find(parent); parent != 0 && (found == nullptr || found->state != State::kComplete))
+    throw user_error(fmt::format("{}: goes on from trial {}, which is not complete", where, parent));
   places_[number] = trials_.size();
   points_.insert(bytes_of(point));
   Trial trial;
   trial.number = number;
+  trial.parent = parent;
   trial.point = point;
   trial.unit = space_.unit_of(point);
   trials_.push_back(std::move(trial));

@@ -34,6 +34,7 @@ enum class State {
 
 struct Trial {
   int64_t number = 0;
+  int64_t parent = 0;  // of a population: the trial whose last state it goes on from; 0: none
   Point point;
   std::vector<double> unit;  // of the point
   State state = State::kRunning;
@@ -51,8 +52,8 @@ class History {
   size_t objectives() const { return directions_.size(); }
   std::span<const Direction> directions() const { return directions_; }
 
-  /// User error if the number is there already or the point is not of the space.
-  void start(int64_t number, const Point& point);
+  /// User error if the number is there already, the point is not of the space, or the parent is no complete trial.
+  void start(int64_t number, const Point& point, int64_t parent = 0);
   /// An intermediate value of a running trial. User error if there is no such trial, or its step is not after the last.
   void report(int64_t number, int64_t step, double value);
   /// As many values as objectives. User error if the trial is not running.

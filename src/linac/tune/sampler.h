@@ -26,7 +26,7 @@ struct SamplerSettings {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "random, grid, sobol, tpe, cma-es, gp or nsga-ii; several objectives: not cma-es and gp");
+    v("name", name, "random, grid, sobol, tpe, cma-es, gp, nsga-ii or nsga-iii; several objectives: not cma-es and gp");
     v("startup", startup, "so many trials are points of a Sobol sequence, before results are looked at");
     v("candidates", candidates, "tpe: points that are compared for a suggestion");
     v("noisy", noisy, "gp: the same point may give another value");

@@ -163,7 +163,7 @@ TEST(Samplers, ThoseThatLearnFindABowlsBottom) {
 // The front of two bowls is the way between their bottoms.
 TEST(Samplers, ThoseOfSeveralObjectivesFindTheFront) {
   std::map<std::string, double> covered;
-  for (const std::string name : {"random", "tpe", "nsga-ii"}) {
+  for (const std::string name : {"random", "tpe", "nsga-ii", "nsga-iii"}) {
     History history(testing::numbers(4), testing::directions(2));
     const auto sampler = testing::sampler(name);
     for (int64_t i = 0; i < 120; ++i) {
@@ -176,6 +176,7 @@ TEST(Samplers, ThoseOfSeveralObjectivesFindTheFront) {
   }
   EXPECT_GT(covered["tpe"], covered["random"] + 0.1);
   EXPECT_GT(covered["nsga-ii"], covered["random"] + 0.1);
+  EXPECT_GT(covered["nsga-iii"], covered["random"] + 0.1);
 }
 
 TEST(Samplers, AGridLeavesNothingOut) {

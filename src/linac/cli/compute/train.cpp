@@ -13,6 +13,7 @@
 #include <future>
 #include <memory>
 
+#include "linac/base/atomic_file.h"
 #include "linac/base/cores.h"
 #include "linac/base/error.h"
 #include "linac/base/log.h"
@@ -29,6 +30,7 @@
 #include "linac/launch/workers/local_launch.h"
 #include "linac/launch/workers/worker_error.h"
 #include "linac/models/torch_threads.h"
+#include "linac/spec/branch.h"
 #include "linac/spec/job.h"
 #include "linac/storage/output.h"
 #include "linac/storage/storage.h"
@@ -37,13 +39,15 @@
 #include "linac/train/run_folder.h"
 #include "linac/train/run_mirror.h"
 #include "linac/train/trainer.h"
+#include "linac/trained/checkpoint_files.h"
 #include "linac/trained/run_models.h"
+#include "linac/trained/tensor_file.h"
 
 namespace linac::cli {
 namespace {
 
 struct TrainOptions {
-  std::string job, out, workers, join, listen, server, experiment;
+  std::string job, out, workers, join, listen, server, experiment, branch;
   std::string mirrored;  // of a launched worker: the URL where somebody else keeps its folder
   bool resume = false, launched = false, track = false, take_over = false;
   std::vector<std::string> overrides;
@@ -109,19 +113,6 @@ std::filesystem::path default_folder(const spec::Job& job, bool resume) {
                         : newest;
 }
 
-// A resumed run goes on with the same mathematics; what is free to change is reset before the comparison.
-std::string numerics_of(spec::Job job) {
-  job.name.clear();
-  job.workers = 1;
-  job.train.epochs = 1;
-  job.train.max_steps = 0;
-  job.checkpoint = {};
-  job.distribution = {};
-  job.secrets.clear();
-  spec::forget_cached_file(job.model);
-  return spec::to_yaml(job);
-}
-
 // The same file has another relative path where the run is resumed from another folder.
 void forget_folders(spec::Job& then, spec::Job now) {
   const std::vector<std::string*> old_files = spec::files_of(then), new_files = spec::files_of(now);
@@ -130,9 +121,11 @@ void forget_folders(spec::Job& then, spec::Job now) {
     if (spec::may_be_one_file(*old_files[i], *new_files[i])) *old_files[i] = *new_files[i];
 }
 
+// A resumed run goes on with the same mathematics; what is free to change is reset before the comparison.
 void need_same_numerics(const spec::Job& now, spec::Job then, const std::string& folder) {
   forget_folders(then, now);
-  std::istringstream new_lines(numerics_of(now)), old_lines(numerics_of(then));
+  std::istringstream new_lines(spec::to_yaml(spec::without_free_settings(now))),
+      old_lines(spec::to_yaml(spec::without_free_settings(std::move(then))));
   std::string new_line, old_line;
   while (std::getline(new_lines, new_line) && std::getline(old_lines, old_line)) {
     if (new_line == old_line) continue;
@@ -145,7 +138,8 @@ void need_same_numerics(const spec::Job& now, spec::Job then, const std::string&
         "start a new run with another --out{}",
         folder, trim(old_line), trim(new_line),
         rate ? " (a rate that changes on the way is part of the job from its beginning: train.schedule.drops, decay or "
-               "plateau; a 3dgan takes the weights of this run into a new one with model.from, a Keras model with "
+               "plateau; a new run goes on from this one with another rate by --branch; a 3dgan takes the weights of "
+               "this run into a new one with model.from, a Keras model with "
                "model.file)"
              : ""));
   }
@@ -163,6 +157,31 @@ void prepare_folder(const spec::Job& job, const std::filesystem::path& path, con
   }
   folder.create(job);
   std::filesystem::remove_all(folder.views());  // of workers that are no more
+}
+
+// A new run that begins with the newest state of another one; job.yaml, which comes after it, says that it is there.
+void branch_off(const spec::Job& job, const std::filesystem::path& from, const std::filesystem::path& to) {
+  const train::RunFolder source(from), folder(to);
+  if (folder.holds_run()) return;  // refused by prepare_folder()
+  spec::Job then = source.job();
+  forget_folders(then, job);
+  spec::need_branch(then, job, fmt::format("[train] --branch {}", from.string()),
+                    "start a new run without --branch, or with the other run's value");
+  const auto checkpoints = trained::list_checkpoints(source.checkpoints());
+  if (checkpoints.empty())
+    throw user_error(fmt::format("[train] --branch {}: the run has no checkpoint yet", from.string()));
+  const auto whole = [&](const std::filesystem::path& file) {
+    if (!std::filesystem::is_regular_file(file))  // a pipe would never end
+      throw user_error(fmt::format("[train] --branch {}: {} is no file", from.string(), file.string()));
+    std::string bytes = read_file(file);
+    trained::decode_tensors(bytes, file.string());  // or the new folder begins with what nobody can read
+    return bytes;
+  };
+  const std::filesystem::path newest = checkpoints.back(), best = trained::best_checkpoint(source.checkpoints());
+  const std::string state = whole(newest), best_state = std::filesystem::exists(best) ? whole(best) : "";
+  make_folder(folder.checkpoints());
+  if (!best_state.empty()) write_file_atomically(folder.checkpoints() / best.filename(), best_state);
+  write_file_atomically(folder.checkpoints() / newest.filename(), state);
 }
 
 int replicas_side_by_side(const spec::Job& job, const comm::Rendezvous& rendezvous) {
@@ -230,7 +249,7 @@ std::string name_of(const TrainOptions& options, const std::filesystem::path& fo
 train::TrainingOptions run_options(const TrainOptions& options, const std::filesystem::path& folder,
                                    train::Computing computing) {
   return {.folder = folder,
-          .start = options.resume ? train::Start::kResume : train::Start::kFresh,
+          .start = options.resume || !options.branch.empty() ? train::Start::kResume : train::Start::kFresh,
           .computing = std::move(computing),
           .joins = !options.join.empty(),
           .started_in = started_in(options),
@@ -257,6 +276,7 @@ std::unique_ptr<train::RunMirror> mirror_of(const TrainOptions& options) {
 void prepare(train::RunMirror* mirror, const TrainOptions& options, const spec::Job& job,
              const std::filesystem::path& folder) {
   if (mirror != nullptr) mirror->bring();
+  if (!options.branch.empty()) branch_off(job, options.branch, folder);
   prepare_folder(job, folder, name_of(options, folder), options.resume);
   if (mirror != nullptr) mirror->start();
 }
@@ -350,7 +370,7 @@ void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous,
 
 int start_workers(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder) {
   std::vector<std::string> arguments{"linac", "train", options.job, "--out", folder.string(), "--launched"};
-  if (options.resume) arguments.push_back("--resume");
+  if (options.resume || !options.branch.empty()) arguments.push_back("--resume");
   if (storage::scheme_of(options.out)) arguments.insert(arguments.end(), {"--mirrored", options.out});
   arguments.insert(arguments.end(),
                    {"--workers", options.workers.empty() ? std::to_string(job.workers) : options.workers});
@@ -418,6 +438,11 @@ void add_train_verb(CLI::App& app) {
       "run goes on (docs/data.md)");
   verb->add_flag("--resume", options->resume,
                  "go on from the newest good checkpoint of the folder; start there if there is none");
+  verb->add_option("--branch", options->branch,
+                   "a new run that goes on from the newest checkpoint of this one, with another rate, other weights of "
+                   "losses or another dropout")
+      ->check(CLI::ExistingDirectory)
+      ->excludes("--resume");
   verb->add_flag("--take-over", options->take_over,
                  "go on with a run at s3:// although another process seems to work on it, which stops then");
   verb->add_option("--set", options->overrides, "override a setting of the job: key=value, e.g. train.epochs=5")

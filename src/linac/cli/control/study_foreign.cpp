@@ -89,7 +89,7 @@ void add_steer(CLI::App& study) {
   verb->add_option("--space", options->space, "search space file, where the input has none")->check(CLI::ExistingFile);
   verb->add_option("--segments", options->segments, "segments file of a task with several models")
       ->check(CLI::ExistingFile);
-  verb->add_option("--sampler", options->wanted.sampler.name, "random, grid, sobol, tpe, cma-es, gp or nsga-ii");
+  verb->add_option("--sampler", options->wanted.sampler.name, "random, grid, sobol, tpe, cma-es, gp, nsga-ii or nsga-iii");
   verb->add_option("--seed", options->wanted.seed, "of the suggestions");
   verb->footer(
       "Example of a steering command of phpo:\n"

@@ -1,6 +1,7 @@
 #include "linac/cli/control/study_place.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
@@ -32,12 +33,19 @@ class FolderStudy : public StudyPlace {
   const study::Ledger& ledger() override { return journal_.ledger(); }
   json ask() override {
     const auto asked = journal_.ask();
+    if (const auto waits = journal_.ledger().waits_for(); !asked && !waits.empty())
+      throw user_error(
+          fmt::format("[study] {}: the next interval begins when trials {} have ended; tell them (--state failed: as "
+                      "the worst), and ask again",
+                      journal_.folder().string(), fmt::join(waits, ", ")));
     if (!asked)
       throw user_error(
           fmt::format("[study] {}: all {} of the budget were asked for; give more: budget.trials of its study.yaml",
                       journal_.folder().string(), plural(journal_.study().settings.budget.trials, "trial")));
     const tune::Trial& trial = *journal_.history().find(*asked);
-    return {{"trial", trial.number}, {"point", tune::to_json(journal_.history().space(), trial.point)}};
+    json answer{{"trial", trial.number}, {"point", tune::to_json(journal_.history().space(), trial.point)}};
+    if (trial.parent != 0) answer["from"] = trial.parent;  // whose state it goes on from
+    return answer;
   }
   json report(int64_t trial, int64_t step, double value) override {
     const tune::Verdict verdict = journal_.report(trial, step, value);

@@ -45,6 +45,16 @@ std::string table_of(const study::Ledger& ledger, const std::vector<const tune::
   return lined_up(rows);
 }
 
+/// A member's settings changed on the way: what each interval had, from the first on.
+std::string intervals_words(const tune::History& history, const tune::Trial& last) {
+  std::string text;
+  for (const tune::Trial* trial = &last; trial != nullptr; trial = history.find(trial->parent))
+    text = fmt::format("  trial {}: {}\n", trial->number,
+                       fmt::join(study::settings_of(history.space(), trial->point), " ")) +
+           text;
+  return text;
+}
+
 }  // namespace
 
 std::string best_words(const study::Ledger& ledger) {
@@ -61,6 +71,7 @@ std::string best_words(const study::Ledger& ledger) {
   const tune::Trial* const best = front[0];
   std::string text = fmt::format("best of {}: trial {}, {} {}\n", history.trials().size(), best->number,
                                  ledger.study().objective_names()[0], best->values[0]);
+  if (ledger.study().settings.population.used()) return text + intervals_words(history, *best);
   for (const std::string& word : study::settings_of(history.space(), best->point)) text += "  --set " + word + "\n";
   return text;
 }

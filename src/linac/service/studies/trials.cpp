@@ -95,9 +95,13 @@ json ask_answer(const OpenStudy& study, const std::string& holder, int64_t now_m
     return {{"trial", nullptr}, {"done", study.leases.empty()}, {"seconds", study.leases.empty() ? 0 : seconds}};
   }
   const tune::Trial& trial = trial_of(study, lease->trial);
-  return {{"trial", trial.number},  {"point", tune::to_json(study.ledger.history().space(), trial.point)},
-          {"lease", lease->holder}, {"seconds", static_cast<double>(lease->until_ms - now_ms) / 1000},
-          {"given", lease->given},  {"step", trial.curve.empty() ? json() : json(trial.curve.back().first)}};
+  return {{"trial", trial.number},
+          {"point", tune::to_json(study.ledger.history().space(), trial.point)},
+          {"from", trial.parent != 0 ? json(trial.parent) : json()},  // whose state it goes on from
+          {"lease", lease->holder},
+          {"seconds", static_cast<double>(lease->until_ms - now_ms) / 1000},
+          {"given", lease->given},
+          {"step", trial.curve.empty() ? json() : json(trial.curve.back().first)}};
 }
 
 StudyStep renew_step(const OpenStudy& study, int64_t trial, const std::string& holder, int64_t lease_ms,
@@ -131,6 +135,7 @@ json trial_words(const OpenStudy& study, const tune::Trial& trial) {
   const study::Ledger::Times times = study.ledger.times_of(trial.number);
   const auto lease = study.leases.find(trial.number);
   return {{"trial", trial.number},
+          {"from", trial.parent != 0 ? json(trial.parent) : json()},
           {"state", study::to_string(trial.state)},
           {"point", tune::to_json(history.space(), trial.point)},
           {"values", values_words(trial.values)},

@@ -5,11 +5,10 @@
 // on the coordinates of the cube; a mutated discrete parameter leaves its cell, a categorical one is drawn anew.
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <tuple>
 
 #include "linac/tune/pareto.h"
+#include "linac/tune/samplers/genetic.h"
 #include "linac/tune/samplers/samplers.h"
 #include "linac/tune/samplers/startup.h"
 
@@ -18,7 +17,7 @@ namespace {
 
 constexpr uint32_t kUse = 12;
 constexpr size_t kStartup = 20, kPopulation = 24, kParentsMin = 2;
-constexpr double kCrossover = 0.9, kCrossoverIndex = 10, kMutationIndex = 15;
+constexpr GeneticIndices kIndices{.crossover = 10, .mutation = 15};
 
 struct Parent {
   const Trial* trial;
@@ -62,25 +61,6 @@ const Trial& tournament(const std::vector<Parent>& population, Draws& draws) {
   return *population[std::min(one, other)].trial;
 }
 
-/// One of the two children's coordinates, within the cube.
-double crossed(double one, double other, Draws& draws) {
-  const double u = draws.uniform(), power = 1 / (kCrossoverIndex + 1);
-  const double spread = u < 0.5 ? std::pow(2 * u, power) : std::pow(1 / (2 * (1 - u)), power);
-  const double side = draws.uniform() < 0.5 ? spread : -spread;
-  return std::clamp(0.5 * (one + other) + 0.5 * side * (one - other), 0.0, 1.0);
-}
-
-double mutated(const Parameter& parameter, double at, Draws& draws) {
-  if (parameter.categorical())
-    return parameter.edge_of(static_cast<int64_t>(draws.below(static_cast<size_t>(parameter.cells)))) +
-           0.5 / static_cast<double>(parameter.cells);
-  const double u = draws.uniform(), power = 1 / (kMutationIndex + 1);
-  const double step = u < 0.5 ? std::pow(2 * u, power) - 1 : 1 - std::pow(2 * (1 - u), power);
-  const double moved = std::clamp(at + step, 0.0, 1.0);
-  if (!parameter.discrete() || parameter.cell_of(moved) != parameter.cell_of(at)) return moved;
-  return std::clamp(at + (step < 0 ? -1 : 1) / static_cast<double>(parameter.cells), 0.0, 1.0);
-}
-
 class Nsga2 : public Sampler {
  public:
   explicit Nsga2(const SamplerSettings& settings)
@@ -93,15 +73,7 @@ class Nsga2 : public Sampler {
     Draws draws(ask, kUse);
     const Trial& one = tournament(population, draws);
     const Trial& other = tournament(population, draws);
-    const bool cross = draws.uniform() < kCrossover;
-    std::vector<double> child = one.unit;
-    const double mutation = 1 / static_cast<double>(space.size());
-    for (size_t i = 0; i < child.size(); ++i) {
-      if (cross && draws.uniform() < 0.5)
-        child[i] = space[i].categorical() ? other.unit[i] : crossed(one.unit[i], other.unit[i], draws);
-      if (draws.uniform() < mutation) child[i] = mutated(space[i], child[i], draws);
-    }
-    return space.point_of(child);
+    return space.point_of(child_of(space, one, other, kIndices, draws));
   }
 
  private:
