@@ -20,6 +20,7 @@ enum class Stream : uint32_t {
   kShower = 7,     // linac simulate: one shower; step and epoch hold its number
   kBootstrap = 8,  // weights of a sample's events; step and epoch hold the event's number
   kTune = 9,       // suggestions of a study; step and epoch hold the trial's number
+  kCells = 10,     // which empty cells a cell_chain learns from, and which showers are mirrored
 };
 
 /// Names one independent sequence. `lane` separates uses within a stream (phase of the step, layer, tensor).

@@ -16,27 +16,20 @@ class LayerDrawing {
 
  private:
   using Cell = ShowerChain::Workspace::Cell;
-  using Hit = ShowerChain::Workspace::Hit;
 
-  void begin_passes();
-  void mark(int64_t i, int64_t j);
   void choose_cells(int pass);
   void draw_pass(int pass);
-  void draw_energies();
+  void draw_energies(int pass);
   void scale_to_energy();
-  LayerSummary summary() const;
   void choose_lively(int pass);
   void choose_in_zone(int pass, float begins, const Halo::Zone& zone);
   int64_t cells_to_next(float part);
 
   const ChainParts& parts_;
   ShowerChain::Workspace& room_;
+  LayerWalk& walk_;
   physics::NumberSequence& numbers_;
-  Axis entry_, axis_{};
-  PassState state_;
-  Plane* plane_ = nullptr;
-  std::vector<Hit>* hits_ = nullptr;
-  std::array<std::array<float, kGuesses>, kPasses> guessed_{};  // by pass
+  std::vector<DrawnHit>* hits_ = nullptr;
 };
 
 }  // namespace linac::chain

@@ -13,8 +13,6 @@ namespace {
 constexpr float kFarthest = 12;               // widths, of the energy in front that the means count from
 constexpr float kLowest = -20, kHighest = 6;  // widths, of what is drawn
 constexpr double kNormalMax = 3.5;            // of a component: its tails are other components' affair
-constexpr float kMeanScale = 2;               // of the network's means
-constexpr float kWidthLnMin = -7, kWidthLnMax = 2;
 constexpr float kSharesScale = 40;
 
 float inverse_sinh(float x) {
@@ -23,27 +21,30 @@ float inverse_sinh(float x) {
 
 }  // namespace
 
-LayerEnergy::LayerEnergy(Dense in, Dense hidden, Dense out, std::vector<float> mean, std::vector<float> width,
-                         std::vector<float> empty, const Units& units)
+LayerEnergy::LayerEnergy(Dense in, Dense hidden, Dense out, LayerScale scale, std::vector<float> empty)
     : in_(std::move(in)),
       hidden_(std::move(hidden)),
       out_(std::move(out)),
-      mean_(std::move(mean)),
-      width_(std::move(width)),
-      empty_(std::move(empty)),
-      units_(units) {
+      scale_(std::move(scale)),
+      empty_(std::move(empty)) {
   LINAC_CHECK(in_.inputs() == layer_inputs(layers()) && hidden_.inputs() == in_.outputs() &&
-              out_.inputs() == hidden_.outputs() && out_.outputs() % 3 == 1 && width_.size() == mean_.size() &&
-              empty_.size() == mean_.size());
+              out_.inputs() == hidden_.outputs() && out_.outputs() % 3 == 1 &&
+              scale_.width.size() == scale_.mean.size() && empty_.size() == scale_.mean.size());
 }
 
-float LayerEnergy::widths_of(float energy_gev, float primary_gev, size_t layer) const {
-  return (fast_log((energy_gev + units_.cell_gev / 30) / primary_gev) - mean_[layer]) / width_[layer];
+float LayerScale::widths_of(float energy_gev, float primary_gev, size_t layer) const {
+  return (fast_log((energy_gev + units.cell_gev / 30) / primary_gev) - mean[layer]) / width[layer];
 }
 
-void LayerEnergy::inputs(const LayerHistory& history, std::span<float> out) const {
-  const auto layers = mean_.size(), z = history.layers.size();
-  LINAC_CHECK(z < layers && out.size() == static_cast<size_t>(layer_inputs(this->layers())));
+float LayerScale::from(const LayerHistory& history) const {
+  const size_t z = history.layers.size();
+  if (z == 0) return 0;
+  return std::clamp(widths_of(history.layers.back().energy_gev, history.primary_gev, z - 1), -kFarthest, kFarthest);
+}
+
+void LayerScale::inputs(const LayerHistory& history, std::span<float> out) const {
+  const auto layers = mean.size(), z = history.layers.size();
+  LINAC_CHECK(z < layers && out.size() == static_cast<size_t>(layer_inputs(static_cast<int64_t>(layers))));
   std::fill(out.begin(), out.end(), 0.0F);
   out[z] = 1;
   float energy = 0, hits = 0;
@@ -54,7 +55,7 @@ void LayerEnergy::inputs(const LayerHistory& history, std::span<float> out) cons
     hits += layer.hits;
   }
   const std::span<float> numbers = out.subspan(2 * layers);
-  const float primary = fast_log(history.primary_gev / units_.primary_gev);
+  const float primary = fast_log(history.primary_gev / units.primary_gev);
   numbers[0] = primary;
   numbers[1] = primary * primary;
   numbers[2] = 2 * history.cotangent;
@@ -76,7 +77,7 @@ void LayerEnergy::inputs(const LayerHistory& history, std::span<float> out) cons
 float LayerEnergy::draw(const LayerHistory& history, std::span<const double> uniform) const {
   LINAC_CHECK(uniform.size() == 4);
   std::vector<float> input(static_cast<size_t>(layer_inputs(layers())));
-  inputs(history, input);
+  scale_.inputs(history, input);
   std::vector<float> first(static_cast<size_t>(in_.stride())), second(static_cast<size_t>(hidden_.stride())),
       result(static_cast<size_t>(out_.stride()));
   in_.apply(input.data(), in_.inputs(), 1, Activation::kRelu, first.data());
@@ -91,16 +92,13 @@ float LayerEnergy::draw(const LayerHistory& history, std::span<const double> uni
   size_t chosen = 0;
   for (auto rest = static_cast<float>(uniform[1]) * whole; chosen + 1 < components && rest >= weights[chosen]; ++chosen)
     rest -= weights[chosen];
-  const float from =
-      z > 0 ? std::clamp(widths_of(history.layers.back().energy_gev, history.primary_gev, z - 1), -kFarthest, kFarthest)
-            : 0;
-  const float mean = from + kMeanScale * result[1 + components + chosen];
+  const float mean = scale_.from(history) + kMeanScale * result[1 + components + chosen];
   const float width = fast_exp(std::clamp(result[1 + 2 * components + chosen], kWidthLnMin, kWidthLnMax));
   const double normal = std::sqrt(-2 * std::log(uniform[2])) * std::cos(2 * std::numbers::pi * uniform[3]);
   const float widths =
       std::clamp(mean + width * static_cast<float>(std::clamp(normal, -kNormalMax, kNormalMax)), kLowest, kHighest);
-  const float smallest = units_.cell_gev / 30;
-  const float energy = fast_exp(widths * width_[z] + mean_[z]) * history.primary_gev - smallest;
+  const float smallest = scale_.units.cell_gev / 30;
+  const float energy = fast_exp(widths * scale_.width[z] + scale_.mean[z]) * history.primary_gev - smallest;
   return energy < smallest ? 0 : energy;
 }
 

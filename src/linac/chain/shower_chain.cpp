@@ -74,21 +74,14 @@ EventShape ShowerChain::shape() const {
 }
 
 ShowerChain::Workspace::Workspace(const ShowerChain& chain)
-    : maps_(chain.parts_.detector.cells, chain.parts_.memory),
-      layers_(chain.parts_.detector.sensor_depth.size(),
-              Plane(static_cast<size_t>(chain.parts_.detector.cells.size()))),
-      hits_of_(layers_.size()),
-      last_log_(layers_[0].size()),
-      drawn_log_(layers_[0].size()),
-      passes_(layers_[0].size()),
-      lively_(layers_[0].size()) {}
+    : walk_(chain.parts_), hits_of_(chain.parts_.detector.sensor_depth.size()) {}
 
 // The middle cell's coordinates in (x, y), y running backwards if `mirrored`; the image's own where there is nothing.
 ShowerChain::Place ShowerChain::barycentre(const Workspace& workspace, bool mirrored) const {
   const PlaneShape& cells = parts_.detector.cells;
   double energy = 0, x = 0, y = 0;
   for (const auto& layer : workspace.hits_of_) {
-    for (const Workspace::Hit& hit : layer) {
+    for (const DrawnHit& hit : layer) {
       const double cell = hit.energy_gev;
       energy += cell;
       x += cell * (static_cast<double>(hit.i) + 0.5);
@@ -99,7 +92,7 @@ ShowerChain::Place ShowerChain::barycentre(const Workspace& workspace, bool mirr
   return {static_cast<int64_t>(x / energy), static_cast<int64_t>(y / energy)};
 }
 
-void ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::span<float> image,
+Axis ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::span<float> image,
                        Workspace& workspace) const {
   const PlaneShape& cells = parts_.detector.cells;
   LINAC_CHECK(static_cast<int64_t>(image.size()) == shape().cells());
@@ -118,19 +111,21 @@ void ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::
                    static_cast<float>(cells.y / 2) - std::floor(parts_.detector.middle_depth * cotangent) +
                        static_cast<float>(numbers.uniform())};
   LayerDrawing drawing(parts_, workspace, static_cast<float>(energy_gev), cotangent, entry, numbers);
-  for (size_t layer = 0; layer < workspace.layers_.size(); ++layer) drawing.draw(layer);
+  for (size_t layer = 0; layer < workspace.hits_of_.size(); ++layer) drawing.draw(layer);
 
   const Place middle = barycentre(workspace, mirrored);
   const auto layers = static_cast<int64_t>(workspace.hits_of_.size());
   std::fill(image.begin(), image.end(), 0.0F);
   for (int64_t z = 0; z < layers; ++z) {
-    for (const Workspace::Hit& hit : workspace.hits_of_[static_cast<size_t>(z)]) {
+    for (const DrawnHit& hit : workspace.hits_of_[static_cast<size_t>(z)]) {
       const int64_t x = hit.i + cells.x / 2 - middle.x;
       const int64_t y = (mirrored ? cells.y - 1 - hit.j : hit.j) + cells.y / 2 - middle.y;
       if (x < 0 || x >= cells.x || y < 0 || y >= cells.y || hit.energy_gev < kThreshold_gev) continue;
       image[static_cast<size_t>((x * cells.y + y) * layers + z)] = hit.energy_gev;
     }
   }
+  return {entry.x + static_cast<float>(cells.x / 2 - middle.x),
+          (mirrored ? static_cast<float>(cells.y) - entry.y : entry.y) + static_cast<float>(cells.y / 2 - middle.y)};
 }
 
 }  // namespace linac::chain

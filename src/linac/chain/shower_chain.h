@@ -6,7 +6,6 @@
 // A shower is a pure function of (parts, energy, angle, key). ShowerChain is immutable and thread-safe; each thread
 // brings its own Workspace.
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -15,29 +14,10 @@
 #include "linac/base/event_shape.h"
 #include "linac/base/rng.h"
 #include "linac/chain/dense.h"
-#include "linac/chain/features.h"
 #include "linac/chain/layer_energy.h"
-#include "linac/chain/layer_maps.h"
+#include "linac/chain/layer_walk.h"
 
 namespace linac::chain {
-
-/// The detector as the model sees it; lengths in cells.
-struct Detector {
-  PlaneShape cells;
-  std::vector<float> sensor_depth;  // of each layer, from the front face
-  float middle_depth = 0;           // about where showers have their barycentre
-};
-
-/// Far from the axis a cell without energy in front or beside is rarely hit. Only a part of those cells is looked at,
-/// and the chance of each that is, is so much larger: as long as it is below 1, the showers are the same.
-struct Halo {
-  float begins = 6;  // cells from the axis
-  struct Zone {
-    float ends;  // cells from the axis; of the last: none
-    float part;  // of the cells that are looked at
-  };
-  std::vector<Zone> zones;  // from inside out
-};
 
 /// The network of a cell: `cell` and `shared` add up to its first layer, whose ReLU goes through `hidden` to the
 /// probability of a hit, and of a hit through `energy_hidden` to its class of energy.
@@ -46,13 +26,7 @@ struct CellNetwork {
   std::vector<float> edges;  // of the classes, log2 of GeV
 };
 
-struct ChainParts {
-  Detector detector;
-  Units units;
-  Rings rings;
-  Halo halo;
-  float memory = 0.7F;
-  RadialTable mean_by_radius;
+struct ChainParts : Surroundings {
   LayerEnergy layer_energy;
   CellNetwork network;
 };
@@ -72,8 +46,8 @@ class ShowerChain {
 
   /// Fills image [x][y][layer] with GeV. The primary enters the front face at a point uniform over a cell and flies
   /// along (0, cos theta, sin theta) in (x, y, depth). The cell of the shower's barycentre becomes the middle one, (nx
-  /// / 2, ny / 2); what falls outside is lost.
-  void make(double energy_gev, double theta, const RngKey& key, std::span<float> image, Workspace& workspace) const;
+  /// / 2, ny / 2); what falls outside is lost. Returns where the primary entered, in the cells of the image.
+  Axis make(double energy_gev, double theta, const RngKey& key, std::span<float> image, Workspace& workspace) const;
 
  private:
   struct Place {
@@ -92,24 +66,14 @@ class ShowerChain::Workspace {
   friend class ShowerChain;
   friend class LayerDrawing;
   struct Cell {
-    int16_t i, j;
+    CellPlace at;
     float part;  // of such cells that are looked at
   };
-  struct Hit {
-    int16_t i, j;
-    int8_t pass;
-    float energy_gev;
-  };
 
-  LayerMaps maps_;
-  std::vector<Plane> layers_;
-  std::vector<std::vector<Hit>> hits_of_;  // of each layer
-  std::vector<LayerSummary> summaries_;
-  Plane last_log_, drawn_log_;
-  std::vector<int8_t> passes_, lively_;          // of each cell, the border's too
-  std::array<std::vector<Cell>, kPasses> near_;  // cells that are all looked at, by pass
+  LayerWalk walk_;
+  std::vector<std::vector<DrawnHit>> hits_of_;  // of each layer
   std::vector<Cell> cells_;
-  std::vector<float> features_, first_, second_, third_, chances_, classes_, bias_, shared_;
+  std::vector<float> features_, first_, second_, third_, chances_, classes_, bias_;
   std::vector<size_t> hit_;
 };
 

@@ -33,10 +33,8 @@ inline ChainParts test_parts(float part = 0.5F) {
   parts.layer_energy = {random_dense(inputs, kWidth, 1, 0.05F),
                         random_dense(kWidth, kWidth, 2, 0.05F),
                         random_dense(kWidth, 13, 3, 0.05F, -4),
-                        std::vector<float>(kTestLayers, -6),
-                        std::vector<float>(kTestLayers, 0.2F),
-                        std::vector<float>(kTestLayers, 0.01F),
-                        parts.units};
+                        {std::vector<float>(kTestLayers, -6), std::vector<float>(kTestLayers, 0.2F), parts.units},
+                        std::vector<float>(kTestLayers, 0.01F)};
   parts.network = {random_dense(kCellFeatures, kWidth, 4, 0.1F),
                    random_dense(shared_features(kTestLayers), kWidth, 5, 0.1F),
                    random_dense(kWidth, kWidth, 6, 0.2F),

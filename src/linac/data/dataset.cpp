@@ -1,6 +1,7 @@
 #include "linac/data/dataset.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -63,6 +64,7 @@ std::shared_ptr<const Dataset> Dataset::opened(std::vector<std::string> files, c
   const std::shared_ptr<Dataset> set(new Dataset);
   const auto open_files = std::make_shared<OpenFiles>(fields);
   set->preprocessing_ = preprocessing;
+  set->numbers_ = fields.numbers.size();
   double sum_max = 0;
   int64_t stored = 0;
   const std::shared_ptr<storage::RangeRooms> rooms = storage::RangeRooms::shared();  // until all files are read
@@ -78,6 +80,11 @@ std::shared_ptr<const Dataset> Dataset::opened(std::vector<std::string> files, c
           fmt::format("[data] {}: its showers have {} cells, those of {} have {}; train on files of one "
                       "shape",
                       url, to_string(scanned.report.shape), set->files_.front().url, to_string(set->shape())));
+    }
+    if (!fields.numbers.empty() && scanned.report.format != "hdf5") {
+      throw data_error(
+          fmt::format("[data] {}: its showers come without {}, which the model needs; train it on HDF5 files", url,
+                      fmt::join(fields.numbers, ", ")));
     }
     const auto file = static_cast<uint32_t>(set->files_.size());
     for (const int64_t record : scanned.kept) set->events_.push_back({file, record});
@@ -147,6 +154,7 @@ void Dataset::read_into(std::span<const int64_t> events, std::span<const size_t>
     out.energy[slot] = block.energy[0];
     out.angle[slot] = block.angle[0];
     out.ecal[slot] = block.ecal[0];
+    std::copy_n(block.numbers.begin(), numbers_, out.numbers.begin() + static_cast<int64_t>(slot * numbers_));
   }
 }
 

@@ -45,7 +45,7 @@ class Dataset {
   /// error when a file has changed since open().
   void read(std::span<const int64_t> events, SampleBatch& out) const;
   /// A batch of so many events that others fill.
-  void prepare(int64_t events, SampleBatch& out) const { out.resize(events, shape()); }
+  void prepare(int64_t events, SampleBatch& out) const { out.resize(events, shape(), numbers_); }
   /// As read(), into the slots of such a batch.
   void read_into(std::span<const int64_t> events, std::span<const size_t> slots, SampleBatch& out) const;
   /// Nothing, as EventTable's: showers are not read from mapped memory.
@@ -65,6 +65,7 @@ class Dataset {
                                                const Preprocessing& preprocessing, Empty empty);
 
   Preprocessing preprocessing_;
+  size_t numbers_ = 0;  // of an event
   std::vector<FileReport> files_;
   std::vector<EventPlace> events_;
   std::vector<std::filesystem::path> copies_;  // in the cache

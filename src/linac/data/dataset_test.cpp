@@ -51,6 +51,40 @@ TEST_F(DatasetTest, ReadsSamplesInTheOrderAskedFor) {
   for (size_t slot = 0; slot < wanted.size(); ++slot) expect_sample(raw, wanted[slot], batch, slot);
 }
 
+TEST_F(DatasetTest, FurtherNumbersOfAnEventComeAlong) {
+  const ShowerBlock raw = make_showers(3);
+  auto columns = columns_of(raw);
+  columns.push_back({"x0", {3}, {1, 2, 3}});
+  columns.push_back({"y0", {3, 1}, {-1, -2, -3}});
+  write_hdf5(path("a.h5"), columns);
+  Fields fields;
+  fields.numbers = {"y0", "x0"};
+  SampleBatch batch;
+  Dataset::open({path("a.h5")}, fields, {})->read(std::vector<int64_t>{2, 0}, batch);
+  EXPECT_EQ(batch.numbers, (std::vector<float>{-3, 3, -1, 1}));
+  open({path("a.h5")})->read(std::vector<int64_t>{1}, batch);
+  EXPECT_TRUE(batch.numbers.empty());
+
+  const auto refusal = [&](const std::string& file) -> std::string {
+    try {
+      Dataset::open({path(file)}, fields, {});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  columns[3].values[1] = kNaN;
+  write_hdf5(path("nan.h5"), columns);
+  EXPECT_TRUE(contains(refusal("nan.h5"), "event 1: one of its numbers is nan")) << refusal("nan.h5");
+  columns.pop_back();
+  write_hdf5(path("less.h5"), columns);
+  EXPECT_TRUE(contains(refusal("less.h5"), "no data set 'y0'")) << refusal("less.h5");
+  ShowerBlock samples = raw;
+  convert_units({}, samples, Units::kSamples);
+  write_tfrecord(path("a.tfrecord"), samples);
+  EXPECT_TRUE(contains(refusal("a.tfrecord"), "come without y0, x0")) << refusal("a.tfrecord");
+}
+
 TEST_F(DatasetTest, EveryLayoutOfHdf5GivesTheSame) {
   const ShowerBlock raw = make_showers(10);
   auto columns = columns_of(raw);

@@ -49,6 +49,7 @@ class Hdf5Showers : public ShowerFile {
     read_column(image_, first, count, out.image.data());
     read_column(energy_, first, count, out.energy.data());
     read_column(angle_, first, count, out.angle.data());
+    read_numbers(first, count, out.numbers);
   }
 
  private:
@@ -68,7 +69,10 @@ class Hdf5Showers : public ShowerFile {
     energy_ = open_column(fields.energy, "energy");
     angle_ = open_column(fields.angle, "angle");
     check_image_shape();
-    for (const Column* column : {&energy_, &angle_}) {
+    for (const std::string& field : fields.numbers) numbers_.push_back(open_column(field, ""));
+    std::vector<const Column*> of_one_number{&energy_, &angle_};
+    for (const Column& column : numbers_) of_one_number.push_back(&column);
+    for (const Column* column : of_one_number) {
       const bool flat = column->shape.size() == 1 || (column->shape.size() == 2 && column->shape[1] == 1);
       if (!flat) {
         throw data_error(
@@ -89,14 +93,17 @@ class Hdf5Showers : public ShowerFile {
     image_.dataset.close();
     energy_.dataset.close();
     angle_.dataset.close();
+    numbers_.clear();
     file_.close();
   }
 
-  static std::string way_out(const char* role) {
+  // `role`: empty for the model's own.
+  static std::string way_out(const std::string& role) {
+    if (role.empty()) return "the model needs it of each event: choose other data, or name the data set that has it";
     return fmt::format("set data.fields.{} in the job, or give --field-{}", role, role);
   }
 
-  Column open_column(const std::string& field, const char* role) {
+  Column open_column(const std::string& field, const std::string& role) {
     Column column{field, {}, {}};
     const std::vector<std::string> found = hdf5::describe_datasets(file_.get());
     if (!field.empty() && H5Lexists(file_.get(), field.c_str(), H5P_DEFAULT) > 0) {
@@ -185,9 +192,19 @@ class Hdf5Showers : public ShowerFile {
                                  name_, column.field, first, first + count - 1, hdf5::last_error()));
   }
 
+  void read_numbers(int64_t first, int64_t count, std::vector<float>& out) const {
+    out.resize(static_cast<size_t>(count) * numbers_.size());
+    std::vector<float> values(static_cast<size_t>(count));
+    for (size_t k = 0; k < numbers_.size(); ++k) {
+      read_column(numbers_[k], first, count, values.data());
+      for (size_t i = 0; i < values.size(); ++i) out[i * numbers_.size() + k] = values[i];
+    }
+  }
+
   std::string name_;
   Handle file_;
   Column image_, energy_, angle_;
+  std::vector<Column> numbers_;
   EventShape shape_;
 };
 

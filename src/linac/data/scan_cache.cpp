@@ -23,11 +23,13 @@ json describe_scan(const std::filesystem::path& path, const storage::Fingerprint
                    const Preprocessing& preprocessing) {
   std::error_code error;
   const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
+  std::vector<std::string> named{fields.image, fields.energy, fields.angle};
+  named.insert(named.end(), fields.numbers.begin(), fields.numbers.end());
   return {{"version", kVersion},
           {"path", (error ? path : canonical).string()},
           {"size", state.size},
           {"mtime_ns", state.mtime_ns},
-          {"fields", {fields.image, fields.energy, fields.angle}},
+          {"fields", named},
           {"preprocessing",
            {preprocessing.scale, preprocessing.threshold, preprocessing.min_sum, preprocessing.power,
             preprocessing.energy_unit_gev}}};

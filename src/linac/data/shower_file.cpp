@@ -61,6 +61,9 @@ void check_numbers(const ShowerBlock& block, int64_t event, const std::string& n
   if (!std::isfinite(block.energy[i]) || block.energy[i] < 0)
     refuse(name, number, fmt::format("its primary energy is {}", block.energy[i]));
   if (!std::isfinite(block.angle[i])) refuse(name, number, fmt::format("its angle is {}", block.angle[i]));
+  const size_t numbers = block.numbers.size() / block.energy.size();
+  for (const float value : std::span(block.numbers).subspan(i * numbers, numbers))
+    if (!std::isfinite(value)) refuse(name, number, fmt::format("one of its numbers is {}", value));
 }
 
 void check_values(const ShowerBlock& block, const std::string& name, int64_t first_event) {

@@ -26,7 +26,7 @@ void ShowerBlock::resize(int64_t events, const EventShape& new_shape, Units new_
   ecal.resize(units == Units::kSamples ? n : 0);
 }
 
-void SampleBatch::resize(int64_t new_events, const EventShape& new_shape) {
+void SampleBatch::resize(int64_t new_events, const EventShape& new_shape, size_t of_numbers) {
   events = new_events;
   shape = new_shape;
   const auto n = static_cast<size_t>(events);
@@ -34,6 +34,7 @@ void SampleBatch::resize(int64_t new_events, const EventShape& new_shape) {
   energy.resize(n);
   angle.resize(n);
   ecal.resize(n);
+  numbers.resize(n * of_numbers);
 }
 
 double to_sample(const Preprocessing& preprocessing, float* image, int64_t cells) {

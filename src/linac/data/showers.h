@@ -23,6 +23,7 @@ std::string to_string(const EventShape& shape);  // "51x51x25"
 /// HDF5 data sets that hold the showers.
 struct Fields {
   std::string image = "ECAL", energy = "energy", angle = "theta";
+  std::vector<std::string> numbers{};  // further ones, of one number an event
 };
 
 /// How stored showers become training samples. image = GeV * scale; cells below threshold become 0; events whose cells
@@ -47,6 +48,7 @@ struct ShowerBlock {
   EventShape shape;
   std::vector<float> image;  // [events][x][y][z]
   std::vector<float> energy, angle, ecal;
+  std::vector<float> numbers{};  // [events][Fields::numbers]
 
   int64_t events() const { return static_cast<int64_t>(energy.size()); }
   /// Room for `events`; what was there is lost.
@@ -59,8 +61,9 @@ struct SampleBatch {
   EventShape shape;
   std::vector<float> image;  // [events][x][y][z]
   std::vector<float> energy, angle, ecal;
+  std::vector<float> numbers{};  // [events][Fields::numbers]
 
-  void resize(int64_t events, const EventShape& shape);
+  void resize(int64_t events, const EventShape& shape, size_t numbers = 0);
 };
 
 /// Raw cells to sample cells in place; returns ecal, the sum of the scaled cells before the power.

@@ -15,8 +15,8 @@
 namespace linac::spec {
 
 /// The table of kinds; the first is that of a job that names none.
-using AnyModel =
-    std::variant<ThreeDGanSettings, InclusiveClassifierSettings, KerasSettings, TorchScriptSettings, CustomSettings>;
+using AnyModel = std::variant<ThreeDGanSettings, InclusiveClassifierSettings, KerasSettings, TorchScriptSettings,
+                              CustomSettings, CellChainSettings>;
 
 /// Calls visit(settings as they are by default) for each kind, in the order of the table.
 template <class Visit>
@@ -73,8 +73,8 @@ struct Model {
     std::string name = kind();
     v("kind", name,
       "which model: 3dgan, inclusive_classifier, keras: any Keras model of a file, torchscript: any module of "
-      "PyTorch, as TorchScript or by torch.export (.pt2), or custom: your own C++ in a shared object "
-      "(docs/custom-models.md)");
+      "PyTorch, as TorchScript or by torch.export (.pt2), custom: your own C++ in a shared object "
+      "(docs/custom-models.md), or cell_chain: showers cell by cell (docs/physics/cell_chain.md)");
     become(name);
     std::visit([&](auto& settings) { settings.fields(v); }, own);
   }

@@ -132,9 +132,29 @@ void need_own_networks(const ThreeDGanSettings& model, const std::string& where)
       "networks; files of networks have theirs");
 }
 
+// What is to be known of a training on showers, whatever the model.
+void need_showers(const Job& job, const std::string& where, const char* model) {
+  need(job.data.validation_split == 0, where,
+       fmt::format("data.validation_split is for models that learn from labelled events: give {} files, as data.test",
+                   model));
+  const bool transforms = !job.data.filter.empty() || !job.data.define.empty() || !job.data.lists.empty() ||
+                          job.data.split.validation + job.data.split.test > 0;
+  need(!transforms, where,
+       "data.filter, define, lists and split are for models that learn from labelled events; of showers data.threshold "
+       "and data.min_sum select");
+  need(job.data.scale > 0, where, "data.scale must be positive");
+  need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
+  need(job.train.accumulate == 1, where, fmt::format("train.accumulate is not there for {}: lower train.batch", model));
+  need(job.checkpoint.best_by == "loss" || (job.validate.every_epochs == 1 && !job.data.test.empty()), where,
+       fmt::format(
+           "checkpoint.best_by = {} wants that figure of every epoch: set validate.every_epochs=1 and give data.test",
+           job.checkpoint.best_by));
+}
+
 }  // namespace
 
 void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
+  need_showers(job, where, "a 3dgan");
   const bool own = generator.empty();
   need(own == discriminator.empty(), where,
        fmt::format("model.{} is named without model.{}: give both networks, or none",
@@ -147,23 +167,30 @@ void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
     sum += weight;
   }
   need(sum > 0, where, "model.loss_weights are all 0: nothing would be learned");
-  need(job.data.validation_split == 0, where,
-       "data.validation_split is for models that learn from labelled events: give a 3dgan files, as data.test");
-  const bool transforms = !job.data.filter.empty() || !job.data.define.empty() || !job.data.lists.empty() ||
-                          job.data.split.validation + job.data.split.test > 0;
-  need(!transforms, where,
-       "data.filter, define, lists and split are for models that learn from labelled events; of showers data.threshold "
-       "and data.min_sum select");
   need(job.data.shuffle_window == 0 || job.train.steps_per_epoch > 0, where,
        "how many showers of a file pass data.min_sum is known when it is read, and data.shuffle_window needs those of "
        "all files for an epoch of all showers: set train.steps_per_epoch");
-  need(job.data.scale > 0, where, "data.scale must be positive");
-  need(job.data.threshold >= 0 && job.data.min_sum >= 0, where, "data.threshold and data.min_sum must not be negative");
-  need(job.train.accumulate == 1, where, "train.accumulate is not there for the 3dgan: lower train.batch");
-  need(job.checkpoint.best_by == "loss" || (job.validate.every_epochs == 1 && !job.data.test.empty()), where,
-       fmt::format(
-           "checkpoint.best_by = {} wants that figure of every epoch: set validate.every_epochs=1 and give data.test",
-           job.checkpoint.best_by));
+}
+
+void CellChainSettings::check(const Job& job, const std::string& where) const {
+  need_showers(job, where, "a cell_chain");
+  need_cpu(job, where);
+  need(job.train.precision == "fp32", where, "model.kind = cell_chain trains in train.precision = fp32");
+  need(job.train.discriminator_first == 0, where, "train.discriminator_first is for model.kind = 3dgan");
+  need(
+      job.data.shuffle_window == 0, where,
+      "a cell_chain derives its tables from showers of all files, and data.shuffle_window reads a few at a time: leave "
+      "it out");
+  need(entry.size() == 4 && std::ranges::none_of(entry, &std::string::empty), where,
+       "model.entry names four data sets: x and y of the entry in mm, and the shifts of the image along x and y");
+  need_widths({hidden}, where, "model.hidden");
+  need_widths({layer_hidden}, where, "model.layer_hidden");
+  need(classes >= 2 && classes <= 4096, where, "model.classes must be 2 to 4096");
+  need(components >= 1 && components <= 256, where, "model.components must be 1 to 256");
+  constexpr double kFarthest = 1000;  // cells
+  need(core_cells > 0 && core_cells <= ring_cells && ring_cells <= halo_cells && halo_cells <= kFarthest, where,
+       fmt::format("model.core_cells, ring_cells and halo_cells must rise from above 0 to at most {}", kFarthest));
+  need(memory >= 0 && memory < 1, where, "model.memory must be in [0, 1)");
 }
 
 void InclusiveClassifierSettings::check(const Job& job, const std::string& where) const {

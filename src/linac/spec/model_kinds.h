@@ -84,6 +84,35 @@ struct ThreeDGanSettings : ModelFile {
   }
 };
 
+struct CellChainSettings : ModelKind {
+  static constexpr const char* kKind = "cell_chain";
+  std::string geometry;
+  std::vector<std::string> entry{"x0", "y0", "shift_x", "shift_y"};
+  int64_t hidden = 32, layer_hidden = 64;
+  int64_t classes = 88;
+  int64_t components = 8;
+  double core_cells = 1.6, ring_cells = 3.2, halo_cells = 6;
+  double memory = 0.7;
+
+  template <class V>
+  void fields(V& v) {
+    v("geometry", geometry, "the calorimeter as linac simulate takes it, a YAML file; without: that of data/");
+    v("entry", entry,
+      "HDF5 data sets, of one number an event each: where the primary enters the front face, along x and y, in mm from "
+      "the centre of a cell, and by how many cells that cell lies before the image's middle one");
+    v("hidden", hidden, "units of the hidden layers of the cells' network");
+    v("layer_hidden", layer_hidden, "units of the hidden layers of the layers' network");
+    v("classes", classes, "classes of a cell's energy");
+    v("components", components, "normal distributions of a layer's energy");
+    v("core_cells", core_cells, "distance from the axis, in cells, where the core ends");
+    v("ring_cells", ring_cells, "the same of the ring");
+    v("halo_cells", halo_cells, "where only a part of the quiet cells is looked at, from here on");
+    v("memory", memory, "part of a layer's image that is left of it one layer later");
+  }
+  void check(const Job& job, const std::string& where) const;
+  std::vector<std::string*> files() { return {&geometry}; }
+};
+
 struct TransformerBlock {
   int64_t width = 32, heads = 4, inner = 64;
 

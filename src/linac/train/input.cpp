@@ -10,6 +10,13 @@
 namespace linac::train {
 
 data::Preprocessing preprocessing(const spec::Job& job) {
+  if (job.model.is<spec::CellChainSettings>()) {  // which learns from GeV
+    return {.scale = 1,
+            .threshold = job.data.threshold / job.data.scale,
+            .min_sum = job.data.min_sum / job.data.scale,
+            .power = 1,
+            .energy_unit_gev = 1};
+  }
   return {.scale = job.data.scale,
           .threshold = job.data.threshold,
           .min_sum = job.data.min_sum,
@@ -18,7 +25,9 @@ data::Preprocessing preprocessing(const spec::Job& job) {
 
 data::Fields fields(const spec::Job& job) {
   const spec::DataFields& names = job.data.names;
-  return {.image = names.image, .energy = names.energy, .angle = names.angle};
+  data::Fields fields{.image = names.image, .energy = names.energy, .angle = names.angle};
+  if (job.model.is<spec::CellChainSettings>()) fields.numbers = job.model.as<spec::CellChainSettings>().entry;
+  return fields;
 }
 
 int64_t steps_per_epoch(const spec::Job& job, int64_t events) {

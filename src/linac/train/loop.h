@@ -1,6 +1,7 @@
 #pragma once
 // What a Trainer drives: one kind of training, with its networks, its data and what a step of it is. The Trainer knows
-// epochs, checkpoints, rollbacks and stop signals; a Loop knows none of them. Two kinds: adversarial.h, fit.h. Member
+// epochs, checkpoints, rollbacks and stop signals; a Loop knows none of them. Kinds: adversarial.h, fit.h,
+// custom.h, chain_training.h. Member
 // functions are for one thread; those marked collective are called by all workers in the same order.
 
 #include <filesystem>

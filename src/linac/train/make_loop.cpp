@@ -1,5 +1,6 @@
 #include "linac/base/error.h"
 #include "linac/train/adversarial.h"
+#include "linac/train/chain_training.h"
 #include "linac/train/custom.h"
 #include "linac/train/fit.h"
 
@@ -35,6 +36,10 @@ LoopPointer adversarial(const Given& given) {
   return std::make_unique<AdversarialLoop>(given.job, given.group, given.computing, given.clock);
 }
 
+LoopPointer cell_chain(const Given& given) {
+  return std::make_unique<ChainLoop>(given.job, given.group, given.computing, given.clock);
+}
+
 // A plug-in offers a loop of its own, or a model to fit.
 LoopPointer custom(const Given& given) {
   const auto& settings = given.job.model.as<spec::CustomSettings>();
@@ -51,7 +56,7 @@ struct TrainedKind {
 constexpr TrainedKind kTrainedKinds[] = {
     {spec::ThreeDGanSettings::kKind, adversarial}, {spec::InclusiveClassifierSettings::kKind, inclusive_classifier},
     {spec::KerasSettings::kKind, keras},           {spec::TorchScriptSettings::kKind, torchscript},
-    {spec::CustomSettings::kKind, custom},
+    {spec::CustomSettings::kKind, custom},         {spec::CellChainSettings::kKind, cell_chain},
 };
 static_assert(std::size(kTrainedKinds) == std::variant_size_v<spec::AnyModel>);
 

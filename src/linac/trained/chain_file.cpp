@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -48,20 +49,81 @@ chain::ChainParts parts_of(const TensorFile& file) {
   const std::vector<float>& radial = tensor(file, "mean_by_radius");
   const auto depth = notes.at("sensor_depth_cells").get<std::vector<float>>();
   if (depth.empty()) throw data_error("no sensors");
-  return {.detector = {.cells = {notes.at("cells_x").get<int64_t>(), notes.at("cells_y").get<int64_t>()},
-                       .sensor_depth = depth,
-                       .middle_depth = notes.at("middle_depth_cells").get<float>()},
-          .units = units,
-          .rings = {notes.at("core_cells").get<float>(), notes.at("ring_cells").get<float>()},
-          .halo = {notes.at("halo").at("begins_cells").get<float>(), std::move(zones)},
-          .memory = notes.at("memory").get<float>(),
-          .mean_by_radius = {static_cast<int64_t>(radial.size() / depth.size()), radial},
-          .layer_energy = {dense(file, "layer.in"), dense(file, "layer.hidden"), dense(file, "layer.out"),
-                           tensor(file, "layer.mean", depth.size()), tensor(file, "layer.width", depth.size()),
-                           tensor(file, "layer.empty", depth.size()), units},
-          .network = {dense(file, "cell.cell"), dense(file, "cell.shared"), dense(file, "cell.hidden"),
-                      dense(file, "cell.hit"), dense(file, "cell.energy_hidden"), dense(file, "cell.energy"),
-                      tensor(file, "cell.edges")}};
+  chain::Surroundings around{
+      .detector = {.cells = {notes.at("cells_x").get<int64_t>(), notes.at("cells_y").get<int64_t>()},
+                   .sensor_depth = depth,
+                   .middle_depth = notes.at("middle_depth_cells").get<float>()},
+      .units = units,
+      .rings = {notes.at("core_cells").get<float>(), notes.at("ring_cells").get<float>()},
+      .halo = {notes.at("halo").at("begins_cells").get<float>(), std::move(zones)},
+      .memory = notes.at("memory").get<float>(),
+      .mean_by_radius = {static_cast<int64_t>(radial.size() / depth.size()), radial}};
+  return {std::move(around),
+          {dense(file, "layer.in"),
+           dense(file, "layer.hidden"),
+           dense(file, "layer.out"),
+           {tensor(file, "layer.mean", depth.size()), tensor(file, "layer.width", depth.size()), units},
+           tensor(file, "layer.empty", depth.size())},
+          {dense(file, "cell.cell"), dense(file, "cell.shared"), dense(file, "cell.hidden"), dense(file, "cell.hit"),
+           dense(file, "cell.energy_hidden"), dense(file, "cell.energy"), tensor(file, "cell.edges")}};
+}
+
+// Tensors and their names, as parts_of() takes them.
+class Writer {
+ public:
+  void put(const std::string& name, std::vector<int64_t> shape, std::vector<float> values) {
+    tensors_.push_back({name, std::move(shape), std::move(values)});
+  }
+
+  void put(const std::string& name, const chain::Dense& dense) {
+    const auto outputs = static_cast<size_t>(dense.outputs());
+    std::vector<float> weights;
+    for (int64_t input = 0; input < dense.inputs(); ++input) {
+      const auto row = dense.weights_of(input).first(outputs);
+      weights.insert(weights.end(), row.begin(), row.end());
+    }
+    const auto bias = dense.bias().first(outputs);
+    put(name + ".weight", {dense.inputs(), dense.outputs()}, std::move(weights));
+    put(name + ".bias", {dense.outputs()}, {bias.begin(), bias.end()});
+  }
+
+  void put(const std::string& name, const std::vector<float>& values) {
+    put(name, {static_cast<int64_t>(values.size())}, values);
+  }
+
+  std::string encoded(const nlohmann::json& notes) const {
+    std::vector<TensorView> views;
+    for (const auto& tensor : tensors_) views.push_back({tensor.name, tensor.shape, tensor.values});
+    return encode_tensors(views, notes);
+  }
+
+ private:
+  struct Tensor {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::vector<float> values;
+  };
+  std::vector<Tensor> tensors_;
+};
+
+nlohmann::json notes_of(const chain::ChainParts& parts) {
+  nlohmann::json zones = nlohmann::json::array();
+  for (const chain::Halo::Zone& zone : parts.halo.zones) {
+    const nlohmann::json ends = std::isinf(zone.ends) ? nlohmann::json() : nlohmann::json(zone.ends);
+    zones.push_back({{"ends_cells", ends}, {"part", zone.part}});
+  }
+  return {{"kind", kKind},
+          {"version", 1},
+          {"cells_x", parts.detector.cells.x},
+          {"cells_y", parts.detector.cells.y},
+          {"sensor_depth_cells", parts.detector.sensor_depth},
+          {"middle_depth_cells", parts.detector.middle_depth},
+          {"cell_unit_gev", parts.units.cell_gev},
+          {"primary_unit_gev", parts.units.primary_gev},
+          {"core_cells", parts.rings.core},
+          {"ring_cells", parts.rings.ring},
+          {"memory", parts.memory},
+          {"halo", {{"begins_cells", parts.halo.begins}, {"zones", zones}}}};
 }
 
 }  // namespace
@@ -80,6 +142,29 @@ ChainFile load_chain(const std::filesystem::path& path) {
   } catch (const Error& error) {
     throw data_error(fmt::format("[model] {}: {}", path.string(), error.what()));
   }
+}
+
+void save_chain(const ChainFile& model, const std::filesystem::path& path) {
+  const chain::ChainParts& parts = model.parts;
+  nlohmann::json notes = notes_of(parts);
+  add_range(model.range, notes);
+  Writer writer;
+  writer.put("cell.cell", parts.network.cell);
+  writer.put("cell.shared", parts.network.shared);
+  writer.put("cell.hidden", parts.network.hidden);
+  writer.put("cell.hit", parts.network.hit);
+  writer.put("cell.energy_hidden", parts.network.energy_hidden);
+  writer.put("cell.energy", parts.network.energy);
+  writer.put("cell.edges", parts.network.edges);
+  writer.put("layer.in", parts.layer_energy.in());
+  writer.put("layer.hidden", parts.layer_energy.hidden());
+  writer.put("layer.out", parts.layer_energy.out());
+  writer.put("layer.mean", parts.layer_energy.scale().mean);
+  writer.put("layer.width", parts.layer_energy.scale().width);
+  writer.put("layer.empty", parts.layer_energy.empty());
+  writer.put("mean_by_radius", {static_cast<int64_t>(parts.detector.sensor_depth.size()), parts.mean_by_radius.steps},
+             parts.mean_by_radius.values);
+  write_file_atomically(path, writer.encoded(notes));
 }
 
 }  // namespace linac::trained

@@ -21,4 +21,7 @@ bool is_chain_file(const std::filesystem::path& path);
 /// Environment error if it cannot be read, data error naming the file if it is no such model.
 ChainFile load_chain(const std::filesystem::path& path);
 
+/// The file appears whole or not at all.
+void save_chain(const ChainFile& model, const std::filesystem::path& path);
+
 }  // namespace linac::trained

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
 #include "linac/base/error.h"
+#include "linac/chain/training_cells.h"
 #include "linac/trained/shower_generator.h"
 #include "linac/trained/tensor_file.h"
 
@@ -84,6 +86,50 @@ TEST_F(ChainFileTest, TheBarycentreLiesInTheMiddleCell) {
       EXPECT_NEAR(y / sum, 25.5, 0.6) << event << " " << angle;
     }
   }
+}
+
+// What the networks say of the cells of their own showers, on the way that training takes, is how often they are hit:
+// training and drawing have the same features.
+TEST_F(ChainFileTest, TrainingSeesWhatWasDrawn) {
+  const ChainFile file = load_chain(kModel);
+  const chain::CellNetwork& network = file.parts.network;
+  const chain::ShowerChain chain(file.parts, kModel);
+  chain::ShowerChain::Workspace workspace(chain);
+  chain::TrainingCells cells(file.parts, file.parts.layer_energy.scale(), network.edges);
+  std::vector<float> image(static_cast<size_t>(chain.shape().cells()));
+  chain::TrainingRows rows;
+  for (uint64_t event = 0; event < 40; ++event) {
+    const auto energy = static_cast<float>(12 + 2 * event), theta = 1.1F + 0.024F * static_cast<float>(event);
+    const chain::Axis entry = chain.make(static_cast<double>(energy), static_cast<double>(theta),
+                                         chain::chain_key(2, event), image, workspace);
+    cells.add({energy, theta, entry, image}, {.seed = event, .stream = Stream::kCells}, event % 2 == 1, rows);
+  }
+  const auto count = static_cast<int64_t>(rows.cells());
+  std::vector<float> shared(static_cast<size_t>(network.shared.stride())), first(shared.size()),
+      second(static_cast<size_t>(network.hidden.stride())), logit(static_cast<size_t>(network.hit.stride()));
+  double said = 0, hits = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* row = &rows.features[static_cast<size_t>(i * cells.features())];
+    network.shared.apply(row + chain::kCellFeatures, cells.features(), 1, chain::Activation::kNone, shared.data());
+    network.cell.apply(row, cells.features(), 1, chain::Activation::kRelu, first.data(), shared.data());
+    network.hidden.apply(first.data(), network.cell.stride(), 1, chain::Activation::kRelu, second.data());
+    network.hit.apply(second.data(), network.hidden.stride(), 1, chain::Activation::kNone, logit.data());
+    const auto at = static_cast<size_t>(i);
+    said += static_cast<double>(rows.weights[at]) / (1 + std::exp(-static_cast<double>(logit[0])));
+    hits += rows.classes[at] == chain::kNoHit ? 0 : 1;
+  }
+  EXPECT_GT(hits, 20000);
+  EXPECT_NEAR(said / hits, 1, 0.03);
+}
+
+// Written again it is the same model.
+TEST_F(ChainFileTest, WritesWhatItReads) {
+  save_chain(load_chain(kModel), path_);
+  const TensorFile before = decode_tensors(bytes_of(kModel), kModel), after = decode_tensors(bytes_of(path_), "after");
+  EXPECT_EQ(before.tensors, after.tensors);
+  const std::vector<float> energy{50}, theta{1.5F};
+  EXPECT_EQ(ShowerGenerator{path_}.make(energy, theta, 1, 0), ShowerGenerator{kModel}.make(energy, theta, 1, 0));
+  EXPECT_TRUE(ShowerGenerator{path_}.range());
 }
 
 TEST_F(ChainFileTest, DamagedAndForeignFilesAreRefused) {

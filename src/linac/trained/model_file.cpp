@@ -12,6 +12,7 @@
 #include "linac/onnx/aten/write_program.h"
 #include "linac/onnx/write_onnx.h"
 #include "linac/storage/storage.h"
+#include "linac/trained/chain_file.h"
 #include "linac/trained/checkpoint_files.h"
 #include "linac/trained/gan_architecture.h"
 #include "linac/trained/run_models.h"
@@ -60,22 +61,22 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& run) {
       fmt::format("[model] {}: holds no checkpoint; give a run's folder, a checkpoint or a .keras file", run.string()));
 }
 
-void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& parameters) {
-  for (const graph::Layout* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
-    for (const graph::Slot& slot : layout->slots) {
-      const auto& values = file.find(value_name(prefix, "weights", slot.name), static_cast<size_t>(slot.size));
-      std::copy(values.begin(), values.end(), parameters.values(slot.name).begin());
-    }
-  }
-}
-
 void need_graph(const std::optional<models::ForeignModel>& foreign, const std::string& file, const char* where) {
   if (!foreign) return;
   throw user_error(fmt::format("[export] {} is PyTorch's, which is not exported from a checkpoint; {}", file, where));
 }
 
+// Keras and ONNX know graphs of layers; what draws the showers is the walk from cell to cell around two of them.
+[[noreturn]] void refuse_chain(const std::filesystem::path& model) {
+  throw user_error(
+      fmt::format("[export] {}: a cell_chain draws a shower cell by cell, which is no graph of Keras or ONNX; take its "
+                  ".chain file, which `linac generate` and `linac validate` read",
+                  model.string()));
+}
+
 // Of a run the model that it has left: a file of Keras or of PyTorch.
 std::filesystem::path exported_file(const std::filesystem::path& model) {
+  if (is_chain_file(model)) refuse_chain(model);
   if (std::filesystem::is_directory(model)) {
     if (const auto file = model_of_run(model)) return exported_file(*file);
     throw user_error(fmt::format("[export] {}: no trained model; {}", model.string(), advice_on_run(model)));
@@ -151,40 +152,63 @@ std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoi
   return std::filesystem::is_directory(run_or_checkpoint) ? newest_checkpoint(run_or_checkpoint) : run_or_checkpoint;
 }
 
-RunModel load_run(const std::filesystem::path& named) {
+void fill(const TensorFile& file, const std::string& network, graph::Parameters& parameters) {
+  for (const graph::Layout* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
+    for (const graph::Slot& slot : layout->slots) {
+      const auto& values = file.find(value_name(network, "weights", slot.name), static_cast<size_t>(slot.size));
+      std::copy(values.begin(), values.end(), parameters.values(slot.name).begin());
+    }
+  }
+}
+
+Checkpoint load_checkpoint(const std::filesystem::path& named) {
   const std::filesystem::path run_or_checkpoint = storage::local_copy(named.string());
   if (!std::filesystem::exists(run_or_checkpoint)) {
     throw user_error(fmt::format("[model] {}: does not exist; give a run's folder, a checkpoint or a .keras file",
                                  run_or_checkpoint.string()));
   }
-  RunModel model;
-  model.checkpoint = checkpoint_of(run_or_checkpoint);
-  const TensorFile file = decode_tensors(read_file(model.checkpoint), model.checkpoint.string());
+  Checkpoint checkpoint;
+  checkpoint.path = checkpoint_of(run_or_checkpoint);
+  checkpoint.file = decode_tensors(read_file(checkpoint.path), checkpoint.path.string());
+  const nlohmann::json& notes = checkpoint.file.meta;
   try {
-    model.job = spec::parse_job(file.meta.at("run").at("job").get<std::string>(), model.checkpoint.string(), {});
+    checkpoint.job = spec::parse_job(notes.at("run").at("job").get<std::string>(), checkpoint.path.string(), {});
   } catch (const nlohmann::json::exception& error) {
-    throw data_error(fmt::format("[model] {}: does not name its job ({})", model.checkpoint.string(), error.what()));
+    throw data_error(fmt::format("[model] {}: does not name its job ({})", checkpoint.path.string(), error.what()));
   }
-  model.range = range_in(file.meta.at("run"), model.checkpoint.string());
-  if (!model.job.model.is<spec::ThreeDGanSettings>()) {
-    const bool folder = std::filesystem::is_directory(run_or_checkpoint);
-    throw user_error(
-        fmt::format("[model] {}: a run of model.kind = {}, not of a generator; {}", run_or_checkpoint.string(),
-                    model.job.model.kind(),
-                    advice_on_run(folder ? run_or_checkpoint : run_or_checkpoint.parent_path().parent_path())));
+  checkpoint.range = range_in(notes.at("run"), checkpoint.path.string());
+  checkpoint.named = run_or_checkpoint;
+  return checkpoint;
+}
+
+RunModel run_model(Checkpoint checkpoint) {
+  if (!checkpoint.job.model.is<spec::ThreeDGanSettings>()) {
+    const std::filesystem::path& named = checkpoint.named;
+    const bool folder = std::filesystem::is_directory(named);
+    throw user_error(fmt::format("[model] {}: a run of model.kind = {}, not of a 3dgan; {}", named.string(),
+                                 checkpoint.job.model.kind(),
+                                 advice_on_run(folder ? named : named.parent_path().parent_path())));
   }
+  RunModel model{.job = std::move(checkpoint.job),
+                 .architecture = {},
+                 .generator = {},
+                 .discriminator = {},
+                 .checkpoint = std::move(checkpoint.path),
+                 .range = checkpoint.range};
   model.architecture = architecture_of(model.job);
   model.generator = graph::Parameters::of(model.architecture.generator);
   model.discriminator = graph::Parameters::of(model.architecture.discriminator);
-  fill(file, "generator", model.generator);
-  fill(file, "discriminator", model.discriminator);
+  fill(checkpoint.file, "generator", model.generator);
+  fill(checkpoint.file, "discriminator", model.discriminator);
   return model;
 }
 
-GeneratorModel load_generator(const std::filesystem::path& named) {
-  const std::filesystem::path run_or_file = storage::local_copy(named.string());
-  if (run_or_file.extension() == ".keras") return from_keras(run_or_file);
-  RunModel run = load_run(run_or_file);
+RunModel load_run(const std::filesystem::path& named) {
+  return run_model(load_checkpoint(named));
+}
+
+GeneratorModel generator_of(Checkpoint checkpoint) {
+  RunModel run = run_model(std::move(checkpoint));
   return {run.architecture.generator,
           run.architecture.foreign_generator,
           std::move(run.generator),
@@ -192,6 +216,12 @@ GeneratorModel load_generator(const std::filesystem::path& named) {
           true,
           run.checkpoint.string(),
           run.range};
+}
+
+GeneratorModel load_generator(const std::filesystem::path& named) {
+  const std::filesystem::path run_or_file = storage::local_copy(named.string());
+  if (run_or_file.extension() == ".keras") return from_keras(run_or_file);
+  return generator_of(load_checkpoint(run_or_file));
 }
 
 FileFormat format_of(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 #include "linac/graph/parameters.h"
 #include "linac/models/threedgan/networks.h"
 #include "linac/spec/job.h"
+#include "linac/trained/tensor_file.h"
 #include "linac/trained/trained_range.h"
 
 namespace linac::trained {
@@ -50,6 +51,19 @@ void export_discriminator(const spec::Job& job, const std::optional<TrainedRange
 /// one, with what its linac.json says. User error if the run left another, or none.
 void export_keras_model(const std::filesystem::path& model, const std::filesystem::path& path, FileFormat format);
 
+/// A checkpoint with the job that it is of.
+struct Checkpoint {
+  std::filesystem::path path;
+  TensorFile file;
+  spec::Job job;
+  std::optional<TrainedRange> range;  // not of checkpoints of older versions
+  std::filesystem::path named;        // the file, or its run's folder
+};
+/// Of a run's folder its best checkpoint, else the newest. User error if there is none.
+Checkpoint load_checkpoint(const std::filesystem::path& run_or_checkpoint);
+/// The weights of its network of that name.
+void fill(const TensorFile& file, const std::string& network, graph::Parameters& parameters);
+
 /// Both networks and the job of a run's folder or a checkpoint file.
 struct RunModel {
   spec::Job job;
@@ -59,6 +73,9 @@ struct RunModel {
   std::optional<TrainedRange> range;  // not of checkpoints of older versions
 };
 RunModel load_run(const std::filesystem::path& run_or_checkpoint);
+/// User error if it is one of another kind of model.
+RunModel run_model(Checkpoint checkpoint);
+GeneratorModel generator_of(Checkpoint checkpoint);
 
 /// Of a run's folder its best checkpoint, else the newest; user error if it holds none. A file is itself.
 std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoint);

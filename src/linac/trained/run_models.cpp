@@ -10,14 +10,15 @@
 #include "linac/base/error.h"
 #include "linac/base/shell_word.h"
 #include "linac/spec/run_record.h"
+#include "linac/trained/chain_file.h"
 
 namespace linac::trained {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModelNames[] = {"model.keras",     "model.pt",     "model.pt2",    "model.safetensors",
-                                       "generator.keras", "generator.pt", "generator.pt2"};
+constexpr const char* kModelNames[] = {"model.keras",     "model.pt",     "model.pt2",     "model.safetensors",
+                                       "generator.keras", "generator.pt", "generator.pt2", "generator.chain"};
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -56,7 +57,8 @@ fs::path started_in(const fs::path& model) {
 
 std::string advice_on_run(const fs::path& run) {
   if (const auto model = model_of_run(run)) {
-    const bool generates = model->stem() == "generator", exported = model->extension() != ".safetensors";
+    const bool generates = model->stem() == "generator",
+               exported = model->extension() != ".safetensors" && !is_chain_file(*model);
     return fmt::format("its trained model is {}: `linac {} --model {}`{}", model->string(),
                        generates ? "generate" : "predict", shell_word(run.string()),
                        exported ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");

@@ -8,6 +8,7 @@
 #include "linac/data/showers.h"
 #include "linac/models/threedgan/generator.h"
 #include "linac/trained/chain_file.h"
+#include "linac/trained/chain_run.h"
 #include "linac/trained/model_file.h"
 
 namespace linac::trained {
@@ -91,7 +92,10 @@ class ChainShowers final : public ShowerGenerator::Kind {
 
 std::unique_ptr<const ShowerGenerator::Kind> open(const std::filesystem::path& path) {
   if (is_chain_file(path)) return std::make_unique<ChainShowers>(path, load_chain(path));
-  return std::make_unique<GanShowers>(load_generator(path));
+  if (path.extension() == ".keras") return std::make_unique<GanShowers>(load_generator(path));
+  Checkpoint checkpoint = load_checkpoint(path);
+  if (is_chain_run(checkpoint.job)) return std::make_unique<ChainShowers>(checkpoint.path, chain_of(checkpoint));
+  return std::make_unique<GanShowers>(generator_of(std::move(checkpoint)));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ Input open_table(const spec::Job& job, train::FitStart start) {
 Input open_input(const trained::CompiledJob& whole) {
   const spec::Job& job = whole.job;
   const std::string kind = job.model.kind();
-  if (kind == spec::ThreeDGanSettings::kKind) return open_showers(job);
+  if (kind == spec::ThreeDGanSettings::kKind || kind == spec::CellChainSettings::kKind) return open_showers(job);
   if (kind == spec::InclusiveClassifierSettings::kKind) return open_table(job, train::inclusive_classifier_start(job));
   if (kind == spec::KerasSettings::kKind) return open_table(job, train::keras_start(job, whole.file.get()));
   throw user_error(

@@ -32,8 +32,9 @@ void run_export(const ExportOptions& options) {
   const std::string named = options.run.empty() ? "" : client::local_model(options.run);
   const auto left = trained::model_of_run(named);
   const std::filesystem::path ending = std::filesystem::path(named).extension();
-  const bool is_graph = ending == ".keras" || ending == ".pt2" || ending == ".pt" ||
-                        (left && left->stem() == "model" && left->extension() != ".safetensors");
+  const bool is_graph =
+      ending == ".keras" || ending == ".pt2" || ending == ".pt" || ending == ".chain" ||
+      (left && (left->extension() == ".chain" || (left->stem() == "model" && left->extension() != ".safetensors")));
   if (const std::string& model = is_graph ? named : options.model; !model.empty()) {
     trained::export_keras_model(client::local_model(model), out.path(), format);
     out.publish();
