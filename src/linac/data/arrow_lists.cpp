@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
@@ -31,6 +32,10 @@ template <class ArrayOf, class T>
 void append_as(const Array& array, std::vector<T>& out) {
   const auto& numbers = static_cast<const ArrayOf&>(array);
   const auto* values = numbers.raw_values();
+  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(*values)>, T>) {
+    out.insert(out.end(), values, values + numbers.length());
+    return;
+  }
   const size_t old = out.size();
   out.resize(old + static_cast<size_t>(numbers.length()));
   std::transform(values, values + numbers.length(), out.begin() + static_cast<int64_t>(old),

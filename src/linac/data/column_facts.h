@@ -16,6 +16,8 @@ struct ColumnFacts {
   bool whole = true;       // none has a fraction
   double sum = 0;
 
+  /// One that is not finite leaves a sum that is not, and finite ones never do: float64 holds the sum of all the
+  /// float32 that a memory has.
   void add(std::span<const float> more);
   void add(const ColumnFacts& more);
 };

@@ -15,13 +15,12 @@
 namespace linac::data {
 namespace {
 
-constexpr uint64_t kBlockEvents = 4096;
 constexpr uint64_t kReadBytes = uint64_t{1} << 20;
 
 /// Where the parts of a packed file begin.
 struct Places {
   PackTrailer trailer;
-  uint64_t index = 0, hashes = 0, notes = 0, end = 0;
+  uint64_t index = 0, notes = 0, end = 0;
 };
 
 std::optional<Places> places_in(const FileSource& file) {
@@ -31,7 +30,6 @@ std::optional<Places> places_in(const FileSource& file) {
   file.read(places.end, std::as_writable_bytes(std::span(&places.trailer, 1)));
   if (!adds_up(places.trailer, file.size())) return std::nullopt;
   places.index = pack_values_bytes(places.trailer.values);
-  places.hashes = places.index + places.trailer.events * sizeof(uint64_t);
   places.notes = places.end - places.trailer.notes_bytes;
   return places;
 }
@@ -69,13 +67,6 @@ class FileRange {
   uint64_t taken_ = 0;
 };
 
-std::vector<uint64_t> numbers(FileRange& part, uint64_t count) {
-  const auto bytes = part.take(count * sizeof(uint64_t));
-  std::vector<uint64_t> out(count);
-  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(out)).begin());
-  return out;
-}
-
 bool index_fits(const FileSource& file, const Places& places, const std::function<void(int64_t)>& read) {
   FileRange index(file, places.index, places.end, read);
   storage::ContentHash hash;
@@ -104,20 +95,18 @@ std::string damage_of_pack(const std::filesystem::path& packed, const std::funct
   const auto places = places_in(file);
   if (!places) return "is cut, or no packed table";
   if (!index_fits(file, *places, read)) return "its index does not match its checksum";
-  FileRange ends(file, places->index, places->hashes, {}), hashes(file, places->hashes, places->notes, {}),
-      values(file, 0, places->index, read);
-  uint64_t begin = 0;
-  for (uint64_t first = 0; first < places->trailer.events; first += kBlockEvents) {
-    const uint64_t count = std::min(kBlockEvents, places->trailer.events - first);
-    const std::vector<uint64_t> end_of = numbers(ends, count), hash_of = numbers(hashes, count);
-    for (uint64_t i = 0; i < count; ++i) {
-      const bool inside = end_of[i] >= begin && end_of[i] <= places->trailer.values;
-      if (!inside || storage::checksum(values.take((end_of[i] - begin) * sizeof(float))) != hash_of[i])
-        return fmt::format("event {} does not match its checksum", first + i);
-      begin = end_of[i];
-    }
+  FileRange index(file, places->index, places->notes, {}), values(file, 0, places->index, read);
+  uint64_t end = 0;
+  for (uint64_t event = 0; event < places->trailer.events; ++event) {
+    const PackEntry entry = read_entry(index.take(pack_entry_bytes(places->trailer.columns)).data());
+    const bool inside = entry.first == end && entry.values <= places->trailer.values - end;
+    if (!inside || storage::checksum(values.take(entry.values * sizeof(float))) != entry.hash)
+      return fmt::format("event {} does not match its checksum", event);
+    end += entry.values;
   }
-  return {};
+  const bool filled =
+      std::ranges::all_of(values.take(values.left()), [](std::byte one) { return one == std::byte{0}; });
+  return filled ? "" : "has bytes between its values and its index";
 }
 
 }  // namespace linac::data

@@ -32,7 +32,7 @@ namespace {
 using nlohmann::json;
 
 // Raise when what is stored changes its meaning.
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 // Smaller files are packed in less than a second, and larger ones take long enough for a bar.
 constexpr int64_t kBytesWorthSaying = 4'000'000;
 constexpr int64_t kBytesWorthABar = 200'000'000;
@@ -55,21 +55,23 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  template <class T>
-  void write(std::span<const T> items) {
-    const auto bytes = std::as_bytes(items);
-    waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
-    if (waiting_.size() >= kWrittenBytes) flush();
+  /// Room for the next bytes, which the caller fills before the next call.
+  std::span<std::byte> room(size_t bytes) {
+    if (used_ >= kWrittenBytes) flush(used_ / kWrittenBytes * kWrittenBytes);
+    if (buffer_.size() - used_ < bytes) buffer_.resize(used_ + bytes);
+    used_ += bytes;
+    return std::span(buffer_).subspan(used_ - bytes, bytes);
   }
+  void write(std::span<const std::byte> bytes) { std::ranges::copy(bytes, room(bytes.size()).begin()); }
   void close() {
-    flush();
+    flush(used_);
     file_.reset();
     need(in_place_ = put_in_place(part_, path_));
   }
 
  private:
-  void flush() {
-    for (std::span<const std::byte> left = waiting_; !left.empty();) {
+  void flush(size_t bytes) {
+    for (auto left = std::span<const std::byte>(buffer_).first(bytes); !left.empty();) {
       const ssize_t n = ::write(file_.get(), left.data(), left.size());
       const int reason = errno;
       if (n < 0 && reason == EINTR) continue;
@@ -78,7 +80,9 @@ class Output {
       need(n > 0);
       left = left.subspan(static_cast<size_t>(n));
     }
-    waiting_.clear();
+    std::copy(buffer_.begin() + static_cast<int64_t>(bytes), buffer_.begin() + static_cast<int64_t>(used_),
+              buffer_.begin());
+    used_ -= bytes;
   }
   void need(bool holds) const {
     if (holds) return;
@@ -90,16 +94,10 @@ class Output {
 
   std::filesystem::path path_, part_;
   Descriptor file_;
-  std::vector<std::byte> waiting_;
+  std::vector<std::byte> buffer_;
+  size_t used_ = 0;  // of the buffer
   bool in_place_ = false;
 };
-
-bool all_finite(std::span<const float> values) {
-  // Without a branch, so that the compiler can vectorise.
-  bool finite = true;
-  for (const float value : values) finite &= std::abs(value) <= std::numeric_limits<float>::max();
-  return finite;
-}
 
 uint32_t rows_without_padding(std::span<const float> values, uint32_t rows, size_t row_size) {
   size_t end = rows * row_size;
@@ -111,79 +109,118 @@ uint32_t rows_without_padding(std::span<const float> values, uint32_t rows, size
 class Packer {
  public:
   Packer(const std::filesystem::path& packed, const std::string& url, const std::vector<WantedColumn>& columns)
-      : url_(url), columns_(columns), out_(packed), facts_(columns.size()) {}
+      : url_(url), columns_(columns), out_(packed), facts_(columns.size()) {
+    for (const WantedColumn& column : columns) row_sizes_.push_back(static_cast<size_t>(column.row_size()));
+  }
 
-  int64_t events() const { return static_cast<int64_t>(ends_.size()); }
+  int64_t events() const { return events_; }
 
   void add(const std::vector<RaggedColumn>& block) {
-    std::vector<size_t> places(columns_.size(), 0);
-    for (size_t event = 0; event < block[0].rows.size(); ++event) {
-      record_.clear();
-      for (size_t column = 0; column < columns_.size(); ++column) {
-        const uint32_t rows = block[column].rows[event];
-        const size_t count = rows * static_cast<size_t>(columns_[column].row_size());
-        add_values(column, std::span(block[column].values).subspan(places[column], count), rows);
-        places[column] += count;
-      }
-      out_.write(std::span<const float>(record_));
-      hashes_.push_back(storage::checksum(std::as_bytes(std::span<const float>(record_))));
-      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + record_.size());
-    }
+    const size_t events = block[0].rows.size();
+    kept_.resize(events * columns_.size());
+    for (size_t column = 0; column < columns_.size(); ++column) look_at(column, block);
+    places_.assign(columns_.size(), 0);
+    for (size_t event = 0; event < events; ++event) add_event(block, event);
   }
 
   const std::vector<ColumnFacts>& facts() const { return facts_; }
 
   void finish(const std::string& notes) {
-    PackTrailer trailer{.values = ends_.empty() ? 0 : ends_.back(),
-                        .events = ends_.size(),
+    PackTrailer trailer{.values = values_,
+                        .events = static_cast<uint64_t>(events_),
                         .columns = columns_.size(),
                         .notes_bytes = notes.size(),
                         .hash = {},
                         .signature = kPackSignature};
-    const float nothing = 0;
-    if (trailer.values % 2 != 0) out_.write(std::span(&nothing, 1));
-    std::string index;
-    const auto append = [&](const auto& items) {
-      index.append(reinterpret_cast<const char*>(items.data()), items.size() * sizeof(items[0]));
-    };
-    append(ends_);
-    append(hashes_);
-    append(rows_);
-    append(notes);
-    const std::string hash = storage::content_hash(index);
-    std::copy(hash.begin(), hash.end(), trailer.hash.begin());
-    out_.write(std::span<const char>(index));
-    out_.write(std::span<const PackTrailer>(&trailer, 1));
+    std::ranges::fill(out_.room(pack_values_bytes(values_) - values_ * sizeof(float)), std::byte{0});
+    storage::ContentHash hash;
+    for (const auto part : {std::span<const std::byte>(index_), std::as_bytes(std::span(notes))}) {
+      hash.add(part);
+      out_.write(part);
+    }
+    std::ranges::copy(hash.text(), trailer.hash.begin());
+    out_.write(std::as_bytes(std::span(&trailer, 1)));
     out_.close();
   }
 
  private:
-  void add_values(size_t column, std::span<const float> values, uint32_t rows) {
-    const WantedColumn& wanted = columns_[column];
-    if (!all_finite(values)) refuse(wanted, values);
-    const auto row_size = static_cast<size_t>(wanted.row_size());
-    if (zero_rows_pad(wanted)) rows = rows_without_padding(values, rows, row_size);
-    rows_.push_back(rows);
-    values = values.first(rows * row_size);
-    facts_[column].add(values);
-    record_.insert(record_.end(), values.begin(), values.end());
+  /// How many rows of each event are kept, and the facts of those.
+  void look_at(size_t column, const std::vector<RaggedColumn>& block) {
+    const std::vector<uint32_t>& rows = block[column].rows;
+    const std::span<const float> values = block[column].values;
+    const bool pads = zero_rows_pad(columns_[column]);
+    const size_t row_size = row_sizes_[column];
+    ColumnFacts facts;
+    size_t begin = 0, end = 0;  // of values that lie together
+    for (size_t event = 0; event < rows.size(); ++event) {
+      const auto all = values.subspan(end, rows[event] * row_size);
+      const uint32_t kept = pads ? rows_without_padding(all, rows[event], row_size) : rows[event];
+      kept_[event * columns_.size() + column] = kept;
+      end += all.size();
+      if (kept == rows[event]) continue;
+      facts.add(values.subspan(begin, end - all.size() + kept * row_size - begin));
+      begin = end;
+    }
+    facts.add(values.subspan(begin, end - begin));
+    if (!std::isfinite(facts.sum)) refuse(block);
+    facts_[column].add(facts);
   }
 
-  [[noreturn]] void refuse(const WantedColumn& wanted, std::span<const float> values) const {
-    const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
-    throw data_error(
-        fmt::format("[data] {}: event {}: column '{}' holds {} (value {} of the event); remove the event or "
-                    "write the file again",
-                    url_, events(), wanted.name, *bad, bad - values.begin()));
+  void add_event(const std::vector<RaggedColumn>& block, size_t event) {
+    const std::span<const uint32_t> kept = std::span(kept_).subspan(event * columns_.size(), columns_.size());
+    size_t count = 0;
+    for (size_t column = 0; column < kept.size(); ++column) count += kept[column] * row_sizes_[column];
+    const std::span<std::byte> room = out_.room(count * sizeof(float));
+    std::byte* to = room.data();
+    for (size_t column = 0; column < kept.size(); ++column) {
+      const size_t bytes = kept[column] * row_sizes_[column] * sizeof(float);
+      if (bytes > 0) std::memcpy(to, block[column].values.data() + places_[column], bytes);
+      to += bytes;
+      places_[column] += block[column].rows[event] * row_sizes_[column];
+    }
+    LINAC_CHECK(count <= std::numeric_limits<uint32_t>::max());
+    add_entry({.first = values_, .hash = storage::checksum(room), .values = static_cast<uint32_t>(count)}, kept);
+    values_ += count;
+    ++events_;
+  }
+
+  void add_entry(const PackEntry& entry, std::span<const uint32_t> rows) {
+    const size_t old = index_.size();
+    index_.resize(old + pack_entry_bytes(columns_.size()));
+    std::memcpy(index_.data() + old, &entry, kPackRowsOffset);
+    std::memcpy(index_.data() + old + kPackRowsOffset, rows.data(), rows.size_bytes());
+  }
+
+  /// Names the first value of the block that is not finite.
+  [[noreturn]] void refuse(const std::vector<RaggedColumn>& block) const {
+    std::vector<size_t> places(columns_.size(), 0);
+    for (size_t event = 0; event < block[0].rows.size(); ++event) {
+      for (size_t column = 0; column < columns_.size(); ++column) {
+        const size_t count = block[column].rows[event] * row_sizes_[column];
+        const auto values = std::span(block[column].values).subspan(places[column], count);
+        const auto bad = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
+        if (bad != values.end()) {
+          throw data_error(fmt::format(
+              "[data] {}: event {}: column '{}' holds {} (value {} of the event); remove the event or write the file "
+              "again",
+              url_, events_ + static_cast<int64_t>(event), columns_[column].name, *bad, bad - values.begin()));
+        }
+        places[column] += count;
+      }
+    }
+    LINAC_CHECK(false);
   }
 
   const std::string& url_;
   const std::vector<WantedColumn>& columns_;
+  std::vector<size_t> row_sizes_;
   Output out_;
-  std::vector<float> record_;
-  std::vector<uint64_t> ends_, hashes_;
-  std::vector<uint32_t> rows_;
+  int64_t events_ = 0;
+  uint64_t values_ = 0;
+  std::vector<std::byte> index_;
   std::vector<ColumnFacts> facts_;
+  std::vector<uint32_t> kept_;  // rows of (events, columns) of the block
+  std::vector<size_t> places_;  // of the event's values in each column of the block
 };
 
 json wanted_of(const std::vector<WantedColumn>& columns) {
@@ -231,7 +268,7 @@ bool adds_up(const PackTrailer& trailer, uint64_t file_bytes) {
   for (const uint64_t part : {trailer.values, trailer.events, trailer.columns, trailer.notes_bytes})
     if (part > file_bytes) return false;
   if (trailer.columns > 0 && trailer.events > file_bytes / trailer.columns) return false;
-  return pack_values_bytes(trailer.values) + pack_index_bytes(trailer.events, trailer.columns) + trailer.notes_bytes +
+  return pack_values_bytes(trailer.values) + trailer.events * pack_entry_bytes(trailer.columns) + trailer.notes_bytes +
              sizeof trailer ==
          file_bytes;
 }

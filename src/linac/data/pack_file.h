@@ -1,15 +1,18 @@
 #pragma once
 // The layout of a packed table (packed_table.h) and the making of one:
 //
-//   values   float32, an even number: events one after the other, in each the columns one after the other
-//   index    uint64 ends of the events in values, uint64 XXH3 of each event's values, uint32 rows (events, columns)
+//   values   float32: events one after the other, in each the columns one after the other
+//   index    for each event a PackEntry and uint32 rows of its columns, together: who reads one event, anywhere in the
+//            file, waits for one place of memory
 //   notes    JSON: what was packed (pack_key), the file's report, how its columns are stored
 //   trailer  PackTrailer
 //
 // The trailer comes last, so a file that was cut has none; its hash covers index and notes.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -31,15 +34,29 @@ struct PackTrailer {
 };
 
 inline constexpr std::array<char, 16> kPackSignature = {'l', 'i', 'n', 'a', 'c', ' ',  't',  'a',
-                                                        'b', 'l', 'e', ' ', '1', '\n', '\0', '\0'};
+                                                        'b', 'l', 'e', ' ', '2', '\n', '\0', '\0'};
 
-inline constexpr uint64_t pack_index_bytes(uint64_t events, uint64_t columns) {
-  return events * (2 * sizeof(uint64_t) + columns * sizeof(uint32_t));
+struct PackEntry {
+  uint64_t first;   // place of the event's values
+  uint64_t hash;    // XXH3 of them
+  uint32_t values;  // how many they are
+};
+inline constexpr uint64_t kPackRowsOffset = 2 * sizeof(uint64_t) + sizeof(uint32_t);  // behind the entry's members
+/// Of an entry with its rows, which fill whole uint64.
+inline constexpr uint64_t pack_entry_bytes(uint64_t columns) {
+  return (kPackRowsOffset + columns * sizeof(uint32_t) + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
 }
 
-/// Of values, which are an even number in the file.
+inline PackEntry read_entry(const std::byte* at) {
+  PackEntry entry;
+  std::memcpy(&entry, at, kPackRowsOffset);
+  return entry;
+}
+
+/// Of values, which fill whole lines of a processor's cache in the file: the index begins with one.
 inline constexpr uint64_t pack_values_bytes(uint64_t values) {
-  return (values + values % 2) * sizeof(float);
+  constexpr uint64_t kLine = 64;
+  return (values * sizeof(float) + kLine - 1) / kLine * kLine;
 }
 /// Whether it is the trailer of a packed file of so many bytes, which its parts fill.
 bool adds_up(const PackTrailer& trailer, uint64_t file_bytes);

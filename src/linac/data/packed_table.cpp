@@ -64,13 +64,11 @@ bool PackedTable::map_index(const json& key, Match match) {
   const auto trailer = trailer_of(mapped_, key.at("columns").size());
   if (!trailer) return false;
   const std::byte* at = mapped_.data();
-  values_ = take<float>(at, trailer->values + trailer->values % 2).first(trailer->values);
-  const char* const index = reinterpret_cast<const char*>(at);
-  ends_ = take<uint64_t>(at, trailer->events);
-  hashes_ = take<uint64_t>(at, trailer->events);
-  rows_ = take<uint32_t>(at, trailer->events * trailer->columns);
+  values_ = take<float>(at, pack_values_bytes(trailer->values) / sizeof(float)).first(trailer->values);
+  entry_bytes_ = pack_entry_bytes(trailer->columns);
+  index_ = take<std::byte>(at, trailer->events * entry_bytes_);
   const auto notes = take<char>(at, trailer->notes_bytes);
-  const std::string_view hashed(index, static_cast<size_t>(notes.data() + notes.size() - index));
+  const std::string_view hashed(reinterpret_cast<const char*>(index_.data()), index_.size() + notes.size());
   if (storage::content_hash(hashed) != std::string_view(trailer->hash.data(), trailer->hash.size())) return false;
 
   const json said = json::parse(notes.begin(), notes.end());
@@ -85,7 +83,7 @@ bool PackedTable::map_index(const json& key, Match match) {
   if (const auto selected = said.find("selected"); selected != said.end()) {
     file_.stored = selected->at("stored");
     file_.passed = selected->at("passed");
-    file_.made = fmt::format("{:016x}", storage::checksum(std::as_bytes(hashes_)));
+    file_.made = hash_of_hashes();
   }
   for (const json& column : said.at("columns")) {
     stored_.push_back({.words = column.at("stored"), .is_number = column.at("number")});
@@ -164,27 +162,32 @@ PackedTable::~PackedTable() {
   if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
 }
 
+PackEntry PackedTable::entry(int64_t event) const {
+  return read_entry(entry_at(event));
+}
+
+std::string PackedTable::hash_of_hashes() const {
+  std::vector<uint64_t> hashes;
+  for (int64_t event = 0; event < events(); ++event) hashes.push_back(entry(event).hash);
+  return fmt::format("{:016x}", storage::checksum(std::as_bytes(std::span(hashes))));
+}
+
 void PackedTable::expect_place(int64_t event) const {
-  const auto i = static_cast<size_t>(event);
-  __builtin_prefetch(&ends_[i]);
-  __builtin_prefetch(&hashes_[i]);
-  if (!stored_.empty()) __builtin_prefetch(&rows_[i * stored_.size()]);
+  __builtin_prefetch(entry_at(event));
 }
 
 void PackedTable::expect_values(int64_t event) const {
   constexpr uint64_t kLineValues = 64 / sizeof(float), kLinesMax = 8;  // the processor itself sees long rows
-  const auto i = static_cast<size_t>(event);
-  const uint64_t first = i == 0 ? 0 : ends_[i - 1];
-  const uint64_t end = std::min(ends_[i], first + kLinesMax * kLineValues);
-  for (uint64_t at = first; at < end; at += kLineValues) __builtin_prefetch(&values_[at]);
+  const PackEntry place = entry(event);
+  const uint64_t end = place.first + std::min<uint64_t>(place.values, kLinesMax * kLineValues);
+  for (uint64_t at = place.first; at < end; at += kLineValues) __builtin_prefetch(&values_[at]);
 }
 
 std::span<const float> PackedTable::values(int64_t event) const {
   LINAC_CHECK(event >= 0 && event < events());
-  const auto i = static_cast<size_t>(event);
-  const uint64_t first = i == 0 ? 0 : ends_[i - 1];
-  const std::span<const float> values = values_.subspan(first, ends_[i] - first);
-  if (storage::checksum(std::as_bytes(values)) == hashes_[i]) return values;
+  const PackEntry place = entry(event);
+  const std::span<const float> values = values_.subspan(place.first, place.values);
+  if (storage::checksum(std::as_bytes(values)) == place.hash) return values;
   ::unlink(packed_path_.c_str());
   throw environment_error(
       fmt::format("[data] {}: its packed copy {} is damaged at event {} (a failing disk?); it has "

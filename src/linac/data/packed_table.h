@@ -17,6 +17,7 @@
 
 #include "linac/data/column_facts.h"
 #include "linac/data/event_table.h"
+#include "linac/data/pack_file.h"
 #include "linac/data/table_reader.h"
 #include "linac/data/transform/transform.h"
 #include "linac/storage/source.h"
@@ -48,7 +49,7 @@ class PackedTable {
 
   /// Rows of the event's columns.
   std::span<const uint32_t> rows(int64_t event) const {
-    return rows_.subspan(static_cast<size_t>(event) * stored_.size(), stored_.size());
+    return {reinterpret_cast<const uint32_t*>(entry_at(event) + kPackRowsOffset), stored_.size()};
   }
   /// Values of the event's columns, one column after the other. Environment error when they are not those that were
   /// written (a failing disk): the packed file is removed then, so the next start makes it again.
@@ -71,6 +72,10 @@ class PackedTable {
   static std::shared_ptr<PackedTable> map(const std::filesystem::path& packed, const nlohmann::json& key,
                                           const std::string& url, Match match = Match::kKey);
   bool map_index(const nlohmann::json& key, Match match);
+  const std::byte* entry_at(int64_t event) const { return index_.data() + static_cast<size_t>(event) * entry_bytes_; }
+  PackEntry entry(int64_t event) const;
+  /// XXH3 of the hashes of all events, hexadecimal.
+  std::string hash_of_hashes() const;
   static std::shared_ptr<const PackedTable> of_source(const std::shared_ptr<const storage::Source>& source,
                                                       const std::vector<WantedColumn>& columns,
                                                       const Transform& transform);
@@ -85,9 +90,8 @@ class PackedTable {
   std::vector<ColumnFacts> facts_;
   std::span<const std::byte> mapped_;
   std::span<const float> values_;
-  std::span<const uint64_t> ends_;    // of each event, in values_
-  std::span<const uint64_t> hashes_;  // of each event's values
-  std::span<const uint32_t> rows_;    // (events, columns)
+  std::span<const std::byte> index_;  // an entry (pack_file.h) an event
+  size_t entry_bytes_ = 0;
 };
 
 }  // namespace linac::data

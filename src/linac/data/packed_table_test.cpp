@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cmath>
 #include <fstream>
+#include <limits>
+#include <numeric>
 #include <thread>
 
 #include "linac/base/atomic_file.h"
@@ -120,6 +122,43 @@ TEST_F(PackedTableTest, AListOfFeaturesHasItsLengthInEveryEvent) {
                        "event 0: column 'x' is stored as a list of 2 values, wanted is [3] an event"));
   // A sequence of single values has a second axis, and any length.
   EXPECT_EQ(EventTable::open({path("a.parquet")}, {{"x", {2, 1}, {}, {}}})->events_cut(0), 1);
+}
+
+TEST(ColumnFacts, AreTheSameHoweverManyValuesComeTogether) {
+  const std::vector<float> cycle = {3, -7, 0x1p30F, -0x1p-30F, 0, 8388609, 4194303.5F, -2.5F, 1, -0x1p24F, 0.5F};
+  for (size_t count = 1; count <= 70; ++count) {
+    for (const size_t step : {size_t{1}, size_t{11}}) {  // all kinds, or one
+      std::vector<float> values;
+      for (size_t i = 0; i < count; ++i) values.push_back(cycle[(i * step + count) % cycle.size()]);
+      ColumnFacts facts;
+      facts.add(values);
+      EXPECT_EQ(facts.values, static_cast<int64_t>(count));
+      EXPECT_EQ(facts.min, std::ranges::min(values));
+      EXPECT_EQ(facts.max, std::ranges::max(values));
+      EXPECT_EQ(facts.sum, std::accumulate(values.begin(), values.end(), 0.0)) << count;
+      EXPECT_EQ(facts.whole, std::ranges::all_of(values, [](float value) { return std::floor(value) == value; }));
+      for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), NAN}) {
+        values[count / 2] = bad;
+        ColumnFacts of_bad;
+        of_bad.add(values);
+        EXPECT_FALSE(std::isfinite(of_bad.sum));
+      }
+    }
+  }
+}
+
+TEST_F(PackedTableTest, EventsMayBeLargerThanWhatIsWrittenAtOnce) {
+  constexpr size_t kLarge = 1'500'001;
+  std::vector<float> values(5 * kLarge);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 8191);
+  write_hdf5(path("a.h5"), {{"x", {5, kLarge}, values}, {"y", {5}, {1, 2, 3, 4, 5}}});
+  const auto table = EventTable::open({path("a.h5")}, {{"x", {kLarge}, {}, {}}, {"y", {}, {}, {}}});
+  EXPECT_EQ(damage_of_pack(packed().at(0), {}), "");
+  TableBatch batch;
+  table->read(std::vector<int64_t>{3, 0}, batch);
+  EXPECT_TRUE(std::equal(batch.columns[0].begin(), batch.columns[0].begin() + kLarge, values.begin() + 3 * kLarge));
+  EXPECT_TRUE(std::equal(batch.columns[0].begin() + kLarge, batch.columns[0].end(), values.begin()));
+  EXPECT_EQ(batch.columns[1], (std::vector<float>{4, 1}));
 }
 
 TEST_F(PackedTableTest, FactsAreThoseOfAllValues) {

@@ -14,8 +14,9 @@
 namespace linac::data {
 namespace {
 
-// An event may have tens of thousands of values.
-constexpr int64_t kBlockEvents = 256;
+// An event may have tens of thousands of values, or one. What is read at once stays in a processor's cache until it is
+// packed, if it can.
+constexpr int64_t kBlockValues = int64_t{1} << 18, kBlockEventsLeast = 16, kBlockEventsMax = 4096;
 constexpr int64_t kColumnBufferBytes = int64_t{1} << 20;
 
 class ParquetTable : public TableReader {
@@ -23,7 +24,7 @@ class ParquetTable : public TableReader {
   ParquetTable(const std::shared_ptr<const storage::Source>& source, std::vector<WantedColumn> columns)
       : name_(source->url()),
         columns_(std::move(columns)),
-        file_(source, {.block_events = kBlockEvents, .buffer_bytes = kColumnBufferBytes}) {
+        file_(source, {.block_events = kBlockEventsLeast, .buffer_bytes = kColumnBufferBytes}) {
     for (const WantedColumn& column : columns_) codes_.emplace_back(name_, column.name);
     file_.guarded(0, [&] { find_columns(); });
   }
@@ -90,7 +91,17 @@ class ParquetTable : public TableReader {
     std::vector<int> groups;
     for (int group = 0; group < file_.reader().num_row_groups(); ++group) groups.push_back(group);
     if (file_.ranged() != nullptr) file_.ranged()->read_ahead(file_.metadata(), groups, leaves_);
+    file_.reader().set_batch_size(std::clamp(kBlockValues / values_an_event(), kBlockEventsLeast, kBlockEventsMax));
     batches_ = file_.value(file_.reader().GetRecordBatchReader(groups, leaves_), 0);
+  }
+
+  /// Of the columns that are read, about, as the footer has it; at least 1.
+  int64_t values_an_event() const {
+    double values = 0;
+    for (int group = 0; group < file_.metadata().num_row_groups(); ++group)
+      for (const int leaf : leaves_)
+        values += static_cast<double>(file_.metadata().RowGroup(group)->ColumnChunk(leaf)->num_values());
+    return static_cast<int64_t>(std::clamp(values / static_cast<double>(std::max<int64_t>(1, events_)), 1.0, 1e9));
   }
 
   /// The number of the column's field; how it is stored goes to stored_.

@@ -91,13 +91,11 @@ size_t size_of_three(Bytes bytes) {
 
 }  // namespace
 
-void unpack(std::span<const std::byte> packed, size_t bytes, std::vector<std::byte>& out, const std::string& what) {
+std::span<const std::byte> unpacked(std::span<const std::byte> packed, size_t bytes, std::vector<std::byte>& room,
+                                    const std::string& what) {
   Cursor cursor(packed, what);
   if (bytes > kUnpackedBytesMax) cursor.fail(fmt::format("unpacks to {} bytes, more than is read at once", bytes));
-  if (packed.size() == bytes) {
-    out.assign(packed.begin(), packed.end());
-    return;
-  }
+  if (packed.size() == bytes) return packed;
   size_t done = 0;
   while (done < bytes) {
     const std::string sign = cursor.text(2);
@@ -107,11 +105,11 @@ void unpack(std::span<const std::byte> packed, size_t bytes, std::vector<std::by
     if (method == nullptr) cursor.fail("is compressed by an unknown method");
     if (to == 0 || to > bytes - done) cursor.fail("has a compressed block of a wrong size");
     const Bytes block = cursor.take(from);
-    if (out.size() < done + to) out.resize(done + to);
-    if (!method->unpack(block, Room(out).subspan(done, to))) cursor.fail("has a damaged compressed block");
+    if (room.size() < done + to) room.resize(done + to);
+    if (!method->unpack(block, Room(room).subspan(done, to))) cursor.fail("has a damaged compressed block");
     done += to;
   }
-  out.resize(bytes);
+  return Bytes(room).first(bytes);
 }
 
 }  // namespace linac::root

@@ -12,9 +12,10 @@ namespace linac::root {
 /// A record may unpack to this; ROOT writes baskets and pages of some MiB.
 inline constexpr size_t kUnpackedBytesMax = size_t{1} << 28;
 
-/// The `bytes` that `packed` unpacks to, into `out` (whose memory is used again); as they are where the sizes agree.
-/// `out` grows block by block, so memory is bounded by what really unpacks. Data error that begins with `what` for
+/// The `bytes` that `packed` unpacks to, in `room` (whose memory is used again); `packed` itself where the sizes agree.
+/// `room` grows block by block, so memory is bounded by what really unpacks. Data error that begins with `what` for
 /// damaged blocks and for more than kUnpackedBytesMax.
-void unpack(std::span<const std::byte> packed, size_t bytes, std::vector<std::byte>& out, const std::string& what);
+std::span<const std::byte> unpacked(std::span<const std::byte> packed, size_t bytes, std::vector<std::byte>& room,
+                                    const std::string& what);
 
 }  // namespace linac::root

@@ -79,13 +79,14 @@ void File::read(uint64_t offset, uint64_t bytes, std::vector<std::byte>& out) co
 }
 
 std::vector<std::byte> File::content(const Key& key) const {
-  std::vector<std::byte> record, out;
+  std::vector<std::byte> record, room;
   read(key.seek, key.bytes, record);
   if (key.head > key.bytes)
     throw data_error(
         say(fmt::format("the key of '{}' is longer than its record; copy or write the file again", key.name)));
-  unpack(std::span(record).subspan(key.head), key.unpacked, out, say(fmt::format("'{}'", key.name)));
-  return out;
+  const auto content =
+      unpacked(std::span(record).subspan(key.head), key.unpacked, room, say(fmt::format("'{}'", key.name)));
+  return {content.begin(), content.end()};
 }
 
 void File::read_folder(uint64_t at, const std::string& path, int depth) {

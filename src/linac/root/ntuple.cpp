@@ -244,7 +244,7 @@ class PageCheck {
   std::string damage_of(size_t cluster, size_t column, const Page& page) {
     try {
       read_page(file_, page, ntuple_.columns[column].bits,
-                file_.say(fmt::format("column '{}': cluster {}", names_[column], cluster)), stored_, unpacked_);
+                file_.say(fmt::format("column '{}': cluster {}", names_[column], cluster)), stored_, room_);
       return {};
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kData) throw;
@@ -255,7 +255,7 @@ class PageCheck {
   const File& file_;
   const Ntuple& ntuple_;
   const std::vector<std::string> names_;
-  std::vector<std::byte> stored_, unpacked_;
+  std::vector<std::byte> stored_, room_;
 };
 
 class NtupleTable : public Table {

@@ -113,8 +113,8 @@ void ColumnElements::load(size_t cluster, size_t page) {
   cluster_ = cluster;
 }
 
-void read_page(const File& file, const Page& page, uint32_t bits_each, const std::string& where,
-               std::vector<std::byte>& stored, std::vector<std::byte>& out) {
+std::span<const std::byte> read_page(const File& file, const Page& page, uint32_t bits_each, const std::string& where,
+                                     std::vector<std::byte>& stored, std::vector<std::byte>& room) {
   constexpr size_t kChecksumBytes = 8;
   const auto fail = [&](const std::string& what) {
     throw data_error(fmt::format("{} {}; copy or write the file again", where, what));
@@ -129,26 +129,27 @@ void read_page(const File& file, const Page& page, uint32_t bits_each, const std
     stored.resize(page.bytes);
     if (XXH3_64bits(stored.data(), stored.size()) != hash) fail("has a page that does not match its checksum");
   }
-  unpack(stored, (uint64_t{page.elements} * bits_each + 7) / 8, out, where);
+  return unpacked(stored, (uint64_t{page.elements} * bits_each + 7) / 8, room, where);
 }
 
 void ColumnElements::decode(size_t cluster, const Page& page) {
   const uint32_t bits_each = ntuple_.columns[column_].bits;
-  read_page(file_, page, bits_each, fmt::format("{}: cluster {}", where_, cluster), stored_, unpacked_);
-  if (encoding_.bits != Bits::kWhole) return bits(page);
-  if (!encoding_.split) return elements_.swap(unpacked_);
-  join_split(unpacked_, bits_each / 8, elements_);
+  elements_ = read_page(file_, page, bits_each, fmt::format("{}: cluster {}", where_, cluster), stored_, room_);
+  if (encoding_.bits != Bits::kWhole) return bits(page, elements_);
+  if (!encoding_.split) return;
+  join_split(elements_, bits_each / 8, joined_);
   undo_steps(bits_each / 8);
+  elements_ = joined_;
 }
 
 void ColumnElements::undo_steps(size_t bytes) {
   if (!encoding_.zigzag && !encoding_.delta) return;
-  if (bytes == 2) return undo<uint16_t>(elements_, encoding_);
-  if (bytes == 4) return undo<uint32_t>(elements_, encoding_);
-  undo<uint64_t>(elements_, encoding_);
+  if (bytes == 2) return undo<uint16_t>(joined_, encoding_);
+  if (bytes == 4) return undo<uint32_t>(joined_, encoding_);
+  undo<uint64_t>(joined_, encoding_);
 }
 
-void ColumnElements::bits(const Page& page) {
+void ColumnElements::bits(const Page& page, std::span<const std::byte> packed) {
   const NtupleColumn& column = ntuple_.columns[column_];
   const uint32_t width = column.bits;
   const double step = (column.most - column.least) / static_cast<double>((uint64_t{1} << width) - 1);
@@ -158,7 +159,7 @@ void ColumnElements::bits(const Page& page) {
   size_t next = 0;
   for (float& value : floats_) {
     while (count < width) {
-      held |= std::to_integer<uint64_t>(unpacked_[next++]) << count;
+      held |= std::to_integer<uint64_t>(packed[next++]) << count;
       count += 8;
     }
     const uint64_t taken = held & ((uint64_t{1} << width) - 1);
@@ -201,7 +202,7 @@ void ColumnElements::values(size_t cluster, uint64_t first, uint64_t count, std:
   const size_t bytes = bytes_of(encoding_.type);
   walk(cluster, first, count, [&](uint64_t at, uint64_t now) {
     if (encoding_.bits == Bits::kWhole)
-      append_little(encoding_.type, std::span(elements_).subspan(at * bytes, now * bytes), out);
+      append_little(encoding_.type, elements_.subspan(at * bytes, now * bytes), out);
     else
       out.insert(out.end(), floats_.begin() + static_cast<int64_t>(at),
                  floats_.begin() + static_cast<int64_t>(at + now));
@@ -212,7 +213,7 @@ void ColumnElements::stored(size_t cluster, uint64_t first, uint64_t count, std:
   const size_t bytes = bytes_of(encoding_.type);
   walk(cluster, first, count, [&](uint64_t at, uint64_t now) {
     if (encoding_.bits == Bits::kWhole) {
-      const auto from = std::span(elements_).subspan(at * bytes, now * bytes);
+      const auto from = elements_.subspan(at * bytes, now * bytes);
       out.insert(out.end(), from.begin(), from.end());
     } else if (encoding_.bits == Bits::kBit) {
       for (uint64_t i = at; i < at + now; ++i) out.push_back(std::byte{floats_[i] != 0});

@@ -2,6 +2,7 @@
 // Elements of one column of an RNTuple, page by page: numbers, or the ends of lists. Not thread-safe.
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "linac/root/ntuple_schema.h"
@@ -23,10 +24,10 @@ struct Encoding {
 /// Nothing for a column that is not read.
 std::optional<Encoding> encoding_of(const NtupleColumn& column);
 
-/// The elements of a page as they were before they were packed, into `out`; `stored` is room. Data error that begins
-/// with `where` for a page that is damaged or does not match its checksum.
-void read_page(const File& file, const Page& page, uint32_t bits_each, const std::string& where,
-               std::vector<std::byte>& stored, std::vector<std::byte>& out);
+/// The elements of a page as they were before they were packed, in one of the rooms. Data error that begins with
+/// `where` for a page that is damaged or does not match its checksum.
+std::span<const std::byte> read_page(const File& file, const Page& page, uint32_t bits_each, const std::string& where,
+                                     std::vector<std::byte>& stored, std::vector<std::byte>& room);
 
 class ColumnElements {
  public:
@@ -48,7 +49,7 @@ class ColumnElements {
   void load(size_t cluster, size_t page);
   void decode(size_t cluster, const Page& page);
   void undo_steps(size_t bytes);
-  void bits(const Page& page);
+  void bits(const Page& page, std::span<const std::byte> packed);
   [[noreturn]] void fail(size_t cluster, const std::string& what) const;
 
   const File& file_;
@@ -56,10 +57,11 @@ class ColumnElements {
   uint32_t column_;
   Encoding encoding_;
   std::string where_;
-  size_t cluster_ = SIZE_MAX, page_ = 0;                 // that is loaded
-  uint64_t page_first_ = 0;                              // its first element in the cluster
-  std::vector<std::byte> stored_, unpacked_, elements_;  // elements_: whole ones, little-endian
-  std::vector<float> floats_;                            // of bit columns
+  size_t cluster_ = SIZE_MAX, page_ = 0;  // that is loaded
+  uint64_t page_first_ = 0;               // its first element in the cluster
+  std::vector<std::byte> stored_, room_, joined_;
+  std::span<const std::byte> elements_;  // whole ones, little-endian, in one of these
+  std::vector<float> floats_;            // of bit columns
 };
 
 }  // namespace linac::root

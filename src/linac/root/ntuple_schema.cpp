@@ -106,19 +106,18 @@ class NtupleRecords {
 
   /// The content of an envelope between its head and its checksum, which is returned in `hash`.
   std::vector<std::byte> envelope(const Envelope& from, uint16_t type, const std::string& what, uint64_t& hash) {
-    std::vector<std::byte> packed, bytes;
+    std::vector<std::byte> packed, room;
     file_.read(from.place.seek, from.place.bytes, packed);
-    unpack(packed, from.unpacked, bytes, what);
+    const auto bytes = unpacked(packed, from.unpacked, room, what);
     Cursor cursor(bytes, what);
     if (bytes.size() < 16) cursor.fail("is too short");
     const auto head = cursor.little<uint64_t>();
     if ((head & 0xFFFF) != type || head >> 16 != bytes.size()) cursor.fail("has a wrong head");
     const size_t end = bytes.size() - 8;
-    hash = Cursor(std::span(bytes).subspan(end), what).little<uint64_t>();
+    hash = Cursor(bytes.subspan(end), what).little<uint64_t>();
     if (XXH3_64bits(bytes.data(), end) != hash) cursor.fail("does not match its checksum");
-    bytes.resize(end);
-    bytes.erase(bytes.begin(), bytes.begin() + 8);
-    return bytes;
+    const auto content = bytes.subspan(8, end - 8);
+    return {content.begin(), content.end()};
   }
 
   void need_no_features(Cursor& cursor) {

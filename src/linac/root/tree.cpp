@@ -21,7 +21,7 @@ class BasketBuffer {
     loaded_ = nullptr;
     offsets_.clear();
     if (basket.kept) {
-      values_ = *basket.kept;
+      values_ = *basket.kept;  // as long as the branch lives
       for (const int32_t offset : basket.kept_offsets) offsets_.push_back(static_cast<uint32_t>(offset));
       values_end_ = values_.size();
     } else {
@@ -37,7 +37,7 @@ class BasketBuffer {
   }
 
   const Basket* loaded() const { return loaded_; }
-  std::span<const std::byte> values() const { return std::span(values_).first(values_end_); }
+  std::span<const std::byte> values() const { return values_.first(values_end_); }
   const std::vector<uint32_t>& offsets() const { return offsets_; }
 
   [[noreturn]] void fail(const Basket& basket, const std::string& what) const {
@@ -57,13 +57,12 @@ class BasketBuffer {
     const auto events = cursor.big<int32_t>();
     const auto last = cursor.big<int32_t>();
     if (events != basket.events) fail(basket, fmt::format("its record holds {}", events));
-    unpack(std::span(record_).subspan(key.head), key.unpacked, values_, where_);
-    values_end_ = values_.size();
+    values_ = unpacked(std::span(record_).subspan(key.head), key.unpacked, room_, where_);
     if (last < key.head || static_cast<size_t>(last - key.head) > values_.size())
       fail(basket, "its values end beyond it");
     values_end_ = static_cast<size_t>(last - key.head);
     if (!with_offsets || values_end_ == values_.size()) return;
-    Cursor tail(std::span<const std::byte>(values_).subspan(values_end_), where_);
+    Cursor tail(values_.subspan(values_end_), where_);
     const auto count = tail.big<uint32_t>();
     if (count < static_cast<uint64_t>(events) || count > tail.left() / 4) fail(basket, "its entry offsets are too few");
     offsets_.resize(static_cast<size_t>(events));
@@ -72,7 +71,8 @@ class BasketBuffer {
 
   const File& file_;
   std::string where_;
-  std::vector<std::byte> record_, values_;
+  std::vector<std::byte> record_, room_;
+  std::span<const std::byte> values_;
   std::vector<uint32_t> offsets_;
   size_t values_end_ = 0;
   const Basket* loaded_ = nullptr;
