@@ -46,6 +46,11 @@ struct CellNetwork {
   std::vector<float> edges;  // of the classes, log2 of GeV
 };
 
+struct CellEnergy {
+  int32_t x, y, layer;
+  float energy_gev;
+};
+
 struct ChainParts {
   Detector detector;
   Units units;
@@ -70,9 +75,12 @@ class ShowerChain {
 
   EventShape shape() const;
 
-  /// Fills image [x][y][layer] with GeV. The primary enters the front face at a point uniform over a cell and flies
-  /// along (0, cos theta, sin theta) in (x, y, depth). The cell of the shower's barycentre becomes the middle one, (nx
-  /// / 2, ny / 2); what falls outside is lost.
+  /// The cells that are hit, replacing what is in `cells`: layer by layer, each cell once. The primary enters the front
+  /// face at a point uniform over a cell and flies along (0, cos theta, sin theta) in (x, y, depth). The cell of the
+  /// shower's barycentre becomes the middle one, (nx / 2, ny / 2); what falls outside is lost.
+  void draw(double energy_gev, double theta, const RngKey& key, std::vector<CellEnergy>& cells,
+            Workspace& workspace) const;
+  /// The same shower as an image [x][y][layer] in GeV.
   void make(double energy_gev, double theta, const RngKey& key, std::span<float> image, Workspace& workspace) const;
 
  private:
@@ -111,6 +119,7 @@ class ShowerChain::Workspace {
   std::vector<Cell> cells_;
   std::vector<float> features_, first_, second_, third_, chances_, classes_, bias_, shared_;
   std::vector<size_t> hit_;
+  std::vector<CellEnergy> shower_;
 };
 
 }  // namespace linac::chain

@@ -15,7 +15,7 @@
 #include "linac/data/epoch_order.h"
 #include "linac/train/measures.h"
 #include "linac/trained/network.h"
-#include "linac/trained/trained_range.h"
+#include "linac/weights/trained_range.h"
 
 namespace linac::train {
 
@@ -34,7 +34,7 @@ struct InputPlace {
   uint64_t seed = 0;  // of the order
   int64_t epoch = 0;
   data::WindowPlace window;
-  std::optional<trained::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
+  std::optional<weights::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
 };
 
 struct TrainState {

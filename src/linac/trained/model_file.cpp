@@ -15,22 +15,22 @@
 #include "linac/trained/checkpoint_files.h"
 #include "linac/trained/gan_architecture.h"
 #include "linac/trained/run_models.h"
-#include "linac/trained/tensor_file.h"
 #include "linac/trained/trained_model.h"
+#include "linac/weights/tensor_file.h"
 
 namespace linac::trained {
 namespace {
 
 namespace threedgan = models::threedgan;
 
-nlohmann::json extra(const spec::Job& job, const std::optional<TrainedRange>& range,
+nlohmann::json extra(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                      const threedgan::Architecture& architecture) {
   nlohmann::json notes{{"job", spec::to_yaml(job)},
                        {"power", job.model.as<spec::ThreeDGanSettings>().power},
                        {"scale", job.data.scale},
                        {"latent", architecture.latent()},
                        {"energy_unit_gev", data::Preprocessing{}.energy_unit_gev}};
-  add_range(range, notes);
+  weights::add_range(range, notes);
   return notes;
 }
 
@@ -60,7 +60,7 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& run) {
       fmt::format("[model] {}: holds no checkpoint; give a run's folder, a checkpoint or a .keras file", run.string()));
 }
 
-void fill(const TensorFile& file, const std::string& prefix, graph::Parameters& parameters) {
+void fill(const weights::TensorFile& file, const std::string& prefix, graph::Parameters& parameters) {
   for (const graph::Layout* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
     for (const graph::Slot& slot : layout->slots) {
       const auto& values = file.find(value_name(prefix, "weights", slot.name), static_cast<size_t>(slot.size));
@@ -142,7 +142,7 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
           job,
           keras.extra.contains("job"),
           path.string(),
-          range_in(keras.extra, path.string())};
+          weights::range_in(keras.extra, path.string())};
 }
 
 }  // namespace
@@ -159,13 +159,13 @@ RunModel load_run(const std::filesystem::path& named) {
   }
   RunModel model;
   model.checkpoint = checkpoint_of(run_or_checkpoint);
-  const TensorFile file = decode_tensors(read_file(model.checkpoint), model.checkpoint.string());
+  const weights::TensorFile file = weights::decode_tensors(read_file(model.checkpoint), model.checkpoint.string());
   try {
     model.job = spec::parse_job(file.meta.at("run").at("job").get<std::string>(), model.checkpoint.string(), {});
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[model] {}: does not name its job ({})", model.checkpoint.string(), error.what()));
   }
-  model.range = range_in(file.meta.at("run"), model.checkpoint.string());
+  model.range = weights::range_in(file.meta.at("run"), model.checkpoint.string());
   if (!model.job.model.is<spec::ThreeDGanSettings>()) {
     const bool folder = std::filesystem::is_directory(run_or_checkpoint);
     throw user_error(
@@ -201,7 +201,7 @@ FileFormat format_of(const std::filesystem::path& path) {
       fmt::format("[model] {}: ends in neither .keras nor .onnx; rename it or give --format", path.string()));
 }
 
-void export_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void export_generator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                       const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator,
@@ -210,7 +210,7 @@ void export_generator(const spec::Job& job, const std::optional<TrainedRange>& r
                 extra(job, range, architecture), path, format);
 }
 
-void save_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void save_generator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                     const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                     const std::filesystem::path& folder) {
   if (architecture.foreign_generator)
@@ -219,7 +219,7 @@ void save_generator(const spec::Job& job, const std::optional<TrainedRange>& ran
     export_generator(job, range, architecture, parameters, folder / "generator.keras");
 }
 
-void export_discriminator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void export_discriminator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                           const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                           const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_discriminator, job.model.as<spec::ThreeDGanSettings>().discriminator,

@@ -1,4 +1,4 @@
-#include "linac/trained/chain_file.h"
+#include "linac/chain/chain_file.h"
 
 #include <fmt/format.h>
 
@@ -7,27 +7,27 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/trained/tensor_file.h"
+#include "linac/weights/tensor_file.h"
 
-namespace linac::trained {
+namespace linac::chain {
 namespace {
 
 constexpr const char* kKind = "cell_chain";
 
-const std::vector<float>& tensor(const TensorFile& file, const std::string& name) {
+const std::vector<float>& tensor(const weights::TensorFile& file, const std::string& name) {
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end()) throw data_error(fmt::format("no tensor '{}'", name));
   return found->second;
 }
 
-const std::vector<float>& tensor(const TensorFile& file, const std::string& name, size_t size) {
+const std::vector<float>& tensor(const weights::TensorFile& file, const std::string& name, size_t size) {
   const std::vector<float>& found = tensor(file, name);
   if (found.size() != size) throw data_error(fmt::format("tensor '{}' is not one number a layer", name));
   return found;
 }
 
 // [inputs][outputs] and [outputs].
-chain::Dense dense(const TensorFile& file, const std::string& name) {
+Dense dense(const weights::TensorFile& file, const std::string& name) {
   const std::vector<float>&weights = tensor(file, name + ".weight"), &bias = tensor(file, name + ".bias");
   if (bias.empty() || weights.empty() || weights.size() % bias.size() != 0)
     throw data_error(fmt::format("the weights of '{}' are no matrix beside its bias", name));
@@ -35,11 +35,11 @@ chain::Dense dense(const TensorFile& file, const std::string& name) {
   return {static_cast<int64_t>(weights.size()) / outputs, outputs, weights, bias};
 }
 
-chain::ChainParts parts_of(const TensorFile& file) {
+ChainParts parts_of(const weights::TensorFile& file) {
   const nlohmann::json& notes = file.meta;
   if (notes.at("kind").get<std::string>() != kKind) throw data_error("not a model of kind cell_chain");
-  const chain::Units units{notes.at("cell_unit_gev").get<float>(), notes.at("primary_unit_gev").get<float>()};
-  std::vector<chain::Halo::Zone> zones;
+  const Units units{notes.at("cell_unit_gev").get<float>(), notes.at("primary_unit_gev").get<float>()};
+  std::vector<Halo::Zone> zones;
   for (const auto& zone : notes.at("halo").at("zones")) {
     const auto& ends = zone.at("ends_cells");
     zones.push_back(
@@ -71,9 +71,12 @@ bool is_chain_file(const std::filesystem::path& path) {
 }
 
 ChainFile load_chain(const std::filesystem::path& path) {
-  const TensorFile file = decode_tensors(read_file(path), path.string());
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
+    throw data_error(fmt::format("[model] {}: is no file", path.string()));
+  const weights::TensorFile file = weights::decode_tensors(read_file(path), path.string());
   try {
-    return {parts_of(file), range_in(file.meta, path.string())};
+    return {parts_of(file), weights::range_in(file.meta, path.string())};
   } catch (const nlohmann::json::exception& error) {
     throw data_error(
         fmt::format("[model] {}: its notes are not those of a cell_chain ({})", path.string(), error.what()));
@@ -82,4 +85,4 @@ ChainFile load_chain(const std::filesystem::path& path) {
   }
 }
 
-}  // namespace linac::trained
+}  // namespace linac::chain

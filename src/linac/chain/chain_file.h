@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "linac/chain/shower_chain.h"
-#include "linac/trained/trained_range.h"
+#include "linac/weights/trained_range.h"
 
-namespace linac::trained {
+namespace linac::chain {
 
 struct ChainFile {
-  chain::ChainParts parts;
-  std::optional<TrainedRange> range;
+  ChainParts parts;
+  std::optional<weights::TrainedRange> range;
 };
 
 /// By its ending, .chain.
@@ -21,4 +21,4 @@ bool is_chain_file(const std::filesystem::path& path);
 /// Environment error if it cannot be read, data error naming the file if it is no such model.
 ChainFile load_chain(const std::filesystem::path& path);
 
-}  // namespace linac::trained
+}  // namespace linac::chain
