@@ -61,6 +61,9 @@ endfunction()
 # -ffp-contract=off: a fused multiply-add where one build has it and another not would change bits.
 function(linac_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -ffp-contract=off)
+  # Some modules are in shared objects too (fastsim). Nobody puts a function of his own in the place of one of ours, so it may be
+  # inlined all the same; what goes through tables the linker resolves in programs.
+  target_compile_options(${target} PRIVATE -fPIC -fno-semantic-interposition)
   target_compile_definitions(${target} PRIVATE SPDLOG_FMT_EXTERNAL)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${target} PRIVATE -fpch-preprocess)  # or ccache could not see into precompiled headers

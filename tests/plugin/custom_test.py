@@ -28,14 +28,17 @@ def stands_alone(prefix: pathlib.Path, plugins: pathlib.Path) -> None:
 
 def build(folder: pathlib.Path, cmake_build: str) -> pathlib.Path:
     """Returns the folder of the plug-ins; the installed program is folder/prefix/bin/linac."""
-    prefix, plugins = folder / "prefix", folder / "plugins"
+    prefix, plugins, showers = folder / "prefix", folder / "plugins", folder / "showers"
     for command in (["cmake", "--install", cmake_build, "--prefix", prefix],
                     ["cmake", "-G", "Ninja", "-S", EXAMPLES, "-B", plugins, f"-DCMAKE_PREFIX_PATH={prefix}"],
-                    ["cmake", "--build", plugins]):
-        done = subprocess.run(command, capture_output=True, text=True)
+                    ["cmake", "--build", plugins],
+                    ["cmake", "-G", "Ninja", "-S", runs.ROOT / "examples/fast_simulation", "-B", showers, f"-DCMAKE_PREFIX_PATH={prefix}"],
+                    ["cmake", "--build", showers],
+                    [showers / "fast_simulation", runs.ROOT / "models/cell_chain-clic.chain", "1", "1"]):
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         check(done.returncode == 0, f"{' '.join(map(str, command[:2]))}\n{done.stdout[-3000:] + done.stderr[-3000:] if done.returncode else ''}".strip())
     headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*.h"))
-    check(headers == ["include/linac/plugin/plugin.h"], f"one header is installed: {headers}")
+    check(headers == ["include/linac/fastsim/showers.h", "include/linac/plugin/plugin.h"], f"two headers are installed: {headers}")
     stands_alone(prefix, plugins)
     return plugins
 

@@ -14,6 +14,7 @@ LEVELS = [
         "base": "errors, log, random numbers, threads, YAML, atomic files, wire formats",
     },
     {
+        "weights": "named tensors in one file, and what primaries a generator was trained on",
         "columns": "what the values of columns of events are like, and which events repeat",
         "optimizer": "optimizers as Keras defines them: their table of settings, state and update",
         "expression": "formulas over the columns of events: parsed, given types, computed by blocks",
@@ -46,6 +47,7 @@ LEVELS = [
     },
     {
         "data": "events of HDF5, TFRecord, Parquet and ROOT files, read ahead in a fixed order",
+        "fastsim": "showers of a trained model for programs of others: one header, one shared library",
         "graph": "a model as a graph: layers, shapes, weights, passes",
         "pt2": "programs of torch.export as files",
         "report": "comparisons, scores and runs as page, JSON, text and pictures",

@@ -1,6 +1,6 @@
 // From submission to report, by the real program: submit, see it wait and run, watch its curve grow, read its log and report, cancel.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -87,6 +87,27 @@ describe("a job", { skip: reason }, () => {
     await page.click("header.title >> text=Cancel");
     await page.waitForSelector("header.title .state-cancelled", { timeout: waitMs });
     assert.deepEqual(page.complaints, []);
+  });
+
+  test("may be left to agents, which are seen below the queue", async () => {
+    const { secret } = await service.send("POST", "/api/v1/users/admin/tokens", { scope: "agent" });
+    const words = ["agent", "--server", service.url, "--folder", join(service.folder, "agent"), "--slots", "cores=1,gpus=0", "--name", "slot-7", "--tags", "site=T2", "--time", "2h"];
+    const agent = spawn(linac, words, { env: { ...process.env, LINAC_TOKEN: secret }, stdio: "ignore" });
+    const ended = new Promise((resolve) => agent.on("exit", resolve));
+    try {
+      await go(page, "#/queue");
+      await page.waitForSelector('[aria-label="Agents"] >> text=slot-7', { timeout: waitMs });
+      assert.match(await page.textContent('[aria-label="Agents"] tbody'), /admin0.*1 core.*1 of 1 cores free.*site=T2/);
+      await page.click("text=Submit a job");
+      await page.setInputFiles("input[type=file]", join(root, "examples/topology.yaml"));
+      await page.selectOption("text=Carried out by >> select", "pilots");
+      await page.click('text="Check"');
+      await page.waitForSelector("[role=alert] >> text=/data\\/topology-train.parquet/", { timeout: waitMs });
+    } finally {
+      agent.kill("SIGTERM");
+      await ended;
+    }
+    assert.deepEqual(page.complaints.filter((text) => !/400|422/.test(text)), []);
   });
 
   test("is submitted from the browser: checked first, then queued", async () => {

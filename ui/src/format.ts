@@ -69,3 +69,8 @@ export function bytes(size: number): string {
   }
   return "";
 }
+
+/** "16 cores, 64 GiB, 2 GPUs"; memory of 0 is not told. */
+export function resources({ cores, memoryMb, gpus }: { cores: number; memoryMb: number; gpus: number }): string {
+  return [`${cores} ${cores === 1 ? "core" : "cores"}`, memoryMb ? `${memoryMb >= 10240 ? Math.round(memoryMb / 1024) + " GiB" : memoryMb + " MiB"}` : "", gpus ? `${gpus} ${gpus === 1 ? "GPU" : "GPUs"}` : ""].filter(Boolean).join(", ");
+}

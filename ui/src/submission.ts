@@ -9,9 +9,10 @@ export interface Draft {
   priority: string;
   cores: string;
   time: string; // "12h"
+  on: string; // "pilots": by agents; else by the service's host
 }
 
-export const emptyDraft: Draft = { job: "", directory: "", name: "", experiment: "", set: "", priority: "", cores: "", time: "" };
+export const emptyDraft: Draft = { job: "", directory: "", name: "", experiment: "", set: "", priority: "", cores: "", time: "", on: "" };
 
 const unitSeconds: Record<string, number> = { "": 1, s: 1, m: 60, h: 3600, d: 86400 };
 
@@ -40,5 +41,6 @@ export function submissionOf(draft: Draft): Record<string, unknown> {
     priority: whole(draft.priority, "priority"),
     cores: whole(draft.cores, "cores"),
     seconds_max: secondsOf(draft.time),
+    on: draft.on,
   };
 }

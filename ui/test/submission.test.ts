@@ -12,8 +12,8 @@ test("durations are those of linac submit", () => {
 });
 
 test("a draft becomes a request", () => {
-  const draft = { ...emptyDraft, job: "name: x\n", directory: " /data ", set: "train.epochs=5\n\n  train.lr=1e-3 \n", priority: "-2", cores: "4", time: "1h", name: " mine " };
-  assert.deepEqual(submissionOf(draft), { job: "name: x\n", directory: "/data", name: "mine", experiment: "", set: ["train.epochs=5", "train.lr=1e-3"], priority: -2, cores: 4, seconds_max: 3600 });
+  const draft = { ...emptyDraft, job: "name: x\n", directory: " /data ", set: "train.epochs=5\n\n  train.lr=1e-3 \n", priority: "-2", cores: "4", time: "1h", name: " mine ", on: "pilots" };
+  assert.deepEqual(submissionOf(draft), { job: "name: x\n", directory: "/data", name: "mine", experiment: "", set: ["train.epochs=5", "train.lr=1e-3"], priority: -2, cores: 4, seconds_max: 3600, on: "pilots" });
   assert.throws(() => submissionOf(emptyDraft), /no job yet/);
   for (const wrong of [{ priority: "high" }, { cores: "1.5" }, { time: "soon" }]) assert.throws(() => submissionOf({ ...draft, ...wrong }), new RegExp(Object.values(wrong)[0]!.replace(".", "\\.")));
 });

@@ -92,10 +92,9 @@ ShowerChain::Place ShowerChain::barycentre(const Workspace& workspace, bool mirr
   return {static_cast<int64_t>(x / energy), static_cast<int64_t>(y / energy)};
 }
 
-Axis ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::span<float> image,
+Axis ShowerChain::draw(double energy_gev, double theta, const RngKey& key, std::vector<CellEnergy>& shower,
                        Workspace& workspace) const {
   const PlaneShape& cells = parts_.detector.cells;
-  LINAC_CHECK(static_cast<int64_t>(image.size()) == shape().cells());
   const double sine = std::sin(theta);
   if (!(energy_gev > 0 && energy_gev <= kEnergyMax_gev) || !(sine >= kSineMin)) {
     throw user_error(
@@ -114,18 +113,28 @@ Axis ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::
   for (size_t layer = 0; layer < workspace.hits_of_.size(); ++layer) drawing.draw(layer);
 
   const Place middle = barycentre(workspace, mirrored);
-  const auto layers = static_cast<int64_t>(workspace.hits_of_.size());
-  std::fill(image.begin(), image.end(), 0.0F);
-  for (int64_t z = 0; z < layers; ++z) {
-    for (const DrawnHit& hit : workspace.hits_of_[static_cast<size_t>(z)]) {
+  shower.clear();
+  for (size_t z = 0; z < workspace.hits_of_.size(); ++z) {
+    for (const DrawnHit& hit : workspace.hits_of_[z]) {
       const int64_t x = hit.i + cells.x / 2 - middle.x;
       const int64_t y = (mirrored ? cells.y - 1 - hit.j : hit.j) + cells.y / 2 - middle.y;
       if (x < 0 || x >= cells.x || y < 0 || y >= cells.y || hit.energy_gev < kThreshold_gev) continue;
-      image[static_cast<size_t>((x * cells.y + y) * layers + z)] = hit.energy_gev;
+      shower.push_back({static_cast<int32_t>(x), static_cast<int32_t>(y), static_cast<int32_t>(z), hit.energy_gev});
     }
   }
   return {entry.x + static_cast<float>(cells.x / 2 - middle.x),
           (mirrored ? static_cast<float>(cells.y) - entry.y : entry.y) + static_cast<float>(cells.y / 2 - middle.y)};
+}
+
+Axis ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::span<float> image,
+                       Workspace& workspace) const {
+  const EventShape cells = shape();
+  LINAC_CHECK(static_cast<int64_t>(image.size()) == cells.cells());
+  const Axis entry = draw(energy_gev, theta, key, workspace.shower_, workspace);
+  std::fill(image.begin(), image.end(), 0.0F);
+  for (const CellEnergy& cell : workspace.shower_)
+    image[static_cast<size_t>((cell.x * cells.y + cell.y) * cells.z + cell.layer)] = cell.energy_gev;
+  return entry;
 }
 
 }  // namespace linac::chain

@@ -26,6 +26,11 @@ struct CellNetwork {
   std::vector<float> edges;  // of the classes, log2 of GeV
 };
 
+struct CellEnergy {
+  int32_t x, y, layer;
+  float energy_gev;
+};
+
 struct ChainParts : Surroundings {
   LayerEnergy layer_energy;
   CellNetwork network;
@@ -44,9 +49,13 @@ class ShowerChain {
 
   EventShape shape() const;
 
-  /// Fills image [x][y][layer] with GeV. The primary enters the front face at a point uniform over a cell and flies
-  /// along (0, cos theta, sin theta) in (x, y, depth). The cell of the shower's barycentre becomes the middle one, (nx
-  /// / 2, ny / 2); what falls outside is lost. Returns where the primary entered, in the cells of the image.
+  /// The cells that are hit, replacing what is in `cells`: layer by layer, each cell once. The primary enters the front
+  /// face at a point uniform over a cell and flies along (0, cos theta, sin theta) in (x, y, depth). The cell of the
+  /// shower's barycentre becomes the middle one, (nx / 2, ny / 2); what falls outside is lost. Returns where the primary
+  /// entered, in the cells of the image.
+  Axis draw(double energy_gev, double theta, const RngKey& key, std::vector<CellEnergy>& cells,
+            Workspace& workspace) const;
+  /// The same shower as an image [x][y][layer] in GeV.
   Axis make(double energy_gev, double theta, const RngKey& key, std::span<float> image, Workspace& workspace) const;
 
  private:
@@ -75,6 +84,7 @@ class ShowerChain::Workspace {
   std::vector<Cell> cells_;
   std::vector<float> features_, first_, second_, third_, chances_, classes_, bias_;
   std::vector<size_t> hit_;
+  std::vector<CellEnergy> shower_;
 };
 
 }  // namespace linac::chain

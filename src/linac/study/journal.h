@@ -37,7 +37,7 @@ class Journal {
   /// What others have written since.
   void refresh();
   /// The next trial, started: its number. Nothing where the budget's trials are all asked for, those that failed apart;
-  /// of a population where all are, or while waits_for() names trials.
+  /// of a population where all are, or while trials run that must end before (Ledger::waits_for).
   std::optional<int64_t> ask();
   /// An intermediate value of a running trial; what the study's pruner says of the trial then.
   tune::Verdict report(int64_t trial, int64_t step, double value);

@@ -81,7 +81,7 @@ nlohmann::json AdversarialLoop::data() const {
 
 nlohmann::json AdversarialLoop::notes() const {
   nlohmann::json notes = nlohmann::json::object();
-  trained::add_range(input_.range(place_), notes);
+  weights::add_range(input_.range(place_), notes);
   return notes;
 }
 

@@ -92,7 +92,7 @@ std::string ChainLoop::cost() const {
 
 nlohmann::json ChainLoop::notes() const {
   nlohmann::json notes = nlohmann::json::object();
-  trained::add_range(input_.range(std::nullopt), notes);
+  weights::add_range(input_.range(std::nullopt), notes);
   return notes;
 }
 
@@ -267,7 +267,7 @@ std::vector<Drawing> ChainLoop::drawings(const TrainState& state) const {
 
 std::vector<std::string> ChainLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
   const auto path = folder.models() / "generator.chain";
-  trained::save_chain({cell_chain::parts_of(state.networks[kModel].parameters, tables(state)), input_.range({})}, path);
+  chain::save_chain({cell_chain::parts_of(state.networks[kModel].parameters, tables(state)), input_.range({})}, path);
   const Range energies = input_.train().energies_gev(), angles = input_.train().angles();
   return {fmt::format("model        {}", folder.shown(path)),
           fmt::format("generate     linac generate --model {} --energy {:.4g}:{:.4g} --theta {:.3g}:{:.3g} -n 100 "

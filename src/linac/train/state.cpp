@@ -6,7 +6,7 @@
 
 #include "linac/base/error.h"
 #include "linac/trained/checkpoint_files.h"
-#include "linac/trained/tensor_file.h"
+#include "linac/weights/tensor_file.h"
 
 namespace linac::train {
 namespace {
@@ -54,7 +54,7 @@ nlohmann::json position_json(const TrainState& state) {
                          {"epoch", state.input->epoch},
                          {"window", state.input->window.window},
                          {"first", state.input->window.first}};
-    trained::add_range(state.input->seen, position["input"]);
+    weights::add_range(state.input->seen, position["input"]);
   }
   return position;
 }
@@ -72,7 +72,7 @@ void set_from(const nlohmann::json& meta, const std::string& where, TrainState& 
       const data::WindowPlace window{input->at("window"), input->at("first")};
       if (window.window < 0 || window.first < 0)
         throw data_error(fmt::format("[checkpoint] {}: its place in the input is below 0; it is damaged", where));
-      state.input = InputPlace{input->at("seed"), input->at("epoch"), window, trained::range_in(*input, where)};
+      state.input = InputPlace{input->at("seed"), input->at("epoch"), window, weights::range_in(*input, where)};
     }
     state.epoch_sums = measures_from_json(meta.at("epoch_sums"));
     state.history.clear();
@@ -92,7 +92,7 @@ void set_from(const nlohmann::json& meta, const std::string& where, TrainState& 
 
 void tell_encoded(const TrainState& state, const nlohmann::json& extra,
                   const std::function<void(std::span<const std::byte>)>& take) {
-  std::vector<trained::TensorView> tensors;
+  std::vector<weights::TensorView> tensors;
   for (const Network& network : state.networks) {
     for_each_buffer(network, [&](const std::string& name, const graph::Shape& shape, std::span<const float> values) {
       tensors.push_back({name, shape, values});
@@ -101,7 +101,7 @@ void tell_encoded(const TrainState& state, const nlohmann::json& extra,
   nlohmann::json meta = position_json(state);
   meta["format_version"] = 2;
   meta["run"] = extra;
-  trained::tell_tensors(tensors, meta, trained::Digest::kLast, take);
+  weights::tell_tensors(tensors, meta, weights::Digest::kLast, take);
 }
 
 std::string encode(const TrainState& state, const nlohmann::json& extra) {
@@ -135,11 +135,11 @@ std::vector<std::span<float>> values_of(std::vector<Network>& networks) {
 }
 
 nlohmann::json notes_of(std::string_view bytes, const std::string& where) {
-  return trained::decode_tensors(bytes, where).meta.value("run", nlohmann::json::object());
+  return weights::decode_tensors(bytes, where).meta.value("run", nlohmann::json::object());
 }
 
 void decode(std::string_view bytes, const std::string& where, TrainState& state) {
-  const trained::TensorFile file = trained::decode_tensors(bytes, where);
+  const weights::TensorFile file = weights::decode_tensors(bytes, where);
   for (Network& network : state.networks) {
     for_each_buffer(network, [&](const std::string& name, const graph::Shape&, std::span<float> values) {
       const auto& stored = file.find(name, values.size());

@@ -15,7 +15,7 @@
 #include "linac/data/epoch_order.h"
 #include "linac/train/measures.h"
 #include "linac/trained/network.h"
-#include "linac/trained/trained_range.h"
+#include "linac/weights/trained_range.h"
 
 namespace linac::train {
 
@@ -34,7 +34,7 @@ struct InputPlace {
   uint64_t seed = 0;  // of the order
   int64_t epoch = 0;
   data::WindowPlace window;
-  std::optional<trained::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
+  std::optional<weights::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
 };
 
 struct TrainState {
@@ -51,7 +51,7 @@ struct TrainState {
   int64_t best_epoch = -1;  // -1: none yet
 };
 
-/// The bytes of a checkpoint (trained/tensor_file.h). `extra` is kept under "run".
+/// The bytes of a checkpoint (weights/tensor_file.h). `extra` is kept under "run".
 std::string encode(const TrainState& state, const nlohmann::json& extra);
 
 /// The same bytes in pieces, in their order, without a copy of the networks.

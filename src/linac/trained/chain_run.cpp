@@ -14,7 +14,7 @@ bool is_chain_run(const spec::Job& job) {
   return job.model.is<spec::CellChainSettings>();
 }
 
-ChainFile chain_of(const Checkpoint& checkpoint) {
+chain::ChainFile chain_of(const Checkpoint& checkpoint) {
   const auto& settings = checkpoint.job.model.as<spec::CellChainSettings>();
   const auto depths = checkpoint.file.tensors.find(value_name(kChainTables, "weights", cell_chain::kDepthTable));
   if (depths == checkpoint.file.tensors.end() || depths->second.empty())

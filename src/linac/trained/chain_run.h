@@ -3,7 +3,7 @@
 // Thread-safe functions.
 
 #include "linac/spec/job.h"
-#include "linac/trained/chain_file.h"
+#include "linac/chain/chain_file.h"
 #include "linac/trained/model_file.h"
 
 namespace linac::trained {
@@ -14,6 +14,6 @@ inline constexpr const char *kChainNetwork = "cell_chain", *kChainTables = "tabl
 bool is_chain_run(const spec::Job& job);
 
 /// Of a checkpoint of such a run. Data error naming it if it does not hold one.
-ChainFile chain_of(const Checkpoint& checkpoint);
+chain::ChainFile chain_of(const Checkpoint& checkpoint);
 
 }  // namespace linac::trained

@@ -12,26 +12,26 @@
 #include "linac/onnx/aten/write_program.h"
 #include "linac/onnx/write_onnx.h"
 #include "linac/storage/storage.h"
-#include "linac/trained/chain_file.h"
+#include "linac/chain/chain_file.h"
 #include "linac/trained/checkpoint_files.h"
 #include "linac/trained/gan_architecture.h"
 #include "linac/trained/run_models.h"
-#include "linac/trained/tensor_file.h"
 #include "linac/trained/trained_model.h"
+#include "linac/weights/tensor_file.h"
 
 namespace linac::trained {
 namespace {
 
 namespace threedgan = models::threedgan;
 
-nlohmann::json extra(const spec::Job& job, const std::optional<TrainedRange>& range,
+nlohmann::json extra(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                      const threedgan::Architecture& architecture) {
   nlohmann::json notes{{"job", spec::to_yaml(job)},
                        {"power", job.model.as<spec::ThreeDGanSettings>().power},
                        {"scale", job.data.scale},
                        {"latent", architecture.latent()},
                        {"energy_unit_gev", data::Preprocessing{}.energy_unit_gev}};
-  add_range(range, notes);
+  weights::add_range(range, notes);
   return notes;
 }
 
@@ -76,7 +76,7 @@ void need_graph(const std::optional<models::ForeignModel>& foreign, const std::s
 
 // Of a run the model that it has left: a file of Keras or of PyTorch.
 std::filesystem::path exported_file(const std::filesystem::path& model) {
-  if (is_chain_file(model)) refuse_chain(model);
+  if (chain::is_chain_file(model)) refuse_chain(model);
   if (std::filesystem::is_directory(model)) {
     if (const auto file = model_of_run(model)) return exported_file(*file);
     throw user_error(fmt::format("[export] {}: no trained model; {}", model.string(), advice_on_run(model)));
@@ -143,7 +143,7 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
           job,
           keras.extra.contains("job"),
           path.string(),
-          range_in(keras.extra, path.string())};
+          weights::range_in(keras.extra, path.string())};
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoi
   return std::filesystem::is_directory(run_or_checkpoint) ? newest_checkpoint(run_or_checkpoint) : run_or_checkpoint;
 }
 
-void fill(const TensorFile& file, const std::string& network, graph::Parameters& parameters) {
+void fill(const weights::TensorFile& file, const std::string& network, graph::Parameters& parameters) {
   for (const graph::Layout* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
     for (const graph::Slot& slot : layout->slots) {
       const auto& values = file.find(value_name(network, "weights", slot.name), static_cast<size_t>(slot.size));
@@ -169,14 +169,14 @@ Checkpoint load_checkpoint(const std::filesystem::path& named) {
   }
   Checkpoint checkpoint;
   checkpoint.path = checkpoint_of(run_or_checkpoint);
-  checkpoint.file = decode_tensors(read_file(checkpoint.path), checkpoint.path.string());
+  checkpoint.file = weights::decode_tensors(read_file(checkpoint.path), checkpoint.path.string());
   const nlohmann::json& notes = checkpoint.file.meta;
   try {
     checkpoint.job = spec::parse_job(notes.at("run").at("job").get<std::string>(), checkpoint.path.string(), {});
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[model] {}: does not name its job ({})", checkpoint.path.string(), error.what()));
   }
-  checkpoint.range = range_in(notes.at("run"), checkpoint.path.string());
+  checkpoint.range = weights::range_in(notes.at("run"), checkpoint.path.string());
   checkpoint.named = run_or_checkpoint;
   return checkpoint;
 }
@@ -231,7 +231,7 @@ FileFormat format_of(const std::filesystem::path& path) {
       fmt::format("[model] {}: ends in neither .keras nor .onnx; rename it or give --format", path.string()));
 }
 
-void export_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void export_generator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                       const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.as<spec::ThreeDGanSettings>().generator,
@@ -240,7 +240,7 @@ void export_generator(const spec::Job& job, const std::optional<TrainedRange>& r
                 extra(job, range, architecture), path, format);
 }
 
-void save_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void save_generator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                     const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                     const std::filesystem::path& folder) {
   if (architecture.foreign_generator)
@@ -249,7 +249,7 @@ void save_generator(const spec::Job& job, const std::optional<TrainedRange>& ran
     export_generator(job, range, architecture, parameters, folder / "generator.keras");
 }
 
-void export_discriminator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void export_discriminator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                           const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                           const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_discriminator, job.model.as<spec::ThreeDGanSettings>().discriminator,

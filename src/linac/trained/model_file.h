@@ -8,8 +8,8 @@
 #include "linac/graph/parameters.h"
 #include "linac/models/threedgan/networks.h"
 #include "linac/spec/job.h"
-#include "linac/trained/tensor_file.h"
-#include "linac/trained/trained_range.h"
+#include "linac/weights/tensor_file.h"
+#include "linac/weights/trained_range.h"
 
 namespace linac::trained {
 
@@ -21,7 +21,7 @@ struct GeneratorModel {
   spec::Job job;          // of the run, as far as known: model.latent, model.power, data.scale
   bool knows_job = true;  // else the file is not linac's, and the last two are guessed
   std::string source;
-  std::optional<TrainedRange> range{};  // where it is known
+  std::optional<weights::TrainedRange> range{};  // where it is known
 };
 
 /// A run's folder (its best checkpoint, else the newest), a checkpoint file, or a .keras file; files also by URL. User
@@ -36,15 +36,15 @@ FileFormat format_of(const std::filesystem::path& path);
 
 /// Writes the generator. The job's preprocessing travels along: in linac.json of a Keras 3 archive, in metadata_props
 /// of an ONNX model ("power", "scale", "latent", "energy_unit_gev", "job", and "trained_on" if it is known).
-void export_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void export_generator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                       const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format = FileFormat::kKeras);
 /// What a run leaves in the folder of its models: generator.keras, or generator.pt or .pt2 of one of PyTorch.
-void save_generator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void save_generator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                     const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                     const std::filesystem::path& folder);
 /// The discriminator's learned heads, "generation" and "auxiliary".
-void export_discriminator(const spec::Job& job, const std::optional<TrainedRange>& range,
+void export_discriminator(const spec::Job& job, const std::optional<weights::TrainedRange>& range,
                           const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                           const std::filesystem::path& path, FileFormat format = FileFormat::kKeras);
 /// Any model of a .keras file, of a .pt2 or a TorchScript file that linac trained (ONNX alone), or of a run that left
@@ -54,15 +54,15 @@ void export_keras_model(const std::filesystem::path& model, const std::filesyste
 /// A checkpoint with the job that it is of.
 struct Checkpoint {
   std::filesystem::path path;
-  TensorFile file;
+  weights::TensorFile file;
   spec::Job job;
-  std::optional<TrainedRange> range;  // not of checkpoints of older versions
+  std::optional<weights::TrainedRange> range;  // not of checkpoints of older versions
   std::filesystem::path named;        // the file, or its run's folder
 };
 /// Of a run's folder its best checkpoint, else the newest. User error if there is none.
 Checkpoint load_checkpoint(const std::filesystem::path& run_or_checkpoint);
 /// The weights of its network of that name.
-void fill(const TensorFile& file, const std::string& network, graph::Parameters& parameters);
+void fill(const weights::TensorFile& file, const std::string& network, graph::Parameters& parameters);
 
 /// Both networks and the job of a run's folder or a checkpoint file.
 struct RunModel {
@@ -70,7 +70,7 @@ struct RunModel {
   models::threedgan::Architecture architecture;
   graph::Parameters generator, discriminator;
   std::filesystem::path checkpoint;
-  std::optional<TrainedRange> range;  // not of checkpoints of older versions
+  std::optional<weights::TrainedRange> range;  // not of checkpoints of older versions
 };
 RunModel load_run(const std::filesystem::path& run_or_checkpoint);
 /// User error if it is one of another kind of model.

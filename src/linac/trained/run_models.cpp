@@ -10,7 +10,7 @@
 #include "linac/base/error.h"
 #include "linac/base/shell_word.h"
 #include "linac/spec/run_record.h"
-#include "linac/trained/chain_file.h"
+#include "linac/chain/chain_file.h"
 
 namespace linac::trained {
 namespace {
@@ -58,7 +58,7 @@ fs::path started_in(const fs::path& model) {
 std::string advice_on_run(const fs::path& run) {
   if (const auto model = model_of_run(run)) {
     const bool generates = model->stem() == "generator",
-               exported = model->extension() != ".safetensors" && !is_chain_file(*model);
+               exported = model->extension() != ".safetensors" && !chain::is_chain_file(*model);
     return fmt::format("its trained model is {}: `linac {} --model {}`{}", model->string(),
                        generates ? "generate" : "predict", shell_word(run.string()),
                        exported ? fmt::format(", `linac export --model {}`", shell_word(model->string())) : "");

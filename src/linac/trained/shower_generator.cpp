@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "linac/base/error.h"
+#include "linac/chain/chain_file.h"
 #include "linac/data/showers.h"
 #include "linac/models/threedgan/generator.h"
-#include "linac/trained/chain_file.h"
 #include "linac/trained/chain_run.h"
 #include "linac/trained/model_file.h"
 
@@ -24,17 +24,17 @@ std::vector<float> to_gev(const spec::Job& job, std::span<const float> images) {
 
 class ShowerGenerator::Kind {
  public:
-  Kind(std::string source, std::optional<TrainedRange> range) : source_(std::move(source)), range_(range) {}
+  Kind(std::string source, std::optional<weights::TrainedRange> range) : source_(std::move(source)), range_(range) {}
   virtual ~Kind() = default;
   const std::string& source() const { return source_; }
-  const std::optional<TrainedRange>& range() const { return range_; }
+  const std::optional<weights::TrainedRange>& range() const { return range_; }
   virtual EventShape shape() const = 0;
   virtual std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,
                                   int64_t chunk) const = 0;
 
  private:
   std::string source_;
-  std::optional<TrainedRange> range_;
+  std::optional<weights::TrainedRange> range_;
 };
 
 namespace {
@@ -68,7 +68,7 @@ class GanShowers final : public ShowerGenerator::Kind {
 
 class ChainShowers final : public ShowerGenerator::Kind {
  public:
-  ChainShowers(const std::filesystem::path& path, ChainFile file)
+  ChainShowers(const std::filesystem::path& path, chain::ChainFile file)
       : Kind(path.string(), file.range), chain_(std::move(file.parts), path.string()) {}
 
   EventShape shape() const override { return chain_.shape(); }
@@ -91,7 +91,7 @@ class ChainShowers final : public ShowerGenerator::Kind {
 };
 
 std::unique_ptr<const ShowerGenerator::Kind> open(const std::filesystem::path& path) {
-  if (is_chain_file(path)) return std::make_unique<ChainShowers>(path, load_chain(path));
+  if (chain::is_chain_file(path)) return std::make_unique<ChainShowers>(path, chain::load_chain(path));
   if (path.extension() == ".keras") return std::make_unique<GanShowers>(load_generator(path));
   Checkpoint checkpoint = load_checkpoint(path);
   if (is_chain_run(checkpoint.job)) return std::make_unique<ChainShowers>(checkpoint.path, chain_of(checkpoint));
@@ -112,7 +112,7 @@ const std::string& ShowerGenerator::source() const {
   return kind_->source();
 }
 
-const std::optional<TrainedRange>& ShowerGenerator::range() const {
+const std::optional<weights::TrainedRange>& ShowerGenerator::range() const {
   return kind_->range();
 }
 

@@ -13,7 +13,7 @@
 #include "linac/trained/labelled_data.h"
 #include "linac/trained/open_inputs.h"
 #include "linac/trained/run_models.h"
-#include "linac/trained/tensor_file.h"
+#include "linac/weights/tensor_file.h"
 
 namespace linac::trained {
 namespace {
@@ -52,7 +52,7 @@ TrainedModel plugin(const std::filesystem::path& file) {
     throw user_error(
         fmt::format("[model] {}: a checkpoint of the run {}; {}", file.string(), run.string(), advice_on_run(run)));
   }
-  const TensorFile weights = decode_tensors(read_file(file), file.string(), Digest::kNone);
+  const weights::TensorFile weights = weights::decode_tensors(read_file(file), file.string(), weights::Digest::kNone);
   const spec::Job job = job_in(weights.meta, file);
   if (!job.model.is<spec::CustomSettings>())
     throw data_error(fmt::format("[model] {}: not the weights of a plug-in's model", file.string()));
@@ -105,7 +105,7 @@ std::filesystem::path save_trained(const models::ForeignModel& model, const Netw
 
 std::filesystem::path save_weights(const Network& network, const nlohmann::json& notes,
                                    const std::filesystem::path& folder) {
-  std::vector<TensorView> tensors;
+  std::vector<weights::TensorView> tensors;
   const auto add = [&](const graph::Layout& layout, const AlignedFloats& values) {
     for (const graph::Slot& slot : layout.slots) {
       tensors.push_back({own_name(slot), slot.shape,
@@ -115,7 +115,7 @@ std::filesystem::path save_weights(const Network& network, const nlohmann::json&
   add(network.parameters.trainable_layout, network.parameters.trainable);
   add(network.parameters.statistics_layout, network.parameters.statistics);
   const auto path = folder / (network.name + ".safetensors");
-  write_file_atomically(path, encode_tensors(tensors, notes, Digest::kNone));
+  write_file_atomically(path, weights::encode_tensors(tensors, notes, weights::Digest::kNone));
   return path;
 }
 

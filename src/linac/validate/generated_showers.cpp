@@ -43,7 +43,7 @@ class GeneratedShowers : public ShowerSource {
 
   std::vector<std::string> remarks() const override {
     if (!generator_.range()) return {};
-    const std::string beyond = trained::beyond(*generator_.range(), primaries_.energy_gev, primaries_.theta);
+    const std::string beyond = weights::beyond(*generator_.range(), primaries_.energy_gev, primaries_.theta);
     if (beyond.empty()) return {};
     return {fmt::format("extrapolated: {} was trained on {}; {} lie outside", generator_.source(),
                         trained::to_string(*generator_.range()), beyond)};

@@ -2,7 +2,7 @@
 
 import { ApiError, getJson, send } from "./client.ts";
 import { integer, list, object, text, words, type Json } from "./json.ts";
-import type { Queue, QueuedJob, State } from "./types.ts";
+import type { Agent, Queue, QueuedJob, State } from "./types.ts";
 
 export async function queue(signal?: AbortSignal): Promise<Queue> {
   const json = await getJson<Json>("/api/v1/queue", signal);
@@ -27,6 +27,29 @@ export async function queue(signal?: AbortSignal): Promise<Queue> {
     }),
   );
   return { jobs, count: integer(json["count"]), cores: integer(slots["cores"]), memoryMb: integer(slots["memory_mb"]), gpus: integer(slots["gpus"]) };
+}
+
+/** Those that were heard of lately: one's own, and those that run everybody's jobs. */
+export async function agents(signal?: AbortSignal): Promise<Agent[]> {
+  return list((await getJson<Json>("/api/v1/agents", signal))["agents"]).map(
+    (one): Agent => ({
+      id: text(one["id"]),
+      name: text(one["name"]),
+      host: text(one["host"]),
+      version: text(one["version"]),
+      user: text(one["user"]),
+      shared: one["shared"] === true,
+      tags: words(one["tags"]),
+      cores: integer(one["cores"]),
+      coresFree: integer(one["cores_free"]),
+      memoryMb: integer(one["memory_mb"]),
+      gpus: integer(one["gpus"]),
+      secondsLeft: integer(one["seconds_left"]),
+      jobs: integer(one["jobs"]),
+      draining: one["draining"] === true,
+      seen: integer(one["seen_ms"]),
+    }),
+  );
 }
 
 export async function cancelRun(id: string): Promise<void> {

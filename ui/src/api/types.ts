@@ -97,6 +97,25 @@ export interface Queue {
   gpus: number;
 }
 
+/** A `linac agent` that asks for work. */
+export interface Agent {
+  id: string;
+  name: string;
+  host: string;
+  version: string;
+  user: string;
+  shared: boolean; // runs everybody's jobs
+  tags: string[];
+  cores: number;
+  coresFree: number;
+  memoryMb: number;
+  gpus: number;
+  secondsLeft: number; // 0: no end is known
+  jobs: number;
+  draining: boolean;
+  seen: number;
+}
+
 export interface ModelVersion {
   model: string;
   version: string;

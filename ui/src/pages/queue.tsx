@@ -1,31 +1,33 @@
 // What waits and what runs, in the order in which it will be started; and more of it.
 
 import { useEffect, useState } from "preact/hooks";
-import { cancelRun, queue } from "../api/jobs.ts";
+import { agents, cancelRun, queue } from "../api/jobs.ts";
 import type { Me, QueuedJob } from "../api/types.ts";
-import { ago, duration, time } from "../format.ts";
+import { ago, duration, resources, time } from "../format.ts";
 import { Empty, Failure, StateMark } from "../parts/basics.tsx";
 import { useAction } from "../parts/action.tsx";
 import { useLoaded, useNow } from "../parts/hooks.ts";
 import { Table } from "../parts/table.tsx";
 import { hashOf } from "../router.ts";
+import { AgentsTable } from "./agents.tsx";
 import { SubmitForm } from "./submit.tsx";
 
 const refreshMs = 3000;
 
-function resources({ cores, memoryMb, gpus }: { cores: number; memoryMb: number; gpus: number }): string {
-  return [`${cores} ${cores === 1 ? "core" : "cores"}`, memoryMb ? `${memoryMb >= 10240 ? Math.round(memoryMb / 1024) + " GiB" : memoryMb + " MiB"}` : "", gpus ? `${gpus} ${gpus === 1 ? "GPU" : "GPUs"}` : ""].filter(Boolean).join(", ");
-}
-
 export function QueuePage({ me }: { me: Me }) {
   const { value, error, again } = useLoaded(queue, []);
+  const { value: others, error: unknown, again: askAgents } = useLoaded(agents, []);
   const { act, busy, shown } = useAction(again);
   const [form, setForm] = useState(false);
   const now = useNow(1000);
   useEffect(() => {
-    const timer = setInterval(() => document.hidden || again(), refreshMs);
+    const timer = setInterval(() => {
+      if (document.hidden) return;
+      again();
+      askAgents();
+    }, refreshMs);
     return () => clearInterval(timer);
-  }, [again]);
+  }, [again, askAgents]);
   const mayCancel = (job: QueuedJob) => me.role === "admin" || (me.role === "member" && job.user === me.user && job.run !== "");
   return (
     <main class="page">
@@ -89,6 +91,9 @@ export function QueuePage({ me }: { me: Me }) {
         </Table>
       )}
       {value && value.count > value.jobs.length && <p class="note">{value.count - value.jobs.length} more wait behind these.</p>}
+      {(unknown || (others && others.length > 0)) && <h2>Agents</h2>}
+      <Failure error={unknown} again={askAgents} />
+      {others && others.length > 0 && <AgentsTable agents={others} now={now} />}
     </main>
   );
 }

@@ -106,6 +106,13 @@ export function SubmitForm({ me, queued }: { me: Me; queued: () => void }) {
         {field("Experiment", "experiment", "made if there is none of that name", "Default")}
         {field("Priority", "priority", me.role === "admin" ? "larger first" : "0 or below; more is for admins", "0")}
         {field("Cores", "cores", "else workers × train.threads of the job")}
+        <label title="agents take jobs whose files are URLs or lie at absolute paths of their hosts">
+          Carried out by
+          <select value={draft.on} onChange={(event) => change({ on: event.currentTarget.value })}>
+            <option value="">the service's host</option>
+            <option value="pilots">agents</option>
+          </select>
+        </label>
         {field("Time", "time", "after so long it writes a checkpoint and stops", "12h")}
         <label class="wide">
           Settings that differ, one a line

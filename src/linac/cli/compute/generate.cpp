@@ -37,7 +37,7 @@ Attributes need_trained(const trained::ShowerGenerator& generator, const Primari
     return {{"trained_on", "not known"}};
   }
   const std::string range = trained::to_string(*generator.range());
-  const std::string beyond = trained::beyond(*generator.range(), primaries.energy_gev, primaries.theta);
+  const std::string beyond = weights::beyond(*generator.range(), primaries.energy_gev, primaries.theta);
   if (beyond.empty()) return {{"trained_on", range}};
   if (!extrapolate) {
     throw user_error(

@@ -41,7 +41,7 @@
 #include "linac/train/trainer.h"
 #include "linac/trained/checkpoint_files.h"
 #include "linac/trained/run_models.h"
-#include "linac/trained/tensor_file.h"
+#include "linac/weights/tensor_file.h"
 
 namespace linac::cli {
 namespace {
@@ -174,7 +174,7 @@ void branch_off(const spec::Job& job, const std::filesystem::path& from, const s
     if (!std::filesystem::is_regular_file(file))  // a pipe would never end
       throw user_error(fmt::format("[train] --branch {}: {} is no file", from.string(), file.string()));
     std::string bytes = read_file(file);
-    trained::decode_tensors(bytes, file.string());  // or the new folder begins with what nobody can read
+    weights::decode_tensors(bytes, file.string());  // or the new folder begins with what nobody can read
     return bytes;
   };
   const std::filesystem::path newest = checkpoints.back(), best = trained::best_checkpoint(source.checkpoints());

@@ -1,4 +1,4 @@
-#include "linac/trained/tensor_file.h"
+#include "linac/weights/tensor_file.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::trained {
+namespace linac::weights {
 namespace {
 
 std::string example() {
@@ -55,4 +55,4 @@ TEST(TensorFile, RefusesAHeaderSizeBeyondTheFile) {
 }
 
 }  // namespace
-}  // namespace linac::trained
+}  // namespace linac::weights

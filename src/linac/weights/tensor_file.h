@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace linac::trained {
+namespace linac::weights {
 
 struct TensorView {
   std::string name;
@@ -44,4 +44,4 @@ struct TensorFile {
 /// or their header is larger than encode_tensors writes.
 TensorFile decode_tensors(std::string_view bytes, const std::string& where, Digest digest = Digest::kLast);
 
-}  // namespace linac::trained
+}  // namespace linac::weights

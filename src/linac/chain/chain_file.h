@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "linac/chain/shower_chain.h"
-#include "linac/trained/trained_range.h"
+#include "linac/weights/trained_range.h"
 
-namespace linac::trained {
+namespace linac::chain {
 
 struct ChainFile {
-  chain::ChainParts parts;
-  std::optional<TrainedRange> range;
+  ChainParts parts;
+  std::optional<weights::TrainedRange> range;
 };
 
 /// By its ending, .chain.
@@ -24,4 +24,4 @@ ChainFile load_chain(const std::filesystem::path& path);
 /// The file appears whole or not at all.
 void save_chain(const ChainFile& model, const std::filesystem::path& path);
 
-}  // namespace linac::trained
+}  // namespace linac::chain

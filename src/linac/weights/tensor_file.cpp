@@ -1,4 +1,4 @@
-#include "linac/trained/tensor_file.h"
+#include "linac/weights/tensor_file.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -10,7 +10,7 @@
 
 #include "linac/base/error.h"
 
-namespace linac::trained {
+namespace linac::weights {
 namespace {
 
 constexpr const char* kDigestName = "_digest";
@@ -158,4 +158,4 @@ TensorFile decode_tensors(std::string_view bytes, const std::string& where, Dige
   return file;
 }
 
-}  // namespace linac::trained
+}  // namespace linac::weights

@@ -1,4 +1,4 @@
-#include "linac/trained/chain_file.h"
+#include "linac/chain/chain_file.h"
 
 #include <fmt/format.h>
 
@@ -8,27 +8,27 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/trained/tensor_file.h"
+#include "linac/weights/tensor_file.h"
 
-namespace linac::trained {
+namespace linac::chain {
 namespace {
 
 constexpr const char* kKind = "cell_chain";
 
-const std::vector<float>& tensor(const TensorFile& file, const std::string& name) {
+const std::vector<float>& tensor(const weights::TensorFile& file, const std::string& name) {
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end()) throw data_error(fmt::format("no tensor '{}'", name));
   return found->second;
 }
 
-const std::vector<float>& tensor(const TensorFile& file, const std::string& name, size_t size) {
+const std::vector<float>& tensor(const weights::TensorFile& file, const std::string& name, size_t size) {
   const std::vector<float>& found = tensor(file, name);
   if (found.size() != size) throw data_error(fmt::format("tensor '{}' is not one number a layer", name));
   return found;
 }
 
 // [inputs][outputs] and [outputs].
-chain::Dense dense(const TensorFile& file, const std::string& name) {
+Dense dense(const weights::TensorFile& file, const std::string& name) {
   const std::vector<float>&weights = tensor(file, name + ".weight"), &bias = tensor(file, name + ".bias");
   if (bias.empty() || weights.empty() || weights.size() % bias.size() != 0)
     throw data_error(fmt::format("the weights of '{}' are no matrix beside its bias", name));
@@ -36,11 +36,11 @@ chain::Dense dense(const TensorFile& file, const std::string& name) {
   return {static_cast<int64_t>(weights.size()) / outputs, outputs, weights, bias};
 }
 
-chain::ChainParts parts_of(const TensorFile& file) {
+ChainParts parts_of(const weights::TensorFile& file) {
   const nlohmann::json& notes = file.meta;
   if (notes.at("kind").get<std::string>() != kKind) throw data_error("not a model of kind cell_chain");
-  const chain::Units units{notes.at("cell_unit_gev").get<float>(), notes.at("primary_unit_gev").get<float>()};
-  std::vector<chain::Halo::Zone> zones;
+  const Units units{notes.at("cell_unit_gev").get<float>(), notes.at("primary_unit_gev").get<float>()};
+  std::vector<Halo::Zone> zones;
   for (const auto& zone : notes.at("halo").at("zones")) {
     const auto& ends = zone.at("ends_cells");
     zones.push_back(
@@ -49,7 +49,7 @@ chain::ChainParts parts_of(const TensorFile& file) {
   const std::vector<float>& radial = tensor(file, "mean_by_radius");
   const auto depth = notes.at("sensor_depth_cells").get<std::vector<float>>();
   if (depth.empty()) throw data_error("no sensors");
-  chain::Surroundings around{
+  Surroundings around{
       .detector = {.cells = {notes.at("cells_x").get<int64_t>(), notes.at("cells_y").get<int64_t>()},
                    .sensor_depth = depth,
                    .middle_depth = notes.at("middle_depth_cells").get<float>()},
@@ -75,7 +75,7 @@ class Writer {
     tensors_.push_back({name, std::move(shape), std::move(values)});
   }
 
-  void put(const std::string& name, const chain::Dense& dense) {
+  void put(const std::string& name, const Dense& dense) {
     const auto outputs = static_cast<size_t>(dense.outputs());
     std::vector<float> weights;
     for (int64_t input = 0; input < dense.inputs(); ++input) {
@@ -92,9 +92,9 @@ class Writer {
   }
 
   std::string encoded(const nlohmann::json& notes) const {
-    std::vector<TensorView> views;
+    std::vector<weights::TensorView> views;
     for (const auto& tensor : tensors_) views.push_back({tensor.name, tensor.shape, tensor.values});
-    return encode_tensors(views, notes);
+    return weights::encode_tensors(views, notes);
   }
 
  private:
@@ -106,9 +106,9 @@ class Writer {
   std::vector<Tensor> tensors_;
 };
 
-nlohmann::json notes_of(const chain::ChainParts& parts) {
+nlohmann::json notes_of(const ChainParts& parts) {
   nlohmann::json zones = nlohmann::json::array();
-  for (const chain::Halo::Zone& zone : parts.halo.zones) {
+  for (const Halo::Zone& zone : parts.halo.zones) {
     const nlohmann::json ends = std::isinf(zone.ends) ? nlohmann::json() : nlohmann::json(zone.ends);
     zones.push_back({{"ends_cells", ends}, {"part", zone.part}});
   }
@@ -133,9 +133,12 @@ bool is_chain_file(const std::filesystem::path& path) {
 }
 
 ChainFile load_chain(const std::filesystem::path& path) {
-  const TensorFile file = decode_tensors(read_file(path), path.string());
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
+    throw data_error(fmt::format("[model] {}: is no file", path.string()));
+  const weights::TensorFile file = weights::decode_tensors(read_file(path), path.string());
   try {
-    return {parts_of(file), range_in(file.meta, path.string())};
+    return {parts_of(file), weights::range_in(file.meta, path.string())};
   } catch (const nlohmann::json::exception& error) {
     throw data_error(
         fmt::format("[model] {}: its notes are not those of a cell_chain ({})", path.string(), error.what()));
@@ -145,9 +148,9 @@ ChainFile load_chain(const std::filesystem::path& path) {
 }
 
 void save_chain(const ChainFile& model, const std::filesystem::path& path) {
-  const chain::ChainParts& parts = model.parts;
+  const ChainParts& parts = model.parts;
   nlohmann::json notes = notes_of(parts);
-  add_range(model.range, notes);
+  weights::add_range(model.range, notes);
   Writer writer;
   writer.put("cell.cell", parts.network.cell);
   writer.put("cell.shared", parts.network.shared);
@@ -167,4 +170,4 @@ void save_chain(const ChainFile& model, const std::filesystem::path& path) {
   write_file_atomically(path, writer.encoded(notes));
 }
 
-}  // namespace linac::trained
+}  // namespace linac::chain
