@@ -46,7 +46,7 @@ class GeneratedShowers : public ShowerSource {
     const std::string beyond = weights::beyond(*generator_.range(), primaries_.energy_gev, primaries_.theta);
     if (beyond.empty()) return {};
     return {fmt::format("extrapolated: {} was trained on {}; {} lie outside", generator_.source(),
-                        trained::to_string(*generator_.range()), beyond)};
+                        weights::to_string(*generator_.range()), beyond)};
   }
 
   void each(const Use& use) const override {
