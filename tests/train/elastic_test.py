@@ -81,6 +81,8 @@ def newcomer_ends_it(root: pathlib.Path) -> None:
     founders = run.members()
     run.join()
     wait_until(lambda: run.newcomers[-1].pid in run.members() or run.over(), "a newcomer is let in")
+    done = run.steps()  # of the view that has it: until there is one it may not have the state that it goes on from
+    wait_until(lambda: run.steps() > done + 1 or run.over(), "a step with the newcomer")
     for victim in founders:
         run.kill(victim)
     check(run.newcomers[-1].wait(timeout=120) == 0, "a newcomer from another folder ends the run alone")
