@@ -14,19 +14,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMapCells = 40;
+constexpr size_t kMapCells = 60;  // whole cells for most small numbers of values
 constexpr uint64_t kForestSeed = 0;
 
 json number(double value) {
   return std::isfinite(value) ? json(value) : json();
 }
 
+// A discrete value stands for what is rounded to it: so far the cube reaches beyond the range.
+double edge_of(const tune::Parameter& parameter) {
+  return parameter.discrete() && !parameter.categorical() ? 0.5 * (parameter.log ? 1 : parameter.step) : 0;
+}
+
 json parameter_json(const tune::Parameter& parameter) {
-  return {{"name", parameter.name},
-          {"low", parameter.low},
-          {"high", parameter.high},
-          {"log", parameter.log},
-          {"choices", parameter.choices}};
+  return {{"name", parameter.name},     {"low", parameter.low}, {"high", parameter.high},
+          {"edge", edge_of(parameter)}, {"log", parameter.log}, {"choices", parameter.choices}};
 }
 
 json shown_json(const Ledger& ledger, const tune::Trial& trial) {

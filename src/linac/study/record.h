@@ -2,10 +2,11 @@
 // A study as one JSON document, for its page, and its trials as JSON. Pure, thread-safe.
 //
 // {"title", "facts": [[name, text]], "objectives": [{"name", "maximize"}], "parameters": [{"name", "low", "high",
-// "log", "choices"}], "trials": [{"trial", "state", "reason", "values", "at": [number, position among the choices, or
-// null where inactive], "words": [text or null], "curve": [[step, value]], "seconds": null or of its time}], "front":
-// [trial, ...], "importance": [[share of each parameter] of each objective], "map": null or {"x", "y": parameters,
-// "cells", "values": of the first objective}}. Numbers that are not finite are null.
+// "edge": so far its cells reach beyond, "log", "choices"}], "trials": [{"trial", "state", "reason", "values", "at":
+// [number, position among the choices, or null where inactive], "words": [text or null], "curve": [[step, value]],
+// "seconds": null or of its time}], "front": [trial, ...], "importance": [[share of each parameter] of each objective],
+// "map": null or {"x", "y": parameters, "cells", "values": of the first objective}}. Numbers that are not finite are
+// null.
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -172,15 +172,20 @@ NamedPicture parallel_picture(const StudyRecord& record) {
     const auto label = [&](double value, const std::string& text) {
       const double y = sheet.area.bottom() - sheet.area.height * axis.fraction(value);
       sheet.figure.line({column(i) - 3, y}, {column(i), y}, {.colour = plot::kSoftInk});
-      sheet.figure.text({column(i) + 5, y}, sheet.figure.elided(text, room, kSmall), kSmall);
+      const std::string shown_text = sheet.figure.elided(text, room, kSmall);  // on paper, or the lines cross it out
+      sheet.figure.rectangle({column(i) + 4, y - 5.5, sheet.figure.text_width(shown_text, kSmall) + 2, 11},
+                             plot::kPaper);
+      sheet.figure.text({column(i) + 5, y}, shown_text, kSmall);
     };
     if (parameter.choices.empty())
       for (const plot::Tick& tick : plot::ticks(axis, 5)) label(tick.value, tick.label);
     for (size_t k = 0; k < parameter.choices.size(); ++k) label(static_cast<double>(k), parameter.choices[k]);
     const plot::TextStyle style{.size = 8.5, .align = plot::Align::kCentre};
-    const double width = std::min(room + 6, 2 * std::min(column(i), kWide - column(i)) - 8);
-    sheet.figure.text({column(i), sheet.area.bottom() + (shown > 5 && i % 2 == 1 ? 28 : 15)},
-                      sheet.figure.elided(parameter.name, shown > 5 ? 1.6 * width : width, style), style);
+    const std::string name = sheet.figure.elided(parameter.name, (shown > 5 ? 1.6 : 1) * (room + 6), style);
+    const double half = 0.5 * sheet.figure.text_width(name, style) + 4;  // so far from the edges, or they cut it
+    sheet.figure.text(
+        {std::clamp(column(i), half, kWide - half), sheet.area.bottom() + (shown > 5 && i % 2 == 1 ? 28 : 15)}, name,
+        style);
   }
   // The palette runs to where it is still seen on white.
   const auto palette = objective.maximize ? +[](double share) { return plot::viridis(0.92 * share); }
@@ -227,10 +232,10 @@ NamedPicture map_picture(const StudyRecord& record) {
   const StudyParameter &x = record.parameters[map.x], &y = record.parameters[map.y];
   Sheet sheet(kNarrow, kNarrowHeight, "the two that decide most", 76, 74);
   plot::Axis colour = values_axis(map.values, record.objectives[0]);
-  // The map's cells are of the cube's edges: the range itself, without the margins of other pictures.
+  // The map's cells are of the cube's edges: the range with the halves of its outer values' cells.
   const auto range = [](const StudyParameter& one) {
     plot::Axis axis = axis_of(one);
-    if (one.choices.empty()) axis.low = one.low, axis.high = one.high;
+    if (one.choices.empty()) axis.low = one.low - one.edge, axis.high = one.high + one.edge;
     return axis;
   };
   const plot::Axis x_axis = range(x), y_axis = range(y);

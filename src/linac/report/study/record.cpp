@@ -76,7 +76,8 @@ StudyRecord parse_study_record(const std::string& text, const std::string& where
     for (const json& fact : document.at("facts")) record.facts.emplace_back(fact.at(0), fact.at(1));
     for (const json& one : document.at("objectives")) record.objectives.push_back({one.at("name"), one.at("maximize")});
     for (const json& one : document.at("parameters"))
-      record.parameters.push_back({one.at("name"), one.at("low"), one.at("high"), one.at("log"), one.at("choices")});
+      record.parameters.push_back(
+          {one.at("name"), one.at("low"), one.at("high"), one.at("edge"), one.at("log"), one.at("choices")});
     for (const json& one : document.at("trials")) record.trials.push_back(trial_of(one));
     record.front = document.at("front").get<std::vector<int64_t>>();
     for (const json& shares : document.at("importance")) record.importance.push_back(numbers(shares));

@@ -17,6 +17,7 @@ struct StudyObjective {
 struct StudyParameter {
   std::string name;
   double low = 0, high = 1;
+  double edge = 0;  // half the distance of two values; 0: continuous
   bool log = false;
   std::vector<std::string> choices;  // of a categorical one, whose values are positions among them
 };
