@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -230,6 +231,26 @@ def test_attacks(people: People, _):
     assert ("create_study", "ann", "study annas") in actions
 
 
+def test_lost_write(people: People, _):
+    """A line that the service took for written is not there: whoever builds on it is refused, nothing wrong is written, and the study goes on."""
+    study = Study(people.service, people.ann, "behind", SPACE.replace("TRIALS", "60"))
+    for i in range(5):
+        study.ask(lease=f"before-{i}")
+    with sqlite3.connect(people.service.folder / "books.db", timeout=30) as database:
+        (number,) = database.execute("SELECT number FROM studies WHERE name = 'behind'").fetchone()
+        database.execute("DELETE FROM study_lines WHERE study = ? AND number = 6", (number,))
+        database.execute("DELETE FROM study_leases WHERE study = ? AND trial = 5", (number,))
+        database.execute("UPDATE studies SET lines = 5 WHERE number = ?", (number,))
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda i: study.post("ask", lease=f"after-{i}"), range(32)))
+    statuses = [answer.status for answer in answers]
+    assert set(statuses) == {200, 503}, statuses
+    given = [answer.json()["trial"] for answer in answers if answer.status == 200]
+    given += [study.ask(lease=f"after-{i}")["trial"] for i, answer in enumerate(answers) if answer.status == 503]
+    assert sorted(given) == list(range(5, 37)), sorted(given)
+    assert "all 36 suggestions follow" in linac("study", "replay", "behind", "--server", people.service.url, LINAC_TOKEN=people.ann)
+
+
 def test_kills(_, root: pathlib.Path, database: str | None = None):
     """Eight clients of examples/study_client.py while the service is killed ten times: each trial is told once, and all suggestions follow."""
     trials, kills, port = 160, 10, free_port()
@@ -275,7 +296,9 @@ def main():
         for kind, database in databases():
             with database as there, Service(database=there.url) as service:
                 people = People(service)
-                for test in filter(wanted, (test_same_as_a_folder, test_verbs, test_leases, test_ends, test_attacks)):
+                for test in filter(wanted, (test_same_as_a_folder, test_verbs, test_leases, test_ends, test_attacks, test_lost_write)):
+                    if test is test_lost_write and there.url:
+                        continue  # the test writes into SQLite's file
                     begin = time.monotonic()
                     (own := root / kind / test.__name__).mkdir(parents=True)
                     test(people, own)

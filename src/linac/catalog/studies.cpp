@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "linac/base/clock.h"
+#include "linac/base/error.h"
 #include "linac/base/refusal.h"
 #include "linac/base/utf8.h"
 
@@ -100,6 +101,12 @@ std::vector<std::string> study_lines(Database& database, int64_t study, int64_t 
 
 void set_study_counts(Database& database, int64_t study, int64_t trials, int64_t told) {
   database.query("UPDATE studies SET trials = $2, told = $3 WHERE number = $1", study, trials, told);
+}
+
+void check_study_lines(Database& database, int64_t study, int64_t lines) {
+  const auto row = database.first("SELECT lines FROM studies WHERE number = $1", study);
+  if (!row || row->integer(0) != lines)
+    throw environment_error("[studies] a change before this one could not be written; ask again");
 }
 
 void append_study_line(Database& database, int64_t study, int64_t number, const std::string& line) {

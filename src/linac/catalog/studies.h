@@ -37,6 +37,8 @@ void set_study_file(Database& database, int64_t study, const std::string& file);
 /// Those after the first `after`, in order, at most `limit`.
 std::vector<std::string> study_lines(Database& database, int64_t study, int64_t after, int64_t limit);
 void set_study_counts(Database& database, int64_t study, int64_t trials, int64_t told);
+/// Environment error unless the study has so many lines: what was to make them so many has failed.
+void check_study_lines(Database& database, int64_t study, int64_t lines);
 /// Line number `number`, counted from 1; kState unless it is the next one.
 void append_study_line(Database& database, int64_t study, int64_t number, const std::string& line);
 

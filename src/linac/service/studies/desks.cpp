@@ -6,6 +6,7 @@
 
 #include "linac/base/clock.h"
 #include "linac/base/error.h"
+#include "linac/http/server/awaited.h"
 #include "linac/service/catalog_access.h"
 #include "linac/service/ownership.h"
 
@@ -64,22 +65,6 @@ void Desks::load(Desk& desk, const std::string& name) {
   desk.lines = desk.study->ledger.lines();
 }
 
-void Desks::put_down(catalog::Database& database, const OpenStudy& study, const StudyStep& step, Request* request) {
-  const int64_t number = study.record.number;
-  int64_t lines = study.ledger.lines();
-  for (const std::string& line : step.lines) catalog::append_study_line(database, number, ++lines, line);
-  for (const catalog::StudyLease& lease : step.leases) catalog::set_study_lease(database, number, lease);
-  for (const int64_t trial : step.free) catalog::remove_study_lease(database, number, trial);
-  const tune::History& history = study.ledger.history();
-  if (!step.lines.empty())
-    catalog::set_study_counts(database, number, static_cast<int64_t>(history.trials().size()) + step.asked,
-                              static_cast<int64_t>(history.told().size() + step.free.size()));
-  if (step.also) step.also(database);
-  if (request == nullptr) return;
-  request->noted = false;  // this may be the second time
-  note_change(database, *request);
-}
-
 void Desks::apply(OpenStudy& study, const StudyStep& step) {
   for (const std::string& line : step.lines) study.ledger.take(line);
   for (const catalog::StudyLease& lease : step.leases) study.leases[lease.trial] = lease;
@@ -88,35 +73,78 @@ void Desks::apply(OpenStudy& study, const StudyStep& step) {
   study.record.lines = study.ledger.lines();
   study.record.trials = static_cast<int64_t>(study.ledger.history().trials().size());
   study.record.told = static_cast<int64_t>(study.ledger.history().told().size());
-  if (!step.also) return;
+}
+
+void Desks::reload_record(OpenStudy& study) {
   study.record = context_.catalog.read_as(
       [&](catalog::Database& database) { return catalog::study(database, study.record.name); });
   study.ledger.set_study(study::parse_study(study.record.file, study.record.name, {}));
 }
 
+Task<void> Desks::write(const OpenStudy& study, const StudyStep& step, Request* request, std::shared_ptr<void>& turn) {
+  const catalog::StudyRecord& record = study.record;
+  const int64_t before = record.lines - static_cast<int64_t>(step.lines.size());
+  catalog::Catalog::Work work = [number = record.number, trials = record.trials, told = record.told, before, &step,
+                                 request](catalog::Database& database) {
+    int64_t lines = before;
+    catalog::check_study_lines(database, number, lines);
+    for (const std::string& line : step.lines) catalog::append_study_line(database, number, ++lines, line);
+    for (const catalog::StudyLease& lease : step.leases) catalog::set_study_lease(database, number, lease);
+    for (const int64_t trial : step.free) catalog::remove_study_lease(database, number, trial);
+    if (!step.lines.empty()) catalog::set_study_counts(database, number, trials, told);
+    if (step.also) step.also(database);
+    if (request == nullptr) return;
+    request->noted = false;  // this may be the second time
+    note_change(database, *request);
+  };
+  const std::shared_ptr<UnderWay> under_way = study.under_way;
+  co_await http::awaited([&](http::Finish finish) {
+    // Once the work is queued this coroutine may go on, and be gone, before write() returns.
+    const std::shared_ptr<void> next = std::move(turn);
+    ++under_way->writes;
+    context_.catalog.write(std::move(work), [under_way, finish = std::move(finish)](std::exception_ptr error) {
+      if (error) under_way->failed = true;
+      --under_way->writes;
+      finish(error);
+    });
+  });
+}
+
+json Desks::take_step(Desk& desk, const std::string& name, const Make& make, const Answer& answer, StudyStep& step) {
+  if (desk.study && desk.study->under_way->failed) {
+    context_.catalog.write([](catalog::Database&) {});  // what was queued behind the failure has failed, too
+    desk.study = nullptr;
+  }
+  load(desk, name);
+  step = make(*desk.study);
+  try {
+    apply(*desk.study, step);
+    desk.lines = desk.study->ledger.lines();
+    return step.again || step.also ? json() : answer(*desk.study);
+  } catch (...) {
+    if (!step.empty()) desk.study = nullptr;  // it has what nobody is going to write
+    throw;
+  }
+}
+
 Task<json> Desks::change(Request* request, const std::string& name, const Make& make, const Answer& answer) {
   const std::shared_ptr<Desk> desk = desk_of(name);
-  const std::shared_ptr<void> turn = co_await desk->turn.take();
+  std::shared_ptr<void> turn = co_await desk->turn.take();
   json said;
   StudyStep step;
   do {
     std::shared_ptr<void> thinking = co_await thinking_.take();
-    co_await aside(context_, [&] {
-      load(*desk, name);
-      step = make(*desk->study);
-      if (step.empty()) said = answer(*desk->study);
-    });
+    co_await aside(context_, [&] { said = take_step(*desk, name, make, answer, step); });
     thinking.reset();
-    if (step.empty()) break;
-    // Whatever becomes of the write: until that is known, what is in memory is not what counts.
-    std::unique_ptr<OpenStudy> study = std::move(desk->study);
-    co_await write_catalog(context_, [&](catalog::Database& database) { put_down(database, *study, step, request); });
-    co_await aside(context_, [&] {
-      apply(*study, step);
-      if (!step.again) said = answer(*study);
-    });
-    desk->lines = study->ledger.lines();
-    desk->study = std::move(study);
+    // The answer to a step that changes nothing may rest on what is not committed yet.
+    if (step.empty() && desk->study->under_way->writes == 0) break;
+    std::shared_ptr<void> next = step.again || step.also ? nullptr : std::move(turn);
+    co_await write(*desk->study, step, step.empty() ? nullptr : request, next);
+    if (step.also)
+      co_await aside(context_, [&] {
+        reload_record(*desk->study);
+        said = answer(*desk->study);
+      });
   } while (step.again);
   co_return said;
 }

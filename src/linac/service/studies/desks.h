@@ -2,6 +2,10 @@
 // Studies that are in use, in memory: what was asked and told of each (study/ledger.h) and who has its trials. The
 // catalog keeps all of it: a line counts once it is committed there, and a study that is not in memory, or of which a
 // write failed, is read again. Whoever changes or reads a study has it for himself meanwhile, in the order of asking.
+//
+// The next one does not wait for the commit, so many changes of a study share one: what is in memory is ahead of the
+// catalog, and an answer waits until all that it rests on is committed. If a write fails, those that were made after it
+// fail as well, as the catalog takes none that does not follow on what it has.
 // Thread-safe.
 
 #include <atomic>
@@ -27,11 +31,18 @@ struct DrawnStudy {
   int64_t lines = 0, at_ms = 0, took_ms = 0;
 };
 
+/// How far the catalog is behind what is in memory. Set by the thread that writes, too.
+struct UnderWay {
+  std::atomic<int64_t> writes = 0;
+  std::atomic<bool> failed = false;  // one of them: the study is to be read again
+};
+
 struct OpenStudy {
   catalog::StudyRecord record;
   study::Ledger ledger;
   std::map<int64_t, catalog::StudyLease> leases;  // by trial: of those that run
   mutable DrawnStudy drawn{};
+  std::shared_ptr<UnderWay> under_way = std::make_shared<UnderWay>();
 };
 
 /// A change of a study, carried out as one.
@@ -40,7 +51,7 @@ struct StudyStep {
   std::vector<catalog::StudyLease> leases{};       // given, or given on
   std::vector<int64_t> free{};                     // trials that are told, whose leases go
   int64_t asked = 0;                               // so many of the lines ask for a trial
-  std::function<void(catalog::Database&)> also{};  // in the same transaction; of the record itself
+  std::function<void(catalog::Database&)> also{};  // in the same transaction; of the record itself, alone
   bool again = false;                              // there is more to do: the step is asked for anew
 
   bool empty() const { return lines.empty() && leases.empty() && free.empty() && !also; }
@@ -73,8 +84,15 @@ class Desks {
   std::shared_ptr<Desk> desk_of(const std::string& name);
   void make_room();
   void load(Desk& desk, const std::string& name);
-  void apply(OpenStudy& study, const StudyStep& step);
-  static void put_down(catalog::Database& database, const OpenStudy& study, const StudyStep& step, Request* request);
+  /// In memory.
+  static void apply(OpenStudy& study, const StudyStep& step);
+  /// What also() has changed is read again.
+  void reload_record(OpenStudy& study);
+  /// The next step, made and in memory, and what is to be said of it.
+  nlohmann::json take_step(Desk& desk, const std::string& name, const Make& make, const Answer& answer,
+                           StudyStep& step);
+  /// Writes a step that is in memory. `turn` is given on as soon as the write is queued: the study may then change.
+  Task<void> write(const OpenStudy& study, const StudyStep& step, Request* request, std::shared_ptr<void>& turn);
 
   Context& context_;
   Turns thinking_{kThinkingMax};
