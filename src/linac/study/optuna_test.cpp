@@ -7,6 +7,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/base/test_errors.h"
+#include "linac/study/journal.h"
 #include "linac/study/optuna/file.h"
 
 namespace linac::study {
@@ -104,7 +105,7 @@ TEST(Optuna, AStudyGoesThereAndBack) {
             R"(,"step":1,"intermediate_value":0.5})" + "\n" + ended(i, i == 3 ? 3 : 1, i == 3 ? "null" : "[0.1]");
   const auto journal = Journal::make_given(folder / "s", read(text));
   EXPECT_TRUE(journal.replay().empty()) << "they were suggested elsewhere";
-  const GivenStudy again = read(optuna_file_of(journal, "again"));
+  const GivenStudy again = read(optuna_file_of(journal.ledger(), "again"));
   EXPECT_EQ(again.study.space().size(), 2U);
   ASSERT_EQ(again.trials.size(), 5U);
   for (size_t i = 0; i < 5; ++i) {
@@ -125,13 +126,13 @@ TEST(Optuna, ADateThatCannotBeIsNone) {
   text.replace(text.find(date), date.size(), "2026-11-27T06:41:9e307");
   const auto journal = Journal::make_given(folder / "s", read(text));
   EXPECT_EQ(journal.times_of(1).told, 0);
-  EXPECT_EQ(read(optuna_file_of(journal, "again")).trials.size(), 1U);
+  EXPECT_EQ(read(optuna_file_of(journal.ledger(), "again")).trials.size(), 1U);
   // Nor one that somebody wrote into the journal.
   std::string own = read_file(folder / "s/journal.jsonl");
   const std::string time = R"("time":0.0)";
   own.replace(own.rfind(time), time.size(), R"("time":9e307)");
   write_file_atomically(folder / "s/journal.jsonl", own);
-  expect_in(optuna_file_of(Journal::open(folder / "s"), "again"), {"9999-12-31T23:59:59"});
+  expect_in(optuna_file_of(Journal::open(folder / "s").ledger(), "again"), {"9999-12-31T23:59:59"});
 }
 
 TEST(Optuna, OneOfTwoImportsAtOnceMakesTheStudy) {

@@ -118,7 +118,9 @@ Reporter::Reporter(const spec::Job& job, RunFolder& folder, const Loop& loop, in
   } else {
     std::vector<std::string> tags;
     for (const Column& column : loop.columns()) tags.push_back(spec::metric::of_step(column.measure));
-    events_.hparams(hyper_parameters(job), tags);
+    const auto settings = hyper_parameters(job);
+    events_.hparams_columns(settings, tags);
+    events_.hparams(settings);
   }
   folder_.write_run_json(summary(state, spec::RunStatus::kRunning));
   const std::string stage = loop.stage(state.epoch, state.step);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "linac/base/error.h"
+#include "linac/base/event_file.h"
 #include "linac/base/progress.h"
 #include "linac/comm/group.h"
 #include "linac/spec/job.h"
@@ -18,7 +19,6 @@
 #include "linac/train/phase_clock.h"
 #include "linac/train/run_folder.h"
 #include "linac/train/state.h"
-#include "linac/train/tensorboard.h"
 
 namespace linac::train {
 

@@ -10,11 +10,13 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
+#include "linac/cli/control/study_place.h"
 #include "linac/study/foreign.h"
 #include "linac/study/journal.h"
 #include "linac/study/optuna/file.h"
 #include "linac/study/panda/steering.h"
 #include "linac/study/python_json.h"
+#include "linac/study/tensorboard.h"
 
 namespace linac::cli {
 namespace {
@@ -22,7 +24,7 @@ namespace {
 using nlohmann::json;
 
 struct ForeignOptions {
-  std::string folder, file, out, name;
+  std::string folder, file, out, name, as = "optuna", server;
 };
 
 struct SteerOptions {
@@ -42,13 +44,18 @@ void run_import(const ForeignOptions& options) {
 }
 
 void run_export(const ForeignOptions& options) {
-  const auto journal = study::Journal::open(options.folder);
+  const auto place = open_study(options.folder, {});
+  const study::Ledger& ledger = place->ledger();
   if (std::filesystem::exists(std::filesystem::symlink_status(options.out)))
     throw user_error(fmt::format("[study] {}: is there already, perhaps in use; choose another --to", options.out));
-  const auto folder = std::filesystem::absolute(options.folder).lexically_normal();
-  const auto own = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
-  write_file_atomically(options.out, study::optuna_file_of(journal, options.name.empty() ? own : options.name));
-  fmt::print("{}: {}\n", options.out, plural(static_cast<int64_t>(journal.history().trials().size()), "trial"));
+  if (options.as == "tensorboard") {
+    study::write_tensorboard(ledger, options.out);
+  } else {
+    const auto folder = std::filesystem::absolute(options.folder).lexically_normal();
+    const auto own = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+    write_file_atomically(options.out, study::optuna_file_of(ledger, options.name.empty() ? own : options.name));
+  }
+  fmt::print("{}: {}\n", options.out, plural(static_cast<int64_t>(ledger.history().trials().size()), "trial"));
 }
 
 json json_of(const std::string& file) {
@@ -89,7 +96,8 @@ void add_steer(CLI::App& study) {
   verb->add_option("--space", options->space, "search space file, where the input has none")->check(CLI::ExistingFile);
   verb->add_option("--segments", options->segments, "segments file of a task with several models")
       ->check(CLI::ExistingFile);
-  verb->add_option("--sampler", options->wanted.sampler.name, "random, grid, sobol, tpe, cma-es, gp, nsga-ii or nsga-iii");
+  verb->add_option("--sampler", options->wanted.sampler.name,
+                   "random, grid, sobol, tpe, cma-es, gp, nsga-ii or nsga-iii");
   verb->add_option("--seed", options->wanted.seed, "of the suggestions");
   verb->footer(
       "Example of a steering command of phpo:\n"
@@ -109,10 +117,20 @@ void add_foreign_studies(CLI::App& study) {
   read->add_option("--out", options->folder, "folder of the study")->required();
   read->add_option("--name", options->name, "which study of the file, if there are several");
   read->callback([options] { run_import(*options); });
-  auto* written = study.add_subcommand("export", "Writes a study as a journal file of Optuna");
-  written->add_option("folder", options->folder, "of the study")->required();
-  written->add_option("--to", options->out, "the file; one that is there is not touched")->required();
-  written->add_option("--name", options->name, "of the study in it (default: the folder's)");
+  auto* written =
+      study.add_subcommand("export", "Writes a study for others: a journal file of Optuna, or runs for TensorBoard");
+  written->add_option("study", options->folder, "its folder, or its name at the service of --server")->required();
+  written->add_option("--to", options->out, "the file, or the folder; one that is there is not touched")->required();
+  written->add_option("--as", options->as, "optuna: a file for JournalStorage; tensorboard: a folder, a run a trial")
+      ->check(CLI::IsMember({"optuna", "tensorboard"}));
+  written->add_option("--name", options->name, "optuna: of the study in it (default: the folder's)");
+  // The word itself is taken before the line is parsed (server_word.h); here it is for the help.
+  written->add_option("--server", options->server,
+                      "address of the service that has the study (default: a folder here)");
+  written->footer(
+      "Examples:\n"
+      "  linac study export studies/a --to optuna.log\n"
+      "  linac study export studies/a --as tensorboard --to board && tensorboard --logdir board");
   written->callback([options] { run_export(*options); });
   add_steer(study);
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "linac/study/given.h"
-#include "linac/study/journal.h"
+#include "linac/study/ledger.h"
 
 namespace linac::study {
 
@@ -49,6 +49,6 @@ GivenStudy from_optuna(const OptunaStudy& optuna);
 
 /// The study as a file that JournalStorage reads, with all trials in their order. What linac calls infeasible is failed
 /// there; reasons are the user attribute "reason". A choice that is a number, true, false or null as JSON is one there.
-std::string optuna_file_of(const Journal& journal, const std::string& name);
+std::string optuna_file_of(const Ledger& ledger, const std::string& name);
 
 }  // namespace linac::study

@@ -81,9 +81,9 @@ class Lines {
   std::string text_;
 };
 
-void add_trial(Lines& lines, const Journal& journal, const tune::Trial& trial, size_t id) {
-  const tune::Space& space = journal.history().space();
-  const Journal::Times times = journal.times_of(trial.number);
+void add_trial(Lines& lines, const Ledger& ledger, const tune::Trial& trial, size_t id) {
+  const tune::Space& space = ledger.history().space();
+  const Ledger::Times times = ledger.times_of(trial.number);
   // An operation on this trial.
   const auto add = [&](int operation, const std::string& rest) {
     lines.add(operation, fmt::format("\"trial_id\":{},{}", id, rest));
@@ -95,7 +95,7 @@ void add_trial(Lines& lines, const Journal& journal, const tune::Trial& trial, s
                          json(space[i].name).dump(), number(trial.point[i]), json(distribution_of(space[i])).dump()));
   for (const auto& [step, loss] : trial.curve)
     add(7, fmt::format("\"step\":{},\"intermediate_value\":{}", step,
-                       number(tune::loss_of(journal.history().directions()[0], loss))));
+                       number(tune::loss_of(ledger.history().directions()[0], loss))));
   if (!trial.reason.empty()) add(8, "\"user_attr\":" + json{{"reason", trial.reason}}.dump());
   if (trial.state == tune::State::kRunning) return;
   std::string values = "null";
@@ -110,17 +110,17 @@ void add_trial(Lines& lines, const Journal& journal, const tune::Trial& trial, s
 
 }  // namespace
 
-std::string optuna_file_of(const Journal& journal, const std::string& name) {
-  const tune::History& history = journal.history();
+std::string optuna_file_of(const Ledger& ledger, const std::string& name) {
+  const tune::History& history = ledger.history();
   Lines lines;
   std::vector<int> directions;
   for (const tune::Direction direction : history.directions())
     directions.push_back(direction == tune::Direction::kMaximize ? 2 : 1);
   lines.add(0, fmt::format("\"study_name\":{},\"directions\":{}", json(name).dump(), json(directions).dump()));
   lines.add(3,
-            "\"study_id\":0,\"system_attr\":" + json{{"study:metric_names", journal.study().objective_names()}}.dump());
+            "\"study_id\":0,\"system_attr\":" + json{{"study:metric_names", ledger.study().objective_names()}}.dump());
   size_t id = 0;
-  for (const tune::Trial& trial : history.trials()) add_trial(lines, journal, trial, id++);
+  for (const tune::Trial& trial : history.trials()) add_trial(lines, ledger, trial, id++);
   return lines.take();
 }
 

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-namespace linac::train {
+namespace linac {
 
 using HyperParameter = std::variant<double, bool, std::string>;
 
@@ -39,8 +39,12 @@ class EventFileWriter {
   void image_png(std::string_view tag, int64_t step, std::string_view png, int64_t width, int64_t height);
   void text(std::string_view tag, int64_t step, std::string_view markdown);
 
-  /// The run's line in the HPARAMS tab: its settings, and the scalars that measure it.
-  void hparams(const std::map<std::string, HyperParameter>& values, const std::vector<std::string>& metric_tags);
+  /// What the columns of the HPARAMS tab are: settings, of each any value tells the type, and the scalars that measure
+  /// a run. The tab takes them from one of the files that it finds.
+  void hparams_columns(const std::map<std::string, HyperParameter>& settings,
+                       const std::vector<std::string>& metric_tags);
+  /// A line of that tab: the settings of the run whose file this is.
+  void hparams(const std::map<std::string, HyperParameter>& values);
   /// How it ended; without this the tab shows it as running.
   void session_end(Outcome outcome);
 
@@ -64,4 +68,4 @@ class EventFileWriter {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
-}  // namespace linac::train
+}  // namespace linac

@@ -1,7 +1,7 @@
 // Field numbers: Event, SessionLog from TensorFlow's core/util/event.proto; Summary, SummaryMetadata from
 // core/framework/summary.proto; TensorProto from core/framework/tensor.proto; the hyper-parameters from TensorBoard's
 // plugins/hparams/{plugin_data,api}.proto; Value from protobuf's struct.proto.
-#include "linac/train/tensorboard.h"
+#include "linac/base/event_file.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #include "linac/base/protowire.h"
 #include "linac/base/tfrecord_frame.h"
 
-namespace linac::train {
+namespace linac {
 namespace {
 
 using proto::append_bytes;
@@ -133,26 +133,29 @@ void EventFileWriter::text(std::string_view tag, int64_t step, std::string_view 
   value(step, content);
 }
 
-void EventFileWriter::hparams(const std::map<std::string, HyperParameter>& values,
-                              const std::vector<std::string>& metric_tags) {
-  const double now = wall_time_();
-  std::string experiment, start;
-  append_double(experiment, 3, now);
-  for (const auto& [name, parameter] : values) append_bytes(experiment, 4, name_and_type(name, parameter));
+void EventFileWriter::hparams_columns(const std::map<std::string, HyperParameter>& settings,
+                                      const std::vector<std::string>& metric_tags) {
+  std::string experiment;
+  append_double(experiment, 3, wall_time_());
+  for (const auto& [name, parameter] : settings) append_bytes(experiment, 4, name_and_type(name, parameter));
   for (const std::string& tag : metric_tags) {
     std::string metric_name, metric;
     append_bytes(metric_name, 2, tag);
     append_bytes(metric, 1, metric_name);
     append_bytes(experiment, 5, metric);
   }
+  plugin_data("_hparams_/experiment", kExperiment, experiment);
+}
+
+void EventFileWriter::hparams(const std::map<std::string, HyperParameter>& values) {
+  std::string start;
   for (const auto& [name, parameter] : values) {
     std::string map_entry;
     append_bytes(map_entry, 1, name);
     append_bytes(map_entry, 2, struct_value(parameter));
     append_bytes(start, 1, map_entry);
   }
-  append_double(start, 5, now);
-  plugin_data("_hparams_/experiment", kExperiment, experiment);
+  append_double(start, 5, wall_time_());
   plugin_data("_hparams_/session_start_info", kSessionStartInfo, start);
 }
 
@@ -202,4 +205,4 @@ void EventFileWriter::fail(const char* what) const {
                                       path_.string(), what, std::strerror(errno)));
 }
 
-}  // namespace linac::train
+}  // namespace linac

@@ -1,4 +1,4 @@
-#include "linac/train/tensorboard.h"
+#include "linac/base/event_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,10 +9,10 @@
 #include "linac/base/temporary_folder.h"
 #include "linac/base/tfrecord_frame.h"
 
-namespace linac::train {
+namespace linac {
 namespace {
 
-class TensorboardTest : public testing::Test {
+class EventFileTest : public testing::Test {
  protected:
   EventFileWriter::WallTime clock() {
     return [this] { return now_ += 0.25; };
@@ -55,7 +55,7 @@ Message summary_value(const Message& event) {
   return decode(decode(event.at(5).bytes).at(1).bytes);
 }
 
-TEST_F(TensorboardTest, StartsWithTheVersion) {
+TEST_F(EventFileTest, StartsWithTheVersion) {
   const EventFileWriter writer(folder_, clock());
   const auto file = read_records(writer.path());
   ASSERT_EQ(file.events.size(), 1U);
@@ -64,7 +64,7 @@ TEST_F(TensorboardTest, StartsWithTheVersion) {
   EXPECT_TRUE(writer.path().filename().string().starts_with("events.out.tfevents.1700000000."));
 }
 
-TEST_F(TensorboardTest, ScalarImageTextAndSessionStart) {
+TEST_F(EventFileTest, ScalarImageTextAndSessionStart) {
   EventFileWriter writer(folder_, clock());
   writer.session_start(7);
   writer.scalar("loss/g", 8, 12.25);
@@ -92,9 +92,12 @@ TEST_F(TensorboardTest, ScalarImageTextAndSessionStart) {
   EXPECT_EQ(decode(decode(text.at(9).bytes).at(1).bytes).at(1).text(), "text");
 }
 
-TEST_F(TensorboardTest, HyperParametersAndOutcome) {
+TEST_F(EventFileTest, HyperParametersAndOutcome) {
   EventFileWriter writer(folder_, clock());
-  writer.hparams({{"lr", 1e-3}, {"model", std::string("3dgan")}, {"shuffle", true}}, {"loss/g"});
+  const std::map<std::string, HyperParameter> settings{
+      {"lr", 1e-3}, {"model", std::string("3dgan")}, {"shuffle", true}};
+  writer.hparams_columns(settings, {"loss/g"});
+  writer.hparams(settings);
   writer.session_end(EventFileWriter::Outcome::kSuccess);
   writer.flush();
   const auto file = read_records(writer.path());
@@ -125,7 +128,7 @@ TEST_F(TensorboardTest, HyperParametersAndOutcome) {
   EXPECT_EQ(decode(content(3).at(4).bytes).at(1).bits, 1U) << "success";
 }
 
-TEST_F(TensorboardTest, ALaterWriterSortsBehindTheEarlierOnes) {
+TEST_F(EventFileTest, ALaterWriterSortsBehindTheEarlierOnes) {
   std::string last;
   for (int i = 0; i < 3; ++i) {
     const EventFileWriter writer(folder_, [] { return 1.7e9; });
@@ -134,7 +137,7 @@ TEST_F(TensorboardTest, ALaterWriterSortsBehindTheEarlierOnes) {
   }
 }
 
-TEST_F(TensorboardTest, SaysWhereItCannotWrite) {
+TEST_F(EventFileTest, SaysWhereItCannotWrite) {
   write_file_atomically(folder_, "a file, not a folder");
   try {
     EventFileWriter writer(folder_ / "inside", clock());
@@ -145,7 +148,7 @@ TEST_F(TensorboardTest, SaysWhereItCannotWrite) {
   }
 }
 
-TEST_F(TensorboardTest, AFullDiskIsAnEnvironmentError) {
+TEST_F(EventFileTest, AFullDiskIsAnEnvironmentError) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   EventFileWriter writer(folder_, clock());
   // The writer's descriptor is led onto the device that is always full.
@@ -168,4 +171,4 @@ TEST_F(TensorboardTest, AFullDiskIsAnEnvironmentError) {
 }
 
 }  // namespace
-}  // namespace linac::train
+}  // namespace linac
