@@ -24,6 +24,7 @@ from jobs_test import JOB, STEPS, Client  # noqa: E402
 from server_process import Service  # noqa: E402
 from slurm import Slurm  # noqa: E402
 from sshd import Sshd  # noqa: E402
+from versitygw import Versitygw  # noqa: E402
 
 LINAC = os.environ["LINAC"]
 ABSOLUTE = {"data.train": f"[{ROOT}/data/topology-train.parquet]", "data.test": "[]", "data.scaling": f"{ROOT}/data/topology-scaling.json",
@@ -215,6 +216,21 @@ def test_ssh_with_a_folder_of_its_own() -> None:
         pair = {"kind": "ssh", "folder": f"{root}/site", "program": LINAC, "ssh": hosts.command, "hosts": ["n01", "n02"], "address": "127.0.0.1"}
         world = World(stack, pair=pair)
         done_with_the_bits_of_here(world, world.submit(SHORT, "pair"))
+
+
+def test_runs_at_an_object_store() -> None:
+    if not Versitygw.available():
+        return print("  skipped: no versitygw (tests/servers/get.sh versitygw)")
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(Versitygw())
+        before = dict(os.environ)
+        os.environ.update(store.environment)
+        stack.callback(lambda: (os.environ.clear(), os.environ.update(before)))
+        root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-cloud-", ignore_cleanup_errors=True))
+        world = World(stack, cloud={"kind": "local", "folder": f"{root}/site", "program": LINAC, "out": f"s3://{store.BUCKET}/runs"})
+        run = world.submit(SHORT, "cloud")
+        done_with_the_bits_of_here(world, run)
+        assert not list(pathlib.Path(root).glob("site/*/metrics.jsonl")), "the run was kept at the site"
 
 
 def main() -> None:

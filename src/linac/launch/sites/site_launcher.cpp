@@ -21,6 +21,7 @@ using spec::RunState;
 using std::chrono::steady_clock;
 
 constexpr size_t kMarkDigits = 8, kLogWaitingMax = 1 << 20;
+constexpr std::chrono::milliseconds kLookEvery{250};  // whether somebody is to be asked for
 constexpr std::chrono::seconds kAfterFailure{2}, kAfterFailureMax{60};
 constexpr int kLostAnswers = 2;       // before it is believed: a shared disk shows things late
 constexpr int kLastFailuresMax = 30;  // to bring what has ended: some fifteen minutes
@@ -375,7 +376,7 @@ void SiteLauncher::run() {
     std::map<std::string, HeldAttempt> all;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, site_->pause(), [&] { return woken_ || stopping_; });
+      changed_.wait_for(lock, kLookEvery, [&] { return woken_ || stopping_; });
       woken_ = false;
       if (stopping_) return;
       all = attempts_;

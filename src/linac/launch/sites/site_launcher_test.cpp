@@ -48,13 +48,14 @@ class AtASite : public testing::Test {
   // What runs comes to its end.
   ~AtASite() override { write_file_atomically(folder_ / "go", "0"); }
 
-  void start(const std::string& settings = "") {
+  void start(int64_t keep_free = 0) {
     launcher_.reset();
     auto sites = sites::parse_sites("here: {kind: local, folder: " + (folder_ / "site").string() +
-                                        ", program: " + (folder_ / "linac").string() + settings + "}\n",
+                                        ", program: " + (folder_ / "linac").string() + "}\n",
                                     "sites.yaml");
     SiteLauncherSettings of;
     of.folder = folder_ / "service";
+    of.keep_free = keep_free;
     of.outputs = [this](const std::string&) { return folder_ / "run"; };
     launcher_ = std::make_unique<SiteLauncher>(std::move(sites.front()), of);
   }
@@ -126,6 +127,38 @@ TEST_F(AtASite, ANewServiceGoesOnWithIt) {
   ASSERT_TRUE(comes(key_, AttemptState::kEnded));
   EXPECT_EQ(launcher_->status(key_).exit->status, 3);
   EXPECT_EQ(starts(), "started\n");
+}
+
+// As if the former service had died between the site's answer and the disk.
+TEST_F(AtASite, ANewServiceThatDoesNotKnowWhetherTheSiteHasItStartsItNoSecondTime) {
+  submit(key_);
+  ASSERT_TRUE(comes(key_, AttemptState::kRunning));
+  launcher_.reset();
+  const SiteAttempts kept(folder_ / "service" / "here");
+  SiteAttempt attempt = kept.find(key_.label).value();
+  EXPECT_TRUE(attempt.tried && attempt.kept.submitted);
+  attempt.kept.submitted = false;
+  attempt.started_ms = 0;
+  kept.keep(attempt);
+  start();
+  launcher_->prepare(key_, {});
+  ASSERT_TRUE(comes(key_, AttemptState::kRunning));
+  write_file_atomically(folder_ / "go", "0");
+  ASSERT_TRUE(comes(key_, AttemptState::kEnded));
+  EXPECT_EQ(starts(), "started\n");
+}
+
+TEST_F(AtASite, GoesOnWhereTheServicesDiskIsFull) {
+  start(int64_t{1} << 60);
+  submit(key_);
+  ASSERT_TRUE(comes(key_, AttemptState::kRunning));
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  while (launcher_->status(key_).reason.find("find no room") == std::string::npos &&
+         std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(20ms);
+  EXPECT_NE(launcher_->status(key_).reason.find("find no room"), std::string::npos) << launcher_->status(key_).reason;
+  EXPECT_EQ(launcher_->status(key_).state, AttemptState::kRunning);
+  EXPECT_FALSE(fs::exists(folder_ / "run" / "metrics.jsonl"));
 }
 
 TEST_F(AtASite, IsAskedToEndOnceAndNotKilledAtOnce) {
