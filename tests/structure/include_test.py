@@ -44,6 +44,7 @@ LEVELS = [
         "clouds": "Google's and Azure's object stores, by Arrow",
         "root": "ROOT files: records, trees, RNTuples, and their columns",
         "chain": "showers drawn cell by cell by small networks",
+        "sites": "other people's systems: what they need to be told, and one launch there as files, commands and answers",
     },
     {
         "data": "events of HDF5, TFRecord, Parquet and ROOT files, read ahead in a fixed order",
@@ -53,7 +54,7 @@ LEVELS = [
         "report": "comparisons, scores and runs as page, JSON, text and pictures",
         "client": "the service as the verbs see it; models by their catalog address",
         "execution": "the queue carried out: scheduler, attempts, submission, a run's record brought into the catalog",
-        "sites": "other people's systems: what they need to be told, and one launch there as files, commands and answers",
+        "launch_sites": "attempts of the service's queue, carried out at sites",
         "study": "studies of hyper-parameters on the disk, and carried out on this host",
         "launch_workers": "local worker processes, and what their ends mean together",
     },

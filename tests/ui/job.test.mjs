@@ -102,7 +102,7 @@ describe("a job", { skip: reason }, () => {
       await page.setInputFiles("input[type=file]", join(root, "examples/topology.yaml"));
       await page.selectOption("text=Carried out by >> select", "pilots");
       await page.click('text="Check"');
-      await page.waitForSelector("[role=alert] >> text=/is a relative path, and agents have no folder of yours/");
+      await page.waitForSelector("[role=alert] >> text=/is a relative path, and agents and sites have no folder of yours/");
       await page.click("text=Submit a job");
     } finally {
       agent.kill("SIGTERM");

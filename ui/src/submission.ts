@@ -9,7 +9,7 @@ export interface Draft {
   priority: string;
   cores: string;
   time: string; // "12h"
-  on: string; // "pilots": by agents; else by the service's host
+  on: string; // "pilots": by agents; a site's name; else by the service's host
 }
 
 export const emptyDraft: Draft = { job: "", directory: "", name: "", experiment: "", set: "", priority: "", cores: "", time: "", on: "" };

@@ -95,10 +95,13 @@ void check_wishes(const Wishes& w) {
     refuse("a job needs one core at least, and no negative memory or GPUs");
   if (w.seconds_max < 0 || !(w.cost_max >= 0) || w.attempts_max < 1)
     refuse("limits of time and cost are 0 (none) or more, and a job has one attempt at least");
-  if (w.place != kOwnHost && w.place != kPilots)
-    refuse(fmt::format("no jobs run on '{}'; there is '{}', and this host where nothing is said", w.place.substr(0, 64),
-                       kPilots));
-  if (w.place == kOwnHost && !w.tags.empty()) refuse(fmt::format("tags are of agents; submit it to '{}'", kPilots));
+  // Which there are, knows who carries jobs out.
+  constexpr size_t kPlaceLettersMax = 100;
+  if (w.place.size() > kPlaceLettersMax || !std::all_of(w.place.begin(), w.place.end(), [](unsigned char c) {
+        return c < 128 && (std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-');
+      }))
+    refuse("a place of jobs has letters, digits and ._- in its name");
+  if (w.place != kPilots && !w.tags.empty()) refuse(fmt::format("tags are of agents; submit it to '{}'", kPilots));
   check_tags(w.tags);
   if (w.depends_on.size() > kDependenciesMax)
     refuse(fmt::format("{} dependencies; {} are the most", w.depends_on.size(), kDependenciesMax));

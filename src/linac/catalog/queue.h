@@ -26,7 +26,7 @@ struct Resources {
   int64_t gpus = 0;
 };
 
-/// Where a job is carried out: by the service's own host, or by agents that ask for work.
+/// Where a job is carried out: by the service's own host, by agents that ask for work, or at a site by its name.
 inline constexpr const char *kOwnHost = "", *kPilots = "pilots";
 
 struct Wishes {
@@ -36,7 +36,7 @@ struct Wishes {
   int64_t seconds_max = 0;          // of running, all attempts together; 0: no limit
   double cost_max = 0;              // in the price file's currency; 0: no limit
   int64_t attempts_max = 5;         // for losses and preemptions
-  std::string place;                // kOwnHost or kPilots
+  std::string place;                // kOwnHost, kPilots or a site
   std::vector<std::string> tags{};  // that the agent must have
 };
 

@@ -298,11 +298,15 @@ TEST_P(QueueTest, AgentsGetTheJobsThatAreForThem) {
 
 TEST_P(QueueTest, PlacesAndTagsAreChecked) {
   Wishes wishes;
-  wishes.place = "moon";
-  EXPECT_EQ(refusal([&] { add("a", "kim", wishes); }), RefusalKind::kInvalid);
-  wishes.place = kOwnHost;
+  for (const std::string& place : {std::string("the moon"), std::string("../moon"), std::string(101, 'm')}) {
+    wishes.place = place;
+    EXPECT_EQ(refusal([&] { add("a", "kim", wishes); }), RefusalKind::kInvalid) << place;
+  }
   wishes.tags = {"gpu"};
-  EXPECT_EQ(refusal([&] { add("a", "kim", wishes); }), RefusalKind::kInvalid);
+  for (const char* place : {kOwnHost, "farm"}) {
+    wishes.place = place;
+    EXPECT_EQ(refusal([&] { add("a", "kim", wishes); }), RefusalKind::kInvalid) << place;
+  }
   wishes.place = kPilots;
   for (const char* tag : {"", "a b", "a\n", "\xc3\xa9"}) {
     wishes.tags = {tag};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/clock.h"
@@ -81,6 +82,16 @@ RunningAttempt::RunningAttempt(Site& site, launch::Launcher& launcher, const Att
   const int64_t seconds_left =
       seconds_max == 0 ? 0 : std::max<int64_t>(1, seconds_max - static_cast<int64_t>(job_.seconds_used));
   launcher_.prepare(key_, {wanted.cores, wanted.memory_mb, wanted.gpus, seconds_left, job_.user, job_.wishes.tags});
+}
+
+// As the constructor makes it.
+std::optional<std::pair<std::string, int64_t>> attempt_of(const std::string& label) {
+  const size_t dash = label.rfind('-');
+  int64_t number = 0;
+  if (dash == std::string::npos ||
+      std::from_chars(label.data() + dash + 1, label.data() + label.size(), number).ec != std::errc{})
+    return std::nullopt;
+  return std::pair(label.substr(0, dash), number);
 }
 
 void RunningAttempt::release() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linac/base/clock.h"
@@ -51,6 +52,9 @@ struct AttemptSettings {
 /// Why jobs of this user, that would run as this account, cannot be let run beside the service's data; "" if they can.
 std::string why_not_trusted(catalog::Database& database, const std::string& user, const std::string& account,
                             const AttemptSettings& settings);
+
+/// The run and the number that an attempt's label names; nothing if it is none.
+std::optional<std::pair<std::string, int64_t>> attempt_of(const std::string& label);
 
 struct AttemptEnd {
   AttemptVerdict verdict;

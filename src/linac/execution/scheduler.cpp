@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <optional>
 
@@ -30,23 +29,12 @@ catalog::Room room_of(const launch::Vacancy& vacancy, const std::string& place) 
           vacancy.free.seconds_max};
 }
 
-/// The run and the number that an attempt's label names (RunningAttempt makes them so).
-std::optional<std::pair<std::string, int64_t>> attempt_of(const std::string& label) {
-  const size_t dash = label.rfind('-');
-  int64_t number = 0;
-  if (dash == std::string::npos ||
-      std::from_chars(label.data() + dash + 1, label.data() + label.size(), number).ec != std::errc{})
-    return std::nullopt;
-  return std::pair(label.substr(0, dash), number);
-}
-
 }  // namespace
 
 Scheduler::Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> own_host,
-                     std::unique_ptr<launch::Launcher> pilots)
-    : site_(site), attempts_(std::move(attempts)) {
+                     std::map<std::string, std::unique_ptr<launch::Launcher>> others)
+    : site_(site), attempts_(std::move(attempts)), launchers_(std::move(others)) {
   launchers_[catalog::kOwnHost] = std::move(own_host);
-  if (pilots) launchers_[catalog::kPilots] = std::move(pilots);
   for (const auto& [place, launcher] : launchers_) all_[place] = launcher->capacity().all;
   take_up();
   thread_ = std::thread([this] { run(); });
@@ -78,7 +66,11 @@ void Scheduler::take_up() {
   const auto jobs = site_.catalog.read_as([](catalog::Database& database) { return catalog::queue(database); });
   for (const catalog::QueuedJob& job : jobs) {
     if (job.state != catalog::RunState::kStarting && job.state != catalog::RunState::kRunning) continue;
-    if (!launchers_.contains(job.wishes.place)) continue;
+    if (!launchers_.contains(job.wishes.place)) {
+      log::warn(fmt::format("[queue] {}: it is at '{}', which is not declared here (any more); it waits until it is",
+                            job.run, job.wishes.place));
+      continue;
+    }
     const bool known = std::any_of(running_.begin(), running_.end(), [&](const auto& attempt) {
       return attempt->job().run == job.run && attempt->number() == job.attempts;
     });

@@ -21,9 +21,9 @@ namespace linac::execution {
 class Scheduler {
  public:
   /// Takes up at once what the catalog says is under way.
-  /// Without `pilots` jobs for agents wait.
+  /// `others`: of further places, by their names (catalog/queue.h). Jobs for a place that has none wait.
   Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> own_host,
-            std::unique_ptr<launch::Launcher> pilots = nullptr);
+            std::map<std::string, std::unique_ptr<launch::Launcher>> others = {});
   ~Scheduler();
 
   /// Something in the queue has changed. After the commit.

@@ -74,14 +74,15 @@ void make_absolute(std::string& path, const std::string& directory) {
   path = (std::filesystem::path(directory) / path).lexically_normal().string();
 }
 
-// A relative path would be of the folder of whoever submits, which no agent sees.
+// A relative path would be of the folder of whoever submits, which no agent and no site sees.
 void refuse_relative(spec::Job& job) {
   for (const std::string* path : spec::files_of(job))
     if (spec::is_relative_path(*path))
-      throw Refusal(RefusalKind::kInvalid,
-                    fmt::format("[submit] '{}' is a relative path, and agents have no folder of yours; give a URL, or "
-                                "an absolute path of their hosts (and --tags that such hosts have)",
-                                *path));
+      throw Refusal(
+          RefusalKind::kInvalid,
+          fmt::format("[submit] '{}' is a relative path, and agents and sites have no folder of yours; give a "
+                      "URL, or an absolute path of their hosts (and, for agents, --tags of such hosts)",
+                      *path));
 }
 
 // Opening a FIFO may wait for ever, and a device may do something: first it is looked at without.
@@ -183,7 +184,7 @@ spec::Job parsed(const SubmissionRequest& request, const std::vector<std::string
   }
 }
 
-spec::Job parsed_for_agents(const SubmissionRequest& request, const std::vector<std::string>& overrides) {
+spec::Job parsed_for_elsewhere(const SubmissionRequest& request, const std::vector<std::string>& overrides) {
   try {
     spec::Job job = spec::parse_job(request.job, request.file, overrides);
     refuse_relative(job);
@@ -199,9 +200,14 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
   overrides.insert(overrides.end(), own.begin(), own.end());
   PreparedJob prepared;
   const bool here = request.wishes.place == catalog::kOwnHost;
-  spec::Job job = here ? parsed(request, overrides, prepared.problem) : parsed_for_agents(request, overrides);
+  spec::Job job = here ? parsed(request, overrides, prepared.problem) : parsed_for_elsewhere(request, overrides);
   if (here)
     for (std::string* file : spec::files_of(job)) make_absolute(*file, request.directory);
+  if (!here && request.wishes.place != catalog::kPilots && !job.secrets.empty())
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[submit] the job asks for secrets, which are not brought to {}: others could read them "
+                              "there; leave `secrets` out (an admin may declare keys with the site), or take --on {}",
+                              request.wishes.place, catalog::kPilots));
   prepared.run.experiment = request.experiment;
   prepared.run.name = request.name.empty() ? job.name : request.name;
   prepared.run.user = request.user;

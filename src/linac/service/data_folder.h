@@ -8,7 +8,8 @@ namespace linac::service {
 
 inline constexpr const char* kArtifactsFolder = "artifacts";  // one folder an experiment, in it one a run
 inline constexpr const char* kUploadsFolder = "uploads";      // bodies as they arrive
-inline constexpr const char* kPrivateFolder = "private";      // keys, in no backup
+inline constexpr const char* kSitesFolder = "sites";      // what it has at sites, with their runs' keys, in no backup
+inline constexpr const char* kPrivateFolder = "private";  // keys, in no backup
 /// The catalog as SQLite, here and in a backup. The name is from the first version, in which the catalog was called the
 /// books; it stays, so that the folders and backups that there are can be read.
 inline constexpr const char* kDatabaseFile = "books.db";

@@ -22,6 +22,7 @@
 #include "linac/base/signals.h"
 #include "linac/catalog/experiments.h"
 #include "linac/catalog/users.h"
+#include "linac/execution/record/run_places.h"
 #include "linac/execution/scheduler.h"
 #include "linac/http/files/disk_room.h"
 #include "linac/http/routes/dispatcher.h"
@@ -33,6 +34,7 @@
 #include "linac/launch/sandbox.h"
 #include "linac/service/authentication.h"
 #include "linac/service/context.h"
+#include "linac/service/declared_sites.h"
 #include "linac/service/ownership.h"
 #include "linac/service/routes/jobs.h"
 #include "linac/service/routes/table.h"
@@ -109,6 +111,7 @@ execution::Sandboxes sandboxes(const ServiceOptions& options, const std::filesys
   const std::string url = catalog_url(data, options.database);
   for (const char* end : {"", "-wal", "-shm"}) hide((url.starts_with(kFile) ? url.substr(kFile.size()) : url) + end);
   if (!options.tls_key.empty()) hide(options.tls_key);
+  if (!options.sites.empty()) hide(options.sites);
   const std::filesystem::path program = launch::this_program();
   sandboxes.programs = launch::needed_by(program.parent_path() / "linac-compute");
   return sandboxes;
@@ -162,11 +165,12 @@ class Service::Implementation {
                  catalog::visibility(options.visibility)),
         authentication_(context_, options.authentication),
         pilots_(std::chrono::seconds(options.lease_s)),
+        sites_(options.sites, options.trust_jobs),
         first_token_(options.authentication ? first_admin(context_.catalog, context_.visibility) : ""),
         sandboxes_(sandboxes(options, folder_)),
         warning_(warning_of(sandboxes_)),
         scheduler_(context_.site, attempts(options, sandboxes_), launch::local_launcher(slots(options)),
-                   std::make_unique<launch::PilotLauncher>(pilots_)),
+                   other_places(options)),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
                            const std::string& from) { return authentication_.identify(method, headers, from); },
@@ -197,9 +201,9 @@ class Service::Implementation {
  private:
   std::vector<Route> routes() {
     std::vector<Route> routes = all_routes(context_, authentication_);
-    for (auto family :
-         {job_routes(context_, scheduler_), pilot_routes(context_, scheduler_, pilots_), run_file_routes(context_),
-          ingest_routes(context_), secret_routes(context_, secret_box_), study_routes(context_, desks_)})
+    for (auto family : {job_routes(context_, scheduler_, sites_), pilot_routes(context_, scheduler_, pilots_),
+                        run_file_routes(context_), ingest_routes(context_), secret_routes(context_, secret_box_),
+                        study_routes(context_, desks_)})
       std::move(family.begin(), family.end(), std::back_inserter(routes));
     add_description(routes);
     return routes;
@@ -250,6 +254,20 @@ class Service::Implementation {
     return settings;
   }
 
+  std::map<std::string, std::unique_ptr<launch::Launcher>> other_places(const ServiceOptions& options) {
+    launch::SiteLauncherSettings settings;
+    settings.folder = folder_ / kSitesFolder;
+    settings.keep_free = options.keep_free;
+    settings.outputs = [this](const std::string& label) {
+      const auto attempt = execution::attempt_of(label);
+      if (!attempt) throw environment_error(fmt::format("[queue] '{}' is no attempt of a run", label));
+      return execution::RunPlaces(context_.site, context_.site.run(attempt->first)).outputs;
+    };
+    auto launchers = sites_.launchers(settings);
+    launchers[catalog::kPilots] = std::make_unique<launch::PilotLauncher>(pilots_);
+    return launchers;
+  }
+
   static launch::Slots slots(const ServiceOptions& options) {
     return options.slots.empty() ? launch::Slots::of_host() : launch::Slots::of_text(options.slots);
   }
@@ -276,6 +294,7 @@ class Service::Implementation {
   Desks desks_{context_};
   launch::PilotBoard pilots_;
   Ownership ownership_{context_, context_.parts, pilots_};
+  const DeclaredSites sites_;
   const std::string first_token_;
   const execution::Sandboxes sandboxes_;
   const std::string warning_;

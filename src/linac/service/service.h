@@ -22,10 +22,11 @@ struct ServiceOptions {
   int connections_max = 4096;                // a quarter of them of one address
   int64_t keep_free = int64_t{1} << 30;      // bytes of the disk that uploads and jobs do not get
   double requests_per_s_max = 20000;         // of one caller
-  std::string slots;        // what jobs may have, e.g. "cores=8,memory=32G,gpus=2"; empty: the whole host
-  int64_t lease_s = 120;    // after which an agent that is not heard of has lost its jobs
-  bool trust_jobs = false;  // they run without a sandbox
-  std::string prices;       // as execution::Prices::of_text() takes them; empty: not known
+  std::string slots;            // what jobs may have, e.g. "cores=8,memory=32G,gpus=2"; empty: the whole host
+  int64_t lease_s = 120;        // after which an agent that is not heard of has lost its jobs
+  std::filesystem::path sites;  // file that declares sites for the queue (declared_sites.h); empty: none
+  bool trust_jobs = false;      // they run without a sandbox
+  std::string prices;           // as execution::Prices::of_text() takes them; empty: not known
 };
 
 /// The running service. Not to be destroyed by one of its own threads. Errors of the constructor: user error for an

@@ -77,7 +77,10 @@ spec::Job resolved_job(const std::string& file, const std::vector<std::string>& 
 }
 
 Launch make_launch(const Site& site, const Wishes& wishes) {
-  spec::Job job = resolved_job(wishes.job, wishes.overrides);
+  return make_launch(site, resolved_job(wishes.job, wishes.overrides), wishes);
+}
+
+Launch make_launch(const Site& site, const spec::Job& job, const Wishes& wishes) {
   Launch launch;
   launch.label = label_of(wishes.name, job.name);
   if (!wishes.workers.empty())

@@ -27,6 +27,8 @@ spec::Job resolved_job(const std::string& file, const std::vector<std::string>& 
 
 /// User error for what can be no launch there.
 Launch make_launch(const Site& site, const Wishes& wishes);
+/// The same of a job whose paths are absolute, or URLs; `wishes` may leave its file out.
+Launch make_launch(const Site& site, const spec::Job& job, const Wishes& wishes);
 
 /// Of a new launch: the name that was given, else a new one of what it runs. User error if it is none.
 std::string label_of(const std::string& given, const std::string& what);

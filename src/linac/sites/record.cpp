@@ -19,15 +19,8 @@
 #include "linac/sites/label.h"
 
 namespace linac::sites {
-namespace {
 
 using nlohmann::json;
-
-std::filesystem::path state_folder(const std::string& site) {
-  const auto state = user_folder("XDG_STATE_HOME", ".local/state");
-  if (!state) throw user_error("[launch] neither HOME nor XDG_STATE_HOME is set; set one");
-  return *state / "launches" / site;
-}
 
 json to_json(const KeptLaunch& kept) {
   const Record& record = kept.record;
@@ -51,7 +44,7 @@ json to_json(const KeptLaunch& kept) {
           {"ended", kept.ended}};
 }
 
-KeptLaunch from_json(const json& from) {
+KeptLaunch kept_from_json(const json& from) {
   KeptLaunch kept;
   Record& record = kept.record;
   from.at("label").get_to(record.label);
@@ -77,12 +70,20 @@ KeptLaunch from_json(const json& from) {
   return kept;
 }
 
+namespace {
+
+std::filesystem::path state_folder(const std::string& site) {
+  const auto state = user_folder("XDG_STATE_HOME", ".local/state");
+  if (!state) throw user_error("[launch] neither HOME nor XDG_STATE_HOME is set; set one");
+  return *state / "launches" / site;
+}
+
 std::optional<KeptLaunch> read(const std::filesystem::path& file, const std::string& site) {
   constexpr uintmax_t kBytesMax = 16 << 20;  // thousands of hosts have room
   try {
     std::error_code error;
     if (std::filesystem::file_size(file, error) > kBytesMax) return {};
-    KeptLaunch kept = from_json(json::parse(read_file(file)));
+    KeptLaunch kept = kept_from_json(json::parse(read_file(file)));
     if (is_label(kept.record.label) && file.stem() == kept.record.label && kept.record.site == site) return kept;
   } catch (const json::exception&) {
   } catch (const Error&) {

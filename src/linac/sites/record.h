@@ -5,6 +5,7 @@
 // processes may write at the same time, whole files.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct KeptLaunch {
   int64_t started_ms = 0;
   std::string ended;  // the state in which it ended, once that is known
 };
+
+/// As those files have it.
+nlohmann::json to_json(const KeptLaunch& launch);
+/// Throws nlohmann::json::exception for what to_json() does not write.
+KeptLaunch kept_from_json(const nlohmann::json& json);
 
 /// Environment error if it cannot be written.
 void keep(const KeptLaunch& launch);

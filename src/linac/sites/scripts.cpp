@@ -216,15 +216,16 @@ std::string workers_word(const Launch& launch) {
 Standing standing_of_end(int status, bool cancelled) {
   using spec::ExitClass;
   using spec::RunState;
-  if (status == 0) return {RunState::kSucceeded, "", {}};
+  if (status == 0) return {RunState::kSucceeded, "", {}, status};
   std::string why = spec::word_of_status(status);
   why = fmt::format("exit status {}{}", status, why.empty() ? "" : ", " + why);
   const ExitClass kind = spec::class_of_status(status);
   if (kind == ExitClass::kInterrupted || (cancelled && kind == ExitClass::kLost))
     return {RunState::kCancelled,
             cancelled ? "cancelled; it left a checkpoint where it had begun" : why + ": stopped after a checkpoint",
-            {}};
-  return {kind == ExitClass::kLost ? RunState::kLost : RunState::kFailed, why, {}};
+            {},
+            status};
+  return {kind == ExitClass::kLost ? RunState::kLost : RunState::kFailed, why, {}, status};
 }
 
 std::string check_script(const CommonSettings& settings, const spec::Job* job) {

@@ -27,7 +27,7 @@ struct CommonSettings {
   std::string kind, folder, out;
   std::string program = "linac", python = "python3";
   std::map<std::string, std::string> environment;
-  std::vector<std::string> setup;
+  std::vector<std::string> setup, users;
 
   template <class V>
   void common_fields(V& v) {
@@ -41,6 +41,10 @@ struct CommonSettings {
     v("environment", environment,
       "variables of the workers, e.g. {GLOO_SOCKET_IFNAME: ib0}; no secrets: others may read them there");
     v("setup", setup, "lines of shell before the workers start, e.g. [module load linac]");
+    v("users", users,
+      "of a service that has this site (linac serve --sites): whose jobs it takes, beside admins'; ['*'] for "
+      "everybody. "
+      "They run under this site's account, without a sandbox");
   }
 };
 
@@ -79,6 +83,7 @@ struct Standing {
   spec::RunState state = spec::RunState::kPending;
   std::string reason;                                        // why it is so; may be empty
   std::vector<std::pair<std::string, std::string>> details;  // "hosts", "n[01-04]"
+  std::optional<int> exit{};                                 // of the run, where that is how it ended and is known
 };
 
 class Site {

@@ -10,7 +10,7 @@ inline constexpr const char* kCheckpointsFolder = "checkpoints";
 
 /// What a resume needs, and what others read: job, record, checkpoints, curves, pictures, models, log.
 bool is_kept_file(std::string_view name);
-/// What an agent hands in of a run: these, and its reports.
+/// What comes to a service of a run elsewhere: these, and its reports.
 bool is_handed_in(std::string_view name);
 /// Whole when it appears, and never changed; of two the later one has the larger name.
 bool is_snapshot(std::string_view name);

@@ -2,7 +2,7 @@
 
 import { ApiError, getJson, send } from "./client.ts";
 import { integer, list, object, text, words, type Json } from "./json.ts";
-import type { Agent, Queue, QueuedJob, State } from "./types.ts";
+import type { Agent, Queue, QueuedJob, Site, State } from "./types.ts";
 
 export async function queue(signal?: AbortSignal): Promise<Queue> {
   const json = await getJson<Json>("/api/v1/queue", signal);
@@ -24,6 +24,7 @@ export async function queue(signal?: AbortSignal): Promise<Queue> {
       secondsUsed: integer(one["seconds_used"]),
       cancelWished: one["cancel_wished"] === true,
       heldBy: text(one["held_by"]),
+      on: text(one["on"]),
     }),
   );
   return { jobs, count: integer(json["count"]), cores: integer(slots["cores"]), memoryMb: integer(slots["memory_mb"]), gpus: integer(slots["gpus"]) };
@@ -50,6 +51,11 @@ export async function agents(signal?: AbortSignal): Promise<Agent[]> {
       seen: integer(one["seen_ms"]),
     }),
   );
+}
+
+/** To which one's jobs may be sent. */
+export async function sites(signal?: AbortSignal): Promise<Site[]> {
+  return list((await getJson<Json>("/api/v1/sites", signal))["sites"]).map((one): Site => ({ name: text(one["name"]), kind: text(one["kind"]) }));
 }
 
 export async function cancelRun(id: string): Promise<void> {

@@ -87,6 +87,13 @@ export interface QueuedJob {
   secondsUsed: number;
   cancelWished: boolean;
   heldBy: string; // why it does not start even if there is room
+  on: string; // "pilots", or a site; "": the service's host
+}
+
+/** A place of others that an admin has declared. */
+export interface Site {
+  name: string;
+  kind: string;
 }
 
 export interface Queue {

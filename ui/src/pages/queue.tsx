@@ -49,7 +49,7 @@ export function QueuePage({ me }: { me: Me }) {
         </Empty>
       )}
       {value && value.jobs.length > 0 && (
-        <Table card label="Queue" head={[{ numeric: "#" }, "State", "Run", "User", { numeric: "Priority" }, "Wants", "Submitted", { numeric: "Attempts" }, "Used", "Remarks", ""]}>
+        <Table card label="Queue" head={[{ numeric: "#" }, "State", "Run", "User", { numeric: "Priority" }, "Wants", "On", "Submitted", { numeric: "Attempts" }, "Used", "Remarks", ""]}>
           {value.jobs.map((job, i) => (
             <tr key={job.run || i}>
               <td class="numeric">{i + 1}</td>
@@ -62,6 +62,7 @@ export function QueuePage({ me }: { me: Me }) {
               <td>{job.user}</td>
               <td class="numeric">{job.priority}</td>
               <td>{resources(job)}</td>
+              <td>{job.on === "pilots" ? "agents" : job.on || "this host"}</td>
               <td title={time(job.submitted)}>{ago(job.submitted, now)}</td>
               <td class="numeric">{job.attempts}</td>
               <td>{job.secondsUsed ? duration(job.secondsUsed * 1000) : ""}</td>

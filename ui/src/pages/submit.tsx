@@ -2,9 +2,9 @@
 
 import { useRef, useState } from "preact/hooks";
 import { ApiError } from "../api/client.ts";
-import { checkJob, submitJob } from "../api/jobs.ts";
+import { checkJob, sites, submitJob } from "../api/jobs.ts";
 import type { Me } from "../api/types.ts";
-import { useKept } from "../parts/hooks.ts";
+import { useKept, useLoaded } from "../parts/hooks.ts";
 import { hashOf } from "../router.ts";
 import { emptyDraft, submissionOf, type Draft } from "../submission.ts";
 
@@ -37,6 +37,7 @@ function Result({ verdict }: { verdict: Verdict }) {
 export function SubmitForm({ me, queued }: { me: Me; queued: () => void }) {
   const [directory, setDirectory] = useKept("submit.directory", "");
   const [draft, setDraft] = useState<Draft>(() => ({ ...emptyDraft, directory }));
+  const { value: places } = useLoaded(sites, []);
   const [verdict, setVerdict] = useState<Verdict>();
   const [busy, setBusy] = useState(false);
   const key = useRef(randomKey());
@@ -106,11 +107,16 @@ export function SubmitForm({ me, queued }: { me: Me; queued: () => void }) {
         {field("Experiment", "experiment", "made if there is none of that name", "Default")}
         {field("Priority", "priority", me.role === "admin" ? "larger first" : "0 or below; more is for admins", "0")}
         {field("Cores", "cores", "else workers × train.threads of the job")}
-        <label title="agents take jobs whose files are URLs or lie at absolute paths of their hosts">
+        <label title="agents and sites take jobs whose files are URLs or lie at absolute paths of their hosts">
           Carried out by
           <select value={draft.on} onChange={(event) => change({ on: event.currentTarget.value })}>
             <option value="">the service's host</option>
             <option value="pilots">agents</option>
+            {places?.map((site) => (
+              <option key={site.name} value={site.name}>
+                {site.name} ({site.kind})
+              </option>
+            ))}
           </select>
         </label>
         {field("Time", "time", "after so long it writes a checkpoint and stops", "12h")}

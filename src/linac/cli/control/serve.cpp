@@ -110,6 +110,8 @@ void add_serve_verb(CLI::App& app) {
                    "seconds after which a job of an agent (`linac agent`) that is not heard of goes on elsewhere")
       ->check(CLI::Range(2, 86400))
       ->capture_default_str();
+  verb->add_option("--sites", options->sites,
+                   "file that declares sites (`linac sites init`) to which jobs may be sent: submit --on SITE");
   verb->add_option("--price", options->prices,
                    "of a core for an hour, or a YAML file with core, gpu, memory_gb, currency: runs are accounted, and "
                    "can be limited by cost");

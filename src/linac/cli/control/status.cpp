@@ -36,13 +36,13 @@ void print_queue(client::ServiceClient& service, bool as_json) {
              slots.at("cores").get<int64_t>(), slots.at("memory_mb").get<int64_t>(), slots.at("gpus").get<int64_t>(),
              queue.at("count").get<int64_t>());
   if (queue.at("jobs").empty()) return;
-  std::vector<std::vector<std::string>> rows{{"ID", "NAME", "STATE", "USER", "PRIORITY", "WANTS", "SUBMITTED"}};
+  std::vector<std::vector<std::string>> rows{{"ID", "NAME", "STATE", "USER", "PRIORITY", "WANTS", "ON", "SUBMITTED"}};
   for (const json& job : queue.at("jobs")) {
-    const std::string run = job.at("run"), name = job.at("name"), user = job.at("user");
+    const std::string run = job.at("run"), name = job.at("name"), user = job.at("user"), place = job.at("on");
     const bool hidden = run.empty();  // one that somebody else has not shared
     rows.push_back({hidden ? "-" : run, hidden ? "(of somebody else)" : name, job.at("state"), hidden ? "-" : user,
                     std::to_string(job.at("priority").get<int64_t>()), wishes(job),
-                    client::time_words(job.at("submitted_ms"))});
+                    place.empty() ? "the service's host" : place, client::time_words(job.at("submitted_ms"))});
   }
   fmt::print("{}", lined_up(rows));
 }

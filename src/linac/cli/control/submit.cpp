@@ -147,8 +147,8 @@ void add_submit_verb(CLI::App& app) {
                    "names of yours (`linac secrets`) that it is given: the job's setting of that name")
       ->delimiter(',');
   verb->add_option("--on", options->on,
-                   "pilots: hosts whose agents ask for work (`linac agent`); default: the service's host")
-      ->check(CLI::IsMember({"pilots"}));
+                   "pilots: hosts whose agents ask for work (`linac agent`); or a site that the service has; default: "
+                   "the service's host");
   verb->add_option("--tags", options->tags, "with --on pilots: that the agent must have")->delimiter(',');
   verb->add_option("--name", options->name, "of the run (default: the job's)");
   verb->add_option("--experiment", options->experiment, "put it there; made if there is none (default: Default)");
@@ -176,6 +176,7 @@ void add_submit_verb(CLI::App& app) {
       "  linac submit examples/topology.yaml --array train.seed=1..5 --experiment seeds\n"
       "  linac submit fine-tune.yaml --depends-on long\n"
       "  linac submit job.yaml --on pilots --tags site=T2,gpu --time 6h\n"
+      "  linac submit job.yaml --on farm --time 12h\n"
       "  linac submit job.yaml --secrets AWS_ACCESS_KEY_ID,AWS_SECRET_ACCESS_KEY");
   verb->callback([options] { run_submit(*options); });
 }

@@ -44,7 +44,9 @@ const std::vector<FieldRule> kSubmission = {
     {"seconds_max", FieldType::kInteger, false, "of running; then it checkpoints and stops"},
     {"cost_max", FieldType::kNumber, false, "by the service's price; then it checkpoints and stops"},
     {"attempts_max", FieldType::kInteger, false, "when it is lost or preempted; 5"},
-    {"on", FieldType::kText, false, "\"pilots\": carried out by agents that ask for work; else by the service's host"},
+    {"on", FieldType::kText, false,
+     "\"pilots\": carried out by agents that ask for work; a site's name (get_sites): there; else by the service's "
+     "host"},
     {"tags", FieldType::kTexts, false, "that such an agent must have"},
     {"key", FieldType::kText, false, "makes a repeated request harmless"},
     {"check_only", FieldType::kBoolean, false, "queue nothing"}};
@@ -78,11 +80,6 @@ execution::SubmissionRequest submission_of(const Request& request) {
   wishes.attempts_max = request.integer("attempts_max", wishes.attempts_max);
   wishes.place = request.text("on");
   wishes.tags = request.texts("tags");
-  if (wishes.place != catalog::kOwnHost && wishes.place != catalog::kPilots)
-    throw Refusal(RefusalKind::kInvalid,
-                  fmt::format("[submit] jobs run on '{}', or on the service's host where nothing "
-                              "is said",
-                              catalog::kPilots));
   if (wishes.priority < -kPriorityMax || wishes.priority > kPriorityMax)
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[submit] priorities are from -{} to {}", kPriorityMax, kPriorityMax));
@@ -158,8 +155,8 @@ void need_secrets(Context& context, const std::string& user, std::vector<executi
   });
 }
 
-Handler submits(Context& context, execution::Scheduler& scheduler) {
-  return [&context, &scheduler](Request& request) -> Task<Response> {
+Handler submits(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites) {
+  return [&context, &scheduler, &sites](Request& request) -> Task<Response> {
     http::check_room(context.data, kJobBytesMax, context.keep_free);
     struct Prepared {
       execution::SubmissionRequest submission;
@@ -169,6 +166,7 @@ Handler submits(Context& context, execution::Scheduler& scheduler) {
     prepared->submission = submission_of(request);
     if (request.caller.access != Access::kAdmin) prepared->submission.hidden = context.data.string();
     const std::string place = prepared->submission.wishes.place;
+    sites.check(place, request.caller);
     if (place == catalog::kOwnHost)
       co_await aside(context, [&] { need_trust(context, scheduler.attempts(), request.caller.user); });
     const std::function<void()> work = [prepared, all = scheduler.all(place),
@@ -266,13 +264,23 @@ Handler changes(Context& context, execution::Scheduler& scheduler,
 
 }  // namespace
 
-std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler) {
+std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites) {
   const Changes of_run = Changes::of(by_variable(kRunThing, "id"));
   return {
       changing(Changes::made(),
                {Method::kPost, "/api/v1/jobs", "submit_jobs", "Puts a job, or an array of jobs, into the queue",
-                Access::kMember, BodyKind::kJson, kSubmission, submits(context, scheduler), kJobBytesMax},
+                Access::kMember, BodyKind::kJson, kSubmission, submits(context, scheduler, sites), kJobBytesMax},
                Reads::found(by_list(kRunThing, "depends_on"))),
+      showing(Reads::nothing(), {Method::kGet,
+                                 "/api/v1/sites",
+                                 "get_sites",
+                                 "Places of others to which one's jobs may be sent (on): names and kinds",
+                                 Access::kViewer,
+                                 BodyKind::kNone,
+                                 {},
+                                 answers([&sites](Request& request) {
+                                   return Response::json({{"sites", sites.shown_to(request.caller)}});
+                                 })}),
       showing(
           Reads::found(),
           {Method::kGet,

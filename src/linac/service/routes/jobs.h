@@ -1,17 +1,18 @@
 #pragma once
 // The queue over HTTP: submitting, looking, cancelling, resuming, and the logs and folders of what runs. Tables for
-// table.h; `scheduler` outlives them.
+// table.h; `scheduler` and `sites` outlive them.
 
 #include <vector>
 
 #include "linac/execution/scheduler.h"
 #include "linac/launch/pilots/pilot_board.h"
 #include "linac/service/context.h"
+#include "linac/service/declared_sites.h"
 #include "linac/service/http_words.h"
 
 namespace linac::service {
 
-std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler);
+std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites);
 /// The folder and the log of a run, to be read.
 std::vector<Route> run_file_routes(Context& context);
 /// By which agents take work and hand it in; `board` outlives them.

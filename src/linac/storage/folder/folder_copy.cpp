@@ -165,6 +165,10 @@ ReadManifest fetch_folder(const std::string& url, ReadManifest read, const fs::p
   return read;
 }
 
+ReadManifest fetch_files(const std::string& url, ReadManifest read, const fs::path& into) {
+  return fetch(url, std::move(read), "", into, [](std::string_view) { return false; });
+}
+
 std::optional<fs::path> cached_folder(const std::string& url) {
   std::string place = url;
   while (place.ends_with('/')) place.pop_back();

@@ -18,6 +18,9 @@ namespace linac::storage {
 ReadManifest fetch_folder(const std::string& url, ReadManifest read, const std::filesystem::path& into,
                           const std::function<bool(std::string_view name)>& is_snapshot);
 
+/// The same of a folder that has more than the manifest names, which stays: a damaged snapshot is a data error, too.
+ReadManifest fetch_files(const std::string& url, ReadManifest read, const std::filesystem::path& into);
+
 /// A folder at a store as a copy in the cache, where it stays while this process lives: for reading. Nothing if there
 /// is none at this URL.
 std::optional<std::filesystem::path> cached_folder(const std::string& url);

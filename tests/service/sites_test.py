@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Jobs of the queue carried out at sites (`linac submit --on SITE`), by real processes, a real Slurm and a real ssh where they are installed: the
+bits of a run here, a service that is killed in between, cancellation, and what users may not. LINAC names the program.
+
+    sites_test.py [WORD...]      those with one of these words in their name
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT / "tests" / "servers")]
+from attack_world import People  # noqa: E402
+from jobs_test import JOB, STEPS, Client  # noqa: E402
+from server_process import Service  # noqa: E402
+from slurm import Slurm  # noqa: E402
+from sshd import Sshd  # noqa: E402
+from versitygw import Versitygw  # noqa: E402
+
+LINAC = os.environ["LINAC"]
+ABSOLUTE = {"data.train": f"[{ROOT}/data/topology-train.parquet]", "data.test": "[]", "data.scaling": f"{ROOT}/data/topology-scaling.json",
+            "checkpoint.best_by": "loss", "workers": "1", "train.threads": "1"}
+SHORT = ABSOLUTE | {"train.epochs": "1", "train.steps_per_epoch": str(STEPS)}
+LONG = ABSOLUTE | {"train.epochs": "100000", "train.steps_per_epoch": "10"}
+
+
+def words(settings: dict, site: str) -> list[str]:
+    return ["--on", site, *(word for key, value in settings.items() for word in ("--set", f"{key}={value}"))]
+
+
+class World:
+    """A service with a site of this host, and others that the test names; it can be killed and started again."""
+
+    def __init__(self, stack: contextlib.ExitStack, **sites: dict):
+        self.root = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-queue-sites-", ignore_cleanup_errors=True)))
+        self.stack, self.token = stack, None
+        self.declare(here={"kind": "local", "folder": f"{self.root}/site", "program": LINAC}, **sites)
+        self.serve()
+        stack.callback(self.end_all)
+
+    def declare(self, **sites: dict) -> None:
+        (self.root / "sites.yaml").write_text(json.dumps(sites))  # YAML has JSON in it
+
+    def serve(self) -> None:
+        self.service = self.stack.enter_context(Service("--sites", str(self.root / "sites.yaml"), "--slots", "cores=1", data=str(self.root / "data")))
+        self.token = self.service.token = self.service.token or self.token
+        self.client = Client(self.service, str(self.root / "config"))
+
+    def kill(self) -> None:
+        self.service.kill()
+        self.serve()
+
+    def submit(self, settings: dict, site: str = "here", *more: str) -> str:
+        return self.client.submit(*words(settings, site), *more)[0]
+
+    def launches(self) -> list[str]:
+        return sorted(path.parent.name for path in (self.root / "site").glob("*/launch"))
+
+    def end_all(self) -> None:
+        """What the test has left running there, whatever became of it."""
+        for path in (self.root / "site").glob("*/launch/pid-*"):
+            with contextlib.suppress(OSError, ValueError):
+                os.killpg(int(path.read_text()), 9)
+
+
+def digest(path: pathlib.Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def done_with_the_bits_of_here(world: World, run: str) -> None:
+    found = world.client.wait(run, "SUCCEEDED")
+    assert world.client.curve(run) == list(range(1, STEPS + 1))
+    files = {entry["path"] for entry in world.client.json("artifacts", "list", run, "--all")}
+    assert {"job.yaml", "run.json", "metrics.jsonl", "models/model.keras", "checkpoints/best.safetensors"} <= files, files
+    assert not any(name.startswith(("private", "views", "launch")) for name in files), files
+    with tempfile.TemporaryDirectory() as folder:
+        alone = subprocess.run([LINAC, "train", JOB, *words(SHORT, "")[2:], "--out", f"{folder}/alone"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+        assert alone.returncode == 0, alone.stderr
+        for name in ("models/model.keras", *(f"checkpoints/{path.name}" for path in pathlib.Path(folder, "alone/checkpoints").glob("*.safetensors"))):
+            world.client.run("artifacts", "get", run, name, f"{folder}/fetched")
+            assert digest(pathlib.Path(folder, "fetched")) == digest(pathlib.Path(folder, "alone", name)), name
+    assert "epoch 1/1" in world.client.run("logs", run)
+    assert any(change["reason"].startswith("attempt 1 on ") for change in found["transitions"]), found["transitions"]
+
+
+def test_a_job_comes_to_its_end_here() -> None:
+    with contextlib.ExitStack() as stack:
+        world = World(stack)
+        assert world.client.send("GET", "/api/v1/sites") == {"sites": [{"name": "here", "kind": "local"}]}
+        run = world.submit(SHORT)
+        done_with_the_bits_of_here(world, run)
+        assert len(world.launches()) == 1
+        end = time.monotonic() + 20
+        while list((world.root / "data" / "sites" / "here").glob("*.json")):
+            assert time.monotonic() < end, "what has ended is kept on"
+            time.sleep(0.1)
+
+
+def test_the_service_is_killed_in_between() -> None:
+    with contextlib.ExitStack() as stack:
+        world = World(stack)
+        run = world.submit(SHORT | {"train.epochs": "6"})  # killed at some moments of its way, and while it is told of
+        for pause in (0, 0.1, 0.3, 0.6, 1):
+            time.sleep(pause)
+            world.kill()
+        found = world.client.wait(run, "SUCCEEDED")
+        assert world.client.curve(run) == list(range(1, 6 * STEPS + 1))
+        assert len(world.launches()) == 1, world.launches()
+        assert sum(change["to"] == "STARTING" for change in found["transitions"]) == 1, found["transitions"]
+
+
+def test_it_is_cancelled_with_a_checkpoint() -> None:
+    with contextlib.ExitStack() as stack:
+        world = World(stack)
+        run = world.submit(LONG)
+        world.client.wait_for_steps(run, 3)
+        assert " here " in world.client.run("status")
+        world.kill()
+        world.client.run("cancel", run)
+        world.client.wait(run, "CANCELLED")
+        files = {entry["path"] for entry in world.client.json("artifacts", "list", run, "--all")}
+        assert any("checkpoints/" in name for name in files), files
+        steps = world.client.curve(run)[-1]
+        world.client.run("resume", run)  # from there
+        world.client.wait_for_steps(run, steps + 3)
+        assert world.client.curve(run) == sorted(set(world.client.curve(run))), "it has begun anew"
+        world.client.run("cancel", run)
+        world.client.wait(run, "CANCELLED")
+        assert len(world.launches()) == 2
+
+
+def test_what_users_may_not() -> None:
+    with contextlib.ExitStack() as stack:
+        far = {"kind": "ssh", "folder": "/nowhere", "program": LINAC, "hosts": ["n01"], "ssh": ["false"]}
+        world = World(stack, anns=far | {"users": ["ann"]}, all=far | {"users": ["*"]}, admins=far)
+        people = People(world.service)
+        clients = {}
+        for name in ("ann", "bob"):
+            clients[name] = Client(world.service, str(world.root / name))
+            clients[name].environment["LINAC_TOKEN"] = getattr(people, name)
+        assert [site["name"] for site in clients["ann"].send("GET", "/api/v1/sites")["sites"]] == ["anns", "all"]
+        assert "nowhere" not in json.dumps(clients["ann"].send("GET", "/api/v1/sites"))
+        for name, site, may in (("bob", "anns", False), ("bob", "here", False), ("bob", "nothing", False), ("bob", "all", True), ("ann", "anns", True)):
+            said = clients[name].run("submit", JOB, *words(SHORT, site), "--check", status=0 if may else 2)
+            assert may or f"'{site}' is no place for jobs of yours" in said, said
+        said = clients["bob"].run("submit", JOB, "--on", "all", "--check", status=2)
+        assert "is a relative path" in said, said
+        said = clients["bob"].run("submit", JOB, *words(SHORT, "all"), "--secrets", "KEY", status=2)
+        assert "are not brought to all" in said, said
+        said = clients["bob"].run("submit", JOB, *words(SHORT, "all"), "--tags", "gpu", status=2)
+        assert "tags are of agents" in said, said
+        # What cannot be reached is waited for, with the reason, and can be cancelled meanwhile.
+        run = clients["bob"].submit(*words(SHORT, "all"))[0]
+        end = time.monotonic() + 60
+        while "n01" not in clients["bob"].state(run)["reason"]:
+            assert time.monotonic() < end, clients["bob"].state(run)
+            time.sleep(0.2)
+        assert clients["bob"].state(run)["state"] == "STARTING"
+
+
+def test_files_that_declare_no_sites() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "sites.yaml"
+        here = f"{{kind: local, folder: {folder}/site}}"
+        for text, word in (("", "declares none"), (f"a: {here}\na: {here}\n", "there is a site a before it"), (f"pilots: {here}\n", "agents' place"),
+                           ("a: {kind: local, folder: /x, users: ['*']}\n", "without a sandbox"), ("a: {kind: nothing}\n", "is not one of")):
+            file.write_text(text)
+            said = subprocess.run([LINAC, "serve", "--data", f"{folder}/data", "--sites", str(file), "--listen", "127.0.0.1:0"], capture_output=True, text=True,
+                                  timeout=20)
+            assert said.returncode == 2 and word in said.stderr, said
+        os.mkfifo(f"{folder}/pipe")
+        said = subprocess.run([LINAC, "serve", "--data", f"{folder}/data", "--sites", f"{folder}/pipe"], capture_output=True, text=True, timeout=20)
+        assert said.returncode == 2 and "is no file" in said.stderr, said
+
+
+def test_slurm() -> None:
+    if not Slurm.available():
+        return print("  skipped: no Slurm (tests/servers/get.sh slurm, as root)")
+    with contextlib.ExitStack() as stack:
+        cluster = stack.enter_context(Slurm())
+        before = dict(os.environ)
+        os.environ.update(cluster.environment)
+        stack.callback(lambda: (os.environ.clear(), os.environ.update(before)))
+        root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-farm-", ignore_cleanup_errors=True))
+        farm = {"kind": "slurm", "folder": f"{root}/site", "program": LINAC, "partition": "main", "notice": "5s"}
+        world = World(stack, farm=farm, wrong=farm | {"partition": "nowhere"})
+        run, wrong = world.submit(SHORT, "farm"), world.submit(SHORT, "wrong")
+        world.kill()
+        done_with_the_bits_of_here(world, run)
+        state = world.client.state(wrong)
+        assert state["state"] == "STARTING" and "invalid partition" in state["reason"].lower(), state
+        world.client.run("cancel", wrong)
+        world.client.wait(wrong, "CANCELLED")
+        long = world.submit(LONG, "farm")
+        world.client.wait_for_steps(long, 3)
+        world.client.run("cancel", long)
+        world.client.wait(long, "CANCELLED")
+        assert len(list(pathlib.Path(root).glob("site/*/launch/submitted"))) == 2
+
+
+def test_ssh_with_a_folder_of_its_own() -> None:
+    if not Sshd.available():
+        return print("  skipped: no sshd (tests/servers/get.sh sshd)")
+    with contextlib.ExitStack() as stack:
+        hosts = stack.enter_context(Sshd(["n01", "n02"]))
+        root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-hosts-", ignore_cleanup_errors=True))
+        pair = {"kind": "ssh", "folder": f"{root}/site", "program": LINAC, "ssh": hosts.command, "hosts": ["n01", "n02"], "address": "127.0.0.1"}
+        world = World(stack, pair=pair)
+        done_with_the_bits_of_here(world, world.submit(SHORT, "pair"))
+
+
+def test_runs_at_an_object_store() -> None:
+    if not Versitygw.available():
+        return print("  skipped: no versitygw (tests/servers/get.sh versitygw)")
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(Versitygw())
+        before = dict(os.environ)
+        os.environ.update(store.environment)
+        stack.callback(lambda: (os.environ.clear(), os.environ.update(before)))
+        root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-cloud-", ignore_cleanup_errors=True))
+        world = World(stack, cloud={"kind": "local", "folder": f"{root}/site", "program": LINAC, "out": f"s3://{store.BUCKET}/runs"})
+        run = world.submit(SHORT, "cloud")
+        done_with_the_bits_of_here(world, run)
+        assert not list(pathlib.Path(root).glob("site/*/metrics.jsonl")), "the run was kept at the site"
+
+
+def main() -> None:
+    failed = []
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (len(sys.argv) > 1 and not any(word in name for word in sys.argv[1:])):
+            continue
+        begin = time.monotonic()
+        try:
+            test()
+            print(f"ok   {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+        except Exception:
+            traceback.print_exc()
+            print(f"FAIL {name}", flush=True)
+            failed.append(name)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
