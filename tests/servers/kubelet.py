@@ -2,7 +2,8 @@
 are processes with addresses of their own, made of an image in a file (`make image`). Names of pods are answered by dnsmasq, which is told of them
 as the cluster's own name service would be.
 
-Needs root, and what `Kubelet.missing()` names. All of it stands in a temporary folder and goes with it: pods, mounts, the bridge.
+Needs root, and what `Kubelet.missing()` names. All of it stands in a temporary folder and goes with it: pods, mounts, the bridge; settings of the
+kernel that a kubelet changes are set back. SIGTERM ends the test, and so all of it.
 """
 
 import hashlib
@@ -11,7 +12,9 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -25,6 +28,11 @@ PLUGINS = pathlib.Path("/usr/lib/cni")
 IMAGE = "docker.io/local/linac:0.1.0"
 NODE = "localhost"  # the API server reaches the kubelet by this name, for logs
 SUBNET = "10.244.77"
+LINKS = pathlib.Path("/var/log/containers")  # to the logs of pods; no setting of the kubelet leads elsewhere
+ADDRESSES = pathlib.Path("/var/lib/cni/results")  # what CNI remembers of each pod, likewise
+# What a kubelet and its network set for the whole host.
+SYSCTLS = [pathlib.Path("/proc/sys") / name for name in ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
+                                                        "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes", "net/ipv4/ip_forward")]
 
 CONTAINERD = """version = 2
 root = "{folder}/containerd/root"
@@ -32,6 +40,8 @@ state = "{folder}/containerd/state"
 disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper"]
 [grpc]
 address = "{folder}/c.sock"
+[plugins."io.containerd.internal.v1.opt"]
+path = "{folder}/containerd/opt"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "docker.io/local/pause:1"
 stream_server_address = "127.0.0.1"
@@ -45,7 +55,7 @@ KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfig
            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}}, "authorization": {"mode": "AlwaysAllow"},
            "cgroupDriver": "cgroupfs", "cgroupsPerQOS": False, "enforceNodeAllocatable": [], "failSwapOn": False, "failCgroupV1": False, "resolvConf": "",
            "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"}, "nodeStatusUpdateFrequency": "5s",
-           "clusterDomain": "cluster.local", "clusterDNS": [f"{SUBNET}.1"]}
+           "makeIPTablesUtilChains": False, "clusterDomain": "cluster.local", "clusterDNS": [f"{SUBNET}.1"]}
 
 
 def pause_image(path: pathlib.Path) -> None:
@@ -83,6 +93,8 @@ class Kubelet(Kubernetes):
     def __enter__(self) -> "Kubelet":
         self.over = threading.Event()
         self.resolver = threading.Thread(target=self._names, daemon=True)
+        self.sysctls = {path: path.read_text() for path in SYSCTLS}
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("SIGTERM"))  # through __exit__
         super().__enter__()
         return self
 
@@ -145,7 +157,7 @@ class Kubelet(Kubernetes):
     def start_kubelet(self) -> None:
         """Again after stop("kubelet"): with the pods that run."""
         port = free_port()
-        config = KUBELET | {"port": port, "containerRuntimeEndpoint": f"unix://{self.folder}/c.sock"}
+        config = KUBELET | {"port": port, "podLogsDir": f"{self.folder}/logs", "containerRuntimeEndpoint": f"unix://{self.folder}/c.sock"}
         config["authentication"] = config["authentication"] | {"x509": {"clientCAFile": f"{self.folder}/ca.crt"}}
         (self.folder / "kubelet.yaml").write_text(json.dumps(config))
         self._start("kubelet", port, f"--config={self.folder}/kubelet.yaml", f"--kubeconfig={self.folder}/own.kubeconfig",
@@ -179,17 +191,26 @@ class Kubelet(Kubernetes):
             kubelet.wait()
         if "containerd" in self.processes:
             own = self._own_namespaces()
+            containers = self.ctr("containers", "ls", "-q", checked=False).split()
             self._end_pods()
             containerd = self.processes.pop("containerd")
             containerd.terminate()
             containerd.wait()
             for path in own:
-                subprocess.run(["umount", path], check=False)
+                subprocess.run(["umount", path], check=False, stderr=subprocess.DEVNULL)
                 pathlib.Path(path).unlink(missing_ok=True)
+            for cached in [path for name in containers for path in ADDRESSES.glob(f"*-{name}-*")]:
+                cached.unlink()
         mounts = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
         for mount in reversed([mount for mount in mounts if mount.startswith(f"{self.folder}/")]):
             subprocess.run(["umount", mount], check=False)
         subprocess.run(["ip", "link", "delete", self.bridge], check=False, stderr=subprocess.DEVNULL)
+        for link in LINKS.glob("*.log"):
+            if link.is_symlink() and os.readlink(link).startswith(f"{self.folder}/"):
+                link.unlink()
+        for path, value in self.sysctls.items():
+            if path.read_text() != value:
+                path.write_text(value)
         super().__exit__()
 
     def _own_namespaces(self) -> list[str]:

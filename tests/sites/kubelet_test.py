@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A training of four workers as real pods, on a real kubelet with containerd: pods are deleted, killed and evicted, the node is drained, the API
-server killed; the run ends with the bits of one here, and no step of its record is undone. Logs come from the pods, secrets as references, and cancel
-leaves nothing. With --deleted 20: that many pods, at random. Exit 77 where there is no kubelet, no root or no image.
+server killed for some seconds; the run ends with the bits of one here, and no step of its record is undone. Workers that fail may be started again
+once (`restarts`): deletions, evictions and the drained node do not count. What a pod waits for and why it ended is told, logs come from the pods,
+secrets as references, and cancel leaves nothing. Exit 77 where there is no kubelet, no root or no image.
 
-  tests/sites/kubelet_test.py [--deleted 20] [--image linac-0.1.0-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
+  tests/sites/kubelet_test.py [--deleted 20] [--away 3] [--image linac-0.1.0-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
 """
 
 import argparse
@@ -26,12 +27,14 @@ from kubelet import IMAGE, NODE, Kubelet  # in tests/servers, which runs.py has 
 
 WORKERS = 4
 PODS = "/api/v1/namespaces/default/pods/"
+IMAGE_FILE = runs.ROOT / "build/packages/linac-0.1.0-oci.tar"
 
 
 class Record:
     """Counts the steps of a run's record while it grows, and those that are taken back: done, and lost."""
 
-    def __init__(self, out: pathlib.Path):
+    def __init__(self, client: Client, name: str, out: pathlib.Path):
+        self.client, self.name = client, name
         self.out, self.steps, self.undone, self.over = out, 0, 0, threading.Event()
         self.thread = threading.Thread(target=self._look, daemon=True)
         self.thread.start()
@@ -43,10 +46,14 @@ class Record:
             self.steps = now
 
     def wait_for(self, steps: int, limit_s: float = 120) -> None:
-        end = time.monotonic() + limit_s
+        begun = asked = time.monotonic()
         while self.steps < steps:
-            if time.monotonic() > end:
-                sys.exit(f"{self.out}: {steps} steps not reached, {self.steps}")
+            now = time.monotonic()
+            if now > asked + 5:
+                asked = now
+                standing = self.client.standing(self.name)
+                if standing["state"] in ("FAILED", "SUCCEEDED") or now > begun + limit_s:
+                    sys.exit(f"{steps} steps not reached, {self.steps}: {standing}\n{self.client.linac('logs', self.name)}")
             time.sleep(0.05)
 
 
@@ -69,10 +76,10 @@ def kubectl(cluster: Kubelet, *words: str) -> None:
     check(done.returncode == 0, f"kubectl {' '.join(words)} {done.stderr[-500:]}")
 
 
-def faults(cluster: Kubelet, label: str, record: Record, deleted: int, seed: int) -> dict:
+def faults(cluster: Kubelet, label: str, record: Record, options: argparse.Namespace) -> dict:
     """One after the other, the run a step further before each. What was done, by kind."""
-    kinds = ["deleted", "killed"] * deleted
-    wanted = kinds[:deleted] + ["API server", "API server", "evicted", "drained"]
+    wanted = ["deleted"] * options.deleted + ["killed", "API server", "API server", "evicted", "drained"]
+    seed = options.seed
     chance = random.Random(seed)
     chance.shuffle(wanted)
     done: dict[str, int] = {}
@@ -80,10 +87,10 @@ def faults(cluster: Kubelet, label: str, record: Record, deleted: int, seed: int
         record.wait_for(record.steps + 1)
         if kind == "API server":
             cluster.stop_apiserver()
-            time.sleep(0.5)
+            time.sleep(options.away)
             cluster.start_apiserver()
         elif kind == "drained":
-            kubectl(cluster, "drain", NODE, "--timeout=60s")
+            kubectl(cluster, "drain", NODE, "--delete-emptydir-data", "--timeout=60s")
             kubectl(cluster, "uncordon", NODE)
         else:
             cluster.wait(lambda: running(cluster, label), "a pod that runs")
@@ -97,26 +104,29 @@ def faults(cluster: Kubelet, label: str, record: Record, deleted: int, seed: int
     return done
 
 
-def trains(client: Client, cluster: Kubelet, root: pathlib.Path, settings: dict, deleted: int, seed: int) -> None:
+def trains(client: Client, cluster: Kubelet, root: pathlib.Path, settings: dict, options: argparse.Namespace) -> None:
     calm = root / "calm"
     runs.run(calm, settings, "--workers", str(WORKERS))
     begun = time.monotonic()
     name = name_in(client.launch("k8s", settings, "--workers", str(WORKERS)))
     label, out = name.split(":")[1], root / "runs" / name.split(":")[1]
-    record = Record(out)
+    record = Record(client, name, out)
     record.wait_for(1)
     print(f"first step {time.monotonic() - begun:.1f} s after the launch")
     check("RUNNING" == client.standing(name)["state"], "a launch of real pods runs")
     check("step" in client.linac("logs", name), "its log is read from the pods")
-    done = faults(cluster, label, record, deleted, seed)
+    done = faults(cluster, label, record, options)
     end = client.wait_for(name, "SUCCEEDED", "FAILED", limit_s=300)
+    seconds = time.monotonic() - begun
     record.over.set()
     check(end["state"] == "SUCCEEDED", f"after {done} it has come to its end: {end['reason']}")
     launches.same_bits(calm, out, f"{done}")
     check(record.undone == 0, f"no step of its record was undone: {record.undone}")
     client.linac("cancel", name)
     check(not cluster.left_of(label), "and cancel leaves nothing")
-    print(f"{done}: {record.steps} steps, {record.undone} undone, {time.monotonic() - begun:.0f} s")
+    print(f"{done}: {record.steps} steps, {record.undone} undone, {seconds:.0f} s")
+    if options.figures:
+        options.figures.write_text(json.dumps({"faults": done, "steps": record.steps, "undone": record.undone, "seconds": seconds}))
 
 
 def told(client: Client, cluster: Kubelet, root: pathlib.Path, settings: dict) -> None:
@@ -124,12 +134,22 @@ def told(client: Client, cluster: Kubelet, root: pathlib.Path, settings: dict) -
     begun = time.monotonic()
     waits = name_in(client.launch("absent", settings, "--workers", "1"))
     while "mage" not in (standing := client.standing(waits))["reason"]:
-        check(time.monotonic() - begun < 15, f"an image that is not there is told: {standing}")
+        check(time.monotonic() - begun < 5, f"an image that is not there is told within 5 s: {standing}")
         time.sleep(0.2)
     print(f"an image that is not there is told after {time.monotonic() - begun:.1f} s: {standing['reason']}")
     client.linac("cancel", waits)
     check(not cluster.left_of(waits.split(":")[1]), "and cancelled, nothing of it is left")
-    name = name_in(client.launch("k8s", settings | {"train.epochs": 500}, "--workers", "2"))
+    starved = name_in(client.launch("starved", settings, "--workers", "1"))
+    ended = lambda: any("terminated" in one["state"] for pod in cluster.pods(starved.split(":")[1])
+                        for one in pod["status"].get("containerStatuses", []))
+    cluster.wait(ended, "a worker without memory")
+    begun = time.monotonic()
+    while "OOMKilled: raise memory" not in json.dumps(standing := client.standing(starved)):
+        check(time.monotonic() - begun < 5, f"want of memory is told within 5 s: {standing}")
+        time.sleep(0.2)
+    print(f"want of memory is told {time.monotonic() - begun:.1f} s after it: {standing['details']}")
+    client.linac("cancel", starved)
+    name = name_in(client.launch("secret", settings | {"train.epochs": 500}, "--workers", "2"))
     label = name.split(":")[1]
     launches.wait_for_steps(root / "runs" / label, 3)
     pods = cluster.ask("GET", f"{PODS}?labelSelector=linac/launch%3D{label}")
@@ -142,12 +162,30 @@ def told(client: Client, cluster: Kubelet, root: pathlib.Path, settings: dict) -
     check("worker.sh" not in json.dumps(launches.processes_with("/linac/worker.sh")), "and no process of it is left")
 
 
+def prepared(root: pathlib.Path) -> dict:
+    """Settings of a job whose data lie where pods see them: in the folder of runs."""
+    (root / "runs").mkdir()
+    for name in ("train.parquet", "test.parquet", "scaling.json"):
+        shutil.copy(runs.ROOT / "data" / f"topology-{name}", root / "runs" / name)
+    return launches.SETTINGS | {"data.train": f"[{root}/runs/train.parquet]", "data.test": f"[{root}/runs/test.parquet]",
+                                "data.scaling": f"{root}/runs/scaling.json"}
+
+
+def sites_of(cluster: Kubelet, root: pathlib.Path) -> dict:
+    site = {"kind": "kubernetes", "image": IMAGE, "image_pull_policy": "Never", "folder": f"{root}/runs", "volume": f"hostPath:{root}/runs",
+            "notice": "20s", "restarts": 1, "kubeconfig": f"{cluster.folder}/own.kubeconfig"}
+    return {"k8s": site, "secret": site | {"secrets": {"STORE_KEY": "store/key"}}, "absent": site | {"image": "docker.io/local/absent:1"},
+            "starved": site | {"memory": "24Mi"}}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deleted", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--away", type=float, default=1, help="seconds for which the API server is away, twice")
+    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--figures", type=pathlib.Path, help="a file for the figures of the run")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--image", type=pathlib.Path, default=os.environ.get("LINAC_TEST_IMAGE", runs.ROOT / "build/packages/linac-0.1.0-oci.tar"))
+    parser.add_argument("--image", type=pathlib.Path, default=os.environ.get("LINAC_TEST_IMAGE", IMAGE_FILE))
     options = parser.parse_args()
     why = Kubelet.missing() or ("" if options.image.is_file() else f"no image {options.image} (make image)")
     if why:
@@ -155,16 +193,10 @@ def main() -> None:
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="linac-pods-", ignore_cleanup_errors=True) as folder, Kubelet(options.image) as cluster:
         root = pathlib.Path(folder)
-        (root / "runs").mkdir()
-        for name in ("train.parquet", "test.parquet", "scaling.json"):
-            shutil.copy(runs.ROOT / "data" / f"topology-{name}", root / "runs")
-        settings = launches.SETTINGS | {"train.epochs": options.epochs, "data.train": f"[{root}/runs/topology-train.parquet]",
-                                        "data.test": f"[{root}/runs/topology-test.parquet]", "data.scaling": f"{root}/runs/topology-scaling.json"}
+        settings = prepared(root) | {"train.epochs": options.epochs}
         cluster.ask("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "store"}, "stringData": {"key": "word-of-the-store"}})
-        site = {"kind": "kubernetes", "image": IMAGE, "image_pull_policy": "Never", "folder": f"{root}/runs", "volume": f"hostPath:{root}/runs",
-                "notice": "20s", "secrets": {"STORE_KEY": "store/key"}, "kubeconfig": f"{cluster.folder}/own.kubeconfig"}
-        client = Client(root, {"k8s": site, "absent": site | {"image": "docker.io/local/absent:1"}})
-        trains(client, cluster, root, settings, options.deleted, options.seed)
+        client = Client(root, sites_of(cluster, root))
+        trains(client, cluster, root, settings, options)
         told(client, cluster, root, settings)
 
 
