@@ -7,7 +7,7 @@
 the same two workers here. Wanted: 5 s beyond that at most. `faults`: `tests/sites/kubelet_test.py` with 20 deletions at random and the API server away
 twice. `many`: a thousand workers on pretended nodes (kwok), the Job's objects made, shown, cancelled and gone; with what the servers computed
 meanwhile, and the same pods deleted by other requests than linac's. Wanted: 10 s each at most. The first two need root (tests/servers/kubelet.py).
-Writes bench/results/DATE-kubernetes.json and .md."""
+Writes bench/results/DATE-kubernetes-PART.json and .md."""
 
 import argparse
 import json
@@ -143,28 +143,31 @@ def many(_: argparse.Namespace) -> dict:
         return {"linac": own, "ways": timed.found}
 
 
+TITLES = {"first-step": "from the launch to the first step", "faults": "pods deleted, killed and evicted", "many": f"{MANY} workers on pretended nodes"}
+
+
 def cpu_words(seconds: dict[str, float]) -> str:
     return ", ".join(f"{name.removeprefix('kube-')} {value:.1f}" for name, value in sorted(seconds.items(), key=lambda item: -item[1]))
 
 
 def markdown(result: dict) -> str:
-    lines = ["# Launches under Kubernetes",
+    lines = ["# Launches under Kubernetes: " + TITLES[next(part for part in PARTS if part in result)],
              f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}; other programs took {result['others_cores']:.2f} cores at "
              f"the start. `{result['command']}`. Kubernetes 1.34 and linac on the same cores.", ""]
     if rounds := result.get("first-step"):
         here, pods = ([one[what] for one in rounds] for what in ("here", "pods"))
         beyond = [one["pods"] - one["here"] for one in rounds]
-        lines += [f"## From the launch to the first step", f"Two workers, the image is there. Median (minimum to maximum) of {len(rounds)} rounds, in s.", "",
+        lines += [f"Two workers, the image is there. Median (minimum to maximum) of {len(rounds)} rounds, in s.", "",
                   "| | |", "|---|---|"]
         lines += [f"| {what} | {statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f}) |"
                   for what, values in (("`linac train` here", here), ("`linac launch`, two pods of a real kubelet", pods),
                                        (f"beyond it (wanted: {WANTED_FIRST_S} at most)", beyond))] + [""]
     if found := result.get("faults"):
-        lines += ["## Pods deleted, killed and evicted", "Four pods of a real kubelet. One run; the bits are those of a run here.", "", "| | |", "|---|---|",
+        lines += ["Four pods of a real kubelet. One run; the bits are those of a run here.", "", "| | |", "|---|---|",
                   f"| faults | {', '.join(f'{count} {kind}' for kind, count in found['faults'].items())} |",
-                  f"| seconds, all faults included | {found['seconds']:.0f} |", f"| steps | {found['steps']} |", f"| steps lost | {found['undone']} |", ""]
+                  f"| seconds from the launch to the end, all faults included | {found['seconds']:.0f} |", f"| steps | {found['steps']} |", f"| steps lost | {found['undone']} |", ""]
     if found := result.get("many"):
-        lines += [f"## {MANY} workers on pretended nodes", f"Wanted: {WANTED_MANY_S} s each at most. One run.", "", "| linac | s | CPU s of the servers |", "|---|---|---|"]
+        lines += [f"Wanted: {WANTED_MANY_S} s each at most. One run.", "", "| linac | s | CPU s of the servers |", "|---|---|---|"]
         lines += [f"| {what} | {one['s']:.1f} | {sum(one['cpu_s'].values()):.1f}: {cpu_words(one['cpu_s'])} |" for what, one in found["linac"].items()]
         lines += ["", "The same objects deleted by requests of other kinds, until they are gone:", "", "| Job, pods | s | CPU s of the servers |", "|---|---|---|"]
         lines += [f"| {what} | {one['s']:.1f} | {sum(one['cpu_s'].values()):.1f}: {cpu_words(one['cpu_s'])} |" for what, one in found["ways"].items()]
@@ -183,10 +186,10 @@ def main() -> None:
     wanted = options.parts.split(",")
     if {"first-step", "faults"} & set(wanted) and (why := Kubelet.missing()):
         sys.exit(why)
-    result = {**network.provenance("bench/kubernetes.py"), "others_cores": network.busy_cores()}
     for part in wanted:
+        result = {**network.provenance("bench/kubernetes.py"), "others_cores": network.busy_cores()}
         result[part] = PARTS[part](options)
-    store(result, "kubernetes", markdown(result))
+        store(result, f"kubernetes-{part}", markdown(result))
 
 
 if __name__ == "__main__":
