@@ -54,7 +54,8 @@ conf_dir = "{folder}/cni"
 KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "address": "127.0.0.1", "readOnlyPort": 0, "healthzPort": 0,
            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}}, "authorization": {"mode": "AlwaysAllow"},
            "cgroupDriver": "cgroupfs", "cgroupsPerQOS": False, "enforceNodeAllocatable": [], "failSwapOn": False, "failCgroupV1": False, "resolvConf": "",
-           "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"}, "nodeStatusUpdateFrequency": "5s",
+           "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"}, "imageGCHighThresholdPercent": 100,
+           "imageGCLowThresholdPercent": 99, "nodeStatusUpdateFrequency": "5s",
            "makeIPTablesUtilChains": False, "clusterDomain": "cluster.local", "clusterDNS": [f"{SUBNET}.1"]}
 
 

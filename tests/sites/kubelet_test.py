@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """A training of four workers as real pods, on a real kubelet with containerd: pods are deleted, killed and evicted, the node is drained, the API
-server killed for some seconds; the run ends with the bits of one here, and no step of its record is undone. Workers that fail may be started again
-once (`restarts`): deletions, evictions and the drained node do not count. What a pod waits for and why it ended is told, logs come from the pods,
-secrets as references, and cancel leaves nothing. Exit 77 where there is no kubelet, no root or no image.
+server killed for some seconds; the run ends with the bits of one here, and no step of its record is undone. What a pod waits for and
+why it ended is told, logs come from the pods, secrets as references, and cancel leaves nothing. Exit 77 where there is no kubelet, no root or no image.
 
   tests/sites/kubelet_test.py [--deleted 20] [--away 3] [--image linac-0.1.0-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
 """
@@ -122,7 +121,8 @@ def trains(client: Client, cluster: Kubelet, root: pathlib.Path, settings: dict,
     end = client.wait_for(name, "SUCCEEDED", "FAILED", limit_s=300)
     seconds = time.monotonic() - begun
     record.over.set()
-    check(end["state"] == "SUCCEEDED", f"after {done} it has come to its end: {end['reason']}")
+    check(end["state"] == "SUCCEEDED", f"after {done} it has come to its end: {end['reason']}; {end['details']}")
+    print({key: value for key, value in end["details"].items() if key.startswith("worker")})
     launches.same_bits(calm, out, f"{done}")
     check(record.undone == 0, f"no step of its record was undone: {record.undone}")
     client.linac("cancel", name)
@@ -176,7 +176,7 @@ def prepared(root: pathlib.Path) -> dict:
 
 def sites_of(cluster: Kubelet, root: pathlib.Path) -> dict:
     site = {"kind": "kubernetes", "image": IMAGE, "image_pull_policy": "Never", "folder": f"{root}/runs", "volume": f"hostPath:{root}/runs",
-            "notice": "20s", "restarts": 1, "kubeconfig": f"{cluster.folder}/own.kubeconfig"}
+            "notice": "20s", "kubeconfig": f"{cluster.folder}/own.kubeconfig"}
     return {"k8s": site, "secret": site | {"secrets": {"STORE_KEY": "store/key"}}, "absent": site | {"image": "docker.io/local/absent:1"},
             "starved": site | {"memory": "24Mi"}}
 
