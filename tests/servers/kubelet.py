@@ -3,7 +3,7 @@ are processes with addresses of their own, made of an image in a file (`make ima
 as the cluster's own name service would be.
 
 Needs root, and what `Kubelet.missing()` names. All of it stands in a temporary folder and goes with it: pods, mounts, the bridge; settings of the
-kernel that a kubelet changes are set back. SIGTERM ends the test, and so all of it.
+kernel that a kubelet changes are set back. SIGTERM ends the test. Known gap: ended while pods begin, shims and namespaces of pods have stayed.
 """
 
 import hashlib
