@@ -3,6 +3,7 @@
 #   postgresql prometheus chromium nginx xrootd slurm sshd openmpi   Debian's packages
 #   versitygw                        an object store, made by Go into ~/.cache/linac-servers
 #   kubernetes                       its control plane, etcd and kwok, by Go too: some minutes of processor time
+#   kubelet                          what a real node of it needs: kubelet, containerd, runc, their network, a name service
 #   rucio                            Rucio's server, a virtual environment of Python in the same folder
 #   tfspawner                        TF-Spawner with the package that it needs, for a comparison
 #   kubeflow                         the schemas of its objects, by Go's modules
@@ -25,7 +26,7 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
 for name in "$@"; do
   case $name in
     postgresql) packages postgresql ;;
@@ -75,7 +76,12 @@ for name in "$@"; do
       command -v openssl >/dev/null || packages openssl
       "$(dirname "$0")/kubernetes_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/kubernetes"
       ;;
+    kubelet)
+      command -v go >/dev/null || { echo "get.sh: kubelet needs Go (go.dev/dl)" >&2; exit 1; }
+      packages containerd runc containernetworking-plugins dnsmasq-base busybox iproute2
+      "$(dirname "$0")/kubernetes_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/kubernetes" kubelet
+      ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, versitygw, kubernetes, rucio, tfspawner, kubeflow, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, versitygw, kubernetes, kubelet, rucio, tfspawner, kubeflow, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
   esac
 done

@@ -64,13 +64,16 @@ spec:
 
 
 class Kubernetes:
+    PROGRAMS = PROGRAMS
+    api_words: tuple[str, ...] = ()  # further ones of the API server
+
     @staticmethod
     def folder_of_programs() -> pathlib.Path:
         return port_server.programs() / "kubernetes"
 
     @classmethod
     def available(cls) -> bool:
-        return all((cls.folder_of_programs() / name).is_file() for name in PROGRAMS) and shutil.which("openssl") is not None
+        return all((cls.folder_of_programs() / name).is_file() for name in cls.PROGRAMS) and shutil.which("openssl") is not None
 
     def __enter__(self) -> "Kubernetes":
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="linac-kubernetes-"))
@@ -127,7 +130,7 @@ class Kubernetes:
                     "--service-cluster-ip-range=10.96.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
                     "--service-account-key-file=account.pub", "--service-account-signing-key-file=account.key", "--token-auth-file=tokens.csv",
                     "--authorization-mode=RBAC", "--endpoint-reconciler-type=none", "--delete-collection-workers=8",
-                    "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000")
+                    "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000", *self.api_words)
         self.wait(self._ready, "the API server")
 
     def _ready(self) -> bool:
@@ -153,7 +156,7 @@ class Kubernetes:
                  "kwok": (f"--kubeconfig={own}", "--manage-all-nodes=true", "--node-ip=127.0.0.1", f"--config={self.folder}/stages.yaml",
                           f"--server-address=127.0.0.1:{ports[2]}")}
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            for started in [pool.submit(self._start, name, port, *words[name]) for name, port in zip(words, ports)]:
+            for started in [pool.submit(self._start, name, port, *words[name]) for name, port in zip(words, ports) if name in self.PROGRAMS]:
                 started.result()
         self.wait(lambda: self.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default").get("kind") == "ServiceAccount", "the controllers")
 

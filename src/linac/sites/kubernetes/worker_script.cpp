@@ -29,6 +29,14 @@ constexpr const char* kRun =
     "  child=\n"
     "  kill \"$watcher\" 2>/dev/null\n"
     "}\n"
+    // Another worker was told to go, and all stopped with it. This one begins again where it is: the Job controller
+    // waits longer from one end of a pod to the next, up to ten minutes, those that do not count as failures included.
+    "again() {\n"
+    "  [ \"$status\" = 75 ] && [ -z \"$stopped\" ] || return 1\n"
+    "  echo \"linac launch: worker $RANK begins again with the others\"\n"
+    "  said=1\n"
+    "  rest 2\n"  // the others stop within moments of it
+    "}\n"
     "answers() { timeout 2 bash -c ': <\"/dev/tcp/$0/$1\"' \"$1\" \"$2\" 2>/dev/null; }\n";
 
 // A folder that all see says whether the run goes on, and where.
@@ -108,9 +116,9 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
       "said=\n"
       "while :; do\n"
       "  if complete; then exit 0; fi\n";
-  if (shared) text += "  if goes_on; then " + train + " --join \"$out\"; break; fi\n";
+  if (shared) text += "  if goes_on; then " + train + " --join \"$out\"; again && continue; break; fi\n";
   text += "  if [ \"$RANK\" = 0 ] || answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then " + train +
-          " --resume; break; fi\n"
+          " --resume; again && continue; break; fi\n"
           "  if [ -z \"$said\" ]; then echo \"linac launch: worker $RANK waits for the first one\"; said=1; fi\n"
           "  rest 1\n"
           "done\n";
