@@ -31,8 +31,11 @@ constexpr const char* kRun =
     "}\n"
     // Another worker was told to go, and all stopped with it. This one begins again where it is: the Job controller
     // waits longer from one end of a pod to the next, up to ten minutes, those that do not count as failures included.
+    // Nor is it a failure of its own that the run which it was to join ended in that moment.
     "again() {\n"
-    "  [ \"$status\" = 75 ] && [ -z \"$stopped\" ] || return 1\n"
+    "  [ -z \"$stopped\" ] || return 1\n"
+    "  [ \"$status\" = 75 ] || { [ \"$status\" = 6 ] && [ -n \"$joins\" ] && [ $((unheard += 1)) -le 30 ]; } || return "
+    "1\n"
     "  echo \"linac launch: worker $RANK begins again with the others\"\n"
     "  said=1\n"
     "  rest 2\n"  // the others stop within moments of it
@@ -41,6 +44,7 @@ constexpr const char* kRun =
 
 // A folder that all see says whether the run goes on, and where.
 constexpr const char* kShared =
+    "unheard=0\n"
     "mkdir -p \"$out/launch\" || exit 4\n"
     "complete() { [ -e \"$out/launch/$mark\" ]; }\n"
     "goes_on() {\n"
@@ -52,6 +56,18 @@ constexpr const char* kShared =
     "    if answers \"${host%]}\" \"${address##*:}\"; then return 0; fi\n"
     "  done\n"
     "  return 1\n"
+    "}\n"
+    // The run that it was to join has ended, and the others wait for it to begin it again with them.
+    "watch() {\n"
+    "  trap - TERM INT USR1\n"
+    "  alone=0\n"
+    "  while [ -n \"$joins\" ] && sleep 3; do\n"
+    "    if goes_on || ! answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then alone=0; continue; fi\n"
+    "    [ $((alone += 1)) -ge 2 ] || continue\n"
+    "    echo \"linac launch: worker $RANK was to join a run that has ended; it begins again with the others\"\n"
+    "    kill -TERM \"$1\"\n"
+    "    return 0\n"
+    "  done\n"
     "}\n";
 
 // Without one, the first worker alone has the record: where it is started anew, all begin again with it.
@@ -113,10 +129,11 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
   const std::string train = fmt::format("run {} train /linac/job.yaml --out \"$out\" --workers {}",
                                         shell_word(settings.program), workers_word(launch));
   text +=
-      "said=\n"
+      "said=\njoins=\n"
       "while :; do\n"
       "  if complete; then exit 0; fi\n";
-  if (shared) text += "  if goes_on; then " + train + " --join \"$out\"; again && continue; break; fi\n";
+  if (shared)
+    text += "  joins=\n  if goes_on; then joins=1; " + train + " --join \"$out\"; again && continue; break; fi\n";
   text += "  if [ \"$RANK\" = 0 ] || answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then " + train +
           " --resume; again && continue; break; fi\n"
           "  if [ -z \"$said\" ]; then echo \"linac launch: worker $RANK waits for the first one\"; said=1; fi\n"
