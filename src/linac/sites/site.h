@@ -31,10 +31,10 @@ struct CommonSettings {
 
   template <class V>
   void common_fields(V& v) {
-    v("kind", kind, "local, ssh, slurm or kubernetes");
+    v("kind", kind, "local, ssh, slurm, mpi or kubernetes");
     v("folder", folder,
-      "absolute path there: each launch gets a folder of its name in it; for slurm and kubernetes on a disk that all "
-      "nodes share");
+      "absolute path there: each launch gets a folder of its name in it; for slurm, mpi and kubernetes on a disk that "
+      "all nodes share");
     v("out", out, "where runs are kept if not in folder: s3://BUCKET/FOLDER");
     v("program", program, "path of linac there, or its name where PATH has it");
     v("python", python, "Python 3.6 or newer there, for scripts (linac spawn), or its name where PATH has it");

@@ -46,10 +46,6 @@ std::string options(const SlurmSettings& settings, const Launch& launch) {
 
 }  // namespace
 
-bool needs_key(const Launch& launch) {
-  return launch.out.starts_with("s3://") || launch.script;
-}
-
 std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
   const std::string here = launch_folder(settings.folder, launch.label);
   std::string srun = "srun --kill-on-bad-exit=0 --no-kill --wait=0 ";

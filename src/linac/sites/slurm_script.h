@@ -37,10 +37,6 @@ struct SlurmSettings : CommonSettings {
   }
 };
 
-/// Whether its workers find the key of the run in the launch's folder: they do not share that of the run, or are
-/// scripts.
-bool needs_key(const Launch& launch);
-
 /// launch.sbatch
 std::string batch_script(const SlurmSettings& settings, const Launch& launch);
 /// worker.sh
