@@ -39,6 +39,8 @@ struct SlurmSettings : CommonSettings {
 
 /// launch.sbatch
 std::string batch_script(const SlurmSettings& settings, const Launch& launch);
+/// array.sbatch: starts launch.sbatch of each member, whose options are the same.
+std::string array_script(const SlurmSettings& settings, const Array& array);
 /// worker.sh
 std::string slurm_worker(const SlurmSettings& settings, const Launch& launch);
 
