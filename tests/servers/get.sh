@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
-#   postgresql prometheus chromium nginx xrootd slurm sshd openmpi   Debian's packages
+#   postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich   Debian's packages
 #   versitygw                        an object store, made by Go into ~/.cache/linac-servers
 #   kubernetes                       its control plane, etcd and kwok, by Go too: some minutes of processor time
 #   kubelet                          what a real node of it needs: kubelet, containerd, runc, their network, a name service
@@ -36,6 +36,7 @@ for name in "$@"; do
     slurm) packages slurm-wlm munge ;;
     sshd) packages openssh-server ;;
     openmpi) packages openmpi-bin ;;
+    mpich) packages mpich ;;
     chromium) packages chromium fonts-dejavu-core; command -v npm >/dev/null || packages nodejs npm ;;
     rucio)
       folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/rucio"
@@ -82,6 +83,6 @@ for name in "$@"; do
       "$(dirname "$0")/kubernetes_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/kubernetes" kubelet
       ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, versitygw, kubernetes, kubelet, rucio, tfspawner, kubeflow, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, mpich, versitygw, kubernetes, kubelet, rucio, tfspawner, kubeflow, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
   esac
 done

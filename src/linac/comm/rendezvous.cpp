@@ -75,6 +75,33 @@ Rendezvous from_openmpi(const EnvironmentReader& env) {
   return meet;
 }
 
+// Slurm's own PMI sets the first two as well, but not the other ones.
+bool is_hydra(const EnvironmentReader& env) {
+  return env.text("PMI_RANK") && env.text("PMI_SIZE") && env.text("MPI_LOCALRANKID");
+}
+
+Rendezvous from_hydra(const EnvironmentReader& env) {
+  Rendezvous meet{.binding = Binding::kEach, .source = "Hydra"};
+  meet.rank = env.required_int("PMI_RANK", 0, kMaxWorldSize - 1, "PMI_SIZE is set");
+  meet.world_size = env.required_int("PMI_SIZE", 1, kMaxWorldSize, "PMI_RANK is set");
+  meet.local_rank = env.optional_int("MPI_LOCALRANKID", 0, kMaxWorldSize - 1).value_or(0);
+  check_consistent(meet, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID");
+  if (meet.world_size == 1) return meet;
+
+  const auto here = env.optional_int("MPI_LOCALNRANKS", 1, kMaxWorldSize);
+  meet.local_world_size = here.value_or(meet.local_rank + 1);
+  const auto addr = env.text("MASTER_ADDR");
+  const auto port = env.optional_int("MASTER_PORT", 1, 65535);
+  if (!port || (!addr && here != meet.world_size)) {
+    throw user_error(
+        "[rendezvous] MASTER_ADDR or MASTER_PORT is not set (mpiexec of MPICH or Intel MPI does not tell where rank 0 "
+        "is, nor which run this is); use mpiexec -genv MASTER_ADDR <host of rank 0> -genv MASTER_PORT <free port>");
+  }
+  meet.master_addr = addr.value_or("127.0.0.1");
+  meet.master_port = *port;
+  return meet;
+}
+
 int slurm_tasks_here(const EnvironmentReader& env, int certain) {
   const int node = env.optional_int("SLURM_NODEID", 0, INT32_MAX).value_or(0);
   for (const char* const name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
@@ -152,6 +179,8 @@ Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment) {
     meet = rendezvous_from_tf_config(*config);
   } else if (env.text("OMPI_COMM_WORLD_RANK") || env.text("OMPI_COMM_WORLD_SIZE")) {
     meet = from_openmpi(env);
+  } else if (is_hydra(env)) {
+    meet = from_hydra(env);
   } else if (env.text("SLURM_PROCID")) {
     meet = from_slurm(env);
   }

@@ -32,7 +32,7 @@ struct Rendezvous {
   std::string interface {};  // network interface for the data, e.g. "ib0"; empty: the one that leads to the master
   std::string advertise{};   // where others find this worker, if not at the address that it listens at
   PortRange ports{};
-  std::string source{};  // for messages: "torchrun", "TF_CONFIG", "OpenMPI", "Slurm" or "a lone process"
+  std::string source{};  // for messages: "torchrun", "TF_CONFIG", "OpenMPI", "Hydra", "Slurm" or "a lone process"
 };
 
 /// The value of an environment variable, or nothing when it is unset.
@@ -46,15 +46,17 @@ std::optional<std::string> process_environment(const std::string& name);
 ///      TORCHELASTIC_USE_AGENT_STORE, TORCHELASTIC_RESTART_COUNT
 ///   2. TF_CONFIG: the cluster's chief and workers are ranks 0, 1, ... in that order; the first one is the master
 ///   3. OpenMPI: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK
-///   4. Slurm: SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, SLURM_LOCALID; the master is the first host of
+///   4. Hydra, that is MPICH and Intel MPI: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID; MASTER_PORT has to be set, and
+///      MASTER_ADDR too if they are on several machines
+///   5. Slurm: SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, SLURM_LOCALID; the master is the first host of
 ///      SLURM_STEP_NODELIST or SLURM_JOB_NODELIST, the port follows from SLURM_JOB_ID
-///   5. a lone process
+///   6. a lone process
 /// The workers of this machine are counted by LOCAL_WORLD_SIZE, whatever the launcher, else by: all of them where the
 /// master is at a loopback address (1); the tasks with the same host (2); OMPI_COMM_WORLD_LOCAL_SIZE (3);
-/// SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE at SLURM_NODEID, or SLURM_NTASKS_PER_NODE (4). SLURM_CPUS_PER_TASK
-/// says how many cores each has. MASTER_ADDR and MASTER_PORT override what 3 and 4 derive. GLOO_SOCKET_IFNAME names the
-/// interface in all cases. Missing, malformed, out-of-range or contradictory values are user errors that name the
-/// variable.
+/// MPI_LOCALNRANKS (4); SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE at SLURM_NODEID, or SLURM_NTASKS_PER_NODE
+/// (5). SLURM_CPUS_PER_TASK says how many cores each has. MASTER_ADDR and MASTER_PORT override what 3 and 5 derive.
+/// GLOO_SOCKET_IFNAME names the interface in all cases. Missing, malformed, out-of-range or contradictory values are
+/// user errors that name the variable.
 Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment = process_environment);
 
 /// The local rank of a worker that joins a run: LOCAL_RANK, which it has without a RANK too, else as `meet` says. User

@@ -131,9 +131,30 @@ TEST(Rendezvous, OpenMpiOnSeveralMachinesNeedsTheMaster) {
   expect_names(refusal(without(complete, "OMPI_COMM_WORLD_SIZE")), "OMPI_COMM_WORLD_SIZE");
 }
 
+TEST(Rendezvous, HydraOfMpichAndIntel) {
+  const Variables variables = {{"PMI_RANK", "2"},        {"PMI_SIZE", "4"},        {"MPI_LOCALRANKID", "0"},
+                               {"MPI_LOCALNRANKS", "2"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "12345"}};
+  const auto meet = read(variables);
+  EXPECT_EQ(meet.rank, 2);
+  EXPECT_EQ(meet.world_size, 4);
+  EXPECT_EQ(meet.local_rank, 0);
+  EXPECT_EQ(meet.local_world_size, 2);
+  EXPECT_EQ(meet.master_addr, "node7");
+  EXPECT_EQ(meet.master_port, 12345);
+  EXPECT_EQ(meet.source, "Hydra");
+  expect_names(refusal(without(variables, "MASTER_ADDR")), "MASTER_ADDR");
+  expect_names(refusal(without(variables, "MASTER_PORT")), "MASTER_PORT");
+  expect_names(refusal(with(variables, "PMI_RANK", "4")), "PMI_RANK");
+  EXPECT_EQ(read(without(with(variables, "MPI_LOCALNRANKS", "4"), "MASTER_ADDR")).master_addr, "127.0.0.1");
+}
+
 const Variables kSlurm = {{"SLURM_PROCID", "2"},      {"SLURM_NTASKS", "4"},
                           {"SLURM_LOCALID", "0"},     {"SLURM_JOB_NODELIST", "node[03-07,9]"},
                           {"SLURM_JOB_ID", "123456"}, {"SLURM_STEP_ID", "0"}};
+
+TEST(Rendezvous, SlurmWithItsOwnPmi) {
+  EXPECT_EQ(read(with(with(kSlurm, "PMI_RANK", "2"), "PMI_SIZE", "4")).source, "Slurm");
+}
 
 TEST(Rendezvous, Slurm) {
   const auto meet = read(kSlurm);

@@ -27,7 +27,8 @@ std::string state_script(const Record& record, size_t index) {
       "if flock -s -n lock-{2} true; then\n"  // two that ask do not see each other
       "  if [ -e exit-{2} ]; then echo 'linac: host ended'; else echo 'linac: host lost'; fi\n"
       "else echo 'linac: host running'; fi\n"
-      "echo \"linac: end $(end_of_run 0)\"\n{3}",
+      "attempt=0; [ ! -s attempt ] || read -r attempt < attempt\n"
+      "echo \"linac: end $(end_of_run \"$attempt\")\"\n{3}",
       enter_folder_script(record.folder, record.label, "echo 'linac: host none'"), end_of_run_function(), index,
       why_script());
 }
@@ -48,19 +49,21 @@ constexpr const char* kKillHolders =
     "}\n";
 
 // The first time it is asked to, the second time it is made to.
-std::string cancel_script(const Record& record, size_t index) {
+// `to_ask`, `to_kill`: lines before either.
+std::string cancel_script(const Record& record, size_t index, const std::string& to_ask, const std::string& to_kill) {
   return (record.script ? kKillHolders : "") +
          fmt::format(
              "{0}{2}"
              "[ -e pid-{1} ] || {{ echo 'linac: did nothing'; exit 0; }}\n"
              "if flock -s -n lock-{1} true; then {3}echo 'linac: did nothing'; exit 0; fi\n"
+             "{5}"
              "read -r group < pid-{1}\n"
              "holds lock-{1} \"$group\" || {{ echo 'linac: did not find'; exit 0; }}\n"
-             "if [ -e asked-{1} ]; then kill -KILL \"-$group\"; {4}echo 'linac: did kill'\n"
+             "if [ -e asked-{1} ]; then {6}kill -KILL \"-$group\"; {4}echo 'linac: did kill'\n"
              "else : > cancelled && : > asked-{1} && kill -TERM \"-$group\" && echo 'linac: did ask'; fi\n",
              enter_folder_script(record.folder, record.label, "echo 'linac: did nothing'"), index, holds_function(),
-             record.script ? kTidyUp : "",
-             record.script ? fmt::format("kill_holders lock-{}; {}", index, kTidyUp) : "");
+             record.script ? kTidyUp : "", record.script ? fmt::format("kill_holders lock-{}; {}", index, kTidyUp) : "",
+             to_ask, to_kill);
 }
 
 // What has been started while the rest could not be: as if it had never been.
@@ -81,7 +84,7 @@ std::string reopen_script(const Record& record, size_t index) {
       "[ -e lock-{1} ] || exit 0\n"
       "exec 9>>lock-{1} || exit 4\n"
       "flock -n 9 || {{ echo 'linac: host runs'; exit 0; }}\n"
-      "rm -f pid-{1} exit-{1} asked-{1} cancelled ends/0-* || exit 4\n",
+      "rm -f pid-{1} exit-{1} asked-{1} cancelled attempt ends/* || exit 4\n",
       enter_folder_script(record.folder, record.label, ":"), index);
 }
 
@@ -120,12 +123,12 @@ std::string HostsSite::host_script(const Launch& launch, const Share& share, siz
       "printf '%s\\n' $$ > pid-{}.part && mv pid-{}.part pid-{} || exit 4\ntrap : TERM INT USR1\n",
       launch.label, share.host.empty() ? "this host" : share.host, kVersion, shell_word(folder), index, index, index);
   // Whoever launches from within an allocation or another launcher does not hand its place on.
-  text +=
+  text += fmt::format(
       "for name in $(env | sed -n "
-      "'s/"
-      "^\\(SLURM_[A-Z_]*\\|OMPI_[A-Z_]*\\|TF_CONFIG\\|RANK\\|WORLD_SIZE\\|LINAC_SPAWN_[A-Z_]*\\|LOCAL_RANK\\|LOCAL_"
-      "WORLD_SIZE\\|MASTER_"
-      "ADDR\\|MASTER_PORT\\|LINAC_RUN_KEY\\|LINAC_RUN_KEY_FILE\\)=.*/\\1/p'); do unset \"$name\"; done\n";
+      "'s/^\\({}OMPI_[A-Z_]*\\|PMI_[A-Z_]*\\|PMIX_[A-Z_]*\\|MPI_LOCAL[A-Z]*\\|TF_CONFIG\\|RANK\\|"
+      "WORLD_SIZE\\|LINAC_SPAWN_[A-Z_]*\\|LOCAL_RANK\\|LOCAL_WORLD_SIZE\\|MASTER_ADDR\\|MASTER_PORT\\|LINAC_RUN_KEY\\|"
+      "LINAC_RUN_KEY_FILE\\)=.*/\\1/p'); do unset \"$name\"; done\n",
+      share.in_allocation ? "" : "SLURM_[A-Z_]*\\|");
   text += environment_script(common());
   if (share.with_key) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(folder + "/private/key"));
   text += end_of_run_function();
@@ -135,7 +138,7 @@ std::string HostsSite::host_script(const Launch& launch, const Share& share, siz
   text += share.starts;
   text += fmt::format(
       "for one in $all; do while kill -0 \"$one\" 2>/dev/null; do wait \"$one\"; done; done\n{1}"
-      "end_of_run 0 > exit-{0}.part && mv exit-{0}.part exit-{0}\n",
+      "end_of_run \"${{attempt:-0}}\" > exit-{0}.part && mv exit-{0}.part exit-{0}\n",
       index, launch.script ? std::string(kTidyUp) + "\n" : "");
   return text;
 }
@@ -270,7 +273,8 @@ std::string HostsSite::cancel(const Record& record) const {
   size_t asked = 0, killed = 0, elsewhere = 0;
   const auto hosts = hosts_of(record);
   for (size_t i = 0; i < hosts.size(); ++i) {
-    const std::string did = shell(hosts[i]).need("cannot be told to stop", cancel_script(record, i)).last("did");
+    const std::string did =
+        shell(hosts[i]).need("cannot be told to stop", cancel_script(record, i, to_ask(), to_kill())).last("did");
     asked += did == "ask" ? 1 : 0;
     killed += did == "kill" ? 1 : 0;
     elsewhere += did == "not find" ? 1 : 0;

@@ -38,10 +38,11 @@ class HostsSite : public Site {
  protected:
   /// Host number `index` of a launch: its shell, and the script that runs there.
   struct Share {
-    std::string host;     // "" for this one
-    std::string starts;   // lines of shell that start its workers, each in the background: `run ATTEMPT-RANK VARIABLES`
-    std::string workers;  // the option of each
+    std::string host;    // "" for this one
+    std::string starts;  // lines of shell that start its workers, each in the background: `run ATTEMPT-RANK VARIABLES`
+    std::string workers{};  // the option of each
     bool with_key = false;
+    bool in_allocation = false;  // its workers may be on hosts that a batch system has given
   };
   /// User error if it is none for this place.
   virtual std::vector<Share> shares(const Launch& launch) const = 0;
@@ -50,13 +51,18 @@ class HostsSite : public Site {
   virtual std::string program() const { return common().program; }
   /// What the hosts need before anything is started on one of them. Environment error.
   virtual void prepare(const std::vector<Shell>&) const {}
+  /// worker.sh
+  virtual std::string worker(const Launch& launch, const Share& share) const;
+  /// Lines of shell in the launch's folder, before its workers are asked to stop, and before they are killed. There is
+  /// scripts.h's `holds`.
+  virtual std::string to_ask() const { return ""; }
+  virtual std::string to_kill() const { return ""; }
   /// All that the settings name.
   virtual std::vector<std::string> all_hosts() const = 0;
 
  private:
   std::string host_script(const Launch& launch, const Share& share, size_t index) const;
   std::string start_script(const Launch& launch, const Share& share, size_t index) const;
-  std::string worker(const Launch& launch, const Share& share) const;
 };
 
 }  // namespace linac::sites

@@ -1,5 +1,6 @@
 #include "linac/sites/hosts_site.h"
 #include "linac/sites/kubernetes/kubernetes_site.h"
+#include "linac/sites/mpi/mpi_site.h"
 #include "linac/sites/site.h"
 #include "linac/sites/slurm.h"
 
@@ -10,6 +11,7 @@ const std::vector<Kind>& kinds() {
       {"local", "this host, beside what else runs here", make_local_site, local_settings},
       {"ssh", "hosts that you reach with ssh", make_ssh_site, ssh_settings},
       {"slurm", "a cluster with Slurm, from its login node or through ssh", make_slurm_site, slurm_settings},
+      {"mpi", "hosts on which mpirun starts the workers: Open MPI's, MPICH's, Intel's", make_mpi_site, mpi_settings},
       {"kubernetes", "a cluster of Kubernetes", make_kubernetes_site, kubernetes_settings, kubernetes_notes},
   };
   return kAll;

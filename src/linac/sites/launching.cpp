@@ -47,11 +47,6 @@ std::string digest_of(const Launch& launch, bool named_out, const std::map<std::
   return fmt::format("{:016x}", fnv1a_64(text));  // compared with what this user's program wrote, and no more
 }
 
-int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
 std::string label_of(const std::string& given, const std::string& what) {
@@ -62,6 +57,11 @@ std::string label_of(const std::string& given, const std::string& what) {
 
 std::string new_key() {
   return random_hex(kKeyDigits);
+}
+
+int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 std::string default_out(const Site& site, const std::string& label, bool script) {
@@ -162,6 +162,7 @@ KeptLaunch resume(const Site& site, const std::string& label) {
                                  spec::to_string(state)));
   site.plan(kept.launch);
   site.reopen(kept.record);
+  kept.record.index = 0;  // from now on it is a job of its own
   kept.ended.clear();
   keep(kept);
   kept.record.id = site.submit(kept.launch);

@@ -34,6 +34,8 @@ Launch make_launch(const Site& site, const spec::Job& job, const Wishes& wishes)
 std::string label_of(const std::string& given, const std::string& what);
 /// Of a new launch: 64 hexadecimal digits.
 std::string new_key();
+/// Since 1970.
+int64_t now_ms();
 /// Where a run is kept if nobody says, or a script works.
 std::string default_out(const Site& site, const std::string& label, bool script);
 

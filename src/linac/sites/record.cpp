@@ -33,6 +33,8 @@ json to_json(const KeptLaunch& kept) {
           {"hosts", record.hosts},
           {"script", record.script},
           {"changes", record.changes},
+          {"array", record.array},
+          {"index", record.index},
           {"job", record.script ? "" : kept.launch.job},
           {"workers", kept.launch.workers},
           {"workers_min", kept.launch.workers_min},
@@ -56,6 +58,8 @@ KeptLaunch kept_from_json(const json& from) {
   from.at("hosts").get_to(record.hosts);
   record.script = from.value("script", false);
   record.changes = from.value("changes", std::map<std::string, std::string>());
+  record.array = from.value("array", "");
+  record.index = from.value("index", 0);
   kept.launch.job = from.value("job", "");
   from.at("workers").get_to(kept.launch.workers);
   from.at("workers_min").get_to(kept.launch.workers_min);

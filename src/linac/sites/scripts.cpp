@@ -208,6 +208,25 @@ int status_in(const std::string& text) {
   return value;
 }
 
+bool needs_key(const Launch& launch) {
+  return launch.out.starts_with("s3://") || launch.script;
+}
+
+std::string goes_on_function() {
+  return "answers() { timeout 2 bash -c ': <\"/dev/tcp/$0/$1\"' \"$1\" \"$2\" 2>/dev/null; }\n"
+         "goes_on() {\n"
+         "  view=$(ls -t \"$out/views\" 2>/dev/null | head -n 1)\n"
+         "  [ -n \"$view\" ] || return 1\n"
+         "  for address in $(grep -o '\"address\":\"[^\"]*\"' \"$out/views/$view\" | cut -d '\"' -f 4 | head -n 16); "
+         "do\n"
+         "    host=${address%:*}\n"
+         "    host=${host#[}\n"
+         "    if answers \"${host%]}\" \"${address##*:}\"; then return 0; fi\n"
+         "  done\n"
+         "  return 1\n"
+         "}\n";
+}
+
 std::string workers_word(const Launch& launch) {
   return launch.workers_min > 0 ? fmt::format("{}:{}", launch.workers_min, launch.workers)
                                 : std::to_string(launch.workers);

@@ -56,6 +56,13 @@ int end_of_run(const std::vector<int>& statuses);
 /// The number that a script has told; -1 if it has told none.
 int status_in(const std::string& text);
 
+/// Whether workers who see the launch's folder find the key of the run in it: they do not share that of the run, or are
+/// scripts.
+bool needs_key(const Launch& launch);
+
+/// A function for scripts of Linux with bash: `goes_on`, whether workers of the run in the folder $out answer.
+std::string goes_on_function();
+
 /// As the option --workers has it, "2:4" or "4".
 std::string workers_word(const Launch& launch);
 

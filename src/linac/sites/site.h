@@ -31,10 +31,10 @@ struct CommonSettings {
 
   template <class V>
   void common_fields(V& v) {
-    v("kind", kind, "local, ssh, slurm or kubernetes");
+    v("kind", kind, "local, ssh, slurm, mpi or kubernetes");
     v("folder", folder,
-      "absolute path there: each launch gets a folder of its name in it; for slurm and kubernetes on a disk that all "
-      "nodes share");
+      "absolute path there: each launch gets a folder of its name in it; for slurm, mpi and kubernetes on a disk that "
+      "all nodes share");
     v("out", out, "where runs are kept if not in folder: s3://BUCKET/FOLDER");
     v("program", program, "path of linac there, or its name where PATH has it");
     v("python", python, "Python 3.6 or newer there, for scripts (linac spawn), or its name where PATH has it");
@@ -60,12 +60,21 @@ struct Launch {
   std::optional<Script> script{};
 };
 
+/// Many launches of linac that a place takes as one (arrays.h).
+struct Array {
+  std::string name;  // the label of all; that of a member is NAME-INDEX, from 1 on
+  std::vector<Launch> members;
+  int at_once = 0;  // so many run at the same time; 0: any number
+};
+
 /// What is kept of a launch by who launched it (record.h).
 struct Record {
   std::string label, site, kind, folder, out, id;
   std::vector<std::string> hosts;
   bool script = false;
   std::map<std::string, std::string> changes{};  // of the site's settings, for this launch
+  std::string array{};                           // that it was submitted with; empty: alone
+  int index = 0;                                 // there, from 1 on; 0: it is no member, or was started anew since
 };
 
 /// What a launch would be, for people: in the order in which it is done.
@@ -108,6 +117,9 @@ class Site {
   /// Starts it, or finds that it was started: a label is started once, whoever asked for it and died meanwhile. What
   /// the place calls it.
   virtual std::string submit(const Launch& launch) const = 0;
+  /// The same of an array. User error where there is no such thing.
+  virtual std::vector<PlannedStep> plan_array(const Array& array) const;
+  virtual std::string submit_array(const Array& array) const;
   /// The hosts of a launch, if the place does not choose them itself.
   virtual std::vector<std::string> hosts(const Launch&) const { return {}; }
   virtual Standing standing(const Record& record) const = 0;

@@ -16,6 +16,22 @@
 namespace linac::sites {
 namespace {
 
+// What Slurm calls the job of a launch.
+const std::string& job_name(const Record& record) {
+  return record.index > 0 ? record.array : record.label;
+}
+
+// By its name too: should the number be another's by now, that one stays.
+std::string cancel_words(const Record& record, const std::string& id, bool gently) {
+  const std::string named = "scancel --name=" + shell_word(job_name(record)) + (gently ? " --signal=TERM " : " ");
+  if (record.index == 0) return named + shell_word(id);
+  // Of an array, with the name scancel would take all that wait with the one; and to one that runs it says it until
+  // that is gone, but for a step. Before there is a step, the script looks whether it was cancelled.
+  if (!gently) return "scancel " + shell_word(id);
+  return fmt::format("tries=0; until {} 2>/dev/null || [ $tries = 3 ]; do sleep 1; tries=$((tries + 1)); done",
+                     named + shell_word(id + ".0"));
+}
+
 class SlurmSite : public Site {
  public:
   SlurmSite(std::string name, std::string where, SlurmSettings settings)
@@ -26,6 +42,8 @@ class SlurmSite : public Site {
   std::vector<Finding> check(const spec::Job* job) const override;
   std::vector<Finding> look_at_script(const Launch& launch) const override;
   std::string submit(const Launch& launch) const override;
+  std::vector<PlannedStep> plan_array(const Array& array) const override;
+  std::string submit_array(const Array& array) const override;
   Standing standing(const Record& record) const override;
   // Each question is work for the one process that serves the whole cluster.
   std::chrono::seconds pause() const override { return std::chrono::seconds(5); }
@@ -44,18 +62,26 @@ class SlurmSite : public Site {
   std::string folder(const std::string& label) const { return launch_folder(settings_.folder, label); }
   Shell shell() const { return settings_.login.empty() ? Shell() : Shell(settings_.ssh, settings_.login); }
   // The name stands here too: a user's SBATCH_JOB_NAME would go before that of the script.
-  std::string sbatch(const std::string& label) const {
-    return fmt::format("sbatch --parsable --job-name={} {}", shell_word(label),
-                       shell_word(folder(label) + "/launch.sbatch"));
+  std::string sbatch(const std::string& label, const char* file = "launch.sbatch") const {
+    return fmt::format("sbatch --parsable --job-name={} {}", shell_word(label), shell_word(folder(label) + "/" + file));
   }
-  // "linac: job ..." for all jobs of that name that Slurm knows.
-  std::string ask_script(const std::string& label) const {
+  // "linac: job ..." for all jobs of that name that Slurm knows, each member of an array.
+  std::string ask_script(const std::string& name) const {
     return forget_variables() +
            fmt::format(
                "export SLURM_TIME_FORMAT=standard\n"
-               "known=$(squeue -h -t all -u \"$(id -un)\" --name={} -o 'linac: job %i|%V|%T|%r|%N|%M') || exit 4\n"
+               "known=$(squeue -h -r -t all -u \"$(id -un)\" --name={} -o 'linac: job %i|%V|%T|%r|%N|%M') || exit 4\n"
                "printf '%s\\n' \"$known\"\n",
-               shell_word(label));
+               shell_word(name));
+  }
+  // The files of a launch, in its folder.
+  std::string files_script(const Launch& launch) const {
+    std::string script;
+    if (needs_key(launch)) script += write_file_script("private/key", launch.key + "\n");
+    script += write_file_script("job.yaml", launch.job);
+    script += write_script_files(launch);
+    script += write_file_script("worker.sh", slurm_worker(settings_, launch));
+    return script + write_file_script("launch.sbatch", batch_script(settings_, launch));
   }
 
   // What the user's environment may have for squeue and sbatch: the first would hide jobs, the second goes before what
@@ -72,7 +98,9 @@ class SlurmSite : public Site {
     return text + "\n";
   }
 
-  Standing standing_in(const ShellAnswer& answer) const;
+  Standing standing_in(const ShellAnswer& answer, int index) const;
+  std::string submit_script(const std::string& name, const std::string& same, const std::string& files,
+                            const char* file) const;
 
   SlurmSettings settings_;
 };
@@ -125,33 +153,64 @@ std::vector<Finding> SlurmSite::look_at_script(const Launch& launch) const {
   return all;
 }
 
-std::string SlurmSite::submit(const Launch& launch) const {
+// `same`: fails where another one has the name; `files`: writes what `file` starts.
+std::string SlurmSite::submit_script(const std::string& name, const std::string& same, const std::string& files,
+                                     const char* file) const {
   // The lock (9) goes to sbatch: should whoever asked die meanwhile, the next one waits until it has come to its end.
-  std::string script = fmt::format(
-      "{0}{2}{3}"
-      "exec 9>lock || exit 4\n"
-      "flock -w 100 9 || {{ echo 'somebody else submits it' >&2; exit 4; }}\n"
-      "if [ -s submitted ]; then echo \"linac: submitted $(cat submitted)\"; exit 0; fi\n"
-      "former() {{ if [ -s former ]; then grep -vxF -f former || true; else cat; fi; }}\n"
-      "jobs() {{ SLURM_TIME_FORMAT=standard squeue -h -t all -u \"$(id -un)\" --name={1} -o '%i %V' >queue || exit 4; "
-      "former <queue; }}\n"
-      "known=$(jobs) || exit 4\n"
-      "if [ -z \"$known\" ]; then\n",
-      make_folder_script(settings_.folder, launch.label), shell_word(launch.label), same_job_script(launch),
-      forget_variables());
-  if (needs_key(launch)) script += write_file_script("private/key", launch.key + "\n");
-  script += write_file_script("job.yaml", launch.job);
-  script += write_script_files(launch);
-  script += write_file_script("worker.sh", slurm_worker(settings_, launch));
-  script += write_file_script("launch.sbatch", batch_script(settings_, launch));
-  script += "  umask \"$mask\"\n  " + sbatch(launch.label) +
-            " >id || exit 4\n"
-            "  known=$(jobs) || exit 4\n"
-            "fi\n"
-            "known=$(printf '%s\\n' \"$known\" | tail -n 1)\n"
-            "[ -n \"$known\" ] || known=$(cat submitted)\n"  // it has begun already, and wrote it
-            "printf '%s\\n' \"$known\" >submitted.part && mv submitted.part submitted || exit 4\n"
-            "echo \"linac: submitted $known\"\n";
+  return fmt::format(
+             "{0}{2}{3}"
+             "exec 9>lock || exit 4\n"
+             "flock -w 100 9 || {{ echo 'somebody else submits it' >&2; exit 4; }}\n"
+             "if [ -s submitted ]; then echo \"linac: submitted $(cat submitted)\"; exit 0; fi\n"
+             "former() {{ if [ -s former ]; then grep -vxF -f former || true; else cat; fi; }}\n"
+             "jobs() {{ SLURM_TIME_FORMAT=standard squeue -h -t all -u \"$(id -un)\" --name={1} -o '%F %V' >queue || "
+             "exit "
+             "4; former <queue; }}\n"
+             "known=$(jobs) || exit 4\n"
+             "if [ -z \"$known\" ]; then\n",
+             make_folder_script(settings_.folder, name), shell_word(name), same, forget_variables()) +
+         files + "  umask \"$mask\"\n  " + sbatch(name, file) +
+         " >id || exit 4\n"
+         "  known=$(jobs) || exit 4\n"
+         "fi\n"
+         "known=$(printf '%s\\n' \"$known\" | tail -n 1)\n"
+         "[ -n \"$known\" ] || known=$(cat submitted)\n"  // it has begun already, and wrote it
+         "printf '%s\\n' \"$known\" >submitted.part && mv submitted.part submitted || exit 4\n"
+         "echo \"linac: submitted $known\"\n";
+}
+
+std::string SlurmSite::submit(const Launch& launch) const {
+  const std::string script =
+      submit_script(launch.label, same_job_script(launch), files_script(launch), "launch.sbatch");
+  const std::string submitted = shell().need("cannot be submitted", script).last("submitted");
+  if (submitted.empty()) throw environment_error(place() + ": sbatch has said no number; look at squeue there");
+  return submitted.substr(0, submitted.find(' '));
+}
+
+std::vector<PlannedStep> SlurmSite::plan_array(const Array& array) const {
+  std::vector<PlannedStep> steps;
+  for (const Launch& member : array.members) {
+    steps.push_back({folder(member.label) + "/job.yaml", member.job});
+    steps.push_back({folder(member.label) + "/worker.sh", slurm_worker(settings_, member)});
+    if (needs_key(member))
+      steps.push_back({folder(member.label) + "/private/key", "(64 hexadecimal digits that nobody sees)\n"});
+    steps.push_back({folder(member.label) + "/launch.sbatch", batch_script(settings_, member)});
+  }
+  steps.push_back({folder(array.name) + "/array.sbatch", array_script(settings_, array)});
+  steps.push_back({"then, by " + shell().command(), sbatch(array.name, "array.sbatch") + "\n"});
+  return steps;
+}
+
+std::string SlurmSite::submit_array(const Array& array) const {
+  // Whether it is the same one is known from its number of members here, and from each of them there.
+  const Launch whole{
+      .label = array.name, .job = fmt::format("{} members\n", array.members.size()), .out = {}, .key = {}};
+  std::string files = write_file_script("job.yaml", whole.job);
+  for (const Launch& member : array.members)
+    files += "( " + make_folder_script(settings_.folder, member.label) + same_job_script(member) +
+             files_script(member) + ") || exit 4\n";
+  files += write_file_script("array.sbatch", array_script(settings_, array));
+  const std::string script = submit_script(array.name, same_job_script(whole), files, "array.sbatch");
   const std::string submitted = shell().need("cannot be submitted", script).last("submitted");
   if (submitted.empty()) throw environment_error(place() + ": sbatch has said no number; look at squeue there");
   return submitted.substr(0, submitted.find(' '));
@@ -168,18 +227,19 @@ Standing SlurmSite::standing(const Record& record) const {
       "2>/dev/null | sed "
       "'s/^/linac: account /'\n"
       "true\n",
-      ask_script(record.label), enter_folder_script(record.folder, record.label, ":"), why_script(),
-      shell_word(record.label));
+      ask_script(job_name(record)), enter_folder_script(record.folder, record.label, ":"), why_script(),
+      shell_word(job_name(record)));
   const ShellAnswer answer = shell().need("cannot be asked", script);
-  Standing standing = standing_in(answer);
+  Standing standing = standing_in(answer, record.index);
   if (record.script) tell_of_script(standing, answer.last("why"));
   return standing;
 }
 
-Standing SlurmSite::standing_in(const ShellAnswer& answer) const {
+// `index`: of the member of an array, else 0.
+Standing SlurmSite::standing_in(const ShellAnswer& answer, int index) const {
   const std::string submitted = answer.last("submitted");
-  SlurmJob job = meant_job(answer.said("job"), submitted);
-  const SlurmJob account = meant_job(answer.said("account"), submitted);
+  SlurmJob job = meant_job(member_lines(answer.said("job"), index), submitted);
+  const SlurmJob account = meant_job(member_lines(answer.said("account"), index), submitted);
   if (job.id.empty()) job = account;
   const int exit = status_in(answer.last("exit"));
   const bool cancelled = !answer.said("cancelled").empty();
@@ -196,16 +256,14 @@ std::string SlurmSite::cancel(const Record& record) const {
       "[ ! -s submitted ] || echo \"linac: submitted $(cat submitted)\"\n"
       "[ ! -e cancelled ] || echo 'linac: cancelled'\n"
       ": > cancelled || exit 4\n",
-      ask_script(record.label), shell_word(launch_folder(record.folder, record.label)));
+      ask_script(job_name(record)), shell_word(launch_folder(record.folder, record.label)));
   const ShellAnswer answer = shell().need("cannot be cancelled", script);
-  const SlurmJob job = meant_job(answer.said("job"), answer.last("submitted"));
+  const SlurmJob job = meant_job(member_lines(answer.said("job"), record.index), answer.last("submitted"));
   const bool runs = job.state.starts_with("RUNNING") || job.state.starts_with("SUSPENDED");
   const bool waits = job.state.starts_with("PENDING") || job.state.starts_with("CONFIGURING");
   if (!runs && !waits) return "nothing of it runs";
   const bool gently = runs && answer.said("cancelled").empty();
-  // By its name too: should the number be another's by now, that one stays.
-  shell().need("cannot be cancelled", fmt::format("scancel {}--name={} {}", gently ? "--signal=TERM " : "",
-                                                  shell_word(record.label), shell_word(job.id)));
+  shell().need("cannot be cancelled", cancel_words(record, job.id, gently));
   return gently  ? (record.script ? "asked to stop" : "asked to write a checkpoint and stop")
          : waits ? "taken out of the queue"
                  : "killed";
@@ -218,11 +276,12 @@ void SlurmSite::reopen(const Record& record) const {
       "[ -s submitted ] || exit 0\n"
       "exec 9>>lock || exit 4\n"
       "flock -w 100 9 || {{ echo 'somebody else submits it' >&2; exit 4; }}\n"
-      "live=$(squeue -h -u \"$(id -un)\" --name={2} -o %i) || exit 4\n"
+      "live=$(squeue -h -r -u \"$(id -un)\" --name={2} -o %i{3}) || exit 4\n"
       "if [ -n \"$live\" ]; then echo 'linac: host runs'; exit 0; fi\n"
       "SLURM_TIME_FORMAT=standard squeue -h -t all -u \"$(id -un)\" --name={2} -o '%i %V' >former || exit 4\n"
       "rm -f submitted id exit why cancelled ends/* || exit 4\n",
-      forget_variables(), enter_folder_script(record.folder, record.label, ":"), shell_word(record.label));
+      forget_variables(), enter_folder_script(record.folder, record.label, ":"), shell_word(job_name(record)),
+      record.index == 0 ? "" : fmt::format(" | sed -n '/_{}$/p'", record.index));
   if (shell().need("cannot be asked", script).last("host") == "runs")
     throw user_error(
         fmt::format("{}: {} runs there, or waits in the queue; cancel it, or wait for its end", place(), record.label));

@@ -13,12 +13,16 @@
 namespace linac::sites {
 namespace {
 
-std::string options(const SlurmSettings& settings, const Launch& launch) {
+// `array`: its name and members, for all of which they are.
+std::string options(const SlurmSettings& settings, const Launch& launch, const Array* array = nullptr) {
   std::string text;
   const auto add = [&](const std::string& option, const std::string& value) {
     if (!value.empty()) text += fmt::format("#SBATCH --{}={}\n", option, value);
   };
-  add("job-name", launch.label);
+  add("job-name", array != nullptr ? array->name : launch.label);
+  if (array != nullptr)
+    add("array",
+        fmt::format("1-{}{}", array->members.size(), array->at_once > 0 ? fmt::format("%{}", array->at_once) : ""));
   add("partition", settings.partition);
   add("account", settings.account);
   add("qos", settings.qos);
@@ -38,17 +42,14 @@ std::string options(const SlurmSettings& settings, const Launch& launch) {
   add("signal", fmt::format("TERM@{}", seconds > 0 ? std::min(notice, seconds / 4) : notice));
   text += "#SBATCH --requeue\n#SBATCH --no-kill\n#SBATCH --open-mode=append\n";
   // Should two jobs of one launch ever be there, they do not work at the same time, and the second has nothing to do.
-  add("dependency", "singleton");
-  add("output", launch_folder(settings.folder, launch.label) + "/log.txt");
+  // The members of an array have one name, and do.
+  if (array == nullptr) add("dependency", "singleton");
+  add("output", launch_folder(settings.folder, array != nullptr ? array->name + "-%a" : launch.label) + "/log.txt");
   for (const std::string& option : settings.sbatch) text += "#SBATCH " + option + "\n";
   return text;
 }
 
 }  // namespace
-
-bool needs_key(const Launch& launch) {
-  return launch.out.starts_with("s3://") || launch.script;
-}
 
 std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
   const std::string here = launch_folder(settings.folder, launch.label);
@@ -93,6 +94,13 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
       "exit \"$end\"\n",
       srun, settings.requeue, launch.script ? "rm -rf private packages packages.lock packages.done\n" : "");
   return text;
+}
+
+std::string array_script(const SlurmSettings& settings, const Array& array) {
+  return fmt::format(
+      "#!/bin/bash\n{}# Runs of the array {}, by linac {}.\nexec bash "
+      "{}/{}-\"$SLURM_ARRAY_TASK_ID\"/launch/launch.sbatch\n",
+      options(settings, array.members.front(), &array), array.name, kVersion, shell_word(settings.folder), array.name);
 }
 
 std::string slurm_worker(const SlurmSettings& settings, const Launch& launch) {

@@ -37,12 +37,10 @@ struct SlurmSettings : CommonSettings {
   }
 };
 
-/// Whether its workers find the key of the run in the launch's folder: they do not share that of the run, or are
-/// scripts.
-bool needs_key(const Launch& launch);
-
 /// launch.sbatch
 std::string batch_script(const SlurmSettings& settings, const Launch& launch);
+/// array.sbatch: starts launch.sbatch of each member, whose options are the same.
+std::string array_script(const SlurmSettings& settings, const Array& array);
 /// worker.sh
 std::string slurm_worker(const SlurmSettings& settings, const Launch& launch);
 

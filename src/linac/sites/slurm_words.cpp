@@ -44,6 +44,14 @@ SlurmJob slurm_job(const std::string& line) {
   return job;
 }
 
+std::vector<std::string> member_lines(std::vector<std::string> lines, int index) {
+  if (index > 0)
+    std::erase_if(lines, [end = "_" + std::to_string(index)](const std::string& line) {
+      return !slurm_job(line).id.ends_with(end);
+    });
+  return lines;
+}
+
 SlurmJob meant_job(const std::vector<std::string>& lines, const std::string& submitted) {
   const size_t space = submitted.find(' ');
   const std::string since = space == std::string::npos ? "" : submitted.substr(space + 1);

@@ -18,6 +18,9 @@ struct SlurmJob {
 /// "12|2026-01-31T14:05:09|PENDING|Resources||0:00"; empty fields for what is not there.
 SlurmJob slurm_job(const std::string& line);
 
+/// Those of the member `index` of an array, of its lines; all of them for 0.
+std::vector<std::string> member_lines(std::vector<std::string> lines, int index);
+
 /// Of the jobs that have the launch's name, the one that is meant: the latest that was not submitted before it was
 /// ("ID TIME", as launch/submitted has it). A requeued job has a later time, and a number that is used again another
 /// name. An empty id if there is none.

@@ -7,6 +7,13 @@ namespace {
 
 using spec::RunState;
 
+TEST(SlurmWords, MembersOfAnArray) {
+  const std::vector<std::string> lines{"5_1|a", "5_11|b", "7|c", "9_1|d", ""};
+  EXPECT_EQ(member_lines(lines, 1), (std::vector<std::string>{"5_1|a", "9_1|d"}));
+  EXPECT_EQ(member_lines(lines, 11), (std::vector<std::string>{"5_11|b"}));
+  EXPECT_EQ(member_lines(lines, 0).size(), lines.size());
+}
+
 TEST(SlurmWords, MeansTheJobThatWasSubmittedThen) {
   const std::vector<std::string> lines{"7|2026-01-31T10:00:00|COMPLETED|None|n1|1:00",
                                        "9|2026-01-31T14:00:05|PENDING|BeginTime||0:00"};

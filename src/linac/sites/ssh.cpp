@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "linac/base/error.h"
-#include "linac/base/fnv1a.h"
 #include "linac/base/shell_word.h"
 #include "linac/sites/hosts_site.h"
+#include "linac/sites/port.h"
 #include "linac/sites/program_copy.h"
 #include "linac/sites/scripts.h"
 
@@ -37,11 +37,6 @@ struct SshSettings : CommonSettings {
     v("port", port, "at which they meet there; 0: one from 20000 to 29999 that follows from the launch's name");
   }
 };
-
-int port_of(const std::string& label) {
-  constexpr uint32_t kFirst = 20000, kCount = 10000;
-  return static_cast<int>(kFirst + fnv1a_32(label) % kCount);
-}
 
 class SshSite : public HostsSite {
  public:

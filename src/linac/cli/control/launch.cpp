@@ -1,25 +1,43 @@
+#include <fmt/format.h>
+
 #include <memory>
 
+#include "linac/base/error.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/sites/launching.h"
+#include "linac/sites/arrays.h"
 #include "linac/sites/sites_file.h"
 
 namespace linac::cli {
 namespace {
 
 struct LaunchOptions {
-  sites::Wishes wishes;
+  sites::ArrayWishes wishes;
   std::string site, as;
   bool follow = false, dry_run = false;
 };
 
+void run_array(const LaunchOptions& options, const sites::Site& site) {
+  if (options.follow || !options.as.empty())
+    throw user_error(fmt::format("[launch] {}: is for one job; `linac logs -f {}:NAME` follows one of several",
+                                 options.follow ? "--follow" : "--as", options.site));
+  const sites::Array array = sites::make_array(site, options.wishes);
+  if (options.dry_run) return print_plan(site.plan_array(array));
+  for (const sites::Started& one : sites::start_array(site, array, !options.wishes.each.name.empty()))
+    print_started(one, true);
+}
+
 void run_launch(const LaunchOptions& options) {
   const auto site = sites::find_site(options.site);
-  const sites::Launch launch = sites::make_launch(*site, options.wishes);
   need_dry_run(options.as, options.dry_run);
+  if (options.wishes.jobs.size() > 1 || !options.wishes.seeds.empty()) return run_array(options, *site);
+  if (options.wishes.at_once != 0)
+    throw user_error("[launch] --at-once: is for several jobs, or --seeds; leave it out");
+  sites::Wishes wishes = options.wishes.each;
+  wishes.job = options.wishes.jobs.front();
+  const sites::Launch launch = sites::make_launch(*site, wishes);
   if (options.dry_run) return print_plan(options.as.empty() ? site->plan(launch) : site->plan_as(launch, options.as));
-  const sites::Started started = sites::start(*site, launch, !options.wishes.name.empty());
+  const sites::Started started = sites::start(*site, launch, !wishes.name.empty());
   print_started(started, options.follow);
   if (!options.follow) return;
   if (const int status = follow_launch({options.site, started.kept.record.label})) throw CLI::RuntimeError(status);
@@ -31,19 +49,25 @@ void add_launch_verb(CLI::App& app) {
   auto options = std::make_shared<LaunchOptions>();
   auto* verb =
       app.add_subcommand("launch", "Brings a job to a site: other hosts, or a cluster with Slurm or Kubernetes");
-  verb->add_option("job", options->wishes.job, "job file (YAML)")->required()->check(CLI::ExistingFile);
+  sites::Wishes& wishes = options->wishes.each;
+  verb->add_option("jobs", options->wishes.jobs, "job file (YAML); several are one array of Slurm")
+      ->required()
+      ->check(CLI::ExistingFile);
   verb->add_option("--on", options->site, "the site, by its name in the file of sites (linac sites list)")->required();
-  verb->add_option("--workers", options->wishes.workers,
+  verb->add_option("--workers", wishes.workers,
                    "N or MIN:MAX; never changes the result (default: all of the site's hosts, else the job's)");
-  verb->add_option("--time", options->wishes.time, "limit of each start, e.g. 90m or 4h (default: the site's)");
-  verb->add_option("--out", options->wishes.out,
-                   "folder of the run there, or s3://BUCKET/FOLDER (default: the site's)");
+  verb->add_option("--time", wishes.time, "limit of each start, e.g. 90m or 4h (default: the site's)");
+  verb->add_option("--out", wishes.out, "folder of the run there, or s3://BUCKET/FOLDER (default: the site's)");
   verb->add_option(
-      "--name", options->wishes.name,
+      "--name", wishes.name,
       "of the launch (default: the job's, time and chance); a second launch of the same name is the first");
-  verb->add_option("--set", options->wishes.overrides, "override a setting of the job: key=value")
+  verb->add_option("--set", wishes.overrides, "override a setting of the job: key=value")
       ->type_size(1)
       ->allow_extra_args(false);
+  verb->add_option("--seeds", options->wishes.seeds,
+                   "FIRST:LAST; each job with each of these seeds, as one array of Slurm");
+  verb->add_option("--at-once", options->wishes.at_once,
+                   "so many jobs of an array run at the same time (default: all)");
   verb->add_flag("-f,--follow", options->follow, "show its log, and end as it ends");
   verb->add_flag("--dry-run", options->dry_run, "print the files and commands that it would be, and do nothing");
   add_as_option(*verb, options->as);
@@ -51,6 +75,8 @@ void add_launch_verb(CLI::App& app) {
       "Examples:\n"
       "  linac launch examples/topology.yaml --on farm --workers 8 --time 4h --follow\n"
       "  linac launch examples/topology.yaml --on farm --dry-run\n"
+      "  linac launch a.yaml b.yaml --on farm --name pair      # one array of two; farm:pair-1 and farm:pair-2\n"
+      "  linac launch a.yaml --on farm --seeds 1:20 --at-once 4\n"
       "  linac status farm:            # all launches there\n"
       "  linac logs -f farm:topology   # the latest one whose name begins so\n"
       "  linac cancel farm:topology-20260131-140509-3fa4\n"

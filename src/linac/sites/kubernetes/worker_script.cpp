@@ -39,24 +39,13 @@ constexpr const char* kRun =
     "  echo \"linac launch: worker $RANK begins again with the others\"\n"
     "  said=1\n"
     "  rest 2\n"  // the others stop within moments of it
-    "}\n"
-    "answers() { timeout 2 bash -c ': <\"/dev/tcp/$0/$1\"' \"$1\" \"$2\" 2>/dev/null; }\n";
+    "}\n";
 
 // A folder that all see says whether the run goes on, and where.
 constexpr const char* kShared =
     "unheard=0\n"
     "mkdir -p \"$out/launch\" || exit 4\n"
     "complete() { [ -e \"$out/launch/$mark\" ]; }\n"
-    "goes_on() {\n"
-    "  view=$(ls -t \"$out/views\" 2>/dev/null | head -n 1)\n"
-    "  [ -n \"$view\" ] || return 1\n"
-    "  for address in $(grep -o '\"address\":\"[^\"]*\"' \"$out/views/$view\" | cut -d '\"' -f 4 | head -n 16); do\n"
-    "    host=${address%:*}\n"
-    "    host=${host#[}\n"
-    "    if answers \"${host%]}\" \"${address##*:}\"; then return 0; fi\n"
-    "  done\n"
-    "  return 1\n"
-    "}\n"
     // The run that it was to join has ended, and the others wait for it to begin it again with them.
     "watch() {\n"
     "  trap - TERM INT USR1\n"
@@ -125,6 +114,7 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
   // Of this launch: another one may bring the same run further.
   text += fmt::format("out={}\nmark=complete-{}\n", shell_word(launch.out), launch.label);
   text += kRun;
+  text += goes_on_function();
   text += shared ? kShared : kApart;
   const std::string train = fmt::format("run {} train /linac/job.yaml --out \"$out\" --workers {}",
                                         shell_word(settings.program), workers_word(launch));
