@@ -29,6 +29,9 @@ constexpr const char* kRun =
     "  child=\n"
     "  kill \"$watcher\" 2>/dev/null\n"
     "}\n"
+    // A pod runs before the name service knows it.
+    "known() { tries=0; until getent hosts \"$MASTER_ADDR\" > /dev/null || [ $((tries += 1)) -gt 60 ]; do rest 1; "
+    "done; }\n"
     // Another worker was told to go, and all stopped with it. This one begins again where it is: the Job controller
     // waits longer from one end of a pod to the next, up to ten minutes, those that do not count as failures included.
     // Nor is it a failure of its own that the run which it was to join ended in that moment.
@@ -124,11 +127,14 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
       "  if complete; then exit 0; fi\n";
   if (shared)
     text += "  joins=\n  if goes_on; then joins=1; " + train + " --join \"$out\"; again && continue; break; fi\n";
-  text += "  if [ \"$RANK\" = 0 ] || answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then " + train +
-          " --resume; again && continue; break; fi\n"
-          "  if [ -z \"$said\" ]; then echo \"linac launch: worker $RANK waits for the first one\"; said=1; fi\n"
-          "  rest 1\n"
-          "done\n";
+  text +=
+      "  if [ \"$RANK\" = 0 ]; then known; fi\n"
+      "  if [ \"$RANK\" = 0 ] || answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then " +
+      train +
+      " --resume; again && continue; break; fi\n"
+      "  if [ -z \"$said\" ]; then echo \"linac launch: worker $RANK waits for the first one\"; said=1; fi\n"
+      "  rest 1\n"
+      "done\n";
   if (shared)
     text += "if [ \"$status\" = 0 ]; then : > \"$out/launch/$mark\" || exit 4; fi\nexit \"$status\"\n";
   else
