@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Nodes of a cluster with Slurm are lost at random moments, with all that runs on them, and come back after some seconds: a run of 2 to 4 workers
+ends with the bits of an undisturbed one, each step once in its record. `--kills N` (3), `--seed N`. Exit 77 where there is no Slurm."""
+
+import argparse
+import pathlib
+import random
+import sys
+import tempfile
+import time
+
+import launches
+import runs
+from launches import Client, check, name_in
+
+from slurm import Slurm  # in tests/servers, which runs.py has found
+
+NODES = 4
+SETTINGS = launches.SETTINGS | {"train.epochs": 40, "checkpoint.every_steps": 20, "checkpoint.keep": 2, "distribution.stall_timeout_s": 30}
+
+
+def site(root: pathlib.Path) -> dict:
+    return {"kind": "slurm", "folder": f"{root}/site", "program": runs.LINAC, "partition": "main", "workers_per_node": 1, "notice": "5s", "requeue": 100,
+            "environment": {"MASTER_ADDR": "127.0.0.1"}}  # no name server knows the nodes
+
+
+def steps(out: pathlib.Path) -> int:
+    return sum(line["kind"] == "step" for line in runs.lines_so_far(out))
+
+
+def lose_nodes(cluster: Slurm, client: Client, name: str, out: pathlib.Path, kills: int, dice: random.Random) -> list[dict]:
+    """Kills so many, each with a step done since the last one, unless the run has come to its end; the one of the job's script among them."""
+    done = []
+    while len(done) < kills:
+        before, limit = steps(out), time.monotonic() + 120
+        while steps(out) < before + 3 and client.standing(name)["state"] not in ("SUCCEEDED", "FAILED", "LOST", "CANCELLED"):
+            check(time.monotonic() < limit, "the run goes on between two losses") if time.monotonic() > limit else time.sleep(0.1)
+        standing = client.standing(name)
+        if standing["state"] != "RUNNING":
+            if standing["state"] == "PENDING":
+                continue
+            return done
+        time.sleep(dice.uniform(0, 2))
+        node = dice.choice([node for node in cluster.names if node in cluster.daemons])
+        cluster.lose(node)
+        done.append({"node": node, "step": steps(out)})
+        time.sleep(dice.uniform(1, 4))
+        cluster.bring(node)
+    return done
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=SETTINGS["train.epochs"])
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    options = parser.parse_args()
+    if not Slurm.available():
+        print("skipped: no Slurm (tests/servers/get.sh slurm, as root)")
+        sys.exit(77)
+    print(f"--seed {options.seed}")
+    settings = SETTINGS | {"train.epochs": options.epochs}
+    with tempfile.TemporaryDirectory(prefix="linac-nodes-", ignore_cleanup_errors=True) as folder, Slurm(NODES) as cluster:
+        root = pathlib.Path(folder)
+        client = Client(root, {"farm": site(root)}, **cluster.environment)
+        name = name_in(client.launch("farm", settings, "--workers", f"2:{NODES}"))
+        out = root / "site" / name.split(":")[1]
+        launches.wait_for_steps(out, 3)
+        done = lose_nodes(cluster, client, name, out, options.kills, random.Random(options.seed))
+        check(len(done) == options.kills, f"{len(done)} nodes were lost: {done}")
+        end = client.wait_for(name, "SUCCEEDED", "FAILED", "LOST", "CANCELLED", limit_s=400)
+        check(end["state"] == "SUCCEEDED", "the run comes to its end")
+        runs.run(root / "calm", settings, "--workers", "2")
+        launches.same_bits(root / "calm", out, f"{len(done)} nodes lost")
+        log = client.linac("logs", name)
+        print(f"{log.count('back into the queue')} times back into the queue, {log.count('resuming from')} resumes")
+
+
+if __name__ == "__main__":
+    main()
