@@ -1,5 +1,6 @@
 #include "linac/sites/hosts_site.h"
 #include "linac/sites/kubernetes/kubernetes_site.h"
+#include "linac/sites/panda/panda_site.h"
 #include "linac/sites/site.h"
 #include "linac/sites/slurm.h"
 
@@ -11,6 +12,7 @@ const std::vector<Kind>& kinds() {
       {"ssh", "hosts that you reach with ssh", make_ssh_site, ssh_settings},
       {"slurm", "a cluster with Slurm, from its login node or through ssh", make_slurm_site, slurm_settings},
       {"kubernetes", "a cluster of Kubernetes", make_kubernetes_site, kubernetes_settings, kubernetes_notes},
+      {"panda", "a grid whose jobs PanDA carries out", make_panda_site, panda_settings},
   };
   return kAll;
 }

@@ -40,7 +40,7 @@ json to_json(const KeptLaunch& kept) {
           {"hosts", record.hosts},
           {"script", record.script},
           {"changes", record.changes},
-          {"job", record.script ? "" : kept.launch.job},
+          {"job", record.script || kept.launch.agents ? "" : kept.launch.job},
           {"workers", kept.launch.workers},
           {"workers_min", kept.launch.workers_min},
           {"seconds_max", kept.launch.seconds_max},

@@ -31,7 +31,7 @@ struct CommonSettings {
 
   template <class V>
   void common_fields(V& v) {
-    v("kind", kind, "local, ssh, slurm or kubernetes");
+    v("kind", kind, "local, ssh, slurm, kubernetes or panda");
     v("folder", folder,
       "absolute path there: each launch gets a folder of its name in it; for slurm and kubernetes on a disk that all "
       "nodes share");
@@ -54,6 +54,7 @@ struct Launch {
   std::string out;          // of the run: an absolute path there, or s3://; of a script the folder that it works in
   std::string key;          // of its workers, 64 hexadecimal digits
   std::optional<Script> script{};
+  bool agents = false;  // in place of the job: so many agents as workers, which take the work of a service
 };
 
 /// What is kept of a launch by who launched it (record.h).
@@ -103,6 +104,10 @@ class Site {
   /// Starts it, or finds that it was started: a label is started once, whoever asked for it and died meanwhile. What
   /// the place calls it.
   virtual std::string submit(const Launch& launch) const = 0;
+  /// Where a run of that name is kept if nobody says; empty: below the site's folder, or its `out`.
+  virtual std::string own_place(const std::string&) const { return ""; }
+  /// Whether launches of agents can be brought there.
+  virtual bool carries_agents() const { return false; }
   /// The hosts of a launch, if the place does not choose them itself.
   virtual std::vector<std::string> hosts(const Launch&) const { return {}; }
   virtual Standing standing(const Record& record) const = 0;
