@@ -1,6 +1,7 @@
 #include "linac/sites/hosts_site.h"
 #include "linac/sites/kubernetes/kubernetes_site.h"
 #include "linac/sites/mpi/mpi_site.h"
+#include "linac/sites/panda/panda_site.h"
 #include "linac/sites/site.h"
 #include "linac/sites/slurm.h"
 
@@ -13,6 +14,7 @@ const std::vector<Kind>& kinds() {
       {"slurm", "a cluster with Slurm, from its login node or through ssh", make_slurm_site, slurm_settings},
       {"mpi", "hosts on which mpirun starts the workers: Open MPI's, MPICH's, Intel's", make_mpi_site, mpi_settings},
       {"kubernetes", "a cluster of Kubernetes", make_kubernetes_site, kubernetes_settings, kubernetes_notes},
+      {"panda", "a grid whose jobs PanDA carries out", make_panda_site, panda_settings},
   };
   return kAll;
 }

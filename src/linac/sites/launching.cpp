@@ -41,8 +41,9 @@ void set_workers(Launch& launch, const std::string& text) {
 // without one is another command.
 std::string digest_of(const Launch& launch, bool named_out, const std::map<std::string, std::string>& changes,
                       const std::string& name) {
-  std::string text = fmt::format("{}\n{}:{}\n{}\n{}{}{}", launch.job, launch.workers_min, launch.workers,
-                                 launch.seconds_max, named_out ? launch.out : "", name.empty() ? "" : "\n", name);
+  std::string text =
+      fmt::format("{}{}\n{}:{}\n{}\n{}{}{}", launch.agents ? "agents" : "", launch.job, launch.workers_min,
+                  launch.workers, launch.seconds_max, named_out ? launch.out : "", name.empty() ? "" : "\n", name);
   for (const auto& [key, value] : changes) text += fmt::format("\n{}={}", key, value);
   return fmt::format("{:016x}", fnv1a_64(text));  // compared with what this user's program wrote, and no more
 }
@@ -67,6 +68,7 @@ int64_t now_ms() {
 std::string default_out(const Site& site, const std::string& label, bool script) {
   if (script) return fmt::format("{}/{}/out", site.common().folder, label);
   const std::string& out = site.common().out;
+  if (const std::string own = site.own_place(label); out.empty() && !own.empty()) return own;
   return (out.empty() ? site.common().folder : out.substr(0, out.find_last_not_of('/') + 1)) + "/" + label;
 }
 
@@ -98,6 +100,24 @@ Launch make_launch(const Site& site, const spec::Job& job, const Wishes& wishes)
                     wishes.out));
   launch.out = wishes.out.empty() ? default_out(site, launch.label, false) : wishes.out;
   launch.job = spec::to_yaml(job);
+  launch.key = new_key();
+  return launch;
+}
+
+Launch make_agents(const Site& site, const AgentWishes& wishes) {
+  if (!site.carries_agents())
+    throw user_error(
+        fmt::format("[agents] {}: agents are started by hand there, e.g. by sbatch (docs/launch.md); "
+                    "sites of the kind panda start them",
+                    site.name()));
+  if (wishes.count < 1 || wishes.count > kWorkersMax)
+    throw user_error(fmt::format("[agents] --count {}: expected a number from 1 to {}", wishes.count, kWorkersMax));
+  Launch launch;
+  launch.label = label_of(wishes.name, "agents");
+  launch.agents = true;
+  launch.workers = wishes.count;
+  if (!wishes.time.empty()) launch.seconds_max = seconds_of("[agents] --time", wishes.time);
+  launch.out = default_out(site, launch.label, false);
   launch.key = new_key();
   return launch;
 }

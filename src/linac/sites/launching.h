@@ -20,6 +20,11 @@ struct Wishes {
   std::string out;      // empty: where the site keeps runs
 };
 
+struct AgentWishes {
+  int count = 1;
+  std::string name, time;  // as above
+};
+
 inline constexpr int kWorkersMax = 4096;
 
 /// The job resolved, with paths that count from the folder of this process; user or data error if it is none.
@@ -29,6 +34,9 @@ spec::Job resolved_job(const std::string& file, const std::vector<std::string>& 
 Launch make_launch(const Site& site, const Wishes& wishes);
 /// The same of a job whose paths are absolute, or URLs; `wishes` may leave its file out.
 Launch make_launch(const Site& site, const spec::Job& job, const Wishes& wishes);
+
+/// Agents in place of a job. User error for a site that carries none.
+Launch make_agents(const Site& site, const AgentWishes& wishes);
 
 /// Of a new launch: the name that was given, else a new one of what it runs. User error if it is none.
 std::string label_of(const std::string& given, const std::string& what);

@@ -35,7 +35,7 @@ json to_json(const KeptLaunch& kept) {
           {"changes", record.changes},
           {"array", record.array},
           {"index", record.index},
-          {"job", record.script ? "" : kept.launch.job},
+          {"job", record.script || kept.launch.agents ? "" : kept.launch.job},
           {"workers", kept.launch.workers},
           {"workers_min", kept.launch.workers_min},
           {"seconds_max", kept.launch.seconds_max},

@@ -31,7 +31,7 @@ struct CommonSettings {
 
   template <class V>
   void common_fields(V& v) {
-    v("kind", kind, "local, ssh, slurm, mpi or kubernetes");
+    v("kind", kind, "local, ssh, slurm, mpi, kubernetes or panda");
     v("folder", folder,
       "absolute path there: each launch gets a folder of its name in it; for slurm, mpi and kubernetes on a disk that "
       "all nodes share");
@@ -58,6 +58,7 @@ struct Launch {
   std::string out;          // of the run: an absolute path there, or s3://; of a script the folder that it works in
   std::string key;          // of its workers, 64 hexadecimal digits
   std::optional<Script> script{};
+  bool agents = false;  // in place of the job: so many agents as workers, which take the work of a service
 };
 
 /// Many launches of linac that a place takes as one (arrays.h).
@@ -120,6 +121,10 @@ class Site {
   /// The same of an array. User error where there is no such thing.
   virtual std::vector<PlannedStep> plan_array(const Array& array) const;
   virtual std::string submit_array(const Array& array) const;
+  /// Where a run of that name is kept if nobody says; empty: below the site's folder, or its `out`.
+  virtual std::string own_place(const std::string&) const { return ""; }
+  /// Whether launches of agents can be brought there.
+  virtual bool carries_agents() const { return false; }
   /// The hosts of a launch, if the place does not choose them itself.
   virtual std::vector<std::string> hosts(const Launch&) const { return {}; }
   virtual Standing standing(const Record& record) const = 0;

@@ -106,11 +106,15 @@ std::string sample_site(const std::string& word) {
   const Kind& kind = kind_named(word, "[sites] init");
   std::string text = fmt::format("# {}: {}\nmy-{}:\n", kind.word, kind.meaning, kind.word);
   for (const config::Setting& setting : kind.settings()) {
-    static const std::map<std::string, std::string> kExamples{{"folder", "/home/me/linac"},
-                                                              {"hosts", "[n01, n02]"},
-                                                              {"image", "registry.example.org/calo/linac:1.0"},
-                                                              {"volume", "pvc:calo"}};
-    const auto example = kExamples.find(setting.key);
+    static const std::map<std::string, std::string> kExamples{
+        {"folder", "/home/me/linac"},
+        {"hosts", "[n01, n02]"},
+        {"image", "registry.example.org/calo/linac:1.0"},
+        {"volume", "pvc:calo"},
+        {"prefix", "user.me"},
+        {"panda.container", "docker://registry.example.org/linac:1.0"}};
+    auto example = kExamples.find(setting.key);
+    if (example == kExamples.end()) example = kExamples.find(word + "." + setting.key);
     const bool set = setting.key == "kind" || example != kExamples.end();
     const std::string value = setting.key == "kind"        ? kind.word
                               : example != kExamples.end() ? example->second

@@ -5,9 +5,13 @@
 
 #include "linac/base/clock.h"
 #include "linac/base/percent.h"
+#include "linac/base/plural.h"
 #include "linac/base/text_table.h"
+#include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/service_options.h"
+#include "linac/sites/launching.h"
+#include "linac/sites/sites_file.h"
 
 namespace linac::cli {
 namespace {
@@ -60,6 +64,22 @@ void make_token(const TokenWords& words) {
     fmt::print("{}\n", answer.at("secret").get<std::string>());
 }
 
+struct StartWords {
+  std::string site;
+  sites::AgentWishes wishes;
+  bool dry_run = false;
+};
+
+void start(const StartWords& words) {
+  const auto site = sites::find_site(words.site);
+  const sites::Launch launch = sites::make_agents(*site, words.wishes);
+  if (words.dry_run) return print_plan(site->plan(launch));
+  const sites::Started started = sites::start(*site, launch, !words.wishes.name.empty());
+  const sites::Record& record = started.kept.record;
+  fmt::print("{}:{}  {}{}\n  job     {}\n  linac agents list   # once they have begun\n", record.site, record.label,
+             plural(started.kept.launch.workers, "agent"), started.found ? ", as launched before" : "", record.id);
+}
+
 }  // namespace
 
 void add_agents_verb(CLI::App& app) {
@@ -80,6 +100,19 @@ void add_agents_verb(CLI::App& app) {
   add_service_options(*token, words->service);
   token->footer("Example: linac agents token --days 30 > token");
   token->callback([words] { make_token(*words); });
+
+  auto start_words = std::make_shared<StartWords>();
+  auto* start_verb = verb->add_subcommand("start", "Agents as jobs of a grid: each takes work of a service");
+  start_verb->add_option("--on", start_words->site, "the site, of the kind panda, by its name in the file of sites")
+      ->required();
+  start_verb->add_option("-n,--count", start_words->wishes.count, "how many")->capture_default_str();
+  start_verb->add_option("--time", start_words->wishes.time, "of each, e.g. 12h (default: the site's)");
+  start_verb->add_option("--name", start_words->wishes.name,
+                         "of the launch (default: agents, time and chance); a second launch of the same name is the "
+                         "first");
+  start_verb->add_flag("--dry-run", start_words->dry_run, "print what it would be, and do nothing");
+  start_verb->footer("Example: linac agents start --on grid -n 50 --time 12h");
+  start_verb->callback([start_words] { start(*start_words); });
 }
 
 }  // namespace linac::cli
