@@ -32,7 +32,7 @@ constexpr const char* kProgram =
     "echo '{\"kind\": \"step\"}' > \"$out/metrics.jsonl\"\n"
     "echo \"begun $out\"\n"
     "trap 'echo asked; exit 75' TERM\n"
-    "while [ ! -e FOLDER/go ]; do sleep 0.05; done\n"
+    "while [ -d FOLDER ] && [ ! -e FOLDER/go ]; do sleep 0.05; done\n"
     "echo done\n"
     "exit $(cat FOLDER/go)\n";
 
