@@ -92,6 +92,8 @@ def markdown(result: dict) -> str:
     for name, words in (("launch", "`linac launch`"), ("train", "`linac train` on the same host"), ("beyond", "the difference within a round (bar: 3)")):
         values = [one[name] for one in result["starts"]]
         lines.append(f"| {words} | {statistics.median(values):.2f} | {min(values):.2f} | {max(values):.2f} |")
+    if result["others_cores"] > 0.2:
+        lines += ["", "The machine was not idle: a difference of a second is noise."]
     if not (lost := result.get("losses")):
         return "\n".join(lines) + "\n"
     lines += ["", f"Of four nodes, {len(lost['lost'])} were lost at random moments within {lost['seconds']:.0f} s, `slurmd` and all that it had started by "
