@@ -41,7 +41,7 @@ class EventFileWriter {
 
   /// The run's line in the HPARAMS tab: its settings, and the scalars that measure it.
   void hparams(const std::map<std::string, HyperParameter>& values, const std::vector<std::string>& metric_tags);
-  /// How it ended; without this the tab shows it as running.
+  /// How it ended; without this the tab knows no end of it.
   void session_end(Outcome outcome);
 
   /// Hands everything to the operating system; also done by the destructor.

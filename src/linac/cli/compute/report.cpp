@@ -14,6 +14,7 @@
 #include "linac/base/temporary_folder.h"
 #include "linac/base/version.h"
 #include "linac/cli/compute/report_folder.h"
+#include "linac/cli/compute/study_events.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/client/login.h"
 #include "linac/client/run_copy.h"
@@ -29,7 +30,7 @@ namespace linac::cli {
 namespace {
 
 struct ReportOptions {
-  std::string run, out, prices, server, study;
+  std::string run, out, prices, server, study, events;
   std::optional<double> price;
   bool json = false;
 };
@@ -115,7 +116,8 @@ void report_launch(const ReportOptions& options, const sites::LaunchName& launch
 // What `linac study report` asks for.
 void draw_study(const ReportOptions& options) {
   const report::StudyRecord record = report::parse_study_record(read_file(options.study), options.study);
-  write_file_atomically(options.out, report::to_html(record, report::draw(record)));
+  if (!options.out.empty()) write_file_atomically(options.out, report::to_html(record, report::draw(record)));
+  if (!options.events.empty()) write_study_events(record, options.events);
 }
 
 void run_report(const ReportOptions& options) {
@@ -142,6 +144,7 @@ void add_report_verb(CLI::App& app) {
       "run", options->run,
       "the run's folder, the id or name of a run of a service, or SITE:NAME for a launch; it may still go on");
   verb->add_option("--study", options->study, "")->group("");  // hidden
+  verb->add_option("--events", options->events, "")->group("");
   verb->add_option("--server", options->server,
                    "address of that service (default: LINAC_SERVER, else that of the last login)");
   auto* price = verb->add_option("--price", options->price, "EUR for an hour of a worker");

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 struct StudyOptions {
-  std::string folder, file, state = "complete", reason, out, experiment, server;
+  std::string events, folder, file, state = "complete", reason, out, experiment, server;
   LeaseOptions lease;
   int64_t trial = 0, step = 0, count = 1;
   std::vector<std::string> values;
@@ -66,7 +66,8 @@ void run_report(const StudyOptions& options) {
   const std::filesystem::path beside = at_service() ? options.folder + ".html" : options.folder + "/report.html";
   const std::filesystem::path out = options.out.empty() ? beside : std::filesystem::path(options.out);
   const char* const where = at_service() ? "study" : "folder";
-  write_study_page(study::record_of(place->ledger(), "Study " + place->title(), {{where, options.folder}}), out);
+  write_study_page(study::record_of(place->ledger(), "Study " + place->title(), {{where, options.folder}}), out,
+                   options.events);
   fmt::print("{}\n", out.string());
 }
 
@@ -157,6 +158,8 @@ void add_study_verb(CLI::App& app) {
   report->add_option("step", options->step, "e.g. epochs that are done");
   report->add_option("value", options->values, "a number, nan or inf")->expected(1);
   report->add_option("--out", options->out, "of the page (default: STUDY/report.html, at a service STUDY.html)");
+  report->add_option("--tensorboard", options->events,
+                     "a folder of event files too, for the HPARAMS tab of TensorBoard");
   const char* const held = "at a service: what asking answered with; without, one speaks for whoever has the trial";
   add_lease(report, held);
   add_seconds(report);

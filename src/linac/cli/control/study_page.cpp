@@ -16,12 +16,14 @@
 
 namespace linac::cli {
 
-void write_study_page(const nlohmann::json& record, const std::filesystem::path& out) {
+void write_study_page(const nlohmann::json& record, const std::filesystem::path& out,
+                      const std::filesystem::path& events) {
   const TemporaryFolder folder;
   const auto file = folder / "study.json";
   write_file_atomically(file, record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "linac-compute";
   std::vector<std::string> words{program.string(), "report", "--study", file.string(), "--out", out.string()};
+  if (!events.empty()) words.insert(words.end(), {"--events", events.string()});
   const auto argv = argument_pointers(words);
   pid_t id = 0;
   if (const int failed = ::posix_spawn(&id, argv[0], nullptr, nullptr, argv.data(), environ); failed != 0)
@@ -34,10 +36,12 @@ void write_study_page(const nlohmann::json& record, const std::filesystem::path&
     throw environment_error(fmt::format("[study] {}: the page was not drawn; what is above says why", out.string()));
 }
 
-void write_study_page(const study::Journal& journal, const std::filesystem::path& out) {
+void write_study_page(const study::Journal& journal, const std::filesystem::path& out,
+                      const std::filesystem::path& events) {
   const auto folder = std::filesystem::absolute(journal.folder()).lexically_normal();
   const std::string name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
-  write_study_page(study::record_of(journal.ledger(), "Study " + name, {{"folder", journal.folder().string()}}), out);
+  write_study_page(study::record_of(journal.ledger(), "Study " + name, {{"folder", journal.folder().string()}}), out,
+                   events);
 }
 
 }  // namespace linac::cli

@@ -23,10 +23,10 @@ struct TuneOptions {
 
 // The search is done whether or not there is a page of it.
 void write_page_of(const study::Journal& journal) {
-  const auto page = journal.folder() / "report.html";
+  const auto page = journal.folder() / "report.html", events = journal.folder() / "tensorboard";
   try {
-    write_study_page(journal, page);
-    fmt::print("  report  {}\n", page.string());
+    write_study_page(journal, page, events);
+    fmt::print("  report       {}\n  tensorboard  tensorboard --logdir {}\n", page.string(), events.string());
   } catch (const Error& error) {
     fmt::print("  no report: {}\n", error.what());
   }
