@@ -148,7 +148,7 @@ def markdown(result: dict) -> str:
 
 
 def words(text: str) -> list[str]:
-    return text.split(",")
+    return [word for word in text.split(",") if word]
 
 
 def main() -> None:
@@ -166,9 +166,11 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--no-peer-speed", type=words, default=["gp"], help="of these Optuna's speed is not measured (default gp: it fits 5,000 points)")
     options = parser.parse_args()
-    peer = Lines([options.python, str(ROOT / "bench/peers/optuna_study.py")])
+    # Where nothing of Optuna is asked, it need not be there.
+    compared = bool(options.functions) or (options.speed and not set(options.samplers) <= set(options.no_peer_speed))
+    peer = Lines([options.python, str(ROOT / "bench/peers/optuna_study.py")]) if compared else None
     kept = Kept(peer, options.keep)
-    result = {**network.provenance("bench/tune.py"), "others_cores": network.busy_cores(), "versions": peer.call("versions"), "settings": {}, "studies": {}, "speed": {}}
+    result = {**network.provenance("bench/tune.py"), "others_cores": network.busy_cores(), "versions": peer.call("versions") if peer else {}, "settings": {}, "studies": {}, "speed": {}}
     result["command"] = result["command"].replace(options.python, "PYTHON").replace(options.program, "PROGRAM").replace(str(options.keep), "FILE")
     for sampler in options.samplers:
         seeds, trials = (options.gp_seeds, options.gp_trials) if sampler == "gp" else (options.seeds, options.trials)
@@ -183,7 +185,8 @@ def main() -> None:
         if options.speed:
             measured = sampler not in options.no_peer_speed
             result["speed"][sampler] = {"linac": speed(options.program, sampler), "optuna": peer.call(f"speed {sampler} {HISTORY} {ASKS}")["seconds"] if measured else []}
-    peer.end()
+    if peer:
+        peer.end()
     store(result, options.name, markdown(result))
 
 

@@ -1,5 +1,6 @@
-"""The part of PanDA's interface (api/v1) that panda-client 2.2.0 uses for tasks, over https: no PanDA server can run here. What it answers is what the
-public sources of the server say; the tests ask it by panda-client too, so both sides of the contract are held by somebody else's program.
+"""The part of PanDA's interface (api/v1) that panda-client 2.2.0 uses for tasks, over https: no PanDA server can run here. Paths, fields and codes are
+those that panda-client sends and reads, and the envelope {"success", "message", "data"} of each answer is that of the server's public sources; those read
+lack the list of tasks, which is as panda-client reads it. Texts of messages are made up. The tests ask it by panda-client too.
 """
 
 import http.server

@@ -123,11 +123,12 @@ def refused(client: Client) -> None:
     check("prun does that" in client.linac("spawn", "tests/sites/panda_test.py", "--on", "grid", "--dry-run", status=2), "scripts are prun's")
 
 
-def far(client: Client):
+def far(client: Client, start: bool = False):
     """linac on another host, with the same credentials."""
     root = client.root / f"far{len(list(client.root.iterdir()))}"
     root.mkdir()
-    return Client(root, SITES, **{key: client.variables[key] for key in ("PANDA_URL_SSL", "X509_USER_PROXY", "X509_CERT_DIR")}).linac
+    there = Client(root, SITES, **{key: client.variables[key] for key in ("PANDA_URL_SSL", "X509_USER_PROXY", "X509_CERT_DIR")})
+    return there.start if start else there.linac
 
 
 def submissions(client: Client, server: PandaServer) -> str:
@@ -167,6 +168,12 @@ def submissions(client: Client, server: PandaServer) -> str:
     process.wait()
     found = name_in(client.linac(*ready))
     check(len(server.tasks) == before + 1 and client.standing(found)["id"] == str(max(server.tasks)), "a client that was killed is gone on with by its name")
+
+    # Two hosts at once.
+    before = len(server.tasks)
+    server.next_answers = ["slow", "slow"]
+    both = [far(client, start=True)(*ready, "--name", "both") for _ in range(2)]
+    check(all(process.wait(timeout=60) == 0 for process in both) and len(server.tasks) == before + 1, "two at once are one")
 
     # Of that name there is one that is not shown.
     server.hidden = True

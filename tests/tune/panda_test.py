@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""linac steers a hyper-parameter task of PanDA: panda-client makes the task without sending it, and what iDDS would do with it is done here, until
-the steering ends the search. Exit 77 without panda-client."""
+"""linac steers and evaluates hyper-parameter tasks of PanDA: panda-client makes the task without sending it, and what iDDS and the job's runHPO would do
+with it is done here, until the steering ends the search. Exit 77 without panda-client."""
 
 import contextlib
 import io
@@ -8,9 +8,13 @@ import json
 import os
 import pathlib
 import random
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.parse
 
 os.environ["PANDA_BEHIND_REAL_LB"] = "1"  # it would look a host up when it is imported
 try:
@@ -43,6 +47,102 @@ TASK = {
 }
 
 
+STUDY = """
+search:
+  lr: {kind: log, low: 1.0e-5, high: 1.0e-2}
+  n: {kind: integer, low: 10, high: 30}
+  act: {kind: categorical, choices: [relu, elu]}
+objective: {command: "COMMAND"}
+sampler: {name: random}
+budget: {trials: 5}
+parallel: 3
+seed: 4
+"""
+# Somebody else's program: it takes what PanDA has brought, and leaves what PanDA reads.
+COMMAND = "cp input.json seen.json; cp input_ds.json files.json; echo '{\\\"status\\\": 0, \\\"loss\\\": 0.0}' > output.json"
+
+
+def linac(*words: object, status: int = 0, cwd: object = ".") -> str:
+    done = subprocess.run([runs.LINAC, *map(str, words)], cwd=cwd, env=runs.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    check(done.returncode == status, f"{' '.join(map(str, words))}: {done.returncode} {done.stdout if done.returncode != status else ''}")
+    return done.stdout
+
+
+def phpo(folder: pathlib.Path) -> dict:
+    here = os.getcwd()
+    os.chdir(folder)
+    with contextlib.redirect_stdout(io.StringIO()):
+        task = PhpoScript.main(True, ["--loadJson", "conf.json", "--outDS", "user.somebody.hpo"], dry_mode=True)
+    os.chdir(here)
+    return task
+
+
+def exec_of(task: dict) -> str:
+    values = [item["value"] for item in task["jobParameters"]]
+    return urllib.parse.unquote(values[values.index('-p "') + 1])
+
+
+def whole_search(root: pathlib.Path) -> None:
+    """A study's file becomes a task, whose steering and evaluation are linac's own."""
+    (root / "tune.yaml").write_text(STUDY.replace("COMMAND", COMMAND))
+    linac("study", "panda", "tune.yaml", "--out", "hpo", "--container", "docker://linac", "--data", "user.somebody.data", cwd=root)
+    task = phpo(root / "hpo")
+    asked = task["hpoRequestData"]
+    check(asked["opt_space"] == SPACE and asked["max_points"] == 5 and task["totNumJobs"] == 5 and task["nEvents"] == 3, "the task has the study's space and budget")
+    check(exec_of(task) == "linac study evaluate study.yaml" and asked["sandbox"] == "docker://linac", "and linac on both sides")
+    check("--writeInputToTxt IN_DATA:input_ds.json" in json.dumps(task) and '"user.somebody.data"' in json.dumps(task), "and the data")
+    points = []
+    while True:
+        (root / "hpo" / "in.json").write_text(json.dumps({"points": points, "opt_space": asked["opt_space"]}))
+        command = asked["arguments"].replace("%MAX_POINTS", str(asked["max_points"])).replace("%NUM_POINTS", str(asked["num_points_per_generation"]))
+        linac(*command.replace("%IN", "in.json").replace("%OUT", "out.json").split()[1:], cwd=root / "hpo")
+        found = json.loads((root / "hpo" / "out.json").read_text())
+        if not found:
+            break
+        for point in found:
+            (root / "hpo" / "input.json").write_text(json.dumps(point))
+            (root / "hpo" / "input_ds.json").write_text('["a.parquet"]')
+            linac(*exec_of(task).split()[1:], cwd=root / "hpo")
+            outcome = json.loads((root / "hpo" / "output.json").read_text())
+            seen, = (root / "hpo" / "evaluation").glob("*/trials/0001/seen.json")
+            check(json.loads(seen.read_text()) == point and seen.with_name("files.json").read_text() == '["a.parquet"]', "the command has the point and the files")
+            points.append([point, outcome["loss"]])
+    check(len(points) == 5 and all(loss == 0.0 for _, loss in points), "as many as the budget has, each with its loss, which may be 0")
+
+    (root / "fails.yaml").write_text(STUDY.replace("COMMAND", "echo '[x] E broken' >&2; exit 9"))
+    linac("study", "evaluate", root / "fails.yaml", cwd=root / "hpo")
+    check(json.loads((root / "hpo" / "output.json").read_text())["status"] == 1, "a failure is told")
+    (root / "hpo" / "input.json").write_text('{"rate": 1, "n": 11, "act": "relu"}')
+    check("rate" in linac("study", "evaluate", "study.yaml", status=2, cwd=root / "hpo"), "a point of another space is refused")
+    check("not empty" in linac("study", "panda", "tune.yaml", "--out", "hpo", "--container", "x", status=2, cwd=root), "a folder with other files is not taken")
+    for line, word in [("pruner: {name: median}", "pruner: PanDA's tasks have no pruners"), ("constraints: ['`n` < 20']", "constraints: PanDA's tasks have no")]:
+        (root / "no.yaml").write_text(STUDY.replace("COMMAND", "true") + line + "\n")
+        check(word in linac("study", "panda", "no.yaml", "--out", "no", "--container", "x", status=2, cwd=root), f"refused: {word}")
+
+
+def training(root: pathlib.Path) -> None:
+    """A point that is a training, of files that PanDA has brought; one that is interrupted goes on."""
+    job = (runs.ROOT / "examples/topology.yaml").read_text().replace("data/", f"{runs.ROOT}/data/")
+    (root / "study.yaml").write_text(job + "search: {train.optimizer.lr: {kind: log, low: 1.0e-4, high: 1.0e-2}}\nobjective: {metric: auc}\nbudget: {trials: 2}\n")
+    folder = root / "job"
+    folder.mkdir()
+    shutil.copy(runs.ROOT / "data/topology-train.parquet", folder / "brought.parquet")
+    (folder / "input.json").write_text('{"train.optimizer.lr": 0.001}')
+    (folder / "input_ds.json").write_text('["brought.parquet"]')
+    words = [runs.LINAC, "study", "evaluate", str(root / "study.yaml")]
+    process = subprocess.Popen(words, cwd=folder, env=runs.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list(folder.glob("evaluation/*/trials/0001/metrics.jsonl")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    check(process.wait(timeout=60) == 75 and not (folder / "output.json").exists(), "SIGTERM: a checkpoint, and no loss")
+    kept, = folder.glob("evaluation/*/trials/0001")
+    linac(*words[1:], cwd=folder)
+    outcome = json.loads((folder / "output.json").read_text())
+    log = (kept / "log").read_text()
+    check(outcome["status"] == 0 and -1 <= outcome["loss"] < -0.3, f"more of the AUC is better, and the loss is its negative: {outcome}")
+    check("brought.parquet" in (kept / "job.yaml").read_text() and "resuming from" in log, "it went on, with the files that PanDA has brought")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-panda-") as folder:
         os.chdir(folder)
@@ -63,6 +163,9 @@ def main() -> None:
             check(len(found) <= 4 and all(1e-5 <= one["lr"] <= 1e-2 and 10 <= one["n"] <= 30 and one["act"] in ("relu", "elu") for one in found), "points of the space")
             points += [[one, numbers.choice([0.0, 0.5, None])] for one in found]
         check(len(points) == 11 and len({json.dumps(point) for point, _ in points}) == 11, "as many as the task wants, none twice, and then the end")
+        root = pathlib.Path(folder)
+        whole_search(root)
+        training(root)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,14 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
+#include "linac/base/signals.h"
 #include "linac/cli/control/study_place.h"
 #include "linac/study/foreign.h"
 #include "linac/study/journal.h"
 #include "linac/study/optuna/file.h"
+#include "linac/study/panda/evaluation.h"
 #include "linac/study/panda/steering.h"
+#include "linac/study/panda/task_files.h"
 #include "linac/study/python_json.h"
 #include "linac/study/tensorboard.h"
 
@@ -105,6 +108,48 @@ void add_steer(CLI::App& study) {
   verb->callback([options] { run_steer(*options); });
 }
 
+struct PandaOptions {
+  std::string file, folder, container, data_set;
+};
+
+void run_panda(const PandaOptions& options) {
+  const study::Study study = study::read_study(options.file);
+  const study::PandaTaskFiles files = study::panda_task_files(study, options.container, options.data_set);
+  const std::filesystem::path folder = options.folder;
+  std::error_code none;
+  if (std::filesystem::exists(folder, none) && !std::filesystem::is_empty(folder, none))
+    throw user_error(fmt::format(
+        "[study] {}: is there and not empty; phpo sends what a folder has, so choose a new one", options.folder));
+  make_folder(folder);
+  write_file_atomically(folder / "study.yaml", study.to_yaml());
+  write_file_atomically(folder / "space.json", files.space.dump(1) + "\n");
+  write_file_atomically(folder / "conf.json", files.conf.dump(1) + "\n");
+  fmt::print("cd {} && phpo --loadJson conf.json --outDS user.NICKNAME.NAME\n", options.folder);
+}
+
+void add_panda(CLI::App& study) {
+  auto options = std::make_shared<PandaOptions>();
+  auto* made = study.add_subcommand("panda", "Writes a study as a hyper-parameter task of PanDA, for phpo");
+  made->add_option("file", options->file, "study file")->required()->check(CLI::ExistingFile);
+  made->add_option("--out", options->folder, "a new folder: conf.json, space.json, study.yaml")->required();
+  made->add_option("--container", options->container, "image with linac in it, e.g. docker://registry/linac:1.0")
+      ->required();
+  made->add_option("--data", options->data_set, "data set that PanDA brings as data.train, e.g. user.me.showers");
+  made->footer("Example: linac study panda tune.yaml --out hpo --container docker://registry.example.org/linac:1.0");
+  made->callback([options] { run_panda(*options); });
+
+  auto file = std::make_shared<std::string>();
+  auto* evaluated = study.add_subcommand(
+      "evaluate", "The evaluation of PanDA's hyper-parameter tasks: input.json is trained, output.json has the loss");
+  evaluated->add_option("file", *file, "study file")->required()->check(CLI::ExistingFile);
+  evaluated->footer("Example: linac study evaluate study.yaml");
+  evaluated->callback([file] {
+    catch_stop_signals();
+    if (const int status = study::evaluate(study::read_study(*file), std::filesystem::read_symlink("/proc/self/exe")))
+      throw CLI::RuntimeError(status);
+  });
+}
+
 }  // namespace
 
 void add_foreign_studies(CLI::App& study) {
@@ -133,6 +178,7 @@ void add_foreign_studies(CLI::App& study) {
       "  linac study export studies/a --as tensorboard --to board && tensorboard --logdir board");
   written->callback([options] { run_export(*options); });
   add_steer(study);
+  add_panda(study);
 }
 
 }  // namespace linac::cli

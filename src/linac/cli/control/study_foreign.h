@@ -5,7 +5,7 @@
 
 namespace linac::cli {
 
-/// Adds import, export and steer to the verb `study`.
+/// Adds import, export, steer, panda and evaluate to the verb `study`.
 void add_foreign_studies(CLI::App& study);
 
 }  // namespace linac::cli

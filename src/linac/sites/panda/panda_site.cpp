@@ -73,7 +73,7 @@ std::vector<Finding> PandaSite::check(const spec::Job* job) const {
   try {
     PandaApi api = this->api();
     add(true, "credentials", api.access().token.empty() ? api.access().proxy : "a token for " + api.access().vo);
-    const auto others = api.tasks("taskName", panda_task_name(settings_, "linac-check"));
+    api.tasks("taskName", panda_task_name(settings_, "linac-check"));
     add(true, "panda", fmt::format("{} answers", api.access().server));
   } catch (const Error& error) {
     add(false, "panda", error.what());
@@ -160,7 +160,7 @@ Standing PandaSite::standing(const Record& record) const {
 }
 
 void PandaSite::command(PandaApi& api, const std::string& path, const Record& record, const std::string& what) const {
-  const auto answer = api.post(path, {{"task_id", std::stoll(record.id)}});
+  const auto answer = api.post(path, {{"task_id", submitted_task(nullptr, "jediTaskID=" + record.id)}});
   if (!answer) throw environment_error(fmt::format("{}: {} ({}); ask again", place(), what, api.trouble()));
   if (!answer->success)
     throw environment_error(

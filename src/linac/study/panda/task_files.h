@@ -1,0 +1,20 @@
+#pragma once
+// A study as a hyper-parameter task of PanDA: what `phpo --loadJson conf.json` reads. Pure, thread-safe.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "linac/study/study_file.h"
+
+namespace linac::study {
+
+struct PandaTaskFiles {
+  nlohmann::json conf, space;  // conf.json, and space.json, which it names
+};
+
+/// `container`: an image with linac in it, for the steering and the evaluation; `data_set`: of the training, may be
+/// empty. The evaluation reads the study from study.yaml. User error for a study that PanDA cannot carry out, naming
+/// the key: conditions, constraints, steps, several objectives, pruners, populations.
+PandaTaskFiles panda_task_files(const Study& study, const std::string& container, const std::string& data_set);
+
+}  // namespace linac::study
