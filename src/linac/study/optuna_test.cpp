@@ -73,6 +73,15 @@ TEST(Optuna, AParameterThatSomeLackIsConditional) {
   expect_in(message_of(ErrorCode::kData, [&] { read(text); }), {"x:", "trial 1", "says when"});
 }
 
+TEST(Optuna, AParameterOfPrunedTrialsAloneIsConditional) {
+  std::string text = kStudy;
+  for (int i = 0; i < 6; ++i) {
+    text += begun() + set(i, "c", i % 3, kChoice);
+    text += i % 3 == 1 ? ended(i, 1, "[1]") : set(i, "x", 0.1 * i, kFloat) + ended(i, 2, "null");
+  }
+  EXPECT_EQ(read(text).study.settings.search[1].when.at("c"), (std::vector<std::string>{"a", "null"}));
+}
+
 TEST(Optuna, WhatCannotBeIsNamedByItsLine) {
   const auto said = [](const std::string& text) { return message_of(ErrorCode::kData, [&] { read(text); }); };
   expect_in(said(kStudy + "{\"op_code\":99}\n"), {"o.log:2", "operation 99"});

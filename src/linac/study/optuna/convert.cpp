@@ -81,7 +81,8 @@ std::string text_of(const OptunaParameter& parameter) {
   return choices[static_cast<size_t>(parameter.value)];
 }
 
-/// The values of `parent` in complete trials that have `name`, if none that lack it has one of them.
+/// The values of `parent` in complete trials that have `name`, if none that lack it has one of them. Where no complete
+/// trial has it, others say when it is there.
 std::optional<std::vector<std::string>> telling(const OptunaStudy& study, const std::string& name,
                                                 const std::string& parent) {
   std::set<std::string> with, without;
@@ -91,6 +92,11 @@ std::optional<std::vector<std::string>> telling(const OptunaStudy& study, const 
     if (value == nullptr && own != nullptr) return std::nullopt;
     if (value != nullptr) (own != nullptr ? with : without).insert(text_of(*value));
   }
+  if (with.empty())
+    for (const OptunaTrial& trial : study.trials) {
+      const OptunaParameter* const value = find(trial, parent);
+      if (value != nullptr && find(trial, name) != nullptr) with.insert(text_of(*value));
+    }
   for (const std::string& value : with)
     if (without.contains(value)) return std::nullopt;
   return std::vector<std::string>(with.begin(), with.end());
