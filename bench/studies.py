@@ -30,7 +30,9 @@ SPACE = "search:\n" + "".join(f"  x{i}: {{low: 0, high: 1}}\n" for i in range(6)
 OPTUNA = """
 import sys, time, optuna
 optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-url, begin, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+url, seconds = sys.argv[1], float(sys.argv[2])
+print("ready", flush=True)
+begin = float(sys.stdin.readline())
 told = errors = 0
 time.sleep(max(0, begin - time.time()))
 while time.time() < begin + seconds:
@@ -89,9 +91,12 @@ def linac(options, folder: pathlib.Path) -> dict:
 def optuna(options, folder: pathlib.Path) -> dict:
     url = f"sqlite:///{folder}/optuna.db"
     subprocess.run([options.python, "-c", f"import optuna; optuna.create_study(study_name='a', storage={url!r})"], check=True, stderr=subprocess.DEVNULL)
-    begin = time.time() + 0.5 * options.processes + 5  # each imports for a second or two
-    processes = [subprocess.Popen([options.python, "-c", OPTUNA, url, str(begin), str(options.seconds)], stdout=subprocess.PIPE, text=True) for _ in range(options.processes)]
-    told, errors = (sum(column) for column in zip(*(map(int, one.communicate(timeout=300)[0].split()) for one in processes)))
+    start = lambda: subprocess.Popen([options.python, "-c", OPTUNA, url, str(options.seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: E731
+    processes = [start() for _ in range(options.processes)]
+    for one in processes:
+        one.stdout.readline()  # it has imported what it needs
+    begin = time.time() + 1
+    told, errors = (sum(column) for column in zip(*(map(int, one.communicate(f"{begin}\n", timeout=300)[0].split()) for one in processes)))
     return {"trials_per_s": told / options.seconds, "errors": errors}
 
 
