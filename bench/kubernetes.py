@@ -29,7 +29,7 @@ import runs  # noqa: E402
 from kubelet import Kubelet  # noqa: E402
 from kubelet_test import IMAGE_FILE, prepared, sites_of  # noqa: E402
 from kubernetes import Kubernetes  # noqa: E402
-from launches import SETTINGS, Client, name_in  # noqa: E402
+from launches import SETTINGS, Client, name_in, wait_for_steps  # noqa: E402
 
 MANY = 1000
 WORKERS = 2
@@ -41,10 +41,7 @@ WAYS = {"Foreground (linac's own)": ("Foreground", {}), "Background": ("Backgrou
 
 
 def first_step(out: pathlib.Path, begun: float) -> float:
-    while not any(line["kind"] == "step" for line in runs.lines_so_far(out)):
-        if time.monotonic() > begun + 60:
-            sys.exit(f"{out}: no step within 60 s")
-        time.sleep(0.02)
+    wait_for_steps(out, 1, pause_s=0.02)
     return time.monotonic() - begun
 
 

@@ -30,10 +30,7 @@ TWO = {"job": "examples/topology.yaml", "train.replicas": 2, "train.max_steps": 
 
 
 def first_step(out: pathlib.Path, begin: float) -> float:
-    while not any(line["kind"] == "step" for line in runs.lines_so_far(out)):
-        if time.monotonic() > begin + 120:
-            sys.exit(f"{out}: no step")
-        time.sleep(0.005)
+    launches.wait_for_steps(out, 1, limit_s=120, pause_s=0.005)
     return time.monotonic() - begin
 
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -187,9 +188,7 @@ def test_slurm() -> None:
         return print("  skipped: no Slurm (tests/servers/get.sh slurm, as root)")
     with contextlib.ExitStack() as stack:
         cluster = stack.enter_context(Slurm())
-        before = dict(os.environ)
-        os.environ.update(cluster.environment)
-        stack.callback(lambda: (os.environ.clear(), os.environ.update(before)))
+        stack.enter_context(unittest.mock.patch.dict(os.environ, cluster.environment))
         root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-farm-", ignore_cleanup_errors=True))
         farm = {"kind": "slurm", "folder": f"{root}/site", "program": LINAC, "partition": "main", "notice": "5s"}
         world = World(stack, farm=farm, wrong=farm | {"partition": "nowhere"})
@@ -223,9 +222,7 @@ def test_runs_at_an_object_store() -> None:
         return print("  skipped: no versitygw (tests/servers/get.sh versitygw)")
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Versitygw())
-        before = dict(os.environ)
-        os.environ.update(store.environment)
-        stack.callback(lambda: (os.environ.clear(), os.environ.update(before)))
+        stack.enter_context(unittest.mock.patch.dict(os.environ, store.environment))
         root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-cloud-", ignore_cleanup_errors=True))
         world = World(stack, cloud={"kind": "local", "folder": f"{root}/site", "program": LINAC, "out": f"s3://{store.BUCKET}/runs"})
         run = world.submit(SHORT, "cloud")

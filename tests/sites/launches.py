@@ -63,12 +63,12 @@ def name_in(said: str) -> str:
     return said.splitlines()[0].split()[0]
 
 
-def wait_for_steps(out: pathlib.Path, steps: int, limit_s: float = 60) -> None:
+def wait_for_steps(out: pathlib.Path, steps: int, limit_s: float = 60, pause_s: float = 0.05) -> None:
     end = time.monotonic() + limit_s
     while sum(line["kind"] == "step" for line in runs.lines_so_far(out)) < steps:
         if time.monotonic() > end:
             sys.exit(f"{out}: {steps} steps not reached")
-        time.sleep(0.05)
+        time.sleep(pause_s)
 
 
 def processes_with(text: str) -> list[list[str]]:

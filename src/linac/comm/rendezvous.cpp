@@ -51,12 +51,20 @@ int derived_port(uint64_t number) {
   return kFirstDerivedPort + static_cast<int>(number % kDerivedPorts);
 }
 
+// The numbers that an mpirun gives each process, by the names that it has for them.
+Rendezvous numbered(const char* source, const EnvironmentReader& env, const char* rank, const char* size,
+                    const char* local_rank) {
+  Rendezvous meet{.binding = Binding::kEach, .source = source};
+  meet.rank = env.required_int(rank, 0, kMaxWorldSize - 1, fmt::format("{} is set", size));
+  meet.world_size = env.required_int(size, 1, kMaxWorldSize, fmt::format("{} is set", rank));
+  meet.local_rank = env.optional_int(local_rank, 0, kMaxWorldSize - 1).value_or(0);
+  check_consistent(meet, rank, size, local_rank);
+  return meet;
+}
+
 Rendezvous from_openmpi(const EnvironmentReader& env) {
-  Rendezvous meet{.binding = Binding::kEach, .source = "OpenMPI"};
-  meet.rank = env.required_int("OMPI_COMM_WORLD_RANK", 0, kMaxWorldSize - 1, "OMPI_COMM_WORLD_SIZE is set");
-  meet.world_size = env.required_int("OMPI_COMM_WORLD_SIZE", 1, kMaxWorldSize, "OMPI_COMM_WORLD_RANK is set");
-  meet.local_rank = env.optional_int("OMPI_COMM_WORLD_LOCAL_RANK", 0, kMaxWorldSize - 1).value_or(0);
-  check_consistent(meet, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK");
+  Rendezvous meet =
+      numbered("OpenMPI", env, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK");
   if (meet.world_size == 1) return meet;
 
   const auto here = env.optional_int("OMPI_COMM_WORLD_LOCAL_SIZE", 1, kMaxWorldSize);
@@ -81,11 +89,7 @@ bool is_hydra(const EnvironmentReader& env) {
 }
 
 Rendezvous from_hydra(const EnvironmentReader& env) {
-  Rendezvous meet{.binding = Binding::kEach, .source = "Hydra"};
-  meet.rank = env.required_int("PMI_RANK", 0, kMaxWorldSize - 1, "PMI_SIZE is set");
-  meet.world_size = env.required_int("PMI_SIZE", 1, kMaxWorldSize, "PMI_RANK is set");
-  meet.local_rank = env.optional_int("MPI_LOCALRANKID", 0, kMaxWorldSize - 1).value_or(0);
-  check_consistent(meet, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID");
+  Rendezvous meet = numbered("Hydra", env, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID");
   if (meet.world_size == 1) return meet;
 
   const auto here = env.optional_int("MPI_LOCALNRANKS", 1, kMaxWorldSize);

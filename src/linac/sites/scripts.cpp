@@ -212,6 +212,25 @@ bool needs_key(const Launch& launch) {
   return launch.out.starts_with("s3://") || launch.script;
 }
 
+std::string run_function(const std::string& if_stopped) {
+  return "run() {\n"
+         "  if [ -n \"$stopped\" ]; then " +
+         if_stopped +
+         "; fi\n"
+         "  \"$@\" &\n"
+         "  child=$!\n"
+         "  watch \"$child\" &\n"
+         "  watcher=$!\n"
+         "  while :; do\n"
+         "    wait \"$child\"\n"
+         "    status=$?\n"
+         "    kill -0 \"$child\" 2>/dev/null || break\n"
+         "  done\n"
+         "  child=\n"
+         "  kill \"$watcher\" 2>/dev/null\n"
+         "}\n";
+}
+
 std::string goes_on_function() {
   return "answers() { timeout 2 bash -c ': <\"/dev/tcp/$0/$1\"' \"$1\" \"$2\" 2>/dev/null; }\n"
          "goes_on() {\n"

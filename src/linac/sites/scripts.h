@@ -60,6 +60,10 @@ int status_in(const std::string& text);
 /// scripts.
 bool needs_key(const Launch& launch);
 
+/// A function for scripts: `run COMMAND`, to its end and into `status`. Meanwhile `child` is its number, for traps, and
+/// the script's function `watch CHILD` runs beside it. `if_stopped`: what is done in its place once `stopped` is set.
+std::string run_function(const std::string& if_stopped);
+
 /// A function for scripts of Linux with bash: `goes_on`, whether workers of the run in the folder $out answer.
 std::string goes_on_function();
 

@@ -49,11 +49,11 @@ void run_import(const ForeignOptions& options) {
 void run_export(const ForeignOptions& options) {
   const auto place = open_study(options.folder, {});
   const study::Ledger& ledger = place->ledger();
-  if (std::filesystem::exists(std::filesystem::symlink_status(options.out)))
-    throw user_error(fmt::format("[study] {}: is there already, perhaps in use; choose another --to", options.out));
   if (options.as == "tensorboard") {
     study::write_tensorboard(ledger, options.out);
   } else {
+    if (std::filesystem::exists(std::filesystem::symlink_status(options.out)))
+      throw user_error(fmt::format("[study] {}: is there already, perhaps in use; choose another --to", options.out));
     const auto folder = std::filesystem::absolute(options.folder).lexically_normal();
     const auto own = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     write_file_atomically(options.out, study::optuna_file_of(ledger, options.name.empty() ? own : options.name));

@@ -15,20 +15,6 @@ constexpr const char* kRun =
     "stopped=\n"
     "rest() { sleep \"$1\" & wait $!; if [ -n \"$stopped\" ]; then exit 75; fi; }\n"
     "watch() { :; }\n"
-    "run() {\n"
-    "  if [ -n \"$stopped\" ]; then exit 75; fi\n"
-    "  \"$@\" &\n"
-    "  child=$!\n"
-    "  watch \"$child\" &\n"
-    "  watcher=$!\n"
-    "  while :; do\n"
-    "    wait \"$child\"\n"
-    "    status=$?\n"
-    "    kill -0 \"$child\" 2>/dev/null || break\n"
-    "  done\n"
-    "  child=\n"
-    "  kill \"$watcher\" 2>/dev/null\n"
-    "}\n"
     // A pod runs before the name service knows it.
     "known() { tries=0; until getent hosts \"$MASTER_ADDR\" > /dev/null || [ $((tries += 1)) -gt 60 ]; do rest 1; "
     "done; }\n"
@@ -123,7 +109,7 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
   text += environment_script(settings);
   // Of this launch: another one may bring the same run further.
   text += fmt::format("out={}\nmark=complete-{}\n", shell_word(launch.out), launch.label);
-  text += kRun;
+  text += kRun + run_function("exit 75");
   text += goes_on_function();
   text += shared ? kShared : kApart;
   const std::string train = fmt::format("run {} train /linac/job.yaml --out \"$out\" --workers {}",

@@ -56,20 +56,6 @@ constexpr const char* kRun =
     "    if [ -z \"$told\" ] && {{ [ -e stop ] || [ $alone -gt 0 ]; }}; then told=1; kill -TERM \"$1\"; fi\n"
     "    if [ -e kill ] || [ $alone -gt {} ]; then kill -KILL \"$1\"; fi\n"
     "  done\n"
-    "}}\n"
-    "run() {{\n"
-    "  if [ -n \"$stopped\" ]; then status=75; return; fi\n"
-    "  \"$@\" &\n"
-    "  child=$!\n"
-    "  watch \"$child\" &\n"
-    "  watcher=$!\n"
-    "  while :; do\n"
-    "    wait \"$child\"\n"
-    "    status=$?\n"
-    "    kill -0 \"$child\" 2>/dev/null || break\n"
-    "  done\n"
-    "  child=\n"
-    "  kill \"$watcher\" 2>/dev/null\n"
     "}}\n";
 
 // Where all meet: at the host of the first worker, which it leaves in the folder that all see.
@@ -169,7 +155,7 @@ std::string mpi_worker(const MpiSettings& settings, const Launch& launch) {
   text += environment_script(settings);  // of other hosts mpirun brings none
   if (needs_key(launch)) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(folder + "/private/key"));
   text += meeting(settings, launch.label);
-  text += fmt::format(fmt::runtime(kRun), kOrphanSeconds);
+  text += fmt::format(fmt::runtime(kRun), kOrphanSeconds) + run_function("status=75; return");
   text += ": > \"begun-$attempt-$rank\"\n";
   text += launch.script ? script(settings, launch) : training(settings, launch);
   return text +
