@@ -38,8 +38,9 @@ std::string run_in(const std::string& label) {
   return label.substr(0, label.rfind('-'));
 }
 
-AttemptStatus end_of(const sites::Standing& standing, int64_t started_ms) {
+AttemptStatus end_of(const sites::Standing& standing, int64_t started_ms, std::vector<std::string> hosts) {
   AttemptStatus status;
+  status.hosts = std::move(hosts);
   status.state = AttemptState::kEnded;
   status.reason = standing.reason;
   status.started_ms = started_ms;
@@ -325,13 +326,14 @@ void SiteLauncher::ask(Held& held, SiteAttempt attempt) {
     keep(held, attempt);
   }
   bool released = false;
+  const std::string inside = hosts_in(standing);
+  const std::vector<std::string> hosts{inside.empty() ? site_->name() : fmt::format("{} ({})", site_->name(), inside)};
   {
     const std::lock_guard lock(mutex_);
-    const std::string hosts = hosts_in(standing);
     held.status = {attempt.started_ms != 0 ? AttemptState::kRunning : AttemptState::kQueued,
                    site_->name() + (standing.reason.empty() ? "" : ": " + standing.reason),
                    attempt.started_ms,
-                   {hosts.empty() ? site_->name() : fmt::format("{} ({})", site_->name(), hosts)},
+                   hosts,
                    {}};
     released = held.released;
   }
@@ -340,7 +342,7 @@ void SiteLauncher::ask(Held& held, SiteAttempt attempt) {
     return;
   }
   if (attempt.started_ms == 0 || released || bring_rest(held, attempt))
-    ended(held, end_of(standing, attempt.started_ms));
+    ended(held, end_of(standing, attempt.started_ms, hosts));
 }
 
 void SiteLauncher::tidy_up(const SiteAttempt& attempt) {

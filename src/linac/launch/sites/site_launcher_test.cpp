@@ -105,6 +105,9 @@ TEST_F(AtASite, ComesToItsEndWithItsLogAndItsFiles) {
   ASSERT_TRUE(comes(key_, AttemptState::kEnded));
   ASSERT_TRUE(launcher_->status(key_).exit);
   EXPECT_EQ(launcher_->status(key_).exit->status, 0);
+  // Nobody may have seen it while it ran.
+  ASSERT_EQ(launcher_->status(key_).hosts.size(), 1U);
+  EXPECT_TRUE(launcher_->status(key_).hosts[0].starts_with("here"));
   const std::string log = launcher_->output(key_, 0, 1000).value();
   EXPECT_NE(log.find("begun "), std::string::npos) << log;
   EXPECT_NE(log.find("done"), std::string::npos) << log;
