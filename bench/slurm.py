@@ -3,14 +3,13 @@
 how long it takes from `linac launch` to the first step, beyond what `linac train` itself takes, in turns; and what nodes that are lost at random
 moments, with all that runs on them, take from a run of 2 to 4 workers.
 
-  bench/slurm.py [--rounds 5] [--kills 10, 0: only the start] [--epochs 100] [--seed 1]
+  bench/slurm.py [--parts starts,losses] [--rounds 5] [--kills 10] [--epochs 100] [--seed 1]
 
-Needs root, tests/servers/get.sh slurm and build/release. Writes bench/results/DATE-slurm.json and .md."""
+Needs root, tests/servers/get.sh slurm and build/release. Writes bench/results/DATE-slurm-PART.json and .md."""
 
 import argparse
 import pathlib
 import random
-import shutil
 import statistics
 import sys
 import tempfile
@@ -34,7 +33,7 @@ def first_step(out: pathlib.Path, begin: float) -> float:
     return time.monotonic() - begin
 
 
-def starts(root: pathlib.Path, rounds: int) -> list[dict]:
+def starts(root: pathlib.Path, options: argparse.Namespace) -> list[dict]:
     """Who begins changes from round to round."""
     found = []
     with Slurm() as cluster:
@@ -54,7 +53,7 @@ def starts(root: pathlib.Path, rounds: int) -> list[dict]:
             process.wait()
             return took
 
-        for number in range(rounds):
+        for number in range(options.rounds):
             order = [("launch", launched), ("train", direct)]
             values = {name: measure(number) for name, measure in (order if number % 2 == 0 else reversed(order))}
             found.append(values | {"beyond": values["launch"] - values["train"]})
@@ -80,45 +79,48 @@ def losses(root: pathlib.Path, options: argparse.Namespace) -> dict:
             "steps": nodes.steps(calm), "steps_in_record": nodes.steps(out), "resumes": log.count("resuming from")}
 
 
+TITLES = {"starts": "from the launch to the first step", "losses": "nodes that are lost"}
+
+
 def markdown(result: dict) -> str:
-    lines = ["# A run under Slurm: its start, and nodes that are lost",
+    lines = ["# Launches under Slurm: " + TITLES[next(part for part in TITLES if part in result)],
              f"{result['date']}, {result['cpu']}, {result['cores']} cores, commit {result['commit']}; other programs took "
-             f"{result['others_cores']:.2f} cores at the start. `{result['command']}`", "",
-             f"From the command to the first step that is written down, seconds; {len(result['starts'])} rounds in turns, a Slurm 22.05 without other jobs on this "
-             "host, two workers.", "", "| | median | minimum | maximum |", "|---|---|---|---|"]
-    for name, words in (("launch", "`linac launch`"), ("train", "`linac train` on the same host"), ("beyond", "the difference within a round (bar: 3)")):
-        values = [one[name] for one in result["starts"]]
-        lines.append(f"| {words} | {statistics.median(values):.2f} | {min(values):.2f} | {max(values):.2f} |")
-    if result["others_cores"] > 0.2:
-        lines += ["", "The machine was not idle: a difference of a second is noise."]
-    if not (lost := result.get("losses")):
-        return "\n".join(lines) + "\n"
-    lines += ["", f"Of four nodes, {len(lost['lost'])} were lost at random moments within {lost['seconds']:.0f} s, `slurmd` and all that it had started by "
-              "SIGKILL, and brought back after one to four seconds, while a run of 2:4 workers trained.", "",
-              f"- The run ended {lost['state']}, {'with the bits' if lost['same_bits'] else 'NOT with the bits'} of an undisturbed one.",
-              f"- Its record has {lost['steps_in_record']} steps, that of the undisturbed one {lost['steps']}: {lost['steps'] - lost['steps_in_record']} lost.",
-              f"- {lost['resumes']} times it began again from a checkpoint, and steps behind that were done once more: the node of the job's script was "
-              "lost, or more than two workers were. Else the others went on."]
+             f"{result['others_cores']:.2f} cores at the start. `{result['command']}`. Slurm 22.05 and linac on the same cores.", ""]
+    if starts := result.get("starts"):
+        lines += [f"From the command to the first step that is written down, seconds; {len(starts)} rounds in turns, a Slurm without other jobs, two workers.",
+                  "", "| | median | minimum | maximum |", "|---|---|---|---|"]
+        for name, words in (("launch", "`linac launch`"), ("train", "`linac train` on the same host"), ("beyond", "the difference within a round (bar: 3)")):
+            values = [one[name] for one in starts]
+            lines.append(f"| {words} | {statistics.median(values):.2f} | {min(values):.2f} | {max(values):.2f} |")
+        if result["others_cores"] > 0.2:
+            lines += ["", "The machine was not idle: a difference of a second is noise."]
+    if lost := result.get("losses"):
+        lines += [f"Of four nodes, {len(lost['lost'])} were lost at random moments within {lost['seconds']:.0f} s, `slurmd` and all that it had started by "
+                  "SIGKILL, and brought back after one to four seconds, while a run of 2:4 workers trained.", "",
+                  f"- The run ended {lost['state']}, {'with the bits' if lost['same_bits'] else 'NOT with the bits'} of an undisturbed one.",
+                  f"- Its record has {lost['steps_in_record']} steps, that of the undisturbed one {lost['steps']}: {lost['steps'] - lost['steps_in_record']} lost.",
+                  f"- {lost['resumes']} times it began again from a checkpoint, and steps behind that were done once more: the node of the job's script was "
+                  "lost, or more than two workers were. Else the others went on."]
     return "\n".join(lines) + "\n"
+
+
+PARTS = {"starts": starts, "losses": losses}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     runs.LINAC = str(ROOT / "build/release/bin/linac")
-    with tempfile.TemporaryDirectory(prefix="linac-slurm-bench-", ignore_cleanup_errors=True) as folder:
-        root = pathlib.Path(folder)
-        result = {**network.provenance("bench/slurm.py"), "others_cores": network.busy_cores()}
-        for part, measure in (("starts", lambda: starts(root, options.rounds)), ("losses", lambda: losses(root, options))):
-            if part == "losses" and options.kills == 0:
-                continue
-            result[part] = measure()
-            shutil.rmtree(root / "state", ignore_errors=True)
-    store(result, "slurm", markdown(result))
+    for part in options.parts.split(","):
+        with tempfile.TemporaryDirectory(prefix="linac-slurm-bench-", ignore_cleanup_errors=True) as folder:
+            result = {**network.provenance("bench/slurm.py"), "others_cores": network.busy_cores()}
+            result[part] = PARTS[part](pathlib.Path(folder), options)
+        store(result, f"slurm-{part}", markdown(result))
 
 
 if __name__ == "__main__":

@@ -49,6 +49,27 @@ std::string options(const SlurmSettings& settings, const Launch& launch, const A
   return text;
 }
 
+// `watch SRUN`: Slurm does not miss the task of a node that was lost and is back before it was missed, and srun would
+// wait for it for ever. A script's workers may end at any time, one long before the others.
+std::string watch_function(const Launch& launch, int64_t patience) {
+  if (launch.script) return "watch() { :; }\n";
+  return fmt::format(
+      "watch() {{\n"
+      "  trap - TERM USR1\n"
+      "  ended=\n"
+      "  while sleep 1; do\n"
+      "    if [ -z \"$ended\" ]; then\n"
+      "      case $(end_of_run \"$attempt\") in 0|75) ended=$SECONDS ;; esac\n"
+      "    elif [ $((SECONDS - ended)) -gt {0} ]; then\n"
+      "      echo \"linac launch: the run ended {0} s ago, but srun waits for a worker still: ended\"\n"
+      "      kill -KILL \"$1\"\n"
+      "      return\n"
+      "    fi\n"
+      "  done\n"
+      "}}\n",
+      patience);
+}
+
 }  // namespace
 
 std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
@@ -67,7 +88,7 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
       "LINAC_RUN_KEY_FILE\n";
   text += environment_script(settings);
   if (needs_key(launch)) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(here + "/private/key"));
-  text += end_of_run_function();
+  text += end_of_run_function() + watch_function(launch, seconds_of("notice", settings.notice)) + run_function(":");
   text +=
       "if [ -e cancelled ]; then\n"
       "  echo \"linac launch: it was cancelled before its workers began; without the file $PWD/cancelled it goes on\"\n"
@@ -77,10 +98,10 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
   text += fmt::format(
       "attempt=${{SLURM_RESTART_COUNT:-0}}\n"
       "export attempt\n"
-      "{}sh -c 'exec sh ./worker.sh \"$attempt-$SLURM_PROCID\"'\n"
-      "started=$?\n"
+      "stopped=\n"
+      "run {}sh -c 'exec sh ./worker.sh \"$attempt-$SLURM_PROCID\"'\n"
       "end=$(end_of_run \"$attempt\")\n"
-      "[ -n \"$end\" ] || end=$started\n"
+      "[ -n \"$end\" ] || end=$status\n"
       "# Stopped after a checkpoint, or too few were left: it goes on from the checkpoint.\n"
       "case $end in\n"
       "  75|6|8|9|129|130|138|143)\n"
