@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Nodes of a cluster with Slurm are lost at random moments, with all that runs on them, and come back after some seconds: a run of 2 to 4 workers
-ends with the bits of an undisturbed one, each step once in its record. `--kills N` (3), `--seed N`. Exit 77 where there is no Slurm."""
+ends with the bits of an undisturbed one, each step once in its record. At last a node loses its workers without a boot, by which Slurm would miss
+them. `--kills N` (3), `--seed N`. Exit 77 where there is no Slurm."""
 
 import argparse
 import pathlib
@@ -39,6 +40,7 @@ def lose_nodes(cluster: Slurm, client: Client, name: str, out: pathlib.Path, kil
         if standing["state"] != "RUNNING":
             if standing["state"] == "PENDING":
                 continue
+            print(f"after {len(done)} losses: {standing}", flush=True)
             return done
         time.sleep(dice.uniform(0, 2))
         node = dice.choice([node for node in cluster.names if node in cluster.daemons])
@@ -47,6 +49,14 @@ def lose_nodes(cluster: Slurm, client: Client, name: str, out: pathlib.Path, kil
         time.sleep(dice.uniform(1, 4))
         cluster.bring(node)
     return done
+
+
+def lose_workers(cluster: Slurm) -> None:
+    """Of a node that has not the job's script: srun waits for them in vain."""
+    script = cluster.ask("scontrol", "show", "job", "--oneliner").partition("BatchHost=")[2].split()[0]
+    node = next(name for name in cluster.names if name != script)
+    cluster.lose(node)
+    cluster.bring(node, booted=False)
 
 
 def main() -> None:
@@ -68,11 +78,14 @@ def main() -> None:
         launches.wait_for_steps(out, 3)
         done = lose_nodes(cluster, client, name, out, options.kills, random.Random(options.seed))
         check(len(done) == options.kills, f"{len(done)} nodes were lost: {done}")
+        launches.wait_for_steps(out, steps(out) + 3)
+        lose_workers(cluster)
         end = client.wait_for(name, "SUCCEEDED", "FAILED", "LOST", "CANCELLED", limit_s=400)
         check(end["state"] == "SUCCEEDED", "the run comes to its end")
         runs.run(root / "calm", settings, "--workers", "2")
         launches.same_bits(root / "calm", out, f"{len(done)} nodes lost")
         log = client.linac("logs", name)
+        check("srun waits for a worker still" in log, "and the job did not wait for workers that are gone")
         print(f"{log.count('back into the queue')} times back into the queue, {log.count('resuming from')} resumes")
 
 
