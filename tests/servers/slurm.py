@@ -110,10 +110,10 @@ SlurmdTimeout=10
             raise
         return self
 
-    def bring(self, name: str, booted: bool = True) -> None:
-        """The node, as its machine comes up; else its slurmd alone."""
+    def bring(self, name: str) -> None:
+        """The node, as its machine comes up."""
         (self.folder / "spool" / name).mkdir(exist_ok=True)
-        words = ["/usr/sbin/slurmd", "-D", *(["-b"] if booted else []), "-N", name, "-f", self.config]
+        words = ["/usr/sbin/slurmd", "-D", "-N", name, "-f", self.config]
         self.daemons[name] = port_server.start(words, self.ports[name], self.folder / "log" / f"slurmd-{name}", env={**os.environ, **self.environment})
 
     def lose(self, name: str) -> None:

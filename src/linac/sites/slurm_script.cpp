@@ -49,25 +49,28 @@ std::string options(const SlurmSettings& settings, const Launch& launch, const A
   return text;
 }
 
-// `watch SRUN`: Slurm does not miss the task of a node that was lost and is back before it was missed, and srun would
-// wait for it for ever. A script's workers may end at any time, one long before the others.
-std::string watch_function(const Launch& launch, int64_t patience) {
-  if (launch.script) return "watch() { :; }\n";
+constexpr int kBeatSeconds = 10;
+constexpr int64_t kSilenceMin = 60;  // seconds; a shared disk may be slow
+
+// `watch SRUN`: Slurm does not always miss the task of a node that was lost and came back, and srun would wait for it
+// for ever. It is ended when a worker has ended, and those that have not show no life.
+std::string watch_function(int64_t patience) {
   return fmt::format(
       "watch() {{\n"
       "  trap - TERM USR1\n"
-      "  ended=\n"
-      "  while sleep 1; do\n"
-      "    if [ -z \"$ended\" ]; then\n"
-      "      case $(end_of_run \"$attempt\") in 0|75) ended=$SECONDS ;; esac\n"
-      "    elif [ $((SECONDS - ended)) -gt {0} ]; then\n"
-      "      echo \"linac launch: the run ended {0} s ago, but srun waits for a worker still: ended\"\n"
-      "      kill -KILL \"$1\"\n"
-      "      return\n"
-      "    fi\n"
+      "  silent=0\n"
+      "  while sleep {0}; do\n"
+      "    now=$(cat alive/\"$attempt\"-* 2>/dev/null | cksum)\n"
+      "    if [ \"$now\" != \"$before\" ] || [ -z \"$(end_of_run \"$attempt\")\" ]; then silent=0; fi\n"
+      "    before=$now\n"
+      "    silent=$((silent + 1))\n"
+      "    [ $silent -gt {1} ] || continue\n"
+      "    echo 'linac launch: its workers have ended or are lost, but srun waits for one still: ended'\n"
+      "    kill -KILL \"$1\"\n"
+      "    return\n"
       "  done\n"
       "}}\n",
-      patience);
+      kBeatSeconds, std::max(patience, kSilenceMin) / kBeatSeconds);
 }
 
 }  // namespace
@@ -88,7 +91,7 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
       "LINAC_RUN_KEY_FILE\n";
   text += environment_script(settings);
   if (needs_key(launch)) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(here + "/private/key"));
-  text += end_of_run_function() + watch_function(launch, seconds_of("notice", settings.notice)) + run_function(":");
+  text += end_of_run_function() + watch_function(seconds_of("notice", settings.notice)) + run_function(":");
   text +=
       "if [ -e cancelled ]; then\n"
       "  echo \"linac launch: it was cancelled before its workers began; without the file $PWD/cancelled it goes on\"\n"
@@ -99,7 +102,10 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
       "attempt=${{SLURM_RESTART_COUNT:-0}}\n"
       "export attempt\n"
       "stopped=\n"
-      "run {}sh -c 'exec sh ./worker.sh \"$attempt-$SLURM_PROCID\"'\n"
+      "rm -rf alive && mkdir alive || exit 4\n"
+      "run {}sh -c 'name=$attempt-$SLURM_PROCID\n"
+      "(while sleep {} && kill -0 $$; do echo $((beats += 1)) > \"alive/$name\"; done) >/dev/null 2>&1 &\n"
+      "exec sh ./worker.sh \"$name\"'\n"
       "end=$(end_of_run \"$attempt\")\n"
       "[ -n \"$end\" ] || end=$status\n"
       "# Stopped after a checkpoint, or too few were left: it goes on from the checkpoint.\n"
@@ -113,7 +119,7 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
       "esac\n"
       "{}printf '%s\\n' \"$end\" > exit.part && mv exit.part exit\n"
       "exit \"$end\"\n",
-      srun, settings.requeue, launch.script ? "rm -rf private packages packages.lock packages.done\n" : "");
+      srun, kBeatSeconds, settings.requeue, launch.script ? "rm -rf private packages packages.lock packages.done\n" : "");
   return text;
 }
 
