@@ -14,6 +14,33 @@ namespace linac::tune {
 
 using nlohmann::json;
 
+namespace {
+
+/// Others write 0.3 where a sum of steps is 0.30000000000000004.
+constexpr double kOffStep = 1e-9;
+
+void need_value(const Space& space, const Point& point, size_t i) {
+  const Parameter& parameter = space[i];
+  const double value = point[i];
+  const auto refuse = [&](const std::string& what) {
+    throw user_error(fmt::format("[study] {}: {}", parameter.name, what));
+  };
+  if (!space.active(point, i)) {
+    if (!std::isnan(value)) refuse("has a value, and what it is searched under does not hold; leave it out");
+    return;
+  }
+  if (std::isnan(value)) refuse("has no value; a point names all parameters that are searched");
+  if (parameter.categorical()) return;
+  if (!(value >= parameter.low && value <= parameter.high))
+    refuse(fmt::format("{} is not within {} to {}, what the study searches", value, parameter.low, parameter.high));
+  if (parameter.discrete() &&
+      std::abs(parameter.value_of(parameter.unit_of(value)) - value) > kOffStep * parameter.step)
+    refuse(fmt::format("{} is on no step; it is {}, {}, ... or {}", value, parameter.low,
+                       parameter.low + parameter.step, parameter.high));
+}
+
+}  // namespace
+
 json to_json(const Space& space, const Point& point) {
   json values = json::object();
   for (size_t i = 0; i < space.size(); ++i) {
@@ -55,6 +82,13 @@ Point point_from_json(const Space& space, const json& values) {
       if (std::none_of(space.parameters().begin(), space.parameters().end(),
                        [&name = name](const Parameter& one) { return one.name == name; }))
         throw user_error(fmt::format("[study] there is no parameter '{}'", name));
+  return point;
+}
+
+Point suggestible_point_from_json(const Space& space, const json& values) {
+  Point point = point_from_json(space, values);
+  for (size_t i = 0; i < space.size(); ++i) need_value(space, point, i);
+  if (!space.allows(point)) throw user_error(fmt::format("[study] {}: the constraints keep it out", values.dump()));
   return point;
 }
 

@@ -97,7 +97,7 @@ int evaluate(Study study, const fs::path& program) {
   const tune::Space space = study.space();
   tune::Trial trial;
   trial.number = 1;
-  trial.point = tune::point_from_json(space, given);
+  trial.point = tune::suggestible_point_from_json(space, given);
   take_data(study);
   const fs::path folder = prepared(study, given);
   TrialProcess process(study, space, trial, folder / "trials", program);

@@ -10,8 +10,8 @@
 namespace linac::study {
 
 /// In the working folder, of a process without other threads. Where input_ds.json lists files, they are the job's
-/// data.train. The exit status: 0 where output.json says how it went, 75 after a signal. User error for a point that is
-/// none of the study.
+/// data.train. The exit status: 0 where output.json says how it went, 75 after a signal. User error for a point that
+/// the study could not suggest.
 int evaluate(Study study, const std::filesystem::path& program);
 
 }  // namespace linac::study
