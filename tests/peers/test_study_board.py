@@ -52,6 +52,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         trials = {f"{one['trial']:04}": one for one in tell(folder)}
+        told_columns = [path.relative_to(folder / "board") for path in (folder / "board").rglob("*tfevents*") if b"_hparams_/experiment" in path.read_bytes()]
+        check([len(path.parts) for path in told_columns] == [1], "the study's own file has the columns, and no trial's")
         multiplexer = plugin_event_multiplexer.EventMultiplexer(tensor_size_guidance={"scalars": 100, "hparams": 100})
         multiplexer.AddRunsFromDirectory(str(folder / "board"))
         multiplexer.Reload()
