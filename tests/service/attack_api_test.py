@@ -113,6 +113,7 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
         ("renew_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/renew", {"lease": "ann"}),
         ("report_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/report", {"lease": "ann", "step": 1, "value": 1}),
         ("tell_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/tell", {"lease": "ann", "value": 1}),
+        ("delete_study", "DELETE", f"/api/v1/studies/{ann.study}?force=true", None),
         ("create_user", "POST", "/api/v1/users", {"name": "eve", "role": "admin"}),
         ("change_user", "PATCH", "/api/v1/users/bob", {"role": "admin"}),
         ("create_token", "POST", "/api/v1/users/ann/tokens", {}),

@@ -161,6 +161,7 @@ def named_by_changes(n: Names) -> list[tuple[str, str, str, object]]:
         ("change_model", "PATCH", f"/api/v1/models/{n.model}", {"visibility": "shared"}),
         ("ask_study", "POST", f"/api/v1/studies/{n.study}/ask", {}),
         ("tell_trial", "POST", f"/api/v1/studies/{n.study}/trials/1/tell", {"value": 1}),
+        ("delete_study", "DELETE", f"/api/v1/studies/{n.study}?force=true", None),
     ]
 
 

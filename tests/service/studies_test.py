@@ -231,6 +231,58 @@ def test_attacks(people: People, _):
     assert ("create_study", "ann", "study annas") in actions
 
 
+def test_deletion(people: People, _):
+    service = people.service
+    delete = lambda name, token, query="": call(service, "DELETE", f"{STUDIES}/{name}{query}", token=token)  # noqa: E731
+    words = {"LINAC_TOKEN": people.ann}
+    study = Study(service, people.ann, "goes", SPACE.replace("TRIALS", "50"))
+    study.ask(lease="x")
+    assert delete("goes", None).status == 401 and delete("goes", people.bob, "?force=true").status == 404
+    assert (answer := delete("goes", people.ann)).status == 409 and b"1 trial of 'goes'" in answer.body, answer.body
+    assert study.ask(lease="x")["trial"] == 1, "it is as it was"
+    assert "with force" in linac("study", "delete", "goes", "--server", service.url, status=2, **words)
+    assert "goes: deleted" in linac("study", "delete", "goes", "--force", "--server", service.url, **words)
+    assert study.post("trials/1/tell", lease="x", value=1).status == delete("goes", people.ann).status == call(service, "GET", f"{STUDIES}/goes", token=people.ann).status == 404
+    assert "goes" not in [one["name"] for one in good(call(service, "GET", STUDIES, token=people.ann)).json()["studies"]]
+    # The name is free, and what is made by it is another's: nothing of the first one is left, and its owner is told nothing.
+    other = Study(service, people.bob, "goes", SPACE.replace("TRIALS", "50").replace("seed: 7", "seed: 8"))
+    assert other.get()["trials"] == 0 and other.ask(lease="y")["trial"] == 1
+    assert study.post("ask").status == study.post("trials/1/tell", value=1).status == delete("goes", people.ann, "?force=true").status == 404
+    assert call(service, "GET", f"{STUDIES}/goes/journal", token=people.ann).status == call(service, "GET", f"{STUDIES}/goes/record", token=people.ann).status == 404
+    good(other.tell(1, lease="y", value=1))
+    good(delete("goes", people.admin))
+    # Many who ask while it goes and comes again, as another's: each is answered by the one that was his, or not at all.
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        for i in range(10):
+            study = Study(service, people.ann, "often", SPACE.replace("TRIALS", "500"))
+            asked = [pool.submit(study.post, "ask", lease=f"a-{i}-{k}") for k in range(12)]
+            gone = pool.submit(delete, "often", people.ann, "?force=true")
+            asked += [pool.submit(study.post, "ask", lease=f"b-{i}-{k}") for k in range(12)]
+            good(gone.result())
+            other = Study(service, people.bob, "often", SPACE.replace("TRIALS", "500"))
+            statuses = {one.result().status for one in asked}
+            assert statuses <= {200, 404}, statuses
+            assert other.get()["trials"] == 0 and len(other.lines()) == 1, "nothing of ann's is in bob's"
+            good(delete("often", people.bob))
+    actions = {(entry["action"], entry["user"], entry["object"]) for entry in good(call(service, "GET", "/api/v1/audit?limit=1000", token=people.admin)).json()["entries"]}
+    assert {("delete_study", "ann", "study goes"), ("delete_study", "admin", "study goes")} <= actions, actions
+
+
+def test_unreadable(people: People, _):
+    """A study of which lines are missing is no study any more, and can be deleted."""
+    study = Study(people.service, people.ann, "torn", SPACE.replace("TRIALS", "50"))
+    for i in range(3):
+        study.ask(lease=f"{i}")
+    with sqlite3.connect(people.service.folder / "books.db", timeout=30) as database:
+        database.execute("DELETE FROM study_lines WHERE study = (SELECT number FROM studies WHERE name = 'torn') AND number > 1")
+    people.service.kill()
+    people.service.url = None
+    people.service.__enter__()
+    assert call(people.service, "GET", f"{STUDIES}/torn", token=people.ann).status >= 400
+    good(call(people.service, "DELETE", f"{STUDIES}/torn?force=true", token=people.ann))
+    assert Study(people.service, people.ann, "torn", SPACE.replace("TRIALS", "50")).ask()["trial"] == 1
+
+
 def test_lost_write(people: People, _):
     """A line that the service took for written is not there: whoever builds on it is refused, nothing wrong is written, and the study goes on."""
     study = Study(people.service, people.ann, "behind", SPACE.replace("TRIALS", "60"))
@@ -296,8 +348,8 @@ def main():
         for kind, database in databases():
             with database as there, Service(database=there.url) as service:
                 people = People(service)
-                for test in filter(wanted, (test_same_as_a_folder, test_verbs, test_leases, test_ends, test_attacks, test_lost_write)):
-                    if test is test_lost_write and there.url:
+                for test in filter(wanted, (test_same_as_a_folder, test_verbs, test_leases, test_ends, test_attacks, test_deletion, test_lost_write, test_unreadable)):
+                    if test in (test_lost_write, test_unreadable) and there.url:
                         continue  # the test writes into SQLite's file
                     begin = time.monotonic()
                     (own := root / kind / test.__name__).mkdir(parents=True)

@@ -90,6 +90,12 @@ void set_study_file(Database& database, int64_t study, const std::string& file) 
   database.query("UPDATE studies SET file = $2, updated_ms = $3 WHERE number = $1", study, file, now_ms());
 }
 
+void remove_study(Database& database, int64_t study) {
+  database.query("DELETE FROM study_leases WHERE study = $1", study);
+  database.query("DELETE FROM study_lines WHERE study = $1", study);
+  database.query("DELETE FROM studies WHERE number = $1", study);
+}
+
 std::vector<std::string> study_lines(Database& database, int64_t study, int64_t after, int64_t limit) {
   std::vector<std::string> lines;
   for (const Row& row :

@@ -33,6 +33,8 @@ std::optional<StudyRecord> find_study(Database& database, const std::string& nam
 std::vector<StudyRecord> studies(Database& database, const Viewer& viewer, const std::string& user, int64_t before,
                                  int64_t limit);
 void set_study_file(Database& database, int64_t study, const std::string& file);
+/// With its lines and leases; its name is free then.
+void remove_study(Database& database, int64_t study);
 
 /// Those after the first `after`, in order, at most `limit`.
 std::vector<std::string> study_lines(Database& database, int64_t study, int64_t after, int64_t limit);

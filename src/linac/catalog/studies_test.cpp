@@ -53,6 +53,21 @@ TEST_P(StudiesTest, OneHolderATrial) {
   EXPECT_TRUE(study_leases(db(), other).empty());
 }
 
+TEST_P(StudiesTest, GoesWithItsLinesAndLeasesAndFreesItsName) {
+  const int64_t number = make("mine", "ann"), other = make("other", "ann");
+  append_study_line(db(), number, 2, "{}");
+  set_study_lease(db(), number, {1, "b", 100, 1});
+  set_study_lease(db(), other, {1, "b", 100, 1});
+  remove_study(db(), number);
+  EXPECT_FALSE(find_study(db(), "mine"));
+  EXPECT_TRUE(study_lines(db(), number, 0, 10).empty());
+  EXPECT_TRUE(study_leases(db(), number).empty());
+  EXPECT_EQ(study_lines(db(), other, 0, 10).size(), 1u);
+  EXPECT_EQ(study_leases(db(), other).size(), 1u);
+  const int64_t again = make("mine", "bob");
+  EXPECT_EQ(study_lines(db(), again, 0, 10).size(), 1u);
+}
+
 TEST_P(StudiesTest, IsSeenByWhoMayReadItsExperiment) {
   const int64_t shared = create_experiment(db(), "e", "", {}, "ann", Visibility::kShared);
   make("open", "ann", shared);

@@ -117,8 +117,8 @@ json ServiceClient::put(const std::string& path, const json& body) {
   return send_json("PUT", path, body);
 }
 
-json ServiceClient::remove(const std::string& path) {
-  return checked_json(request("DELETE", path, {}, "", ""));
+json ServiceClient::remove(const std::string& path, const Query& query) {
+  return checked_json(request("DELETE", path, query, "", ""));
 }
 
 json ServiceClient::post_bytes(const std::string& path, const Query& query, std::string_view bytes) {

@@ -56,7 +56,7 @@ class ServiceClient {
   nlohmann::json get(const std::string& path, const Query& query = {});
   nlohmann::json post(const std::string& path, const nlohmann::json& body);
   nlohmann::json put(const std::string& path, const nlohmann::json& body);
-  nlohmann::json remove(const std::string& path);
+  nlohmann::json remove(const std::string& path, const Query& query = {});
   Answer get_text(const std::string& path, const Query& query = {});
   nlohmann::json post_bytes(const std::string& path, const Query& query, std::string_view bytes);
   /// `file` appears whole or not at all. Returns its bytes; more than `bytes_max` are an environment error.

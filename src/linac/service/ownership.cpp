@@ -185,7 +185,7 @@ Task<catalog::Audience> Ownership::audience_of(const Request& request, const Thi
     catalog::Audience audience = co_await audience_of_artifact(request, thing.id, changes);
     co_return std::move(audience);
   }
-  const bool remembers = thing.kind != kModelThing;
+  const bool remembers = thing.kind != kModelThing && thing.kind != kStudyThing;  // their names are given again
   const std::string key = thing.kind + ' ' + thing.id;
   if (remembers) {
     const auto owner = remembered(key);

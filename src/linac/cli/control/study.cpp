@@ -25,7 +25,7 @@ struct StudyOptions {
   LeaseOptions lease;
   int64_t trial = 0, step = 0, count = 1;
   std::vector<std::string> values;
-  bool as_json = false;
+  bool as_json = false, force = false;
 };
 
 double number(const std::string& text) {
@@ -39,6 +39,10 @@ std::unique_ptr<StudyPlace> opened(const StudyOptions& options) {
 
 void run_new(const StudyOptions& options) {
   make_study(options.folder, options.file, options.experiment);
+}
+
+void run_delete(const StudyOptions& options) {
+  delete_study(options.folder, options.force);
 }
 
 void run_ask(const StudyOptions& options) {
@@ -166,6 +170,8 @@ void add_study_verb(CLI::App& app) {
   tell->add_option("--state", options->state, "complete, pruned, failed (its host was lost) or infeasible");
   tell->add_option("--reason", options->reason, "in words");
   add_lease(tell, held);
+  sub("delete", "Deletes a study of a service, with all that was asked and told", run_delete)
+      ->add_flag("--force", options->force, "although programs have trials of it");
   verb->footer(
       "Examples:\n"
       "  linac study show studies/a\n"

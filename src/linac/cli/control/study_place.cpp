@@ -157,4 +157,15 @@ void make_study(const std::string& name, const std::string& file, const std::str
   fmt::print("{}: {} of a space of {}\n", name, plural(trials, "trial"), plural(parameters, "parameter"));
 }
 
+void delete_study(const std::string& name, bool force) {
+  if (!at_service())
+    throw user_error(
+        fmt::format("[study] {}: without --server a study is a folder, with the runs of its trials; remove "
+                    "that, or name the service",
+                    name));
+  client::ServiceClient service(client::find_login(""));
+  service.remove(fmt::format("{}/{}", kStudies, percent_encoded(name)), {{"force", force ? "true" : "false"}});
+  fmt::print("{}: deleted\n", name);
+}
+
 }  // namespace linac::cli

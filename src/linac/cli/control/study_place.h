@@ -43,6 +43,8 @@ struct LeaseOptions {
 std::unique_ptr<StudyPlace> open_study(const std::string& name, const LeaseOptions& lease);
 /// Makes the study of a file there, or goes on with the same one.
 void make_study(const std::string& name, const std::string& file, const std::string& experiment);
+/// Deletes a study of a service; with `force` although programs have trials of it. User error for a folder.
+void delete_study(const std::string& name, bool force);
 /// Whether --server was given.
 bool at_service();
 

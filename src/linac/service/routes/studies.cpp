@@ -185,6 +185,14 @@ Handler looks(Desks& desks, std::function<json(const OpenStudy&, const Request&)
   };
 }
 
+Handler deletes(Desks& desks) {
+  return [&desks](Request& request) -> Task<Response> {
+    const std::string name = request.variable("study");
+    co_await desks.remove(request, name, request.flag("force"));
+    co_return Response::json({{"deleted", name}});
+  };
+}
+
 Handler asks(Context& context, Desks& desks) {
   return [&context, &desks](Request& request) -> Task<Response> {
     http::check_room(context.data, kWordsBytesMax, context.keep_free);
@@ -298,6 +306,15 @@ std::vector<Route> study_routes(Context& context, Desks& desks) {
                                 {"before", FieldType::kInteger, false, "of a former answer: the next page"},
                                 {"limit", FieldType::kInteger, false, "at most 1000"}},
                                reads(context, listed)}),
+      changing(Changes::of(by_variable(kStudyThing, "study")),
+               {kDelete,
+                "/api/v1/studies/{study}",
+                "delete_study",
+                "Deletes a study with all that was asked and told; its name is free then",
+                Access::kMember,
+                BodyKind::kNone,
+                {{"force", FieldType::kBoolean, false, "although programs have trials of it"}},
+                deletes(desks)}),
       get("", "get_study", "A study: its file, how many trials are in which state, and the best of them", {},
           looks(desks, [](const OpenStudy& open, const Request&) { return study_words(open); })),
       get("/trials", "get_study_trials", "Its trials, in the order in which they were asked for",

@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "linac/base/clock.h"
 #include "linac/base/error.h"
+#include "linac/base/plural.h"
+#include "linac/base/refusal.h"
 #include "linac/http/server/awaited.h"
 #include "linac/service/catalog_access.h"
 #include "linac/service/ownership.h"
+#include "linac/service/things.h"
 
 namespace linac::service {
 
@@ -17,6 +21,11 @@ using nlohmann::json;
 namespace {
 
 constexpr int64_t kLinesAtOnce = 10000;
+
+/// Names are given again: while the request waited for its turn, a study may have become another's.
+void check_again(const Request& request, const catalog::StudyRecord& study) {
+  if (study.user != request.caller.user && !viewer_of(request).all) throw not_there({kStudyThing, study.name});
+}
 
 }  // namespace
 
@@ -110,12 +119,14 @@ Task<void> Desks::write(const OpenStudy& study, const StudyStep& step, Request* 
   });
 }
 
-json Desks::take_step(Desk& desk, const std::string& name, const Make& make, const Answer& answer, StudyStep& step) {
+json Desks::take_step(Desk& desk, const Request* request, const std::string& name, const Make& make,
+                      const Answer& answer, StudyStep& step) {
   if (desk.study && desk.study->under_way->failed) {
     context_.catalog.write([](catalog::Database&) {});  // what was queued behind the failure has failed, too
     desk.study = nullptr;
   }
   load(desk, name);
+  if (request != nullptr) check_again(*request, desk.study->record);
   step = make(*desk.study);
   try {
     apply(*desk.study, step);
@@ -134,7 +145,7 @@ Task<json> Desks::change(Request* request, const std::string& name, const Make& 
   StudyStep step;
   do {
     std::shared_ptr<void> thinking = co_await thinking_.take();
-    co_await aside(context_, [&] { said = take_step(*desk, name, make, answer, step); });
+    co_await aside(context_, [&] { said = take_step(*desk, request, name, make, answer, step); });
     thinking.reset();
     // The answer to a step that changes nothing may rest on what is not committed yet.
     if (step.empty() && desk->study->under_way->writes == 0) break;
@@ -147,6 +158,28 @@ Task<json> Desks::change(Request* request, const std::string& name, const Make& 
       });
   } while (step.again);
   co_return said;
+}
+
+Task<void> Desks::remove(Request& request, const std::string& name, bool force) {
+  const std::shared_ptr<Desk> desk = desk_of(name);
+  const std::shared_ptr<void> turn = co_await desk->turn.take();  // what came before is queued, and written first
+  co_await writing(context_, [&](catalog::Database& database) {
+    request.noted = false;  // this may be the second time
+    const catalog::StudyRecord record = catalog::study(database, name);
+    check_again(request, record);
+    const auto leases = catalog::study_leases(database, record.number);
+    const int64_t now = now_ms();
+    const auto held = std::ranges::count_if(leases, [now](const auto& lease) { return lease.until_ms > now; });
+    if (held > 0 && !force)
+      throw Refusal(RefusalKind::kState,
+                    fmt::format("[studies] programs have {} of '{}'; tell {}, wait until the leases run out, or delete "
+                                "it with force",
+                                plural(held, "trial"), name, held == 1 ? "it" : "them"));
+    catalog::remove_study(database, record.number);
+    note_change(database, request);
+  });
+  desk->study = nullptr;
+  desk->lines = 0;
 }
 
 Task<json> Desks::look(const std::string& name, const Answer& answer) {

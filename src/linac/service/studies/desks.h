@@ -67,6 +67,9 @@ class Desks {
   /// for the audit log; null: the service's own. kNotFound for a study that is not there. What is given outlives the
   /// wait; not to be given temporaries: gcc 12 destroys those of a co_await twice.
   Task<nlohmann::json> change(Request* request, const std::string& name, const Make& make, const Answer& answer);
+  /// Deletes the study, also one that cannot be read. kNotFound; kState, without `force`, while programs have trials of
+  /// it. What is asked and told of it from then on is kNotFound, or about the next study of its name.
+  Task<void> remove(Request& request, const std::string& name, bool force);
   /// `answer` of the study as it is.
   Task<nlohmann::json> look(const std::string& name, const Answer& answer);
 
@@ -89,8 +92,8 @@ class Desks {
   /// What also() has changed is read again.
   void reload_record(OpenStudy& study);
   /// The next step, made and in memory, and what is to be said of it.
-  nlohmann::json take_step(Desk& desk, const std::string& name, const Make& make, const Answer& answer,
-                           StudyStep& step);
+  nlohmann::json take_step(Desk& desk, const Request* request, const std::string& name, const Make& make,
+                           const Answer& answer, StudyStep& step);
   /// Writes a step that is in memory. `turn` is given on as soon as the write is queued: the study may then change.
   Task<void> write(const OpenStudy& study, const StudyStep& step, Request* request, std::shared_ptr<void>& turn);
 
