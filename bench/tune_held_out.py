@@ -2,7 +2,7 @@
 """Samplers of hyper-parameters on machine learning that they were not developed on (bench/held_out_problems.py): each of linac's
 beside all of Optuna's, on the same problems and seeds.
 
-  bench/tune_held_out.py [--samplers tpe,gp,cma-es] [--problems ...] [--seeds 5] [--trials 50] [--keep FILE]
+  bench/tune_held_out.py [--samplers tpe,gp,cma-es] [--peers ...] [--problems ...] [--seeds 5] [--trials 50] [--keep FILE]
 
 Of each problem and seed the samplers are ranked by the least loss that their trials found, ties by the mean of their places. The
 figure is the mean rank over all problems and seeds: of one sampler of linac, that of a field of it and all of Optuna's; less is
@@ -49,7 +49,7 @@ def ranks(losses: list[float]) -> list[float]:
 
 def field(result: dict, sampler: str, count: int) -> dict[str, list[list[float]]]:
     """The ranks of one sampler of linac and all of Optuna's after so many trials, by name, then problem, then seed."""
-    names = [f"linac {sampler}", *PEERS]
+    names = [f"linac {sampler}", *result["peers"]]
     found = {name: [] for name in names}
     for by in result["studies"].values():
         rows = [ranks([min(by[name][seed]["values"][:count]) for name in names]) for seed in range(result["seeds"])]
@@ -80,20 +80,21 @@ def against(result: dict, sampler: str, peer: str, count: int) -> str:
 
 
 def tables(result: dict) -> list[str]:
+    peers = result["peers"]
     counts = [count for count in CHECKED if count < result["trials"]] + [result["trials"]]
-    lines = ["", "## Mean rank, by trials", "", f"| sampler of linac, trials | linac | {' | '.join('Optuna ' + peer for peer in PEERS)} | |", "|---" * (len(PEERS) + 3) + "|"]
+    lines = ["", "## Mean rank, by trials", "", f"| sampler of linac, trials | linac | {' | '.join('Optuna ' + peer for peer in peers)} | |", "|---" * (len(peers) + 3) + "|"]
     for sampler in result["samplers"]:
         for count in counts:
             own, *others = (mean_rank(of) for of in field(result, sampler, count).values())
-            said = "better than each" if own < min(others) else "**not better than** " + ", ".join(peer for peer, other in zip(PEERS, others) if other <= own)
+            said = "better than each" if own < min(others) else "**not better than** " + ", ".join(peer for peer, other in zip(peers, others) if other <= own)
             lines.append(f"| {sampler}, {count} | {own:.2f} | {' | '.join(f'{other:.2f}' for other in others)} | {said} |")
     last = counts[-1]
     lines += ["", f"## {DEFAULT} of linac beside each of Optuna's after {last} trials", "", "| | mean rank (95 %) | linac better / equal / worse |", "|---|---|---|"]
     for name, of in field(result, DEFAULT, last).items():
         low, high = interval(of)
         lines.append(f"| {name if name.startswith('linac') else 'Optuna ' + name} | {mean_rank(of):.2f} ({low:.2f} to {high:.2f}) | "
-                     f"{against(result, DEFAULT, name, last) if name in PEERS else ''} |")
-    names = [f"linac {DEFAULT}", *PEERS]
+                     f"{against(result, DEFAULT, name, last) if name in peers else ''} |")
+    names = [f"linac {DEFAULT}", *peers]
     lines += ["", f"## Mean rank by problem after {last} trials", "", f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     found = field(result, DEFAULT, last)
     for place, problem in enumerate(result["studies"]):
@@ -102,8 +103,8 @@ def tables(result: dict) -> list[str]:
 
 
 def markdown(result: dict) -> str:
-    said = (f"Ranks of the least loss among one sampler of linac and {len(PEERS)} of Optuna, mean of {len(result['studies'])} problems and {result['seeds']} seeds each; "
-            "less is better, and 5 is the middle.")
+    said = (f"Ranks of the least loss among one sampler of linac and {len(result['peers'])} of Optuna, mean of {len(result['studies'])} problems and {result['seeds']} seeds each; "
+            f"less is better, and {len(result['peers']) / 2 + 1:g} is the middle.")
     return "\n".join(head("Hyper-parameters of models that no sampler was developed on", result, said) + tables(result)) + "\n"
 
 
@@ -112,6 +113,7 @@ def main() -> None:
     parser.add_argument("--program", default=str(ROOT / "build/release/bin/tune_ask"))
     parser.add_argument("--python", default=str(ROOT / "build/bench-tune/bin/python"), help="has Optuna and the problems")
     parser.add_argument("--samplers", type=words, default=["tpe", "gp", "cma-es"], help=f"of linac, {DEFAULT} among them")
+    parser.add_argument("--peers", type=words, default=PEERS, help="of Optuna; default: all")
     parser.add_argument("--problems", type=words, help="default: all")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=50)
@@ -123,15 +125,15 @@ def main() -> None:
     peer = Lines([options.python, str(ROOT / "bench/peers/optuna_study.py")])
     spaces, kept = peer.call("problems")["problems"], Kept(peer, options.keep)
     result = {**network.provenance("bench/tune_held_out.py"), "others_cores": network.busy_cores(), "versions": peer.call("versions"), "seeds": options.seeds,
-              "trials": options.trials, "samplers": options.samplers}
+              "trials": options.trials, "samplers": options.samplers, "peers": options.peers}
     result["command"] = result["command"].replace(options.python, "PYTHON").replace(options.program, "PROGRAM").replace(str(options.keep), "FILE")
-    names = [*(f"linac {sampler}" for sampler in options.samplers), *PEERS]
+    names = [*(f"linac {sampler}" for sampler in options.samplers), *options.peers]
     result["studies"] = {problem: {name: [] for name in names} for problem in options.problems or spaces}
     for seed in range(options.seeds):  # so that what is kept of a run that was ended has all problems
         for problem, by in result["studies"].items():
             for sampler in options.samplers:
                 by[f"linac {sampler}"].append(study(options.program, kept, problem, spaces[problem], sampler, seed, options.trials))
-            for name in PEERS:
+            for name in options.peers:
                 by[name].append(kept.call(f"held-out {problem} {name} {seed} {options.trials}"))
             network.say(f"seed {seed}, {problem}: " + "; ".join(f"{name} {min(studies[-1]['values']):.5g}" for name, studies in by.items()))
     peer.end()
