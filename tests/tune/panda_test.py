@@ -68,6 +68,18 @@ def linac(*words: object, status: int = 0, cwd: object = ".") -> str:
     return done.stdout
 
 
+def docker_for(root: pathlib.Path) -> dict[str, str]:
+    """In place of docker, which is not here: what it is to run in an image runs on this host, in the folder that it was to mount."""
+    program = root / "bin" / "docker"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"""#!/bin/sh
+[ "$1 $2 $3 $5 $6 $7 $8" = "run --rm -v -w /steering --entrypoint linac" ] && [ "${{4#/*:}}" = /steering ] && [ "$9" = registry.example.org/linac:1.0 ] || exit 9
+cd "${{4%:/steering}}" && shift 9 && exec {runs.LINAC} "$@"
+""")
+    program.chmod(0o755)
+    return runs.environment() | {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+
 def phpo(folder: pathlib.Path) -> dict:
     here = os.getcwd()
     os.chdir(folder)
@@ -85,17 +97,18 @@ def exec_of(task: dict) -> str:
 def whole_search(root: pathlib.Path) -> None:
     """A study's file becomes a task, whose steering and evaluation are linac's own."""
     (root / "tune.yaml").write_text(STUDY.replace("COMMAND", COMMAND))
-    linac("study", "panda", "tune.yaml", "--out", "hpo", "--container", "docker://linac", "--data", "user.somebody.data", cwd=root)
+    linac("study", "panda", "tune.yaml", "--out", "hpo", "--container", "docker://registry.example.org/linac:1.0", "--data", "user.somebody.data", cwd=root)
     task = phpo(root / "hpo")
     asked = task["hpoRequestData"]
     check(asked["opt_space"] == SPACE and asked["max_points"] == 5 and task["totNumJobs"] == 5 and task["nEvents"] == 3, "the task has the study's space and budget")
-    check(exec_of(task) == "linac study evaluate study.yaml" and asked["sandbox"] == "docker://linac", "and linac on both sides")
+    check(exec_of(task) == "linac study evaluate study.yaml" and asked["sandbox"] is None and asked["executable"] == "docker", "and linac on both sides")
     check("--writeInputToTxt IN_DATA:input_ds.json" in json.dumps(task) and '"user.somebody.data"' in json.dumps(task), "and the data")
     points = []
     while True:
         (root / "hpo" / "in.json").write_text(json.dumps({"points": points, "opt_space": asked["opt_space"]}))
         command = asked["arguments"].replace("%MAX_POINTS", str(asked["max_points"])).replace("%NUM_POINTS", str(asked["num_points_per_generation"]))
-        linac(*command.replace("%IN", "in.json").replace("%OUT", "out.json").split()[1:], cwd=root / "hpo")
+        command = command.replace("%IN", "in.json").replace("%OUT", "out.json")
+        subprocess.run(f"docker {command}", shell=True, check=True, cwd=root / "hpo", env=docker_for(root), stdout=subprocess.DEVNULL, timeout=60)
         found = json.loads((root / "hpo" / "out.json").read_text())
         if not found:
             break
@@ -114,7 +127,15 @@ def whole_search(root: pathlib.Path) -> None:
     check(json.loads((root / "hpo" / "output.json").read_text())["status"] == 1, "a failure is told")
     (root / "hpo" / "input.json").write_text('{"rate": 1, "n": 11, "act": "relu"}')
     check("rate" in linac("study", "evaluate", "study.yaml", status=2, cwd=root / "hpo"), "a point of another space is refused")
+    (root / "hpo" / "output.json").unlink()
+    (root / "hpo" / "input.json").write_text('{"lr": 0.001, "n": 31, "act": "relu"}')
+    check("n: 31 is not within 10 to 30" in linac("study", "evaluate", "study.yaml", status=2, cwd=root / "hpo"), "a point beyond the ranges is refused")
+    check(not (root / "hpo" / "output.json").exists(), "without a loss")
     check("not empty" in linac("study", "panda", "tune.yaml", "--out", "hpo", "--container", "x", status=2, cwd=root), "a folder with other files is not taken")
+    check("image of a registry" in linac("study", "panda", "tune.yaml", "--out", "no", "--container", "/cvmfs/images/linac", status=2, cwd=root), "docker has no folders of images")
+    wide = "search: {" + ", ".join(f"a{i}: {{kind: categorical, choices: [b, {'c' * 90}]}}" for i in range(40)) + "}\nobjective: {command: x}\n"
+    (root / "no.yaml").write_text(wide)
+    check("iDDS keeps 4000" in linac("study", "panda", "no.yaml", "--out", "no", "--container", "x", status=2, cwd=root), "a point that iDDS cannot keep is refused")
     for line, word in [("pruner: {name: median}", "pruner: PanDA's tasks have no pruners"), ("constraints: ['`n` < 20']", "constraints: PanDA's tasks have no")]:
         (root / "no.yaml").write_text(STUDY.replace("COMMAND", "true") + line + "\n")
         check(word in linac("study", "panda", "no.yaml", "--out", "no", "--container", "x", status=2, cwd=root), f"refused: {word}")

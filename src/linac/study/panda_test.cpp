@@ -56,6 +56,35 @@ TEST(Steering, SegmentsTakeTurns) {
   EXPECT_EQ(steer({.points_max = 5, .points = 4, .sampler = {}, .seed = 1, .segments = {}}, input, kSpace).size(), 1U);
 }
 
+// As phpo writes it: numbers for the models, and a space of each.
+TEST(Steering, SegmentsHaveSpacesOfTheirOwn) {
+  const auto space = [](double high) {
+    return json{{"x", {{"method", "uniform"}, {"dimension", {{"low", high - 1}, {"high", high}}}}}};
+  };
+  json input{
+      {"points", json::array()},
+      {"opt_space", {{{"model_id", 0}, {"search_space", space(1)}}, {{"model_id", 1}, {"search_space", space(11)}}}}};
+  const Steering wanted{.points_max = 8, .points = 4, .sampler = {}, .seed = 1, .segments = {}};
+  for (int round = 0; round < 2; ++round) {
+    const json next = steer(wanted, input, nullptr);
+    ASSERT_EQ(next.size(), 4U);
+    std::multiset<int> models;
+    for (const json& point : next) {
+      ASSERT_TRUE(point.at(0).is_number_integer()) << point.dump();
+      const double x = point.at(1).at("x");
+      EXPECT_TRUE(point.at(0) == 0 ? x <= 1 : x >= 10) << point.dump();
+      models.insert(point.at(0).get<int>());
+      input["points"].push_back(json::array({point, 0.5}));
+    }
+    EXPECT_EQ(models, (std::multiset<int>{0, 0, 1, 1}));
+  }
+  EXPECT_TRUE(steer(wanted, input, nullptr).empty());
+  input["points"][0][0][0] = 7;
+  expect_in(message_of([&] { steer(wanted, input, nullptr); }), {"opt_space", "no model 7"});
+  input["opt_space"] = json::array({{{"search_space", space(1)}}});
+  expect_in(message_of([&] { steer(wanted, input, nullptr); }), {"opt_space", "model_id"});
+}
+
 TEST(Steering, WhatIsWrongIsNamedByItsField) {
   const auto said = [](const std::string& input) {
     return message_of([&] {

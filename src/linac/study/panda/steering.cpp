@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "linac/base/error.h"
 #include "linac/tune/point_json.h"
@@ -77,18 +79,53 @@ class NamedSpace {
   std::map<std::string, std::map<std::string, json>> choices_;  // by parameter and text
 };
 
+/// The spaces of a task: one for all models, or one of each.
+class Spaces {
+ public:
+  explicit Spaces(const json& given) {
+    if (!given.is_array()) {
+      common_.emplace(given);
+      return;
+    }
+    for (const json& one : given) {
+      if (!one.is_object() || !one.contains("model_id") || !one.contains("search_space"))
+        throw user_error("[study] opt_space: a list of models has a model_id and a search_space of each");
+      models_.push_back(one["model_id"]);
+      own_.emplace(models_.back().dump(), one["search_space"]);
+    }
+    if (models_.empty()) throw user_error("[study] opt_space: is a list of no models");
+  }
+
+  /// Those that have spaces of their own.
+  const std::vector<json>& models() const { return models_; }
+  const NamedSpace& of(const json& model) const {
+    if (common_) return *common_;
+    const auto found = own_.find(model.dump());
+    if (found == own_.end())
+      throw user_error(fmt::format("[study] opt_space: has no model {}, which points name", model.dump()));
+    return found->second;
+  }
+
+ private:
+  std::optional<NamedSpace> common_;
+  std::vector<json> models_;
+  std::map<std::string, NamedSpace> own_;  // by the text of the model
+};
+
 /// What is known of one model.
 struct Segment {
-  explicit Segment(const tune::Space& space) : history(space) {}
+  Segment(json id, const NamedSpace& space) : model(std::move(id)), named(space), history(space.space()) {}
 
+  json model;
+  const NamedSpace& named;
   tune::History history;
   int64_t points = 0;
 };
 
-void take(Segment& segment, const tune::Space& space, const json& point, const json& loss) {
+void take(Segment& segment, const json& point, const json& loss) {
   const int64_t number = ++segment.points;
   try {
-    segment.history.start(number, tune::point_from_json(space, point));
+    segment.history.start(number, tune::point_from_json(segment.named.space(), point));
   } catch (const Error&) {
     return;  // somebody else's point, of another space
   }
@@ -101,21 +138,20 @@ json steer(const Steering& wanted, const json& input, const json& space) {
   if (!input.is_object() || !input.contains("points") || !input["points"].is_array())
     throw user_error("[study] the input has no list of points");
   const json own = input.value("opt_space", json());
-  const NamedSpace named(own.is_null() ? space : own);
+  const Spaces spaces(own.is_null() ? space : own);
   std::map<std::string, Segment> segments;
-  const auto segment_of = [&](const std::string& name) -> Segment& {
-    return segments.try_emplace(name, named.space()).first->second;
+  const auto segment_of = [&](const json& model) -> Segment& {
+    return segments.try_emplace(model.dump(), model, spaces.of(model)).first->second;
   };
+  for (const json& model : spaces.models()) segment_of(model);
   for (const std::string& name : wanted.segments) segment_of(name);
-  bool segmented = !wanted.segments.empty();
+  bool segmented = !segments.empty();
   for (const json& entry : input["points"]) {
     if (!entry.is_array() || entry.size() != 2)
       throw user_error(fmt::format("[study] points: {} is no pair of a point and its loss", entry.dump()));
     const bool of_segment = entry[0].is_array() && entry[0].size() == 2;
     segmented = segmented || of_segment;
-    const json model = of_segment ? entry[0][0] : json("");
-    take(segment_of(model.is_string() ? model.get<std::string>() : model.dump()), named.space(),
-         of_segment ? entry[0][1] : entry[0], entry[1]);
+    take(segment_of(of_segment ? entry[0][0] : json("")), of_segment ? entry[0][1] : entry[0], entry[1]);
   }
   if (segments.empty()) segment_of("");
   const auto left = wanted.points_max - static_cast<int64_t>(input["points"].size());
@@ -129,7 +165,8 @@ json steer(const Steering& wanted, const json& input, const json& space) {
     const int64_t number = ++segment.points;
     const tune::Point point = tune::suggest(*sampler, segment.history, wanted.seed, number);
     segment.history.start(number, point);
-    points.push_back(segmented ? json::array({name, named.point(point)}) : named.point(point));
+    const json values = segment.named.point(point);
+    points.push_back(segmented ? json::array({segment.model, values}) : values);
   }
   return points;
 }

@@ -3,8 +3,10 @@
 // answers with the next ones. It keeps nothing: what it suggests follows from its input alone. Pure, thread-safe.
 //
 // Input: {"points": [[{name: value}, loss or null], ...], "opt_space": {...} or null}. Of a task with segments, several
-// models at once, a point is [model, {name: value}]. Space: {"lr": {"method": "loguniform", "dimension": {"low": 1e-5,
-// "high": 1e-2}}}; methods are uniform, loguniform, uniformint and categorical ({"categories": [...]}).
+// models at once, a point is [model, {name: value}], and the space may be a list, [{"model_id": 0, "search_space":
+// {...}}, ...]; a model is a number or a text, and stays what it is. Space: {"lr": {"method": "loguniform",
+// "dimension": {"low": 1e-5, "high": 1e-2}}}; methods are uniform, loguniform, uniformint and categorical
+// ({"categories": [...]}).
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

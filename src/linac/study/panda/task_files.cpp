@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "linac/base/error.h"
 
 namespace linac::study {
@@ -11,6 +14,43 @@ using nlohmann::json;
 
 void need(bool holds, const std::string& key, const std::string& what) {
   if (!holds) throw user_error(fmt::format("[study] {}: PanDA's tasks have no {}; leave it out", key, what));
+}
+
+// A column of iDDS has a point and its loss, as Python writes them.
+constexpr size_t kPointBytesMax = 4000, kNumberBytesMax = 24;
+
+void need_room(const tune::Space& space) {
+  size_t bytes = kNumberBytesMax + std::string("[{}, ]").size();
+  for (const tune::Parameter& parameter : space.parameters()) {
+    size_t longest = kNumberBytesMax;
+    if (parameter.categorical()) {
+      longest = 0;
+      for (const std::string& choice : parameter.choices)
+        longest = std::max(longest, json(choice).dump(-1, ' ', true).size());
+    }
+    bytes += json(parameter.name).dump(-1, ' ', true).size() + longest + std::string(": , ").size();
+  }
+  if (bytes > kPointBytesMax)
+    throw user_error(
+        fmt::format("[study] search: a point and its loss may be {} characters of JSON, and iDDS keeps {}; "
+                    "search fewer parameters, or choices with shorter names",
+                    bytes, kPointBytesMax));
+}
+
+/// What docker is told at iDDS. phpo's steeringContainer is left out: with it iDDS (2.6.21) mounts the folder of the
+/// input as `None`.
+std::string steering_words(const StudySettings& settings, const std::string& container) {
+  constexpr std::string_view kScheme = "docker://";
+  const std::string image = container.starts_with(kScheme) ? container.substr(kScheme.size()) : container;
+  if (image.empty() || image.starts_with('/') || image.find("://") != std::string::npos)
+    throw user_error(
+        fmt::format("[study] --container {}: docker runs the steering, so it is an image of a registry, "
+                    "docker://registry.example.org/linac:1.0",
+                    container));
+  return fmt::format(
+      "run --rm -v \"$(pwd)\":/steering -w /steering --entrypoint linac {} study steer --in %IN --out %OUT "
+      "--max-points %MAX_POINTS --num-points %NUM_POINTS --sampler {} --seed {}",
+      image, settings.sampler.name, settings.seed);
 }
 
 json dimension_of(const tune::Parameter& parameter) {
@@ -38,14 +78,12 @@ PandaTaskFiles panda_task_files(const Study& study, const std::string& container
     throw user_error("[study] the file has neither a job nor objective.command, so there is nothing to evaluate");
   PandaTaskFiles files;
   const tune::Space space = study.space();
+  need_room(space);
   for (const tune::Parameter& parameter : space.parameters()) files.space[parameter.name] = dimension_of(parameter);
   files.conf = {{"maxPoints", settings.budget.trials},
                 {"nParallelEvaluation", settings.parallel},
                 {"nPointsPerIteration", settings.parallel},
-                {"steeringContainer", container},
-                {"steeringExec", fmt::format("linac study steer --in %IN --out %OUT --max-points %MAX_POINTS "
-                                             "--num-points %NUM_POINTS --sampler {} --seed {}",
-                                             settings.sampler.name, settings.seed)},
+                {"steeringExec", steering_words(settings, container)},
                 {"searchSpaceFile", "space.json"},
                 {"evaluationContainer", container},
                 {"evaluationExec", "linac study evaluate study.yaml"},
