@@ -185,7 +185,8 @@ Task<catalog::Audience> Ownership::audience_of(const Request& request, const Thi
     catalog::Audience audience = co_await audience_of_artifact(request, thing.id, changes);
     co_return std::move(audience);
   }
-  const bool remembers = thing.kind != kModelThing && thing.kind != kStudyThing;  // their names are given again
+  // Names of models and studies are given again. Who changes a study is checked once more when it is his turn (Desks).
+  const bool remembers = thing.kind != kModelThing && (thing.kind != kStudyThing || changes);
   const std::string key = thing.kind + ' ' + thing.id;
   if (remembers) {
     const auto owner = remembered(key);

@@ -14,8 +14,8 @@
 //   agent                                  whose token it asks with
 //   lease                                  whose agent has it, as long as it lasts: who shows its secret
 //
-// Owners of what has an id of its own never change and are remembered. Whether a thing is shared can change: it is
-// looked up each time that somebody reads what is another's. Thread-safe.
+// Owners of what has an id of its own never change and are remembered, and of studies for those who change them.
+// Whether a thing is shared can change: it is looked up each time that somebody reads what is another's. Thread-safe.
 
 #include <mutex>
 #include <optional>

@@ -64,8 +64,8 @@ class Desks {
   using Make = std::function<StudyStep(OpenStudy&)>;
   using Answer = std::function<nlohmann::json(const OpenStudy&)>;
   /// What `make` says is done, then `answer` is asked; both on a thread of the readers. `request`: whose change it is,
-  /// for the audit log; null: the service's own. kNotFound for a study that is not there. What is given outlives the
-  /// wait; not to be given temporaries: gcc 12 destroys those of a co_await twice.
+  /// for the audit log; null: the service's own. kNotFound for a study that is not there, or by then is another's. What
+  /// is given outlives the wait; not to be given temporaries: gcc 12 destroys those of a co_await twice.
   Task<nlohmann::json> change(Request* request, const std::string& name, const Make& make, const Answer& answer);
   /// Deletes the study, also one that cannot be read. kNotFound; kState, without `force`, while programs have trials of
   /// it. What is asked and told of it from then on is kNotFound, or about the next study of its name.
