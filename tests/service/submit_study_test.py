@@ -258,7 +258,7 @@ def test_ends(_) -> None:
         here.client.run("cancel", here.trials("cancelled")[0]["run"], "--reason", "wrong data")
         wait_for(lambda: len(here.trials("cancelled")) == 2)
         first = here.trials("cancelled")[0]
-        assert (first["state"], first["reason"]) == ("failed", "its job was cancelled: wrong data"), first
+        assert (first["state"], first["reason"]) == ("failed", "cancelled by ann: wrong data"), first
         here.study("stop", "cancelled")
 
 

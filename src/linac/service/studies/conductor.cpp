@@ -316,9 +316,7 @@ Task<void> Conductor::finish(Standing& standing, const StudyJob& job, Piece& pie
   if (job.state == RunState::kFailedPrechecks) mishap = study::Mishap::kRefused;
   if (job.state == RunState::kFailed)
     mishap = study::mishap_of(record.exit_status().value_or(static_cast<int>(ErrorCode::kEnvironment)));
-  const std::string why = job.state == RunState::kCancelled
-                              ? fmt::format("its job was cancelled{}{}", job.reason.empty() ? "" : ": ", job.reason)
-                              : job.reason;
+  const std::string why = job.reason.empty() ? "its job was cancelled" : job.reason;
   const std::function<std::optional<study::TrialEnd>(const study::Ledger&)> end =
       [&](const study::Ledger& ledger) -> std::optional<study::TrialEnd> {
     if (job.state == RunState::kSucceeded) {
