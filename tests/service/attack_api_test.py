@@ -110,6 +110,7 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
         ("mlflow_set_experiment_tag", "POST", f"{mlflow}experiments/set-experiment-tag", experiment | {"key": "linac.visibility", "value": "private"}),
         ("change_model", "PATCH", f"/api/v1/models/{ann.model}", {"visibility": "private"}),
         ("ask_study", "POST", f"/api/v1/studies/{ann.study}/ask", {}),
+        ("stop_study", "POST", f"/api/v1/studies/{ann.study}/stop", {"reason": "bob's"}),
         ("renew_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/renew", {"lease": "ann"}),
         ("report_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/report", {"lease": "ann", "step": 1, "value": 1}),
         ("tell_trial", "POST", f"/api/v1/studies/{ann.study}/trials/1/tell", {"lease": "ann", "value": 1}),
@@ -135,7 +136,7 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
 # What makes something of the caller's own, or changes nothing: nobody else's thing can be named.
 HARMLESS = {"login", "logout", "mlflow_create_experiment", "mlflow_search_experiments", "mlflow_create_run", "mlflow_search_runs",
             "mlflow_create_registered_model", "mlflow_get_latest_versions", "mlflow_search_logged_models", "get_curves_of_runs", "submit_jobs",
-            "begin_ingest", "create_study",
+            "begin_ingest", "create_study", "submit_study",
             "set_secret", "remove_secret"}  # secrets_test.py
 
 

@@ -161,6 +161,7 @@ def named_by_changes(n: Names) -> list[tuple[str, str, str, object]]:
         ("change_model", "PATCH", f"/api/v1/models/{n.model}", {"visibility": "shared"}),
         ("ask_study", "POST", f"/api/v1/studies/{n.study}/ask", {}),
         ("tell_trial", "POST", f"/api/v1/studies/{n.study}/trials/1/tell", {"value": 1}),
+        ("stop_study", "POST", f"/api/v1/studies/{n.study}/stop", {}),
         ("delete_study", "DELETE", f"/api/v1/studies/{n.study}?force=true", None),
     ]
 
@@ -263,11 +264,14 @@ def all_routes_are_tried(people: People) -> None:
 def names_are_taken(people: People, ann: Secrets) -> None:
     """Who makes what another has privately hears that the name is taken, and no more."""
     submit = {"job": JOB.read_text(), "folder": str(JOB.parent), "directory": str(JOB.parents[1]), "cores": 1, "experiment": ann.experiment_name}
+    searched = {key: value for key, value in submit.items() if key not in ("job", "experiment")}
+    searched["study"] = JOB.read_text() + "search: {train.optimizer.lr: {low: 0.001, high: 0.01}}\nobjective: {metric: auc}\n"
     for method, path, body in [("POST", f"{MLFLOW}experiments/create", {"name": ann.experiment_name}),
                                ("POST", f"{MLFLOW}registered-models/create", {"name": ann.model}),
                                ("POST", f"{MLFLOW}registered-models/rename", {"name": "bob-model", "new_name": ann.model}),
                                ("POST", "/api/v1/ingest", {"key": "b1", "experiment": ann.experiment_name}), ("POST", "/api/v1/jobs", submit),
                                ("POST", "/api/v1/studies", {"name": ann.study, "study": "search: {x: {low: 0, high: 1}}"}),
+                               ("POST", f"/api/v1/studies/{ann.study}/submit", searched), ("POST", "/api/v1/studies/bobs/submit", searched | {"experiment": ann.experiment_name}),
                                ("POST", "/api/v1/studies", {"name": "bobs", "study": "search: {x: {low: 0, high: 1}}", "experiment": ann.experiment_name})]:
         answer = call(people.service, method, path, body, people.bob)
         assert answer.status == 403 and b"taken" in answer.body and b"ann'" not in answer.body and ann.experiment.encode() not in answer.body, (path, answer.body)

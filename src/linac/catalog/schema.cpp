@@ -228,10 +228,20 @@ CREATE TABLE study_leases (
   until_ms BIGINT NOT NULL, given BIGINT NOT NULL, PRIMARY KEY (study, trial)) {by_key};
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh, kEighth};
+// Studies that the queue carries out, and the runs of their trials (catalog/study_jobs.h).
+constexpr std::string_view kNinth = R"(
+CREATE TABLE submitted_studies (
+  study BIGINT PRIMARY KEY REFERENCES studies(number), state {text} NOT NULL, reason {text} NOT NULL,
+  wishes {text} NOT NULL, submitted_ms BIGINT NOT NULL);
+CREATE TABLE study_jobs (
+  study BIGINT NOT NULL REFERENCES studies(number), trial BIGINT NOT NULL, run BIGINT NOT NULL REFERENCES runs(number),
+  ending {text} NOT NULL, why {text} NOT NULL, PRIMARY KEY (study, trial)) {by_key};
+)";
+
+constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh, kEighth, kNinth};
 
 // Those that others refer to in front.
-constexpr std::array<std::string_view, 36> kTables{"experiments",
+constexpr std::array<std::string_view, 38> kTables{"experiments",
                                                    "experiment_tags",
                                                    "runs",
                                                    "run_tags",
@@ -266,7 +276,9 @@ constexpr std::array<std::string_view, 36> kTables{"experiments",
                                                    "secrets",
                                                    "studies",
                                                    "study_lines",
-                                                   "study_leases"};
+                                                   "study_leases",
+                                                   "submitted_studies",
+                                                   "study_jobs"};
 
 }  // namespace
 

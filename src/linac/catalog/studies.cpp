@@ -91,6 +91,8 @@ void set_study_file(Database& database, int64_t study, const std::string& file) 
 }
 
 void remove_study(Database& database, int64_t study) {
+  database.query("DELETE FROM study_jobs WHERE study = $1", study);
+  database.query("DELETE FROM submitted_studies WHERE study = $1", study);
   database.query("DELETE FROM study_leases WHERE study = $1", study);
   database.query("DELETE FROM study_lines WHERE study = $1", study);
   database.query("DELETE FROM studies WHERE number = $1", study);

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <shared_mutex>
 #include <unordered_map>
 
 #include "linac/base/clock.h"
@@ -204,6 +205,16 @@ class Hub::Implementation {
     changed_.notify_one();
   }
 
+  void listen(std::function<void(const std::string&)> heard) {
+    const std::unique_lock lock(listening_);
+    heard_ = std::move(heard);
+  }
+
+  void tell_listener(const std::string& run) {
+    const std::shared_lock lock(listening_);
+    if (heard_) heard_(run);
+  }
+
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 
  private:
@@ -241,13 +252,20 @@ class Hub::Implementation {
   std::unordered_map<std::string, std::shared_ptr<Feed>> feeds_;
   std::atomic<size_t> feeds_count_ = 0;
   std::vector<std::shared_ptr<Feed>> gathering_;
+  std::shared_mutex listening_;
+  std::function<void(const std::string&)> heard_;
   std::thread thread_;
 };
 
 Hub::Hub() : implementation_(std::make_unique<Implementation>()) {}
 Hub::~Hub() = default;
 
+void Hub::listen(std::function<void(const std::string& run)> heard) {
+  implementation_->listen(std::move(heard));
+}
+
 void Hub::publish(const std::string& run, std::string_view event, const json& data) {
+  if (event == "state") implementation_->tell_listener(run);
   if (const auto feed = implementation_->watched(run)) {
     feed->tell_gathered();  // in the order in which it happened
     feed->add(event, data);
@@ -256,6 +274,7 @@ void Hub::publish(const std::string& run, std::string_view event, const json& da
 
 void Hub::publish_points(const std::string& run, std::span<const catalog::KeyedPoint> points) {
   if (points.empty()) return;
+  implementation_->tell_listener(run);
   if (auto feed = implementation_->watched(run); feed && feed->gather(points))
     implementation_->gathering(std::move(feed));
 }

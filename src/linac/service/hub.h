@@ -54,6 +54,10 @@ class Hub : public execution::News {
   /// "-Infinity".
   void publish_points(const std::string& run, std::span<const catalog::KeyedPoint> points) override;
 
+  /// `heard` is told of each run whose state or points are published, on the thread that publishes; none: nobody is,
+  /// from when this returns on.
+  void listen(std::function<void(const std::string& run)> heard);
+
   /// `after`: number of the last event seen (Last-Event-ID), 0: from now on. kLimit beyond kSubscribersMax.
   /// `withdrawals`: of a client who watches what is another's, as it was before he was let in: his stream ends with the
   /// next withdrawal, and he asks anew.

@@ -189,6 +189,7 @@ class Service::Implementation {
     }
     leaving_.notify_one();
     house_.join();
+    conductor_.stop();
     server_.stop();
     context_.checks.close();
     context_.readers.join();
@@ -201,9 +202,10 @@ class Service::Implementation {
  private:
   std::vector<Route> routes() {
     std::vector<Route> routes = all_routes(context_, authentication_);
-    for (auto family : {job_routes(context_, scheduler_, sites_), pilot_routes(context_, scheduler_, pilots_),
-                        run_file_routes(context_), ingest_routes(context_), secret_routes(context_, secret_box_),
-                        study_routes(context_, desks_)})
+    for (auto family :
+         {job_routes(context_, scheduler_, sites_), pilot_routes(context_, scheduler_, pilots_),
+          run_file_routes(context_), ingest_routes(context_), secret_routes(context_, secret_box_),
+          study_routes(context_, desks_), submitted_study_routes(context_, desks_, conductor_, scheduler_, sites_)})
       std::move(family.begin(), family.end(), std::back_inserter(routes));
     add_description(routes);
     return routes;
@@ -223,6 +225,7 @@ class Service::Implementation {
     std::unique_lock lock(house_mutex_);
     for (int64_t second = 1; !leaving_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; });
          ++second) {
+      conductor_.tick();
       if (second % kSweepEvery_s == 0) context_.parts.sweep();
       if (second % kTrimEvery_s == 0 && context_.long_answers.exchange(false)) ::malloc_trim(0);
     }
@@ -299,6 +302,7 @@ class Service::Implementation {
   const execution::Sandboxes sandboxes_;
   const std::string warning_;
   execution::Scheduler scheduler_;
+  Conductor conductor_{context_, desks_, scheduler_, sites_};
   const http::Router router_;
   http::Dispatcher dispatcher_;
   http::Server server_;

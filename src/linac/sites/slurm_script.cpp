@@ -119,7 +119,8 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
       "esac\n"
       "{}printf '%s\\n' \"$end\" > exit.part && mv exit.part exit\n"
       "exit \"$end\"\n",
-      srun, kBeatSeconds, settings.requeue, launch.script ? "rm -rf private packages packages.lock packages.done\n" : "");
+      srun, kBeatSeconds, settings.requeue,
+      launch.script ? "rm -rf private packages packages.lock packages.done\n" : "");
   return text;
 }
 

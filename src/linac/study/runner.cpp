@@ -15,6 +15,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/signals.h"
+#include "linac/study/conduct.h"
 #include "linac/study/trial_process.h"
 
 namespace linac::study {
@@ -78,18 +79,13 @@ class Runner {
   const tune::Space& space() const { return journal_.history().space(); }
   const tune::Trial& trial(int64_t number) const { return *journal_.history().find(number); }
 
-  bool time_is_over() const {
-    return settings().budget.hours > 0 && journal_.first_ask_s() > 0 &&
-           now_s() > journal_.first_ask_s() + 3600 * settings().budget.hours;
-  }
-
   void begin_trials() {
     while (static_cast<int>(going_.size()) < settings().parallel) {
       std::optional<int64_t> number;
       const bool goes_on = !waiting_.empty();
       if (goes_on)
         number = waiting_.front();
-      else if (!time_is_over())
+      else if (!time_is_over(journal_.ledger(), now_s()))
         number = journal_.ask();
       if (!number) return;
       going_.push_back({.process = start(*number)});
@@ -109,8 +105,7 @@ class Runner {
   void hear(Going& one) {
     const int64_t number = one.process.number();
     for (const Measured& measured : one.process.measured()) {
-      const auto& curve = trial(number).curve;
-      if (!curve.empty() && measured.step <= curve.back().first) continue;  // told before the process was lost
+      if (!is_news(trial(number), measured)) continue;
       const tune::Verdict verdict = journal_.report(number, measured.step, measured.value);
       if (!verdict.stop || !one.pruned.empty() || stopping_) continue;
       one.pruned = verdict.reason;
@@ -137,21 +132,15 @@ class Runner {
     if (!one.pruned.empty()) return tell(number, tune::State::kPruned, {}, one.pruned);
     if (stopping_) return;  // it goes on with the next call
     const std::string why = fmt::format("exit status {}: {}", status, one.process.last_words());
-    switch (static_cast<ErrorCode>(status)) {
-      case ErrorCode::kNumeric:
-        return tell(number, tune::State::kInfeasible, {}, why);
-      case ErrorCode::kUser:
-      case ErrorCode::kData:
-        // Before any trial has come to its end this is the job's fault, and not the point's.
-        if (journal_.history().told().empty())
-          throw Error(static_cast<ErrorCode>(status),
-                      fmt::format("[study] trial {} cannot run: {} (its log: {})", number, one.process.last_words(),
-                                  (one.process.folder() / "log").string()));
-        return tell(number, tune::State::kInfeasible, {}, why);
-      default:
-        break;
+    const Mishap mishap = mishap_of(status);
+    if (mishap != Mishap::kLost || one.attempts >= settings().budget.attempts) {
+      const auto end = end_badly(journal_.ledger(), mishap, why);
+      if (!end)
+        throw Error(static_cast<ErrorCode>(status),
+                    fmt::format("[study] trial {} cannot run: {} (its log: {})", number, one.process.last_words(),
+                                (one.process.folder() / "log").string()));
+      return tell(number, end->state, end->values, end->reason);
     }
-    if (one.attempts >= settings().budget.attempts) return tell(number, tune::State::kFailed, {}, why);
     options_.tell(fmt::format("trial {} was lost ({}) and goes on", number, why));
     going_.push_back({.process = start(number), .attempts = one.attempts + 1});
   }
@@ -164,23 +153,10 @@ class Runner {
       if (!why.empty()) return tell(number, tune::State::kInfeasible, {}, why);
       return tell(number, tune::State::kComplete, values, "");
     }
-    const tune::Trial& found = trial(number);
     std::vector<double> values;
-    if (journal_.history().objectives() > 1)
-      values = one.process.values_of_epoch();
-    else if (!found.curve.empty())
-      values = {value_of(found, journal_.study().directions().front(), settings().objective.front().take == "best")};
-    if (values.empty())
-      return tell(number, tune::State::kInfeasible, {},
-                  fmt::format("it ended without a value of {}", fmt::join(journal_.study().objective_names(), ", ")));
-    tell(number, tune::State::kComplete, values, "");
-  }
-
-  static double value_of(const tune::Trial& trial, tune::Direction direction, bool best) {
-    double loss = trial.curve.back().second;
-    if (best)
-      for (const auto& [step, value] : trial.curve) loss = std::min(loss, value);
-    return tune::loss_of(direction, loss);
+    if (journal_.history().objectives() > 1) values = one.process.values_of_epoch();
+    const TrialEnd end = end_well(journal_.ledger(), number, std::move(values));
+    tell(number, end.state, end.values, end.reason);
   }
 
   void tell(int64_t number, tune::State state, const std::vector<double>& values, const std::string& reason) {

@@ -243,6 +243,39 @@ std::vector<std::string> settings_of(const tune::Space& space, const tune::Point
   return words;
 }
 
+std::vector<std::vector<std::string>> settings_of_ends(const tune::Space& space) {
+  return {settings_of(space, corner(space, 0)), settings_of(space, corner(space, 1))};
+}
+
+bool is_study(const std::string& text) {
+  try {
+    const YAML::Node root = YAML::Load(text);
+    return root.IsMap() && root["search"];
+  } catch (const YAML::Exception&) {  // whoever reads it says why
+    return false;
+  }
+}
+
+std::string job_in(const std::string& text, const std::string& where) {
+  return job_text(text, config::parse_text(text, where), own_keys());
+}
+
+void check_for_queue(const Study& study) {
+  if (!study.command().empty())
+    throw user_error(
+        "[study] objective.command: a queue carries out trainings, and no commands; `linac tune` starts them on this "
+        "host, or programs ask and tell (`linac study new --server`)");
+  if (study.settings.population.used())
+    throw user_error(
+        fmt::format("[study] population.method: {} copies folders from member to member, which no queue does; `linac "
+                    "tune` carries it out on this host, or take a sampler",
+                    study.settings.population.method));
+  if (study.job.empty())
+    throw user_error(
+        "[study] it has no job, and nothing carries out its trials; write the job beside `search`, or let programs ask "
+        "and tell (`linac study new --server`)");
+}
+
 Study parse_study(const std::string& text, const std::string& where, const spec::PathPlaces& places) {
   YAML::Node root = config::parse_text(text, where);
   if (!root.IsMap()) throw user_error(fmt::format("[study] {}: no map of settings", where));
@@ -262,8 +295,8 @@ Study parse_study(const std::string& text, const std::string& where, const spec:
   const tune::Space space = study.space();
   if (!job.empty()) {
     study.job = spec::to_yaml(job_of(job, where, {}, places));
-    const auto at = [&](double unit) { return job_of(job, where, settings_of(space, corner(space, unit)), places); };
-    const spec::Job low = at(0), high = at(1);
+    const auto ends = settings_of_ends(space);
+    const spec::Job low = job_of(job, where, ends[0], places), high = job_of(job, where, ends[1], places);
     if (study.settings.population.used()) check_members(low, high);
   }
   study.directions();

@@ -92,8 +92,18 @@ struct Study {
   std::string to_yaml() const;
 };
 
+/// Whether the text is a study's: a map with `search`.
+bool is_study(const std::string& text);
+/// The job in a study's file, as it is written there; empty: there is none.
+std::string job_in(const std::string& text, const std::string& where);
+/// Throws, as a user error with the way out, what keeps a service's queue from carrying out the study: no job, a
+/// command, a population.
+void check_for_queue(const Study& study);
+
 /// The words after `--set` for a point: "train.optimizer.lr=0.003".
 std::vector<std::string> settings_of(const tune::Space& space, const tune::Point& point);
+/// Those of the points with the first and with the last value of each parameter.
+std::vector<std::vector<std::string>> settings_of_ends(const tune::Space& space);
 
 /// Reads a file, or `text` of one named `where` with its folder `places`. The job is checked with the first and the
 /// last value of each parameter. User error naming the key.

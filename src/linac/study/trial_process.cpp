@@ -22,8 +22,6 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/descriptor.h"
 #include "linac/base/error.h"
-#include "linac/spec/measures.h"
-#include "linac/spec/metrics.h"
 #include "linac/study/file_error.h"
 #include "linac/tune/point_json.h"
 
@@ -33,7 +31,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLogEnd = 16384;
-constexpr int64_t kReadMax = 64 << 20;  // of a record at a time
 
 /// Held by all processes of a trial: the open file is theirs too.
 Descriptor lock_of(const std::filesystem::path& folder) {
@@ -81,44 +78,14 @@ std::vector<std::string> words_of(const Study& study, const tune::Space& space, 
   return words;
 }
 
-/// Its figures come every validate.every_epochs.
-bool is_physics(const std::string& metric) {
-  const std::string family = metric.substr(0, metric.find('.'));
-  const auto& all = spec::metrics();
-  return std::any_of(all.begin(), all.end(), [&](const spec::Metric& one) {
-    return one.of == spec::Metric::Of::kPhysics && family == one.name;
-  });
-}
-
-struct Epoch {
-  int64_t step;  // epochs that are done
-  spec::Measures measures;
-  bool physics;  // its figures are among them
-};
-
-/// Of a line of the run's record; nothing: it is none of an epoch.
-std::optional<Epoch> epoch_of(std::string_view text) {
-  const json line = json::parse(text, nullptr, false);
-  if (!line.is_object() || line.value("kind", "") != "epoch") return std::nullopt;
-  Epoch epoch{line.value("epoch", int64_t{-1}) + 1, {}, !line.value("physics", json::object()).empty()};
-  for (const char* const part : {"train", "test", "physics"})  // the later ones count
-    if (line.contains(part) && line[part].is_object())
-      for (const auto& [name, value] : spec::measures_from_json(line[part])) epoch.measures[name] = value;
-  return epoch;
-}
-
-[[noreturn]] void refuse(const Epoch& epoch, const std::string& metric) {
-  std::vector<std::string> names;
-  for (const auto& [name, unused] : epoch.measures) names.push_back(name);
-  throw user_error(fmt::format("[study] objective.metric: the training reports no '{}' (it reports {})", metric,
-                               fmt::join(names, ", ")));
-}
-
 }  // namespace
 
 TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const tune::Trial& trial,
                            const std::filesystem::path& trials, const std::filesystem::path& program)
-    : study_(&study), number_(trial.number), folder_(folder_of(trials, trial.number)) {
+    : study_(&study),
+      number_(trial.number),
+      folder_(folder_of(trials, trial.number)),
+      record_(study, std::filesystem::weakly_canonical(folder_)) {
   make_folder(folder_);
   const Descriptor lock = lock_of(folder_);
   const bool command = !study.command().empty();
@@ -168,51 +135,8 @@ void TrialProcess::kill() const {
 }
 
 std::vector<Measured> TrialProcess::measured() {
-  std::vector<Measured> found;
-  if (study_->job.empty() || !study_->command().empty()) return found;
-  const auto path = folder_ / "metrics.jsonl";
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat facts = {};
-  if (!file || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return found;
-  // A resume and a rollback put another file in its place.
-  if (inode_ != facts.st_ino || facts.st_size < read_) inode_ = facts.st_ino, read_ = 0;
-  std::string text(static_cast<size_t>(std::min<int64_t>(facts.st_size - read_, kReadMax)), '\0');
-  const ssize_t got = ::pread(file.get(), text.data(), text.size(), read_);
-  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  size_t begin = 0;
-  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const auto epoch = epoch_of(std::string_view(text).substr(begin, end - begin));
-    if (!epoch || epoch->step <= seen_) continue;
-    for (const std::string& metric : study_->objective_names())
-      if (!epoch->measures.contains(metric) && (!is_physics(metric) || epoch->physics)) refuse(*epoch, metric);
-    const auto value = epoch->measures.find(study_->objective_names().front());
-    if (value == epoch->measures.end()) continue;
-    found.push_back({epoch->step, value->second});
-    seen_ = epoch->step;
-  }
-  read_ += static_cast<int64_t>(begin);
-  return found;
-}
-
-std::vector<double> TrialProcess::values_of_epoch() const {
-  const std::vector<std::string> names = study_->objective_names();
-  const tune::Direction direction = study_->directions().front();
-  const bool last = study_->settings.objective.front().take == "last";
-  std::ifstream record(folder_ / "metrics.jsonl", std::ios::binary);
-  std::vector<double> chosen;
-  for (std::string line; std::getline(record, line);) {
-    const auto epoch = epoch_of(line);
-    if (!epoch) continue;
-    std::vector<double> values;
-    for (const std::string& name : names)
-      if (const auto value = epoch->measures.find(name); value != epoch->measures.end())
-        values.push_back(value->second);
-    if (values.size() < names.size()) continue;  // physics figures come every validate.every_epochs
-    if (chosen.empty() || last || tune::loss_of(direction, values[0]) < tune::loss_of(direction, chosen[0]) ||
-        std::isnan(chosen[0]))
-      chosen = std::move(values);
-  }
-  return chosen;
+  if (study_->job.empty() || !study_->command().empty()) return {};
+  return record_.measured();
 }
 
 std::vector<double> TrialProcess::values_of_command(std::string& why) const {

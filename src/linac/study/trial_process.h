@@ -13,13 +13,9 @@
 #include <vector>
 
 #include "linac/study/study_file.h"
+#include "linac/study/trial_record.h"
 
 namespace linac::study {
-
-struct Measured {
-  int64_t step;  // epochs that are done
-  double value;
-};
 
 class TrialProcess {
  public:
@@ -37,12 +33,9 @@ class TrialProcess {
   std::optional<int> ended();
   void stop() const;
   void kill() const;
-  /// Epochs of a training that were not seen before, in order, with the first objective's value. User error if they
-  /// lack the measure of an objective: the names of those that are.
+  /// TrialRecord's, of a training.
   std::vector<Measured> measured();
-  /// Of a training that has ended: the values of all objectives in one epoch, the last one or that of the first
-  /// objective's best value, among those that have them all; empty: none has.
-  std::vector<double> values_of_epoch() const;
+  std::vector<double> values_of_epoch() const { return record_.values_of_epoch(); }
   /// Of a command that has ended: the values of all objectives, or why there are none.
   std::vector<double> values_of_command(std::string& why) const;
   /// The last line of its log that is an error, or the last one.
@@ -52,9 +45,8 @@ class TrialProcess {
   const Study* study_;
   int64_t number_;
   std::filesystem::path folder_;
+  TrialRecord record_;
   pid_t id_ = 0;
-  uint64_t inode_ = 0;
-  int64_t read_ = 0, seen_ = 0;
 };
 
 }  // namespace linac::study

@@ -62,10 +62,23 @@ function trialOf(one: Json): Trial {
   };
 }
 
-/** Null where it has no more than `since` lines. */
-export async function studyRecord(name: string, since: number, signal?: AbortSignal): Promise<StudyRecord | null> {
+export interface StudyNews {
+  record: StudyRecord | null; // null where it has no more lines than are known
+  queue: string; // how the queue stands that carries it out, in words; "": programs do
+}
+
+function queueWords(json: Json): string {
+  const [place, state, reason] = [text(json["on"]), text(json["state"]), text(json["reason"])];
+  return `the queue${place && ` at ${place}`}: ${state}${reason && `: ${reason}`}`;
+}
+
+export async function studyNews(name: string, since: number, signal?: AbortSignal): Promise<StudyNews> {
   const json = await getJson<Json>(url(`/api/v1/studies/${encodeURIComponent(name)}/record`, { since }), signal);
-  if (json["record"] === null) return null;
+  const queue = json["queue"] === null ? "" : queueWords(object(json["queue"]));
+  return { record: json["record"] === null ? null : recordOf(json), queue };
+}
+
+function recordOf(json: Json): StudyRecord {
   const record = object(json["record"]);
   return {
     lines: integer(json["lines"]),

@@ -1,7 +1,7 @@
 // A study while it goes on: the best over time or the front, what decides, all parameters together, and the trials.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { studyRecord, type StudyRecord, type Trial } from "../api/studies.ts";
+import { studyNews, type StudyRecord, type Trial } from "../api/studies.ts";
 import type { Run } from "../api/types.ts";
 import { ticksOf } from "../axes.ts";
 import { duration, number } from "../format.ts";
@@ -190,6 +190,7 @@ function Trials({ study, marked }: { study: StudyRecord; marked: string }) {
 
 export function StudyPage({ name, place }: { name: string; place: Place }) {
   const [study, setStudy] = useState<StudyRecord>();
+  const [queue, setQueue] = useState("");
   const [error, setError] = useState<Error>();
   useEffect(() => {
     const abort = new AbortController();
@@ -198,11 +199,12 @@ export function StudyPage({ name, place }: { name: string; place: Place }) {
     const load = async () => {
       if (!document.hidden || lines < 0)
         try {
-          const found = await studyRecord(name, lines, abort.signal);
-          if (found) {
-            lines = found.lines;
-            setStudy(found);
+          const news = await studyNews(name, lines, abort.signal);
+          if (news.record) {
+            lines = news.record.lines;
+            setStudy(news.record);
           }
+          setQueue(news.queue);
           setError(undefined);
         } catch (caught) {
           if (!abort.signal.aborted) setError(caught as Error);
@@ -231,7 +233,7 @@ export function StudyPage({ name, place }: { name: string; place: Place }) {
     <main class="page">
       <header class="title">
         <h1>{name}</h1>
-        {study && <span class="facts">{study.facts.map(([key, value]) => `${key}: ${value}`).join(" · ")}</span>}
+        {study && <span class="facts">{[...study.facts.map(([key, value]) => `${key}: ${value}`), ...(queue ? [queue] : [])].join(" · ")}</span>}
       </header>
       <Failure error={error} />
       {study && (

@@ -92,11 +92,16 @@ void run_show(const StudyOptions& options) {
   const study::Ledger& ledger = place->ledger();
   if (!options.as_json) {
     fmt::print("{}{}", trials_words(ledger), best_words(ledger));
+    if (const std::string standing = place->standing(); !standing.empty()) fmt::print("{}\n", standing);
     return;
   }
   json all = json::array();
   for (const tune::Trial& trial : ledger.history().trials()) all.push_back(study::trial_json(ledger, trial));
   fmt::print("{}\n", all.dump(1));
+}
+
+void run_stop(const StudyOptions& options) {
+  fmt::print("{}\n", stop_study(options.folder, options.reason));
 }
 
 void run_replay(const StudyOptions& options) {
@@ -172,6 +177,12 @@ void add_study_verb(CLI::App& app) {
   add_lease(tell, held);
   sub("delete", "Deletes a study of a service, with all that was asked and told", run_delete)
       ->add_flag("--force", options->force, "although programs have trials of it");
+  auto* stop =
+      sub("stop", "Ends a study that the queue of a service carries out (`linac submit STUDY.yaml`)", run_stop);
+  stop->add_option("--reason", options->reason, "in words");
+  stop->footer(
+      "Its trials write checkpoints and stop; submitted again it goes on with them.\n"
+      "Example: linac study stop rates --server http://127.0.0.1:5000");
   verb->footer(
       "Examples:\n"
       "  linac study show studies/a\n"

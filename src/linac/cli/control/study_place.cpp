@@ -71,6 +71,15 @@ json number_words(double value) {
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
+/// Of the service's answer about a study.
+std::string queue_words(const json& study) {
+  const json& queue = study.at("queue");
+  if (queue.is_null()) return "";
+  const std::string place = queue.at("on"), reason = queue.at("reason");
+  return fmt::format("the queue{}: {}{}", place.empty() ? "" : " at " + place, queue.at("state").get<std::string>(),
+                     reason.empty() ? "" : ": " + reason);
+}
+
 class ServiceStudy : public StudyPlace {
  public:
   ServiceStudy(std::string name, LeaseOptions lease)
@@ -110,6 +119,7 @@ class ServiceStudy : public StudyPlace {
     return study::Ledger::replay(study, lines_);
   }
   std::string title() const override { return name_; }
+  std::string standing() override { return queue_words(service_.get(path(""))); }
 
  private:
   std::string path(const std::string& end) const {
@@ -132,6 +142,14 @@ class ServiceStudy : public StudyPlace {
 };
 
 }  // namespace
+
+std::string stop_study(const std::string& name, const std::string& reason) {
+  client::ServiceClient service(client::find_login(""));
+  json body = json::object();
+  if (!reason.empty()) body["reason"] = reason;
+  const json stopped = service.post(fmt::format("{}/{}/stop", kStudies, percent_encoded(name)), body);
+  return fmt::format("{}: {}", name, queue_words(stopped));
+}
 
 bool at_service() {
   return !taken_server().empty();

@@ -32,6 +32,8 @@ class StudyPlace {
   /// Numbers of the trials whose suggestions do not follow from what had been told before them.
   virtual std::vector<int64_t> replay() = 0;
   virtual std::string title() const = 0;
+  /// How the queue of a service stands to it, in a line; empty: no queue carries it out.
+  virtual std::string standing() { return ""; }
 };
 
 struct LeaseOptions {
@@ -45,6 +47,8 @@ std::unique_ptr<StudyPlace> open_study(const std::string& name, const LeaseOptio
 void make_study(const std::string& name, const std::string& file, const std::string& experiment);
 /// Deletes a study of a service; with `force` although programs have trials of it. User error for a folder.
 void delete_study(const std::string& name, bool force);
+/// Ends one that the queue of a service carries out; a line that says so.
+std::string stop_study(const std::string& name, const std::string& reason);
 /// Whether --server was given.
 bool at_service();
 

@@ -8,12 +8,15 @@
 #include "linac/base/amounts.h"
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
+#include "linac/base/percent.h"
+#include "linac/base/plural.h"
 #include "linac/base/shell_word.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/cli/server_word.h"
 #include "linac/cli/service_options.h"
 #include "linac/client/run_copy.h"
 #include "linac/client/runs.h"
+#include "linac/study/study_file.h"
 
 namespace linac::cli {
 namespace {
@@ -42,43 +45,49 @@ std::string random_key() {
   return fmt::format("{:08x}{:08x}{:08x}", device(), device(), device());
 }
 
-json body_of(const SubmitOptions& options, client::ServiceClient& service) {
-  json array = json::array();
-  for (const auto& member : client::array_members(options.array)) array.push_back({{"set", member}});
+/// What a job and a study have in common.
+json common_body_of(const SubmitOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   if (!options.secrets.empty()) overrides.push_back(fmt::format("secrets=[{}]", fmt::join(options.secrets, ", ")));
-  json depends_on = json::array();
-  for (const std::string& run : options.depends_on) depends_on.push_back(client::find_run(service, run));
   const std::filesystem::path directory =
       options.directory.empty() ? std::filesystem::path(".") : std::filesystem::path(options.directory);
-  return {{"job", read_file(options.job)},
-          {"file", options.job},
+  return {{"file", options.job},
           {"folder", std::filesystem::absolute(options.job).lexically_normal().parent_path().string()},
           {"directory", std::filesystem::absolute(directory).lexically_normal().string()},
           {"set", overrides},
-          {"array", array},
-          {"name", options.name},
           {"experiment", options.experiment},
           {"priority", options.priority},
-          {"depends_on", depends_on},
           {"cores", options.cores},
           {"memory_mb", megabytes_or_none(options.memory)},
           {"gpus", options.gpus},
           {"seconds_max", seconds_or_none(options.time)},
           {"cost_max", options.cost},
-          {"attempts_max", options.attempts},
           {"on", options.on},
           {"tags", options.tags},
-          {"key", options.key.empty() ? random_key() : options.key},
           {"check_only", options.check}};
 }
 
-// The key makes it harmless to ask again where the answer was lost.
-json submit(client::ServiceClient& service, const json& body) {
+json body_of(const SubmitOptions& options, client::ServiceClient& service, const std::string& text) {
+  json array = json::array();
+  for (const auto& member : client::array_members(options.array)) array.push_back({{"set", member}});
+  json depends_on = json::array();
+  for (const std::string& run : options.depends_on) depends_on.push_back(client::find_run(service, run));
+  json body = common_body_of(options);
+  body.update({{"job", text},
+               {"array", array},
+               {"name", options.name},
+               {"depends_on", depends_on},
+               {"attempts_max", options.attempts},
+               {"key", options.key.empty() ? random_key() : options.key}});
+  return body;
+}
+
+// The key, and a study's name, make it harmless to ask again where the answer was lost.
+json submit(client::ServiceClient& service, const std::string& path, const json& body) {
   constexpr int kTries = 3;
   for (int tries = 1;; ++tries) {
     try {
-      return service.post("/api/v1/jobs", body);
+      return service.post(path, body);
     } catch (const Error& error) {
       const bool broke_off = std::string_view(error.what()).find("broke off") != std::string_view::npos;
       if (error.code() != ErrorCode::kEnvironment || !broke_off || tries == kTries) throw;
@@ -104,9 +113,41 @@ void print_fetch_commands(client::ServiceClient& service, const json& run, bool 
   for (const std::string& command : commands) fmt::print("  {} {}\n", program, command);
 }
 
-void run_submit(const SubmitOptions& options) {
+// Its trials are jobs of the queue, which the service submits.
+void submit_study(const SubmitOptions& options, const std::string& text) {
+  const auto refuse = [](const char* flag, const std::string& why) {
+    throw user_error(fmt::format("[submit] {}: {}", flag, why));
+  };
+  if (!options.array.empty()) refuse("--array", "a study's trials are its array; search the key instead");
+  if (!options.depends_on.empty()) refuse("--depends-on", "a study begins at once; submit it when those have ended");
+  if (!options.key.empty()) refuse("--key", "the name of a study makes it one; give --name");
+  if (options.attempts != SubmitOptions{}.attempts) refuse("--attempts", "of a study's trials budget.attempts says it");
+  if (options.follow)
+    refuse("--follow", "a study has many logs; `linac study show NAME --server URL` shows its trials");
+  // Before anything is sent: the job with the first and the last value of each parameter.
+  const study::Study study = study::parse_study(text, options.job, {});
+  study::check_for_queue(study);
+  const std::string name = options.name.empty() ? std::filesystem::path(options.job).stem().string() : options.name;
   client::ServiceClient service = options.service.connect();
-  const json answer = submit(service, body_of(options, service));
+  json body = common_body_of(options);
+  body["study"] = text;
+  const json answer = submit(service, fmt::format("/api/v1/studies/{}/submit", percent_encoded(name)), body);
+  if (options.service.json) {
+    fmt::print("{}\n", answer.dump(2));
+  } else if (options.check) {
+    fmt::print("the study would be submitted\n");
+  } else {
+    fmt::print("{}: {} of {} are told; `linac study show {} --server {}` shows them, `linac study stop` ends it\n",
+               name, answer.at("told").get<int64_t>(), plural(study.settings.budget.trials, "trial"), name,
+               client::find_login(options.service.server).server);
+  }
+}
+
+void run_submit(const SubmitOptions& options) {
+  const std::string text = read_file(options.job);
+  if (study::is_study(text)) return submit_study(options, text);
+  client::ServiceClient service = options.service.connect();
+  const json answer = submit(service, "/api/v1/jobs", body_of(options, service, text));
   const json& runs = answer.at("runs");
   if (options.service.json) fmt::print("{}\n", answer.dump(2));
   if (options.check) {
@@ -134,8 +175,10 @@ void run_submit(const SubmitOptions& options) {
 
 void add_submit_verb(CLI::App& app) {
   auto options = std::make_shared<SubmitOptions>();
-  auto* verb = app.add_subcommand("submit", "Puts a job into the queue of a service");
-  verb->add_option("job", options->job, "job file (YAML)")->required()->check(CLI::ExistingFile);
+  auto* verb = app.add_subcommand("submit", "Puts a job, or the trials of a study, into the queue of a service");
+  verb->add_option("job", options->job, "job file, or study file (YAML): then the queue carries out its trials")
+      ->required()
+      ->check(CLI::ExistingFile);
   verb->add_option("--set", options->overrides, "override a setting of the job: key=value")
       ->type_size(1)
       ->allow_extra_args(false);
@@ -150,7 +193,7 @@ void add_submit_verb(CLI::App& app) {
                    "pilots: hosts whose agents ask for work (`linac agent`); or a site that the service has; default: "
                    "the service's host");
   verb->add_option("--tags", options->tags, "with --on pilots: that the agent must have")->delimiter(',');
-  verb->add_option("--name", options->name, "of the run (default: the job's)");
+  verb->add_option("--name", options->name, "of the run (default: the job's), or of the study (default: its file's)");
   verb->add_option("--experiment", options->experiment, "put it there; made if there is none (default: Default)");
   verb->add_option("--depends-on", options->depends_on, "runs (names or ids) that have to succeed first")
       ->delimiter(',');
@@ -177,6 +220,8 @@ void add_submit_verb(CLI::App& app) {
       "  linac submit fine-tune.yaml --depends-on long\n"
       "  linac submit job.yaml --on pilots --tags site=T2,gpu --time 6h\n"
       "  linac submit job.yaml --on farm --time 12h\n"
+      "  linac submit tune.yaml --on farm --name rates      # a study: as many trials at a time as its `parallel` "
+      "says\n"
       "  linac submit job.yaml --secrets AWS_ACCESS_KEY_ID,AWS_SECRET_ACCESS_KEY");
   verb->callback([options] { run_submit(*options); });
 }

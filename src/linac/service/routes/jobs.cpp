@@ -12,6 +12,7 @@
 #include "linac/http/files/disk_room.h"
 #include "linac/http/routes/json_fields.h"
 #include "linac/service/handlers.h"
+#include "linac/service/job_wishes.h"
 #include "linac/service/named_experiment.h"
 #include "linac/service/ownership.h"
 #include "linac/service/things.h"
@@ -24,32 +25,22 @@ using catalog::Database;
 using nlohmann::json;
 
 constexpr size_t kJobBytesMax = 4 << 20;
-constexpr int64_t kPriorityMax = 1000;
 
-const std::vector<FieldRule> kSubmission = {
-    {"job", FieldType::kText, true, "the job file's text"},
-    {"file", FieldType::kText, false, "where that text is from, for messages"},
-    {"folder", FieldType::kText, false,
-     "of the job file, on the service's host; its relative paths are looked for there"},
-    {"directory", FieldType::kText, false, "on the service's host; and then there, as are those of set"},
-    {"set", FieldType::kTexts, false, "overrides, e.g. train.epochs=5"},
-    {"array", FieldType::kObjects, false, "one job for each, with the further overrides {\"set\": [...]}"},
-    {"name", FieldType::kText, false, "of the run; else the job's"},
-    {"experiment", FieldType::kText, false, "its name; made if there is none; else Default"},
-    {"priority", FieldType::kInteger, false, "larger first; more than 0 is for admins"},
-    {"depends_on", FieldType::kTexts, false, "runs that have to succeed first"},
-    {"cores", FieldType::kInteger, false, "else workers x threads of the job"},
-    {"memory_mb", FieldType::kInteger, false, "0: not said"},
-    {"gpus", FieldType::kInteger, false, "else 1 if the job's device is cuda"},
-    {"seconds_max", FieldType::kInteger, false, "of running; then it checkpoints and stops"},
-    {"cost_max", FieldType::kNumber, false, "by the service's price; then it checkpoints and stops"},
-    {"attempts_max", FieldType::kInteger, false, "when it is lost or preempted; 5"},
-    {"on", FieldType::kText, false,
-     "\"pilots\": carried out by agents that ask for work; a site's name (get_sites): there; else by the service's "
-     "host"},
-    {"tags", FieldType::kTexts, false, "that such an agent must have"},
-    {"key", FieldType::kText, false, "makes a repeated request harmless"},
-    {"check_only", FieldType::kBoolean, false, "queue nothing"}};
+std::vector<FieldRule> submission_fields() {
+  std::vector<FieldRule> fields = {{"job", FieldType::kText, true, "the job file's text"}};
+  fields.insert(fields.end(), job_text_fields().begin(), job_text_fields().end());
+  for (FieldRule field : std::vector<FieldRule>{
+           {"array", FieldType::kObjects, false, "one job for each, with the further overrides {\"set\": [...]}"},
+           {"name", FieldType::kText, false, "of the run; else the job's"},
+           {"experiment", FieldType::kText, false, "its name; made if there is none; else Default"},
+           {"depends_on", FieldType::kTexts, false, "runs that have to succeed first"},
+           {"attempts_max", FieldType::kInteger, false, "when it is lost or preempted; 5"},
+           {"key", FieldType::kText, false, "makes a repeated request harmless"},
+           {"check_only", FieldType::kBoolean, false, "queue nothing"}})
+    fields.push_back(std::move(field));
+  fields.insert(fields.end(), wish_fields().begin(), wish_fields().end());
+  return fields;
+}
 
 execution::SubmissionRequest submission_of(const Request& request) {
   execution::SubmissionRequest submission;
@@ -71,20 +62,9 @@ execution::SubmissionRequest submission_of(const Request& request) {
   submission.name = request.text("name");
   submission.user = request.caller.user;
   submission.account = request.caller.account;
-  catalog::Wishes& wishes = submission.wishes;
-  wishes.priority = request.integer("priority");
+  catalog::Wishes& wishes = submission.wishes = wishes_of(request);
   wishes.depends_on = request.texts("depends_on");
-  wishes.resources = {request.integer("cores"), request.integer("memory_mb"), request.integer("gpus")};
-  wishes.seconds_max = request.integer("seconds_max");
-  wishes.cost_max = request.number("cost_max");
   wishes.attempts_max = request.integer("attempts_max", wishes.attempts_max);
-  wishes.place = request.text("on");
-  wishes.tags = request.texts("tags");
-  if (wishes.priority < -kPriorityMax || wishes.priority > kPriorityMax)
-    throw Refusal(RefusalKind::kInvalid,
-                  fmt::format("[submit] priorities are from -{} to {}", kPriorityMax, kPriorityMax));
-  if (wishes.priority > 0 && request.caller.access != Access::kAdmin)
-    throw Refusal(RefusalKind::kDenied, "[submit] a priority above 0 is for admins; leave it at 0 or below");
   return submission;
 }
 
@@ -137,14 +117,6 @@ Response answer(const Submitted& submitted) {
                                      422);
   response.type = "application/problem+json";
   return response;
-}
-
-// What would be refused when its turn comes is not taken.
-void need_trust(Context& context, const execution::AttemptSettings& settings, const std::string& user) {
-  const std::string why = context.catalog.read_as([&](Database& database) {
-    return execution::why_not_trusted(database, user, settings.account(database, user), settings);
-  });
-  if (!why.empty()) throw Refusal(RefusalKind::kDenied, "[submit] " + why);
 }
 
 // Asked again when an attempt starts: until then they may be removed, and set anew.
@@ -267,10 +239,11 @@ Handler changes(Context& context, execution::Scheduler& scheduler,
 std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites) {
   const Changes of_run = Changes::of(by_variable(kRunThing, "id"));
   return {
-      changing(Changes::made(),
-               {Method::kPost, "/api/v1/jobs", "submit_jobs", "Puts a job, or an array of jobs, into the queue",
-                Access::kMember, BodyKind::kJson, kSubmission, submits(context, scheduler, sites), kJobBytesMax},
-               Reads::found(by_list(kRunThing, "depends_on"))),
+      changing(
+          Changes::made(),
+          {Method::kPost, "/api/v1/jobs", "submit_jobs", "Puts a job, or an array of jobs, into the queue",
+           Access::kMember, BodyKind::kJson, submission_fields(), submits(context, scheduler, sites), kJobBytesMax},
+          Reads::found(by_list(kRunThing, "depends_on"))),
       showing(Reads::nothing(), {Method::kGet,
                                  "/api/v1/sites",
                                  "get_sites",

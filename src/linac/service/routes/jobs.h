@@ -9,10 +9,14 @@
 #include "linac/service/context.h"
 #include "linac/service/declared_sites.h"
 #include "linac/service/http_words.h"
+#include "linac/service/studies/conductor.h"
 
 namespace linac::service {
 
 std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites);
+/// Studies that the queue carries out; `desks` and `conductor` outlive them.
+std::vector<Route> submitted_study_routes(Context& context, Desks& desks, Conductor& conductor,
+                                          execution::Scheduler& scheduler, const DeclaredSites& sites);
 /// The folder and the log of a run, to be read.
 std::vector<Route> run_file_routes(Context& context);
 /// By which agents take work and hand it in; `board` outlives them.

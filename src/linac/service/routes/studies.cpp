@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,7 @@
 #include "linac/service/named_experiment.h"
 #include "linac/service/ownership.h"
 #include "linac/service/routes/table.h"
+#include "linac/service/studies/submission.h"
 #include "linac/service/studies/trials.h"
 #include "linac/service/things.h"
 #include "linac/study/record.h"
@@ -29,7 +31,7 @@ using catalog::Database;
 using nlohmann::json;
 
 constexpr size_t kStudyBytesMax = 1 << 20, kWordsBytesMax = 64 << 10;
-constexpr size_t kParametersMax = 256, kReasonMax = 2000, kHolderMax = 200;
+constexpr size_t kReasonMax = 2000, kHolderMax = 200;
 constexpr int64_t kLeaseSeconds = 600, kLeaseSecondsMax = 7 * 86400;
 constexpr int64_t kPageMax = 1000, kLinesMax = 10000;
 
@@ -43,12 +45,8 @@ study::Study checked_study(const std::string& text) {
   if (!study.job.empty() || !study.command().empty())
     throw invalid(
         "it has a job or a command, and programs that ask carry its trials out; leave search, objective, sampler, "
-        "pruner and budget");
-  if (study.settings.search.size() > kParametersMax)
-    throw invalid(fmt::format("{} parameters; {} are the most", study.settings.search.size(), kParametersMax));
-  if (study.settings.budget.trials > kStudyTrialsMax)
-    throw invalid(fmt::format("budget.trials: {}; a study of a service has {} at most", study.settings.budget.trials,
-                              kStudyTrialsMax));
+        "pruner and budget, or submit the study to the queue (`linac submit`)");
+  check_size(study);
   return study;
 }
 
@@ -82,9 +80,16 @@ json study_words(const OpenStudy& study) {
   return words;
 }
 
+/// {"queue": how it stands there}, beside `words`.
+Task<json> with_queue(Context& context, const std::string& name, json words) {
+  words["queue"] = co_await reading(
+      context, [&](Database& database) { return submitted_words(database, catalog::study(database, name).number); });
+  co_return words;
+}
+
 /// By the same text again the study goes on, with another budget if it says so.
 StudyStep goes_on(const OpenStudy& open, const study::Study& study) {
-  if (open.ledger.study().identity() != study.identity())
+  if (open.ledger.study().identity() != study.identity() || !open.ledger.study().job.empty())
     throw Refusal(RefusalKind::kExists,
                   fmt::format("[studies] there is another study '{}'; what is searched, the objective, sampler, pruner "
                               "and seed of one do not change: choose another name",
@@ -176,11 +181,46 @@ Handler changes(Desks& desks, std::function<StudyStep(OpenStudy&, const Request&
   };
 }
 
-Handler looks(Desks& desks, std::function<json(const OpenStudy&, const Request&)> answer) {
-  return [&desks, answer = std::move(answer)](Request& request) -> Task<Response> {
+Handler shows(Context& context, Desks& desks, std::function<json(const OpenStudy&, const Request&)> answer) {
+  return [&context, &desks, answer = std::move(answer)](Request& request) -> Task<Response> {
     const std::string name = request.variable("study");
     const Desks::Answer said = [&](const OpenStudy& open) { return answer(open, request); };
     const json words = co_await desks.look(name, said);
+    const json all = co_await with_queue(context, name, words);
+    co_return Response::json(all);
+  };
+}
+
+json trials_page(const OpenStudy& open, const Request& request) {
+  const auto trials = open.ledger.history().trials();
+  const auto begin =
+      static_cast<size_t>(std::clamp<int64_t>(request.integer("after"), 0, static_cast<int64_t>(trials.size())));
+  const auto count = static_cast<size_t>(std::clamp<int64_t>(request.integer("limit", kPageMax), 1, kPageMax));
+  json words = json::array();
+  const size_t end = std::min(trials.size(), begin + count);
+  for (size_t i = begin; i < end; ++i) words.push_back(trial_words(open, trials[i]));
+  return {{"trials", words}, {"count", trials.size()}, {"after", end < trials.size() ? json(end) : json()}};
+}
+
+/// With the run of each trial, where the queue carries them out.
+Handler shows_trials(Context& context, Desks& desks) {
+  return [&context, &desks](Request& request) -> Task<Response> {
+    const std::string name = request.variable("study");
+    const Desks::Answer said = [&](const OpenStudy& open) { return trials_page(open, request); };
+    json words = co_await desks.look(name, said);
+    json& trials = words["trials"];
+    const auto jobs = co_await reading(context, [&](Database& database) {
+      const int64_t number = catalog::study(database, name).number;
+      if (trials.empty()) return std::vector<catalog::StudyJob>();
+      const int64_t first = trials.front().at("trial");
+      return catalog::study_jobs(database, number, first - 1, static_cast<int64_t>(trials.size()));
+    });
+    std::map<int64_t, std::string> runs;
+    for (const catalog::StudyJob& job : jobs) runs[job.trial] = job.run;
+    for (json& trial : trials) {
+      const auto run = runs.find(trial.at("trial").get<int64_t>());
+      trial["run"] = run == runs.end() ? json() : json(run->second);
+    }
     co_return Response::json(words);
   };
 }
@@ -228,17 +268,6 @@ Told told_of(const Request& request) {
   if (told.state != tune::State::kComplete && !told.values.empty())
     throw invalid(fmt::format("a trial that is {} has no values; report them before", study::to_string(told.state)));
   return told;
-}
-
-json trials_page(const OpenStudy& open, const Request& request) {
-  const auto trials = open.ledger.history().trials();
-  const auto begin =
-      static_cast<size_t>(std::clamp<int64_t>(request.integer("after"), 0, static_cast<int64_t>(trials.size())));
-  const auto count = static_cast<size_t>(std::clamp<int64_t>(request.integer("limit", kPageMax), 1, kPageMax));
-  json words = json::array();
-  const size_t end = std::min(trials.size(), begin + count);
-  for (size_t i = begin; i < end; ++i) words.push_back(trial_words(open, trials[i]));
-  return {{"trials", words}, {"count", trials.size()}, {"after", end < trials.size() ? json(end) : json()}};
 }
 
 json journal_page(Database& database, Request& request) {
@@ -316,16 +345,16 @@ std::vector<Route> study_routes(Context& context, Desks& desks) {
                 {{"force", FieldType::kBoolean, false, "although programs have trials of it"}},
                 deletes(desks)}),
       get("", "get_study", "A study: its file, how many trials are in which state, and the best of them", {},
-          looks(desks, [](const OpenStudy& open, const Request&) { return study_words(open); })),
+          shows(context, desks, [](const OpenStudy& open, const Request&) { return study_words(open); })),
       get("/trials", "get_study_trials", "Its trials, in the order in which they were asked for",
           {{"after", FieldType::kInteger, false, "of a former answer: the next page"},
            {"limit", FieldType::kInteger, false, "at most 1000"}},
-          looks(desks, trials_page)),
+          shows_trials(context, desks)),
       get("/journal", "get_study_journal", "What was asked and told, line by line, as in a study's folder",
           {{"after", FieldType::kInteger, false, "of a former answer: the next page"}}, reads(context, journal_page)),
       get("/record", "get_study_record",
           "All that its page shows, as new as the time that it takes allows; null where that is nothing new",
-          {{"since", FieldType::kInteger, false, "lines of a former answer"}}, looks(desks, drawn)),
+          {{"since", FieldType::kInteger, false, "lines of a former answer"}}, shows(context, desks, drawn)),
       post("ask", "ask_study", "The next trial, leased to whoever asks",
            {{"lease", FieldType::kText, false,
              "a word of one's own, by which one is given the same trial if one asks again"},

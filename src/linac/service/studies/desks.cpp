@@ -9,6 +9,7 @@
 #include "linac/base/error.h"
 #include "linac/base/plural.h"
 #include "linac/base/refusal.h"
+#include "linac/catalog/study_jobs.h"
 #include "linac/http/server/awaited.h"
 #include "linac/service/catalog_access.h"
 #include "linac/service/ownership.h"
@@ -167,6 +168,13 @@ Task<void> Desks::remove(Request& request, const std::string& name, bool force) 
     request.noted = false;  // this may be the second time
     const catalog::StudyRecord record = catalog::study(database, name);
     check_again(request, record);
+    const auto submitted = catalog::submitted_study(database, record.number);
+    if ((submitted && submitted->state == catalog::StudyState::kRunning) ||
+        !catalog::study_jobs_under_way(database, record.number).empty())
+      throw Refusal(RefusalKind::kState,
+                    fmt::format("[studies] the queue carries out '{0}'; end it by `linac study stop {0}`, and wait "
+                                "until its jobs have ended",
+                                name));
     const auto leases = catalog::study_leases(database, record.number);
     const int64_t now = now_ms();
     const auto held = std::ranges::count_if(leases, [now](const auto& lease) { return lease.until_ms > now; });

@@ -54,6 +54,15 @@ void check_room(const OpenStudy& study) {
                               study.record.name, kStudyLinesMax));
 }
 
+/// What the queue carries out nobody else asks and tells.
+void check_asked_by_programs(const OpenStudy& study) {
+  if (!study.ledger.study().job.empty())
+    throw Refusal(RefusalKind::kState,
+                  fmt::format("[studies] the queue carries out '{}', and asks and tells its trials; `linac study show` "
+                              "shows them, `linac study stop` ends them",
+                              study.record.name));
+}
+
 json values_words(const std::vector<double>& values) {
   json words = json::array();
   for (const double value : values) words.push_back(http::number_json(value));
@@ -63,6 +72,7 @@ json values_words(const std::vector<double>& values) {
 }  // namespace
 
 StudyStep ask_step(OpenStudy& study, const std::string& holder, int64_t lease_ms, int64_t now_ms) {
+  check_asked_by_programs(study);
   if (const StudyLease* own = lease_of(study, holder)) {
     StudyLease lease = *own;
     lease.until_ms = now_ms + lease_ms;
@@ -106,6 +116,7 @@ json ask_answer(const OpenStudy& study, const std::string& holder, int64_t now_m
 
 StudyStep renew_step(const OpenStudy& study, int64_t trial, const std::string& holder, int64_t lease_ms,
                      int64_t now_ms) {
+  check_asked_by_programs(study);
   StudyLease lease = lease_of(study, trial, holder);
   lease.until_ms = now_ms + lease_ms;
   return {.leases = {lease}};
@@ -121,6 +132,7 @@ StudyStep report_step(const OpenStudy& study, int64_t trial, const std::string& 
 }
 
 StudyStep tell_step(const OpenStudy& study, const Told& told, const std::string& holder) {
+  check_asked_by_programs(study);
   trial_of(study, told.trial);
   if (study.ledger.told_so(told.trial, told.state, told.values)) return {};
   lease_of(study, told.trial, holder);

@@ -27,7 +27,7 @@ StudyStep ask_step(OpenStudy& study, const std::string& holder, int64_t lease_ms
 nlohmann::json ask_answer(const OpenStudy& study, const std::string& holder, int64_t now_ms);
 
 // `holder` may be empty: then the study's owner speaks for whoever has the trial. kState for a trial that has ended, or
-// is another's by now; kNotFound for one that there is not.
+// is another's by now, and of a study that the queue carries out; kNotFound for one that there is not.
 
 StudyStep renew_step(const OpenStudy& study, int64_t trial, const std::string& holder, int64_t lease_ms,
                      int64_t now_ms);
@@ -37,7 +37,8 @@ StudyStep report_step(const OpenStudy& study, int64_t trial, const std::string& 
 /// Nothing if it was told so before, kState if it was told otherwise.
 StudyStep tell_step(const OpenStudy& study, const Told& told, const std::string& holder);
 
-/// {"trial", "state", "point", "values", "reason", "curve", "asked_ms", "told_ms", "run"}, numbers as the API has them.
+/// {"trial", "state", "point", "values", "reason", "curve", "asked_ms", "told_ms", "given"}, numbers as the API has
+/// them.
 nlohmann::json trial_words(const OpenStudy& study, const tune::Trial& trial);
 
 constexpr int64_t kStudyTrialsMax = 20000, kStudyLinesMax = 1000000;
