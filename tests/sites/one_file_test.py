@@ -67,6 +67,7 @@ class World:
         if not self._cluster:
             self._cluster = self.stack.enter_context(Kubelet(self.image))
         return {"kind": "kubernetes", "image": IMAGE, "image_pull_policy": "Never", "folder": str(self.runs), "volume": f"hostPath:{self.runs}",
+                "cpus": 1,  # else others of this host come first
                 "notice": "20s", "kubeconfig": f"{self._cluster.folder}/own.kubeconfig"}
 
     def client(self, name: str, site: dict, **variables: str) -> launches.Client:
