@@ -7,9 +7,12 @@ step is lost: the record holds every step once. How long a recovery takes is mea
 """
 
 import argparse
+import json
 import pathlib
 import random
 import signal
+import socket
+import subprocess
 import tempfile
 import time
 
@@ -90,6 +93,44 @@ def newcomer_ends_it(root: pathlib.Path) -> None:
     same_end(calm, out, "and its end")
 
 
+def over(root: pathlib.Path) -> None:
+    """Who joins a run that is over learns it within seconds: from the record, from nobody who listens, or from one who is no worker of it."""
+    settings = {**CLASSIFIER, "train.epochs": 1, "train.steps_per_epoch": 8, "distribution.stall_timeout_s": 2, "distribution.restarts": 0}
+
+    def join(out: pathlib.Path, status: int, words: str, what: str) -> None:
+        begin = time.monotonic()
+        done = subprocess.run([runs.LINAC, "train", "--join", out], env=runs.environment(), text=True, capture_output=True, timeout=120)
+        said = done.stdout + done.stderr
+        seconds = time.monotonic() - begin
+        check(done.returncode == status and words in said, f"{what}, who joins ends with {status} after {seconds:.1f} s: {said[-300:]}")
+        check(seconds < 15, f"and soon: {seconds:.1f} s")
+
+    complete, long = root / "complete", {**settings, "train.epochs": 500}
+    runs.run(complete, settings, "--workers", "2")
+    join(complete, 0, "the run is complete", "a run that is complete")
+    stopped = root / "stopped"
+    run = Run(stopped, long, 2)
+    wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
+    run.launcher.send_signal(signal.SIGTERM)
+    check(run.launcher.wait(timeout=60) == 75, "a run is stopped after a checkpoint")
+    join(stopped, 6, "the run has ended (interrupted after step", "a run that was stopped")
+    lost = root / "lost"
+    run = Run(lost, long, 2)
+    wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
+    runs.kill_tree(run.launcher)
+    wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in run.members()), "its workers are gone")
+    join(lost, 6, "nobody listens there any more", "a run whose workers were killed")
+    # Somebody else has one of their ports now, and says nothing.
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        view = sorted((lost / "views").glob("*.json"))[-1]
+        content = json.loads(view.read_text())
+        content["members"][0]["address"] = f"127.0.0.1:{stranger.getsockname()[1]}"
+        view.write_text(json.dumps(content))
+        join(lost, 6, "has the run ended, or is the key another one?", "a run at whose address another program listens")
+        (complete / "views" / view.name).write_text(view.read_text())
+        join(complete, 6, "has the run ended", "a record that says its end, while somebody listens: he is asked, and")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=6)
@@ -102,6 +143,7 @@ def main() -> None:
         root = pathlib.Path(folder)
         endures(root, {**CLASSIFIER, "train.epochs": 10 + 5 * (options.kills + options.joins)}, options.kills, options.joins, dice)
         newcomer_ends_it(root)
+        over(root)
         kills, joins = max(2, options.kills // 4), max(1, options.joins // 4)
         endures(root, {**GAN, "train.epochs": (kills + joins) // 2}, kills, joins, dice)
 

@@ -306,8 +306,6 @@ void Membership::on_message(const Message& message, int64_t now) {
   if (message.report.accepted) seen_number_ = std::max(seen_number_, message.report.accepted->number);
   switch (phase_) {
     case Phase::kJoining:
-      refused_contacts_.clear();
-      all_closed_since_.reset();
       return as_newcomer(message, now);
     case Phase::kRunning:
     case Phase::kRegrouping:

@@ -49,6 +49,7 @@ struct MembershipSettings {
   int64_t retry_ms = 100;      // between two attempts at anything; longer where many ask one (pause())
   int64_t silence_ms = 10000;  // a member not heard of for so long is taken for lost
   int64_t quorum_ms = 120000;  // how long to look for a quorum, for enough members, or for the run to join
+  int64_t answer_ms = 15000;   // how long a newcomer bears that no member of the run says a word to it
   int members_min = 1;
   int fruitless_max = 5;   // views lost in a row without a step: the step itself is deadly
   int idle_max = 20;       // views in a row without a step, or with members that do not reach each other
@@ -185,6 +186,7 @@ class Membership {
   bool means_end(const std::string& refusing) const;
 
   void as_newcomer(const Message& message, int64_t now);
+  std::string why_not_let_in(int64_t now) const;
   void as_member(const Message& message, int64_t now);
   void on_report(const Message& message, int64_t now);
   void on_propose(const Message& message, int64_t now);
@@ -228,6 +230,7 @@ class Membership {
   std::set<std::string> contacts_;                            // addresses that a newcomer asks to be let in
   std::set<std::string> refused_contacts_;                    // of them, where nobody listened when last tried
   std::optional<int64_t> all_closed_since_;
+  int64_t answered_ = kNever;                           // when a newcomer last heard a word of the run
   std::string left_because_;                            // the last view
   uint64_t unreachable_ = 0;                            // see complain_of(); in this view
   uint64_t silent_ = 0;                                 // a member that this process looked after, and lost

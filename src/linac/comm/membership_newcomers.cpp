@@ -16,6 +16,7 @@ using Type = Message::Type;
 
 void Membership::join(const std::vector<std::string>& addresses, int64_t now) {
   contacts_.insert(addresses.begin(), addresses.end());
+  contacts_.erase(self_.address);  // that of a member which is gone
   phase_ = Phase::kJoining;
   phase_began_ = now;
 }
@@ -47,6 +48,11 @@ void Membership::renounce(const std::string& address) {
 }
 
 void Membership::as_newcomer(const Message& message, int64_t now) {
+  // Of others that wait to be let in: at an address of a run that is over they would keep each other waiting.
+  if (message.type == Type::kJoin) return;
+  answered_ = now;
+  refused_contacts_.clear();
+  all_closed_since_.reset();
   switch (message.type) {
     case Type::kPropose:
       if (message.view->rank_of(self_.key) < 0 || message.view->number < highest_number()) return;
@@ -94,17 +100,25 @@ void Membership::on_join(const Message& message, int64_t now) {
   // Nor waits what was at that address before: a view with both would miss one of them for ever.
   std::erase_if(newcomers_, [&](const auto& entry) { return entry.second.first.address == newcomer.address; });
   newcomers_[newcomer.key] = {newcomer, now};
+  send(message.from_address, plain(Type::kPing));  // it is known; the next view may be a long step away
   // It has accepted a later view of somebody else, which may never come: this one needs a higher number.
   if (proposed_ && proposed_->rank_of(newcomer.key) >= 0 && is_promised(message.report)) proposed_.reset();
 }
 
+// Empty while it may still be. Who has been a member may have been cut off, and the way to the others be mended.
+std::string Membership::why_not_let_in(int64_t now) const {
+  if (all_closed_since_ && now - *all_closed_since_ > settings_.silence_ms) return "nobody listens there any more";
+  if (latest_view_ == 0 && now - std::max(answered_, phase_began_) > settings_.answer_ms)
+    return "nobody answers there who has the run's key; has the run ended, or is the key another one?";
+  if (now - phase_began_ > settings_.quorum_ms) return "no view with it came about";
+  return "";
+}
+
 void Membership::tick_joining(int64_t now) {
-  const bool nobody_left = all_closed_since_ && now - *all_closed_since_ > settings_.silence_ms;
-  if (nobody_left || now - phase_began_ > settings_.quorum_ms) {
+  if (const std::string why = why_not_let_in(now); !why.empty()) {
     return depart({static_cast<int>(ErrorCode::kPeerLost),
-                   fmt::format("[comm] no run at {} let this worker in within {} s{}",
-                               fmt::join(contacts_.begin(), contacts_.end(), ", "), (now - phase_began_) / 1000,
-                               nobody_left ? ": nobody listens there any more" : "; does it have the run's key?")});
+                   fmt::format("[comm] no run at {} let this worker in within {} s: {}",
+                               fmt::join(contacts_.begin(), contacts_.end(), ", "), (now - phase_began_) / 1000, why)});
   }
   if (now - last_attempt_ < settings_.retry_ms) return;
   last_attempt_ = now;

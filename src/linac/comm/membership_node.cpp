@@ -42,6 +42,7 @@ MembershipSettings membership_settings(const MembershipNode::Settings& settings)
   return {.ping_ms = std::min<int64_t>(200, std::max<int64_t>(20, stall_ms / 10)),
           .silence_ms = std::min(stall_ms, kMaxSilenceMs),
           .quorum_ms = 2 * stall_ms,
+          .answer_ms = std::min(2 * stall_ms, kMaxSilenceMs),
           .members_min = settings.members_min,
           .replicas = settings.replicas};
 }

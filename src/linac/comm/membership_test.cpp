@@ -47,6 +47,59 @@ std::vector<Membership::Outgoing> sent(Membership& membership, Type type) {
   return all;
 }
 
+Message request_of(int seniority) {
+  Message request = request_to_join(member(seniority));
+  request.from = member(seniority).key;
+  request.from_address = member(seniority).address;
+  return request;
+}
+
+// It was member `seniority` in another life, and looks for the first two of the run at their addresses.
+Membership newcomer(int seniority) {
+  Membership membership(member(seniority), kSettings, [] { return uint64_t{99}; });
+  membership.join({member(0).address, member(1).address, member(seniority).address}, 0);
+  return membership;
+}
+
+TEST(Membership, ANewcomerGivesUpWhereNoMemberAnswers) {
+  Membership membership = newcomer(9);
+  for (int64_t ms = 0; ms <= kSettings.answer_ms; ms += 50) {
+    membership.on_tick(ms);
+    ASSERT_EQ(membership.phase(), Membership::Phase::kJoining);
+    for (const auto& one : membership.take_outgoing()) EXPECT_NE(one.to, member(9).address) << "that is itself";
+    membership.on_message(request_of(8), ms);  // one that wants to be let in, too
+  }
+  membership.on_tick(kSettings.answer_ms + 50);
+  EXPECT_EQ(membership.phase(), Membership::Phase::kEnded);
+  EXPECT_EQ(membership.ending().code, static_cast<int>(ErrorCode::kPeerLost));
+  EXPECT_NE(membership.ending().text.find("has the run ended"), std::string::npos) << membership.ending().text;
+}
+
+TEST(Membership, ANewcomerGivesUpWhereNobodyListensThoughOthersWaitWithIt) {
+  Membership membership = newcomer(9);
+  for (int64_t ms = 0; ms <= kSettings.silence_ms + 100; ms += 50) {
+    membership.on_tick(ms);
+    for (const int one : {0, 1}) membership.on_refused(member(one).address, ms);
+    membership.on_message(request_of(8), ms);
+  }
+  EXPECT_EQ(membership.phase(), Membership::Phase::kEnded);
+  EXPECT_NE(membership.ending().text.find("nobody listens"), std::string::npos) << membership.ending().text;
+}
+
+TEST(Membership, ANewcomerIsAnsweredWhileAStepGoesOn) {
+  Membership asked = coordinator(1, 2), membership = newcomer(9);
+  for (int64_t ms = 0; ms <= kSettings.quorum_ms; ms += 50) {
+    membership.on_tick(ms);
+    ASSERT_EQ(membership.phase(), Membership::Phase::kJoining) << membership.ending().text;
+    for (const auto& one : membership.take_outgoing())
+      if (one.to == member(0).address) asked.on_message(one.message, ms);
+    for (const auto& one : asked.take_outgoing())
+      if (one.to == member(9).address) membership.on_message(one.message, ms);
+  }
+  membership.on_tick(kSettings.quorum_ms + 50);
+  EXPECT_EQ(membership.phase(), Membership::Phase::kEnded) << "it waits without end";
+}
+
 // Hundreds of reports from the view before had been answered with as many whole views.
 TEST(Membership, WhoIsLateIsToldOnceInAWhile) {
   Membership membership = coordinator(2, 3);
@@ -74,10 +127,7 @@ TEST(Membership, WhoIsLateAndHasAcceptedTheViewIsToldItsName) {
 
 TEST(Membership, ProposesWhatChangesToWhoHasTheView) {
   Membership membership = coordinator(1, 4);
-  Message request = request_to_join(member(9));
-  request.from = member(9).key;
-  request.from_address = member(9).address;
-  membership.on_message(request, 1);
+  membership.on_message(request_of(9), 1);
   membership.leave_view("a newcomer waits", 1);
   for (int i = 1; i < 4; ++i) membership.on_message(from(i, Type::kReport, 1), 2);
   membership.on_tick(3);

@@ -20,11 +20,6 @@ std::string read_from(const std::filesystem::path& path, uint64_t begin) {
   return std::move(content).str();
 }
 
-// The last start of the run wrote it; its lines may lie further back than is looked.
-void need_known_version(const std::filesystem::path& summary) {
-  if (std::filesystem::exists(summary)) spec::read_summary(read_file(summary), summary.string());
-}
-
 // What becomes of the end of metrics.jsonl.
 struct CutTail {
   uint64_t kept = 0;  // bytes of the file that stay as they are
@@ -96,7 +91,7 @@ void RunFolder::add_metrics(const spec::RunLine& line) {
 RunFolder::Written RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
   constexpr uint64_t kFirstLook = 256 << 10;
   if (!std::filesystem::exists(metrics())) return {};
-  need_known_version(root_ / spec::kSummaryFile);
+  summary();  // its version: the last start of the run wrote it; its lines may lie further back than is looked
   metrics_.close();
   std::error_code error;
   const uint64_t size = std::filesystem::file_size(metrics(), error);
@@ -113,6 +108,12 @@ RunFolder::Written RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
 void RunFolder::write_run_json(spec::RunSummary summary) const {
   summary.folder = started_in_.string();
   write_file_atomically(root_ / spec::kSummaryFile, spec::to_text(summary));
+}
+
+std::optional<spec::RunSummary> RunFolder::summary() const {
+  const std::filesystem::path path = root_ / spec::kSummaryFile;
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return spec::read_summary(read_file(path), path.string());
 }
 
 }  // namespace linac::train

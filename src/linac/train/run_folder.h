@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "linac/spec/job.h"
@@ -43,6 +44,8 @@ class RunFolder {
   /// writes beside it. User error if a newer linac wrote them.
   Written cut_metrics(int64_t global_step, int64_t epoch);
   void write_run_json(spec::RunSummary summary) const;
+  /// What run.json has; nothing if there is none that can be understood. User error if a newer linac wrote it.
+  std::optional<spec::RunSummary> summary() const;
 
   const std::filesystem::path& root() const { return root_; }
   bool kept_elsewhere() const { return !name_.empty(); }

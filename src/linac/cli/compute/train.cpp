@@ -23,6 +23,7 @@
 #include "linac/client/login.h"
 #include "linac/client/tracker.h"
 #include "linac/comm/group.h"
+#include "linac/comm/listeners.h"
 #include "linac/comm/rendezvous.h"
 #include "linac/comm/view_ledger.h"
 #include "linac/devices/gpus_of_worker.h"
@@ -32,6 +33,7 @@
 #include "linac/models/torch_threads.h"
 #include "linac/spec/branch.h"
 #include "linac/spec/job.h"
+#include "linac/spec/run_states.h"
 #include "linac/storage/output.h"
 #include "linac/storage/storage.h"
 #include "linac/storage/store.h"
@@ -311,6 +313,20 @@ void work(const TrainOptions& options, const spec::Job& job, std::shared_ptr<con
   train::run_training(job, *group, run_options(options, folder, std::move(with)), std::move(read));
 }
 
+// For one that wants to join: whether the record of that run says that it is complete, and nobody is there any more. A
+// worker that fails leaves its word in the record while the others go on. Throws if the run has ended otherwise.
+bool is_complete(const train::RunFolder& run, const std::vector<std::string>& join_addresses) {
+  constexpr std::chrono::seconds kPatience{2};
+  const auto said = run.summary();
+  const spec::RunState state = said ? spec::state_of(said->status) : spec::RunState::kRunning;
+  if (state == spec::RunState::kRunning || comm::somebody_listens(join_addresses, kPatience)) return false;
+  if (state == spec::RunState::kSucceeded) return true;
+  throw Error(ErrorCode::kPeerLost,
+              fmt::format("[train] {}: the run has ended ({} after step {}), so there is nothing to join; go on with "
+                          "--resume",
+                          run.root().string(), said->status, std::max<int64_t>(0, said->global_step)));
+}
+
 // A worker of a run that others have begun.
 void join_run(const TrainOptions& options, comm::Rendezvous place) {
   trained::CompiledJob whole = job_of(options);
@@ -327,6 +343,8 @@ void join_run(const TrainOptions& options, comm::Rendezvous place) {
                     "--workers, or --listen to let others join a single one",
                     options.join));
   }
+  if (by_folder && is_complete(train::RunFolder(folder), settings.join_addresses))
+    return log::info(fmt::format("{}: the run is complete, so there is nothing to join", folder.string()));
   if (!by_folder) {
     train::RunFolder own(folder);
     if (own.holds_run()) need_same_numerics(job, own.job(), folder.string());  // it was part of this run before

@@ -23,8 +23,7 @@ constexpr const char* kRun =
     // Nor is it a failure of its own that the run which it was to join ended in that moment.
     "again() {\n"
     "  [ -z \"$stopped\" ] || return 1\n"
-    "  if [ -n \"$joins\" ] && [ \"$status\" != 0 ] && { [ \"$status\" = 6 ] || rm \"$alone_mark\" 2>/dev/null; } && "
-    "[ $((unheard += 1)) -le 30 ]; then status=75; fi\n"
+    "  if [ -n \"$joins\" ] && [ \"$status\" = 6 ] && [ $((unheard += 1)) -le 30 ]; then status=75; fi\n"
     "  [ \"$status\" = 75 ] || return 1\n"
     "  echo \"linac launch: worker $RANK begins again with the others\"\n"
     "  said=1\n"
@@ -34,26 +33,8 @@ constexpr const char* kRun =
 // A folder that all see says whether the run goes on, and where.
 constexpr const char* kShared =
     "unheard=0\n"
-    "alone_mark=${TMPDIR:-/tmp}/linac-alone-$RANK\n"
-    "rm -f \"$alone_mark\"\n"
     "mkdir -p \"$out/launch\" || exit 4\n"
-    "complete() { [ -e \"$out/launch/$mark\" ]; }\n"
-    // The run that it was to join has ended, and the others wait for it to begin it again with them.
-    "watch() {\n"
-    "  trap - TERM INT USR1\n"
-    "  alone=0\n"
-    "  while [ -n \"$joins\" ] && sleep 3; do\n"
-    "    if goes_on || { [ \"$RANK\" != 0 ] && ! answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; }; then alone=0; continue; "
-    "fi\n"
-    "    [ $((alone += 1)) -ge 2 ] || continue\n"
-    "    echo \"linac launch: worker $RANK was to join a run that has ended; it begins again with the others\"\n"
-    "    : > \"$alone_mark\"\n"
-    "    kill -TERM \"$1\"\n"
-    "    sleep 5\n"
-    "    kill -KILL \"$1\" 2>/dev/null\n"  // it waits for others, and hears nothing
-    "    return 0\n"
-    "  done\n"
-    "}\n";
+    "complete() { [ -e \"$out/launch/$mark\" ]; }\n";
 
 // Without one, the first worker alone has the record: where it is started anew, all begin again with it.
 constexpr const char* kApart =
