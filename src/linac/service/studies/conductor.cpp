@@ -120,6 +120,9 @@ Task<void> Conductor::conduct(std::string study, std::shared_ptr<Piece> piece) {
     }
     try {
       more = co_await look_after(study, *piece);
+    } catch (const Refusal& refusal) {
+      more = refusal.kind() != RefusalKind::kNotFound;  // somebody has deleted it
+      if (more) log::error(fmt::format("[studies] {}: {}", study, refusal.what()));
     } catch (const std::exception& error) {
       // The catalog cannot be written, most likely: it is looked at again.
       log::error(fmt::format("[studies] {}: {}", study, error.what()));
