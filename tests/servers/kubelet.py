@@ -7,6 +7,7 @@ kernel that a kubelet changes are set back. SIGTERM ends the test. Known gap: en
 """
 
 import hashlib
+import http.client
 import io
 import json
 import os
@@ -131,7 +132,7 @@ class Kubelet(Kubernetes):
         while not self.over.wait(0.2):
             try:
                 pods = self.ask("GET", "/api/v1/pods").get("items", [])
-            except (OSError, urllib.error.URLError, ValueError):
+            except (OSError, http.client.HTTPException, urllib.error.URLError, ValueError):
                 continue  # the API server is away: the names stay as they are
             lines = []
             for pod in pods:
