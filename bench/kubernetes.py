@@ -80,8 +80,8 @@ def first_steps(options: argparse.Namespace) -> list[dict]:
 def faults(options: argparse.Namespace) -> dict:
     with tempfile.TemporaryDirectory(prefix="linac-bench-") as name:
         figures = pathlib.Path(name) / "figures.json"
-        done = subprocess.run([sys.executable, ROOT / "tests/sites/kubelet_test.py", "--deleted", str(DELETED), "--away", "3", "--epochs", "400", "--no-drain", "--image",
-                               options.image, "--figures", figures], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1500)
+        done = subprocess.run([sys.executable, ROOT / "tests/sites/kubelet_test.py", "--deleted", str(DELETED), "--away", "3", "--epochs", "700", "--no-drain", "--image",
+                               options.image, "--figures", figures], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2400)
         if done.returncode != 0:
             sys.exit(done.stdout[-3000:])
         return json.loads(figures.read_text())

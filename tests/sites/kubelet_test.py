@@ -34,13 +34,15 @@ class Record:
 
     def __init__(self, client: Client, name: str, out: pathlib.Path):
         self.client, self.name = client, name
-        self.out, self.steps, self.undone, self.over = out, 0, 0, threading.Event()
+        self.out, self.steps, self.undone, self.members, self.over = out, 0, 0, 0, threading.Event()
         self.thread = threading.Thread(target=self._look, daemon=True)
         self.thread.start()
 
     def _look(self) -> None:
         while not self.over.wait(0.05):
-            now = sum(line["kind"] == "step" for line in runs.lines_so_far(self.out))
+            lines = runs.lines_so_far(self.out)
+            now = sum(line["kind"] == "step" for line in lines)
+            self.members = next((len(line["members"]) for line in reversed(lines) if line["kind"] == "view"), 0)
             self.undone += max(0, self.steps - now)
             self.steps = now
 
@@ -94,8 +96,8 @@ def faults(cluster: Kubelet, label: str, record: Record, options: argparse.Names
             kubectl(cluster, "drain", NODE, "--delete-emptydir-data", "--timeout=60s")
             kubectl(cluster, "uncordon", NODE)
         else:
-            # Never the last one: the Job controller lets each index wait longer from one end to the next.
-            cluster.wait(lambda: len(running(cluster, label)) > 1, "two pods that run", 240)
+            # Never the last one: the Job controller lets each index wait longer from one end to the next, and a pod that runs may not train yet.
+            cluster.wait(lambda: record.members > 1 and len(running(cluster, label)) > 1, "two pods that train", 600)
             pod = chance.choice(running(cluster, label))
             if kind == "evicted":
                 evict(cluster, pod)
