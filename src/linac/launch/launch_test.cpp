@@ -243,6 +243,20 @@ TEST_F(Sandbox, SeesItsOwnAndNothingOfTheServices) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
 }
 
+TEST_F(Sandbox, ShowsWhereALinkOfTheProgramsLeads) {
+  // A checkout below /tmp: LibTorch lies beside the build, which has a link to it.
+  const auto build = folder_ / "build", torch = folder_ / "prefix" / "torch";
+  std::filesystem::create_directories(build / "lib");
+  std::filesystem::create_directories(torch);
+  write_file_atomically(torch / "library", "found\n");
+  std::filesystem::create_symlink(torch, build / "lib" / "torch");
+  Command command = confined("cat " + (build / "lib" / "torch" / "library").string());
+  command.view->programs = {build.string(), (build / "lib" / "torch").string()};
+  start(command);
+  ASSERT_TRUE(ended_within(20s));
+  EXPECT_EQ(log(), "found\n");
+}
+
 TEST_F(Sandbox, SaysWhatItDoesNotShow) {
   const View view = *confined("").view;
   EXPECT_EQ(hidden_with(view, (data / "database").string()), data.string());

@@ -148,9 +148,14 @@ class Arguments {
   }
   void show_if_hidden(const std::string& path) {
     const std::string there = real(path), named = fs::path(path).lexically_normal();
-    const bool hidden =
-        std::any_of(hidden_.begin(), hidden_.end(), [&](const std::string& folder) { return lies_in(named, folder); });
-    if (hidden && !there.empty()) show(there, named);
+    if (there.empty()) return;
+    const auto lies_below = [](const std::string& one, const Words& folders) {
+      return std::any_of(folders.begin(), folders.end(),
+                         [&](const std::string& folder) { return lies_in(one, folder); });
+    };
+    // In a folder that is shown, a link is shown too: where it leads has to be there.
+    const std::string place = lies_below(named, shown_) ? there : named;
+    if (lies_below(place, hidden_)) show(there, place);
   }
   // By convention names with a dot hold keys, tokens and histories. The home is made anew with what is there now, so
   // what comes later is not there either.
