@@ -80,7 +80,7 @@ def first_steps(options: argparse.Namespace) -> list[dict]:
 def faults(options: argparse.Namespace) -> dict:
     with tempfile.TemporaryDirectory(prefix="linac-bench-") as name:
         figures = pathlib.Path(name) / "figures.json"
-        done = subprocess.run([sys.executable, ROOT / "tests/sites/kubelet_test.py", "--deleted", str(DELETED), "--away", "3", "--epochs", "700", "--no-drain", "--image",
+        done = subprocess.run([sys.executable, ROOT / "tests/sites/kubelet_test.py", "--deleted", str(DELETED), "--away", "3", "--epochs", "300", "--no-drain", "--image",
                                options.image, "--figures", figures], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2400)
         if done.returncode != 0:
             sys.exit(done.stdout[-3000:])

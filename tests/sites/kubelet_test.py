@@ -120,7 +120,7 @@ def trains(client: Client, cluster: Kubelet, root: pathlib.Path, settings: dict,
     check("RUNNING" == client.standing(name)["state"], "a launch of real pods runs")
     check("step" in client.linac("logs", name), "its log is read from the pods")
     done = faults(cluster, label, record, options)
-    end = client.wait_for(name, "SUCCEEDED", "FAILED", limit_s=300)
+    end = client.wait_for(name, "SUCCEEDED", "FAILED", limit_s=600)
     seconds = time.monotonic() - begun
     record.over.set()
     check(end["state"] == "SUCCEEDED", f"after {done} it has come to its end: {end['reason']}; {end['details']}")
