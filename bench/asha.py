@@ -96,6 +96,7 @@ def main() -> None:
     result = {**network.provenance("bench/asha.py"), "before": None, "others_cores": network.busy_cores(), "trials": options.trials, "rounds": []}
     if options.keep and options.keep.exists():
         result["rounds"] = json.loads(options.keep.read_text())
+    result["command"] = result["command"].replace(options.program, "PROGRAM").replace(str(options.keep), "FILE")
     os.environ.pop("LINAC_TOKEN", None)
     for seed in range(len(result["rounds"]) + 1, options.seeds + 1):
         found: dict = {}
