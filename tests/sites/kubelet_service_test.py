@@ -16,7 +16,7 @@ import time
 
 import launches
 import runs
-from kubelet_test import IMAGE_FILE, prepared, running, sites_of
+from kubelet_test import IMAGE_FILE, prepared, running, sites_of, why_no_pods
 from launches import check
 
 from kubelet import Kubelet  # in tests/servers, which runs.py has found
@@ -139,8 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--image", type=pathlib.Path, default=os.environ.get("LINAC_TEST_IMAGE", IMAGE_FILE))
     options = parser.parse_args()
-    why = Kubelet.missing() or ("" if options.image.is_file() else f"no image {options.image} (make image)")
-    if why:
+    if why := why_no_pods(options.image):
         print(f"skipped: {why}")
         sys.exit(77)
     with contextlib.ExitStack() as stack:

@@ -29,6 +29,10 @@ PODS = "/api/v1/namespaces/default/pods/"
 IMAGE_FILE = runs.ROOT / "build/packages/linac-0.1.0-oci.tar"
 
 
+def why_no_pods(image: pathlib.Path) -> str:
+    return Kubelet.missing() or ("" if image.is_file() else f"no image {image} (make image)")
+
+
 class Record:
     """Counts the steps of a run's record while it grows, and those that are taken back: done, and lost."""
 
@@ -193,8 +197,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--image", type=pathlib.Path, default=os.environ.get("LINAC_TEST_IMAGE", IMAGE_FILE))
     options = parser.parse_args()
-    why = Kubelet.missing() or ("" if options.image.is_file() else f"no image {options.image} (make image)")
-    if why:
+    if why := why_no_pods(options.image):
         print(f"skipped: {why}")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="linac-pods-", ignore_cleanup_errors=True) as folder, Kubelet(options.image) as cluster:

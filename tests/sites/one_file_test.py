@@ -22,7 +22,7 @@ import zipfile
 
 import launches
 import runs
-from kubelet_test import IMAGE_FILE
+from kubelet_test import IMAGE_FILE, why_no_pods
 from launches import check, name_in
 
 from kubelet import IMAGE, Kubelet  # in tests/servers, which runs.py has found
@@ -58,9 +58,6 @@ class World:
                               "validate.events": 100, "checkpoint.every_steps": 1},
                      "topology": {"job": "examples/topology.yaml", "data.train": f"[{read}/topology-train.parquet]",
                                   "data.test": f"[{read}/topology-test.parquet]", "data.scaling": f"{read}/topology-scaling.json"}}
-
-    def why_no_pods(self) -> str:
-        return Kubelet.missing() or ("" if self.image.is_file() else f"no image {self.image} (make image)")
 
     def pods(self) -> dict:
         """A site: a cluster with one node, which stays until the end of the test."""
@@ -140,7 +137,7 @@ def ssh(world: World, stack: contextlib.ExitStack):
 
 
 def kubernetes(world: World, stack: contextlib.ExitStack):
-    return world.why_no_pods() or launching(world, "kubernetes", world.pods() | {"program": "linac"}, "--workers", WORKERS)
+    return why_no_pods(world.image) or launching(world, "kubernetes", world.pods() | {"program": "linac"}, "--workers", WORKERS)
 
 
 def serving(stack: contextlib.ExitStack, *options: str) -> tuple[Service, ServiceClient]:
@@ -170,7 +167,7 @@ def pilot(world: World, stack: contextlib.ExitStack):
 
 
 def service_pods(world: World, stack: contextlib.ExitStack):
-    if why := world.why_no_pods():
+    if why := why_no_pods(world.image):
         return why
     (world.root / "sites.yaml").write_text(json.dumps({"k8s": world.pods()}))
     _, client = serving(stack, "--sites", str(world.root / "sites.yaml"))
