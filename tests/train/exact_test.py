@@ -97,11 +97,14 @@ def main() -> None:
         killed_run(root / "killed", seed)
         same(one, root / "killed", "killed three times and resumed")
 
-        # More than one block of events, kept as bfloat16.
-        full = NETWORKS | {"train.replicas": 2, "train.batch": 18, "train.max_steps": 1, "data.test": "[]", "train.precision": "bf16"}
+        # More than one block of events, kept as bfloat16, and the losses that look at a batch as a whole.
+        full = NETWORKS | {"train.replicas": 2, "train.batch": 18, "train.max_steps": 1, "data.test": "[]", "train.precision": "bf16",
+                           "model.loss_weights.profiles": 20, "model.loss_weights.spectrum": 1, "model.loss_weights.observables": 1}
         runs.run(root / "full-1", full, "--workers", "1")
         runs.run(root / "full-2", full, "--workers", "2")
-        same(root / "full-1", root / "full-2", "bf16, 1 and 2 workers")
+        same(root / "full-1", root / "full-2", "bf16 and likeness, 1 and 2 workers")
+        step = next(line for line in runs.lines(root / "full-1") if line["kind"] == "step")
+        check({"profiles", "spectrum", "observables"} == step["loss"]["g"].keys() - step["loss"]["d_fake"].keys(), "likeness is among the generator's losses")
         narrow = CLASSIFIER | {"train.exchange": "bf16", "train.epochs": 2}
         for workers in ("1", "3"):
             runs.run(root / f"narrow-{workers}", narrow, "--workers", workers)

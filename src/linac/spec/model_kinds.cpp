@@ -162,7 +162,8 @@ void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
   need_own_networks(*this, where);
   need(power > 0 && power <= 1, where, "model.power must be in (0, 1]");
   double sum = 0;
-  for (const double weight : {loss_weights.generation, loss_weights.auxiliary, loss_weights.angle, loss_weights.ecal}) {
+  for (const double weight : {loss_weights.generation, loss_weights.auxiliary, loss_weights.angle, loss_weights.ecal,
+                              loss_weights.profiles, loss_weights.spectrum, loss_weights.observables}) {
     need(weight >= 0 && std::isfinite(weight), where, "model.loss_weights must be finite and not negative");
     sum += weight;
   }

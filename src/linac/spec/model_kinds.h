@@ -34,9 +34,11 @@ struct ModelFile : ModelKind {
   }
 };
 
-/// How much each part of the 3DGAN's losses counts ("Accelerating GAN training ...", EPJ Web Conf. 251 (2021) 02073).
+/// How much each part of the 3DGAN's losses counts ("Accelerating GAN training ...", EPJ Web Conf. 251 (2021) 02073);
+/// `profiles`, `spectrum` and `observables` are linac's own (models/threedgan/likeness.h).
 struct GanLossWeights {
   double generation = 3.0, auxiliary = 0.1, angle = 25.0, ecal = 0.1;
+  double profiles = 0, spectrum = 0, observables = 0;
 
   template <class V>
   void fields(V& v) {
@@ -44,6 +46,9 @@ struct GanLossWeights {
     v("auxiliary", auxiliary, "energy that the discriminator reads: mean absolute percentage error");
     v("angle", angle, "angle that is measured in the image: mean absolute error");
     v("ecal", ecal, "sum of the cells: mean absolute percentage error");
+    v("profiles", profiles, "of the generator alone: how far mean profiles are from those of the batch");
+    v("spectrum", spectrum, "of the generator alone: how far the numbers of cells above thresholds are");
+    v("observables", observables, "of the generator alone: how far distributions of response, centres and widths are");
   }
 };
 

@@ -160,8 +160,10 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWi
   place_ = now.place;
   StepResult result;
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
-  static const std::vector<std::string> parts(kLossNames.begin(), kLossNames.end());
+  static const std::vector<std::string> common(kLossNames.begin(), kLossNames.end());
+  const auto own = models::threedgan::generator_losses(model_.architecture().loss_weights);
   const auto update = [&](const char* prefix, size_t network, const ReplicaFunction& compute, const SideWork& side) {
+    const auto& parts = network == kGenerator ? own : common;
     return update_.run(prefix, parts, state, network, learning_rate, compute, wish, result, side);
   };
 
@@ -203,9 +205,9 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWi
   const Measures first = result.losses;
   if (!update(kGeneratorPrefix, kGenerator, generator_update(Phase::kSecondGenerator), look_ahead(half, all - half)))
     return result;
-  for (const char* part : kLossNames) {
-    double& loss = result.losses[std::string(kGeneratorPrefix) + part];
-    loss = 0.5 * (loss + first.at(std::string(kGeneratorPrefix) + part));
+  for (const std::string& part : own) {
+    double& loss = result.losses[kGeneratorPrefix + part];
+    loss = 0.5 * (loss + first.at(kGeneratorPrefix + part));
   }
   ahead_ = std::move(next);
   return result;
@@ -213,8 +215,10 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWi
 
 // The generated showers that are made beside "d_real" are not counted: a plan may be better than it says.
 std::vector<UpdateOutline> AdversarialLoop::updates(const TrainState& state, int replicas) const {
+  const size_t own = models::threedgan::generator_losses(model_.architecture().loss_weights).size();
   const auto update = [&](const char* phase, size_t network, bool leaves_early) {
-    return update_.outline(phase, state, network, kLossNames.size(), leaves_early);
+    const size_t losses = network == kGenerator ? own : kLossNames.size();
+    return update_.outline(phase, state, network, losses, leaves_early);
   };
   // The first one's gradient was computed in the step before.
   std::vector<UpdateOutline> updates{update("d_real", kDiscriminator, false), update("d_fake", kDiscriminator, true),

@@ -3,11 +3,19 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
+#include <vector>
+
+#include "linac/spec/model_kinds.h"
 
 namespace linac::models::threedgan {
 
 /// Order of the parts everywhere. "total" is their sum by the weights of the job (spec::GanLossWeights).
 enum LossPart : size_t { kGeneration, kAuxiliary, kAngle, kEcal, kTotal, kLossParts };
 inline constexpr std::array<const char*, kLossParts> kLossNames{"generation", "auxiliary", "angle", "ecal", "total"};
+
+/// What a generator update measures, in the order of its contribution: kLossNames, then "profiles", "spectrum" and
+/// "observables", those that the job weighs. They are part of the total.
+std::vector<std::string> generator_losses(const spec::GanLossWeights& weights);
 
 }  // namespace linac::models::threedgan

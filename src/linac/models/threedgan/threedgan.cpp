@@ -9,6 +9,7 @@
 #include "linac/base/error.h"
 #include "linac/graph/passes/fold_upsample.h"
 #include "linac/models/runnable.h"
+#include "linac/models/threedgan/likeness.h"
 #include "linac/models/threedgan/losses.h"
 #include "linac/models/threedgan/networks.h"
 #include "linac/nn/gradient.h"
@@ -16,6 +17,25 @@
 #include "linac/nn/tensor_view.h"
 
 namespace linac::models::threedgan {
+namespace {
+
+at::Tensor column(std::span<const float> values) {
+  return nn::tensor_view(values, {static_cast<int64_t>(values.size()), 1});
+}
+
+bool wants_likeness(const spec::GanLossWeights& weights) {
+  return weights.profiles > 0 || weights.spectrum > 0 || weights.observables > 0;
+}
+
+}  // namespace
+
+std::vector<std::string> generator_losses(const spec::GanLossWeights& weights) {
+  std::vector<std::string> names(kLossNames.begin(), kLossNames.end());
+  if (weights.profiles > 0) names.emplace_back("profiles");
+  if (weights.spectrum > 0) names.emplace_back("spectrum");
+  if (weights.observables > 0) names.emplace_back("observables");
+  return names;
+}
 
 // The architecture is the model as Keras knows it; what runs is what the passes made of it (same weights in the same
 // order).
@@ -41,6 +61,28 @@ struct ThreeDGan::Networks {
     return outputs;
   }
 
+  /// The generator's own losses, weighted, as a sum like losses(); their values go to `values`.
+  at::Tensor likeness(const at::Tensor& generated, const Batch& batch, double event_weight,
+                      std::vector<float>& values) const {
+    const auto& weights = architecture.loss_weights;
+    const auto beside = [&](const at::Tensor& tensor) { return tensor.to(generated.device()); };
+    const auto cells = [&](const at::Tensor& image) { return at::pow(image.squeeze(-1), 1 / architecture.power); };
+    const Likeness likeness{cells(generated), cells(beside(images(batch.image))), beside(column(batch.energy)),
+                            beside(column(batch.angle))};
+    const double events = event_weight * static_cast<double>(batch.size());
+    at::Tensor total = generated.new_zeros({});
+    const auto add = [&](double weight, at::Tensor (Likeness::*distance)() const) {
+      if (weight == 0) return;
+      const at::Tensor part = events * (likeness.*distance)();
+      values.push_back(part.item<float>());
+      total = total + weight * part;
+    };
+    add(weights.profiles, &Likeness::profiles);
+    add(weights.spectrum, &Likeness::spectrum);
+    add(weights.observables, &Likeness::observables);
+    return total;
+  }
+
   // Outputs in inference mode, without autograd.
   std::vector<at::Tensor> judged(const graph::Parameters& parameters, std::span<const float> values) const {
     const at::NoGradGuard no_gradient;
@@ -62,10 +104,6 @@ RngKey keyed(RngKey key, Stream stream, Phase phase, uint32_t first_lane = 0) {
   key.stream = stream;
   key.lane = first_lane + static_cast<uint32_t>(phase) * kLanesPerPhase;
   return key;
-}
-
-at::Tensor column(std::span<const float> values) {
-  return nn::tensor_view(values, {static_cast<int64_t>(values.size()), 1});
 }
 
 std::vector<float> copied(const at::Tensor& tensor) {
@@ -210,9 +248,13 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
                                         {.mode = nn::Mode::kTraining,
                                          .dropout_key = keyed(options.key, Stream::kDropout, phase),
                                          .dropout_masks = current_trace != nullptr ? &masks : nullptr});
-  const auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
-                            networks_->architecture.loss_weights, options.event_weight);
+  auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
+                      networks_->architecture.loss_weights, options.event_weight);
+  std::vector<float> own;
+  if (wants_likeness(networks_->architecture.loss_weights))
+    parts[kTotal] = parts[kTotal] + networks_->likeness(image, batch, options.event_weight, own);
   contribution.losses = values_of(parts);
+  contribution.losses.insert(contribution.losses.end(), own.begin(), own.end());
   contribution.gradient = nn::flat_gradient(parts[kTotal], generator_weights, generator.trainable_layout, options.ready,
                                             &contribution.stayed_finite);
   contribution.all_empty = every_image_empty(image);
