@@ -165,7 +165,7 @@ std::vector<std::array<double, 2>> ChainPass::total(size_t s) const {
 void ChainPass::finish_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, const float* data) const {
   const BlockedExtent& extent = stage(s).out;
   rows_.activate({count, extent.channels, extent.cells[2]}, data, weight(stage(s).bias), stage(s).slope,
-                 training_ && stage(s).normalized() ? sums(s, block, x) : nullptr,
+                 training_ && stage(s).by_batch() ? sums(s, block, x) : nullptr,
                  image(s, block).at(x * extent.plane() + y * extent.row()));
   if (training_ && stage(s).dropped()) draw_mask(s, block, x, y, count);
 }
@@ -204,7 +204,7 @@ void ChainPass::pool_planes(size_t s, int64_t block) const {
 void ChainPass::forward_stage(size_t s) const {
   const BlockedExtent& made = stage(s).made;
   const bool pooled = stage(s).pooled();
-  if (training_ && stage(s).normalized()) clear_sums(s);
+  if (training_ && stage(s).by_batch()) clear_sums(s);
   if (pooled) kernels::grown(working_->largest, made.cells[0] * stage(s).out.plane());
   for (int64_t block = 0; block < blocks(); ++block) {
     const RowSink sink{
@@ -230,11 +230,12 @@ void ChainPass::set_moments(size_t s) const {
   ChainBuffers::Kept& state = kept(s);
   state.mean.resize(channels), state.variance.resize(channels);
   state.mean_f.resize(channels), state.scale.resize(channels), state.shift.resize(channels);
-  const auto totals = training_ ? total(s) : std::vector<std::array<double, 2>>(channels);
+  const bool by_batch = training_ && stage(s).by_batch();
+  const auto totals = by_batch ? total(s) : std::vector<std::array<double, 2>>(channels);
   for (size_t c = 0; c < channels; ++c) {
     double mean = totals[c][0] / count(s);
     double variance = std::max(0.0, totals[c][1] / count(s) - mean * mean);
-    if (!training_) {
+    if (!by_batch) {
       mean = weight(stage(s).moving_mean)[c];
       variance = weight(stage(s).moving_mean + 1)[c];
     }
@@ -312,7 +313,7 @@ void ChainPass::finish_gradient_rows(size_t s, int64_t block, int64_t x, int64_t
   const BlockedExtent& extent = stage(s).out;
   const int64_t at = x * extent.plane() + y * extent.row();
   rows_.through_dropout({count, extent.channels, extent.cells[2]}, data, row_transform(s, block, x, y),
-                        image(s, block).at(at), stage(s).normalized() ? sums(s, block, x) : nullptr,
+                        image(s, block).at(at), stage(s).by_batch() ? sums(s, block, x) : nullptr,
                         gradient(s, block).at(at));
 }
 
@@ -363,7 +364,7 @@ std::vector<at::Tensor> ChainPass::backward(const at::Tensor& gradient_NXYZC, bo
     if (wanted(here.kernel)) kernel_gradient = at::zeros_like(weights_[static_cast<size_t>(here.kernel)]);
     if (wanted(here.bias)) bias_gradient = at::zeros_like(weights_[static_cast<size_t>(here.bias)]);
     if (data_wanted) grow(working_->gradients[(s + 1) % 2], blocks(), here.in.floats());
-    if (s > 0 && stage(s - 1).normalized()) clear_sums(s - 1);
+    if (s > 0 && stage(s - 1).by_batch()) clear_sums(s - 1);
     for (int64_t block = 0; block < blocks(); ++block)
       backward_block(s, block, factors, data_wanted, kernel_gradient, bias_gradient);
     if (here.kernel >= 0) results[static_cast<size_t>(here.kernel) + 1] = kernel_gradient;
@@ -380,6 +381,12 @@ std::vector<at::Tensor> ChainPass::backward(const at::Tensor& gradient_NXYZC, bo
 ChainPass::StageFactors ChainPass::normalization_factors(size_t s) const {
   StageFactors factors;
   if (!stage(s).normalized()) return factors;
+  if (stage(s).frozen) {
+    factors.of_y = kept(s).scale;
+    factors.of_r.assign(factors.of_y.size(), 0.0F);
+    factors.offset = factors.of_r;
+    return factors;
+  }
   const auto totals = total(s);
   factors.gamma = at::empty({stage(s).out.channels}, at::kFloat);
   factors.beta = at::empty({stage(s).out.channels}, at::kFloat);

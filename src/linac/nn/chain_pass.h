@@ -132,7 +132,7 @@ class ChainPass {
   };
 
   /// Through batch normalisation, with the sums S of dy and T of dy (r - mean) over M cells:
-  /// dr = gamma / deviation * (dy - S / M - (r - mean) / deviation^2 * T / M).
+  /// dr = gamma / deviation * (dy - S / M - (r - mean) / deviation^2 * T / M). Of a frozen one the first term alone.
   StageFactors normalization_factors(size_t s) const;
 
   /// The gradient towards what the convolution wrote.

@@ -104,6 +104,7 @@ struct Assembly {
       if (layer.attributes.value("scale", true)) stage.gamma = weight++;
       if (layer.attributes.value("center", true)) stage.beta = weight++;
       stage.moving_mean = weight;
+      stage.frozen = graph::is_frozen(layer);
       weight += 2;
     } else if (layer.op == "Dropout") {
       stage.rate = layer.attributes.at("rate").get<double>();

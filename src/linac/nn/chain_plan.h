@@ -20,12 +20,17 @@ struct Stage {
   std::string layers, method;
   double flop = 0;
   int kernel = -1, bias = -1, gamma = -1, beta = -1, moving_mean = -1;  // the moving variance follows the mean
+  bool frozen = false;  // the normalisation: by its moving statistics in training as well
   float slope = 1;                                                      // of the activation below 0
   double epsilon = 0;
   double rate = 0;  // of dropout
   uint32_t lane = 0;
 
   bool normalized() const { return moving_mean >= 0; }
+  /// By the batch's own statistics, in training.
+  bool by_batch() const { return normalized() && !frozen; }
+  /// What the normalisation has among the chain's statistics: those, and its factors where they are frozen.
+  size_t statistics() const { return !normalized() ? 0 : 2 + (frozen ? (gamma >= 0) + (beta >= 0) : 0); }
   bool dropped() const { return rate > 0; }
   bool pooled() const { return kernels::cells(window) > 1; }
   float kept() const { return static_cast<float>(1 / (1 - rate)); }

@@ -79,12 +79,12 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
   }
   size_t next = 0;
   for (size_t s = 0; s < plan_->stages.size(); ++s) {
-    if (plan_->stages[s].normalized() && !call.statistics.empty()) {
+    if (plan_->stages[s].by_batch() && !call.statistics.empty()) {
       const auto& state = pass->kept(s);
       std::copy(state.mean.begin(), state.mean.end(), call.statistics[next].begin());
       std::copy(state.variance.begin(), state.variance.end(), call.statistics[next + 1].begin());
-      next += 2;
     }
+    next += plan_->stages[s].statistics();
     if (plan_->stages[s].dropped() && call.options.dropout_masks != nullptr)
       call.options.dropout_masks->push_back(pass->mask_tensor(s));
   }

@@ -73,6 +73,25 @@ graph::Graph with_largest_cells() {
   return b.finish({x});
 }
 
+/// As the one above in fine-tuning: normalisations that stay as they are, between layers that learn.
+graph::Graph with_frozen_norms() {
+  graph::Builder b("with_frozen_norms");
+  const json frozen{{"epsilon", 1e-6}, {"trainable", false}};
+  int x = b.input("latent", {3, 2, 3, 4});
+  x = b.add("UpSampling3D", "upsample", {x}, {{"size", {3, 4, 2}}});
+  x = b.add("Conv3D", "conv_1", {x}, conv(4, {3, 3, 3}));
+  x = b.add("Activation", "relu_1", {x}, {{"activation", "relu"}});
+  x = b.add("BatchNormalization", "bn_1", {x}, frozen);
+  x = b.add("ZeroPadding3D", "pad_2", {x}, {{"padding", {2, 2, 1}}});
+  x = b.add("Conv3D", "conv_2", {x}, conv(6, {4, 4, 4}));
+  x = b.add("LeakyReLU", "leaky_2", {x}, {{"negative_slope", 0.1}});
+  x = b.add("BatchNormalization", "bn_2", {x}, {{"epsilon", 1e-6}});
+  x = b.add("Conv3D", "conv_3", {x}, conv(3, {2, 2, 2}));
+  x = b.add("BatchNormalization", "bn_3", {x}, {{"epsilon", 1e-6}, {"trainable", false}, {"scale", false}});
+  x = b.add("Dropout", "drop_3", {x}, {{"rate", 0.2}});
+  return b.finish({x});
+}
+
 struct Outcome {
   at::Tensor output, input_gradient;
   std::vector<at::Tensor> masks;
@@ -91,6 +110,8 @@ Outcome run(const Setting& setting, Kernels kernels, Mode mode = Mode::kTraining
   graph::Parameters parameters = graph::Parameters::of(setting.graph);
   graph::initialize(setting.graph, 7, 0, parameters);
   for (size_t i = 0; i < parameters.trainable.size(); ++i) parameters.trainable[i] += 0.01F * static_cast<float>(i % 7);
+  for (size_t i = 0; i < parameters.statistics.size(); ++i)
+    parameters.statistics[i] += 0.02F * static_cast<float>(i % 5);
   const Weights weights = make_weights(network.graph(), parameters, Gradients::kWanted);
   const graph::Shape& shape = setting.graph.nodes[0].output;
   std::vector<float> values(static_cast<size_t>(setting.events * graph::elements(shape)));
@@ -125,7 +146,7 @@ at::Tensor as_tensor(const Floats& values) {
 class ConvChainOfBatch : public testing::TestWithParam<int64_t> {};
 
 TEST_P(ConvChainOfBatch, AgreesWithLibTorchLayerByLayer) {
-  for (const graph::Graph& graph : {discriminating(), generating(), with_largest_cells()}) {
+  for (const graph::Graph& graph : {discriminating(), generating(), with_largest_cells(), with_frozen_norms()}) {
     SCOPED_TRACE(graph.name);
     const Setting setting{graph, GetParam()};
     const Outcome chain = run(setting, Kernels::kLinac), layers = run(setting, Kernels::kAten);
@@ -198,6 +219,13 @@ TEST(ConvChain, MaxPoolingStaysInTheChain) {
   ASSERT_EQ(stages.size(), 3U);
   EXPECT_EQ(stages[0].layers, "conv_1 + leaky_1 + max_1 + bn_1 + drop_1");
   EXPECT_EQ(stages[0].output, (graph::Shape{6, 7, 5, 5}));
+}
+
+TEST(ConvChain, FrozenNormsStayInTheChain) {
+  const Executable network(graph::fold_upsample(with_frozen_norms()));
+  ASSERT_NE(network.chain(1), nullptr);
+  ASSERT_EQ(network.graph().nodes.size(), 2U);
+  EXPECT_EQ(network.chain(1)->report()[2].layers, "conv_3 + bn_3 + drop_3");
 }
 
 TEST(ConvChain, ReportsItsStages) {

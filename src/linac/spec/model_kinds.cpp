@@ -125,11 +125,15 @@ void need_own_networks(const ThreeDGanSettings& model, const std::string& where)
   const bool as_built_in = model.generator_channels == built_in.generator_channels &&
                            model.generator_filters == built_in.generator_filters &&
                            model.discriminator_filters == built_in.discriminator_filters &&
-                           model.dropout == built_in.dropout && model.leaky_slope == built_in.leaky_slope;
+                           model.dropout == built_in.dropout && model.leaky_slope == built_in.leaky_slope &&
+                           !model.freeze_norms;
   need(
       model.generator.empty() || as_built_in, where,
-      "model.generator_channels, generator_filters, discriminator_filters, dropout and leaky_slope are for linac's own "
-      "networks; files of networks have theirs");
+      "model.generator_channels, generator_filters, discriminator_filters, dropout, leaky_slope and freeze_norms are for "
+      "linac's own networks; files of networks have theirs");
+  need(!model.freeze_norms || !model.from.empty() || !model.file.empty(), where,
+       "model.freeze_norms keeps the statistics that a training has found, and this one starts from none: give "
+       "model.from");
 }
 
 // What is to be known of a training on showers, whatever the model.

@@ -63,6 +63,7 @@ struct ThreeDGanSettings : ModelFile {
   std::vector<int64_t> discriminator_filters{16, 8, 8, 8};
   double dropout = 0.2;
   double leaky_slope = 0.3;
+  bool freeze_norms = false;
 
   template <class V>
   void fields(V& v) {
@@ -80,6 +81,8 @@ struct ThreeDGanSettings : ModelFile {
     v("discriminator_filters", discriminator_filters, "own discriminator: filters of its convolutions");
     v("dropout", dropout, "own discriminator: share of the values dropped behind each convolution");
     v("leaky_slope", leaky_slope, "own discriminator: slope of its leaky ReLUs below 0");
+    v("freeze_norms", freeze_norms,
+      "own generator: its batch normalizations stay as they are, so that it is trained as it is used (docs/training.md)");
   }
   void check(const Job& job, const std::string& where) const;
   std::vector<std::string*> files() {

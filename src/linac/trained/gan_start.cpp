@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "linac/base/error.h"
@@ -12,8 +13,33 @@
 namespace linac::trained {
 namespace {
 
-// The values of the file's network as those of the job's: the same weights in the same order, whatever they are called.
+// Those of the same names and shapes, whichever of them are trained: empty where some are missing. A network whose
+// normalisations are frozen has the weights of one whose are not.
+std::optional<graph::Parameters> by_name(const graph::Parameters& found, const graph::Graph& graph) {
+  graph::Parameters parameters = graph::Parameters::of(graph);
+  const auto slot = [&](const graph::Slot& wanted) -> const graph::Slot* {
+    for (const graph::Layout* layout : {&found.trainable_layout, &found.statistics_layout}) {
+      for (const graph::Slot& slot : layout->slots)
+        if (slot.name == wanted.name && slot.shape == wanted.shape) return &slot;
+    }
+    return nullptr;
+  };
+  size_t taken = 0;
+  for (const graph::Layout* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
+    for (const graph::Slot& wanted : layout->slots) {
+      if (slot(wanted) == nullptr) return std::nullopt;
+      std::ranges::copy(found.values(wanted.name), parameters.values(wanted.name).begin());
+      ++taken;
+    }
+  }
+  if (taken != found.trainable_layout.slots.size() + found.statistics_layout.slots.size()) return std::nullopt;
+  return parameters;
+}
+
+// The values of the file's network as those of the job's: by their names, or the same weights in the same order,
+// whatever they are called.
 graph::Parameters fitted(const graph::Parameters& found, const graph::Graph& graph, const std::string& source) {
+  if (auto same = by_name(found, graph)) return *std::move(same);
   graph::Parameters parameters = graph::Parameters::of(graph);
   const auto refuse = [&](const std::string& difference) {
     throw user_error(

@@ -52,7 +52,8 @@ class Walk {
                             readers(graph_, static_cast<int>(taken_.back())) != 1)) {
       return false;
     }
-    if (!wanted(node) || shared_[next_] || node.mask >= 0 || is_frozen(node)) return false;
+    if (!wanted(node) || shared_[next_] || node.mask >= 0) return false;
+    if (is_frozen(node) && node.op != "BatchNormalization") return false;  // whose weights would want no gradient
     taken_.push_back(next_++);
     return true;
   }
@@ -142,7 +143,7 @@ std::vector<Node> chain_layers(const Node& chain, const Shape& input) {
     node.name = layer.at("name");
     node.op = layer.at("op");
     node.attributes = layer.at("attributes");
-    layer_kind(node).infer(node, {shape});
+    infer_layer(node, {shape});
     shape = node.output;
     layers.push_back(std::move(node));
   }

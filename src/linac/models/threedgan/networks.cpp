@@ -17,8 +17,10 @@ json convolution(int64_t filters, const Extent3& kernel, const char* padding = "
   return {{"filters", filters}, {"kernel_size", kernel}, {"padding", padding}, {"kernel_initializer", initializer}};
 }
 
-json batch_norm() {
-  return {{"epsilon", 1e-6}, {"momentum", 0.99}};
+json batch_norm(bool frozen = false) {
+  json attributes{{"epsilon", 1e-6}, {"momentum", 0.99}};
+  if (frozen) attributes["trainable"] = false;
+  return attributes;
 }
 
 constexpr size_t kNodesMax = 256;  // each has random numbers of its own in each phase of a step
@@ -46,14 +48,14 @@ graph::Graph generator(const spec::ThreeDGanSettings& settings) {
   x = b.add("UpSampling3D", "upsample", {x}, {{"size", {6, 6, 6}}});
   x = b.add("Conv3D", "conv_1", {x}, convolution(filters.at(0), {6, 6, 8}, "valid", "he_uniform"));
   x = b.add("Activation", "relu_1", {x}, {{"activation", "relu"}});
-  x = b.add("BatchNormalization", "bn_1", {x}, batch_norm());
+  x = b.add("BatchNormalization", "bn_1", {x}, batch_norm(settings.freeze_norms));
   size_t number = 2;
   for (const Block& block : blocks) {
     const auto name = [&](const char* stem) { return fmt::format("{}_{}", stem, number); };
     x = b.add("ZeroPadding3D", name("pad"), {x}, {{"padding", block.padding}});
     x = b.add("Conv3D", name("conv"), {x}, convolution(filters.at(number - 1), block.kernel, "valid", "he_uniform"));
     x = b.add("Activation", name("relu"), {x}, {{"activation", "relu"}});
-    if (block.normalized) x = b.add("BatchNormalization", name("bn"), {x}, batch_norm());
+    if (block.normalized) x = b.add("BatchNormalization", name("bn"), {x}, batch_norm(settings.freeze_norms));
     ++number;
   }
   x = b.add("Conv3D", "conv_7", {x}, convolution(1, {2, 2, 2}, "valid", "glorot_normal"));
