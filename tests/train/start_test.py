@@ -70,10 +70,27 @@ def from_run(root: pathlib.Path, first: pathlib.Path) -> None:
           "and leaves the discriminator to the seed")
 
 
+def frozen_norms(root: pathlib.Path, first: pathlib.Path) -> None:
+    """A run's generator goes on with its normalisations as they are, and another run goes on from that one without."""
+    job = JOB | {"train.steps_per_epoch": 1, "checkpoint.every_steps": 0}
+    frozen, thawed = root / "frozen", root / "thawed"
+    runs.run(frozen, job | {"model.from": first, "model.freeze_norms": "true"}, "--workers", "2")
+    runs.run(thawed, job | {"model.from": frozen}, "--workers", "2")
+    before, still, after = (tensors(file, "generator/weights") for file in
+                            (first / "checkpoints" / "best.safetensors", runs.newest_checkpoint(frozen), runs.newest_checkpoint(thawed)))
+    check(before.keys() == still.keys() == after.keys() and len(before) > 10, "the same weights by name")
+    norms = {name for name in before if "/bn_" in name}
+    check(len(norms) > 10 and all(before[name] == still[name] for name in norms), "frozen normalisations keep every bit")
+    check(all(before[name] != still[name] for name in before.keys() - norms), "and everything else has learned")
+    check(all(still[name] != after[name] for name in norms), "without freeze_norms they learn again")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-start-") as folder:
         root = pathlib.Path(folder)
-        from_run(root, from_generator(root))
+        one = from_generator(root)
+        from_run(root, one)
+        frozen_norms(root, one)
 
 
 if __name__ == "__main__":
