@@ -17,6 +17,14 @@ at::Tensor percentage_error(const at::Tensor& value, const at::Tensor& target) {
 
 }  // namespace
 
+std::vector<std::string> generator_losses(const spec::GanLossWeights& weights) {
+  std::vector<std::string> names(kLossNames.begin(), kLossNames.end());
+  if (weights.profiles > 0) names.emplace_back("profiles");
+  if (weights.spectrum > 0) names.emplace_back("spectrum");
+  if (weights.observables > 0) names.emplace_back("observables");
+  return names;
+}
+
 std::array<at::Tensor, kLossParts> losses(const std::vector<at::Tensor>& outputs, const Targets& targets,
                                           const spec::GanLossWeights& weights, double event_weight) {
   const auto beside = [&](const at::Tensor& target) { return target.to(outputs[0].device()); };

@@ -23,19 +23,7 @@ at::Tensor column(std::span<const float> values) {
   return nn::tensor_view(values, {static_cast<int64_t>(values.size()), 1});
 }
 
-bool wants_likeness(const spec::GanLossWeights& weights) {
-  return weights.profiles > 0 || weights.spectrum > 0 || weights.observables > 0;
-}
-
 }  // namespace
-
-std::vector<std::string> generator_losses(const spec::GanLossWeights& weights) {
-  std::vector<std::string> names(kLossNames.begin(), kLossNames.end());
-  if (weights.profiles > 0) names.emplace_back("profiles");
-  if (weights.spectrum > 0) names.emplace_back("spectrum");
-  if (weights.observables > 0) names.emplace_back("observables");
-  return names;
-}
 
 // The architecture is the model as Keras knows it; what runs is what the passes made of it (same weights in the same
 // order).
@@ -61,7 +49,8 @@ struct ThreeDGan::Networks {
     return outputs;
   }
 
-  /// The generator's own losses, weighted, as a sum like losses(); their values go to `values`.
+  /// The losses that are the generator's alone, weighted; their values go to `values`, in the order of
+  /// generator_losses().
   at::Tensor likeness(const at::Tensor& generated, const Batch& batch, double event_weight,
                       std::vector<float>& values) const {
     const auto& weights = architecture.loss_weights;
@@ -251,7 +240,7 @@ Contribution ThreeDGan::generator_step(const graph::Parameters& generator, const
   auto parts = losses(outputs, {column(label), column(batch.energy), column(batch.angle), column(batch.ecal)},
                       networks_->architecture.loss_weights, options.event_weight);
   std::vector<float> own;
-  if (wants_likeness(networks_->architecture.loss_weights))
+  if (generator_losses(networks_->architecture.loss_weights).size() > kLossParts)
     parts[kTotal] = parts[kTotal] + networks_->likeness(image, batch, options.event_weight, own);
   contribution.losses = values_of(parts);
   contribution.losses.insert(contribution.losses.end(), own.begin(), own.end());
