@@ -106,7 +106,7 @@ def measure(options, source: str, showers: int, seed: int) -> dict:
     best = losses.index(min(losses))
     case = {"source": source, "showers": showers, "seed": seed, "epochs": epochs, "best_epoch": best + 1, "cpu_s": spent, "held_out": losses[best],
             "nats": nats(options, out, data, name)}
-    if seed == 1:
+    if seed == 1 and (source != NOTHING or showers in options.judged_nothing):
         case["judged"] = judged(options, out, data, name)
     network.say(f"{name}: {json.dumps(case)}")
     return case
@@ -180,6 +180,7 @@ def main() -> None:
     parser.add_argument("--sources", nargs="+", default=["Geant4=models/cell_chain-clic.chain"], help="NAME=MODEL, or NAME=simulated:SHOWERS")
     parser.add_argument("--sizes", type=sizes, default=[100, 250, 500, 1000])
     parser.add_argument("--sizes-nothing", type=sizes, default=[100, 250, 500, 1000, 2000, 4000, 8000])
+    parser.add_argument("--judged-nothing", type=sizes, default=[100, 1000, 2000, 4000, 8000], help="of the sizes from nothing, those that the gate judges")
     parser.add_argument("--seeds", default="100:3,250:2", help="SHOWERS:TRAININGS, of the others one")
     parser.add_argument("--program", default=str(ROOT / "build/release/bin/linac"))
     parser.add_argument("--before", default="", help="a command that begins another, e.g. nice -n 10")
@@ -203,7 +204,7 @@ def main() -> None:
     wanted = [(source, size, 1) for source in options.sources for size in (0, *options.sizes)] + [(NOTHING, size, 1) for size in options.sizes_nothing]
     wanted += [(source, size, seed) for size, count in trainings.items() for seed in range(2, count + 1)
                for source in [*([*options.sources] if size in options.sizes else []), *([NOTHING] if size in options.sizes_nothing else [])]]
-    for source, size, seed in sorted(wanted, key=lambda one: one[1:]):
+    for source, size, seed in sorted(wanted, key=lambda one: (one[2], one[1])):
         if not any(case["seed"] == seed for case in of(cases, source, size)):
             cases.append(measure(options, source, size, seed))
             kept.write_text(json.dumps(cases, indent=1))

@@ -167,9 +167,10 @@ TEST(ShowerSimulation, TheEntryIsWhereTheAxisMeetsTheFrontFace) {
         if (layer < 5 || layer > 15) continue;
         const double depth = layers[layer].sensor_depth_mm / pitch_mm / std::tan(theta);
         energy += image[i];
-        x += image[i] * (static_cast<double>(i / 25 / 51) - 25 + static_cast<double>(entry.shift_x) - entry.x_mm / pitch_mm);
-        y += image[i] *
-             (static_cast<double>(i / 25 % 51) - 25 + static_cast<double>(entry.shift_y) - entry.y_mm / pitch_mm - depth);
+        x += image[i] *
+             (static_cast<double>(i / 25 / 51) - 25 + static_cast<double>(entry.shift_x) - entry.x_mm / pitch_mm);
+        y += image[i] * (static_cast<double>(i / 25 % 51) - 25 + static_cast<double>(entry.shift_y) -
+                         entry.y_mm / pitch_mm - depth);
       }
       off_x += x / energy / kShowers;
       off_y += y / energy / kShowers;

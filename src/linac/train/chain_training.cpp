@@ -93,10 +93,11 @@ std::string ChainLoop::cost() const {
 
 std::string ChainLoop::start() const {
   if (!start_) return "";
-  return fmt::format("{}{}: both networks, with the units and the classes of energy that they count in; the other tables "
-                     "are made anew from these showers",
-                     settings_.from.empty() ? settings_.file : settings_.from,
-                     start_->range ? fmt::format(", trained on {}", weights::to_string(*start_->range)) : "");
+  return fmt::format(
+      "{}{}: both networks, with the units and the classes of energy that they count in; the other tables "
+      "are made anew from these showers",
+      settings_.from.empty() ? settings_.file : settings_.from,
+      start_->range ? fmt::format(", trained on {}", weights::to_string(*start_->range)) : "");
 }
 
 nlohmann::json ChainLoop::notes() const {

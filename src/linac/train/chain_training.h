@@ -31,7 +31,8 @@ class ChainLoop : public Loop {
   int64_t test_events() const override { return input_.test() ? input_.test()->size() : 0; }
   std::vector<std::string> describe_data() const override { return input_.describe(); }
   double opened_s() const override { return input_.opened_s(); }
-  /// Networks by the job's seed or those that it goes on from, and the tables, for which some thousand showers are read.
+  /// Networks by the job's seed or those that it goes on from, and the tables, for which some thousand showers are
+  /// read.
   TrainState initial_state() const override;
   void seek(const TrainState& state) override;
   bool changes_at_once() const override { return true; }

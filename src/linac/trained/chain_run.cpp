@@ -16,10 +16,10 @@ chain::ChainFile load_start(const std::string& file) {
   if (chain::is_chain_file(file)) return chain::load_chain(file);
   const Checkpoint checkpoint = load_checkpoint(file);
   if (is_chain_run(checkpoint.job)) return chain_of(checkpoint);
-  throw user_error(
-      fmt::format("[cell_chain] {}: a checkpoint of model.kind = {}; a cell_chain goes on from one of its kind, or from "
-                  "a .chain file",
-                  file, checkpoint.job.model.kind()));
+  throw user_error(fmt::format(
+      "[cell_chain] {}: a checkpoint of model.kind = {}; a cell_chain goes on from one of its kind, or from "
+      "a .chain file",
+      file, checkpoint.job.model.kind()));
 }
 
 // A setting of the job, and what it is in the model.

@@ -19,8 +19,8 @@ bool is_chain_run(const spec::Job& job);
 /// Of a checkpoint of such a run. Data error naming it if it does not hold one.
 chain::ChainFile chain_of(const Checkpoint& checkpoint);
 
-/// What a cell_chain's training goes on from: the model in model.file, a .chain file or a checkpoint; nothing if the job
-/// names none. User error for one of another kind, and for one whose networks are not those of the job or of a
+/// What a cell_chain's training goes on from: the model in model.file, a .chain file or a checkpoint; nothing if the
+/// job names none. User error for one of another kind, and for one whose networks are not those of the job or of a
 /// calorimeter with `layers` layers.
 std::optional<chain::ChainFile> chain_start_of(const spec::Job& job, int64_t layers);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The weights that a 3dgan's training goes on from (start.h): of a run of its own, a checkpoint, or the .keras file of a
-// generator, which leaves the discriminator to be drawn from the seed. Thread-safe function.
+// The weights that a 3dgan's training goes on from (start.h): of a run of its own, a checkpoint, or the .keras file of
+// a generator, which leaves the discriminator to be drawn from the seed. Thread-safe function.
 
 #include <optional>
 

@@ -61,7 +61,7 @@ void introspect(const models::Predictor& network, const fs::path& file) {
 // A cell_chain is drawn from: two showers from the middle of its training.
 ModelFacts chain_facts(const fs::path& file) {
   const trained::ShowerGenerator generator(file);
-  const auto middle = [&](auto weights::TrainedRange::* member, double otherwise) {
+  const auto middle = [&](auto weights::TrainedRange::*member, double otherwise) {
     if (!generator.range()) return static_cast<float>(otherwise);
     const auto& range = *generator.range().*member;
     return static_cast<float>((range.low + range.high) / 2);
@@ -91,10 +91,9 @@ ModelFacts network_facts(const fs::path& file) {
   const trained::TrainedModel model = trained::load_trained(file);
   introspect(*model.network, file);
   const json inputs = schema(model.network->inputs()), outputs = schema(model.network->outputs());
-  return {
-      .file = file,
-      .tags = {{"linac.inputs", inputs.dump()}, {"linac.outputs", outputs.dump()}, {"linac.version", kVersion}},
-      .provenance = {{"inputs", inputs}, {"outputs", outputs}, {"notes", model.notes}, {"linac", kVersion}}};
+  return {.file = file,
+          .tags = {{"linac.inputs", inputs.dump()}, {"linac.outputs", outputs.dump()}, {"linac.version", kVersion}},
+          .provenance = {{"inputs", inputs}, {"outputs", outputs}, {"notes", model.notes}, {"linac", kVersion}}};
 }
 
 fs::path file_of_run(const fs::path& run) {

@@ -30,7 +30,7 @@ struct Production {
   std::string label;  // of the progress bar
   std::string out;
   data::EventShape shape;
-  std::vector<std::string> columns;  // what the maker says of each shower beside its image
+  std::vector<std::string> columns;                             // what the maker says of each shower beside its image
   std::vector<std::pair<std::string, std::string>> attributes;  // of the file
   std::string source = {};                                      // the file of what makes them, if there is one
 };

@@ -57,8 +57,8 @@ void run_simulate(const SimulateOptions& options) {
           primaries.energy_gev[event], primaries.theta[event], physics::shower_key(seed, event),
           std::span(showers.images).subspan(i * cells, cells), workspaces[static_cast<size_t>(slot)]);
       size_t column = 0;
-      for (const double value : {entry.x_mm, entry.y_mm, static_cast<double>(entry.shift_x),
-                                 static_cast<double>(entry.shift_y)})
+      for (const double value :
+           {entry.x_mm, entry.y_mm, static_cast<double>(entry.shift_x), static_cast<double>(entry.shift_y)})
         showers.columns[column++].push_back(static_cast<float>(value));
     }
     return showers;
@@ -76,7 +76,8 @@ void add_simulate_verb(CLI::App& app) {
   verb->add_option("--threads", options->threads, "threads, 0: one a core; they change nothing but the time")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  verb->add_option("--out", options->out, "HDF5 file to write: ECAL in GeV, energy, theta, the entry point, ...")->required();
+  verb->add_option("--out", options->out, "HDF5 file to write: ECAL in GeV, energy, theta, the entry point, ...")
+      ->required();
   verb->footer(
       "Examples:\n"
       "  linac simulate --events 1000 --energy 10:100 --theta 1.05:2.09 --seed 1 --out simulated.h5\n"
