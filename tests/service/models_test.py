@@ -94,6 +94,20 @@ def generator(linac: Verbs, service: Service, folder: pathlib.Path) -> None:
     check(linac.json("models", "show", "catalog://3dgan/1")["stage"] == "Archived", "and is archived")
 
 
+def chain(linac: Verbs, folder: pathlib.Path) -> None:
+    """Showers cell by cell: registered, drawn from, and gone on from."""
+    file = ROOT / "models" / "cell_chain-clic.chain"
+    tags = linac.json("models", "register", file, "--name", "showers", "--alias", "champion")["tags"]
+    check(json.loads(tags["linac.outputs"]) == [{"name": "ECAL", "shape": [51, 51, 25]}] and tags["linac.trained_on"].startswith("10-100 GeV"),
+          "a .chain is registered with its image and the primaries of its training")
+    linac("generate", "--model", "catalog://showers@champion", "--energy", 50, "--theta", 1.5, "-n", 2, "--seed", 1, "--out", folder / "chain.h5")
+    linac("train", "examples/cell-chain.yaml", "--workers", 1, "--out", folder / "chain-on", *[word for setting in (
+        "model.from=catalog://showers@champion", "train.replicas=1", "train.batch=1", "train.max_steps=1", "data.test=[]", "data.min_sum=92") for word in ("--set", setting)])
+    check("from: catalog://showers/1" in (folder / "chain-on" / "job.yaml").read_text(), "a cell_chain goes on from the catalog, and its job names the version")
+    second = linac.json("models", "register", folder / "chain-on", "--name", "showers")
+    check(second["version"] == 2 and second["tags"]["linac.from"] == "catalog://showers/1", "and what comes of it is registered with where it is from")
+
+
 def mistakes(linac: Verbs, folder: pathlib.Path) -> None:
     (folder / "no.keras").write_text("not a model")
     linac("models", "register", folder / "no.keras", "--name", "no", status=2)
@@ -110,6 +124,7 @@ def main() -> None:
         linac = Verbs(service, folder)
         classifier(linac, folder)
         generator(linac, service, folder)
+        chain(linac, folder)
         mistakes(linac, folder)
 
 

@@ -49,7 +49,7 @@ std::string checksum_of(const std::filesystem::path& file) {
 }
 
 bool is_model_file(const std::string& name) {
-  constexpr std::array kEndings{".keras", ".pt", ".pt2", ".safetensors", ".onnx", ".h5"};
+  constexpr std::array kEndings{".keras", ".pt", ".pt2", ".safetensors", ".onnx", ".h5", ".chain"};
   return std::any_of(kEndings.begin(), kEndings.end(), [&](const char* ending) { return name.ends_with(ending); });
 }
 

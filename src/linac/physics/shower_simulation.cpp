@@ -175,8 +175,7 @@ ShowerSimulation::Cell ShowerSimulation::barycentre(const Workspace& workspace) 
   return {std::llround(moment_x / energy), std::llround(moment_y / energy)};
 }
 
-void ShowerSimulation::fill_image(const Workspace& workspace, std::span<float> image) const {
-  const Cell middle = barycentre(workspace);
+void ShowerSimulation::fill_image(const Workspace& workspace, const Cell& middle, std::span<float> image) const {
   const int64_t nx = geometry_.cells.x, ny = geometry_.cells.y;
   const auto nz = static_cast<int64_t>(layers_.size());
   std::fill(image.begin(), image.end(), 0.0F);
@@ -192,8 +191,8 @@ void ShowerSimulation::fill_image(const Workspace& workspace, std::span<float> i
   for (float& cell : image) cell = cell < static_cast<float>(kCellThreshold_gev) ? 0.0F : cell;
 }
 
-void ShowerSimulation::simulate(double energy_gev, double theta, const RngKey& key, std::span<float> image,
-                                Workspace& workspace) const {
+Entry ShowerSimulation::simulate(double energy_gev, double theta, const RngKey& key, std::span<float> image,
+                                 Workspace& workspace) const {
   LINAC_CHECK(static_cast<int64_t>(image.size()) == geometry_.image_cells());
   check_primary(energy_gev, theta, "simulate");
   RngKey shape_key = key, spot_key = key;
@@ -204,7 +203,10 @@ void ShowerSimulation::simulate(double energy_gev, double theta, const RngKey& k
   share_energy(shower, numbers, workspace);
   fill_bits(spot_key, 0, workspace.bits);
   place_spots_of(shower, workspace);
-  fill_image(workspace, image);
+  const Cell middle = barycentre(workspace);
+  fill_image(workspace, middle, image);
+  const double pitch_mm = geometry_.cells.pitch_mm;
+  return {(shower.entry_x - 0.5) * pitch_mm, (shower.entry_y - 0.5) * pitch_mm, middle.x, middle.y};
 }
 
 }  // namespace linac::physics

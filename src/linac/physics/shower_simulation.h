@@ -33,6 +33,13 @@ RngKey shower_key(uint64_t seed, uint64_t event);
 /// User error naming `where` unless energy and angle are within the limits above.
 void check_primary(double energy_gev, double theta, const std::string& where);
 
+/// Where an electron entered the front face: mm from the centre of the cell that it entered, and by how many cells that
+/// cell lies before the middle one of the image.
+struct Entry {
+  double x_mm, y_mm;
+  int64_t shift_x, shift_y;
+};
+
 class ShowerSimulation {
  public:
   /// The spots of one layer: numbers [first, first + count) of the workspace.
@@ -56,7 +63,8 @@ class ShowerSimulation {
   /// Fills image [x][y][layer] with GeV visible in the sensors. The electron enters the front face at a point uniform
   /// over a cell and flies along (0, cos theta, sin theta) in (x, y, depth). The image is shifted so that the cell of
   /// the shower's energy-weighted barycentre becomes the middle one, (nx / 2, ny / 2); what falls outside is lost.
-  void simulate(double energy_gev, double theta, const RngKey& key, std::span<float> image, Workspace& workspace) const;
+  Entry simulate(double energy_gev, double theta, const RngKey& key, std::span<float> image,
+                 Workspace& workspace) const;
 
  private:
   struct Layer {
@@ -72,7 +80,7 @@ class ShowerSimulation {
     int64_t x, y;
   };
   Cell barycentre(const Workspace& workspace) const;
-  void fill_image(const Workspace& workspace, std::span<float> image) const;
+  void fill_image(const Workspace& workspace, const Cell& middle, std::span<float> image) const;
 
   Geometry geometry_;
   Tuning tuning_;

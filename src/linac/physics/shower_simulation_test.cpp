@@ -147,6 +147,41 @@ TEST(ShowerSimulation, TheBarycentreIsInTheMiddleCell) {
   }
 }
 
+TEST(ShowerSimulation, TheEntryIsWhereTheAxisMeetsTheFrontFace) {
+  const Geometry geometry = clic_ecal();
+  const ShowerSimulation simulation(geometry);
+  const std::vector<SampledLayer> layers = sampled_layers(geometry);
+  const double pitch_mm = geometry.cells.pitch_mm;
+  std::vector<float> image(static_cast<size_t>(geometry.image_cells()));
+  ShowerSimulation::Workspace workspace;
+  for (const double theta : {kRight, 1.2}) {
+    constexpr int kShowers = 60;
+    double off_x = 0, off_y = 0, apart = 0;
+    for (uint64_t event = 0; event < kShowers; ++event) {
+      const Entry entry = simulation.simulate(60, theta, shower_key(5, event), image, workspace);
+      EXPECT_LE(std::abs(entry.x_mm), pitch_mm / 2);
+      EXPECT_LE(std::abs(entry.y_mm), pitch_mm / 2);
+      double energy = 0, x = 0, y = 0;  // cells from the axis, of layers with much energy
+      for (size_t i = 0; i < image.size(); ++i) {
+        const auto layer = i % 25;
+        if (layer < 5 || layer > 15) continue;
+        const double depth = layers[layer].sensor_depth_mm / pitch_mm / std::tan(theta);
+        energy += image[i];
+        x += image[i] *
+             (static_cast<double>(i / 25 / 51) - 25 + static_cast<double>(entry.shift_x) - entry.x_mm / pitch_mm);
+        y += image[i] * (static_cast<double>(i / 25 % 51) - 25 + static_cast<double>(entry.shift_y) -
+                         entry.y_mm / pitch_mm - depth);
+      }
+      off_x += x / energy / kShowers;
+      off_y += y / energy / kShowers;
+      apart = std::max({apart, std::abs(x / energy), std::abs(y / energy)});
+    }
+    EXPECT_NEAR(off_x, 0, 0.03) << theta;
+    EXPECT_NEAR(off_y, 0, 0.03) << theta;
+    EXPECT_LT(apart, 0.4) << theta;
+  }
+}
+
 TEST(ShowerSimulation, TheAngleTiltsTheImageAlongY) {
   const Geometry geometry = clic_ecal();
   const ShowerSimulation simulation(geometry);

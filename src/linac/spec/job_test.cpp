@@ -104,7 +104,7 @@ TEST(JobModel, KnowsTheSettingsOfItsKindAlone) {
                 .find("model.variant is for model.kind = inclusive_classifier, not for 3dgan"),
             std::string::npos);
   EXPECT_NE(message(kSmall, {"model.kind=inclusive_classifier", "model.file=m.keras"})
-                .find("model.kind = 3dgan, keras, torchscript or custom, not for inclusive_classifier"),
+                .find("model.kind = 3dgan, keras, torchscript, custom or cell_chain, not for inclusive_classifier"),
             std::string::npos);
   EXPECT_NE(message(kSmall, {"model.latnt=5"}).find("did you mean 'model.latent'?"), std::string::npos);
   EXPECT_NE(message(kSmall, {"model.kind=kears"}).find("did you mean keras?"), std::string::npos);

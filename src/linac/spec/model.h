@@ -49,14 +49,10 @@ struct Model {
     return const_cast<Model*>(this)->as<Kind>();
   }
   /// Of kinds that train the model of a file; nullptr for the others.
-  ModelFile* file() {
-    const auto find = [](auto& settings) -> ModelFile* {
-      if constexpr (std::derived_from<std::decay_t<decltype(settings)>, ModelFile>) return &settings;
-      return nullptr;
-    };
-    return std::visit(find, own);
-  }
+  ModelFile* file() { return base<ModelFile>(); }
   const ModelFile* file() const { return const_cast<Model*>(this)->file(); }
+  /// Of kinds that may go on from what linac has trained; nullptr for the others.
+  TrainedStart* start() { return base<TrainedStart>(); }
   /// The settings that name files.
   std::vector<std::string*> files() {
     return std::visit([](auto& settings) { return settings.files(); }, own);
@@ -80,6 +76,14 @@ struct Model {
   }
 
  private:
+  template <class Base>
+  Base* base() {
+    const auto find = [](auto& settings) -> Base* {
+      if constexpr (std::derived_from<std::decay_t<decltype(settings)>, Base>) return &settings;
+      return nullptr;
+    };
+    return std::visit(find, own);
+  }
   // With the defaults of another kind; names that are not known have been refused.
   void become(const std::string& name) {
     if (name == kind()) return;

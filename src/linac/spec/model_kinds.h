@@ -20,7 +20,7 @@ struct ModelKind {
 };
 
 /// Of kinds that train the model of a file. `from` is an address in a catalog, whose file becomes `file` (the verb
-/// brings it, cli/compute/job_file.h); of a 3dgan it may name a file, or a run, too.
+/// brings it, cli/compute/job_file.h).
 struct ModelFile : ModelKind {
   std::string file, from;
 
@@ -31,6 +31,23 @@ struct ModelFile : ModelKind {
   void file_fields(V& v) {
     v("file", file, "the file of the model, a path or a URL; the training starts from its weights");
     v("from", from, "in place of file, a model of the service's catalog, catalog://NAME@ALIAS (docs/service.md)");
+  }
+};
+
+/// Of kinds that are made by linac and may go on from one that linac has trained: `from` names a run, a checkpoint or a
+/// file too, and `file` is the one file that this is (trained/start.h).
+struct TrainedStart : ModelFile {
+  std::vector<std::string*> files() {
+    std::vector<std::string*> named{&file};
+    if (from.find("://") == std::string::npos) named.push_back(&from);
+    return named;
+  }
+
+ protected:
+  template <class V>
+  void start_fields(V& v, const char* what) {
+    v("from", from, what);
+    v("file", file, "the file that this is");
   }
 };
 
@@ -52,7 +69,7 @@ struct GanLossWeights {
   }
 };
 
-struct ThreeDGanSettings : ModelFile {
+struct ThreeDGanSettings : TrainedStart {
   static constexpr const char* kKind = "3dgan";
   std::string generator, discriminator;
   int64_t latent = 256;
@@ -67,10 +84,9 @@ struct ThreeDGanSettings : ModelFile {
 
   template <class V>
   void fields(V& v) {
-    v("from", from,
-      "what the training goes on from: a run's folder, a checkpoint, a generator's .keras file, or a model of the "
-      "service's catalog, catalog://NAME@ALIAS (docs/training.md)");
-    v("file", file, "the file that this is");
+    start_fields(v,
+                 "what the training goes on from: a run's folder, a checkpoint, a generator's .keras file, or a model "
+                 "of the service's catalog, catalog://NAME@ALIAS (docs/training.md)");
     v("generator", generator, "a network of your own instead, Keras, TorchScript or .pt2 (docs/training.md)");
     v("discriminator", discriminator, "and its opponent; both or none");
     v("latent", latent, "length of the generator's input: energy, angle and latent - 2 random numbers");
@@ -86,13 +102,13 @@ struct ThreeDGanSettings : ModelFile {
   }
   void check(const Job& job, const std::string& where) const;
   std::vector<std::string*> files() {
-    std::vector<std::string*> named{&file, &generator, &discriminator};
-    if (from.find("://") == std::string::npos) named.push_back(&from);
+    std::vector<std::string*> named = TrainedStart::files();
+    named.insert(named.end(), {&generator, &discriminator});
     return named;
   }
 };
 
-struct CellChainSettings : ModelKind {
+struct CellChainSettings : TrainedStart {
   static constexpr const char* kKind = "cell_chain";
   std::string geometry;
   std::vector<std::string> entry{"x0", "y0", "shift_x", "shift_y"};
@@ -104,6 +120,9 @@ struct CellChainSettings : ModelKind {
 
   template <class V>
   void fields(V& v) {
+    start_fields(v,
+                 "what the training goes on from: a run's folder, a checkpoint, a .chain file, or a model of the "
+                 "service's catalog, catalog://NAME@ALIAS (docs/physics/reuse.md)");
     v("geometry", geometry, "the calorimeter as linac simulate takes it, a YAML file; without: that of data/");
     v("entry", entry,
       "HDF5 data sets, of one number an event each: where the primary enters the front face, along x and y, in mm from "
@@ -118,7 +137,11 @@ struct CellChainSettings : ModelKind {
     v("memory", memory, "part of a layer's image that is left of it one layer later");
   }
   void check(const Job& job, const std::string& where) const;
-  std::vector<std::string*> files() { return {&geometry}; }
+  std::vector<std::string*> files() {
+    std::vector<std::string*> named = TrainedStart::files();
+    named.push_back(&geometry);
+    return named;
+  }
 };
 
 struct TransformerBlock {

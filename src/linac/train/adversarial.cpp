@@ -75,6 +75,13 @@ std::string AdversarialLoop::cost() const {
   return fmt::format("{:.1f} GFLOP a shower ({:.1f} without folding the up-sampling)", cost.folded_gflop, cost.gflop);
 }
 
+std::string AdversarialLoop::start() const {
+  if (!start_.generator) return "";
+  const auto& model = job_.model.as<spec::ThreeDGanSettings>();
+  return fmt::format("{}: the generator; the discriminator {}", model.from.empty() ? model.file : model.from,
+                     start_.discriminator ? "too" : "begins from nothing");
+}
+
 nlohmann::json AdversarialLoop::data() const {
   return input_.json();
 }

@@ -26,6 +26,7 @@ class AdversarialLoop : public Loop {
   std::vector<const graph::Graph*> graphs() const override;
   std::string explain() const override;
   std::string cost() const override;
+  std::string start() const override;
   nlohmann::json data() const override;
   nlohmann::json notes() const override;
   int64_t train_events() const override;

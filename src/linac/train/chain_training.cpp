@@ -70,6 +70,7 @@ ChainLoop::ChainLoop(const spec::Job& job, comm::Group& group, const Computing& 
       geometry_(geometry_of(settings_)),
       detector_(cell_chain::detector_of(geometry_)),
       model_(settings_, geometry_.depth()),
+      start_(trained::chain_start_of(job, geometry_.depth())),
       input_(job),
       clock_(clock),
       update_(job, group, computing, clock) {
@@ -88,6 +89,15 @@ std::string ChainLoop::cost() const {
   // A backward pass costs its forward pass twice.
   return fmt::format("{:.4g} MFLOP a cell and layer that is learned from, some thousand of them a shower",
                      3 * graph::forward_flop(model_.graph()) / 1e6);
+}
+
+std::string ChainLoop::start() const {
+  if (!start_) return "";
+  return fmt::format(
+      "{}{}: both networks, with the units and the classes of energy that they count in; the other tables "
+      "are made anew from these showers",
+      settings_.from.empty() ? settings_.file : settings_.from,
+      start_->range ? fmt::format(", trained on {}", weights::to_string(*start_->range)) : "");
 }
 
 nlohmann::json ChainLoop::notes() const {
@@ -117,10 +127,14 @@ TrainState ChainLoop::initial_state() const {
                                            piece_is_done();
                                            return shower(batch, 0);
                                          }};
-  const cell_chain::Tables tables = cell_chain::derive_tables(settings_, detector_, showers);
+  std::optional<cell_chain::Kept> kept;
+  if (start_) kept = cell_chain::kept_of(start_->parts);
+  const cell_chain::Tables tables = cell_chain::derive_tables(settings_, detector_, showers, kept ? &*kept : nullptr);
   TrainState state;
-  state.networks.push_back(trained::fresh_network(trained::kChainNetwork, model_.graph(),
-                                                  model_.initial(job_.train.seed), job_.train.optimizer));
+  state.networks.push_back(trained::fresh_network(
+      trained::kChainNetwork, model_.graph(),
+      start_ ? cell_chain::parameters_of(model_.graph(), start_->parts, tables) : model_.initial(job_.train.seed),
+      job_.train.optimizer));
   state.networks.push_back({.name = trained::kChainTables,
                             .parameters = cell_chain::to_parameters(settings_, tables),
                             .optimizer = optimizer::Optimizer(job_.train.optimizer, 0),

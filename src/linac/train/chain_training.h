@@ -3,9 +3,11 @@
 // update. Tables that come from the data (models/cell_chain/tables.h) are made before the first step and travel in the
 // state. Spread over the workers like the other loops: what comes out never depends on their number.
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "linac/chain/chain_file.h"
 #include "linac/models/cell_chain/cell_chain.h"
 #include "linac/physics/geometry.h"
 #include "linac/train/loop.h"
@@ -22,13 +24,15 @@ class ChainLoop : public Loop {
   std::vector<const graph::Graph*> graphs() const override { return {&model_.graph()}; }
   std::string explain() const override;
   std::string cost() const override;
+  std::string start() const override;
   nlohmann::json data() const override { return input_.json(); }
   nlohmann::json notes() const override;
   int64_t train_events() const override { return input_.train_events(); }
   int64_t test_events() const override { return input_.test() ? input_.test()->size() : 0; }
   std::vector<std::string> describe_data() const override { return input_.describe(); }
   double opened_s() const override { return input_.opened_s(); }
-  /// Networks by the job's seed, and the tables, for which some thousand showers are read.
+  /// Networks by the job's seed or those that it goes on from, and the tables, for which some thousand showers are
+  /// read.
   TrainState initial_state() const override;
   void seek(const TrainState& state) override;
   bool changes_at_once() const override { return true; }
@@ -58,6 +62,7 @@ class ChainLoop : public Loop {
   const physics::Geometry geometry_;
   const chain::Detector detector_;
   const models::cell_chain::CellChain model_;
+  const std::optional<chain::ChainFile> start_;
   ShowerInput input_;
   PhaseClock& clock_;
   ReplicaUpdate update_;

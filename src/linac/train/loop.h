@@ -87,6 +87,8 @@ class Loop {
   /// What is computed, after the passes; and what a step costs: text for people.
   virtual std::string explain() const = 0;
   virtual std::string cost() const = 0;
+  /// What the training goes on from, and what of it: text for people. Empty: it starts from nothing.
+  virtual std::string start() const { return ""; }
 
   /// {"train": [file, ...], "test": [...]}: url, format, events, bytes, fingerprint of each.
   virtual nlohmann::json data() const = 0;

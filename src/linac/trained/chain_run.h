@@ -1,9 +1,12 @@
 #pragma once
-// The cell_chain of a training: what its checkpoints call the parts of it, and the model that draws showers.
+// The cell_chain of a training: what its checkpoints call the parts of it, the model that draws showers, and one that a
+// training goes on from.
 // Thread-safe functions.
 
-#include "linac/spec/job.h"
+#include <optional>
+
 #include "linac/chain/chain_file.h"
+#include "linac/spec/job.h"
 #include "linac/trained/model_file.h"
 
 namespace linac::trained {
@@ -15,5 +18,10 @@ bool is_chain_run(const spec::Job& job);
 
 /// Of a checkpoint of such a run. Data error naming it if it does not hold one.
 chain::ChainFile chain_of(const Checkpoint& checkpoint);
+
+/// What a cell_chain's training goes on from: the model in model.file, a .chain file or a checkpoint; nothing if the
+/// job names none. User error for one of another kind, and for one whose networks are not those of the job or of a
+/// calorimeter with `layers` layers.
+std::optional<chain::ChainFile> chain_start_of(const spec::Job& job, int64_t layers);
 
 }  // namespace linac::trained

@@ -78,16 +78,6 @@ void need_same_images(const spec::Job& then, const spec::Job& now, const std::st
 
 }  // namespace
 
-spec::Job with_start(spec::Job job) {
-  if (!job.model.is<spec::ThreeDGanSettings>()) return job;
-  auto& model = job.model.as<spec::ThreeDGanSettings>();
-  if (model.file.empty()) return job;
-  const std::string file = checkpoint_of(model.file).string();
-  if (model.from == model.file) model.from = file;
-  model.file = file;
-  return job;
-}
-
 GanStart start_of(const spec::Job& job, const models::threedgan::Architecture& architecture) {
   const std::string& file = job.model.as<spec::ThreeDGanSettings>().file;
   if (file.empty()) return {};

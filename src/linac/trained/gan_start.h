@@ -1,6 +1,6 @@
 #pragma once
-// What a 3dgan's training goes on from: model.from, a run of its own, a checkpoint, or the .keras file of a generator,
-// which leaves the discriminator to be drawn from the seed. Thread-safe functions.
+// The weights that a 3dgan's training goes on from (start.h): of a run of its own, a checkpoint, or the .keras file of
+// a generator, which leaves the discriminator to be drawn from the seed. Thread-safe function.
 
 #include <optional>
 
@@ -9,10 +9,6 @@
 #include "linac/spec/job.h"
 
 namespace linac::trained {
-
-/// The job with model.file as the one file that the training goes on from: of a run's folder its best checkpoint, else
-/// the newest, which model.from names then as well. Other jobs as they are. User error if there is none.
-spec::Job with_start(spec::Job job);
 
 struct GanStart {
   std::optional<graph::Parameters> generator, discriminator;

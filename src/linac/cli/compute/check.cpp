@@ -60,7 +60,9 @@ void print_model(const train::Loop& loop) {
                graph::count_weights(*graph, true),
                flop > 0 ? fmt::format(", {:.4g} GFLOP forward for one of the {}", flop / 1e9, loop.unit()) : "");
   }
-  fmt::print("  a training step: {}\n\n", loop.cost());
+  fmt::print("  a training step: {}\n", loop.cost());
+  if (const std::string start = loop.start(); !start.empty()) fmt::print("  goes on from {}\n", start);
+  fmt::print("\n");
 }
 
 int replicas_carried(const spec::Job& job) {
@@ -88,6 +90,7 @@ nlohmann::ordered_json to_json(const spec::Job& job, const train::Loop& loop, co
                         {"trained", graph::count_weights(*graph, true)}});
   return {{"job", job.name},
           {"networks", networks},
+          {"goes_on_from", loop.start()},
           {"train_events", loop.train_events()},
           {"test_events", loop.test_events()},
           {"steps_per_epoch", train::steps_per_epoch(job, loop.train_events())},

@@ -60,6 +60,7 @@ void run_generate(const GenerateOptions& options) {
   const Production production{.label = "generating",
                               .out = options.out,
                               .shape = generator.shape(),
+                              .columns = {},
                               .attributes = std::move(attributes),
                               .source = generator.source()};
   static_assert(kShowersAtOnce == trained::ShowerGenerator::kChunk);
@@ -68,7 +69,7 @@ void run_generate(const GenerateOptions& options) {
     const auto part = [&](const std::vector<float>& values) {
       return std::span(values).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
     };
-    return generator.make(part(primaries.energy_gev), part(primaries.theta), seed, first / kShowersAtOnce);
+    return Showers{generator.make(part(primaries.energy_gev), part(primaries.theta), seed, first / kShowersAtOnce), {}};
   });
 }
 

@@ -3,7 +3,7 @@
 #include "linac/client/model_catalog.h"
 #include "linac/spec/job.h"
 #include "linac/spec/secret_names.h"
-#include "linac/trained/gan_start.h"
+#include "linac/trained/start.h"
 
 namespace linac::cli {
 

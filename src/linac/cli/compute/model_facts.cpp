@@ -10,8 +10,10 @@
 #include "linac/base/config.h"
 #include "linac/base/error.h"
 #include "linac/base/version.h"
+#include "linac/chain/chain_file.h"
 #include "linac/spec/run_record.h"
 #include "linac/trained/run_models.h"
+#include "linac/trained/shower_generator.h"
 #include "linac/trained/trained_model.h"
 
 namespace linac::cli {
@@ -54,6 +56,44 @@ void introspect(const models::Predictor& network, const fs::path& file) {
                                                    "such a model is not registered",
                                                    file.string(), output.name));
   }
+}
+
+// A cell_chain is drawn from: two showers from the middle of its training.
+ModelFacts chain_facts(const fs::path& file) {
+  const trained::ShowerGenerator generator(file);
+  const auto middle = [&](auto weights::TrainedRange::*member, double otherwise) {
+    if (!generator.range()) return static_cast<float>(otherwise);
+    const auto& range = *generator.range().*member;
+    return static_cast<float>((range.low + range.high) / 2);
+  };
+  const std::vector<float> energy(kSampleEvents, middle(&weights::TrainedRange::energy_gev, 50)),
+      theta(kSampleEvents, middle(&weights::TrainedRange::theta_rad, M_PI / 2));
+  const std::vector<float> cells = generator.make(energy, theta, 1, 0);
+  if (!std::ranges::all_of(cells, [](float cell) { return std::isfinite(cell); }) ||
+      std::ranges::none_of(cells, [](float cell) { return cell > 0; })) {
+    throw Error(ErrorCode::kNumeric,
+                fmt::format("[models] {}: showers of {:g} GeV are empty or not finite; such a model is not registered",
+                            file.string(), energy.front()));
+  }
+  const EventShape shape = generator.shape();
+  const json one = json::array({1}), inputs{{{"name", "energy"}, {"shape", one}}, {{"name", "theta"}, {"shape", one}}},
+             outputs{{{"name", "ECAL"}, {"shape", {shape.x, shape.y, shape.z}}}};
+  const std::string trained_on = generator.range() ? weights::to_string(*generator.range()) : "not known";
+  return {.file = file,
+          .tags = {{"linac.inputs", inputs.dump()},
+                   {"linac.outputs", outputs.dump()},
+                   {"linac.trained_on", trained_on},
+                   {"linac.version", kVersion}},
+          .provenance = {{"inputs", inputs}, {"outputs", outputs}, {"trained_on", trained_on}, {"linac", kVersion}}};
+}
+
+ModelFacts network_facts(const fs::path& file) {
+  const trained::TrainedModel model = trained::load_trained(file);
+  introspect(*model.network, file);
+  const json inputs = schema(model.network->inputs()), outputs = schema(model.network->outputs());
+  return {.file = file,
+          .tags = {{"linac.inputs", inputs.dump()}, {"linac.outputs", outputs.dump()}, {"linac.version", kVersion}},
+          .provenance = {{"inputs", inputs}, {"outputs", outputs}, {"notes", model.notes}, {"linac", kVersion}}};
 }
 
 fs::path file_of_run(const fs::path& run) {
@@ -100,16 +140,11 @@ void add_run(const fs::path& run, ModelFacts& facts) {
 }  // namespace
 
 ModelFacts model_facts(const fs::path& run_or_file) {
-  ModelFacts facts;
   const bool is_run = fs::is_directory(run_or_file);
   if (!is_run && !fs::exists(run_or_file))
     throw user_error(fmt::format("[models] {}: neither the folder of a run nor a file", run_or_file.string()));
-  facts.file = is_run ? file_of_run(run_or_file) : run_or_file;
-  const trained::TrainedModel model = trained::load_trained(facts.file);
-  introspect(*model.network, facts.file);
-  const json inputs = schema(model.network->inputs()), outputs = schema(model.network->outputs());
-  facts.provenance = {{"inputs", inputs}, {"outputs", outputs}, {"notes", model.notes}, {"linac", kVersion}};
-  facts.tags = {{"linac.inputs", inputs.dump()}, {"linac.outputs", outputs.dump()}, {"linac.version", kVersion}};
+  const fs::path file = is_run ? file_of_run(run_or_file) : run_or_file;
+  ModelFacts facts = chain::is_chain_file(file) ? chain_facts(file) : network_facts(file);
   if (is_run) add_run(run_or_file, facts);
   return facts;
 }

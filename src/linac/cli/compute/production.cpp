@@ -20,10 +20,6 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-struct Chunk {
-  std::vector<float> images, mtheta;
-};
-
 }  // namespace
 
 void produce(const Production& production, const Primaries& primaries, ThreadPool& pool, const ShowerMaker& make) {
@@ -32,7 +28,9 @@ void produce(const Production& production, const Primaries& primaries, ThreadPoo
   storage::need_another_file(production.out, inputs, "out");
   const data::EventShape& shape = production.shape;
   const storage::Output out(production.out);
-  data::ShowerFileWriter writer(out.path(), shape, {"mtheta"});
+  std::vector<std::string> columns = production.columns;
+  columns.emplace_back("mtheta");
+  data::ShowerFileWriter writer(out.path(), shape, columns);
   for (const auto& [name, text] : production.attributes) writer.set_attribute(name, text);
 
   const int64_t events = primaries.size();
@@ -41,26 +39,27 @@ void produce(const Production& production, const Primaries& primaries, ThreadPoo
   const auto begin = Clock::now();
   double making_s = 0;
   int64_t done = 0;
-  std::vector<Chunk> chunks(static_cast<size_t>(threads));
+  std::vector<Showers> chunks(static_cast<size_t>(threads));
   while (done < events) {
     const auto first_of = [&](int thread) { return std::min(events, done + thread * kShowersAtOnce); };
     const auto count_of = [&](int thread) { return std::min(kShowersAtOnce, events - first_of(thread)); };
     const auto making_begin = Clock::now();
     pool.run(threads, [&](int i) {
-      Chunk& chunk = chunks[static_cast<size_t>(i)];
-      chunk.images = count_of(i) > 0 ? make(first_of(i), count_of(i), i) : std::vector<float>();
+      chunks[static_cast<size_t>(i)] = count_of(i) > 0
+                                           ? make(first_of(i), count_of(i), i)
+                                           : Showers{{}, std::vector<std::vector<float>>(production.columns.size())};
     });
     making_s += seconds_since(making_begin);
     pool.run(threads, [&](int i) {
-      Chunk& chunk = chunks[static_cast<size_t>(i)];
+      Showers& chunk = chunks[static_cast<size_t>(i)];
       const auto angles =
           physics::measured_angles(chunk.images, shape.x, shape.y, shape.z, physics::LayerWeight::kEqual);
-      chunk.mtheta.assign(angles.begin(), angles.end());
+      chunk.columns.emplace_back(angles.begin(), angles.end());
     });
-    for (const Chunk& chunk : chunks) {
-      const size_t n = chunk.mtheta.size(), first = static_cast<size_t>(done);
+    for (const Showers& chunk : chunks) {
+      const size_t n = chunk.columns.back().size(), first = static_cast<size_t>(done);
       writer.append(chunk.images, std::span(primaries.energy_gev).subspan(first, n),
-                    std::span(primaries.theta).subspan(first, n), std::span(&chunk.mtheta, 1));
+                    std::span(primaries.theta).subspan(first, n), chunk.columns);
       done += static_cast<int64_t>(n);
     }
     progress.update(done, fmt::format("{:.1f} showers/s", static_cast<double>(done) / making_s));

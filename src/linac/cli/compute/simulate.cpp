@@ -40,6 +40,7 @@ void run_simulate(const SimulateOptions& options) {
       .label = "simulating",
       .out = options.out,
       .shape = shape,
+      .columns = {"x0", "y0", "shift_x", "shift_y"},  // as model.entry of a cell_chain takes them
       .attributes = {{"source", fmt::format("linac simulate --geometry {} --seed {}", source, seed)},
                      {"geometry", geometry.name},
                      {"geometry_yaml", config::to_yaml(geometry)}},
@@ -48,13 +49,19 @@ void run_simulate(const SimulateOptions& options) {
   std::vector<physics::ShowerSimulation::Workspace> workspaces(static_cast<size_t>(pool.threads()));
   produce(production, primaries, pool, [&](int64_t first, int64_t count, int slot) {
     const auto cells = static_cast<size_t>(shape.cells());
-    std::vector<float> images(static_cast<size_t>(count) * cells);
+    Showers showers{std::vector<float>(static_cast<size_t>(count) * cells),
+                    std::vector<std::vector<float>>(production.columns.size())};
     for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
       const auto event = static_cast<size_t>(first) + i;
-      simulation.simulate(primaries.energy_gev[event], primaries.theta[event], physics::shower_key(seed, event),
-                          std::span(images).subspan(i * cells, cells), workspaces[static_cast<size_t>(slot)]);
+      const physics::Entry entry = simulation.simulate(
+          primaries.energy_gev[event], primaries.theta[event], physics::shower_key(seed, event),
+          std::span(showers.images).subspan(i * cells, cells), workspaces[static_cast<size_t>(slot)]);
+      size_t column = 0;
+      for (const double value :
+           {entry.x_mm, entry.y_mm, static_cast<double>(entry.shift_x), static_cast<double>(entry.shift_y)})
+        showers.columns[column++].push_back(static_cast<float>(value));
     }
-    return images;
+    return showers;
   });
 }
 
@@ -69,7 +76,8 @@ void add_simulate_verb(CLI::App& app) {
   verb->add_option("--threads", options->threads, "threads, 0: one a core; they change nothing but the time")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  verb->add_option("--out", options->out, "HDF5 file to write: ECAL in GeV, energy, theta, ...")->required();
+  verb->add_option("--out", options->out, "HDF5 file to write: ECAL in GeV, energy, theta, the entry point, ...")
+      ->required();
   verb->footer(
       "Examples:\n"
       "  linac simulate --events 1000 --energy 10:100 --theta 1.05:2.09 --seed 1 --out simulated.h5\n"

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -177,6 +178,46 @@ chain::ChainParts parts_of(const graph::Parameters& parameters, const Tables& ta
           {chain::Dense(chain::kCellFeatures, width, all.first(of_cell), std::vector<float>(outputs)),
            chain::Dense(inputs - chain::kCellFeatures, width, all.subspan(of_cell), shifted), layer("cell_hidden"),
            layer("hit"), layer("energy_hidden"), layer("energy"), tables.edges}};
+}
+
+graph::Parameters parameters_of(const graph::Graph& graph, const chain::ChainParts& parts, const Tables& tables) {
+  graph::Parameters parameters = graph::Parameters::of(graph);
+  const auto put_kernel = [](const chain::Dense& dense, std::span<float> to) {
+    const auto outputs = static_cast<size_t>(dense.outputs());
+    LINAC_CHECK(to.size() == static_cast<size_t>(dense.inputs()) * outputs);
+    for (size_t input = 0; input * outputs < to.size(); ++input)
+      std::ranges::copy(dense.weights_of(static_cast<int64_t>(input)).first(outputs),
+                        to.subspan(input * outputs).begin());
+  };
+  const auto put = [&](const std::string& name, const chain::Dense& dense) {
+    put_kernel(dense, parameters.values(name + "/kernel"));
+    const std::span<float> bias = parameters.values(name + "/bias");
+    LINAC_CHECK(static_cast<int64_t>(bias.size()) == dense.outputs());
+    std::ranges::copy(dense.bias().first(bias.size()), bias.begin());
+  };
+  const chain::CellNetwork& network = parts.network;
+  put("cell_hidden", network.hidden);
+  put("hit", network.hit);
+  put("energy_hidden", network.energy_hidden);
+  put("energy", network.energy);
+  put("layer", parts.layer_energy.in());
+  put("layer_hidden", parts.layer_energy.hidden());
+  put("layer_energy", parts.layer_energy.out());
+  // The first layer takes features as they are, and here in the tables' scales.
+  const std::span<float> kernel = parameters.values("cell/kernel"), bias = parameters.values("cell/bias");
+  const size_t outputs = bias.size(), of_cell = static_cast<size_t>(chain::kCellFeatures) * outputs;
+  put_kernel(network.cell, kernel.first(of_cell));
+  put_kernel(network.shared, kernel.subspan(of_cell));
+  for (size_t k = 0; k < outputs; ++k) {
+    double sum = static_cast<double>(network.cell.bias()[k]) + static_cast<double>(network.shared.bias()[k]);
+    for (size_t input = 0; input < tables.feature_mean.size(); ++input) {
+      float& weight = kernel[input * outputs + k];
+      sum += static_cast<double>(weight) * static_cast<double>(tables.feature_mean[input]);
+      weight *= tables.feature_width[input];
+    }
+    bias[k] = static_cast<float>(sum);
+  }
+  return parameters;
 }
 
 }  // namespace linac::models::cell_chain

@@ -46,5 +46,8 @@ class CellChain {
 
 /// The model that draws showers: the tables' scales of the features go into the weights.
 chain::ChainParts parts_of(const graph::Parameters& parameters, const Tables& tables);
+/// The way back, for tables of any showers: the networks of `parts`, which must be those of the graph, say the same of
+/// the same features, whatever these are counted in.
+graph::Parameters parameters_of(const graph::Graph& graph, const chain::ChainParts& parts, const Tables& tables);
 
 }  // namespace linac::models::cell_chain

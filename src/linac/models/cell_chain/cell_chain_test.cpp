@@ -102,6 +102,46 @@ TEST(ChainTables, ShowersWithoutEnergyOrOutsideOfTheirImageAreRefused) {
   EXPECT_THROW(derive_tables(settings(), kDetector, beside), Error);
 }
 
+// The same shower after shower, in other units and with other energies, as another calorimeter would have them.
+Kept kept_from(const Tables& tables) {
+  Kept kept{tables.scale.units, tables.edges};
+  kept.units.cell_gev *= 2;
+  kept.edges.front() += 1;
+  kept.edges.back() += 1;
+  return kept;
+}
+
+TEST(ChainTables, WhatTheWeightsCountInStaysAndTheOutermostClassesReachAllHits) {
+  const Showers showers;
+  const Tables fresh = derive_tables(settings(), kDetector, showers.all());
+  const Kept kept = kept_from(fresh);
+  const Tables tables = derive_tables(settings(), kDetector, showers.all(), &kept);
+  EXPECT_EQ(tables.around.units.cell_gev, kept.units.cell_gev);
+  EXPECT_EQ(tables.scale.units.cell_gev, kept.units.cell_gev);
+  EXPECT_EQ(tables.edges.front(), fresh.edges.front());
+  EXPECT_EQ(tables.edges.back(), kept.edges.back());
+  EXPECT_TRUE(std::equal(tables.edges.begin() + 1, tables.edges.end() - 1, kept.edges.begin() + 1));
+  EXPECT_EQ(tables.around.mean_by_radius.values, fresh.around.mean_by_radius.values);
+}
+
+TEST(CellChain, GoesOnAsTheSameNetworkWhateverItsFeaturesAreCountedIn) {
+  const Showers showers;
+  const Tables before = derive_tables(settings(), kDetector, showers.all());
+  const CellChain model(settings(), kLayers);
+  const graph::Parameters parameters = model.initial(7);
+  const chain::ChainParts parts = parts_of(parameters, before);
+  Tables after = before;
+  for (size_t i = 0; i < after.feature_mean.size(); ++i) {
+    after.feature_mean[i] += 0.1F * static_cast<float>(i % 7);
+    after.feature_width[i] *= 0.5F + 0.25F * static_cast<float>(i % 5);
+  }
+  const graph::Parameters taken = parameters_of(model.graph(), parts, after);
+  EXPECT_NE(taken.trainable, parameters.trainable);
+  const std::vector<float> wanted = model.test(parameters, before, showers.rows(before, 0, kShowers), 1.0 / kShowers),
+                           found = model.test(taken, after, showers.rows(after, 0, kShowers), 1.0 / kShowers);
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-4F * std::abs(wanted[i]));
+}
+
 TEST(CellChain, LearnsAndDrawsWhatItSays) {
   const Showers showers;
   const Tables tables = derive_tables(settings(), kDetector, showers.all());

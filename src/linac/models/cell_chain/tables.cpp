@@ -67,20 +67,19 @@ class Spectrum {
   /// classes where hits are many and where energy is, and no class is wide.
   std::vector<float> edges(int64_t classes) const {
     constexpr double kOfRange = 0.25, kOfHits = 0.375, kOfEnergy = 0.375;
-    // A little more than the range, or the largest energy would lie on the edge.
-    const double low = low_ - 1.0 / kBinsAnOctave, high = high_ + 1.0 / kBinsAnOctave;
+    const double low = begin(), high = end();
     std::vector<float> edges{static_cast<float>(low)};
     double sum = 0;
     for (size_t i = 0; i < kBins; ++i) {
-      const double begin = std::max(begin_of(i), low), end = std::min(begin_of(i + 1), high);
-      if (begin >= end) continue;
-      const double step = kOfRange * (end - begin) / (high - low) +
+      const double from = std::max(begin_of(i), low), to = std::min(begin_of(i + 1), high);
+      if (from >= to) continue;
+      const double step = kOfRange * (to - from) / (high - low) +
                           kOfHits * static_cast<double>(bins_[i].hits) / static_cast<double>(hits_) +
                           kOfEnergy * bins_[i].energy / energy_;
       while (static_cast<int64_t>(edges.size()) < classes) {
         const double wanted = static_cast<double>(edges.size()) / static_cast<double>(classes);
         if (sum + step < wanted) break;
-        edges.push_back(static_cast<float>(begin + (end - begin) * (wanted - sum) / step));
+        edges.push_back(static_cast<float>(from + (to - from) * (wanted - sum) / step));
       }
       sum += step;
     }
@@ -88,7 +87,17 @@ class Spectrum {
     return edges;
   }
 
+  std::vector<float> widened(std::vector<float> edges) const {
+    edges.front() = std::min(edges.front(), static_cast<float>(begin()));
+    edges.back() = std::max(edges.back(), static_cast<float>(end()));
+    return edges;
+  }
+
  private:
+  // A little more than the range, or the largest energy would lie on the edge.
+  double begin() const { return low_ - 1.0 / kBinsAnOctave; }
+  double end() const { return high_ + 1.0 / kBinsAnOctave; }
+
   struct Bin {
     int64_t hits = 0;
     double energy = 0;
@@ -227,8 +236,12 @@ chain::Detector detector_of(const physics::Geometry& geometry) {
   return detector;
 }
 
+Kept kept_of(const chain::ChainParts& parts) {
+  return {parts.units, parts.network.edges};
+}
+
 Tables derive_tables(const spec::CellChainSettings& settings, const chain::Detector& detector,
-                     const TableShowers& showers) {
+                     const TableShowers& showers, const Kept* kept) {
   Tables tables{.around = surroundings(settings, detector),
                 .scale = {},
                 .empty = {},
@@ -248,11 +261,14 @@ Tables derive_tables(const spec::CellChainSettings& settings, const chain::Detec
     }
   }
   counts.need_showers();
-  tables.around.units = {static_cast<float>(counts.spectrum().quantile_gev(kUnitQuantile)),
-                         static_cast<float>(std::sqrt(showers.energies_gev.low * showers.energies_gev.high))};
+  if (kept != nullptr)
+    tables.around.units = kept->units;
+  else
+    tables.around.units = {static_cast<float>(counts.spectrum().quantile_gev(kUnitQuantile)),
+                           static_cast<float>(std::sqrt(showers.energies_gev.low * showers.energies_gev.high))};
   tables.around.detector.middle_depth = counts.middle_depth();
   tables.around.mean_by_radius = counts.mean_by_radius();
-  tables.edges = counts.spectrum().edges(settings.classes);
+  tables.edges = kept != nullptr ? counts.spectrum().widened(kept->edges) : counts.spectrum().edges(settings.classes);
   counts.set_scales(tables);
 
   chain::TrainingCells cells(tables.around, tables.scale, tables.edges);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "linac/base/range.h"
+#include "linac/chain/shower_chain.h"
 #include "linac/chain/training_cells.h"
 #include "linac/graph/parameters.h"
 #include "linac/physics/geometry.h"
@@ -34,10 +35,18 @@ struct TableShowers {
   std::function<chain::MonteCarloShower(int64_t shower, std::vector<float>& image)> read;
 };
 
-/// Of some thousands of the showers, spread evenly: the same whoever computes it. Data error if they are without
-/// energy, or if most do not enter where their image is.
+/// What the weights of a trained model count in. It stays with them when they go on to showers of another calorimeter.
+struct Kept {
+  chain::Units units;
+  std::vector<float> edges;
+};
+Kept kept_of(const chain::ChainParts& parts);
+
+/// Of some thousands of the showers, spread evenly: the same whoever computes it; but for what is kept, whose outermost
+/// classes are widened to where these showers have hits. Data error if they are without energy, or if most do not enter
+/// where their image is.
 Tables derive_tables(const spec::CellChainSettings& settings, const chain::Detector& detector,
-                     const TableShowers& showers);
+                     const TableShowers& showers, const Kept* kept = nullptr);
 
 /// All values 0.
 graph::Parameters no_tables(const spec::CellChainSettings& settings, const chain::Detector& detector);
