@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -23,6 +24,8 @@ namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(50);
 constexpr auto kStopWait = std::chrono::minutes(5);  // for checkpoints, before a trial that was asked to stop is killed
+// One that was killed while it began a trial leaves a child with its lock, until that becomes the trial's program.
+constexpr auto kLockWait = std::chrono::seconds(2);
 using Clock = std::chrono::steady_clock;
 
 struct Going {
@@ -41,9 +44,13 @@ class Runner {
   Runner(Journal& journal, const RunnerOptions& options) : journal_(journal), options_(options) {
     const auto path = journal.folder() / "runner.lock";
     lock_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
-      throw user_error(
-          fmt::format("[study] {}: another linac tune carries it out; end that one first", journal.folder().string()));
+    if (!lock_) throw user_error(fmt::format("[study] {}: cannot be opened ({})", path.string(), std::strerror(errno)));
+    for (const auto until = Clock::now() + kLockWait; ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0;) {
+      if (Clock::now() > until)
+        throw user_error(fmt::format("[study] {}: another linac tune carries it out; end that one first",
+                                     journal.folder().string()));
+      std::this_thread::sleep_for(kPause);
+    }
   }
   ~Runner() {
     for (const Going& one : going_) one.process.kill();
