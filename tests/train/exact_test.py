@@ -36,6 +36,10 @@ def same(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
     check(len(expected) == len(found) and not differing, f"{what}: every loss is the same ({len(differing)} of {len(expected)} records differ)")
     a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
     check(a.name == b.name and a.read_bytes() == b.read_bytes(), f"{what}: {a.name} is the same, byte for byte")
+    folders = [run / "images" for run in (reference, other)]  # one that was killed may lack a picture
+    pictures = [name for name in (path.name for path in folders[0].glob("epoch-*.png")) if (folders[1] / name).exists()]
+    check(all(len({(folder / name).read_bytes() for folder in folders}) == 1 for name in pictures),
+          f"{what}: {len(pictures)} pictures of showers are the same")
 
 
 def killed_run(out: pathlib.Path, seed: int) -> None:

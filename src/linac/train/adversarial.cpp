@@ -32,6 +32,8 @@ Batch as_batch(const data::SampleBatch& samples) {
   return {samples.image, samples.energy, samples.angle, samples.ecal};
 }
 
+// Borrowed: `mean` must outlive what comes of it.
+plot::ShowerMaps maps(physics::Projections&&) = delete;
 plot::ShowerMaps maps(const physics::Projections& mean) {
   return {.x = mean.x,
           .y = mean.y,
@@ -261,8 +263,9 @@ std::vector<Drawing> AdversarialLoop::drawings(const TrainState& state) const {
   caption.angle_rad_min = angles.low;
   caption.angle_rad_max = angles.high;
   Drawing showers{fmt::format("epoch-{:03}.png", state.epoch), "showers",
-                  [generated = maps(projections_->generated.mean()), reference = maps(projections_->reference.mean()),
-                   caption] { return plot::draw_projections(generated, reference, caption); }};
+                  [generated = projections_->generated.mean(), reference = projections_->reference.mean(), caption] {
+                    return plot::draw_projections(maps(generated), maps(reference), caption);
+                  }};
   Drawing losses = drawing_of_losses("", job_.name,
                                      {{.title = "discriminator",
                                        .lines = {loss_line(state.history, "real", "d_real/total"),
