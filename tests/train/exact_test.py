@@ -36,10 +36,11 @@ def same(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
     check(len(expected) == len(found) and not differing, f"{what}: every loss is the same ({len(differing)} of {len(expected)} records differ)")
     a, b = runs.newest_checkpoint(reference), runs.newest_checkpoint(other)
     check(a.name == b.name and a.read_bytes() == b.read_bytes(), f"{what}: {a.name} is the same, byte for byte")
-    folders = [run / "images" for run in (reference, other)]  # one that was killed may lack a picture
-    pictures = [name for name in (path.name for path in folders[0].glob("epoch-*.png")) if (folders[1] / name).exists()]
-    check(all(len({(folder / name).read_bytes() for folder in folders}) == 1 for name in pictures),
-          f"{what}: {len(pictures)} pictures of showers are the same")
+
+
+def same_pictures(reference: pathlib.Path, other: pathlib.Path, what: str) -> None:
+    expected, found = ({path.name: path.read_bytes() for path in (run / "images").glob("epoch-*.png")} for run in (reference, other))
+    check(len(expected) == 2 and expected == found, f"{what}: the pictures of both epochs' showers are the same")
 
 
 def killed_run(out: pathlib.Path, seed: int) -> None:
@@ -96,6 +97,7 @@ def main() -> None:
         for workers in (2, 4):  # three: below
             runs.run(root / str(workers), JOB, "--workers", str(workers))
             same(one, root / str(workers), f"{workers} workers")
+            same_pictures(one, root / str(workers), f"{workers} workers")
         seed = time.time_ns() % 1_000_000
         print(f"moments of the kills: seed {seed}")
         killed_run(root / "killed", seed)
