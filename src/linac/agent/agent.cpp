@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "linac/base/log.h"
 #include "linac/base/private_file.h"
 #include "linac/base/secure_random.h"
+#include "linac/base/sole_lock.h"
 #include "linac/base/temporary_folder.h"
 #include "linac/launch/local_launcher.h"
 #include "linac/launch/sandbox.h"
@@ -64,7 +64,7 @@ class Home {
     fs::permissions(root_, fs::perms::owner_all);
     lock_ = Descriptor(::open((root_ / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock_) throw environment_error(fmt::format("[agent] {}: cannot be written; give --folder", root_.string()));
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    if (!lock_alone(lock_.get()))
       throw user_error(
           fmt::format("[agent] {}: another agent works there; give it a --folder of its own", root_.string()));
     make_folder(work());

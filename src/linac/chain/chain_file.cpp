@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "linac/base/atomic_file.h"
@@ -23,7 +21,7 @@ const std::vector<float>& tensor(const weights::TensorFile& file, const std::str
 
 const std::vector<float>& tensor(const weights::TensorFile& file, const std::string& name, size_t size) {
   const std::vector<float>& found = tensor(file, name);
-  if (found.size() != size) throw data_error(fmt::format("tensor '{}' is not one number a layer", name));
+  if (found.size() != size) throw data_error(fmt::format("tensor '{}' has not {} numbers", name, size));
   return found;
 }
 
@@ -40,25 +38,19 @@ ChainParts parts_of(const weights::TensorFile& file) {
   const nlohmann::json& notes = file.meta;
   if (notes.at("kind").get<std::string>() != kKind) throw data_error("not a model of kind cell_chain");
   const Units units{notes.at("cell_unit_gev").get<float>(), notes.at("primary_unit_gev").get<float>()};
-  std::vector<Halo::Zone> zones;
-  for (const auto& zone : notes.at("halo").at("zones")) {
-    const auto& ends = zone.at("ends_cells");
-    zones.push_back(
-        {ends.is_null() ? std::numeric_limits<float>::infinity() : ends.get<float>(), zone.at("part").get<float>()});
-  }
   const std::vector<float>& radial = tensor(file, "mean_by_radius");
   const auto depth = notes.at("sensor_depth_cells").get<std::vector<float>>();
   if (depth.empty()) throw data_error("no sensors");
-  Surroundings around{
-      .detector = {.cells = {notes.at("cells_x").get<int64_t>(), notes.at("cells_y").get<int64_t>()},
-                   .sensor_depth = depth,
-                   .middle_depth = notes.at("middle_depth_cells").get<float>()},
-      .units = units,
-      .rings = {notes.at("core_cells").get<float>(), notes.at("ring_cells").get<float>()},
-      .halo = {notes.at("halo").at("begins_cells").get<float>(), std::move(zones)},
-      .memory = notes.at("memory").get<float>(),
-      .mean_by_radius = {static_cast<int64_t>(radial.size() / depth.size()), radial}};
+  Surroundings around{.detector = {.cells = {notes.at("cells_x").get<int64_t>(), notes.at("cells_y").get<int64_t>()},
+                                   .sensor_depth = depth,
+                                   .middle_depth = notes.at("middle_depth_cells").get<float>()},
+                      .units = units,
+                      .rings = {notes.at("core_cells").get<float>(), notes.at("ring_cells").get<float>()},
+                      .memory = notes.at("memory").get<float>(),
+                      .halo_cells = notes.at("halo_cells").get<float>(),
+                      .mean_by_radius = {static_cast<int64_t>(radial.size() / depth.size()), radial}};
   return {std::move(around),
+          HaloBounds(tensor(file, "halo.bounds", HaloBounds::kSize)),
           {dense(file, "layer.in"),
            dense(file, "layer.hidden"),
            dense(file, "layer.out"),
@@ -107,11 +99,6 @@ class Writer {
 };
 
 nlohmann::json notes_of(const ChainParts& parts) {
-  nlohmann::json zones = nlohmann::json::array();
-  for (const Halo::Zone& zone : parts.halo.zones) {
-    const nlohmann::json ends = std::isinf(zone.ends) ? nlohmann::json() : nlohmann::json(zone.ends);
-    zones.push_back({{"ends_cells", ends}, {"part", zone.part}});
-  }
   return {{"kind", kKind},
           {"version", 1},
           {"cells_x", parts.detector.cells.x},
@@ -123,7 +110,7 @@ nlohmann::json notes_of(const ChainParts& parts) {
           {"core_cells", parts.rings.core},
           {"ring_cells", parts.rings.ring},
           {"memory", parts.memory},
-          {"halo", {{"begins_cells", parts.halo.begins}, {"zones", zones}}}};
+          {"halo_cells", parts.halo_cells}};
 }
 
 }  // namespace
@@ -136,14 +123,17 @@ ChainFile load_chain(const std::filesystem::path& path) {
   std::error_code none;
   if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
     throw data_error(fmt::format("[model] {}: is no file", path.string()));
-  const weights::TensorFile file = weights::decode_tensors(read_file(path), path.string());
+  return decode_chain(read_file(path), path.string());
+}
+
+ChainFile decode_chain(std::string_view bytes, const std::string& where) {
+  const weights::TensorFile file = weights::decode_tensors(bytes, where);
   try {
-    return {parts_of(file), weights::range_in(file.meta, path.string())};
+    return {parts_of(file), weights::range_in(file.meta, where)};
   } catch (const nlohmann::json::exception& error) {
-    throw data_error(
-        fmt::format("[model] {}: its notes are not those of a cell_chain ({})", path.string(), error.what()));
+    throw data_error(fmt::format("[model] {}: its notes are not those of a cell_chain ({})", where, error.what()));
   } catch (const Error& error) {
-    throw data_error(fmt::format("[model] {}: {}", path.string(), error.what()));
+    throw data_error(fmt::format("[model] {}: {}", where, error.what()));
   }
 }
 
@@ -159,6 +149,7 @@ void save_chain(const ChainFile& model, const std::filesystem::path& path) {
   writer.put("cell.energy_hidden", parts.network.energy_hidden);
   writer.put("cell.energy", parts.network.energy);
   writer.put("cell.edges", parts.network.edges);
+  writer.put("halo.bounds", {HaloBounds::kKinds, HaloBounds::kBins}, parts.halo.chances());
   writer.put("layer.in", parts.layer_energy.in());
   writer.put("layer.hidden", parts.layer_energy.hidden());
   writer.put("layer.out", parts.layer_energy.out());

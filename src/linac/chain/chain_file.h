@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "linac/chain/shower_chain.h"
 #include "linac/weights/trained_range.h"
@@ -18,8 +20,11 @@ struct ChainFile {
 /// By its ending, .chain.
 bool is_chain_file(const std::filesystem::path& path);
 
-/// Environment error if it cannot be read, data error naming the file if it is no such model.
+/// Environment error if it cannot be read, data error naming the file if it is no such model. Whether its parts fit
+/// together is told by ShowerChain.
 ChainFile load_chain(const std::filesystem::path& path);
+/// The same of a file's bytes.
+ChainFile decode_chain(std::string_view bytes, const std::string& where);
 
 /// The file appears whole or not at all.
 void save_chain(const ChainFile& model, const std::filesystem::path& path);

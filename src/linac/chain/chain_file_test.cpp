@@ -62,8 +62,8 @@ TEST_F(ChainFileTest, TrainingSeesWhatWasDrawn) {
   TrainingRows rows;
   for (uint64_t event = 0; event < 40; ++event) {
     const auto energy = static_cast<float>(12 + 2 * event), theta = 1.1F + 0.024F * static_cast<float>(event);
-    const Axis entry = chain.make(static_cast<double>(energy), static_cast<double>(theta),
-                                         chain_key(2, event), image, workspace);
+    const Axis entry =
+        chain.make(static_cast<double>(energy), static_cast<double>(theta), chain_key(2, event), image, workspace);
     cells.add({energy, theta, entry, image}, {.seed = event, .stream = Stream::kCells}, event % 2 == 1, rows);
   }
   const auto count = static_cast<int64_t>(rows.cells());
@@ -84,10 +84,30 @@ TEST_F(ChainFileTest, TrainingSeesWhatWasDrawn) {
   EXPECT_NEAR(said / hits, 1, 0.03);
 }
 
+// Of other showers than those by which the file's bounds were measured the largest chances of hits are seldom above,
+// and not far.
+TEST_F(ChainFileTest, BoundsOfTheHaloHold) {
+  const ChainFile file = load_chain(kModel);
+  const HaloBounds& bounds = file.parts.halo;
+  const HaloBounds others = measured_bounds(file.parts, 7);
+  constexpr float kMore = 1.5F;  // than those showers had
+  int compared = 0, above = 0;
+  for (size_t i = 0; i < HaloBounds::kSize; ++i) {
+    if (bounds[i].chance == 1 || others[i].chance == 1) continue;
+    ++compared;
+    const float largest = others[i].chance / kMore;
+    above += largest > bounds[i].chance ? 1 : 0;
+    EXPECT_LT(largest, 1.75F * bounds[i].chance) << i;
+  }
+  EXPECT_GT(compared, 80);
+  EXPECT_LT(above, compared / 4);
+}
+
 // Written again it is the same model.
 TEST_F(ChainFileTest, WritesWhatItReads) {
   save_chain(load_chain(kModel), path_);
-  const weights::TensorFile before = weights::decode_tensors(bytes_of(kModel), kModel), after = weights::decode_tensors(bytes_of(path_), "after");
+  const weights::TensorFile before = weights::decode_tensors(bytes_of(kModel), kModel),
+                            after = weights::decode_tensors(bytes_of(path_), "after");
   EXPECT_EQ(before.tensors, after.tensors);
   EXPECT_TRUE(load_chain(path_).range);
 }
@@ -111,7 +131,15 @@ TEST_F(ChainFileTest, DamagedAndForeignFilesAreRefused) {
             std::string::npos);
   EXPECT_NE(refusal(changed([](weights::TensorFile& file) {
               file.meta["sensor_depth_cells"] = {1, 2, 3};
-            })).find("is not one number a layer"),
+            })).find("tensor 'layer.mean' has not 3 numbers"),
+            std::string::npos);
+  EXPECT_NE(refusal(changed([](weights::TensorFile& file) {
+              file.tensors["halo.bounds"].front() = 1e-30F;
+            })).find("bounds of the halo that are no chances"),
+            std::string::npos);
+  EXPECT_NE(refusal(changed([](weights::TensorFile& file) {
+              file.tensors["halo.bounds"].back() = 1e-3F;
+            })).find("bounds of the halo that fall"),
             std::string::npos);
   EXPECT_NE(
       refusal(changed([](weights::TensorFile& file) { file.tensors["layer.in.weight"].pop_back(); })).find("no matrix"),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace linac::chain {
 namespace {
@@ -31,73 +30,20 @@ void LayerDrawing::draw(size_t z) {
   walk_.end_layer(*hits_);
 }
 
-// How many cells from here on the next one is looked at, 1: the next; by a geometric distribution.
-int64_t LayerDrawing::cells_to_next(float part) {
-  if (part >= 1) return 1;
-  const double steps = std::log(numbers_.uniform()) / std::log1p(-static_cast<double>(part));
-  constexpr double kFarthest = 1e9;
-  return 1 + static_cast<int64_t>(std::min(steps, kFarthest));
-}
-
-// Those with energy in front or beside.
-void LayerDrawing::choose_lively(int pass) {
-  const PlaneShape& shape = parts_.detector.cells;
-  const float nearest = parts_.halo.begins * parts_.halo.begins;  // what is nearer is in begin_passes()
-  constexpr int64_t kAtOnce = sizeof(uint64_t);
-  for (int64_t i = 0; i < shape.x; ++i) {
-    const int8_t* lively = &walk_.lively()[static_cast<size_t>(shape.at(i, 0))];
-    for (int64_t begin = 0; begin < shape.y; begin += kAtOnce) {
-      const int64_t end = std::min(begin + kAtOnce, shape.y);
-      uint64_t any = 0;
-      std::memcpy(&any, lively + begin, static_cast<size_t>(end - begin));
-      if (any == 0) continue;
-      for (int64_t j = begin + ((i + pass + begin) & 1); j < end; j += 2)
-        if (lively[j] != 0 && distance_squared(i, j, walk_.axis()) >= nearest)
-          room_.cells_.push_back({{static_cast<int16_t>(i), static_cast<int16_t>(j)}, 1});
-    }
-  }
-}
-
-// Of the other cells of a zone the part that is looked at.
-void LayerDrawing::choose_in_zone(int pass, float begins, const Halo::Zone& zone) {
-  const PlaneShape& shape = parts_.detector.cells;
-  // In a box around the zone every second cell of a row, row by row.
-  const auto cells_from = [](float at, int64_t most) {
-    return static_cast<int64_t>(std::clamp(at, 0.0F, static_cast<float>(most)));
-  };
-  const int64_t i_begin = cells_from(walk_.axis().x - zone.ends, shape.x),
-                i_end = cells_from(walk_.axis().x + zone.ends + 1, shape.x),
-                j_begin = cells_from(walk_.axis().y - zone.ends, shape.y),
-                j_end = cells_from(walk_.axis().y + zone.ends + 1, shape.y);
-  const int64_t in_row = (j_end - j_begin + 1) / 2, all = (i_end - i_begin) * in_row;
-  for (int64_t next = cells_to_next(zone.part) - 1; next < all; next += cells_to_next(zone.part)) {
-    const int64_t i = i_begin + next / in_row;
-    const int64_t j = j_begin + ((i + pass + j_begin) & 1) + 2 * (next % in_row);
-    const float square = distance_squared(i, j, walk_.axis());
-    if (j >= j_end || square < begins * begins || square >= zone.ends * zone.ends) continue;
-    if (walk_.lively()[static_cast<size_t>(shape.at(i, j))] == 0)
-      room_.cells_.push_back({{static_cast<int16_t>(i), static_cast<int16_t>(j)}, zone.part});
-  }
-}
-
 void LayerDrawing::choose_cells(int pass) {
   room_.cells_.clear();
-  for (const CellPlace& cell : walk_.near(pass)) room_.cells_.push_back({cell, 1});
-  if (pass >= kHaloPasses) return;
-  choose_lively(pass);
-  float begins = parts_.halo.begins;
-  for (const Halo::Zone& zone : parts_.halo.zones) {
-    choose_in_zone(pass, begins, zone);
-    begins = zone.ends;
-  }
+  if (pass < kHaloPasses)
+    choose_in_halo(pass, walk_, parts_.halo, numbers_, room_.cells_);
+  else
+    for (const CellPlace& cell : walk_.cells(pass)) room_.cells_.push_back({.at = cell});
 }
 
 void LayerDrawing::draw_pass(int pass) {
+  walk_.begin_pass(pass);
   choose_cells(pass);
   if (room_.cells_.empty()) return;
   const CellNetwork& network = parts_.network;
   const auto cells = static_cast<int64_t>(room_.cells_.size());
-  walk_.begin_pass(pass);
 
   room_.bias_.resize(static_cast<size_t>(network.shared.stride()));
   network.shared.apply(walk_.shared().data(), network.shared.inputs(), 1, Activation::kNone, room_.bias_.data());
@@ -117,6 +63,10 @@ void LayerDrawing::draw_pass(int pass) {
   const auto hit_stride = static_cast<size_t>(network.hit.stride());
   for (size_t c = 0; c < room_.cells_.size(); ++c) {
     const float chance = 1 / (1 + fast_exp(-room_.chances_[c * hit_stride]));
+    if (room_.chances_seen_ != nullptr && room_.cells_[c].bound != ChosenCell::kNoBound) {
+      float& most = (*room_.chances_seen_)[room_.cells_[c].bound];
+      most = std::max(most, chance);
+    }
     if (numbers_.uniform() * static_cast<double>(room_.cells_[c].part) < static_cast<double>(chance))
       room_.hit_.push_back(c);
   }

@@ -15,15 +15,10 @@ class LayerDrawing {
   void draw(size_t z);
 
  private:
-  using Cell = ShowerChain::Workspace::Cell;
-
   void choose_cells(int pass);
   void draw_pass(int pass);
   void draw_energies(int pass);
   void scale_to_energy();
-  void choose_lively(int pass);
-  void choose_in_zone(int pass, float begins, const Halo::Zone& zone);
-  int64_t cells_to_next(float part);
 
   const ChainParts& parts_;
   ShowerChain::Workspace& room_;

@@ -1,6 +1,7 @@
 #include "linac/chain/layer_maps.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "linac/base/error.h"
@@ -42,9 +43,16 @@ LINAC_FLOAT_CLONES void mean_shower(const PlaneShape& shape, std::span<const flo
                                     Plane& map) {
   const float limit = std::nextafter(static_cast<float>(by_radius.size() - 1), 0.0F);
   const float* __restrict table = by_radius.data();
+  const auto last_step = static_cast<int32_t>(limit);
+  const float last_part = limit - static_cast<float>(last_step);
+  const float last = (1 - last_part) * table[last_step] + last_part * table[last_step + 1];
   for (int64_t i = 0; i < shape.x; ++i) {
     const float u = static_cast<float>(i) + 0.5F - axis.x;
     float* __restrict out = &map[static_cast<size_t>(shape.at(i, 0))];
+    if (std::abs(u) * RadialTable::kStepsPerCell > limit) {
+      std::fill_n(out, shape.y, last);
+      continue;
+    }
     for (int32_t j = 0; j < static_cast<int32_t>(shape.y); ++j) {
       const float v = static_cast<float>(j) + 0.5F - axis.y;
       float radius = std::sqrt(u * u + v * v) * RadialTable::kStepsPerCell;
@@ -71,6 +79,19 @@ LINAC_FLOAT_CLONES void multiply(Plane& map, float factor) {
   for (float& value : map) value *= factor;
 }
 
+// Of numbers >= 0, whose bits are in the same order.
+LINAC_FLOAT_CLONES void largest_of_pieces(const PlaneShape& shape, const Plane& map, std::vector<float>& largest) {
+  const int64_t pieces = shape.pieces();
+  for (int64_t i = 0; i < shape.x; ++i) {
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      const float* in = &map[static_cast<size_t>(shape.at(i, piece * kPieceCells))];
+      int32_t most = 0;
+      for (int64_t k = 0; k < kPieceCells; ++k) most = std::max(most, std::bit_cast<int32_t>(in[k]));
+      largest[static_cast<size_t>(i * pieces + piece)] = std::bit_cast<float>(most);
+    }
+  }
+}
+
 Colours colours_of(const std::array<std::vector<float>, 2>& columns) {
   Colours sums;
   for (size_t row = 0; row < columns.size(); ++row)
@@ -82,9 +103,10 @@ Colours colours_of(const std::array<std::vector<float>, 2>& columns) {
 
 LayerMaps::LayerMaps(const PlaneShape& shape, float memory) : shape_(shape), kept_(memory) {
   const auto size = static_cast<size_t>(shape.size());
-  for (Plane* plane : {&last_, &before_last_, &memory_, &scratch_}) plane->resize(size);
-  for (Plane& plane : guesses_) plane.resize(size);
+  for (Plane* plane : {&last_, &before_last_, &memory_}) plane->resize(size);
+  for (Plane* plane : {&scratch_, &guesses_[0], &guesses_[1], &guesses_[2]}) plane->resize(size + kPieceCells);
   for (std::vector<float>& sums : columns_) sums.resize(static_cast<size_t>(shape.y));
+  for (std::vector<float>& largest : largest_) largest.resize(static_cast<size_t>(shape.x * shape.pieces()));
 }
 
 void LayerMaps::begin_shower() {
@@ -95,7 +117,7 @@ void LayerMaps::carry(const Plane& before, float shift) {
   LINAC_CHECK(shift >= 0 && before.size() == last_.size());
   carry_along_y(shape_, last_, shift, before_last_);
   carry_along_y(shape_, before, shift, last_);
-  for (size_t i = 0; i < scratch_.size(); ++i) scratch_[i] = kept_ * memory_[i] + before[i];
+  for (size_t i = 0; i < memory_.size(); ++i) scratch_[i] = kept_ * memory_[i] + before[i];
   carry_along_y(shape_, scratch_, shift, memory_);
 }
 
@@ -113,6 +135,7 @@ void LayerMaps::guess(std::span<const float> mean_by_radius, const Axis& axis, f
     const float whole = sums.even + sums.odd, factor = whole > 0 ? energy_gev / whole : 0;
     multiply(guesses_[k], factor);
     colours_[k] = {sums.even * factor, sums.odd * factor};
+    largest_of_pieces(shape_, guesses_[k], largest_[k]);
   }
 }
 

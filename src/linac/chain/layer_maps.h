@@ -42,7 +42,10 @@ class LayerMaps {
   const Plane& last() const { return last_; }                // of the layer in front
   const Plane& before_last() const { return before_last_; }  // of the one in front of that
   const Plane& memory() const { return memory_; }
+  /// With room for kPieceCells more.
   const Plane& guess(int which) const { return guesses_[static_cast<size_t>(which)]; }
+  /// The largest of a piece of that guess, at least: [x][pieces()].
+  const std::vector<float>& largest(int which) const { return largest_[static_cast<size_t>(which)]; }
   const Colours& colours(int which) const { return colours_[static_cast<size_t>(which)]; }  // of that guess
 
  private:
@@ -50,6 +53,7 @@ class LayerMaps {
   float kept_;
   Plane last_, before_last_, memory_, scratch_;
   std::array<Plane, kGuesses> guesses_;
+  std::array<std::vector<float>, kGuesses> largest_;
   std::array<Colours, kGuesses> colours_;
   std::array<std::vector<float>, 2> columns_;  // sums of the even rows, of the odd ones
 };

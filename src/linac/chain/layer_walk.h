@@ -22,24 +22,13 @@ struct Detector {
   float middle_depth = 0;           // about where showers have their barycentre
 };
 
-/// Far from the axis a cell without energy in front or beside is rarely hit. Only a part of those cells is looked at,
-/// and the chance of each that is, is so much larger: as long as it is below 1, the showers are the same.
-struct Halo {
-  float begins = 6;  // cells from the axis
-  struct Zone {
-    float ends;  // cells from the axis; of the last: none
-    float part;  // of the cells that are looked at
-  };
-  std::vector<Zone> zones;  // from inside out
-};
-
 /// All of the model but its networks.
 struct Surroundings {
   Detector detector;
   Units units;
   Rings rings;
-  Halo halo;
   float memory = 0.7F;
+  float halo_cells = 6;  // from the axis: nearer empty cells of the halo are taken more often in training
   RadialTable mean_by_radius;
 };
 
@@ -82,13 +71,34 @@ class LayerWalk {
 
   const Axis& axis() const { return axis_; }  // in this layer
   const PassState& state() const { return state_; }
-  /// Cells of a pass that lie nearer to the axis than where the halo's zones begin.
-  const std::vector<CellPlace>& near(int pass) const { return near_[static_cast<size_t>(pass)]; }
-  /// By PlaneShape::at(): 1 where energy lies in front, where the memory of it is more than faint, or beside a hit.
-  const std::vector<int8_t>& lively() const { return lively_; }
+  /// Cells of a pass of the ring or the core.
+  const std::vector<CellPlace>& cells(int pass) const { return cells_[static_cast<size_t>(pass)]; }
   int pass_at(size_t at) const { return passes_[at]; }
+  /// Whether energy lies in front, the memory of it is more than faint, or a hit lies beside.
+  bool lively(size_t at) const;
+
+  /// What is expected of the cells of the pass, in units. Borrowed.
+  struct Outlook {
+    PlaneShape shape;
+    std::array<const float*, kGuesses> guesses, largest;  // of a cell, by PlaneShape::at(); of a piece
+    std::array<float, kGuesses> weights;
+    const int8_t* beside;  // hits of this layer beside a cell, by PlaneShape::at(); room for kPieceCells more
+
+    float expected(size_t at) const { return weighed(guesses, at); }
+    /// Of no cell of the piece that begins at (i, begin) more.
+    float most_expected(int64_t i, int64_t begin) const {
+      return weighed(largest, static_cast<size_t>(i * shape.pieces() + begin / kPieceCells));
+    }
+
+   private:
+    float weighed(const std::array<const float*, kGuesses>& of, size_t at) const {
+      return weights[0] * of[0][at] + weights[1] * of[1][at] + weights[2] * of[2][at];
+    }
+  };
+  Outlook outlook() const;
 
  private:
+  void clear_layer();
   void begin_passes();
   void mark(int64_t i, int64_t j);
 
@@ -97,8 +107,10 @@ class LayerWalk {
   std::vector<LayerSummary> summaries_;
   Plane plane_, last_plane_;  // this layer, the one in front
   Plane last_log_, drawn_log_;
-  std::vector<int8_t> passes_, lively_;               // of each cell, the border's too
-  std::array<std::vector<CellPlace>, kPasses> near_;  // by pass
+  std::vector<size_t> filled_, last_filled_;           // cells of those two that are not 0
+  std::vector<int8_t> passes_, beside_;                // of each cell, the border's too
+  std::vector<size_t> marked_;                         // cells whose pass is not that of the halo's colours
+  std::array<std::vector<CellPlace>, kPasses> cells_;  // by pass
   std::vector<float> shared_;
   Axis entry_, axis_{};
   PassState state_;

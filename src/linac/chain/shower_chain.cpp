@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "linac/base/error.h"
@@ -17,8 +18,10 @@ constexpr uint32_t kLane = 3;            // of Stream::kSample
 constexpr float kThreshold_gev = 1e-6F;  // cells below are 0, as in the showers of the training
 constexpr double kEnergyMax_gev = 1e5;
 constexpr int64_t kCellsMax = 4096, kLayersMax = 1024;  // along an axis
-constexpr float kDepthMax = 10000;                      // in cells
-constexpr double kSineMin = 0.2;                        // of theta
+constexpr int64_t kLayerCellsMax = 1 << 22;
+constexpr float kDepthMax = 10000;  // in cells
+constexpr float kRingMax = 1000;    // cells
+constexpr double kSineMin = 0.2;    // of theta
 
 void need(bool fits, const std::string& where, const char* what) {
   if (!fits) throw data_error(fmt::format("[model] {}: {}; was it written for another version?", where, what));
@@ -39,8 +42,9 @@ ShowerChain::ShowerChain(ChainParts parts, const std::string& where) : parts_(st
   const CellNetwork& network = parts_.network;
   const auto within = [](float value, float low, float high) { return value >= low && value <= high; };  // not for NaN
   need(parts_.detector.cells.x > 0 && parts_.detector.cells.y > 0 && layers > 0, where, "a detector without cells");
-  need(parts_.detector.cells.x <= kCellsMax && parts_.detector.cells.y <= kCellsMax && layers <= kLayersMax, where,
-       "a detector of too many cells");
+  need(parts_.detector.cells.x <= kCellsMax && parts_.detector.cells.y <= kCellsMax && layers <= kLayersMax &&
+           parts_.detector.cells.x * parts_.detector.cells.y <= kLayerCellsMax,
+       where, "a detector of too many cells");
   need(std::ranges::all_of(parts_.detector.sensor_depth, [&](float depth) { return within(depth, 0, kDepthMax); }) &&
            within(parts_.detector.middle_depth, 0, kDepthMax),
        where, "sensors that lie nowhere");
@@ -56,16 +60,8 @@ ShowerChain::ShowerChain(ChainParts parts, const std::string& where) : parts_(st
            network.energy.inputs() == network.energy_hidden.outputs() &&
            static_cast<int64_t>(network.edges.size()) == network.energy.outputs() + 1,
        where, "layers of a network that do not fit together");
-  need(0 < parts_.rings.core && parts_.rings.core <= parts_.rings.ring && parts_.rings.ring <= parts_.halo.begins,
-       where, "core, ring and halo that do not follow each other");
-  need(!parts_.halo.zones.empty() &&
-           std::ranges::all_of(parts_.halo.zones,
-                               [](const Halo::Zone& zone) { return zone.part > 0 && zone.part <= 1; }),
-       where, "zones of the halo that are none");
-  need(std::is_sorted(parts_.halo.zones.begin(), parts_.halo.zones.end(),
-                      [](const Halo::Zone& a, const Halo::Zone& b) { return a.ends < b.ends; }) &&
-           std::isinf(parts_.halo.zones.back().ends),
-       where, "zones of the halo that do not reach all cells");
+  need(0 < parts_.rings.core && parts_.rings.core <= parts_.rings.ring && parts_.rings.ring <= kRingMax, where,
+       "core and ring that do not follow each other");
   need(parts_.units.cell_gev > 0 && parts_.units.primary_gev > 0, where, "units that are not above 0");
 }
 
@@ -135,6 +131,38 @@ Axis ShowerChain::make(double energy_gev, double theta, const RngKey& key, std::
   for (const CellEnergy& cell : workspace.shower_)
     image[static_cast<size_t>((cell.x * cells.y + cell.y) * cells.z + cell.layer)] = cell.energy_gev;
   return entry;
+}
+
+HaloBounds measured_bounds(const ChainParts& parts, uint64_t seed) {
+  constexpr uint64_t kShowers = 16;
+  constexpr size_t kHitsMax = 100000;  // networks that know nothing yet hit everything
+  constexpr float kMore = 1.5F, kLeast = 1.0F / 512;
+  ChainParts all = parts;
+  all.halo = HaloBounds();
+  const ShowerChain chain(std::move(all), "a cell_chain");
+  ShowerChain::Workspace room(chain);
+  std::vector<float> most(HaloBounds::kSize);
+  room.chances_seen_ = &most;
+  std::vector<CellEnergy> shower;
+  size_t hits = 0;
+  for (uint64_t event = 0; event < kShowers && hits < kHitsMax; ++event) {
+    // Up to twice the primaries' unit, at 60 to 90 degrees.
+    const double part = (static_cast<double>(event) + 0.5) / kShowers, turned = std::fmod(5 * part, 1.0);
+    const double energy_gev = std::min(2 * part * static_cast<double>(parts.units.primary_gev), kEnergyMax_gev);
+    chain.draw(energy_gev, std::numbers::pi / 2 * (1 - turned / 3), chain_key(seed, event), shower, room);
+    hits += shower.size();
+  }
+  for (int kind = 0; kind < HaloBounds::kKinds; ++kind) {
+    for (int bin = 0; bin < HaloBounds::kBins; ++bin) {
+      const size_t here = HaloBounds::at(kind, bin);
+      float& bound = most[here];
+      // Where nothing was seen all are looked at; with almost nothing expected that is as with a little more.
+      bound = bound > 0 ? std::clamp(bound * kMore, kLeast, 1.0F) : (bin > 0 ? 1.0F : kLeast);
+      if (bin > 0) bound = std::max(bound, most[here - 1]);
+      if (kind > 1) bound = std::max(bound, most[here - HaloBounds::kBins]);
+    }
+  }
+  return HaloBounds(most);
 }
 
 }  // namespace linac::chain

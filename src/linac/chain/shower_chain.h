@@ -14,6 +14,7 @@
 #include "linac/base/event_shape.h"
 #include "linac/base/rng.h"
 #include "linac/chain/dense.h"
+#include "linac/chain/halo.h"
 #include "linac/chain/layer_energy.h"
 #include "linac/chain/layer_walk.h"
 
@@ -32,6 +33,7 @@ struct CellEnergy {
 };
 
 struct ChainParts : Surroundings {
+  HaloBounds halo;
   LayerEnergy layer_energy;
   CellNetwork network;
 };
@@ -51,8 +53,8 @@ class ShowerChain {
 
   /// The cells that are hit, replacing what is in `cells`: layer by layer, each cell once. The primary enters the front
   /// face at a point uniform over a cell and flies along (0, cos theta, sin theta) in (x, y, depth). The cell of the
-  /// shower's barycentre becomes the middle one, (nx / 2, ny / 2); what falls outside is lost. Returns where the primary
-  /// entered, in the cells of the image.
+  /// shower's barycentre becomes the middle one, (nx / 2, ny / 2); what falls outside is lost. Returns where the
+  /// primary entered, in the cells of the image.
   Axis draw(double energy_gev, double theta, const RngKey& key, std::vector<CellEnergy>& cells,
             Workspace& workspace) const;
   /// The same shower as an image [x][y][layer] in GeV.
@@ -67,6 +69,10 @@ class ShowerChain {
   ChainParts parts_;
 };
 
+/// For networks without bounds: the largest chances of hits in showers of theirs of which all cells are looked at, and
+/// half as much again. Takes some tenths of a second. `seed`: of those showers.
+HaloBounds measured_bounds(const ChainParts& parts, uint64_t seed = 0);
+
 class ShowerChain::Workspace {
  public:
   explicit Workspace(const ShowerChain& chain);
@@ -74,17 +80,14 @@ class ShowerChain::Workspace {
  private:
   friend class ShowerChain;
   friend class LayerDrawing;
-  struct Cell {
-    CellPlace at;
-    float part;  // of such cells that are looked at
-  };
-
+  friend HaloBounds measured_bounds(const ChainParts& parts, uint64_t seed);
   LayerWalk walk_;
   std::vector<std::vector<DrawnHit>> hits_of_;  // of each layer
-  std::vector<Cell> cells_;
+  std::vector<ChosenCell> cells_;
   std::vector<float> features_, first_, second_, third_, chances_, classes_, bias_;
   std::vector<size_t> hit_;
   std::vector<CellEnergy> shower_;
+  std::vector<float>* chances_seen_ = nullptr;  // the largest of the halo's cells, by HaloBounds::at()
 };
 
 }  // namespace linac::chain

@@ -45,8 +45,8 @@ TEST(ShowerChain, TheOtherSideIsTheMirrorImage) {
 TEST(ShowerChain, LookingAtAPartOfTheHaloChangesNoMean) {
   constexpr uint64_t kShowers = 400;
   std::vector<double> means;
-  for (const float part : {1.0F, 0.4F}) {
-    const ShowerChain chain(test_parts(part), "test");
+  for (const float bound : {1.0F, 0.4F}) {
+    const ShowerChain chain(test_parts(bound), "test");
     ShowerChain::Workspace workspace(chain);
     double hits = 0;
     for (uint64_t event = 0; event < kShowers; ++event) {
@@ -69,11 +69,9 @@ TEST(ShowerChain, PartsThatDoNotFitAreRefused) {
   refused([](ChainParts& parts) { parts.detector.sensor_depth[3] = 1e30F; });
   refused([](ChainParts& parts) { parts.detector.middle_depth = std::nanf(""); });
   refused([](ChainParts& parts) { parts.detector.cells.x = 100000; });
-  refused([](ChainParts& parts) { parts.halo.begins = 1; });
-  refused([](ChainParts& parts) { parts.halo.zones.pop_back(); });
   refused([](ChainParts& parts) { parts.network.edges.pop_back(); });
   refused([](ChainParts& parts) { parts.network.hidden = random_dense(8, 8, 1, 1); });
-  refused([](ChainParts& parts) { parts.halo.zones.clear(); });
+  refused([](ChainParts& parts) { parts.rings.core = 2 * parts.rings.ring; });
   refused([](ChainParts& parts) { parts.mean_by_radius.values.pop_back(); });
   refused([](ChainParts& parts) { std::swap(parts.detector.sensor_depth[0], parts.detector.sensor_depth[2]); });
 }

@@ -1,8 +1,6 @@
 #pragma once
 // For tests: a small detector and networks of random weights.
 
-#include <limits>
-
 #include "linac/base/rng.h"
 #include "linac/chain/shower_chain.h"
 
@@ -18,13 +16,13 @@ inline Dense random_dense(int64_t inputs, int64_t outputs, uint32_t lane, float 
   return {inputs, outputs, weights, bias};
 }
 
-/// Hits are rare, layers seldom empty. `part`: of the halo's cells that are looked at.
-inline ChainParts test_parts(float part = 0.5F) {
+/// Hits are rare, layers seldom empty. `bound`: of the chances of the halo's cells.
+inline ChainParts test_parts(float bound = 0.5F) {
   constexpr int64_t kWidth = 16, kClasses = 20;
   ChainParts parts;
   parts.detector = {{kTestCells, kTestCells}, {1, 2, 3, 4.5F}, 2};
   parts.units = {3e-5F, 40};
-  parts.halo = {4, {{.ends = 5, .part = part}, {.ends = std::numeric_limits<float>::infinity(), .part = part}}};
+  parts.halo = HaloBounds(std::vector<float>(HaloBounds::kSize, bound));
   parts.mean_by_radius.steps = 40;
   for (int64_t z = 0; z < kTestLayers; ++z)
     for (int64_t step = 0; step < 40; ++step)

@@ -90,7 +90,7 @@ void TrainingCells::add_layer(size_t z, TrainingRows& rows) {
       truth_[at] = hit.energy_gev;
       hit.pass = static_cast<int8_t>(walk_.pass_at(at));
     }
-    const float nearest = around_.halo.begins * around_.halo.begins;
+    const float nearest = around_.halo_cells * around_.halo_cells;
     for (int pass = 0; pass < kPasses; ++pass) {
       walk_.begin_pass(pass);
       for (int64_t i = 0; i < cells.x; ++i) {
@@ -103,7 +103,7 @@ void TrainingCells::add_layer(size_t z, TrainingRows& rows) {
           }
           float part = 1;
           if (pass < kHaloPasses)
-            part = walk_.lively()[at] != 0 || distance_squared(i, j, walk_.axis()) < nearest ? kOfNear : kOfFar;
+            part = walk_.lively(at) || distance_squared(i, j, walk_.axis()) < nearest ? kOfNear : kOfFar;
           else if (pass < kHaloPasses + kRingPasses)
             part = kOfRing;
           if (chances_[static_cast<size_t>(i * cells.y + j)] < part) add_cell(i, j, 1 / part, kNoHit, rows);

@@ -20,6 +20,14 @@ struct ShowerMaps {
   std::span<const double> longitudinal, transverse_x, transverse_y;  // [z], [x], [y]
 };
 
+/// Of what has members of these names, physics::Projections above all. Borrowed: it must outlive what comes of it.
+template <class Maps>
+ShowerMaps shower_maps(const Maps& maps) {
+  return {maps.x, maps.y, maps.z, maps.xy, maps.xz, maps.yz, maps.longitudinal, maps.transverse_x, maps.transverse_y};
+}
+template <class Maps>
+ShowerMaps shower_maps(const Maps&& maps) = delete;
+
 /// Whether the maps are there and of the size that x, y and z say.
 bool complete(const ShowerMaps& maps);
 

@@ -127,10 +127,10 @@ void need_own_networks(const ThreeDGanSettings& model, const std::string& where)
                            model.discriminator_filters == built_in.discriminator_filters &&
                            model.dropout == built_in.dropout && model.leaky_slope == built_in.leaky_slope &&
                            !model.freeze_norms;
-  need(
-      model.generator.empty() || as_built_in, where,
-      "model.generator_channels, generator_filters, discriminator_filters, dropout, leaky_slope and freeze_norms are for "
-      "linac's own networks; files of networks have theirs");
+  need(model.generator.empty() || as_built_in, where,
+       "model.generator_channels, generator_filters, discriminator_filters, dropout, leaky_slope and freeze_norms are "
+       "for "
+       "linac's own networks; files of networks have theirs");
   need(!model.freeze_norms || !model.from.empty() || !model.file.empty(), where,
        "model.freeze_norms keeps the statistics that a training has found, and this one starts from none: give "
        "model.from");
@@ -166,11 +166,12 @@ void ThreeDGanSettings::check(const Job& job, const std::string& where) const {
   need_own_networks(*this, where);
   need(power > 0 && power <= 1, where, "model.power must be in (0, 1]");
   double sum = 0;
-  for (const double weight : {loss_weights.generation, loss_weights.auxiliary, loss_weights.angle, loss_weights.ecal,
-                              loss_weights.profiles, loss_weights.spectrum, loss_weights.observables}) {
-    need(weight >= 0 && std::isfinite(weight), where, "model.loss_weights must be finite and not negative");
+  const auto add = [&](const char* name, double weight, const char*) {
+    need(weight >= 0 && std::isfinite(weight), where,
+         fmt::format("model.loss_weights.{} must be finite and not negative", name));
     sum += weight;
-  }
+  };
+  GanLossWeights(loss_weights).fields(add);
   need(sum > 0, where, "model.loss_weights are all 0: nothing would be learned");
   need(job.data.shuffle_window == 0 || job.train.steps_per_epoch > 0, where,
        "how many showers of a file pass data.min_sum is known when it is read, and data.shuffle_window needs those of "

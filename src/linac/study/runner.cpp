@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
 #include "linac/base/signals.h"
+#include "linac/base/sole_lock.h"
 #include "linac/study/conduct.h"
 #include "linac/study/trial_process.h"
 
@@ -24,8 +24,6 @@ namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(50);
 constexpr auto kStopWait = std::chrono::minutes(5);  // for checkpoints, before a trial that was asked to stop is killed
-// One that was killed while it began a trial leaves a child with its lock, until that becomes the trial's program.
-constexpr auto kLockWait = std::chrono::seconds(2);
 using Clock = std::chrono::steady_clock;
 
 struct Going {
@@ -45,12 +43,9 @@ class Runner {
     const auto path = journal.folder() / "runner.lock";
     lock_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!lock_) throw user_error(fmt::format("[study] {}: cannot be opened ({})", path.string(), std::strerror(errno)));
-    for (const auto until = Clock::now() + kLockWait; ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0;) {
-      if (Clock::now() > until)
-        throw user_error(fmt::format("[study] {}: another linac tune carries it out; end that one first",
-                                     journal.folder().string()));
-      std::this_thread::sleep_for(kPause);
-    }
+    if (!lock_alone(lock_.get()))
+      throw user_error(
+          fmt::format("[study] {}: another linac tune carries it out; end that one first", journal.folder().string()));
   }
   ~Runner() {
     for (const Going& one : going_) one.process.kill();

@@ -32,20 +32,6 @@ Batch as_batch(const data::SampleBatch& samples) {
   return {samples.image, samples.energy, samples.angle, samples.ecal};
 }
 
-// Borrowed: `mean` must outlive what comes of it.
-plot::ShowerMaps maps(physics::Projections&&) = delete;
-plot::ShowerMaps maps(const physics::Projections& mean) {
-  return {.x = mean.x,
-          .y = mean.y,
-          .z = mean.z,
-          .xy = mean.xy,
-          .xz = mean.xz,
-          .yz = mean.yz,
-          .longitudinal = mean.longitudinal,
-          .transverse_x = mean.transverse_x,
-          .transverse_y = mean.transverse_y};
-}
-
 }  // namespace
 
 AdversarialLoop::AdversarialLoop(const spec::Job& job, comm::Group& group, const Computing& computing,
@@ -264,7 +250,7 @@ std::vector<Drawing> AdversarialLoop::drawings(const TrainState& state) const {
   caption.angle_rad_max = angles.high;
   Drawing showers{fmt::format("epoch-{:03}.png", state.epoch), "showers",
                   [generated = projections_->generated.mean(), reference = projections_->reference.mean(), caption] {
-                    return plot::draw_projections(maps(generated), maps(reference), caption);
+                    return plot::draw_projections(plot::shower_maps(generated), plot::shower_maps(reference), caption);
                   }};
   Drawing losses = drawing_of_losses("", job_.name,
                                      {{.title = "discriminator",

@@ -246,12 +246,13 @@ TestResult ChainLoop::test(const TrainState& state, Figures figures) {
   const data::Dataset& set = *input_.test();
   const int64_t looked_at = figures == Figures::kWanted ? std::min(set.size(), job_.validate.events) : 0;
   const cell_chain::Tables tables = this->tables(state);
+  std::optional<chain::ChainParts> drawn;
+  if (looked_at > 0) drawn = cell_chain::parts_of(state.networks[kModel].parameters, tables);
   Share whole(set.shape(), looked_at);
   update_.sum_chunks((set.size() + job_.train.batch - 1) / job_.train.batch,
                      [&](std::span<const int64_t> numbers) {
                        Share share(set.shape(), looked_at);
-                       if (looked_at > 0)
-                         share.draw.emplace(cell_chain::parts_of(state.networks[kModel].parameters, tables), job_.name);
+                       if (drawn) share.draw.emplace(*drawn, job_.name);
                        for (const int64_t number : numbers) test_chunk(state, tables, number, share);
                        return std::move(share.message);
                      },

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "linac/base/error.h"
 #include "linac/base/log.h"
 #include "linac/base/plural.h"
+#include "linac/base/sole_lock.h"
 #include "linac/net/http_client.h"
 #include "linac/spec/run_files.h"
 #include "linac/storage/folder/folder_copy.h"
@@ -57,7 +57,7 @@ Descriptor lock_of(const fs::path& folder, const std::string& url) {
   make_folder(folder.parent_path());
   Descriptor lock(::open((folder.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) throw environment_error(fmt::format("[train] {}: cannot be written; set LINAC_CACHE", folder.string()));
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (!lock_alone(lock.get()) && errno == EWOULDBLOCK) {
     throw user_error(fmt::format("[train] {}: another process of this host works on it; wait for its end, or end it",
                                  net::without_secrets(url)));
   }

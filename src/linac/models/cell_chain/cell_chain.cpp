@@ -173,11 +173,14 @@ chain::ChainParts parts_of(const graph::Parameters& parameters, const Tables& ta
   const auto of_cell = static_cast<size_t>(chain::kCellFeatures) * outputs;
   const auto width = static_cast<int64_t>(outputs), inputs = static_cast<int64_t>(tables.feature_mean.size());
   const std::span<const float> all = scaled;
-  return {tables.around,
-          {layer("layer"), layer("layer_hidden"), layer("layer_energy"), tables.scale, tables.empty},
-          {chain::Dense(chain::kCellFeatures, width, all.first(of_cell), std::vector<float>(outputs)),
-           chain::Dense(inputs - chain::kCellFeatures, width, all.subspan(of_cell), shifted), layer("cell_hidden"),
-           layer("hit"), layer("energy_hidden"), layer("energy"), tables.edges}};
+  chain::ChainParts parts{tables.around,
+                          {},
+                          {layer("layer"), layer("layer_hidden"), layer("layer_energy"), tables.scale, tables.empty},
+                          {chain::Dense(chain::kCellFeatures, width, all.first(of_cell), std::vector<float>(outputs)),
+                           chain::Dense(inputs - chain::kCellFeatures, width, all.subspan(of_cell), shifted),
+                           layer("cell_hidden"), layer("hit"), layer("energy_hidden"), layer("energy"), tables.edges}};
+  parts.halo = chain::measured_bounds(parts);
+  return parts;
 }
 
 graph::Parameters parameters_of(const graph::Graph& graph, const chain::ChainParts& parts, const Tables& tables) {

@@ -24,18 +24,6 @@ constexpr std::array kRings{0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.6, 4.
 constexpr int64_t kRadialSteps = 81;
 constexpr double kLeastDensity = 1e-9;  // of a layer's energy, in a cell
 
-// How many of the halo's quiet cells are looked at, up to which multiple of the distance where it begins. For the
-// showers of the CLIC calorimeter, whose halo begins at 6 cells, the chance of a hit is above the part for fewer than
-// one of 100,000 cells that are computed.
-constexpr std::array<std::array<float, 2>, 3> kHaloZones{
-    {{4.0F / 3, 0.15F}, {2.0F, 0.05F}, {std::numeric_limits<float>::infinity(), 0.02F}}};
-
-chain::Halo halo_of(double begins) {
-  chain::Halo halo{.begins = static_cast<float>(begins), .zones = {}};
-  for (const auto& [ends, part] : kHaloZones) halo.zones.push_back({halo.begins * ends, part});
-  return halo;
-}
-
 // Energies of hits by their logarithm, finely.
 class Spectrum {
  public:
@@ -218,8 +206,8 @@ chain::Surroundings surroundings(const spec::CellChainSettings& settings, const 
   return {.detector = detector,
           .units = {1, 1},
           .rings = {static_cast<float>(settings.core_cells), static_cast<float>(settings.ring_cells)},
-          .halo = halo_of(settings.halo_cells),
           .memory = static_cast<float>(settings.memory),
+          .halo_cells = static_cast<float>(settings.halo_cells),
           .mean_by_radius = {}};
 }
 

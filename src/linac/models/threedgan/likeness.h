@@ -4,15 +4,19 @@
 // `linac validate` measures first.
 //
 // Both batches have the same primaries, event by event. With d_n the difference of a vector of observables in event n,
-// the estimate of its squared mean is the sum over *pairs* of different events, d_n . d_m / (N (N - 1)): the U-statistic
-// without the diagonal, whose expectation has no term of the fluctuations (Hoeffding, Ann. Math. Stat. 19 (1948) 293;
-// for moment matching: Gretton et al., JMLR 13 (2012) 723). So showers gain nothing from fluctuating less. It may be
-// negative. Pairs count by a kernel 1 + e_n e_m + a_n a_m with e and a the standardised logarithm of the energy and
-// angle: what is too much at low energies and too little at high ones does not cancel.
+// the estimate of its squared mean is the sum over *pairs* of different events, d_n . d_m / (N (N - 1)): the
+// U-statistic without the diagonal, whose expectation has no term of the fluctuations (Hoeffding, Ann. Math. Stat. 19
+// (1948) 293; for moment matching: Gretton et al., JMLR 13 (2012) 723). So showers gain nothing from fluctuating less.
+// It may be negative. Pairs count by a kernel 1 + e_n e_m + a_n a_m with e and a the standardised logarithm of the
+// energy and angle: what is too much at low energies and too little at high ones does not cancel.
 //
 // Thread-safe; the order of all sums depends on the shape alone.
 
 #include <ATen/ATen.h>
+
+#include <array>
+
+#include "linac/spec/model_kinds.h"
 
 namespace linac::models::threedgan {
 
@@ -26,8 +30,8 @@ struct Likeness {
   /// fewer than two events.
   at::Tensor profiles() const;
 
-  /// The same of the number of cells above thresholds (4^-4 to 4^2 of the real cells' mean energy, each as a soft step),
-  /// relative to the real number: mean over thresholds.
+  /// The same of the number of cells above thresholds (4^-4 to 4^2 of the real cells' mean energy, each as a soft
+  /// step), relative to the real number: mean over thresholds.
   at::Tensor spectrum() const;
 
   /// The same of what a physicist looks at in a shower: response, and barycentre and width along z, x and y, each in
@@ -36,5 +40,17 @@ struct Likeness {
   /// the frequencies, mean over observables.
   at::Tensor observables() const;
 };
+
+/// Losses of the generator alone.
+struct LikenessLoss {
+  const char* name;
+  double spec::GanLossWeights::*weight;
+  at::Tensor (Likeness::*distance)() const;
+};
+
+constexpr std::array<LikenessLoss, 3> kLikenessLosses{
+    {{"profiles", &spec::GanLossWeights::profiles, &Likeness::profiles},
+     {"spectrum", &spec::GanLossWeights::spectrum, &Likeness::spectrum},
+     {"observables", &spec::GanLossWeights::observables, &Likeness::observables}}};
 
 }  // namespace linac::models::threedgan

@@ -1,5 +1,7 @@
 #include "linac/models/threedgan/losses.h"
 
+#include "linac/models/threedgan/likeness.h"
+
 namespace linac::models::threedgan {
 namespace {
 
@@ -19,9 +21,8 @@ at::Tensor percentage_error(const at::Tensor& value, const at::Tensor& target) {
 
 std::vector<std::string> generator_losses(const spec::GanLossWeights& weights) {
   std::vector<std::string> names(kLossNames.begin(), kLossNames.end());
-  if (weights.profiles > 0) names.emplace_back("profiles");
-  if (weights.spectrum > 0) names.emplace_back("spectrum");
-  if (weights.observables > 0) names.emplace_back("observables");
+  for (const LikenessLoss& loss : kLikenessLosses)
+    if (weights.*loss.weight > 0) names.emplace_back(loss.name);
   return names;
 }
 

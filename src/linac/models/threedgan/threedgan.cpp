@@ -60,15 +60,12 @@ struct ThreeDGan::Networks {
                             beside(column(batch.angle))};
     const double events = event_weight * static_cast<double>(batch.size());
     at::Tensor total = generated.new_zeros({});
-    const auto add = [&](double weight, at::Tensor (Likeness::*distance)() const) {
-      if (weight == 0) return;
-      const at::Tensor part = events * (likeness.*distance)();
+    for (const LikenessLoss& loss : kLikenessLosses) {
+      if (weights.*loss.weight == 0) continue;
+      const at::Tensor part = events * (likeness.*loss.distance)();
       values.push_back(part.item<float>());
-      total = total + weight * part;
-    };
-    add(weights.profiles, &Likeness::profiles);
-    add(weights.spectrum, &Likeness::spectrum);
-    add(weights.observables, &Likeness::observables);
+      total = total + weights.*loss.weight * part;
+    }
     return total;
   }
 

@@ -8,10 +8,6 @@
 namespace linac::report {
 namespace {
 
-plot::ShowerMaps borrowed(const physics::Projections& maps) {
-  return {maps.x, maps.y, maps.z, maps.xy, maps.xz, maps.yz, maps.longitudinal, maps.transverse_x, maps.transverse_y};
-}
-
 plot::Picture draw_pair(const ShowerReport& report, const std::string& title, const std::string& facts,
                         const std::string& colour_label, const physics::Projections& reference,
                         const physics::Projections& sample) {
@@ -20,8 +16,8 @@ plot::Picture draw_pair(const ShowerReport& report, const std::string& title, co
        .facts = facts,
        .note = "energies in GeV, summed along the third axis · all cells · one logarithmic colour scale for all maps",
        .colour_label = colour_label,
-       .rows = {{report.reference_name, plot::kReferenceColour, borrowed(reference)},
-                {report.sample_name, plot::kSampleColour, borrowed(sample)}}});
+       .rows = {{report.reference_name, plot::kReferenceColour, plot::shower_maps(reference)},
+                {report.sample_name, plot::kSampleColour, plot::shower_maps(sample)}}});
 }
 
 std::string named(const std::string& name, const physics::Shower& shower) {

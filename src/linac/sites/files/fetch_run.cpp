@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "linac/base/refusal.h"
 #include "linac/base/safe_path.h"
 #include "linac/base/shell_word.h"
+#include "linac/base/sole_lock.h"
 #include "linac/sites/files/sha256.h"
 
 namespace linac::sites {
@@ -30,7 +30,7 @@ constexpr int kRounds = 4;  // of looking at files that change meanwhile
 class Parts {
  public:
   explicit Parts(fs::path root) : root_(std::move(root)), lock_(folder_below(root_, "")) {
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    if (!lock_alone(lock_.get()))
       throw user_error(fmt::format("[launch] {}: another process fetches into it; wait for it, or name another folder",
                                    root_.string()));
     folder_ = folder_below(root_, kPartsFolder);
