@@ -141,6 +141,10 @@ TEST_F(ChainFileTest, DamagedAndForeignFilesAreRefused) {
               file.tensors["halo.bounds"].back() = 1e-3F;
             })).find("bounds of the halo that fall"),
             std::string::npos);
+  EXPECT_NE(refusal(changed([](weights::TensorFile& file) {
+              file.tensors["layer.hidden.bias"].resize(32);
+            })).find("do not fit together"),
+            std::string::npos);
   EXPECT_NE(
       refusal(changed([](weights::TensorFile& file) { file.tensors["layer.in.weight"].pop_back(); })).find("no matrix"),
       std::string::npos);

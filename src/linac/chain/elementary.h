@@ -43,8 +43,8 @@ inline float fast_exp(float x) {
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
   const float value = p * r * r + r + 1;
-  const auto exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(shifted)) << 23;
-  return std::bit_cast<float>(std::bit_cast<int32_t>(value) + exponent);
+  const uint32_t exponent = std::bit_cast<uint32_t>(shifted) << 23;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) + exponent);
 }
 
 /// Replaces values by exp(value - largest), and tells their sum. Lanes of 16 add up apart, on every machine.

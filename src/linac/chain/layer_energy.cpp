@@ -27,9 +27,10 @@ LayerEnergy::LayerEnergy(Dense in, Dense hidden, Dense out, LayerScale scale, st
       out_(std::move(out)),
       scale_(std::move(scale)),
       empty_(std::move(empty)) {
-  LINAC_CHECK(in_.inputs() == layer_inputs(layers()) && hidden_.inputs() == in_.outputs() &&
-              out_.inputs() == hidden_.outputs() && out_.outputs() % 3 == 1 &&
-              scale_.width.size() == scale_.mean.size() && empty_.size() == scale_.mean.size());
+  if (in_.inputs() != layer_inputs(layers()) || hidden_.inputs() != in_.outputs() ||
+      out_.inputs() != hidden_.outputs() || out_.outputs() % 3 != 1 || out_.outputs() < 4 ||
+      scale_.width.size() != scale_.mean.size() || empty_.size() != scale_.mean.size())
+    throw data_error("the networks of the layers' energies do not fit together, or not to the number of layers");
 }
 
 float LayerScale::widths_of(float energy_gev, float primary_gev, size_t layer) const {

@@ -43,7 +43,7 @@ class LayerEnergy {
  public:
   LayerEnergy() = default;
   /// `out`: 1 + 3 * components outputs. `empty`: the part of the training's layers that were empty; where none was,
-  /// none is drawn.
+  /// none is drawn. Data error for parts that do not fit together.
   LayerEnergy(Dense in, Dense hidden, Dense out, LayerScale scale, std::vector<float> empty);
 
   int64_t layers() const { return static_cast<int64_t>(scale_.mean.size()); }

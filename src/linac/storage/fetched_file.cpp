@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,6 @@
 
 #include "linac/base/atomic_file.h"
 #include "linac/base/error.h"
-#include "linac/base/sole_lock.h"
 #include "linac/net/http_client.h"
 #include "linac/storage/storage.h"
 
@@ -38,7 +38,7 @@ Descriptor open_part(const fs::path& part) {
   }
   if (!S_ISREG(status.st_mode))
     throw environment_error(fmt::format("[copy] {}: no regular file, and in the way; remove it", part.string()));
-  if (!lock_alone(file.get())) {
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     throw user_error(fmt::format("[copy] {}: another process is writing it; wait for it, or end it", part.string()));
   }
   return file;

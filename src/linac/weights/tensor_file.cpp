@@ -58,7 +58,7 @@ std::vector<float> floats_at(std::string_view data, const nlohmann::json& offset
   if (begin > end || end > data.size() || (end - begin) % sizeof(float) != 0)
     damaged(where, "a tensor lies outside the file");
   std::vector<float> values((end - begin) / sizeof(float));
-  std::memcpy(values.data(), data.data() + begin, end - begin);
+  if (!values.empty()) std::memcpy(values.data(), data.data() + begin, end - begin);
   return values;
 }
 
