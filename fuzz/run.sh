@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 if [ "${1:-}" = --one ]; then  # NAME SECONDS: what the end of this file starts for each target
   name=$2 seconds=$3 found=build/fuzz/found/$2 log=build/fuzz/$2.log
   mkdir -p "$found"
+  export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1  # or what it finds is printed, and nobody hears of it
   if ! "build/asan/bin/fuzz_$name" -max_total_time="$seconds" -max_len=32768 -timeout=10 -rss_limit_mb=1024 \
       -print_final_stats=1 -artifact_prefix="build/fuzz/crashes/$name-" "$found" "fuzz/corpus/$name" > "$log" 2>&1; then
     tail -n 40 "$log"
