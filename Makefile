@@ -83,7 +83,7 @@ SANITIZED := base stacks net weights expression storage spec data graph keras ke
 sanitize: deps
 	@cmake --preset $(SANITIZER) >/dev/null
 	@cmake --build build/$(SANITIZER) --parallel $(JOBS) --target $(SANITIZED:%=%_test)
-	@cd build/$(SANITIZER) && UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	@cd build/$(SANITIZER) && UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$(CURDIR)/tests/ubsan.supp \
 		ctest --parallel $(JOBS) --output-on-failure --no-tests=error -R '^($(subst $() ,|,$(SANITIZED)))$$'
 
 FUZZ_SECONDS ?= 60

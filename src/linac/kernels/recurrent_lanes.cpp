@@ -144,8 +144,8 @@ void plan_lanes(int64_t events, int64_t steps, const uint8_t* mask, TimeOrder or
   plan = {};
   std::vector<Event> placed;
   for (int64_t event = 0; event < events; ++event) {
-    const uint8_t* const own = mask + event * steps;
-    const int64_t length = mask == nullptr ? steps : steps - std::count(own, own + steps, uint8_t{0});
+    int64_t length = steps;
+    if (mask != nullptr) length -= std::count(mask + event * steps, mask + (event + 1) * steps, uint8_t{0});
     plan.valid_steps += length;
     if (length > 0)
       placed.push_back({event, length});
