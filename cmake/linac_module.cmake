@@ -1,6 +1,21 @@
+# linac_storey(NAME [ON storeys] [MODULES folders] [WITH_TORCH folders]): a storey of the house, a folder of modules, lowest first. They
+# depend on modules of the storeys named after ON and on those before them (tests/structure/include_test.py). WITH_TORCH: those that
+# are there only in builds with LibTorch.
+function(linac_storey name)
+  cmake_parse_arguments(arg "" "" "ON;MODULES;WITH_TORCH" ${ARGN})
+  foreach(module ${arg_MODULES})
+    add_subdirectory(${module})
+  endforeach()
+  if(LINAC_TORCH)
+    foreach(module ${arg_WITH_TORCH})
+      add_subdirectory(${module})
+    endforeach()
+  endif()
+endfunction()
+
 # linac_module(NAME [TORCH] [VERBS] [HTTP] [LIGHT] DEPS modules PRIVATE_DEPS modules LINK targets PRIVATE_LINK targets): the library
 # linac_NAME from every .cpp of the folder, and, from its *_test.cpp files, the ctest program NAME_test. A folder in it with a CMakeLists.txt
-# of its own is another module: in `launch`, the folder `workers` is `launch_workers`. A module includes only
+# of its own is another module: in `launch`, the folder `sites` is `launch_sites`. A module includes only
 # headers of its dependencies (a test greps them); those its own headers name are DEPS, and LINK the third-party targets that
 # they name. TORCH: its sources see LibTorch, its users do not. VERBS: it parses command lines and prints, and computes nothing
 # itself. HTTP: it serves, on Asio. LIGHT: what it computes takes no time beside a step of training.

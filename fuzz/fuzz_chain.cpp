@@ -12,11 +12,11 @@
 #include <filesystem>
 #include <string>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/error.h"
-#include "linac/chain/chain_file.h"
-#include "linac/chain/test_parts.h"
-#include "linac/weights/tensor_file.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/weights/tensor_file.h"
+#include "linac/model/chain/chain_file.h"
+#include "linac/model/chain/test_parts.h"
 
 namespace {
 

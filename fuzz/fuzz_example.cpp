@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
-#include "linac/data/example.h"
+#include "linac/base/base/error.h"
+#include "linac/io/data/formats/example.h"
 
 namespace {
 

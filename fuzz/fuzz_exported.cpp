@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "linac/base/error.h"
-#include "linac/pt2/program.h"
+#include "linac/base/base/error.h"
+#include "linac/model/pt2/program.h"
 
 namespace pt2 = linac::pt2;
 

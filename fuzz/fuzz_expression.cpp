@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
-#include "linac/expression/program.h"
+#include "linac/base/base/error.h"
+#include "linac/base/expression/program.h"
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/refusal.h"
-#include "linac/catalog/models.h"
-#include "linac/catalog/runs.h"
+#include "linac/base/base/refusal.h"
+#include "linac/control/catalog/models.h"
+#include "linac/control/catalog/runs.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "linac/base/error.h"
-#include "linac/keras/config.h"
+#include "linac/base/base/error.h"
+#include "linac/model/keras/config.h"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include <sstream>
 #include <string>
 
-#include "linac/base/error.h"
-#include "linac/keras/h5.h"
-#include "linac/keras/test_keras2_file.h"
+#include "linac/base/base/error.h"
+#include "linac/model/keras/h5.h"
+#include "linac/model/keras/test_keras2_file.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
-#include "linac/base/error.h"
-#include "linac/comm/membership.h"
+#include "linac/base/base/error.h"
+#include "linac/train/comm/membership/membership.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "linac/base/error.h"
-#include "linac/study/optuna/file.h"
+#include "linac/base/base/error.h"
+#include "linac/control/study/optuna/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace linac;

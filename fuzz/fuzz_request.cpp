@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "linac/base/refusal.h"
-#include "linac/base/safe_path.h"
-#include "linac/base/utf8.h"
-#include "linac/execution/record/run_facts.h"
-#include "linac/execution/record/run_lines.h"
-#include "linac/http/query.h"
-#include "linac/http/routes/json_fields.h"
-#include "linac/http/routes/router.h"
+#include "linac/base/base/refusal.h"
+#include "linac/base/base/safe_path.h"
+#include "linac/base/base/utf8.h"
+#include "linac/control/execution/record/run_facts.h"
+#include "linac/control/execution/record/run_lines.h"
+#include "linac/control/http/query.h"
+#include "linac/control/http/routes/json_fields.h"
+#include "linac/control/http/routes/router.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "linac/root/table.h"
+#include "linac/io/root/table.h"
 
 namespace {
 

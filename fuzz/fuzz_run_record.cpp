@@ -7,12 +7,12 @@
 #include <sstream>
 #include <string>
 
-#include "linac/base/error.h"
-#include "linac/spec/run_record.h"
+#include "linac/base/base/error.h"
+#include "linac/base/job/run_record.h"
 
 namespace {
 
-using namespace linac::spec;
+using namespace linac::job;
 
 void need(bool condition) {
   if (!condition) std::abort();

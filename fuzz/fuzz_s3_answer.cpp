@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "linac/base/error.h"
-#include "linac/storage/folder/manifest.h"
-#include "linac/storage/s3/xml.h"
+#include "linac/base/base/error.h"
+#include "linac/io/storage/folder/manifest.h"
+#include "linac/io/storage/s3/xml.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace linac::storage::s3;

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
-#include "linac/base/tfrecord_frame.h"
-#include "linac/data/example.h"
-#include "linac/data/inflated_stream.h"
-#include "linac/data/record_stream.h"
-#include "linac/data/tfrecord.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/tfrecord_frame.h"
+#include "linac/io/data/formats/example.h"
+#include "linac/io/data/formats/inflated_stream.h"
+#include "linac/io/data/formats/record_stream.h"
+#include "linac/io/data/formats/tfrecord.h"
 
 namespace {
 

@@ -66,7 +66,7 @@ function cpp(folder) {
     arrays.push(`const unsigned char plain${i}[] = {\n${array(plain)}};`, `const unsigned char packed${i}[] = {\n${array(packed)}};`);
     entries.push(`    {"${path === "/index.html" ? "/" : path}", "${type}", "\\"${tag}\\"", view(plain${i}), view(packed${i})},`);
   });
-  return `#include "linac/service/ui_assets.h"
+  return `#include "linac/control/service/ui_assets.h"
 
 namespace linac::service {
 namespace {

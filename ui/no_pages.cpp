@@ -1,5 +1,5 @@
 // Stands for the generated ui_bundle.cpp where the pages could not be built.
-#include "linac/service/ui_assets.h"
+#include "linac/control/service/ui_assets.h"
 
 namespace linac::service {
 

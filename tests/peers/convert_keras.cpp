@@ -6,10 +6,10 @@
 #include <iostream>
 #include <string>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/error.h"
-#include "linac/keras/archive.h"
-#include "linac/keras/compile.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/model/keras/archive.h"
+#include "linac/model/keras/compile.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "linac/root/table.h"
+#include "linac/io/root/table.h"
 
 namespace {
 

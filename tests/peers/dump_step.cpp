@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "float_file.h"
-#include "linac/base/error.h"
-#include "linac/data/dataset.h"
-#include "linac/models/threedgan/threedgan.h"
-#include "linac/models/torch_threads.h"
-#include "linac/trained/model_file.h"
+#include "linac/base/base/error.h"
+#include "linac/io/data/dataset.h"
+#include "linac/model/models/threedgan/threedgan.h"
+#include "linac/model/models/torch_threads.h"
+#include "linac/train/trained/model_file.h"
 
 namespace {
 
@@ -132,7 +132,7 @@ void dump_step(const std::string& path, const ThreeDGan& model, const linac::gra
 void dump_export(const std::filesystem::path& folder, const ThreeDGan& model, const linac::graph::Parameters& generator,
                  const linac::graph::Parameters& discriminator, const linac::data::SampleBatch& samples) {
   const auto n = static_cast<int64_t>(samples.energy.size());
-  linac::spec::Job job;
+  linac::job::Job job;
   job.data.train = {"data/showers-train.h5"};
   const auto& architecture = model.architecture();
   linac::trained::export_generator(job, std::nullopt, architecture, generator, folder / "generator.keras");
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
     dataset->read(events, samples);
     return samples;
   };
-  const ThreeDGan model(linac::spec::ThreeDGanSettings{});
+  const ThreeDGan model(linac::job::ThreeDGanSettings{});
   auto generator = model.initial_generator(kSeed), discriminator = model.initial_discriminator(kSeed);
   disturb(generator, false, 1000);  // the other side of a ReLU is dead
   disturb(discriminator, true, 2000);

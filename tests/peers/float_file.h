@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
+#include "linac/base/base/error.h"
 
 /// Written anew; groups on the way to a name are made.
 class FloatFile {

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "linac/graph/open_sizes.h"
-#include "linac/keras/archive.h"
-#include "linac/onnx/write_onnx.h"
+#include "linac/model/graph/open_sizes.h"
+#include "linac/model/keras/archive.h"
+#include "linac/model/onnx/write_onnx.h"
 
 namespace {
 

@@ -13,10 +13,10 @@
 #include <fstream>
 
 #include "float_file.h"
-#include "linac/graph/open_sizes.h"
-#include "linac/keras/archive.h"
-#include "linac/models/torch_threads.h"
-#include "linac/nn/executable.h"
+#include "linac/model/graph/open_sizes.h"
+#include "linac/model/keras/archive.h"
+#include "linac/model/models/torch_threads.h"
+#include "linac/model/nn/executable.h"
 
 namespace {
 

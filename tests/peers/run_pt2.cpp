@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/atomic_file.h"
+#include "linac/base/base/atomic_file.h"
 
 int main(int count, char** arguments) {
   if (count < 5) return 2;

@@ -152,7 +152,7 @@ def in_onnx(program: Program) -> None:
 
 
 def operators(folder: pathlib.Path, programs: pathlib.Path) -> None:
-    """Every operator of the table of src/linac/onnx/aten as ONNX, beside what PyTorch computed."""
+    """Every operator of the table of src/linac/model/onnx/aten as ONNX, beside what PyTorch computed."""
     met = set()
     for name, arrays in (("operators", "operators"), ("operators-decomposed", "operators"), ("convolutions-decomposed", "convolutions")):
         values = dict(np.load(programs / f"{arrays}.npz"))
@@ -172,7 +172,7 @@ def operators(folder: pathlib.Path, programs: pathlib.Path) -> None:
         wrong = [f"{i} {made[output]}: {far(found[i], expected(i)):.1e}" for i, output in enumerate(wanted) if not far(found[i], expected(i)) < 1e-5]
         check(len(found) == len(wanted) > 0 and not wrong, f"{name}: {len(found)} outputs as PyTorch's, but {wrong}")
     table = set()
-    for source in (ROOT / "src/linac/onnx/aten").glob("*.cpp"):
+    for source in (ROOT / "src/linac/model/onnx/aten").glob("*.cpp"):
         table |= set(re.findall(r'^ *\{"([\w.]+\.\w+)", ', source.read_text(), re.M))
     table = {name.removeprefix("torch.ops.aten.") for name in table}
     check(len(table) > 100 and not table - met, f"no operator of the table is untested: {sorted(table - met)}")

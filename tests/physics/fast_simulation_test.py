@@ -26,7 +26,7 @@ class Cell(ctypes.Structure):
 
 def compile_example(folder: pathlib.Path, library: pathlib.Path) -> pathlib.Path:
     (header := folder / "include/linac/fastsim").mkdir(parents=True)
-    shutil.copy(ROOT / "src/linac/fastsim/showers.h", header)
+    shutil.copy(ROOT / "src/linac/model/fastsim/showers.h", header)
     warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{folder / 'include'}"]
     (folder / "use.c").write_text("#include <linac/fastsim/showers.h>\nint main(void) { return linac_showers_reason() == NULL; }\n")
     subprocess.run(["cc", "-std=c99", *warnings, folder / "use.c", library, "-o", folder / "use"], check=True)
@@ -99,7 +99,7 @@ def refusals(library: pathlib.Path, folder: pathlib.Path) -> None:
 
 
 def main() -> None:
-    library = pathlib.Path(sys.argv[1]) / "src/linac/fastsim/liblinac_showers.so"
+    library = pathlib.Path(sys.argv[1]) / "src/linac/model/fastsim/liblinac_showers.so"
     seen = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.split("\n")
     assert all(line.split()[-1].startswith("linac_showers_") for line in seen if line), seen
     with tempfile.TemporaryDirectory() as name:

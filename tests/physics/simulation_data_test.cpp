@@ -10,8 +10,8 @@
 #include <numeric>
 #include <vector>
 
-#include "linac/data/dataset.h"
-#include "linac/physics/shower_simulation.h"
+#include "linac/io/data/dataset.h"
+#include "linac/physics/physics/shower_simulation.h"
 
 namespace linac::physics {
 namespace {

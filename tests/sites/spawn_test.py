@@ -224,7 +224,7 @@ def slow_strangers(client: Client, root: pathlib.Path) -> None:
     import socket
     import threading
     import types
-    sys.path.insert(0, str(launches.runs.ROOT / "src/linac/sites/script/worker"))
+    sys.path.insert(0, str(launches.runs.ROOT / "src/linac/control/sites/script/worker"))
     import spawn_coordinator
     import spawn_link
     job = types.SimpleNamespace(address="127.0.0.1", key=b"of the launch", tasks=[("worker", 0), ("worker", 1)], trainers=2, name=lambda rank: f"worker {rank}",

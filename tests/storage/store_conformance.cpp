@@ -10,14 +10,14 @@
 #include <cstdlib>
 #include <thread>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/temporary_folder.h"
-#include "linac/base/test_errors.h"
-#include "linac/clouds/clouds.h"
-#include "linac/storage/copy_note.h"
-#include "linac/storage/source.h"
-#include "linac/storage/storage.h"
-#include "linac/storage/store.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/temporary_folder.h"
+#include "linac/base/base/test_errors.h"
+#include "linac/io/clouds/clouds.h"
+#include "linac/io/storage/copy_note.h"
+#include "linac/io/storage/source.h"
+#include "linac/io/storage/storage.h"
+#include "linac/io/storage/store.h"
 
 namespace linac::storage {
 namespace {

@@ -1,4 +1,4 @@
-// What linac has written down of a version of a model, in its tags (client/model_catalog.h). Pure.
+// What linac has written down of a version of a model, in its tags (control/client/model_catalog.h). Pure.
 
 import { below } from "./api/client.ts";
 import type { ModelVersion } from "./api/types.ts";

@@ -1,6 +1,6 @@
-// NCCL for the emulated GPUs: the calls that devices/nccl.h knows, carried out when a group of calls ends. As strict as
-// the real one has to be: a send without its receive, another size at the other end, a broadcast that a member leaves
-// out, or a buffer that is not of the communicator's GPU is an error of the group and carries nothing.
+// NCCL for the emulated GPUs: the calls that train/devices/nccl.h knows, carried out when a group of calls ends. As
+// strict as the real one has to be: a send without its receive, another size at the other end, a broadcast that a
+// member leaves out, or a buffer that is not of the communicator's GPU is an error of the group and carries nothing.
 #include <cuda_runtime.h>
 
 #include <algorithm>

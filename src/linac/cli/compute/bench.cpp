@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
-#include "linac/base/thread_pool.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/thread_pool.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/kernels/isa.h"
-#include "linac/models/threedgan/cost.h"
-#include "linac/models/threedgan/networks.h"
-#include "linac/models/threedgan/threedgan.h"
-#include "linac/models/torch_threads.h"
+#include "linac/model/kernels/isa.h"
+#include "linac/model/models/threedgan/cost.h"
+#include "linac/model/models/threedgan/networks.h"
+#include "linac/model/models/threedgan/threedgan.h"
+#include "linac/model/models/torch_threads.h"
 
 namespace linac::cli {
 namespace {
@@ -47,7 +47,7 @@ struct MadeUpBatch {
 void run_bench(const BenchOptions& options) {
   const models::Numerics numerics = models::numerics_of(options.kernels, options.precision, options.device);
   models::need_device(numerics.device);
-  const threedgan::ThreeDGan model(spec::ThreeDGanSettings{}, numerics);
+  const threedgan::ThreeDGan model(job::ThreeDGanSettings{}, numerics);
   const graph::Parameters generator = model.initial_generator(1), discriminator = model.initial_discriminator(1);
   const MadeUpBatch made_up(options.batch);
   const threedgan::Batch batch = made_up.view();

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
+#include "linac/base/base/error.h"
 #include "linac/cli/compute/bench_measure.h"
-#include "linac/comm/group.h"
-#include "linac/comm/rendezvous.h"
-#include "linac/comm/replica_sum.h"
-#include "linac/plan/scaling.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/comm/meeting/rendezvous.h"
+#include "linac/train/comm/replica_sum.h"
+#include "linac/train/plan/scaling.h"
 
 namespace linac::cli {
 namespace {

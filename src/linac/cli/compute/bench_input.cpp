@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
-#include "linac/base/plural.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/job_file.h"
-#include "linac/storage/read_width.h"
-#include "linac/train/fit_start.h"
-#include "linac/train/input.h"
-#include "linac/train/loop.h"
-#include "linac/train/phase_clock.h"
-#include "linac/train/shower_input.h"
-#include "linac/train/table_input.h"
+#include "linac/io/storage/read_width.h"
+#include "linac/train/train/input/input.h"
+#include "linac/train/train/input/shower_input.h"
+#include "linac/train/train/input/table_input.h"
+#include "linac/train/train/loops/fit_start.h"
+#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/record/phase_clock.h"
 
 namespace linac::cli {
 namespace {
@@ -47,19 +47,19 @@ struct Input {
   std::shared_ptr<void> keeps;
 };
 
-std::vector<int> all_replicas(const spec::Job& job) {
+std::vector<int> all_replicas(const job::Job& job) {
   std::vector<int> owned;
   for (int replica = 0; replica < job.train.replicas; ++replica) owned.push_back(replica);
   return owned;
 }
 
-Input open_showers(const spec::Job& job) {
+Input open_showers(const job::Job& job) {
   const auto input = std::make_shared<train::ShowerInput>(job);
   input->seek({}, all_replicas(job));
   return {input->train_events(), [input] { input->next(); }, [input] { return input->batches_ahead(); }, input};
 }
 
-Input open_table(const spec::Job& job, train::FitStart start) {
+Input open_table(const job::Job& job, train::FitStart start) {
   const models::Supervised model = start.model(job);
   const auto input = std::make_shared<train::TableInput>(job, train::labelled_columns(job, model));
   input->seek({}, all_replicas(job));
@@ -67,18 +67,18 @@ Input open_table(const spec::Job& job, train::FitStart start) {
 }
 
 Input open_input(const trained::CompiledJob& whole) {
-  const spec::Job& job = whole.job;
+  const job::Job& job = whole.job;
   const std::string kind = job.model.kind();
-  if (kind == spec::ThreeDGanSettings::kKind || kind == spec::CellChainSettings::kKind) return open_showers(job);
-  if (kind == spec::InclusiveClassifierSettings::kKind) return open_table(job, train::inclusive_classifier_start(job));
-  if (kind == spec::KerasSettings::kKind) return open_table(job, train::keras_start(job, whole.file.get()));
+  if (kind == job::ThreeDGanSettings::kKind || kind == job::CellChainSettings::kKind) return open_showers(job);
+  if (kind == job::InclusiveClassifierSettings::kKind) return open_table(job, train::inclusive_classifier_start(job));
+  if (kind == job::KerasSettings::kKind) return open_table(job, train::keras_start(job, whole.file.get()));
   throw user_error(
       fmt::format("[bench] {}: a model of kind '{}' reads as it likes; name a job of another kind", job.name, kind));
 }
 
 void run_input_bench(const InputOptions& options) {
   const trained::CompiledJob whole = whole_job(options.job, options.overrides);
-  const spec::Job& job = whole.job;
+  const job::Job& job = whole.job;
   std::optional<Input> input;
   nlohmann::ordered_json result{{"job", job.name}};
   const auto open = timed([&] { input = open_input(whole); });

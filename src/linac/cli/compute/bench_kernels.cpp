@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/aligned.h"
-#include "linac/base/rng.h"
+#include "linac/base/base/aligned.h"
+#include "linac/base/base/rng.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/graph/layers.h"
-#include "linac/graph/passes/fold_upsample.h"
-#include "linac/kernels/blocked_conv.h"
-#include "linac/kernels/blocked_image.h"
-#include "linac/kernels/peak.h"
-#include "linac/kernels/spectral_conv.h"
-#include "linac/kernels/upsample_conv.h"
-#include "linac/models/threedgan/networks.h"
+#include "linac/model/graph/layers.h"
+#include "linac/model/graph/passes/fold_upsample.h"
+#include "linac/model/kernels/blocked_conv.h"
+#include "linac/model/kernels/blocked_image.h"
+#include "linac/model/kernels/peak.h"
+#include "linac/model/kernels/spectral_conv.h"
+#include "linac/model/kernels/upsample_conv.h"
+#include "linac/model/models/threedgan/networks.h"
 
 namespace linac::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "linac/train/phase_clock.h"
+#include "linac/train/train/record/phase_clock.h"
 
 namespace linac::cli {
 

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
-#include "linac/base/rng.h"
-#include "linac/base/thread_pool.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/rng.h"
+#include "linac/base/base/thread_pool.h"
+#include "linac/base/optimizer/optimizer.h"
 #include "linac/cli/compute/bench_measure.h"
-#include "linac/keras/archive.h"
-#include "linac/kernels/isa.h"
-#include "linac/models/predictor.h"
-#include "linac/models/supervised.h"
-#include "linac/models/torch_threads.h"
-#include "linac/optimizer/optimizer.h"
-#include "linac/train/phase_clock.h"
+#include "linac/model/keras/archive.h"
+#include "linac/model/kernels/isa.h"
+#include "linac/model/models/predictor.h"
+#include "linac/model/models/supervised.h"
+#include "linac/model/models/torch_threads.h"
+#include "linac/train/train/record/phase_clock.h"
 
 namespace linac::cli {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/rng.h"
+#include "linac/base/base/rng.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/kernels/peak.h"
-#include "linac/kernels/recurrent.h"
+#include "linac/model/kernels/peak.h"
+#include "linac/model/kernels/recurrent.h"
 
 namespace linac::cli {
 namespace {

@@ -9,20 +9,20 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/cores.h"
-#include "linac/base/error.h"
-#include "linac/base/signals.h"
-#include "linac/base/temporary_folder.h"
+#include "linac/base/base/cores.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/signals.h"
+#include "linac/base/base/temporary_folder.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/scaling_plan.h"
 #include "linac/cli/compute/scaling_runs.h"
-#include "linac/plan/scaling.h"
+#include "linac/train/plan/scaling.h"
 
 namespace linac::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using spec::Phase;
+using job::Phase;
 
 struct ScalingOptions {
   std::string job, link = "10gbit:50us", json;
@@ -47,7 +47,7 @@ double median(std::vector<double> values) {
 }
 
 // Of a worker's steps, the part in which it waits for its peers.
-double not_hidden(const spec::WorkerAccount& worker) {
+double not_hidden(const job::WorkerAccount& worker) {
   double whole = 0;
   for (const Phase phase : {Phase::kInput, Phase::kCompute, Phase::kCommunication, Phase::kUpdate})
     whole += worker.time_in(phase).wall_s;
@@ -65,10 +65,10 @@ Json measure_round(const ScalingOptions& options, int workers, int round, const 
       workers == 1 ? together : train_apart(run, folder / fmt::format("{}-{}-apart", round, workers));
   std::vector<double> waits, sent;
   Json accounts = Json::array();
-  for (const spec::WorkerAccount& worker : together.workers) {
+  for (const job::WorkerAccount& worker : together.workers) {
     waits.push_back(not_hidden(worker));
     sent.push_back(static_cast<double>(worker.sent_bytes) / options.steps);
-    accounts.push_back(Json(spec::to_json(worker)));
+    accounts.push_back(Json(job::to_json(worker)));
   }
   return {{"replica_steps_per_s", together.replica_steps_per_s},
           {"replica_steps_per_s_apart", apart.replica_steps_per_s},
@@ -112,7 +112,7 @@ double undisturbed_step_s(const ScalingOptions& options, const Json& rounds_of_o
   const int cores = computing_cores(options.job, options.overrides, options.replicas_per_worker);
   std::vector<double> seconds;
   for (const Json& round : rounds_of_one_worker) {
-    const spec::WorkerAccount worker = spec::read_account(round["workers"][0].dump());
+    const job::WorkerAccount worker = job::read_account(round["workers"][0].dump());
     double sum = 0;
     for (const Phase phase : {Phase::kInput, Phase::kCompute, Phase::kUpdate})
       sum += cores > 0 ? worker.time_in(phase).cpu_s : worker.time_in(phase).wall_s;

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/rng.h"
+#include "linac/base/base/rng.h"
 #include "linac/cli/compute/bench_measure.h"
-#include "linac/physics/geometry.h"
-#include "linac/physics/sample.h"
-#include "linac/physics/shower_simulation.h"
-#include "linac/validate/shower_source.h"
+#include "linac/physics/physics/geometry.h"
+#include "linac/physics/physics/sample.h"
+#include "linac/physics/physics/shower_simulation.h"
+#include "linac/train/validate/shower_source.h"
 
 namespace linac::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <string>
 
-#include "linac/base/bytes.h"
-#include "linac/base/progress.h"
+#include "linac/base/base/bytes.h"
+#include "linac/base/base/progress.h"
 
 namespace linac::cli {
 

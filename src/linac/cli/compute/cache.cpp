@@ -10,19 +10,19 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/bytes.h"
-#include "linac/base/error.h"
-#include "linac/base/plural.h"
-#include "linac/base/signals.h"
-#include "linac/base/text_table.h"
+#include "linac/base/base/bytes.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/signals.h"
+#include "linac/base/base/text_table.h"
 #include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/file_ends.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/data/cache_check.h"
-#include "linac/net/http_client.h"
-#include "linac/storage/cache.h"
-#include "linac/storage/storage.h"
-#include "linac/storage/store.h"
+#include "linac/io/data/cache/cache_check.h"
+#include "linac/io/net/http_client.h"
+#include "linac/io/storage/cache.h"
+#include "linac/io/storage/storage.h"
+#include "linac/io/storage/store.h"
 
 namespace linac::cli {
 namespace {

@@ -4,19 +4,19 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/error.h"
-#include "linac/base/log.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/job/job.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/data_links.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/comm/group.h"
-#include "linac/kernels/isa.h"
-#include "linac/models/torch_threads.h"
-#include "linac/spec/job.h"
-#include "linac/train/input.h"
-#include "linac/train/loop.h"
-#include "linac/train/measures.h"
+#include "linac/model/kernels/isa.h"
+#include "linac/model/models/torch_threads.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/train/input/input.h"
+#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/record/measures.h"
 
 namespace linac::cli {
 namespace {
@@ -65,11 +65,11 @@ void print_model(const train::Loop& loop) {
   fmt::print("\n");
 }
 
-int replicas_carried(const spec::Job& job) {
+int replicas_carried(const job::Job& job) {
   return (job.train.replicas + job.workers - 1) / job.workers;
 }
 
-void print_step(const spec::Job& job, const train::Loop& loop, const Tried& tried) {
+void print_step(const job::Job& job, const train::Loop& loop, const Tried& tried) {
   for (const train::Column& column : loop.columns()) {
     if (const auto found = tried.result.losses.find(column.measure); found != tried.result.losses.end())
       fmt::print("  {:<12} {:.4f}\n", column.heading, found->second);
@@ -81,7 +81,7 @@ void print_step(const spec::Job& job, const train::Loop& loop, const Tried& trie
              tried.base_gib, tried.replica_gib, replicas_carried(job));
 }
 
-nlohmann::ordered_json to_json(const spec::Job& job, const train::Loop& loop, const Tried& tried,
+nlohmann::ordered_json to_json(const job::Job& job, const train::Loop& loop, const Tried& tried,
                                const DataLinks& links) {
   auto networks = nlohmann::ordered_json::array();
   for (const graph::Graph* graph : loop.graphs())
@@ -106,10 +106,10 @@ nlohmann::ordered_json to_json(const spec::Job& job, const train::Loop& loop, co
 
 void run_check(const CheckOptions& options) {
   trained::CompiledJob whole = whole_job(options.job, options.overrides);
-  const spec::Job& job = whole.job;
+  const job::Job& job = whole.job;
   models::need_device(train::numerics_of(job).device);
   models::use_threads(job.train.threads);
-  spec::Job lone = job;
+  job::Job lone = job;
   lone.train.replicas = lone.workers = 1;
   lone.train.discriminator_first = 0;  // the step to try is that of both networks
   const auto group = comm::make_group({}, {});

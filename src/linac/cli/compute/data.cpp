@@ -10,20 +10,20 @@
 #include <numbers>
 #include <sstream>
 
-#include "linac/base/bytes.h"
-#include "linac/base/error.h"
-#include "linac/base/plural.h"
+#include "linac/base/base/bytes.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
 #include "linac/cli/compute/data_of_job.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/data/column_scaling.h"
-#include "linac/data/dataset.h"
-#include "linac/data/event_table.h"
-#include "linac/data/file_format.h"
-#include "linac/data/table_reader.h"
-#include "linac/storage/output.h"
-#include "linac/storage/source.h"
-#include "linac/storage/storage.h"
+#include "linac/io/data/column_scaling.h"
+#include "linac/io/data/dataset.h"
+#include "linac/io/data/event_table.h"
+#include "linac/io/data/formats/file_format.h"
+#include "linac/io/data/formats/table_reader.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/source.h"
+#include "linac/io/storage/storage.h"
 
 namespace linac::cli {
 namespace {

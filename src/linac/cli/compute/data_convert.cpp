@@ -8,19 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/bytes.h"
-#include "linac/base/error.h"
-#include "linac/base/plural.h"
-#include "linac/base/progress.h"
-#include "linac/base/signals.h"
+#include "linac/base/base/bytes.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/progress.h"
+#include "linac/base/base/signals.h"
 #include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_of_job.h"
 #include "linac/cli/compute/data_verbs.h"
-#include "linac/data/convert.h"
-#include "linac/data/rewrite/rewrite.h"
-#include "linac/data/table_reader.h"
-#include "linac/net/http_client.h"
-#include "linac/storage/storage.h"
+#include "linac/io/data/formats/table_reader.h"
+#include "linac/io/data/rewrite/convert.h"
+#include "linac/io/data/rewrite/rewrite.h"
+#include "linac/io/net/http_client.h"
+#include "linac/io/storage/storage.h"
 
 namespace linac::cli {
 namespace {

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/error.h"
-#include "linac/base/signals.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/signals.h"
 #include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/file_ends.h"
-#include "linac/net/http_client.h"
-#include "linac/storage/copy.h"
+#include "linac/io/net/http_client.h"
+#include "linac/io/storage/copy.h"
 
 namespace linac::cli {
 namespace {

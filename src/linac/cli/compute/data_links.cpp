@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "linac/base/answer_within.h"
-#include "linac/base/bytes.h"
-#include "linac/base/plural.h"
-#include "linac/storage/cache.h"
+#include "linac/base/base/answer_within.h"
+#include "linac/base/base/bytes.h"
+#include "linac/base/base/plural.h"
+#include "linac/io/storage/cache.h"
 
 namespace linac::cli {
 namespace {
@@ -43,7 +43,7 @@ void DataLinks::set_step(double seconds) {
     if (bytes > 0) place.needed_per_s = needed_per_s * place.bytes / bytes;
 }
 
-DataLinks measure_links(const spec::Job& job, const train::Loop& loop) {
+DataLinks measure_links(const job::Job& job, const train::Loop& loop) {
   DataLinks links{
       .step_events = job.train.batch * job.train.replicas, .as_it_goes = job.data.shuffle_window > 0, .places = {}};
   const nlohmann::json files = loop.data().at("train");

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "linac/spec/job.h"
-#include "linac/storage/link_probe.h"
-#include "linac/train/loop.h"
+#include "linac/base/job/job.h"
+#include "linac/io/storage/link_probe.h"
+#include "linac/train/train/loops/loop.h"
 
 namespace linac::cli {
 
@@ -31,10 +31,10 @@ struct DataLinks {
   void set_step(double seconds);
 };
 
-/// Reads from each place of other hosts for a few seconds at most (storage/link_probe.h); nothing of this host. Before
-/// the loop's first seek(): from there on it may read ahead over the same links. Throws nothing because of a link. What
-/// is needed is not known before set_step().
-DataLinks measure_links(const spec::Job& job, const train::Loop& loop);
+/// Reads from each place of other hosts for a few seconds at most (io/storage/link_probe.h); nothing of this host.
+/// Before the loop's first seek(): from there on it may read ahead over the same links. Throws nothing because of a
+/// link. What is needed is not known before set_step().
+DataLinks measure_links(const job::Job& job, const train::Loop& loop);
 
 /// For people; a line each.
 std::vector<std::string> describe(const DataLinks& links);

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "linac/base/error.h"
+#include "linac/base/base/error.h"
+#include "linac/base/job/job.h"
 #include "linac/cli/compute/job_file.h"
-#include "linac/comm/group.h"
-#include "linac/spec/job.h"
-#include "linac/train/input.h"
-#include "linac/train/loop.h"
-#include "linac/trained/job_transform.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/train/input/input.h"
+#include "linac/train/train/loops/loop.h"
+#include "linac/train/trained/job_transform.h"
 
 namespace linac::cli {
 
@@ -18,14 +18,14 @@ bool names_job(const std::string& file) {
 
 void print_job_data(const std::string& job_file, bool as_json) {
   const trained::CompiledJob whole = whole_job(job_file, {});
-  spec::Job lone = whole.job;
+  job::Job lone = whole.job;
   lone.train.replicas = lone.workers = 1;
   const auto group = comm::make_group({}, {});
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());
   if (as_json) {
     nlohmann::json data = loop->data();
-    if (whole.job.model.kind() != spec::CustomSettings::kKind) {
+    if (whole.job.model.kind() != job::CustomSettings::kKind) {
       const train::JobOrder order = train::order_of(whole.job);
       data["order"] = {{"kind", order.window > 0 ? "windowed" : "exact"}, {"window", order.window}, {"why", order.why}};
     }
@@ -38,7 +38,7 @@ void print_job_data(const std::string& job_file, bool as_json) {
 
 data::Transform transform_of_job(const std::string& job_file, bool need_key) {
   if (job_file.empty()) return {};
-  const spec::Job job = spec::read_job(job_file, {});
+  const job::Job job = job::read_job(job_file, {});
   data::Transform transform = trained::transform_of(job, {});
   if (need_key && transform.split && transform.split->key.empty())
     throw user_error(fmt::format("[data] {}: data.split names no key; give data.split.key", job_file));

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "linac/data/transform/transform.h"
+#include "linac/io/data/transform/transform.h"
 
 namespace linac::cli {
 

@@ -8,22 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/bytes.h"
-#include "linac/base/error.h"
-#include "linac/base/plural.h"
-#include "linac/base/signals.h"
-#include "linac/base/version.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/bytes.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/signals.h"
+#include "linac/base/base/version.h"
+#include "linac/base/job/job.h"
 #include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_of_job.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/report_folder.h"
-#include "linac/data/table_stats.h"
-#include "linac/net/http_client.h"
-#include "linac/report/columns/report.h"
-#include "linac/spec/job.h"
-#include "linac/storage/output.h"
-#include "linac/storage/storage.h"
+#include "linac/io/data/table_stats.h"
+#include "linac/io/net/http_client.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/storage.h"
+#include "linac/physics/report/columns/report.h"
 
 namespace linac::cli {
 namespace {
@@ -37,11 +37,11 @@ struct StatsWords {
 
 /// The files and targets of a job in place of its name.
 void take_job(StatsWords& words, report::ColumnsReport& report) {
-  const spec::Job job = spec::read_job(words.files.front(), {});
-  const spec::Data& data = job.data;
+  const job::Job job = job::read_job(words.files.front(), {});
+  const job::Data& data = job.data;
   words.files = data.train;
   if (words.test.empty()) words.test = data.test;
-  for (const spec::DataColumn& target : data.targets) {
+  for (const job::DataColumn& target : data.targets) {
     if (target.columns.empty()) words.targets.push_back(target.column.empty() ? target.name : target.column);
     for (const std::string& column : target.columns) words.targets.push_back(column);
   }

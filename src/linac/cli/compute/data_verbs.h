@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "linac/data/showers.h"
-#include "linac/data/table_reader.h"
+#include "linac/io/data/formats/table_reader.h"
+#include "linac/io/data/showers.h"
 
 namespace linac::cli {
 

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/bytes.h"
-#include "linac/base/error.h"
-#include "linac/base/plural.h"
-#include "linac/base/signals.h"
+#include "linac/base/base/bytes.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/signals.h"
 #include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/file_ends.h"
-#include "linac/data/verify/verify.h"
-#include "linac/net/http_client.h"
-#include "linac/storage/storage.h"
+#include "linac/io/data/verify/verify.h"
+#include "linac/io/net/http_client.h"
+#include "linac/io/storage/storage.h"
 
 namespace linac::cli {
 namespace {

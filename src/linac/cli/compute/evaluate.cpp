@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/cores.h"
-#include "linac/base/error.h"
-#include "linac/base/version.h"
+#include "linac/base/base/cores.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/version.h"
 #include "linac/cli/compute/evaluate_arrays.h"
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/report/scores/report.h"
-#include "linac/storage/output.h"
+#include "linac/io/storage/output.h"
+#include "linac/physics/report/scores/report.h"
 
 namespace linac::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "linac/base/error.h"
-#include "linac/data/event_arrays.h"
-#include "linac/data/hdf5_texts.h"
-#include "linac/data/text_codes.h"
+#include "linac/base/base/error.h"
+#include "linac/io/data/formats/event_arrays.h"
+#include "linac/io/data/formats/hdf5_texts.h"
+#include "linac/io/data/formats/text_codes.h"
 
 namespace linac::cli {
 namespace {

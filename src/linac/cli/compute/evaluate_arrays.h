@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "linac/cli/compute/model_events.h"
-#include "linac/scores/labels.h"
+#include "linac/physics/scores/labels.h"
 
 namespace linac::cli {
 

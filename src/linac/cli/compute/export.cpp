@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/log.h"
+#include "linac/base/base/log.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/client/model_catalog.h"
-#include "linac/storage/output.h"
-#include "linac/storage/storage.h"
-#include "linac/trained/model_file.h"
-#include "linac/trained/run_models.h"
+#include "linac/control/client/model_catalog.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/storage.h"
+#include "linac/train/trained/model_file.h"
+#include "linac/train/trained/run_models.h"
 
 namespace linac::cli {
 namespace {

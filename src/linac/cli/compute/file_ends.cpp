@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "linac/base/error.h"
-#include "linac/base/plural.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
 
 namespace linac::cli {
 

@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "linac/base/cores.h"
-#include "linac/base/error.h"
-#include "linac/base/log.h"
-#include "linac/base/thread_pool.h"
+#include "linac/base/base/cores.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/thread_pool.h"
 #include "linac/cli/compute/primaries.h"
 #include "linac/cli/compute/production.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/client/model_catalog.h"
-#include "linac/models/torch_threads.h"
-#include "linac/trained/shower_generator.h"
+#include "linac/control/client/model_catalog.h"
+#include "linac/model/models/torch_threads.h"
+#include "linac/train/trained/shower_generator.h"
 
 namespace linac::cli {
 namespace {

@@ -1,5 +1,5 @@
 #include "linac/cli/compute/model_events.h"
-#include "linac/base/cores.h"
+#include "linac/base/base/cores.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,20 +9,20 @@
 #include <numeric>
 #include <sstream>
 
-#include "linac/base/error.h"
-#include "linac/base/log.h"
-#include "linac/base/nearest.h"
-#include "linac/base/progress.h"
-#include "linac/base/shell_word.h"
-#include "linac/base/thread_pool.h"
-#include "linac/client/model_catalog.h"
-#include "linac/models/torch_threads.h"
-#include "linac/spec/job_paths.h"
-#include "linac/trained/job_transform.h"
-#include "linac/trained/labelled_data.h"
-#include "linac/trained/open_inputs.h"
-#include "linac/trained/run_models.h"
-#include "linac/trained/trained_model.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/nearest.h"
+#include "linac/base/base/progress.h"
+#include "linac/base/base/shell_word.h"
+#include "linac/base/base/thread_pool.h"
+#include "linac/base/job/job_paths.h"
+#include "linac/control/client/model_catalog.h"
+#include "linac/model/models/torch_threads.h"
+#include "linac/train/trained/job_transform.h"
+#include "linac/train/trained/labelled_data.h"
+#include "linac/train/trained/open_inputs.h"
+#include "linac/train/trained/run_models.h"
+#include "linac/train/trained/trained_model.h"
 
 namespace linac::cli {
 namespace {
@@ -136,7 +136,7 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
   const nlohmann::json& split = notes["validation_split"];
   const std::filesystem::path folder = trained::started_in(place);
   std::vector<std::string> urls;
-  for (const nlohmann::json& file : split.at("files")) urls.push_back(spec::path_from(folder, file.at("url")));
+  for (const nlohmann::json& file : split.at("files")) urls.push_back(job::path_from(folder, file.at("url")));
   if (training.split && training.split->validation == 0) transform.split->part = data::Part::kTrain;
   const auto all = data::EventTable::open(urls, columns, transform);
   for (size_t i = 0; i < urls.size(); ++i) {

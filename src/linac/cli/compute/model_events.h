@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "linac/data/event_table.h"
-#include "linac/models/predictor.h"
+#include "linac/io/data/event_table.h"
+#include "linac/model/models/predictor.h"
 
 namespace linac::cli {
 

@@ -6,15 +6,15 @@
 #include <cmath>
 #include <fstream>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/config.h"
-#include "linac/base/error.h"
-#include "linac/base/version.h"
-#include "linac/chain/chain_file.h"
-#include "linac/spec/run_record.h"
-#include "linac/trained/run_models.h"
-#include "linac/trained/shower_generator.h"
-#include "linac/trained/trained_model.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/config.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/version.h"
+#include "linac/base/job/run_record.h"
+#include "linac/model/chain/chain_file.h"
+#include "linac/train/trained/run_models.h"
+#include "linac/train/trained/shower_generator.h"
+#include "linac/train/trained/trained_model.h"
 
 namespace linac::cli {
 namespace {
@@ -102,19 +102,19 @@ fs::path file_of_run(const fs::path& run) {
 }
 
 // The last epoch's line; nothing if there is none.
-std::optional<spec::EpochLine> last_epoch(const fs::path& run) {
-  const fs::path file = run / spec::kMetricsFile;
-  const spec::LineReader reader(file.string(), spec::Wanted::kNoStepMeasures);
+std::optional<job::EpochLine> last_epoch(const fs::path& run) {
+  const fs::path file = run / job::kMetricsFile;
+  const job::LineReader reader(file.string(), job::Wanted::kNoStepMeasures);
   std::ifstream lines(file);
-  std::optional<spec::EpochLine> last;
+  std::optional<job::EpochLine> last;
   for (std::string text; std::getline(lines, text);) {
-    spec::RunLine line = reader.read(text).line;
-    if (auto* epoch = std::get_if<spec::EpochLine>(&line)) last = std::move(*epoch);
+    job::RunLine line = reader.read(text).line;
+    if (auto* epoch = std::get_if<job::EpochLine>(&line)) last = std::move(*epoch);
   }
   return last;
 }
 
-void add_measures(const char* part, const spec::Measures& measures, ModelFacts& facts) {
+void add_measures(const char* part, const job::Measures& measures, ModelFacts& facts) {
   for (const auto& [name, value] : measures)
     if (name.find('/') == std::string::npos && std::isfinite(value))
       facts.tags[fmt::format("linac.{}.{}", part, name)] = fmt::format("{:.6g}", value);
@@ -122,14 +122,14 @@ void add_measures(const char* part, const spec::Measures& measures, ModelFacts& 
 
 void add_run(const fs::path& run, ModelFacts& facts) {
   json& all = facts.provenance;
-  all["run"] = read_json(run / spec::kSummaryFile);
+  all["run"] = read_json(run / job::kSummaryFile);
   all["job"] = fs::exists(run / "job.yaml") ? json(read_file(run / "job.yaml")) : json(nullptr);
   if (all["job"].is_string()) {
     const YAML::Node from = config::parse_text(all["job"], (run / "job.yaml").string())["model"]["from"];
     if (from.IsDefined() && !from.as<std::string>("").empty()) facts.tags["linac.from"] = from.as<std::string>();
   }
   const auto epoch = last_epoch(run);
-  all["last_epoch"] = epoch ? spec::to_json(*epoch) : json(nullptr);
+  all["last_epoch"] = epoch ? job::to_json(*epoch) : json(nullptr);
   all["report"] = read_json(run / "report" / "report.json");
   if (all["run"].is_object()) facts.tags["linac.status"] = all["run"].value("status", "");
   if (!epoch) return;

@@ -11,19 +11,19 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/error.h"
-#include "linac/base/log.h"
-#include "linac/base/temporary_folder.h"
-#include "linac/base/text_table.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/temporary_folder.h"
+#include "linac/base/base/text_table.h"
 #include "linac/cli/compute/model_facts.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/client/model_catalog.h"
-#include "linac/client/run_copy.h"
-#include "linac/client/runs.h"
-#include "linac/storage/output.h"
-#include "linac/storage/storage.h"
-#include "linac/trained/run_models.h"
+#include "linac/control/client/model_catalog.h"
+#include "linac/control/client/run_copy.h"
+#include "linac/control/client/runs.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/storage.h"
+#include "linac/train/trained/run_models.h"
 
 namespace linac::cli {
 namespace {

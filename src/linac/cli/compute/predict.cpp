@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/log.h"
-#include "linac/base/version.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/version.h"
 #include "linac/cli/compute/model_events.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/data/event_arrays.h"
-#include "linac/keras/archive.h"
-#include "linac/storage/output.h"
-#include "linac/storage/storage.h"
+#include "linac/io/data/formats/event_arrays.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/storage.h"
+#include "linac/model/keras/archive.h"
 
 namespace linac::cli {
 namespace {

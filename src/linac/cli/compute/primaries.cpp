@@ -6,10 +6,10 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "linac/base/error.h"
-#include "linac/base/range.h"
-#include "linac/base/rng.h"
-#include "linac/data/dataset.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/range.h"
+#include "linac/base/base/rng.h"
+#include "linac/io/data/dataset.h"
 
 namespace linac::cli {
 namespace {

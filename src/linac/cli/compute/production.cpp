@@ -6,10 +6,10 @@
 #include <chrono>
 #include <span>
 
-#include "linac/base/progress.h"
-#include "linac/physics/measured_angle.h"
-#include "linac/storage/output.h"
-#include "linac/storage/storage.h"
+#include "linac/base/base/progress.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/storage.h"
+#include "linac/physics/physics/measured_angle.h"
 
 namespace linac::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "linac/base/thread_pool.h"
+#include "linac/base/base/thread_pool.h"
 #include "linac/cli/compute/primaries.h"
-#include "linac/data/shower_writer.h"
+#include "linac/io/data/formats/shower_writer.h"
 
 namespace linac::cli {
 

@@ -1,9 +1,9 @@
 #include "linac/cli/compute/program.h"
 
-#include "linac/cli/command_line.h"
+#include "linac/cli/common/command_line.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/clouds/clouds.h"
-#include "linac/launch/workers/worker_error.h"
+#include "linac/io/clouds/clouds.h"
+#include "linac/train/workers/worker_error.h"
 
 namespace linac::cli {
 

@@ -3,7 +3,8 @@
 
 namespace linac::cli {
 
-/// Parses, runs the verb, reports errors on standard error and returns the exit status (base/error.h has the table).
+/// Parses, runs the verb, reports errors on standard error and returns the exit status (base/base/error.h has the
+/// table).
 int run_command_line(int argc, char** argv);
 
 }  // namespace linac::cli

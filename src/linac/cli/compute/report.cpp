@@ -8,22 +8,22 @@
 #include <optional>
 #include <string>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/config.h"
-#include "linac/base/error.h"
-#include "linac/base/temporary_folder.h"
-#include "linac/base/version.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/config.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/temporary_folder.h"
+#include "linac/base/base/version.h"
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/client/login.h"
-#include "linac/client/run_copy.h"
-#include "linac/client/runs.h"
-#include "linac/report/run/report.h"
-#include "linac/report/study/report.h"
-#include "linac/sites/files/launched_run.h"
-#include "linac/storage/output.h"
-#include "linac/storage/storage.h"
-#include "linac/storage/store.h"
+#include "linac/control/client/login.h"
+#include "linac/control/client/run_copy.h"
+#include "linac/control/client/runs.h"
+#include "linac/control/sites/files/launched_run.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/storage.h"
+#include "linac/io/storage/store.h"
+#include "linac/physics/report/run/report.h"
+#include "linac/physics/report/study/report.h"
 
 namespace linac::cli {
 namespace {

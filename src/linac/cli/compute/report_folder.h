@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "linac/base/atomic_file.h"
-#include "linac/plot/figure.h"
-#include "linac/report/page/named_picture.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/physics/plot/figure.h"
+#include "linac/physics/report/page/named_picture.h"
 
 namespace linac::cli {
 

@@ -1,15 +1,15 @@
 #include "linac/cli/compute/scaling_plan.h"
-#include "linac/base/cores.h"
+#include "linac/base/base/cores.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "linac/base/job/job.h"
 #include "linac/cli/compute/job_file.h"
-#include "linac/comm/group.h"
-#include "linac/graph/graph.h"
-#include "linac/spec/job.h"
-#include "linac/train/loop.h"
+#include "linac/model/graph/graph.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/train/loops/loop.h"
 
 namespace linac::cli {
 namespace {
@@ -36,7 +36,7 @@ trained::CompiledJob job_of_a_host(const std::string& file, std::vector<std::str
 }
 
 // As `linac train` has it of a lone worker.
-int replicas_at_once(const spec::Job& job) {
+int replicas_at_once(const job::Job& job) {
   const int cores = usable_cores();
   return std::clamp(cores / job.train.threads, 1, job.train.replicas);
 }
@@ -45,7 +45,7 @@ int replicas_at_once(const spec::Job& job) {
 
 plan::Step planned_step(const std::string& file, std::vector<std::string> overrides, int replicas, double step_s) {
   const trained::CompiledJob whole = job_of_a_host(file, std::move(overrides), replicas);
-  const spec::Job& job = whole.job;
+  const job::Job& job = whole.job;
   const auto group = comm::make_group({}, {});
   train::PhaseClock clock;
   const auto loop = train::make_loop(job, *group, 1, clock, whole.file.get());
@@ -69,7 +69,7 @@ plan::Step planned_step(const std::string& file, std::vector<std::string> overri
 }
 
 int computing_cores(const std::string& file, std::vector<std::string> overrides, int replicas) {
-  const spec::Job job = job_of_a_host(file, std::move(overrides), replicas).job;
+  const job::Job job = job_of_a_host(file, std::move(overrides), replicas).job;
   return job.train.device == "cpu" ? replicas_at_once(job) * job.train.threads : 0;
 }
 

@@ -1,11 +1,11 @@
 #pragma once
-// What plan/scaling.h needs to know of a job: the messages of its updates, as the loop tells them (train/loop.h), with
-// the times at which they are there.
+// What train/plan/scaling.h needs to know of a job: the messages of its updates, as the loop tells them
+// (train/train/loops/loop.h), with the times at which they are there.
 
 #include <string>
 #include <vector>
 
-#include "linac/plan/scaling.h"
+#include "linac/train/plan/scaling.h"
 
 namespace linac::cli {
 

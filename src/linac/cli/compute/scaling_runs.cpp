@@ -11,10 +11,10 @@
 #include <optional>
 #include <thread>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/error.h"
-#include "linac/base/signals.h"
-#include "linac/launch/workers/child_process.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/signals.h"
+#include "linac/train/workers/child_process.h"
 
 namespace linac::cli {
 namespace {
@@ -76,9 +76,9 @@ class Training {
     return false;
   }
   const std::vector<Clock::time_point>& steps() const { return steps_; }
-  std::vector<spec::WorkerAccount> times() const {
-    const auto file = folder_ / spec::kSummaryFile;
-    const auto run = spec::read_summary(read_file(file), file.string());
+  std::vector<job::WorkerAccount> times() const {
+    const auto file = folder_ / job::kSummaryFile;
+    const auto run = job::read_summary(read_file(file), file.string());
     LINAC_CHECK(run && run->time_by_worker);  // it has ended well
     return *run->time_by_worker;
   }
@@ -91,13 +91,13 @@ class Training {
   }
 
   void count_steps() {
-    const auto path = folder_ / spec::kMetricsFile;
-    const spec::LineReader reader(path.string(), spec::Wanted::kNoStepMeasures);
+    const auto path = folder_ / job::kMetricsFile;
+    const job::LineReader reader(path.string(), job::Wanted::kNoStepMeasures);
     std::ifstream file(path);
     file.seekg(seen_);
     for (std::string line; std::getline(file, line) && !file.eof();) {  // one without its end is still being written
       seen_ = file.tellg();
-      if (std::holds_alternative<spec::StepLine>(reader.read(line).line)) steps_.push_back(Clock::now());
+      if (std::holds_alternative<job::StepLine>(reader.read(line).line)) steps_.push_back(Clock::now());
     }
   }
 
@@ -140,7 +140,7 @@ ScalingTimes run_all(const ScalingRun& run, std::vector<Training> trainings, int
   for (const double rate : steps_per_s(trainings, run.settle_steps))
     times.replica_steps_per_s += rate * workers_each * run.replicas_per_worker;
   for (const Training& one : trainings) {
-    for (spec::WorkerAccount& worker : one.times()) times.workers.push_back(std::move(worker));
+    for (job::WorkerAccount& worker : one.times()) times.workers.push_back(std::move(worker));
   }
   return times;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "linac/spec/run_record.h"
+#include "linac/base/job/run_record.h"
 
 namespace linac::cli {
 
@@ -22,7 +22,7 @@ struct ScalingRun {
 /// What N workers did, together or each for itself.
 struct ScalingTimes {
   double replica_steps_per_s = 0;  // of all
-  std::vector<spec::WorkerAccount> workers;
+  std::vector<job::WorkerAccount> workers;
 };
 
 /// One training of run.workers workers and run.workers x run.replicas_per_worker replicas, in `folder`.

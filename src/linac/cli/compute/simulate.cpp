@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/cores.h"
-#include "linac/base/log.h"
-#include "linac/base/thread_pool.h"
+#include "linac/base/base/cores.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/thread_pool.h"
 #include "linac/cli/compute/primaries.h"
 #include "linac/cli/compute/production.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/physics/geometry.h"
-#include "linac/physics/shower_simulation.h"
+#include "linac/physics/physics/geometry.h"
+#include "linac/physics/physics/shower_simulation.h"
 
 namespace linac::cli {
 namespace {

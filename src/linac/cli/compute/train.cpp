@@ -13,37 +13,37 @@
 #include <future>
 #include <memory>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/cores.h"
-#include "linac/base/error.h"
-#include "linac/base/log.h"
-#include "linac/base/signals.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/cores.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/signals.h"
+#include "linac/base/job/branch.h"
+#include "linac/base/job/job.h"
+#include "linac/base/job/run_states.h"
+#include "linac/base/weights/tensor_file.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/client/login.h"
-#include "linac/client/tracker.h"
-#include "linac/comm/group.h"
-#include "linac/comm/listeners.h"
-#include "linac/comm/rendezvous.h"
-#include "linac/comm/view_ledger.h"
-#include "linac/devices/gpus_of_worker.h"
-#include "linac/devices/host_device_group.h"
-#include "linac/launch/workers/local_launch.h"
-#include "linac/launch/workers/worker_error.h"
-#include "linac/models/torch_threads.h"
-#include "linac/spec/branch.h"
-#include "linac/spec/job.h"
-#include "linac/spec/run_states.h"
-#include "linac/storage/output.h"
-#include "linac/storage/storage.h"
-#include "linac/storage/store.h"
-#include "linac/train/input.h"
-#include "linac/train/run_folder.h"
-#include "linac/train/run_mirror.h"
-#include "linac/train/trainer.h"
-#include "linac/trained/checkpoint_files.h"
-#include "linac/trained/run_models.h"
-#include "linac/weights/tensor_file.h"
+#include "linac/control/client/login.h"
+#include "linac/control/client/tracker.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/storage.h"
+#include "linac/io/storage/store.h"
+#include "linac/model/models/torch_threads.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/comm/meeting/rendezvous.h"
+#include "linac/train/comm/membership/view_ledger.h"
+#include "linac/train/comm/transport/listeners.h"
+#include "linac/train/devices/gpus_of_worker.h"
+#include "linac/train/devices/host_device_group.h"
+#include "linac/train/train/input/input.h"
+#include "linac/train/train/record/run_folder.h"
+#include "linac/train/train/record/run_mirror.h"
+#include "linac/train/train/trainer.h"
+#include "linac/train/trained/checkpoint_files.h"
+#include "linac/train/trained/run_models.h"
+#include "linac/train/workers/local_launch.h"
+#include "linac/train/workers/worker_error.h"
 
 namespace linac::cli {
 namespace {
@@ -103,7 +103,7 @@ std::string is_worker_range(const std::string& text) {
 }
 
 // runs/NAME-20260131-140509; with --resume the newest run of that name.
-std::filesystem::path default_folder(const spec::Job& job, bool resume) {
+std::filesystem::path default_folder(const job::Job& job, bool resume) {
   const std::filesystem::path runs = "runs";
   std::filesystem::path newest;
   if (resume && std::filesystem::is_directory(runs)) {
@@ -116,18 +116,18 @@ std::filesystem::path default_folder(const spec::Job& job, bool resume) {
 }
 
 // The same file has another relative path where the run is resumed from another folder.
-void forget_folders(spec::Job& then, spec::Job now) {
-  const std::vector<std::string*> old_files = spec::files_of(then), new_files = spec::files_of(now);
+void forget_folders(job::Job& then, job::Job now) {
+  const std::vector<std::string*> old_files = job::files_of(then), new_files = job::files_of(now);
   if (old_files.size() != new_files.size()) return;
   for (size_t i = 0; i < old_files.size(); ++i)
-    if (spec::may_be_one_file(*old_files[i], *new_files[i])) *old_files[i] = *new_files[i];
+    if (job::may_be_one_file(*old_files[i], *new_files[i])) *old_files[i] = *new_files[i];
 }
 
 // A resumed run goes on with the same mathematics; what is free to change is reset before the comparison.
-void need_same_numerics(const spec::Job& now, spec::Job then, const std::string& folder) {
+void need_same_numerics(const job::Job& now, job::Job then, const std::string& folder) {
   forget_folders(then, now);
-  std::istringstream new_lines(spec::to_yaml(spec::without_free_settings(now))),
-      old_lines(spec::to_yaml(spec::without_free_settings(std::move(then))));
+  std::istringstream new_lines(job::to_yaml(job::without_free_settings(now))),
+      old_lines(job::to_yaml(job::without_free_settings(std::move(then))));
   std::string new_line, old_line;
   while (std::getline(new_lines, new_line) && std::getline(old_lines, old_line)) {
     if (new_line == old_line) continue;
@@ -148,7 +148,7 @@ void need_same_numerics(const spec::Job& now, spec::Job then, const std::string&
 }
 
 // `name`: what people call it.
-void prepare_folder(const spec::Job& job, const std::filesystem::path& path, const std::string& name, bool resume) {
+void prepare_folder(const job::Job& job, const std::filesystem::path& path, const std::string& name, bool resume) {
   train::RunFolder folder(path);
   if (folder.holds_run()) {
     if (!resume) {
@@ -162,13 +162,13 @@ void prepare_folder(const spec::Job& job, const std::filesystem::path& path, con
 }
 
 // A new run that begins with the newest state of another one; job.yaml, which comes after it, says that it is there.
-void branch_off(const spec::Job& job, const std::filesystem::path& from, const std::filesystem::path& to) {
+void branch_off(const job::Job& job, const std::filesystem::path& from, const std::filesystem::path& to) {
   const train::RunFolder source(from), folder(to);
   if (folder.holds_run()) return;  // refused by prepare_folder()
-  spec::Job then = source.job();
+  job::Job then = source.job();
   forget_folders(then, job);
-  spec::need_branch(then, job, fmt::format("[train] --branch {}", from.string()),
-                    "start a new run without --branch, or with the other run's value");
+  job::need_branch(then, job, fmt::format("[train] --branch {}", from.string()),
+                   "start a new run without --branch, or with the other run's value");
   const auto checkpoints = trained::list_checkpoints(source.checkpoints());
   if (checkpoints.empty())
     throw user_error(fmt::format("[train] --branch {}: the run has no checkpoint yet", from.string()));
@@ -186,12 +186,12 @@ void branch_off(const spec::Job& job, const std::filesystem::path& from, const s
   write_file_atomically(folder.checkpoints() / newest.filename(), state);
 }
 
-int replicas_side_by_side(const spec::Job& job, const comm::Rendezvous& rendezvous) {
+int replicas_side_by_side(const job::Job& job, const comm::Rendezvous& rendezvous) {
   return std::clamp(comm::cores_of_worker(rendezvous, read_cores()) / job.train.threads, 1, job.train.replicas);
 }
 
 // The device of the process, or several as a group.
-train::Computing computing(const spec::Job& job, const comm::Rendezvous& rendezvous) {
+train::Computing computing(const job::Job& job, const comm::Rendezvous& rendezvous) {
   const models::Device device = train::numerics_of(job).device;
   const int replicas = replicas_side_by_side(job, rendezvous);
   if (device == models::Device::kCpu) {
@@ -229,7 +229,7 @@ train::Computing computing(const spec::Job& job, const comm::Rendezvous& rendezv
   _exit(static_cast<int>(error.code()));  // what hangs cannot be ended in an orderly way
 }
 
-comm::GroupSettings group_settings(const spec::Job& job, const TrainOptions& options,
+comm::GroupSettings group_settings(const job::Job& job, const TrainOptions& options,
                                    const std::filesystem::path& folder) {
   const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(1000 * seconds)); };
   return {.stall_timeout = milliseconds(job.distribution.stall_timeout_s),
@@ -258,7 +258,7 @@ train::TrainingOptions run_options(const TrainOptions& options, const std::files
           .name = name_of(options, folder)};
 }
 
-std::filesystem::path folder_of(const TrainOptions& options, const spec::Job& job) {
+std::filesystem::path folder_of(const TrainOptions& options, const job::Job& job) {
   if (storage::scheme_of(options.out)) return train::mirrored_folder(options.out);
   return options.out.empty() ? default_folder(job, options.resume) : std::filesystem::path(options.out);
 }
@@ -275,7 +275,7 @@ std::unique_ptr<train::RunMirror> mirror_of(const TrainOptions& options) {
 }
 
 // Makes the run's folder, here and at the store.
-void prepare(train::RunMirror* mirror, const TrainOptions& options, const spec::Job& job,
+void prepare(train::RunMirror* mirror, const TrainOptions& options, const job::Job& job,
              const std::filesystem::path& folder) {
   if (mirror != nullptr) mirror->bring();
   if (!options.branch.empty()) branch_off(job, options.branch, folder);
@@ -302,7 +302,7 @@ void keeping(train::RunMirror* mirror, const std::function<void()>& train) {
 }
 
 // What all workers do once it is clear which they are. `make_group` meets the others.
-void work(const TrainOptions& options, const spec::Job& job, std::shared_ptr<const trained::KerasFile> read,
+void work(const TrainOptions& options, const job::Job& job, std::shared_ptr<const trained::KerasFile> read,
           const std::filesystem::path& folder, const comm::Rendezvous& rendezvous,
           const std::function<std::unique_ptr<comm::Group>()>& make_group) {
   catch_stop_signals();
@@ -318,9 +318,9 @@ void work(const TrainOptions& options, const spec::Job& job, std::shared_ptr<con
 bool is_complete(const train::RunFolder& run, const std::vector<std::string>& join_addresses) {
   constexpr std::chrono::seconds kPatience{2};
   const auto said = run.summary();
-  const spec::RunState state = said ? spec::state_of(said->status) : spec::RunState::kRunning;
-  if (state == spec::RunState::kRunning || comm::somebody_listens(join_addresses, kPatience)) return false;
-  if (state == spec::RunState::kSucceeded) return true;
+  const job::RunState state = said ? job::state_of(said->status) : job::RunState::kRunning;
+  if (state == job::RunState::kRunning || comm::somebody_listens(join_addresses, kPatience)) return false;
+  if (state == job::RunState::kSucceeded) return true;
   throw Error(ErrorCode::kPeerLost,
               fmt::format("[train] {}: the run has ended ({} after step {}), so there is nothing to join; go on with "
                           "--resume",
@@ -330,7 +330,7 @@ bool is_complete(const train::RunFolder& run, const std::vector<std::string>& jo
 // A worker of a run that others have begun.
 void join_run(const TrainOptions& options, comm::Rendezvous place) {
   trained::CompiledJob whole = job_of(options);
-  const spec::Job& job = whole.job;
+  const job::Job& job = whole.job;
   const bool by_folder = std::filesystem::is_directory(options.join);
   if (!by_folder) storage::need_local_folder(options.out, "train");
   const std::filesystem::path folder = by_folder ? std::filesystem::path(options.join) : folder_of(options, job);
@@ -365,7 +365,7 @@ std::unique_ptr<client::Tracker> tracker(const TrainOptions& options, const std:
 
 // One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes.
 void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous, trained::CompiledJob whole) {
-  spec::Job& job = whole.job;
+  job::Job& job = whole.job;
   if (rendezvous.world_size > job.train.replicas) {
     throw user_error(
         fmt::format("[train] {} workers (from {}) for train.replicas = {}: a worker carries at least one replica",
@@ -386,7 +386,7 @@ void run_worker(const TrainOptions& options, const comm::Rendezvous& rendezvous,
   });
 }
 
-int start_workers(const TrainOptions& options, const spec::Job& job, const std::filesystem::path& folder) {
+int start_workers(const TrainOptions& options, const job::Job& job, const std::filesystem::path& folder) {
   std::vector<std::string> arguments{"linac", "train", options.job, "--out", folder.string(), "--launched"};
   if (options.resume || !options.branch.empty()) arguments.push_back("--resume");
   if (storage::scheme_of(options.out)) arguments.insert(arguments.end(), {"--mirrored", options.out});
@@ -413,7 +413,7 @@ void run_train(const TrainOptions& options) {
     return run_worker(options, rendezvous, job_of(options));
   }
   trained::CompiledJob whole = job_of(options);
-  const spec::Job& job = whole.job;
+  const job::Job& job = whole.job;
   const std::filesystem::path folder = folder_of(options, job);
   // What the store refuses is known before the data are looked through.
   const auto mirror = mirror_of(options);

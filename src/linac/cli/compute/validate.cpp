@@ -8,18 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/cores.h"
-#include "linac/base/error.h"
-#include "linac/base/log.h"
-#include "linac/base/plural.h"
-#include "linac/base/version.h"
+#include "linac/base/base/cores.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/version.h"
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/physics/gate.h"
-#include "linac/report/showers/report.h"
-#include "linac/storage/output.h"
-#include "linac/validate/generated_showers.h"
-#include "linac/validate/validation.h"
+#include "linac/io/storage/output.h"
+#include "linac/physics/physics/gate.h"
+#include "linac/physics/report/showers/report.h"
+#include "linac/train/validate/generated_showers.h"
+#include "linac/train/validate/validation.h"
 
 namespace linac::cli {
 namespace {

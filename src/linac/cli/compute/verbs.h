@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "linac/cli/compute_verbs.h"
+#include "linac/cli/common/compute_verbs.h"
 
 namespace linac::cli {
 

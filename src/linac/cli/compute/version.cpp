@@ -3,10 +3,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/version.h"
+#include "linac/base/base/version.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/kernels/isa.h"
-#include "linac/models/torch_threads.h"
+#include "linac/model/kernels/isa.h"
+#include "linac/model/models/torch_threads.h"
 
 namespace linac::cli {
 

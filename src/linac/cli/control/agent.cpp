@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "linac/agent/agent.h"
-#include "linac/base/amounts.h"
-#include "linac/base/error.h"
-#include "linac/base/private_file.h"
+#include "linac/base/base/amounts.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/private_file.h"
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/service_options.h"
-#include "linac/launch/local_launcher.h"
+#include "linac/control/agent/agent.h"
+#include "linac/control/launch/local_launcher.h"
 
 namespace linac::cli {
 namespace {

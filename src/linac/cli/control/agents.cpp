@@ -3,15 +3,15 @@
 
 #include <memory>
 
-#include "linac/base/clock.h"
-#include "linac/base/percent.h"
-#include "linac/base/plural.h"
-#include "linac/base/text_table.h"
+#include "linac/base/base/clock.h"
+#include "linac/base/base/percent.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/text_table.h"
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/service_options.h"
-#include "linac/sites/launching.h"
-#include "linac/sites/sites_file.h"
+#include "linac/control/sites/launching.h"
+#include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
 namespace {

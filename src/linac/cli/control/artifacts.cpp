@@ -3,15 +3,15 @@
 #include <filesystem>
 #include <memory>
 
-#include "linac/base/error.h"
-#include "linac/base/text_table.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/text_table.h"
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/artifacts_upload.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/launched_files.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/service_options.h"
-#include "linac/client/run_copy.h"
-#include "linac/client/runs.h"
+#include "linac/control/client/run_copy.h"
+#include "linac/control/client/runs.h"
 
 namespace linac::cli {
 namespace {

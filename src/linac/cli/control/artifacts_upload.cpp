@@ -5,9 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/error.h"
+#include "linac/base/base/error.h"
 #include "linac/cli/control/artifacts_upload.h"
-#include "linac/storage/rucio/publish.h"
+#include "linac/io/storage/rucio/publish.h"
 
 namespace linac::cli {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "linac/base/error.h"
-#include "linac/base/nearest.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/nearest.h"
+#include "linac/base/job/job.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/spec/job.h"
-#include "linac/study/study_file.h"
+#include "linac/control/study/study_file.h"
 
 namespace linac::cli {
 namespace {
@@ -19,9 +19,9 @@ bool is_within(const std::string& key, const std::string& part) {
   return part.empty() || key == part || key.starts_with(part + ".") || key.starts_with(part + "[].");
 }
 
-[[noreturn]] void no_such_part(const std::string& part, const std::vector<spec::JobSetting>& settings) {
+[[noreturn]] void no_such_part(const std::string& part, const std::vector<job::JobSetting>& settings) {
   std::vector<std::string> known;
-  for (const spec::JobSetting& setting : settings) {
+  for (const job::JobSetting& setting : settings) {
     known.push_back(setting.key);
     for (size_t dot = setting.key.find('.'); dot != std::string::npos; dot = setting.key.find('.', dot + 1))
       known.push_back(setting.key.substr(0, dot));
@@ -32,9 +32,9 @@ bool is_within(const std::string& key, const std::string& part) {
 }
 
 void print_settings(const std::string& part) {
-  const std::vector<spec::JobSetting> settings = spec::job_settings();
+  const std::vector<job::JobSetting> settings = job::job_settings();
   bool found = false;
-  for (const spec::JobSetting& setting : settings) {
+  for (const job::JobSetting& setting : settings) {
     if (!is_within(setting.key, part)) continue;
     found = true;
     fmt::print("{}  {}, {}{}\n", setting.key, setting.type,

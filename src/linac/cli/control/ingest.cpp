@@ -1,4 +1,4 @@
-#include "linac/client/ingest.h"
+#include "linac/control/client/ingest.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <memory>
 #include <thread>
 
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/service_options.h"
-#include "linac/client/runs.h"
+#include "linac/control/client/runs.h"
 
 namespace linac::cli {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "linac/base/error.h"
+#include "linac/base/base/error.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/sites/arrays.h"
-#include "linac/sites/sites_file.h"
+#include "linac/control/sites/arrays.h"
+#include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
 namespace {

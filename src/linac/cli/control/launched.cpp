@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "linac/base/error.h"
-#include "linac/base/log.h"
-#include "linac/base/plural.h"
-#include "linac/base/text_table.h"
-#include "linac/client/runs.h"
-#include "linac/sites/record.h"
-#include "linac/sites/sites_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/text_table.h"
+#include "linac/control/client/runs.h"
+#include "linac/control/sites/record.h"
+#include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
 namespace {
@@ -22,8 +22,8 @@ using nlohmann::json;
 constexpr size_t kAskedMax = 20;  // of a table: each may be a connection
 constexpr const char* kNotSubmitted = "nobody knows whether it was submitted; the same `linac launch` goes on with it";
 
-void keep_end(sites::KeptLaunch& kept, spec::RunState state) {
-  kept.ended = spec::to_string(state);
+void keep_end(sites::KeptLaunch& kept, job::RunState state) {
+  kept.ended = job::to_string(state);
   try {
     sites::keep(kept);
   } catch (const Error& error) {
@@ -33,17 +33,17 @@ void keep_end(sites::KeptLaunch& kept, spec::RunState state) {
 
 // What the site says, or where it knows nothing any more what is known of the end.
 sites::Standing asked_standing(const sites::Site& site, const sites::KeptLaunch& kept) {
-  if (!kept.submitted) return {spec::RunState::kPending, kNotSubmitted, {}};
+  if (!kept.submitted) return {job::RunState::kPending, kNotSubmitted, {}};
   sites::Standing standing = site.standing(kept.record);
-  const auto end = spec::run_state_named(kept.ended);
-  if (end && standing.state == spec::RunState::kLost) return {*end, "", {}};
+  const auto end = job::run_state_named(kept.ended);
+  if (end && standing.state == job::RunState::kLost) return {*end, "", {}};
   return standing;
 }
 
 // Asks the site, unless the end is known.
 sites::Standing standing_of(const sites::Site& site, sites::KeptLaunch& kept) {
   if (!kept.ended.empty())
-    if (const auto state = spec::run_state_named(kept.ended)) return {*state, "", {}};
+    if (const auto state = job::run_state_named(kept.ended)) return {*state, "", {}};
   return asked_standing(site, kept);
 }
 
@@ -57,9 +57,9 @@ void print_all(const std::string& name, bool as_json) {
     if (state.empty() && asked++ < kAskedMax) {
       const auto changed = kept.record.changes.empty() ? nullptr : sites::find_site(name, kept.record.changes);
       const sites::Standing standing = standing_of(changed ? *changed : *plain, kept);
-      state = spec::to_string(standing.state);
+      state = job::to_string(standing.state);
       // A lost one may be found again: its disk was not there, or somebody put it back into the queue.
-      if (kept.submitted && spec::ended(standing.state) && standing.state != spec::RunState::kLost)
+      if (kept.submitted && job::ended(standing.state) && standing.state != job::RunState::kLost)
         keep_end(kept, standing.state);
     }
     list.push_back(
@@ -116,7 +116,7 @@ void print_launch(const LaunchName& name, bool as_json) {
   const auto site = sites::find_site(name.site, kept.record.changes);
   const sites::Standing standing = asked_standing(*site, kept);
   if (as_json) {
-    json out{{"launch", kept.record.label},   {"site", name.site},    {"state", spec::to_string(standing.state)},
+    json out{{"launch", kept.record.label},   {"site", name.site},    {"state", job::to_string(standing.state)},
              {"reason", standing.reason},     {"id", kept.record.id}, {"out", kept.record.out},
              {"workers", kept.launch.workers}};
     for (const auto& [what, text] : standing.details) out["details"][what] = text;
@@ -124,7 +124,7 @@ void print_launch(const LaunchName& name, bool as_json) {
     return;
   }
   fmt::print("{}:{}\n", name.site, kept.record.label);
-  fmt::print("  state     {}{}\n", spec::to_string(standing.state),
+  fmt::print("  state     {}{}\n", job::to_string(standing.state),
              standing.reason.empty() ? "" : ": " + standing.reason);
   fmt::print("  run       {}\n  workers   {}\n  launched  {}\n", kept.record.out, kept.launch.workers,
              client::time_words(kept.started_ms));
@@ -144,8 +144,8 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
   for (;;) {
     try {
       // First how it stands, then what it has said by then: so nothing of the end is missed.
-      const auto state = follow ? asked_standing(*site, kept).state : spec::RunState::kSucceeded;
-      const bool all = !follow || spec::ended(state);
+      const auto state = follow ? asked_standing(*site, kept).state : job::RunState::kSucceeded;
+      const bool all = !follow || job::ended(state);
       std::string piece;
       do {
         piece = site->log(kept.record, from);
@@ -153,7 +153,7 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
         std::fflush(stdout);
         from += static_cast<int64_t>(piece.size());
       } while (all && !piece.empty());
-      if (all) return spec::exit_status(state);
+      if (all) return job::exit_status(state);
       away = 0;
     } catch (const Error& error) {
       if (!follow || error.code() != ErrorCode::kEnvironment || ++away >= kAwayMax) throw;
@@ -167,10 +167,10 @@ void cancel_launch(const LaunchName& name) {
   sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
   const auto site = sites::find_site(name.site, kept.record.changes);
   // Before it is forgotten: one that had come to its end is only tidied up.
-  const auto before = site->forgets() ? asked_standing(*site, kept).state : spec::RunState::kRunning;
+  const auto before = site->forgets() ? asked_standing(*site, kept).state : job::RunState::kRunning;
   fmt::print("{}:{}  {}\n", name.site, kept.record.label, site->cancel(kept.record));
-  if (site->forgets() && before != spec::RunState::kLost)
-    keep_end(kept, spec::ended(before) ? before : spec::RunState::kCancelled);
+  if (site->forgets() && before != job::RunState::kLost)
+    keep_end(kept, job::ended(before) ? before : job::RunState::kCancelled);
 }
 
 void resume_launch(const LaunchName& name) {
@@ -185,7 +185,7 @@ void delete_launch(const LaunchName& name) {
   const auto gone = [&] {
     const auto until = std::chrono::steady_clock::now() + kPatience;
     do {
-      if (spec::ended(asked_standing(*site, kept).state)) return true;
+      if (job::ended(asked_standing(*site, kept).state)) return true;
       std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(site->pause(), std::chrono::milliseconds(500)));
     } while (std::chrono::steady_clock::now() < until);
     return false;

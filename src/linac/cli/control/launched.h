@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "linac/sites/launching.h"
-#include "linac/sites/sites_file.h"
+#include "linac/control/sites/launching.h"
+#include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
 

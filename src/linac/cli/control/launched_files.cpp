@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "linac/base/error.h"
-#include "linac/base/log.h"
-#include "linac/base/plural.h"
-#include "linac/base/safe_path.h"
-#include "linac/base/text_table.h"
-#include "linac/sites/files/launched_run.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/safe_path.h"
+#include "linac/base/base/text_table.h"
+#include "linac/control/sites/files/launched_run.h"
 
 namespace linac::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "linac/sites/sites_file.h"
+#include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
 

@@ -5,16 +5,16 @@
 #include <cctype>
 #include <memory>
 
-#include "linac/base/error.h"
-#include "linac/base/log.h"
-#include "linac/base/nearest.h"
-#include "linac/base/progress.h"
-#include "linac/base/text_table.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/nearest.h"
+#include "linac/base/base/progress.h"
+#include "linac/base/base/text_table.h"
+#include "linac/base/job/run_states.h"
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/service_options.h"
-#include "linac/client/metric_names.h"
-#include "linac/client/runs.h"
-#include "linac/spec/run_states.h"
+#include "linac/control/client/metric_names.h"
+#include "linac/control/client/runs.h"
 
 namespace linac::cli {
 namespace {
@@ -32,9 +32,9 @@ struct ListOptions {
 std::string known_state(const std::string& text) {
   std::string word = text;
   std::ranges::transform(word, word.begin(), [](unsigned char c) { return c == '-' ? '_' : std::toupper(c); });
-  if (spec::run_state_named(word)) return word;
+  if (job::run_state_named(word)) return word;
   std::vector<std::string> all;
-  for (const auto& entry : spec::kRunStates) all.emplace_back(entry.word);
+  for (const auto& entry : job::kRunStates) all.emplace_back(entry.word);
   const auto near = nearest(word, all);
   throw user_error(fmt::format("[list] --state {}: no state of runs{}; there are {}", text,
                                near ? fmt::format(", did you mean {}?", *near) : "", fmt::join(all, ", ")));

@@ -1,14 +1,14 @@
-#include "linac/client/login.h"
+#include "linac/control/client/login.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "linac/base/error.h"
+#include "linac/base/base/error.h"
+#include "linac/cli/common/secret_input.h"
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/secret_input.h"
-#include "linac/cli/service_options.h"
 
 namespace linac::cli {
 namespace {

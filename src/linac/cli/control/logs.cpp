@@ -1,9 +1,9 @@
 #include <memory>
 
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/service_options.h"
-#include "linac/client/runs.h"
+#include "linac/control/client/runs.h"
 
 namespace linac::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "linac/base/error.h"
-#include "linac/cli/command_line.h"
-#include "linac/cli/compute_verbs.h"
+#include "linac/base/base/error.h"
+#include "linac/cli/common/command_line.h"
+#include "linac/cli/common/compute_verbs.h"
+#include "linac/cli/common/server_word.h"
+#include "linac/cli/common/surroundings.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/server_word.h"
-#include "linac/cli/surroundings.h"
 
 int main(int argc, char** argv) {
   const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();

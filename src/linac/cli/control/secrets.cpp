@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/base64.h"
-#include "linac/base/error.h"
-#include "linac/base/percent.h"
-#include "linac/base/text_table.h"
-#include "linac/base/utf8.h"
+#include "linac/base/base/base64.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/percent.h"
+#include "linac/base/base/text_table.h"
+#include "linac/base/base/utf8.h"
+#include "linac/base/job/secret_names.h"
+#include "linac/cli/common/secret_input.h"
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/secret_input.h"
-#include "linac/cli/service_options.h"
-#include "linac/client/runs.h"
-#include "linac/spec/secret_names.h"
+#include "linac/control/client/runs.h"
 
 namespace linac::cli {
 namespace {
@@ -31,7 +31,7 @@ struct SecretOptions {
 
 std::string kind_of(const SecretOptions& options) {
   if (!options.as.empty()) return options.as;
-  return spec::names_a_file(options.name) ? "file" : "env";
+  return job::names_a_file(options.name) ? "file" : "env";
 }
 
 // The end of a line is that of a terminal or a program, and not of a variable; a file stays as it is.
@@ -49,7 +49,7 @@ std::string path_of(const SecretOptions& options) {
 }
 
 void set(const SecretOptions& options) {
-  if (const std::string why = spec::why_no_secret_name(options.name); !why.empty())
+  if (const std::string why = job::why_no_secret_name(options.name); !why.empty())
     throw user_error(fmt::format("[secrets] '{}': {}", printable(options.name), why));
   const std::string value = value_of(options);
   if (value.empty()) throw user_error("[secrets] the value is empty; `linac secrets remove` takes a secret away");

@@ -3,11 +3,11 @@
 
 #include <memory>
 
-#include "linac/base/error.h"
+#include "linac/base/base/error.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/service/backup.h"
-#include "linac/service/service.h"
-#include "linac/service/upkeep.h"
+#include "linac/control/service/backup.h"
+#include "linac/control/service/service.h"
+#include "linac/control/service/upkeep.h"
 
 namespace linac::cli {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "linac/base/error.h"
-#include "linac/base/text_table.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/text_table.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/sites/launching.h"
-#include "linac/sites/sites_file.h"
+#include "linac/control/sites/launching.h"
+#include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
 namespace {
@@ -23,8 +23,8 @@ void run_list() {
 
 void run_check(const std::string& name, const std::string& job_file, const std::vector<std::string>& overrides) {
   const auto site = sites::find_site(name);
-  std::unique_ptr<spec::Job> job;
-  if (!job_file.empty()) job = std::make_unique<spec::Job>(sites::resolved_job(job_file, overrides));
+  std::unique_ptr<job::Job> job;
+  if (!job_file.empty()) job = std::make_unique<job::Job>(sites::resolved_job(job_file, overrides));
   bool good = true;
   TextRows rows;
   for (const sites::Finding& finding : site->check(job.get())) {

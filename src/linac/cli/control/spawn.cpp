@@ -2,12 +2,12 @@
 
 #include <memory>
 
-#include "linac/base/error.h"
-#include "linac/base/text_table.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/text_table.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/sites/script/spawning.h"
-#include "linac/sites/sites_file.h"
+#include "linac/control/sites/script/spawning.h"
+#include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "linac/base/text_table.h"
+#include "linac/base/base/text_table.h"
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/service_options.h"
-#include "linac/client/runs.h"
+#include "linac/control/client/runs.h"
 
 namespace linac::cli {
 namespace {

@@ -6,14 +6,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/error.h"
+#include "linac/base/base/error.h"
 #include "linac/cli/control/study_foreign.h"
 #include "linac/cli/control/study_page.h"
 #include "linac/cli/control/study_place.h"
 #include "linac/cli/control/study_words.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/study/record.h"
-#include "linac/tune/point_json.h"
+#include "linac/control/study/record.h"
+#include "linac/control/tune/point_json.h"
 
 namespace linac::cli {
 namespace {

@@ -7,19 +7,19 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/error.h"
-#include "linac/base/plural.h"
-#include "linac/base/signals.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/signals.h"
 #include "linac/cli/control/study_place.h"
-#include "linac/study/foreign.h"
-#include "linac/study/journal.h"
-#include "linac/study/optuna/file.h"
-#include "linac/study/panda/evaluation.h"
-#include "linac/study/panda/steering.h"
-#include "linac/study/panda/task_files.h"
-#include "linac/study/python_json.h"
-#include "linac/study/tensorboard.h"
+#include "linac/control/study/foreign.h"
+#include "linac/control/study/journal.h"
+#include "linac/control/study/optuna/file.h"
+#include "linac/control/study/panda/evaluation.h"
+#include "linac/control/study/panda/steering.h"
+#include "linac/control/study/panda/task_files.h"
+#include "linac/control/study/python_json.h"
+#include "linac/control/study/tensorboard.h"
 
 namespace linac::cli {
 namespace {

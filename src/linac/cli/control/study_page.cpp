@@ -8,11 +8,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/argument_pointers.h"
-#include "linac/base/atomic_file.h"
-#include "linac/base/error.h"
-#include "linac/base/temporary_folder.h"
-#include "linac/study/record.h"
+#include "linac/base/base/argument_pointers.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/temporary_folder.h"
+#include "linac/control/study/record.h"
 
 namespace linac::cli {
 

@@ -4,11 +4,12 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
-#include "linac/study/journal.h"
+#include "linac/control/study/journal.h"
 
 namespace linac::cli {
 
-/// `record` (study/record.h) into the file `out`, atomically. Environment error if it cannot be drawn or written.
+/// `record` (control/study/record.h) into the file `out`, atomically. Environment error if it cannot be drawn or
+/// written.
 void write_study_page(const nlohmann::json& record, const std::filesystem::path& out);
 /// Of the study in a folder.
 void write_study_page(const study::Journal& journal, const std::filesystem::path& out);

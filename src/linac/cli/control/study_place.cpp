@@ -8,16 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "linac/base/atomic_file.h"
-#include "linac/base/error.h"
-#include "linac/base/percent.h"
-#include "linac/base/plural.h"
-#include "linac/base/secure_random.h"
-#include "linac/cli/server_word.h"
-#include "linac/client/service_client.h"
-#include "linac/study/journal.h"
-#include "linac/study/record.h"
-#include "linac/tune/point_json.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/percent.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/secure_random.h"
+#include "linac/cli/common/server_word.h"
+#include "linac/control/client/service_client.h"
+#include "linac/control/study/journal.h"
+#include "linac/control/study/record.h"
+#include "linac/control/tune/point_json.h"
 
 namespace linac::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "linac/study/ledger.h"
+#include "linac/control/study/ledger.h"
 
 namespace linac::cli {
 

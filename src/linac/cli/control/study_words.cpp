@@ -8,10 +8,10 @@
 #include <map>
 #include <tuple>
 
-#include "linac/base/plural.h"
-#include "linac/base/text_table.h"
-#include "linac/study/runner.h"
-#include "linac/tune/pareto.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/text_table.h"
+#include "linac/control/study/runner.h"
+#include "linac/control/tune/pareto.h"
 
 namespace linac::cli {
 

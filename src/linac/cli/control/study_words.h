@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "linac/study/ledger.h"
+#include "linac/control/study/ledger.h"
 
 namespace linac::cli {
 

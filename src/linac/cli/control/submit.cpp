@@ -5,18 +5,18 @@
 #include <memory>
 #include <random>
 
-#include "linac/base/amounts.h"
-#include "linac/base/atomic_file.h"
-#include "linac/base/error.h"
-#include "linac/base/percent.h"
-#include "linac/base/plural.h"
-#include "linac/base/shell_word.h"
+#include "linac/base/base/amounts.h"
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/percent.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/shell_word.h"
+#include "linac/cli/common/server_word.h"
+#include "linac/cli/common/service_options.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/cli/server_word.h"
-#include "linac/cli/service_options.h"
-#include "linac/client/run_copy.h"
-#include "linac/client/runs.h"
-#include "linac/study/study_file.h"
+#include "linac/control/client/run_copy.h"
+#include "linac/control/client/runs.h"
+#include "linac/control/study/study_file.h"
 
 namespace linac::cli {
 namespace {

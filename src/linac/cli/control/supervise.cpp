@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "linac/cli/control/verbs.h"
-#include "linac/launch/supervisor.h"
+#include "linac/control/launch/supervisor.h"
 
 namespace linac::cli {
 

@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "linac/base/error.h"
-#include "linac/base/signals.h"
-#include "linac/base/text_table.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/signals.h"
+#include "linac/base/base/text_table.h"
 #include "linac/cli/control/study_page.h"
 #include "linac/cli/control/study_words.h"
 #include "linac/cli/control/verbs.h"
-#include "linac/study/runner.h"
+#include "linac/control/study/runner.h"
 
 namespace linac::cli {
 namespace {

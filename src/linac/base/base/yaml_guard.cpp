@@ -1,0 +1,95 @@
+#include "linac/base/base/yaml_guard.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <vector>
+
+#include "linac/base/base/error.h"
+
+namespace linac::config {
+namespace {
+
+/// What a node stands for, its aliases written out.
+struct Extent {
+  size_t nodes = 1, depth = 1;
+};
+
+class Guard : public YAML::EventHandler {
+ public:
+  Guard(const std::string& where, size_t nodes_max) : where_(where), nodes_max_(nodes_max) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(mark, {}, anchor); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, const std::string&) override {
+    add(mark, {}, anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto known = anchors_.find(anchor);
+    if (known == anchors_.end()) refuse(mark, "an alias stands for what it is a part of");
+    add(mark, known->second, YAML::NullAnchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    Extent extent;
+    YAML::anchor_t anchor;
+    YAML::Mark mark;
+  };
+
+  [[noreturn]] void refuse(const YAML::Mark& mark, const std::string& why) const {
+    throw user_error(fmt::format("[yaml] {}:{}: {}; write less", where_, mark.line + 1, why));
+  }
+  void open(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (open_.size() >= kYamlDepthMax) refuse(mark, fmt::format("it is deeper than {}", kYamlDepthMax));
+    open_.push_back({{}, anchor, mark});
+  }
+  void close() {
+    const Open closed = open_.back();
+    open_.pop_back();
+    add(closed.mark, closed.extent, closed.anchor);
+  }
+  void add(const YAML::Mark& mark, Extent extent, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = extent;
+    if (open_.size() + extent.depth > kYamlDepthMax) refuse(mark, fmt::format("it is deeper than {}", kYamlDepthMax));
+    if (open_.empty()) return;
+    Extent& around = open_.back().extent;
+    around.nodes += extent.nodes;
+    around.depth = std::max(around.depth, extent.depth + 1);
+    if (around.nodes > nodes_max_)
+      refuse(mark, fmt::format("it holds more than {} values, those of its aliases counted", nodes_max_));
+  }
+
+  const std::string& where_;
+  const size_t nodes_max_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Extent> anchors_;
+};
+
+}  // namespace
+
+void need_bounded_yaml(const std::string& text, const std::string& where) {
+  if (text.size() > kYamlBytesMax)
+    throw user_error(fmt::format("[yaml] {}: it is larger than {} bytes; write less", where, kYamlBytesMax));
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Guard guard(where, std::clamp(text.size(), kYamlNodesMin, kYamlNodesMax));
+  parser.HandleNextDocument(guard);
+}
+
+}  // namespace linac::config

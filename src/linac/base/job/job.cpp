@@ -1,0 +1,328 @@
+#include "linac/base/job/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/utf8.h"
+#include "linac/base/expression/expression.h"
+#include "linac/base/job/checks.h"
+#include "linac/base/job/keras_words.h"
+#include "linac/base/job/secret_names.h"
+#include "linac/base/optimizer/table.h"
+
+namespace linac::job {
+namespace {
+
+void validate_optimizer(const optimizer::Settings& optimizer, const std::string& where) {
+  const bool left_to_the_file = optimizer.name.empty();
+  need(optimizer.lr > 0 || left_to_the_file, where, "train.optimizer.lr must be positive");
+  if (left_to_the_file) return;
+  need_one_of(optimizer.name, optimizer::names(), where, "train.optimizer.name");
+  need(std::isfinite(optimizer.lr), where, "train.optimizer.lr must be finite");
+  for (const double decay : {optimizer.rho, optimizer.beta_1, optimizer.beta_2, optimizer.momentum}) {
+    need(decay >= 0 && decay < 1, where, "train.optimizer: momentum, rho, beta_1 and beta_2 must be in [0, 1)");
+  }
+  need(optimizer.epsilon > 0, where, "train.optimizer.epsilon must be positive");
+  need(optimizer.initial_accumulator_value >= 0 && optimizer.weight_decay >= 0, where,
+       "train.optimizer: initial_accumulator_value and weight_decay must not be negative");
+  need(optimizer.global_clipnorm >= 0 && optimizer.clipvalue >= 0, where,
+       "train.optimizer: clipping limits must not be negative");
+}
+
+void validate_schedule(const Schedule& schedule, const std::string& where) {
+  need_one_of(schedule.scale_with_replicas, {"none", "linear", "sqrt"}, where, "train.schedule.scale_with_replicas");
+  need(schedule.warmup_epochs >= 0, where, "train.schedule.warmup_epochs must not be negative");
+  for (const LearningRateDrop& drop : schedule.drops) {
+    need(drop.epoch >= 0 && drop.factor > 0, where,
+         "train.schedule.drops: epoch must not be negative, factor must be positive");
+  }
+  need_one_of(schedule.decay, {"none", "cosine", "exponential"}, where, "train.schedule.decay");
+  need(schedule.decay_epochs >= 0, where, "train.schedule.decay_epochs must not be negative");
+  need(schedule.decay_factor_min >= 0 && schedule.decay_factor_min <= 1, where,
+       "train.schedule.decay_factor_min must be in [0, 1]");
+  need(schedule.decay != "exponential" || schedule.decay_factor_min > 0, where,
+       "train.schedule.decay = exponential wants a train.schedule.decay_factor_min above 0");
+  const Plateau& plateau = schedule.plateau;
+  need(plateau.patience >= 0 && plateau.min_delta >= 0, where,
+       "train.schedule.plateau: patience and min_delta must not be negative");
+  need(plateau.factor > 0 && plateau.factor < 1 && plateau.factor_min >= 0 && plateau.factor_min <= 1, where,
+       "train.schedule.plateau: factor must be between 0 and 1, factor_min in [0, 1]");
+}
+
+void validate_train(const Train& train, const std::string& where) {
+  need(train.epochs > 0, where, "train.epochs must be at least 1");
+  need(train.max_steps >= 0, where, "train.max_steps must not be negative");
+  need(train.steps_per_epoch >= 0, where, "train.steps_per_epoch must not be negative");
+  need(train.replicas > 0 && train.replicas <= 4096, where, "train.replicas must be 1 to 4096");
+  need(train.batch > 0, where, "train.batch must be at least 1");
+  need(train.accumulate > 0, where, "train.accumulate must be at least 1");
+  need(train.threads > 0, where, "train.threads must be at least 1");
+  need(train.flip >= 0 && train.flip < 0.5, where, "train.flip must be in [0, 0.5)");
+  need(train.discriminator_first >= 0, where, "train.discriminator_first must not be negative");
+  need_one_of(train.precision, {"fp32", "bf16"}, where, "train.precision");
+  need_one_of(train.exchange, {"fp32", "bf16"}, where, "train.exchange");
+  need_one_of(train.kernels, {"linac", "aten"}, where, "train.kernels");
+  need(train.precision == "fp32" || train.kernels == "linac", where,
+       "train.precision = bf16 is a matter of linac's kernels: set train.kernels = linac, or train.precision = fp32");
+  need_one_of(train.device, {"cpu", "cuda"}, where, "train.device");
+  need(
+      train.precision == "fp32" || train.device == "cpu", where,
+      "train.precision = bf16 is not there for train.device = cuda: set train.precision = fp32, or train.device = cpu");
+  validate_optimizer(train.optimizer, where);
+  validate_schedule(train.schedule, where);
+  need(train.early_stopping.patience >= 0 && train.early_stopping.min_delta >= 0, where,
+       "train.early_stopping: patience and min_delta must not be negative");
+  need_one_of(train.collapse.action, {"stop", "rollback"}, where, "train.collapse.action");
+  need(train.collapse.rollbacks >= 0 && train.collapse.lr_factor > 0, where,
+       "train.collapse: rollbacks and lr_factor must be positive");
+}
+
+void validate_data(const Data& data, const std::string& where) {
+  need(!data.train.empty(), where, "data.train names no file; give files, globs or URLs");
+  const auto need_auto = [&](const AutoInt& value, int most, const char* name) {
+    need(!value.number || (*value.number >= 1 && *value.number <= most), where,
+         fmt::format("data.{} must be 1 to {}, or auto", name, most));
+  };
+  need_auto(data.prefetch, 64, "prefetch");
+  need_auto(data.prefetch_files, 8, "prefetch_files");
+  need_auto(data.prefetch_reads, 16, "prefetch_reads");
+  need(data.validation_split >= 0 && data.validation_split < 1, where,
+       fmt::format("data.validation_split = {} must be between 0 and 1: the share of the training events that tests, "
+                   "e.g. 0.2",
+                   data.validation_split));
+  need(data.shuffle_window >= 0, where, "data.shuffle_window is a number of files, at least 1; 0: all");
+  need(data.shuffle_window == 0 || data.validation_split == 0, where,
+       "data.shuffle_window reads a few files at a time, and validation_split needs the events of all: set "
+       "data.split.validation, or name files in data.test");
+  need(data.validation_split == 0 || data.test.empty(), where,
+       "data.validation_split takes the test events from data.train, and data.test names files of them; leave one out");
+}
+
+void need_formula(const std::string& formula, const std::string& where, const std::string& key) {
+  if (!formula.empty()) expression::parse(formula, fmt::format("{}: {}", where, key));
+}
+
+// The syntax; columns and types show with the files.
+void validate_transforms(const Data& data, const std::string& where) {
+  need_formula(data.filter, where, "data.filter");
+  for (const auto& [name, formula] : data.define) {
+    need(!name.empty(), where, "data.define has a column without a name");
+    need(!formula.empty(), where, fmt::format("data.define.{} is empty; write a formula", name));
+    need_formula(formula, where, "data.define." + name);
+  }
+  for (size_t i = 0; i < data.lists.size(); ++i) {
+    const DataLists& rule = data.lists[i];
+    const std::string key = fmt::format("data.lists[{}]", i);
+    need(!rule.columns.empty(), where, key + " names no column; write columns: [NAME, ...]");
+    need(rule.first >= 0, where, key + ".first must not be negative");
+    need(!rule.filter.empty() || !rule.sort.empty() || rule.first > 0, where,
+         key + " changes nothing; give filter, sort or first");
+    need_formula(rule.filter, where, key + ".filter");
+    need_formula(rule.sort, where, key + ".sort");
+    for (const std::string& column : rule.columns)
+      need(!data.define.contains(column), where,
+           fmt::format("{}: '{}' is computed (data.define), and lists are cut before that; name lists of the files",
+                       key, column));
+  }
+  const DataSplit& split = data.split;
+  need(split.validation >= 0 && split.test >= 0 && split.validation + split.test < 1, where,
+       "data.split: validation and test are shares from 0 on, and leave some events to train on, e.g. 0.1 and 0.1");
+  need(split.key.empty() || split.validation + split.test > 0, where,
+       "data.split has a key and no share: give validation, test or both, e.g. 0.1");
+  need(split.validation == 0 || (data.test.empty() && data.validation_split == 0), where,
+       "data.split.validation tests each epoch, and so does data.test or data.validation_split; keep one of them");
+}
+
+void validate_secrets(const std::vector<std::string>& names, const std::string& where) {
+  need(names.size() <= kSecretsMax, where,
+       fmt::format("secrets has {} names; {} are the most", names.size(), kSecretsMax));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string why = why_no_secret_name(names[i]);
+    need(why.empty(), where, fmt::format("secrets: '{}' cannot be one: {}", printable(names[i]), why));
+    need(std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) ==
+             names.begin() + static_cast<std::ptrdiff_t>(i),
+         where, fmt::format("secrets names {} twice", names[i]));
+  }
+}
+
+void validate(const Job& job, const std::string& where) {
+  const std::pair<const char*, const std::string&> modes[] = {
+      {"checkpoint.best_mode", job.checkpoint.best_mode},
+      {"train.early_stopping.mode", job.train.early_stopping.mode},
+      {"train.schedule.plateau.mode", job.train.schedule.plateau.mode}};
+  for (const auto& [key, mode] : modes) need_one_of(mode, {"auto", "min", "max"}, where, key);
+  validate_data(job.data, where);
+  const bool selects = !job.data.filter.empty() || job.data.split.validation + job.data.split.test > 0;
+  need(job.data.shuffle_window == 0 || job.train.steps_per_epoch > 0 || !selects, where,
+       "data.filter and data.split hide how many events a file gives, and data.shuffle_window needs those of all files "
+       "for an epoch of all events: set train.steps_per_epoch");
+  validate_transforms(job.data, where);
+  validate_train(job.train, where);
+  validate_secrets(job.secrets, where);
+  job.model.check(job, where);
+  need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");
+  need(job.checkpoint.every_epochs >= 0 && job.checkpoint.every_steps >= 0 && job.checkpoint.every_minutes >= 0, where,
+       "checkpoint.every_* must not be negative");
+  need(job.validate.every_epochs >= 0, where, "validate.every_epochs must not be negative");
+  need(job.validate.events >= 1, where, "validate.events must be at least 1");
+  need(job.workers >= 1, where, "workers must be at least 1");
+  need(job.distribution.workers_min >= 1 && job.distribution.workers_min <= job.train.replicas, where,
+       "distribution.workers_min must be from 1 to train.replicas");
+  need(job.distribution.stall_timeout_s >= 1, where, "distribution.stall_timeout_s must be at least 1");
+  need_one_of(job.distribution.on_sigterm, {"stop", "leave"}, where, "distribution.on_sigterm");
+  need(job.distribution.restarts >= 0, where, "distribution.restarts must not be negative");
+  need(job.distribution.devices_per_worker >= 0 && job.distribution.devices_per_worker <= 64, where,
+       "distribution.devices_per_worker must be 0 to 64");
+  need(job.workers <= job.train.replicas, where,
+       fmt::format("workers = {} is more than train.replicas = {}: a worker carries at least one replica; lower "
+                   "workers or raise replicas",
+                   job.workers, job.train.replicas));
+}
+
+// The rate is asked for so often that it has a short name.
+void expand_shorthand(YAML::Node& root, const std::string& where) {
+  YAML::Node train = root["train"];
+  if (!train.IsDefined() || !train.IsMap() || !train["lr"].IsDefined()) return;
+  if (train["optimizer"].IsDefined() && !train["optimizer"].IsMap()) {
+    throw user_error(
+        fmt::format("[job] {}: train.optimizer is not a map of settings, e.g. {{name: adam, lr: 1.0e-3}}", where));
+  }
+  train["optimizer"]["lr"] = train["lr"];
+  train.remove("lr");
+}
+
+// A Keras file may have been compiled with an optimiser: it is used where the job says nothing but, perhaps, a rate.
+void leave_optimizer_to_file(const YAML::Node& root, const std::string& where, optimizer::Settings& optimizer) {
+  const YAML::Node settings = root["train"] ? root["train"]["optimizer"] : YAML::Node(YAML::NodeType::Null);
+  const bool has_rate = settings && settings.IsMap() && settings["lr"];
+  if (settings && settings.IsMap() && settings.size() > (has_rate ? 1 : 0)) return;
+  optimizer.name.clear();
+  if (!has_rate) {
+    optimizer.lr = 0;
+    return;
+  }
+  need(optimizer.lr > 0 && std::isfinite(optimizer.lr), where, "train.optimizer.lr must be positive");
+}
+
+// The error of a key that is known elsewhere in the job, or that Keras knows, with where it belongs.
+[[noreturn]] void explain(const config::UnknownKey& error) {
+  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  const std::string name = last(error.key);
+  if (const std::string hint = keras_setting(name); !hint.empty())
+    throw config::UnknownKey(error.place, error.key, error.known, fmt::format("; Keras's {} is {}", name, hint));
+  std::string elsewhere;  // a setting, or a map of them
+  for (const JobSetting& setting : job_settings()) {
+    const size_t at = ("." + setting.key + ".").find("." + name + ".");
+    if (elsewhere.empty() && at != std::string::npos) elsewhere = setting.key.substr(0, at + name.size());
+  }
+  if (!error.hint.empty() || elsewhere.empty()) throw config::UnknownKey(error);
+  throw config::UnknownKey(error.place, error.key, error.known, fmt::format("; did you mean '{}'?", elsewhere));
+}
+
+void read_settings(YAML::Node root, Job& job, const std::string& where) {
+  expand_shorthand(root, where);
+  if (root["model"].IsDefined()) settle_model_keys(root["model"], where);
+  try {
+    config::read(root, job, where);
+  } catch (const config::UnknownKey& error) {
+    explain(error);
+  }
+}
+
+// Each override alone, so that an error names it and not a line of the file.
+void check_overrides(const std::vector<std::string>& overrides, const YAML::Node& whole) {
+  const YAML::Node model = whole["model"];
+  const bool has_kind = model && model.IsMap() && model["kind"] && model["kind"].IsScalar();
+  const std::string kind = has_kind ? model["kind"].Scalar() : Model{}.kind();
+  const std::vector<std::string> kinds = model_kinds();
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return;  // named when the whole is read
+  for (const std::string& assignment : overrides) {
+    YAML::Node lone(YAML::NodeType::Map);
+    lone["model"]["kind"] = kind;
+    config::apply_override(lone, assignment);
+    Job job;
+    read_settings(lone, job, "--set " + assignment);
+  }
+}
+
+// The override without which the job would be valid; "" if there is none, or not one alone.
+std::string override_at_fault(const std::string& text, const std::string& where,
+                              const std::vector<std::string>& overrides) {
+  for (const std::string& left_out : overrides) {
+    try {
+      YAML::Node root = config::parse_text(text, where);
+      for (const std::string& assignment : overrides)
+        if (&assignment != &left_out) config::apply_override(root, assignment);
+      Job job;
+      read_settings(root, job, where);
+      validate(job, where);
+      return left_out;
+    } catch (const Error&) {  // wrong without it, too
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<JobSetting> job_settings() {
+  std::vector<JobSetting> settings;
+  const auto add_models = [&] {
+    each_model_kind([&](const auto& own) {
+      for (config::Setting& setting : config::describe(own)) {
+        setting.key = "model." + setting.key;
+        settings.push_back({{setting}, own.kKind});
+      }
+    });
+  };
+  for (const config::Setting& setting : config::describe(Job{})) {
+    const bool of_model = setting.key.starts_with("model.");
+    if (!of_model || setting.key == "model.kind") settings.push_back({{setting}, ""});
+    if (setting.key == "model.kind") add_models();
+  }
+  return settings;
+}
+
+Job parse_job(const std::string& text, const std::string& where, const std::vector<std::string>& overrides,
+              const PathPlaces* places) {
+  YAML::Node root = config::parse_text(text, where);
+  if (!root.IsMap())
+    throw user_error(fmt::format("[job] {}: not a job file (a map with name, model, data, train)", where));
+  const auto missing = places != nullptr ? place_paths(root, *places, where) : std::map<std::string, MissingPath>{};
+  for (const std::string& assignment : overrides) config::apply_override(root, assignment);
+  check_overrides(overrides, root);
+  Job job;
+  read_settings(root, job, where);
+  for (const std::string* file : files_of(job))
+    if (const auto found = missing.find(*file); found != missing.end()) throw MissingPath(found->second);
+  if (job.model.optimizer_in_file()) leave_optimizer_to_file(root, where, job.train.optimizer);
+  try {
+    validate(job, where);
+  } catch (const Error&) {
+    if (const std::string fault = override_at_fault(text, where, overrides); !fault.empty())
+      validate(job, "--set " + fault);
+    throw;
+  }
+  return job;
+}
+
+Job read_job(const std::string& path, const std::vector<std::string>& overrides) {
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const Error& error) {
+    throw user_error(fmt::format("[job] {}: cannot be read; give the path of a job file ({})", path, error.what()));
+  }
+  const PathPlaces places{std::filesystem::path(path).parent_path(), {}};
+  return parse_job(text, path, overrides, &places);
+}
+
+std::string to_yaml(const Job& job) {
+  return config::to_yaml(job);
+}
+
+}  // namespace linac::job

@@ -1,0 +1,55 @@
+#include "linac/control/catalog/artifact_location.h"
+
+#include <gtest/gtest.h>
+
+#include "linac/base/base/refusal.h"
+
+namespace linac::catalog {
+namespace {
+
+TEST(ArtifactLocation, IsAPlaceOfTheServiceOrAStore) {
+  for (const char* good : {"", "mlflow-artifacts:/calo", "mlflow-artifacts:/calo/2026 b/ä/", "s3://bucket/folder",
+                           "gs://bucket", "hdfs://host:1/x"})
+    EXPECT_NO_THROW(check_artifact_location(good)) << good;
+  for (const char* bad : {"mlflow-artifacts:/../../etc",
+                          "mlflow-artifacts:/a/../../b",
+                          "mlflow-artifacts://etc/cron.d",
+                          "mlflow-artifacts:///etc",
+                          "mlflow-artifacts:/",
+                          "mlflow-artifacts:",
+                          "mlflow-artifacts:x",
+                          "mlflow-artifacts:/a//b",
+                          "mlflow-artifacts:/./a",
+                          "mlflow-artifacts:/%2e%2e/a",
+                          "mlflow-artifacts:/a\\b",
+                          "mlflow-artifacts:/0/run/artifacts/x",
+                          "mlflow-artifacts:/7",
+                          "mlflow-artifacts:/models/x",
+                          "mlflow-artifacts:/calo/0123456789abcdef0123456789abcdef/x",
+                          "mlflow-artifacts:/calo/m-0123456789abcdef0123456789abcdef",
+                          "mlflow-artifacts:/calo/run/artifacts",
+                          "mlflow-artifacts:/artifacts",
+                          "/etc",
+                          "etc",
+                          "../etc",
+                          "file:///etc",
+                          "file:/etc",
+                          "FILE:///etc",
+                          "s3:///x",
+                          "s3://",
+                          "s3://b/../c",
+                          "s3://b\nc",
+                          "MLFLOW-ARTIFACTS:/x"})
+    EXPECT_THROW(check_artifact_location(bad), Refusal) << bad;
+  EXPECT_THROW(check_artifact_location("s3://b/" + std::string(2000, 'a')), Refusal);
+}
+
+TEST(ArtifactLocation, GivesNoPathThatLeadsElsewhere) {
+  EXPECT_EQ(own_artifacts("mlflow-artifacts:/0/run/artifacts"), "0/run/artifacts");
+  for (const char* other :
+       {"mlflow-artifacts:/../x", "mlflow-artifacts://x/y", "mlflow-artifacts:/", "s3://x", "/x", ""})
+    EXPECT_FALSE(own_artifacts(other)) << other;
+}
+
+}  // namespace
+}  // namespace linac::catalog

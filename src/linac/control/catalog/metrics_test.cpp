@@ -1,0 +1,227 @@
+#include "linac/control/catalog/metrics.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "linac/control/catalog/connection.h"
+#include "linac/control/catalog/runs.h"
+#include "linac/control/catalog/test_catalog.h"
+
+namespace linac::catalog {
+namespace {
+
+class MetricsTest : public RecordsTest {
+ protected:
+  std::string new_run() { return create_run(db(), NewRun()).id; }
+  void append(const std::string& run, const std::vector<Point>& points, const std::string& key = "loss") {
+    std::vector<KeyedPoint> keyed;
+    for (const Point& p : points) keyed.push_back({key, p});
+    append_points(db(), run, keyed);
+  }
+  int64_t blocks() { return db().query("SELECT COUNT(*) FROM blocks").front().integer(0); }
+};
+LINAC_BOTH_DATABASES(MetricsTest);
+
+Point at(int64_t i) {
+  return {i, 1000 + i, 0.5 * static_cast<double>(i)};
+}
+
+TEST_P(MetricsTest, SinglePointsAreMergedAndNoneIsLost) {
+  const std::string run = new_run();
+  connection(db()).memory = std::make_unique<WriterMemory>();
+  constexpr int64_t kPoints = 5000;  // two blocks of the largest size, and what is beside them
+  int64_t most = 0;
+  for (int64_t i = 0; i < kPoints; ++i) {
+    append(run, {at(i)});
+    if (i % 100 == 0) most = std::max(most, blocks());
+    if (i == 63 || i == 64 || i == 2047 || i == 2048 || i == 4500) {
+      const auto points = curve(db(), run, "loss");
+      ASSERT_EQ(points.size(), static_cast<size_t>(i) + 1);
+      for (size_t k = 0; k < points.size(); ++k) ASSERT_EQ(points[k], at(static_cast<int64_t>(k)));
+    }
+  }
+  EXPECT_LE(most, 64 + 32 + kPoints / 2048 + 1);
+  const auto summary = catalog::run(db(), run).metrics.at(0);
+  EXPECT_EQ(summary.count, kPoints);
+  EXPECT_EQ(summary.last, at(kPoints - 1));
+  EXPECT_EQ(summary.min, 0);
+  EXPECT_EQ(summary.max, 0.5 * (kPoints - 1));
+  const auto middle = curve(db(), run, "loss", 3456, 7);
+  ASSERT_EQ(middle.size(), 7u);
+  EXPECT_EQ(middle.front(), at(3456));
+  EXPECT_EQ(curve(db(), run, "loss", kPoints).size(), 0u);
+  EXPECT_EQ(curve(db(), run, "loss", kPoints - 2, 10).size(), 2u);
+}
+
+TEST_P(MetricsTest, WhatIsSentTwiceCountsOnceWhereThatIsWanted) {
+  const std::string run = new_run();
+  const auto log = [&](const std::vector<Point>& points) {
+    std::vector<KeyedPoint> keyed;
+    for (const Point& p : points) keyed.push_back({"loss", p});
+    append_points(db(), run, keyed, Repeated::kOnce);
+  };
+  log({at(1), at(1), at(2)});
+  log({at(2)});
+  log({at(2), {2, at(2).time_ms + 1, at(2).value}, {3, 5000, NAN}});
+  log({{3, 5000, NAN}, {3, 5000, 1}});
+  EXPECT_EQ(curve(db(), run, "loss").size(), 5u);
+  append(run, {{3, 5000, 1}});
+  EXPECT_EQ(curve(db(), run, "loss").size(), 6u);
+  log({at(1), at(2), {3, 5000, NAN}});  // a batch comes again, behind a later one
+  log({{3, 5000, 2}, at(1), {4, 6000, 1}, {4, 6000, 1}});
+  EXPECT_EQ(curve(db(), run, "loss").size(), 8u);
+}
+
+/// Blocks of any size in any order, against a sort in memory.
+TEST_P(MetricsTest, ACurveIsSortedByStepTimeAndArrival) {
+  std::mt19937 random(7);
+  for (const int64_t disorder : {int64_t{0}, int64_t{50}, int64_t{100000}}) {
+    const std::string run = new_run();
+    std::vector<Point> all;
+    for (int64_t batch = 0; batch < 300; ++batch) {
+      std::vector<Point> points(random() % 90 + 1);
+      for (Point& p : points) {
+        const auto n = static_cast<int64_t>(all.size());
+        p = {disorder == 0 ? n / 3 : (n + static_cast<int64_t>(random() % static_cast<uint32_t>(disorder))) / 3,
+             disorder == 0 ? n : static_cast<int64_t>(random() % 5), static_cast<double>(n)};
+        all.push_back(p);
+      }
+      append(run, points);
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Point& a, const Point& b) {
+      return std::tie(a.step, a.time_ms) < std::tie(b.step, b.time_ms);
+    });
+    const auto points = curve(db(), run, "loss");
+    ASSERT_EQ(points.size(), all.size());
+    for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(points[i], all[i]) << disorder << " " << i;
+    EXPECT_EQ(catalog::run(db(), run).metrics.at(0).last, all.back());
+    const auto page = curve(db(), run, "loss", 5000, 100);
+    ASSERT_EQ(page.size(), 100u);
+    for (size_t i = 0; i < 100; ++i) ASSERT_EQ(page[i], all[5000 + i]);
+  }
+}
+
+TEST_P(MetricsTest, NanAndInfinityAreKept) {
+  const std::string run = new_run();
+  const double payload = std::nan("0x123");
+  append(run, {{1, 1, 2.0}, {2, 2, INFINITY}, {3, 3, -INFINITY}, {4, 4, payload}});
+  const auto points = curve(db(), run, "loss");
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_EQ(points[1].value, INFINITY);
+  EXPECT_EQ(points[2].value, -INFINITY);
+  EXPECT_TRUE(std::isnan(points[3].value));
+  auto summary = catalog::run(db(), run).metrics.at(0);
+  EXPECT_TRUE(std::isnan(summary.last.value));
+  EXPECT_EQ(summary.last.step, 4);
+  EXPECT_EQ(summary.min, 2.0);
+  EXPECT_EQ(summary.max, 2.0);
+  append(run, {{1, 1, NAN}}, "only nan");
+  append(run, {{1, 1, INFINITY}}, "only inf");
+  for (const auto& metric : catalog::run(db(), run).metrics)
+    EXPECT_EQ(std::isnan(metric.min) && std::isnan(metric.max), metric.key != "loss") << metric.key;
+}
+
+TEST_P(MetricsTest, AMillionPointsAreThinned) {
+  const std::string run = new_run();
+  constexpr int64_t kPoints = 1000000;
+  for (int64_t first = 0; first < kPoints; first += 5000) {
+    std::vector<Point> points;
+    for (int64_t i = first; i < first + 5000; ++i) {
+      points.push_back({i * 2, i, std::sin(static_cast<double>(i))});
+      if (i == 123456) points.back().value = 77;
+      if (i == 654321) points.back().value = NAN;
+    }
+    append(run, points);
+  }
+  const auto thin = thinned(db(), run, "loss", 1000);
+  EXPECT_LE(thin.size(), 1000u);
+  EXPECT_GE(thin.size(), 990u);
+  int64_t count = 0, not_finite = 0, before = -1;
+  double max = 0;
+  for (const Stretch& s : thin) {
+    EXPECT_GT(s.first_step, before);
+    EXPECT_GE(s.last_step, s.first_step);
+    before = s.last_step;
+    count += s.count;
+    not_finite += s.not_finite;
+    max = std::max(max, s.max);
+    EXPECT_LE(s.min, s.last);
+    EXPECT_GE(s.max, s.last);
+  }
+  EXPECT_EQ(count, kPoints);
+  EXPECT_EQ(not_finite, 1);
+  EXPECT_EQ(max, 77);
+  const auto part = thinned(db(), run, "loss", 10, 1000, 1999);
+  count = 0;
+  for (const Stretch& s : part) count += s.count;
+  EXPECT_EQ(part.size(), 10u);
+  EXPECT_EQ(count, 500);
+  EXPECT_EQ(part.front().first_step, 1000);
+  EXPECT_EQ(part.back().last_step, 1998);
+}
+
+TEST_P(MetricsTest, AShortCurveComesPointByPoint) {
+  const std::string run = new_run();
+  append(run, {{INT64_MIN, 1, 1.0}, {0, 2, NAN}, {INT64_MAX, 3, 3.0}});
+  const auto whole = thinned(db(), run, "loss", 3);
+  ASSERT_EQ(whole.size(), 3u);
+  EXPECT_EQ(whole[0].min, 1.0);
+  EXPECT_TRUE(std::isnan(whole[1].last));
+  EXPECT_EQ(whole[1].not_finite, 1);
+  EXPECT_EQ(whole[2].last_step, INT64_MAX);
+  const auto two = thinned(db(), run, "loss", 2);
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].count + two[1].count, 3);
+  EXPECT_TRUE(thinned(db(), run, "none", 2).empty());
+  EXPECT_TRUE(curve(db(), run, "none").empty());
+  EXPECT_EQ(refusal([&] { thinned(db(), run, "loss", 0); }), RefusalKind::kInvalid);
+  EXPECT_EQ(refusal([&] { thinned(db(), "no such run", "loss", 2); }), RefusalKind::kNotFound);
+}
+
+TEST_P(MetricsTest, ABatchIsAppliedOnceAndInOrder) {
+  const std::string run = new_run();
+  const std::array points{KeyedPoint{"a", at(1)}, KeyedPoint{"b", at(2)}};
+  EXPECT_EQ(acknowledged(db(), run, "w0"), 0);
+  EXPECT_EQ(append_batch(db(), run, "w0", 1, points), 1);
+  EXPECT_EQ(append_batch(db(), run, "w0", 1, points), 1);
+  EXPECT_EQ(refusal([&] { append_batch(db(), run, "w0", 3, points); }), RefusalKind::kState);
+  EXPECT_EQ(refusal([&] { append_batch(db(), run, "w0", 0, points); }), RefusalKind::kInvalid);
+  EXPECT_EQ(append_batch(db(), run, "w0", 2, points), 2);
+  EXPECT_EQ(append_batch(db(), run, "w1", 1, points), 1);
+  EXPECT_EQ(append_batch(db(), run, "w0", 1, points), 2);
+  EXPECT_EQ(curve(db(), run, "a").size(), 3u);
+  EXPECT_EQ(acknowledged(db(), run, "w0"), 2);
+}
+
+TEST_P(MetricsTest, WhatCannotBeAppendedIsRefused) {
+  const std::string run = new_run();
+  const auto key = [&](const std::string& name) { return refusal([&] { append(run, {at(1)}, name); }); };
+  EXPECT_EQ(key(""), RefusalKind::kInvalid);
+  EXPECT_EQ(key(std::string(kKeyMax + 1, 'x')), RefusalKind::kInvalid);
+  EXPECT_EQ(key(std::string(kKeyMax, 'x')), std::nullopt);
+  EXPECT_EQ(refusal([&] { append("no such run", {at(1)}); }), RefusalKind::kNotFound);
+  connection(db()).memory = std::make_unique<WriterMemory>();
+  append(run, {at(1)});
+  set_run_deleted(db(), run, true);
+  EXPECT_EQ(refusal([&] { append(run, {at(1)}); }), RefusalKind::kState);
+  set_run_deleted(db(), run, false);
+  append(run, {at(2)});
+  EXPECT_EQ(curve(db(), run, "loss").size(), 2u);
+}
+
+TEST(Points, DamagedBytesAreSaid) {
+  const std::array points{Point{1, 2, 3}, Point{-1, -2, -NAN}};
+  Bytes bytes = packed(points);
+  EXPECT_EQ(unpacked(bytes).at(0), points[0]);
+  EXPECT_TRUE(std::signbit(unpacked(bytes).at(1).value));
+  bytes.pop_back();
+  EXPECT_THROW(unpacked(bytes), Error);
+}
+
+}  // namespace
+}  // namespace linac::catalog

@@ -1,0 +1,67 @@
+#include "linac/control/execution/attempt_verdict.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cstring>
+
+#include "linac/base/job/exit_codes.h"
+
+namespace linac::execution {
+namespace {
+
+using catalog::Outcome;
+using job::ExitClass;
+
+std::string described(int signal) {
+  return fmt::format("killed by signal {} ({}){}", signal, strsignal(signal),
+                     signal == SIGKILL ? "; often the kernel, when memory runs out" : "");
+}
+
+std::string described_status(int status) {
+  const std::string word = job::word_of_status(status);
+  return fmt::format("ended with exit status {}{}", status, word.empty() ? "" : fmt::format(" ({})", word));
+}
+
+AttemptVerdict by_itself(const launch::Exit& exit, bool began, const std::string& told) {
+  const auto said = [&](const std::string& otherwise) { return told.empty() ? otherwise : told; };
+  if (!exit.problem.empty()) return {Outcome::kFailed, "cannot be started: " + exit.problem};
+  const int signal = exit.signal != 0 ? exit.signal : job::signal_in(exit.status);
+  if (signal != 0)
+    return {job::class_of_signal(signal) == ExitClass::kLost ? Outcome::kLost : Outcome::kFailed, described(signal)};
+  switch (job::class_of_status(exit.status)) {
+    case ExitClass::kInterrupted:
+      return {Outcome::kPreempted, "interrupted, with a checkpoint"};
+    case ExitClass::kLost:
+      return {Outcome::kLost, said(described_status(exit.status))};
+    case ExitClass::kRefused:
+      return {began ? Outcome::kFailed : Outcome::kRefused, said(described_status(exit.status))};
+    case ExitClass::kDone:
+    case ExitClass::kFailed:
+      break;
+  }
+  return {Outcome::kFailed, said(described_status(exit.status))};
+}
+
+}  // namespace
+
+AttemptVerdict judge(const launch::AttemptStatus& status, StopCause cause, bool began, const std::string& told) {
+  const bool ended = status.state == launch::AttemptState::kEnded && status.exit.has_value();
+  if (ended && status.exit->problem.empty() && status.exit->status == 0 && status.exit->signal == 0)
+    return {Outcome::kSucceeded, ""};
+  switch (cause) {
+    case StopCause::kCancelled:
+      return {Outcome::kCancelled, "cancelled"};
+    case StopCause::kTimeUsedUp:
+      return {Outcome::kPreempted, "stopped at its limit of time"};
+    case StopCause::kCostUsedUp:
+      return {Outcome::kFailed, "stopped at its limit of cost"};
+    case StopCause::kNone:
+      break;
+  }
+  if (status.state == launch::AttemptState::kEnded && !ended) return {Outcome::kFailed, status.reason};
+  if (!ended) return {Outcome::kLost, status.reason.empty() ? "it is gone without a word" : status.reason};
+  return by_itself(*status.exit, began, told);
+}
+
+}  // namespace linac::execution

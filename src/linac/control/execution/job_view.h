@@ -1,0 +1,37 @@
+#pragma once
+// What a job sees of the host in its sandbox (control/launch/sandbox.h): the service's data are not there, but its own
+// run and what it names as input.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "linac/control/catalog/queue.h"
+#include "linac/control/execution/record/run_places.h"
+#include "linac/control/launch/command.h"
+
+namespace linac::execution {
+
+/// Who keeps a job from the service's data where it runs under the service's own account.
+enum class Isolation {
+  kOfLauncher,  // the launcher, or nobody: the jobs are trusted
+  kSandbox,
+  kNone,  // only admins' jobs run, who may do all that the service may
+};
+
+struct Sandboxes {
+  Isolation isolation = Isolation::kOfLauncher;
+  std::string why_none;               // with kNone
+  std::vector<std::string> hidden;    // places of the service beside its data folder
+  std::vector<std::string> programs;  // launch::needed_by() what jobs start
+};
+
+/// Where a user's jobs keep what they have fetched; made if it is not there. One for each user: what is in there is
+/// believed.
+std::filesystem::path cache_of(const Site& site, const std::string& user);
+
+/// Reads the job's text; user error for an input that a job cannot be shown. Inputs below /tmp are shown where they are
+/// files of there; those below the artefacts where they are of a run of the same user, that run with them.
+launch::View view_of(Site& site, const Sandboxes& sandboxes, const RunPlaces& places, const catalog::QueuedJob& job);
+
+}  // namespace linac::execution

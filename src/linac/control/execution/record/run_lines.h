@@ -1,0 +1,52 @@
+#pragma once
+// The lines that a training writes into metrics.jsonl (base/job/run_record.h), as points of metrics. The file is read
+// while it grows, from the start again after a restart, and loses lines when a run resumes from a checkpoint; each of
+// its steps still becomes points once. For that a cursor is kept with the points, in one transaction: how far the
+// catalog has steps and epochs, apart for each rollback, after which other steps bear the same numbers. Bytes of
+// strangers: what is no such line is passed over. Thread-safe functions.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "linac/control/catalog/metrics.h"
+
+namespace linac::execution {
+
+/// A moment and the step at which the training stood: steps have no time of their own, they lie between two of these.
+struct RunMoment {
+  double time = 0;  // unix seconds; 0: not known
+  int64_t step = 0;
+};
+
+struct RunCursor {
+  std::map<int64_t, int64_t> steps, epochs;  // the highest that the catalog has, by number of rollbacks
+  double told = 0;                           // time of the last account of the workers
+  // Where the next line is expected, and what the lines before it say.
+  int64_t offset = 0, rollbacks = 0;
+  RunMoment moment;
+
+  std::string encoded() const;
+  /// A fresh one for anything that encoded() does not write.
+  static RunCursor decoded(const std::string& text);
+  friend bool operator==(const RunCursor& a, const RunCursor& b) { return a.encoded() == b.encoded(); }
+};
+
+struct ReadLines {
+  RunCursor before, after;
+  std::vector<catalog::KeyedPoint> points;  // what the catalog lacks
+  int64_t damaged = 0;                      // lines that are none
+};
+/// `text`: whole lines, those of the file from byte `offset` on; offset 0 begins the file anew. `until_ms`: when the
+/// last of them was written, if that is known, else 0. kState if they do not follow the cursor, kInvalid for the record
+/// of a newer linac.
+ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_view text, int64_t until_ms);
+
+/// The part of `text` that is whole lines.
+std::string_view whole_lines(std::string_view text);
+
+constexpr size_t kRunLineBytesMax = 1 << 20;
+
+}  // namespace linac::execution

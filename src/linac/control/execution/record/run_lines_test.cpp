@@ -1,0 +1,136 @@
+#include "linac/control/execution/record/run_lines.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "linac/base/base/refusal.h"
+#include "linac/control/execution/record/run_facts.h"
+
+namespace linac::execution {
+namespace {
+
+std::string step(int64_t number, double loss = 0.5) {
+  return "{\"kind\":\"step\",\"epoch\":0,\"step\":1,\"global_step\":" + std::to_string(number) +
+         ",\"lr\":0.001,\"loss\":{\"loss\":" + std::to_string(loss) + "}}\n";
+}
+std::string view(double time, int64_t number) {
+  return "{\"kind\":\"view\",\"time\":" + std::to_string(time) + ",\"global_step\":" + std::to_string(number) +
+         ",\"members\":[{},{}]}\n";
+}
+
+std::vector<int64_t> steps_of(const ReadLines& read, const std::string& key) {
+  std::vector<int64_t> steps;
+  for (const auto& [name, point] : read.points)
+    if (name == key) steps.push_back(point.step);
+  return steps;
+}
+
+TEST(RunLines, BecomePointsWithTimesBetweenTheMoments) {
+  const std::string text = view(1000, 0) + step(1) + step(2) + step(3) + view(1040, 4);
+  const ReadLines read = read_run_lines({}, 0, text, 0);
+  EXPECT_EQ(steps_of(read, "loss"), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(steps_of(read, "learning_rate"), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(steps_of(read, "workers"), (std::vector<int64_t>{0, 4}));
+  for (const auto& [key, point] : read.points)
+    if (key == "loss") {
+      EXPECT_EQ(point.time_ms, 1000'000 + point.step * 10'000);
+    }
+  EXPECT_EQ(read.after.offset, static_cast<int64_t>(text.size()));
+  EXPECT_EQ(read.damaged, 0);
+}
+
+TEST(RunLines, PartsEpochsAndWorkersAreNamedAsInTensorBoard) {
+  const ReadLines read = read_run_lines({}, 0,
+                                        R"({"kind":"step","global_step":7,"loss":{"d_real":{"total":2,"angle":"NaN"}}}
+{"kind":"epoch","epoch":0,"global_step":7,"train":{"accuracy":0.5},"test":{"d_real":{"total":1,"angle":3}},"physics":{"fpd":4},"seconds":2,"showers_per_s":9}
+{"kind":"workers","time":50,"global_step":7,"workers":[{"phases":{"compute":{"wall_s":1}},"cpu_s":2},{"phases":{"compute":{"wall_s":3}},"cpu_s":4}]}
+)",
+                                        60'000);
+  std::map<std::string, double> values;
+  for (const auto& [key, point] : read.points) values[key] = point.value;
+  EXPECT_EQ(values.at("loss/d_real"), 2);
+  EXPECT_TRUE(std::isnan(values.at("parts/d_real/angle")));
+  EXPECT_EQ(values.at("train/accuracy"), 0.5);
+  EXPECT_EQ(values.at("test/d_real"), 1);
+  EXPECT_EQ(values.at("physics/fpd"), 4);
+  EXPECT_EQ(values.at("showers_per_s"), 9);
+  EXPECT_EQ(values.at("time/compute"), 4);
+  EXPECT_EQ(values.at("time/cpu"), 6);
+}
+
+TEST(RunLines, AStepCountsOnceHoweverOftenItIsRead) {
+  const std::string first = view(1000, 0) + step(1) + step(2) + step(3);
+  const ReadLines read = read_run_lines({}, 0, first, 0);
+  EXPECT_TRUE(read_run_lines(read.after, 0, first, 0).points.empty());
+  // Resumed from the checkpoint behind step 1: the lines after it are written again.
+  const ReadLines again =
+      read_run_lines(read.after, 0, view(1000, 0) + step(1) + view(2000, 1) + step(2) + step(3) + step(4), 0);
+  EXPECT_EQ(steps_of(again, "loss"), (std::vector<int64_t>{4}));
+  EXPECT_EQ(steps_of(again, "workers"), (std::vector<int64_t>{1}));
+}
+
+TEST(RunLines, StepsAfterARollbackAreOthers) {
+  const std::string rollback = "{\"kind\":\"rollback\",\"epoch\":0,\"global_step\":1,\"rollbacks\":1}\n";
+  const ReadLines read = read_run_lines({}, 0, view(1000, 0) + step(1) + step(2), 0);
+  const ReadLines after = read_run_lines(read.after, 0, view(1000, 0) + step(1) + rollback + step(2) + step(3), 0);
+  EXPECT_EQ(steps_of(after, "loss"), (std::vector<int64_t>{2, 3}));
+  EXPECT_TRUE(read_run_lines(after.after, 0, view(1000, 0) + step(1) + rollback + step(2) + step(3), 0).points.empty());
+}
+
+TEST(RunLines, ContinueWhereTheLastOnesEnded) {
+  const ReadLines read = read_run_lines({}, 0, step(1), 5000);
+  const RunCursor kept = RunCursor::decoded(read.after.encoded());
+  EXPECT_EQ(kept, read.after);
+  EXPECT_EQ(steps_of(read_run_lines(kept, kept.offset, step(2), 6000), "loss"), (std::vector<int64_t>{2}));
+  EXPECT_THROW(read_run_lines(kept, kept.offset + 1, step(2), 6000), Refusal);
+}
+
+TEST(RunLines, WhatIsNoLineIsPassedOver) {
+  const std::string text =
+      "garbage\n[1]\n{\"kind\":\"step\",\"global_step\":1e300,\"loss\":{}}\n{\"kind\":7}\n"
+      "{\"kind\":\"step\",\"global_step\":2,\"loss\":[1,{}]}\n{\"kind\":\"view\",\"time\":\"NaN\",\"global_step\":1}\n"
+      "{\"kind\":\"workers\",\"time\":5,\"global_step\":1,\"workers\":{\"a\":1}}\n" +
+      step(3);
+  const ReadLines read = read_run_lines({}, 0, text, 0);
+  EXPECT_EQ(read.damaged, 2);
+  EXPECT_EQ(steps_of(read, "loss"), (std::vector<int64_t>{3}));
+  EXPECT_EQ(whole_lines("a\nb\nc"), "a\nb\n");
+  EXPECT_EQ(whole_lines("abc"), "");
+  EXPECT_EQ(RunCursor::decoded("[1]"), RunCursor());
+}
+
+TEST(RunLines, OfANewerLinacAreRefused) {
+  EXPECT_THROW(read_run_lines({}, 0, "{\"kind\":\"view\",\"record\":2}\n", 0), Refusal);
+}
+
+TEST(RunFacts, JobAndRunJson) {
+  const auto parameters = parameters_of("name: a\ntrain: {epochs: 3, optimizer: {lr: 1e-3}}\ndata: {train: [x, y]}\n");
+  EXPECT_EQ(parameters.at("train.optimizer.lr"), "1e-3");
+  EXPECT_EQ(parameters.at("data.train"), "[x, y]");
+  EXPECT_TRUE(parameters_of("- no\n- map\n").empty());
+  EXPECT_TRUE(parameters_of("a: [").empty());
+  const RunFacts facts = facts_of(
+      R"({"linac":"1.2","host":{"name":"h"},"workers":2,"status":"failed","error":{"message":"[data] bad"},
+          "data":{"train":[{"url":"/d/a.h5","fingerprint":"abc","events":5},{"url":1}],"test":7}})");
+  EXPECT_EQ(facts.tags.at("linac.version"), "1.2");
+  EXPECT_EQ(facts.tags.at("linac.host"), "h");
+  EXPECT_EQ(facts.tags.at("linac.workers"), "2");
+  EXPECT_EQ(facts.error, "[data] bad");
+  ASSERT_EQ(facts.inputs.size(), 1u);
+  EXPECT_EQ(facts.inputs[0].name, "a.h5");
+  EXPECT_EQ(facts.inputs[0].digest, "abc");
+  EXPECT_TRUE(facts_of("[]").tags.empty());
+}
+
+TEST(RunFacts, ReasonIsTheLastErrorOfTheLog) {
+  EXPECT_EQ(reason_in_log("12:00:00 E [data] first\nbar 10%\rbar 20%\n12:00:01 E [data] second\nlater\n"),
+            "[data] second");
+  EXPECT_EQ(reason_in_log("one\n\xff two\n\n"), "? two");
+  EXPECT_EQ(reason_in_log(""), "");
+  EXPECT_EQ(cleaned("a\nb\xc3\xa9", 4), "a b");
+  EXPECT_EQ(cleaned("a\xc3", 4), "a?");
+}
+
+}  // namespace
+}  // namespace linac::execution

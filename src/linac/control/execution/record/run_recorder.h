@@ -1,0 +1,53 @@
+#pragma once
+// Brings what a run's folder says into the catalog: of a run of this service while it goes on (RunFollower), of one
+// that was made elsewhere as `linac ingest` sends it. The functions work within the transaction that they are given.
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "linac/base/base/redactor.h"
+#include "linac/control/catalog/database.h"
+#include "linac/control/execution/record/run_facts.h"
+#include "linac/control/execution/record/run_lines.h"
+#include "linac/control/execution/site.h"
+
+namespace linac::execution {
+
+RunCursor cursor_of(catalog::Database& database, const std::string& run);
+/// Adds what `read` has, if the catalog's cursor is still the one from which it was read; kState else.
+void add_lines(catalog::Database& database, const std::string& run, const ReadLines& read);
+/// Parameters that the run has not got yet, tags and inputs.
+void add_facts(catalog::Database& database, const std::string& run, const ReadFacts& read);
+
+/// Follows one folder. One thread.
+class RunFollower {
+ public:
+  RunFollower(Site& site, std::string run, std::filesystem::path folder)
+      : site_(site), run_(std::move(run)), folder_(std::move(folder)) {}
+
+  /// Reads at most kChunkBytesMax of what is new and writes it into the catalog, without the values that `redactor`
+  /// knows; true if there may be more at once. Environment error if the catalog cannot be written: nothing is lost
+  /// then, the next call begins there again.
+  bool poll(const Redactor& redactor);
+  /// Everything that is there, facts included.
+  void finish(const Redactor& redactor);
+
+  static constexpr size_t kChunkBytesMax = 4 << 20;
+  static constexpr std::chrono::seconds kFactsEvery{5};
+
+ private:
+  bool read_lines(const Redactor& redactor);
+  void read_facts(const Redactor& redactor);
+
+  Site& site_;
+  const std::string run_;
+  const std::filesystem::path folder_;
+  uint64_t inode_ = 0;  // of the file that was read last
+  std::string job_, run_json_;
+  std::chrono::steady_clock::time_point facts_read_{};
+};
+
+}  // namespace linac::execution

@@ -1,0 +1,21 @@
+#include "linac/control/http/rate_limit.h"
+
+#include <gtest/gtest.h>
+
+namespace linac::http {
+namespace {
+
+TEST(RateLimit, LetsABurstThroughAndThenTheRate) {
+  RateLimit limit(10, 20);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(limit.take("a", begin));
+  EXPECT_FALSE(limit.take("a", begin));
+  EXPECT_TRUE(limit.take("b", begin));
+  EXPECT_FALSE(limit.left("a", begin));
+  int taken = 0;
+  for (int i = 0; i < 100; ++i) taken += limit.take("a", begin + std::chrono::seconds(1));
+  EXPECT_EQ(taken, 10);
+}
+
+}  // namespace
+}  // namespace linac::http

@@ -1,0 +1,68 @@
+#include "linac/control/launch/command.h"
+
+#include <nlohmann/json.hpp>
+
+namespace linac::launch {
+
+namespace {
+
+nlohmann::json to_json(const View& view) {
+  return {
+      {"hidden", view.hidden}, {"programs", view.programs}, {"readable", view.readable}, {"writable", view.writable}};
+}
+
+View view_from_json(const nlohmann::json& json) {
+  View view;
+  json.at("hidden").get_to(view.hidden);
+  json.at("programs").get_to(view.programs);
+  json.at("readable").get_to(view.readable);
+  json.at("writable").get_to(view.writable);
+  return view;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Command& command) {
+  nlohmann::json json = {
+      {"argv", command.argv},          {"directory", command.directory},     {"log", command.log},
+      {"account", command.account},    {"environment", command.environment}, {"memory_mb", command.limits.memory_mb},
+      {"cores", command.limits.cores}, {"gpus", command.limits.gpus},        {"stop_grace_s", command.stop_grace_s}};
+  if (command.view) json["view"] = to_json(*command.view);
+  return json;
+}
+
+Command command_from_json(const nlohmann::json& json) {
+  Command command;
+  json.at("argv").get_to(command.argv);
+  json.at("directory").get_to(command.directory);
+  json.at("log").get_to(command.log);
+  json.at("account").get_to(command.account);
+  json.at("environment").get_to(command.environment);
+  json.at("memory_mb").get_to(command.limits.memory_mb);
+  json.at("cores").get_to(command.limits.cores);
+  json.at("gpus").get_to(command.limits.gpus);
+  json.at("stop_grace_s").get_to(command.stop_grace_s);
+  if (const auto view = json.find("view"); view != json.end()) command.view = view_from_json(*view);
+  return command;
+}
+
+nlohmann::json to_json(const Exit& exit) {
+  return {{"status", exit.status},     {"signal", exit.signal},  {"stopped", exit.stopped},
+          {"seconds", exit.seconds},   {"cpu_s", exit.cpu_s},    {"memory_peak_bytes", exit.memory_peak_bytes},
+          {"ended_ms", exit.ended_ms}, {"problem", exit.problem}};
+}
+
+Exit exit_from_json(const nlohmann::json& json) {
+  Exit exit;
+  json.at("status").get_to(exit.status);
+  json.at("signal").get_to(exit.signal);
+  json.at("stopped").get_to(exit.stopped);
+  json.at("seconds").get_to(exit.seconds);
+  json.at("cpu_s").get_to(exit.cpu_s);
+  json.at("memory_peak_bytes").get_to(exit.memory_peak_bytes);
+  json.at("ended_ms").get_to(exit.ended_ms);
+  json.at("problem").get_to(exit.problem);
+  return exit;
+}
+
+}  // namespace linac::launch

@@ -1,0 +1,78 @@
+#include "linac/control/launch/gpu_meter.h"
+
+#include <dlfcn.h>
+
+#include <type_traits>
+
+namespace linac::launch {
+namespace {
+
+// As nvml.h has them (NVML API reference, "Device Queries"); the ABI of these is fixed.
+using Device = void*;
+struct Utilization {
+  unsigned gpu = 0, memory = 0;  // per cent
+};
+struct Memory {
+  unsigned long long total = 0, free = 0, used = 0;  // bytes
+};
+constexpr int kSuccess = 0;
+
+}  // namespace
+
+struct GpuMeter::Calls {
+  int (*initialize)();
+  int (*shut_down)();
+  int (*device)(unsigned, Device*);
+  int (*utilization)(Device, Utilization*);
+  int (*memory)(Device, Memory*);
+  int (*power_mw)(Device, unsigned*);
+};
+
+GpuMeter::GpuMeter(const std::string& library) : library_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (library_ == nullptr) return;
+  Calls calls{};
+  bool all = true;
+  const auto find = [&](auto& call, const char* name) {
+    call = reinterpret_cast<std::remove_reference_t<decltype(call)>>(dlsym(library_, name));
+    all = all && call != nullptr;
+  };
+  find(calls.initialize, "nvmlInit_v2");
+  find(calls.shut_down, "nvmlShutdown");
+  find(calls.device, "nvmlDeviceGetHandleByIndex_v2");
+  find(calls.utilization, "nvmlDeviceGetUtilizationRates");
+  find(calls.memory, "nvmlDeviceGetMemoryInfo");
+  find(calls.power_mw, "nvmlDeviceGetPowerUsage");
+  if (all && calls.initialize() == kSuccess) calls_ = std::make_unique<Calls>(calls);
+}
+
+GpuMeter::~GpuMeter() {
+  if (calls_) calls_->shut_down();
+  if (library_ != nullptr) dlclose(library_);
+}
+
+std::vector<GpuUse> GpuMeter::read(const std::vector<int>& gpus) const {
+  std::vector<GpuUse> all;
+  if (!calls_) return all;
+  for (const int number : gpus) {
+    Device device = nullptr;
+    Utilization utilization;
+    Memory memory;
+    if (calls_->device(static_cast<unsigned>(number), &device) != kSuccess ||
+        calls_->utilization(device, &utilization) != kSuccess || calls_->memory(device, &memory) != kSuccess)
+      continue;
+    unsigned power_mw = 0;
+    const bool power = calls_->power_mw(device, &power_mw) == kSuccess;
+    all.push_back({.number = number,
+                   .utilization = utilization.gpu / 100.0,
+                   .memory_bytes = static_cast<int64_t>(memory.used),
+                   .power_w = power ? std::optional(power_mw / 1000.0) : std::nullopt});
+  }
+  return all;
+}
+
+const GpuMeter& gpu_meter() {
+  static const GpuMeter meter;
+  return meter;
+}
+
+}  // namespace linac::launch

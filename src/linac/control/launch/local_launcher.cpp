@@ -1,0 +1,238 @@
+#include "linac/control/launch/local_launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/control/launch/accounts.h"
+#include "linac/control/launch/attempt_folder.h"
+#include "linac/control/launch/gpu_meter.h"
+
+namespace linac::launch {
+namespace {
+
+Error cannot_start(const std::string& what, int error) {
+  return environment_error(
+      fmt::format("[launch] {} cannot be started ({}); is it there, and are there processes and memory left?", what,
+                  std::strerror(error)));
+}
+
+// posix_spawn: this process has threads and large memory, of which the child shall have nothing.
+pid_t spawn(const std::vector<std::string>& argv, const std::string& log) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0640);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, argv.front().c_str(), &files, &attributes, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) throw cannot_start(argv.front(), error);
+  return pid;
+}
+
+// Of an attempt that was begun before; one that cannot be looked at has nothing, and status() says why.
+std::optional<Command> begun_command(const std::filesystem::path& folder) {
+  try {
+    return AttemptFolder(folder).command();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Why nothing that lies in the folder can be believed, or "".
+std::string why_not_ours(const AttemptFolder& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(folder.root(), error))) return "";
+  try {
+    folder.check();
+    return "";
+  } catch (const Error& not_ours) {
+    return not_ours.what();
+  }
+}
+
+// The command and all that it has started.
+std::vector<ProcessKey> left_of(const AttemptFolder& attempt) {
+  auto processes = processes_with(kAttemptVariable, attempt.root().string());
+  // The leader bears the mark only after it has executed its program; the first of a sandbox ends with the last in
+  // there.
+  for (const auto& other : {attempt.process(), attempt.sandbox()})
+    if (other && alive(*other) && std::find(processes.begin(), processes.end(), *other) == processes.end())
+      processes.push_back(*other);
+  return processes;
+}
+
+}  // namespace
+
+LocalLauncher::LocalLauncher(std::vector<std::string> supervisor, Slots slots)
+    : supervisor_(std::move(supervisor)), slots_(std::move(slots)) {}
+
+Capacity LocalLauncher::capacity() {
+  return {slots_.all(), slots_.free()};
+}
+
+std::string LocalLauncher::why_not_as(const std::string& account) {
+  return launch::why_not_as(account);
+}
+
+void LocalLauncher::prepare(const AttemptKey& attempt, const Demand& demand) {
+  if (held_.contains(attempt.folder)) return;
+  const auto command = begun_command(attempt.folder);
+  // One that was written down, and no more, has nothing yet that is its own.
+  Limits limits = command ? command->limits : slots_.take(demand).value_or(Limits());
+  if (command) slots_.retake(limits, demand);
+  held_.emplace(attempt.folder, Held{demand, std::move(limits)});
+}
+
+void LocalLauncher::release(const AttemptKey& attempt) {
+  AttemptFolder(attempt.folder).remove_secrets();  // of one that was never started
+  stopping_.erase(attempt.folder);
+  const auto found = held_.find(attempt.folder);
+  if (found == held_.end()) return;
+  slots_.give_back(found->second.limits, found->second.demand);
+  held_.erase(found);
+}
+
+void LocalLauncher::start_supervisor(const std::filesystem::path& folder, Held& held) {
+  ++held.starts;
+  held.started_at = Clock::now();
+  std::vector<std::string> argv = supervisor_;
+  argv.push_back(folder.string());
+  children_.push_back(spawn(argv, AttemptFolder(folder).supervisor_log().string()));
+}
+
+void LocalLauncher::start(const AttemptKey& attempt, const Command& command) {
+  const AttemptFolder folder(attempt.folder);
+  if (folder.supervisor()) return;
+  Held& held = held_.at(attempt.folder);
+  folder.make();
+  // Also over one that is there: whatever lies in the folder, what starts is what this service says now.
+  Command limited = command;
+  limited.limits = held.limits;
+  folder.write(limited);
+  folder.write_secrets(command.secrets);
+  start_supervisor(attempt.folder, held);
+}
+
+void LocalLauncher::reap() {
+  std::erase_if(children_, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+}
+
+AttemptStatus LocalLauncher::not_shown(const std::filesystem::path& folder) {
+  const auto found = held_.find(folder);
+  if (found == held_.end() || found->second.starts == 0) return {};
+  Held& held = found->second;
+  if (Clock::now() - held.started_at < kStartMax) return {};
+  AttemptStatus status;
+  if (held.starts == kStartsMax) AttemptFolder(folder).remove_secrets();
+  if (held.starts < kStartsMax) {
+    try {
+      start_supervisor(folder, held);
+      return {};
+    } catch (const Error& error) {
+      status.reason = error.what();
+    }
+  } else {
+    status.reason =
+        fmt::format("its process does not start; {} may say why", AttemptFolder(folder).supervisor_log().string());
+  }
+  status.state = AttemptState::kEnded;
+  return status;
+}
+
+AttemptStatus LocalLauncher::status(const AttemptKey& attempt) {
+  reap();
+  const AttemptFolder folder(attempt.folder);
+  if (const std::string why = why_not_ours(folder); !why.empty()) {
+    AttemptStatus status;
+    status.state = AttemptState::kEnded;
+    status.reason = why;
+    return status;
+  }
+  const auto supervisor = folder.supervisor();
+  // In this order: who sees no supervisor alive sees what it has written last.
+  const bool supervised = supervisor && alive(*supervisor);
+  AttemptStatus status;
+  status.exit = folder.exit();
+  status.started_ms = folder.started_ms();
+  if (status.exit) {
+    status.state = AttemptState::kEnded;
+  } else if (!supervisor) {
+    return not_shown(attempt.folder);
+  } else if (supervised || !left_of(folder).empty()) {
+    status.state = AttemptState::kRunning;
+  } else {
+    status.state = AttemptState::kLost;
+    folder.remove_secrets();  // while it is not written down that nobody need look there again
+    status.reason = "its processes are gone without a word; the host may have been restarted";
+  }
+  return status;
+}
+
+AttemptUse LocalLauncher::use(const AttemptKey& attempt) {
+  const ProcessUse processes = use_of(processes_with(kAttemptVariable, attempt.folder.string()));
+  AttemptUse use;
+  use.cpu_s = processes.cpu_s;
+  use.memory_bytes = processes.memory_bytes;
+  use.read_bytes = processes.read_bytes;
+  use.written_bytes = processes.written_bytes;
+  use.host = host_.read();
+  if (const auto found = held_.find(attempt.folder); found != held_.end())
+    use.gpus = gpu_meter().read(found->second.limits.gpus);
+  return use;
+}
+
+std::optional<std::string> LocalLauncher::output(const AttemptKey&, int64_t, size_t) {
+  return std::nullopt;
+}
+
+void LocalLauncher::cancel(const AttemptKey& attempt) {
+  if (attempt.folder.empty()) return;  // of none that this host knows
+  const AttemptFolder folder(attempt.folder);
+  const auto supervisor = folder.supervisor();
+  if (supervisor && send_signal(*supervisor, SIGTERM)) return;
+  if (!supervisor) folder.remove_secrets();
+  // Without supervisor, all that is left of the command.
+  const auto processes = left_of(folder);
+  if (processes.empty()) return;
+  const auto now = Clock::now();
+  const auto command = folder.command();
+  const std::chrono::duration<double> grace(command ? command->stop_grace_s : 0);
+  const auto [since, first] = stopping_.emplace(attempt.folder, now);
+  const bool over = now - since->second > grace;
+  if (!first && !over) return;
+  for (const ProcessKey& process : processes) send_signal(process, over ? SIGKILL : SIGTERM);
+}
+
+std::string this_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+std::unique_ptr<Launcher> local_launcher(Slots slots) {
+  return std::make_unique<LocalLauncher>(std::vector<std::string>{this_program(), "supervise"}, std::move(slots));
+}
+
+}  // namespace linac::launch

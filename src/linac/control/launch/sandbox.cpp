@@ -1,0 +1,292 @@
+#include "linac/control/launch/sandbox.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "linac/base/base/argument_pointers.h"
+#include "linac/base/base/descriptor.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/shell_word.h"
+
+namespace linac::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+constexpr std::chrono::seconds kProbeMax{10};
+constexpr size_t kNamesMax = 1000;  // of a home
+
+// Places of all accounts that hold sockets and files of programs that run: each sandbox has empty ones.
+constexpr const char* kShared[] = {"/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm"};
+// Of /run, what names are looked up with.
+constexpr const char* kOfRun[] = {"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf",
+                                  "/run/opengl-driver"};
+
+/// Without links; empty if it is not there.
+std::string real(const fs::path& path) {
+  std::error_code error;
+  const fs::path found = fs::canonical(path, error);
+  return error ? "" : found.string();
+}
+
+std::string program_of_path(const char* name) {
+  const char* path = std::getenv("PATH");
+  std::string folders = path != nullptr ? path : "";
+  folders += ":/usr/local/bin:/usr/bin:/bin";
+  for (size_t from = 0; from < folders.size();) {
+    const size_t colon = std::min(folders.find(':', from), folders.size());
+    const std::string folder = folders.substr(from, colon - from), program = folder + "/" + name;
+    from = colon + 1;
+    if (folder.starts_with('/') && ::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
+/// Homes of this account, by the host's list and by the environment, and its folder of settings.
+Words homes() {
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  Words folders;
+  const std::array<const char*, 2> candidates = {found != nullptr ? found->pw_dir : nullptr, std::getenv("HOME")};
+  for (const char* folder : candidates) {
+    const std::string there = folder != nullptr && *folder == '/' ? real(folder) : "";
+    if (!there.empty() && there != "/" && std::find(folders.begin(), folders.end(), there) == folders.end())
+      folders.push_back(there);
+  }
+  return folders;
+}
+
+void add(Words& words, std::initializer_list<std::string> more) {
+  words.insert(words.end(), more);
+}
+
+class Arguments {
+ public:
+  explicit Arguments(const View& view) {
+    add(words_, {"--unshare-user", "--unshare-pid", "--unshare-ipc", "--new-session", "--cap-drop", "ALL"});
+    add(words_, {"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"});
+    devices();
+    for (const char* place : kShared)
+      if (!std::string_view(place).starts_with("/dev/")) hide_shared(place);
+    for (const char* path : kOfRun)
+      if (!real(path).empty()) show(path);
+    for (const std::string& folder : homes()) home_without_dots(folder);
+    if (const char* settings = std::getenv("XDG_CONFIG_HOME"); settings != nullptr && *settings == '/')
+      hide(real(fs::path(settings) / "linac"));
+    readable_by_root_alone();
+    for (const std::string& path : view.hidden) hide(real(path));
+    for (const std::string& path : view.programs) show_if_hidden(path);
+    for (const std::string& path : view.readable)
+      if (!real(path).empty()) show(real(path), path);
+    for (const std::string& path : view.writable) {
+      add(words_, {"--bind", path, path});
+      shown_.push_back(path);
+    }
+  }
+  Words words() && { return std::move(words_); }
+  /// What is said of the innermost folder counts.
+  std::string hidden_with(const std::string& path) const {
+    const auto innermost = [&](const Words& folders) {
+      std::string found;
+      for (const std::string& folder : folders)
+        if (lies_in(path, folder) && folder.size() > found.size()) found = folder;
+      return found;
+    };
+    const std::string hidden = innermost(hidden_);
+    return hidden.size() > innermost(shown_).size() ? hidden : "";
+  }
+
+ private:
+  void devices() {
+    glob_t found{};
+    for (const char* pattern : {"/dev/nvidia*", "/dev/dri", "/dev/kfd"})
+      if (::glob(pattern, 0, nullptr, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; ++i)
+          add(words_, {"--dev-bind-try", found.gl_pathv[i], found.gl_pathv[i]});
+        ::globfree(&found);
+      }
+  }
+  void hide_shared(const char* place) {
+    std::error_code error;
+    if (fs::is_symlink(place, error)) return;
+    hide(real(place));
+  }
+  void hide(const std::string& path) {
+    std::error_code error;
+    if (path.empty()) return;
+    if (fs::is_directory(path, error)) {
+      add(words_, {"--tmpfs", path});
+      hidden_.push_back(path);
+    } else {
+      add(words_, {"--ro-bind", "/dev/null", path});
+    }
+  }
+  void show(const std::string& path) { show(path, path); }
+  void show(const std::string& from, const std::string& path) {
+    add(words_, {"--ro-bind", from, path});
+    shown_.push_back(path);
+  }
+  void show_if_hidden(const std::string& path) {
+    const std::string there = real(path), named = fs::path(path).lexically_normal();
+    if (there.empty()) return;
+    const auto lies_below = [](const std::string& one, const Words& folders) {
+      return std::any_of(folders.begin(), folders.end(),
+                         [&](const std::string& folder) { return lies_in(one, folder); });
+    };
+    // In a folder that is shown, a link is shown too: where it leads has to be there.
+    const std::string place = lies_below(named, shown_) ? there : named;
+    if (lies_below(place, hidden_)) show(there, place);
+  }
+  // By convention names with a dot hold keys, tokens and histories. The home is made anew with what is there now, so
+  // what comes later is not there either.
+  void home_without_dots(const std::string& folder) {
+    hide(folder);
+    std::error_code error;
+    size_t count = 0;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      if (++count > kNamesMax) break;
+      const std::string name = entry->path().filename();
+      std::error_code gone;
+      if (name.starts_with('.')) continue;
+      if (entry->is_symlink(gone))
+        add(words_, {"--symlink", fs::read_symlink(entry->path(), gone).string(), entry->path().string()});
+      else if (entry->is_directory(gone) || entry->is_regular_file(gone))
+        show(entry->path().string());
+    }
+  }
+  // Root's jobs are without root's privileges, but are the owner of its files.
+  void readable_by_root_alone() {
+    if (geteuid() != 0) return;
+    std::error_code error;
+    for (fs::directory_iterator entry("/etc", error), end; !error && entry != end; entry.increment(error)) {
+      struct stat about {};
+      if (::lstat(entry->path().c_str(), &about) != 0 || S_ISLNK(about.st_mode)) continue;
+      if ((about.st_mode & S_IROTH) == 0) hide(entry->path().string());
+    }
+    for (const char* keys : {"/etc/ssh", "/etc/ssl/private"}) hide(real(keys));
+  }
+
+  Words words_, hidden_, shown_;
+};
+
+Words bwrap_command(const View& view) {
+  const std::string bwrap = program_of_path("bwrap");
+  if (bwrap.empty()) throw environment_error("[launch] bubblewrap (bwrap) is not installed");
+  Words words = {bwrap};
+  Words more = Arguments(view).words();
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+}  // namespace
+
+bool lies_in(const std::string& path, const std::string& folder) {
+  return path == folder || (path.starts_with(folder) && (folder.ends_with('/') || path[folder.size()] == '/'));
+}
+
+std::vector<std::string> needed_by(const std::string& program) {
+  std::vector<std::string> folders = {fs::path(program).parent_path().parent_path()};
+  // The loader says what it would load, in place of starting the program.
+  const std::string line = "LD_TRACE_LOADED_OBJECTS=1 exec " + shell_word(program) + " 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(line.c_str(), "re"), ::pclose);
+  char text[4096];
+  while (output && std::fgets(text, sizeof text, output.get()) != nullptr) {
+    const std::string said = text;
+    const size_t begin = said.find("=> /"), end = said.rfind(" (");
+    if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
+    const std::string folder = fs::path(said.substr(begin + 3, end - begin - 3)).parent_path();
+    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+  }
+  return folders;
+}
+
+std::string hidden_with(const View& view, const std::string& path) {
+  return Arguments(view).hidden_with(fs::path(path).lexically_normal());
+}
+
+std::string variables_of_sandbox(const std::vector<std::pair<std::string, std::string>>& variables) {
+  std::string arguments;
+  for (const auto& [name, value] : variables)
+    for (const std::string& word : {std::string("--setenv"), name, value}) arguments.append(word).push_back('\0');
+  return arguments;
+}
+
+std::vector<std::string> sandboxed(const Command& command, int info, int more) {
+  Words words = bwrap_command(*command.view);
+  add(words, {"--info-fd", std::to_string(info)});
+  if (more >= 0) add(words, {"--args", std::to_string(more)});
+  if (!command.directory.empty()) add(words, {"--chdir", command.directory});
+  words.emplace_back("--");
+  words.insert(words.end(), command.argv.begin(), command.argv.end());
+  return words;
+}
+
+pid_t first_process(const std::string& told) {
+  const auto json = nlohmann::json::parse(told, nullptr, false);
+  if (!json.is_object() || !json.contains("child-pid") || !json["child-pid"].is_number_integer()) return 0;
+  return json["child-pid"].get<pid_t>();
+}
+
+std::string why_no_sandbox() {
+  Words words;
+  try {
+    words = bwrap_command({});
+  } catch (const Error&) {
+    return "bubblewrap (bwrap) is not installed";
+  }
+  const std::string probe = program_of_path("true");
+  add(words, {"--", probe.empty() ? "/bin/true" : probe});
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "no descriptors left";
+  const Descriptor told(ends[0]);
+  Descriptor tells(ends[1]);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, tells.get(), STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, words[0].c_str(), &files, nullptr, argument_pointers(words).data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  tells.reset();
+  if (error != 0) return fmt::format("{} cannot be started ({})", words[0], std::strerror(error));
+  int status = 0;
+  const auto deadline = std::chrono::steady_clock::now() + kProbeMax;
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+      return fmt::format("{} does not come to an end", words[0]);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
+  std::string why(300, '\0');
+  const ssize_t got = ::read(told.get(), why.data(), why.size());
+  why.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  why = why.substr(0, why.find('\n'));
+  return why.empty() ? "bwrap fails" : why;
+}
+
+}  // namespace linac::launch

@@ -1,0 +1,48 @@
+#pragma once
+// What all handlers share. Made by serve() before the first request and outlives the last one. Thread-safe, as its
+// parts are.
+
+#include <atomic>
+#include <boost/asio/thread_pool.hpp>
+#include <filesystem>
+#include <string>
+
+#include "linac/control/catalog/catalog.h"
+#include "linac/control/catalog/visibility.h"
+#include "linac/control/execution/site.h"
+#include "linac/control/http/files/uploads.h"
+#include "linac/control/http/traffic.h"
+#include "linac/control/service/checks.h"
+#include "linac/control/service/data_folder.h"
+#include "linac/control/service/hub.h"
+#include "linac/control/service/turns.h"
+
+namespace linac::service {
+
+struct Context {
+  Context(const std::string& database_url, std::filesystem::path data_folder, int readers, int64_t keep_free,
+          catalog::Visibility visibility)
+      : data(std::move(data_folder)),
+        keep_free(keep_free),
+        visibility(visibility),
+        catalog(database_url, readers),
+        readers(static_cast<size_t>(readers)) {}
+
+  const std::filesystem::path data;      // `--data`
+  const int64_t keep_free;               // bytes of its disk that uploads and new jobs do not get
+  const catalog::Visibility visibility;  // of new experiments and models
+  const std::filesystem::path artifacts = data / kArtifactsFolder;
+  const std::filesystem::path uploads = data / kUploadsFolder;
+  http::Uploads parts{uploads};  // large files on their way
+  catalog::Catalog catalog;
+  boost::asio::thread_pool readers;        // threads for what blocks: reads of the catalog, files, password hashes
+  Checks checks;                           // for files that strangers name
+  Turns long_reads{2};                     // at a time, of the readers' threads
+  std::atomic<bool> long_answers = false;  // since memory was given back last
+  Hub hub;
+  http::Traffic traffic;
+  std::atomic<int64_t> points_total = 0, failed_logins_total = 0;
+  execution::Site site{data, artifacts, catalog, hub, points_total};
+};
+
+}  // namespace linac::service

@@ -1,0 +1,35 @@
+#pragma once
+// The sites that an admin has declared for the queue (`linac serve --sites FILE`): who may send jobs there, and what
+// carries them out. What the file says beside names and kinds is told to nobody. Thread-safe.
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "linac/control/launch/sites/site_launcher.h"
+#include "linac/control/service/http_words.h"
+#include "linac/control/sites/site.h"
+
+namespace linac::service {
+
+class DeclaredSites {
+ public:
+  /// None for no file. User error for a file that declares none, one with a name that is another place's, or one that
+  /// is this host's and open to users, unless `trust_jobs`: their jobs would run there as the service.
+  DeclaredSites(const std::filesystem::path& file, bool trust_jobs);
+
+  /// Refuses a place that is none of the queue, or whose site does not take this caller's jobs.
+  void check(const std::string& place, const Caller& caller) const;
+  /// What the caller may name: [{"name", "kind"}].
+  nlohmann::json shown_to(const Caller& caller) const;
+  std::map<std::string, std::unique_ptr<launch::Launcher>> launchers(
+      const launch::SiteLauncherSettings& settings) const;
+
+ private:
+  std::vector<std::shared_ptr<const sites::Site>> sites_;
+};
+
+}  // namespace linac::service

@@ -1,0 +1,93 @@
+#include "linac/control/service/long_lists.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace linac::service {
+namespace {
+
+using catalog::Database;
+using nlohmann::json;
+
+constexpr size_t kPieceBytes = 512 * 1024;
+constexpr int64_t kFirstItems = 64, kItemsAtOnceMax = 512;
+
+std::string text_of(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+class ListSource : public http::PieceSource {
+ public:
+  ListSource(Context& context, LongList list) : context_(context), list_(std::move(list)) {
+    std::string before = text_of(list_.more);
+    before.back() = ',';
+    if (list_.more.empty()) before = "{";
+    text_ = before + text_of(list_.name) + ":[";
+  }
+
+  /// Makes more of it, until there is a piece or the end.
+  void read(Database& database) {
+    do {
+      const int64_t n = std::min(list_.count - done_, items_at_once());
+      if (n > 0) add(list_.items(database, done_, n));
+      done_ += n;
+    } while (done_ < list_.count && text_.size() < kPieceBytes);
+    if (done_ == list_.count) text_ += "]}";
+    ended_ = done_ == list_.count;
+  }
+  bool ended() const { return ended_; }
+  std::string take() { return std::exchange(text_, {}); }
+
+  Task<std::string> next() override {
+    if (text_.empty() && !ended_) {
+      const auto turn = co_await context_.long_reads.take();
+      co_await aside(context_, [this] { context_.catalog.read([this](Database& database) { read(database); }); });
+    }
+    co_return take();
+  }
+
+ private:
+  void add(const json& items) {
+    const size_t before = text_.size();
+    for (const json& item : items) {
+      if (any_) text_ += ',';
+      text_ += text_of(item);
+      any_ = true;
+    }
+    if (!items.empty()) item_bytes_ = std::max<size_t>(1, (text_.size() - before) / items.size());
+  }
+  int64_t items_at_once() const {
+    if (item_bytes_ == 0) return std::max(kFirstItems, list_.at_once);
+    const int64_t fit = std::clamp<int64_t>(static_cast<int64_t>(kPieceBytes / item_bytes_), 1, kItemsAtOnceMax);
+    return std::max(fit, list_.at_once);
+  }
+
+  Context& context_;
+  LongList list_;
+  std::string text_;
+  size_t item_bytes_ = 0;  // about
+  int64_t done_ = 0;
+  bool any_ = false, ended_ = false;
+};
+
+}  // namespace
+
+Handler reads_long_list(Context& context, std::function<LongList(Database&, Request&)> search) {
+  return [&context, search = std::move(search)](Request& request) -> Task<Response> {
+    std::shared_ptr<ListSource> source = co_await reading(context, [&](Database& database) {
+      auto made = std::make_shared<ListSource>(context, search(database, request));
+      made->read(database);
+      return made;
+    });
+    Response response;
+    if (source->ended()) {
+      response.body = source->take();
+    } else {
+      context.long_answers = true;
+      response.pieces = std::move(source);
+    }
+    co_return response;
+  };
+}
+
+}  // namespace linac::service

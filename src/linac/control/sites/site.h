@@ -1,0 +1,176 @@
+#pragma once
+// A place that runs trainings and belongs to somebody else: what it needs to be told (sites.yaml), and what one launch
+// there is, as files and commands. A kind of site is a class here and a line in the table of kinds.cpp.
+//
+// Sites are values without state beside their settings. Their calls ask the place by its own tools (shell.h) and may
+// take as long as its network does; several threads may call at the same time. Environment error when the place cannot
+// be reached or refuses, with its own words.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/base/base/config.h"
+#include "linac/base/job/job.h"
+#include "linac/base/job/run_states.h"
+#include "linac/control/sites/script/script.h"
+#include "linac/control/sites/shell.h"
+
+namespace linac::sites {
+
+/// What every kind of site has.
+struct CommonSettings {
+  std::string kind, folder, out;
+  std::string program = "linac", python = "python3";
+  std::map<std::string, std::string> environment;
+  std::vector<std::string> setup, users;
+
+  template <class V>
+  void common_fields(V& v) {
+    v("kind", kind, "local, ssh, slurm, mpi, kubernetes or panda");
+    v("folder", folder,
+      "absolute path there: each launch gets a folder of its name in it; for slurm, mpi and kubernetes on a disk that "
+      "all nodes share");
+    v("out", out, "where runs are kept if not in folder: s3://BUCKET/FOLDER");
+    v("program", program, "path of linac there, or its name where PATH has it");
+    v("python", python, "Python 3.6 or newer there, for scripts (linac spawn), or its name where PATH has it");
+    v("environment", environment,
+      "variables of the workers, e.g. {GLOO_SOCKET_IFNAME: ib0}; no secrets: others may read them there");
+    v("setup", setup, "lines of shell before the workers start, e.g. [module load linac]");
+    v("users", users,
+      "of a service that has this site (linac serve --sites): whose jobs it takes, beside admins'; ['*'] for "
+      "everybody. "
+      "They run under this site's account, without a sandbox");
+  }
+};
+
+/// One launch: what the job is there, and who carries it; or a script in place of linac.
+struct Launch {
+  std::string label;  // its name there; letters, digits and ._-
+  std::string job;    // the job file, resolved; of a script what its workers have to know (script_files.h)
+  int workers = 1;
+  int workers_min = 0;      // 0: nobody says
+  int64_t seconds_max = 0;  // 0: what the site says
+  std::string out;          // of the run: an absolute path there, or s3://; of a script the folder that it works in
+  std::string key;          // of its workers, 64 hexadecimal digits
+  std::optional<Script> script{};
+  bool agents = false;  // in place of the job: so many agents as workers, which take the work of a service
+};
+
+/// Many launches of linac that a place takes as one (arrays.h).
+struct Array {
+  std::string name;  // the label of all; that of a member is NAME-INDEX, from 1 on
+  std::vector<Launch> members;
+  int at_once = 0;  // so many run at the same time; 0: any number
+};
+
+/// What is kept of a launch by who launched it (record.h).
+struct Record {
+  std::string label, site, kind, folder, out, id;
+  std::vector<std::string> hosts;
+  bool script = false;
+  std::map<std::string, std::string> changes{};  // of the site's settings, for this launch
+  std::string array{};                           // that it was submitted with; empty: alone
+  int index = 0;                                 // there, from 1 on; 0: it is no member, or was started anew since
+};
+
+/// What a launch would be, for people: in the order in which it is done.
+struct PlannedStep {
+  std::string title;  // "/home/me/linac/a/launch/launch.sbatch"; empty: the text stands for itself
+  std::string text;
+};
+
+struct Finding {
+  bool good = true;
+  std::string what, text;  // "partition", "gpu: up, 12 nodes"; or the reason with the way out
+};
+
+struct Standing {
+  job::RunState state = job::RunState::kPending;
+  std::string reason;                                        // why it is so; may be empty
+  std::vector<std::pair<std::string, std::string>> details;  // "hosts", "n[01-04]"
+  std::optional<int> exit{};                                 // of the run, where that is how it ended and is known
+};
+
+class Site {
+ public:
+  Site(std::string name, std::string where) : name_(std::move(name)), where_(std::move(where)) {}
+  virtual ~Site() = default;
+
+  const std::string& name() const { return name_; }
+  virtual const CommonSettings& common() const = 0;
+
+  /// How many workers it has where nobody says a number; 0: as many as the job says.
+  virtual int workers() const { return 0; }
+  /// User error if the launch is none for this place.
+  virtual std::vector<PlannedStep> plan(const Launch& launch) const = 0;
+  /// The same as an object of an operator that is installed there: trainjob, tfjob, pytorchjob.
+  virtual std::vector<PlannedStep> plan_as(const Launch& launch, const std::string& kind) const;
+  /// Whether a launch could begin there. Starts nothing and costs nothing. With the job also whether its files are
+  /// there.
+  virtual std::vector<Finding> check(const job::Job* job) const = 0;
+  /// Whether the script of a launch could begin there, as far as that can be asked; tried, where it offers that.
+  virtual std::vector<Finding> look_at_script(const Launch& launch) const = 0;
+  /// Starts it, or finds that it was started: a label is started once, whoever asked for it and died meanwhile. What
+  /// the place calls it.
+  virtual std::string submit(const Launch& launch) const = 0;
+  /// The same of an array. User error where there is no such thing.
+  virtual std::vector<PlannedStep> plan_array(const Array& array) const;
+  virtual std::string submit_array(const Array& array) const;
+  /// Where a run of that name is kept if nobody says; empty: below the site's folder, or its `out`.
+  virtual std::string own_place(const std::string&) const { return ""; }
+  /// Whether launches of agents can be brought there.
+  virtual bool carries_agents() const { return false; }
+  /// The hosts of a launch, if the place does not choose them itself.
+  virtual std::vector<std::string> hosts(const Launch&) const { return {}; }
+  virtual Standing standing(const Record& record) const = 0;
+  /// How long whoever follows a launch waits before the place is asked again.
+  virtual std::chrono::seconds pause() const { return std::chrono::seconds(1); }
+  /// It writes a checkpoint and stops; asked once more, it stops at once. What was done, in words.
+  virtual std::string cancel(const Record& record) const = 0;
+  /// Whether nothing is left there of a launch that was cancelled: then its user's record alone knows how it ended.
+  virtual bool forgets() const { return false; }
+  /// Whether what a script writes lies where this host does not see it, and fetch() brings it.
+  virtual bool is_apart() const { return false; }
+  /// Brings what a script has written into a folder of this host, made if it is not there; of several hosts into one
+  /// of the host's name each. What is there already stays, but for files of the same names.
+  virtual void fetch(const Record&, const std::string& folder) const;
+  /// Where the run's folder can be looked into: one shell of each host that may have it. None: no shell leads there.
+  virtual std::vector<Shell> shells_of_run(const Record&) const { return {}; }
+  /// Prepares that a launch which has ended is submitted once more: what tells of its end goes, what the run has left
+  /// stays. User error if something of it runs. Done twice, it is as if done once.
+  virtual void reopen(const Record& record) const = 0;
+  /// Takes away what lies there of a script that has ended, but for what it has written itself: the same name can be
+  /// used anew.
+  virtual void remove(const Record&) const {}
+  /// What it has printed from byte `from` on; a bounded piece.
+  virtual std::string log(const Record& record, int64_t from) const = 0;
+
+ protected:
+  /// "[sites] sites.yaml:3: farm"
+  std::string place() const { return "[sites] " + where_ + ": " + name_; }
+
+ private:
+  std::string name_, where_;
+};
+
+/// A kind of site: `make` reads its settings, all of them, and checks them.
+struct Kind {
+  const char* word;
+  const char* meaning;
+  std::unique_ptr<Site> (*make)(const YAML::Node& settings, const std::string& where, const std::string& name);
+  std::vector<config::Setting> (*settings)();
+  std::string (*notes)() = nullptr;  // lines that begin with '#', for whoever fills the settings in
+};
+const std::vector<Kind>& kinds();
+
+/// User error "[sites] FILE: NAME.field ..." unless it holds.
+void need(bool holds, const std::string& place, const std::string& what);
+/// The checks that all kinds share.
+void check_common(const CommonSettings& settings, const std::string& place);
+
+}  // namespace linac::sites

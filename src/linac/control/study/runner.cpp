@@ -1,0 +1,205 @@
+#include "linac/control/study/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/signals.h"
+#include "linac/base/base/sole_lock.h"
+#include "linac/control/study/conduct.h"
+#include "linac/control/study/trial_process.h"
+
+namespace linac::study {
+namespace {
+
+constexpr auto kPause = std::chrono::milliseconds(50);
+constexpr auto kStopWait = std::chrono::minutes(5);  // for checkpoints, before a trial that was asked to stop is killed
+using Clock = std::chrono::steady_clock;
+
+struct Going {
+  TrialProcess process;
+  int64_t attempts = 1;
+  std::string pruned{};  // why it was asked to stop
+  std::optional<Clock::time_point> kill_at{};
+};
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+class Runner {
+ public:
+  Runner(Journal& journal, const RunnerOptions& options) : journal_(journal), options_(options) {
+    const auto path = journal.folder() / "runner.lock";
+    lock_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!lock_) throw user_error(fmt::format("[study] {}: cannot be opened ({})", path.string(), std::strerror(errno)));
+    if (!lock_alone(lock_.get()))
+      throw user_error(
+          fmt::format("[study] {}: another linac tune carries it out; end that one first", journal.folder().string()));
+  }
+  ~Runner() {
+    for (const Going& one : going_) one.process.kill();
+  }
+
+  RunEnd run() {
+    for (const tune::Trial& trial :
+         std::vector<tune::Trial>(journal_.history().trials().begin(), journal_.history().trials().end()))
+      if (trial.state == tune::State::kRunning) waiting_.push_back(trial.number);
+    while (true) {
+      if (stop_signal() != 0) stop_all();
+      if (!stopping_) begin_trials();
+      if (going_.empty()) return stopping_ ? RunEnd::kStopped : RunEnd::kDone;
+      std::this_thread::sleep_for(kPause);
+      for (size_t i = 0; i < going_.size();) {
+        hear(going_[i]);
+        const auto status = going_[i].process.ended();
+        if (!status) {
+          if (going_[i].kill_at && Clock::now() > *going_[i].kill_at) going_[i].process.kill();
+          ++i;
+          continue;
+        }
+        Going one = std::move(going_[i]);
+        going_.erase(going_.begin() + static_cast<long>(i));
+        hear(one);
+        end(std::move(one), *status);
+      }
+    }
+  }
+
+ private:
+  const StudySettings& settings() const { return journal_.study().settings; }
+  const tune::Space& space() const { return journal_.history().space(); }
+  const tune::Trial& trial(int64_t number) const { return *journal_.history().find(number); }
+
+  void begin_trials() {
+    while (static_cast<int>(going_.size()) < settings().parallel) {
+      std::optional<int64_t> number;
+      const bool goes_on = !waiting_.empty();
+      if (goes_on)
+        number = waiting_.front();
+      else if (!time_is_over(journal_.ledger(), now_s()))
+        number = journal_.ask();
+      if (!number) return;
+      going_.push_back({.process = start(*number)});
+      if (goes_on) waiting_.erase(waiting_.begin());
+      const int64_t parent = trial(*number).parent;
+      options_.tell(fmt::format("trial {}{}{}: {}", *number, goes_on ? " goes on" : "",
+                                parent != 0 ? fmt::format(" from the state of trial {}", parent) : "",
+                                fmt::join(settings_of(space(), trial(*number).point), " ")));
+    }
+  }
+
+  TrialProcess start(int64_t number) {
+    return {journal_.study(), space(), trial(number), journal_.folder() / "trials", options_.program};
+  }
+
+  /// What it has measured since, and whether the pruner gives it up.
+  void hear(Going& one) {
+    const int64_t number = one.process.number();
+    for (const Measured& measured : one.process.measured()) {
+      if (!is_news(trial(number), measured)) continue;
+      const tune::Verdict verdict = journal_.report(number, measured.step, measured.value);
+      if (!verdict.stop || !one.pruned.empty() || stopping_) continue;
+      one.pruned = verdict.reason;
+      ask_to_stop(one);
+    }
+  }
+
+  static void ask_to_stop(Going& one) {
+    one.process.stop();
+    one.kill_at = Clock::now() + kStopWait;
+  }
+
+  void stop_all() {
+    if (stopping_) return;
+    stopping_ = true;
+    if (!going_.empty()) options_.tell(fmt::format("stopping: {} write a checkpoint", going_.size()));
+    for (Going& one : going_)
+      if (!one.kill_at) ask_to_stop(one);
+  }
+
+  void end(Going one, int status) {
+    const int64_t number = one.process.number();
+    if (status == 0) return complete(one);
+    if (!one.pruned.empty()) return tell(number, tune::State::kPruned, {}, one.pruned);
+    if (stopping_) return;  // it goes on with the next call
+    const std::string why = fmt::format("exit status {}: {}", status, one.process.last_words());
+    const Mishap mishap = mishap_of(status);
+    if (mishap != Mishap::kLost || one.attempts >= settings().budget.attempts) {
+      const auto end = end_badly(journal_.ledger(), mishap, why);
+      if (!end)
+        throw Error(static_cast<ErrorCode>(status),
+                    fmt::format("[study] trial {} cannot run: {} (its log: {})", number, one.process.last_words(),
+                                (one.process.folder() / "log").string()));
+      return tell(number, end->state, end->values, end->reason);
+    }
+    options_.tell(fmt::format("trial {} was lost ({}) and goes on", number, why));
+    going_.push_back({.process = start(number), .attempts = one.attempts + 1});
+  }
+
+  void complete(const Going& one) {
+    const int64_t number = one.process.number();
+    if (!journal_.study().command().empty()) {
+      std::string why;
+      const std::vector<double> values = one.process.values_of_command(why);
+      if (!why.empty()) return tell(number, tune::State::kInfeasible, {}, why);
+      return tell(number, tune::State::kComplete, values, "");
+    }
+    std::vector<double> values;
+    if (journal_.history().objectives() > 1) values = one.process.values_of_epoch();
+    const TrialEnd end = end_well(journal_.ledger(), number, std::move(values));
+    tell(number, end.state, end.values, end.reason);
+  }
+
+  void tell(int64_t number, tune::State state, const std::vector<double>& values, const std::string& reason) {
+    journal_.tell(number, state, values, reason);
+    const tune::Trial& found = trial(number);
+    std::string line = fmt::format("trial {} {}", number, to_string(found.state));
+    if (!values.empty()) line += fmt::format(": {}", fmt::join(values, ", "));
+    if (!found.reason.empty()) line += ": " + found.reason;
+    options_.tell(line + standing_of(number));
+  }
+
+  /// Where a trial stands beside the others.
+  std::string standing_of(int64_t number) const {
+    const std::vector<const tune::Trial*> front = journal_.history().front();
+    if (front.empty()) return "";
+    const bool among = std::any_of(front.begin(), front.end(), [&](const auto* one) { return one->number == number; });
+    if (journal_.history().objectives() > 1)
+      return fmt::format("{} front of {}", among ? ", on the" : " (behind the", front.size()) + (among ? "" : ")");
+    if (among) return ", the best so far";
+    return fmt::format(" (best: {} of trial {})", front[0]->values[0], front[0]->number);
+  }
+
+  Journal& journal_;
+  const RunnerOptions& options_;
+  Descriptor lock_;
+  std::vector<Going> going_;
+  std::vector<int64_t> waiting_;  // trials that ran when a former runner was lost
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+RunEnd run(Journal& journal, const RunnerOptions& options) {
+  if (!journal.study().job.empty()) write_file_atomically(journal.folder() / "job.yaml", journal.study().job);
+  return Runner(journal, options).run();
+}
+
+double value_of(const tune::Trial& trial, tune::Direction direction) {
+  if (!trial.values.empty()) return trial.values[0];
+  if (trial.curve.empty()) return std::numeric_limits<double>::quiet_NaN();
+  return tune::loss_of(direction, trial.curve.back().second);
+}
+
+}  // namespace linac::study

@@ -1,0 +1,28 @@
+#pragma once
+// A study carried out on this host: trials in processes, some at a time; what they measure is told to the journal as it
+// comes, and what the pruner gives up is stopped. One runner a study. A trial whose process was lost goes on from its
+// checkpoint; so does everything after the runner itself was lost. The process has no other threads.
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "linac/control/study/journal.h"
+
+namespace linac::study {
+
+struct RunnerOptions {
+  std::filesystem::path program;                 // linac, for trials of a job
+  std::function<void(const std::string&)> tell;  // a line for whoever watches
+};
+
+enum class RunEnd { kDone, kStopped };
+
+/// Until the budget is used up, or a signal asks to stop: then the trials write checkpoints first, and the same call
+/// goes on. Throws what the first trial could not do, if none ever came to an end.
+RunEnd run(Journal& journal, const RunnerOptions& options);
+
+/// The value of a trial that is complete, as told; of another one the last that it reported. NaN: none.
+double value_of(const tune::Trial& trial, tune::Direction direction);
+
+}  // namespace linac::study

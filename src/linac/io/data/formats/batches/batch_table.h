@@ -1,0 +1,25 @@
+#pragma once
+// Record batches as a TableReader, block by block: what formulas, lists and keys of a Transform read of them. For the
+// sources of this module only: needs Arrow's headers. Used by one thread.
+
+#include <arrow/api.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "linac/io/data/formats/table_reader.h"
+
+namespace linac::data {
+
+/// The batch that is looked at; null: none is left.
+struct BatchInHand {
+  std::shared_ptr<arrow::RecordBatch> batch;
+  int64_t first = 0;  // number of its first event in the file, for messages
+};
+
+/// next() hands out `hand->batch`. Data error for a column that is not there, or holds no numbers. `hand` outlives it.
+std::unique_ptr<TableReader> open_batch_table(const std::string& name, const std::shared_ptr<arrow::Schema>& schema,
+                                              const std::vector<WantedColumn>& columns, const BatchInHand* hand);
+
+}  // namespace linac::data

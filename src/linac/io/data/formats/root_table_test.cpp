@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "linac/base/base/error.h"
+#include "linac/base/base/temporary_folder.h"
+#include "linac/io/data/formats/table_reader.h"
+#include "linac/io/storage/source.h"
+
+namespace linac::data {
+namespace {
+
+// Written by uproot: a tree of two baskets with x int16, m double[2] and l list<float>, each event 0 to 3 twice; an
+// RNTuple of one cluster with x, l, the texts s and the lists of lists v.
+std::string kept(const std::string& name) {
+  std::ifstream file("fuzz/corpus/root/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::shared_ptr<const storage::Source> source(const std::string& bytes) {
+  static const TemporaryFolder folder;
+  const auto path = folder.path() / "a.root";
+  std::ofstream(path, std::ios::binary) << bytes;
+  return storage::Source::of_file(path, "a.root");
+}
+
+std::vector<RaggedColumn> read(const std::string& bytes, const std::vector<WantedColumn>& columns) {
+  std::vector<RaggedColumn> all;
+  open_root_table(source(bytes), columns)->next(all);
+  return all;
+}
+
+std::string error_of(const std::string& bytes, const std::vector<WantedColumn>& columns) {
+  try {
+    read(bytes, columns);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kData);
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(RootTable, TreeColumns) {
+  const auto columns =
+      read(kept("tree"), {{.name = "x", .shape = {}}, {.name = "t/m", .shape = {2}}, {.name = "l", .shape = {3, 1}}});
+  EXPECT_EQ(columns[0].values, (std::vector<float>{0, 1, 2, 3, 0, 1, 2, 3}));
+  EXPECT_EQ(columns[1].values, std::vector<float>(16, 1));
+  EXPECT_EQ(columns[1].rows, std::vector<uint32_t>(8, 2));
+  EXPECT_EQ(columns[2].rows, (std::vector<uint32_t>{1, 0, 3, 2, 1, 0, 3, 2}));
+  EXPECT_EQ(columns[2].values, (std::vector<float>{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}));
+}
+
+TEST(RootTable, NtupleColumns) {
+  const std::string bytes = kept("ntuple");
+  const auto reader = open_root_table(
+      source(bytes),
+      {{.name = "x", .shape = {}}, {.name = "l", .shape = {3}}, {.name = "s", .shape = {}, .texts = true}});
+  EXPECT_EQ(reader->events(), 4);
+  EXPECT_EQ(reader->columns()[1].words, "list<float>");
+  EXPECT_TRUE(reader->columns()[2].is_text);
+  const auto columns = read(bytes, {{.name = "x", .shape = {}}, {.name = "l", .shape = {3}}});
+  EXPECT_EQ(columns[0].values, (std::vector<float>{0, 1, 2, 3}));
+  EXPECT_EQ(columns[1].rows, (std::vector<uint32_t>{1, 0, 3, 2}));
+}
+
+TEST(RootTable, SaysWhatIsWrong) {
+  const std::string tree = kept("tree"), ntuple = kept("ntuple");
+  EXPECT_NE(error_of(tree, {{.name = "y", .shape = {}}}).find("(found: x, m, nl, l)"), std::string::npos);
+  EXPECT_NE(error_of(ntuple, {{.name = "s", .shape = {}}}).find("text"), std::string::npos);
+  EXPECT_NE(error_of(ntuple, {{.name = "v", .shape = {2, 3}}}).find("lists with a row of"), std::string::npos);
+  EXPECT_NE(error_of(tree, {{.name = "x", .shape = {}, .exact = true}}).find("named in a formula"), std::string::npos);
+  EXPECT_NE(error_of(tree.substr(0, tree.size() / 2), {{.name = "x", .shape = {}}}).find("copy it again"),
+            std::string::npos);
+}
+
+TEST(RootTable, AlteredBytesOfAnNtupleAreReadOrRefused) {
+  const std::string bytes = kept("ntuple");
+  ASSERT_GT(bytes.size(), 1000U);
+  size_t refused = 0;
+  for (size_t i = 0; i < bytes.size(); i += 11) {
+    std::string altered = bytes;
+    altered[i] = static_cast<char>(altered[i] ^ 0xFF);
+    refused += error_of(altered, {{.name = "x", .shape = {}}, {.name = "l", .shape = {3}}}) != "none" ? 1 : 0;
+  }
+  EXPECT_GT(refused, 45U);  // headers, lists of pages, pages: all with checksums
+}
+
+TEST(RootTable, Contents) {
+  const TableContents contents = root_contents(source(kept("tree")));
+  EXPECT_EQ(contents.events, 8);
+  EXPECT_EQ(contents.columns[1], "m double[2]");
+}
+
+}  // namespace
+}  // namespace linac::data

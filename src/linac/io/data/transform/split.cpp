@@ -1,0 +1,25 @@
+#include "linac/io/data/transform/split.h"
+
+#include <bit>
+#include <vector>
+
+#include "linac/io/storage/storage.h"
+
+namespace linac::data {
+
+static_assert(std::endian::native == std::endian::little);
+
+double place_of_key(std::span<const double> values) {
+  std::vector<double> plain(values.begin(), values.end());
+  for (double& value : plain) value += 0.0;  // -0 becomes 0
+  const uint64_t hash = storage::checksum(std::as_bytes(std::span(plain)));
+  return static_cast<double>(hash >> 11) * 0x1p-53;
+}
+
+Part part_of(double place, double validation, double test) {
+  if (test > 0 && place >= 1 - test) return Part::kTest;
+  if (validation > 0 && place >= 1 - test - validation) return Part::kValidation;
+  return Part::kTrain;
+}
+
+}  // namespace linac::data

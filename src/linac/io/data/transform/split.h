@@ -1,0 +1,23 @@
+#pragma once
+// To which part of a split an event belongs. It follows from the values of its key alone, so it stays when files are
+// added, left out or put in another order:
+//
+//   hash   XXH3 of the key's values as float64, little endian, one after the other (-0 as 0), 64 bits
+//   u      its upper 53 bits, as a number in [0, 1)
+//   part   test if u >= 1 - test, else validation if u >= 1 - test - validation, else train
+//
+// So the test part stays when the share of the validation changes. Never change this: models remember their split.
+// Pure, thread-safe.
+
+#include <span>
+
+#include "linac/io/data/transform/transform.h"
+
+namespace linac::data {
+
+/// In [0, 1).
+double place_of_key(std::span<const double> values);
+
+Part part_of(double place, double validation, double test);
+
+}  // namespace linac::data

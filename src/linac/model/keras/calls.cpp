@@ -1,0 +1,126 @@
+#include "linac/model/keras/calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linac/base/base/error.h"
+
+namespace linac::keras {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kCallsMax = 10'000;
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw user_error("[keras] config.json: " + why);
+}
+
+// Keras 3's object, or the list of a layer's name and two numbers that Keras 2 writes among named arguments.
+bool is_tensor(const json& value) {
+  if (value.is_array())
+    return value.size() == 3 && value[0].is_string() && value[1].is_number_unsigned() && value[2].is_number_unsigned();
+  return value.is_object() && value.value("class_name", "") == "__keras_tensor__";
+}
+
+// ["conv_1", 0, 0]: layer, number of its call, number of the output of that call.
+TensorName read_name(const json& reference) {
+  if (!reference.is_array() || reference.size() < 3 || !reference.at(0).is_string() ||
+      !reference.at(1).is_number_unsigned() || !reference.at(2).is_number_unsigned())
+    refuse(fmt::format("{} does not name a tensor", reference.dump()));
+  return {reference.at(0).get<std::string>(), reference.at(1).get<size_t>(), reference.at(2).get<size_t>()};
+}
+
+// Nothing, also in a list: the masks of several inputs without one.
+bool is_off(const json& value) {
+  return value.is_null() || value == false || (value.is_array() && std::all_of(value.begin(), value.end(), is_off));
+}
+
+TensorName read_tensor(const json& tensor) {
+  return read_name(tensor.is_array() ? tensor : tensor.at("config").at("keras_history"));
+}
+
+/// A slice or "...", which only an x[...] has.
+bool is_key(const json& value) {
+  const json name = value.is_object() ? value.value("class_name", json()) : json();
+  return name == "__slice__" || name == "__ellipsis__";
+}
+
+bool holds_tensor(const json& value) {
+  return is_tensor(value) || (value.is_array() && std::any_of(value.begin(), value.end(), holds_tensor));
+}
+
+void collect_arguments(const std::string& layer, Callee callee, const json& argument, LayerCallArguments& call) {
+  if (is_tensor(argument)) {
+    call.tensors.push_back(read_tensor(argument));
+    call.arguments.push_back(nullptr);
+  } else if (callee == Callee::kOperation && (argument.is_number() || argument.is_boolean() || is_key(argument) ||
+                                              (argument.is_array() && !holds_tensor(argument)))) {
+    call.arguments.push_back(argument);
+  } else if (argument.is_array()) {
+    for (const json& item : argument) collect_arguments(layer, callee, item, call);
+  } else if (!argument.is_null()) {
+    refuse(fmt::format("layer '{}' is called with {}, which is not supported", layer, argument.dump()));
+  }
+}
+
+void read_named_arguments(const std::string& layer, Callee callee, json named, LayerCallArguments& call) {
+  // Tensors that may be given by name, in the order in which they would stand without.
+  for (const char* name : {"inputs", "sequences", "x", "x1", "x2", "query", "value", "key", "initial_state"}) {
+    const auto found = named.find(name);
+    if (found == named.end()) continue;
+    collect_arguments(layer, callee, *found, call);
+    named.erase(found);
+  }
+  for (const auto& [key, value] : named.items()) {
+    if (is_off(value) || (callee == Callee::kImageLayer && key == "training")) continue;
+    if (key == "mask" && is_tensor(value))
+      call.mask = read_tensor(value);
+    else if (key == "use_causal_mask" || key == "return_attention_scores")
+      call.switches[key] = true;
+    else
+      refuse(fmt::format("layer '{}' is called with {} = {}, which is not supported", layer, key, value.dump()));
+  }
+}
+
+LayerCallArguments read_call(const std::string& layer, Callee callee, const json& call) {
+  LayerCallArguments result;
+  result.arguments = json::array();
+  if (call.is_array()) {  // Keras 2: [["conv_1", 0, 0, {}], ...], where all have the same named arguments
+    const json references = !call.empty() && call[0].is_string() ? json::array({call}) : call;
+    for (const json& reference : references) result.tensors.push_back(read_name(reference));
+    if (!references.empty() && references[0].size() > 3)
+      read_named_arguments(layer, callee, references[0].at(3), result);
+    return result;
+  }
+  if (!call.contains("args"))
+    refuse(fmt::format("layer '{}' is called with inputs by name, which is not supported", layer));
+  collect_arguments(layer, callee, call.at("args"), result);
+  read_named_arguments(layer, callee, call.value("kwargs", json::object()), result);
+  return result;
+}
+
+}  // namespace
+
+std::vector<LayerCallArguments> read_calls(const std::string& layer, Callee callee, const json& inbound_nodes) {
+  if (!inbound_nodes.is_array() || inbound_nodes.size() > kCallsMax)
+    refuse(fmt::format("layer '{}': 'inbound_nodes' must be a list of at most {} calls", layer, kCallsMax));
+  std::vector<LayerCallArguments> calls;
+  for (const json& call : inbound_nodes) calls.push_back(read_call(layer, callee, call));
+  if (calls.empty()) calls.emplace_back();  // an input is there without a call
+  return calls;
+}
+
+std::vector<TensorName> read_tensor_names(const json& value) {
+  if (value.is_array() && !value.empty() && value.at(0).is_string()) return {read_name(value)};
+  std::vector<TensorName> names;
+  for (const json& item : value) {
+    const auto more = read_tensor_names(item);
+    names.insert(names.end(), more.begin(), more.end());
+    if (!item.is_structured()) refuse(fmt::format("{} does not name a tensor", item.dump()));
+  }
+  return names;
+}
+
+}  // namespace linac::keras

@@ -1,0 +1,377 @@
+#include "linac/model/models/supervised.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "linac/base/base/error.h"
+#include "linac/base/base/nearest.h"
+#include "linac/base/base/plural.h"
+#include "linac/model/graph/weight_rules.h"
+#include "linac/model/models/runnable.h"
+#include "linac/model/nn/gradient.h"
+#include "linac/model/nn/losses.h"
+#include "linac/model/nn/tensor_view.h"
+
+namespace linac::models {
+namespace {
+
+const graph::Node& output_of(const graph::Graph& graph, size_t i) {
+  return graph.nodes[static_cast<size_t>(graph.outputs[i])];
+}
+
+void need_known_loss(const std::string& name) {
+  const std::vector<std::string> known = nn::loss_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  const auto near = nearest(name, known);
+  throw user_error(fmt::format("[fit] loss '{}' is not there{} (known: {})", name,
+                               near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(known, ", ")));
+}
+
+bool is_categorical(const std::string& loss) {
+  return loss.starts_with("categorical_") || nn::is_sparse(loss);
+}
+
+int64_t classes_of(const graph::Node& output) {
+  return std::max<int64_t>(2, output.output.empty() ? 1 : output.output.back());
+}
+
+SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& graph) {
+  const size_t outputs = graph.outputs.size();
+  if (settings.losses.size() == 1 && outputs > 1) settings.losses.resize(outputs, settings.losses[0]);
+  if (settings.losses.size() != outputs) {
+    throw user_error(
+        fmt::format("[fit] {} for the {} of '{}'; give train.fit.loss one for each output",
+                    settings.losses.size() == 1 ? "1 loss" : fmt::format("{} losses", settings.losses.size()),
+                    plural(static_cast<int64_t>(outputs), "output"), graph.name));
+  }
+  for (size_t i = 0; i < outputs; ++i) {
+    std::string& loss = settings.losses[i];
+    loss = nn::full_name(loss);
+    need_known_loss(loss);
+    const graph::Node& node = output_of(graph, i);
+    const bool one_value = node.output.empty() || node.output.back() == 1;
+    if (is_categorical(loss) && one_value) {
+      throw user_error(fmt::format("[fit] {} wants several classes but output '{}' is {}; use binary_crossentropy",
+                                   loss, node.name, graph::to_string(node.output)));
+    }
+  }
+  if (settings.loss_weights.empty()) settings.loss_weights.assign(outputs, 1);
+  if (settings.loss_weights.size() != outputs) {
+    throw user_error(fmt::format("[fit] train.fit.loss_weights has {} for {}",
+                                 plural(static_cast<int64_t>(settings.loss_weights.size()), "number"),
+                                 plural(static_cast<int64_t>(outputs), "output")));
+  }
+  const int64_t classes = classes_of(output_of(graph, 0));
+  if (!settings.class_weights.empty() && static_cast<int64_t>(settings.class_weights.size()) != classes) {
+    throw user_error(fmt::format("[fit] {} class weights for the {} classes of output '{}'",
+                                 settings.class_weights.size(), classes, output_of(graph, 0).name));
+  }
+  return settings;
+}
+
+/// An output of a layer that adds to the loss.
+struct PenalizedOutput {
+  int node;
+  graph::ActivityPenalty penalty;
+};
+
+std::vector<PenalizedOutput> penalized_outputs(const graph::Graph& graph) {
+  std::vector<PenalizedOutput> penalized;
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (const auto penalty = graph::activity_penalty(graph.nodes[i]))
+      penalized.push_back({static_cast<int>(i), *penalty});
+  return penalized;
+}
+
+graph::Graph with_outputs(graph::Graph graph, const std::vector<PenalizedOutput>& more) {
+  for (const PenalizedOutput& output : more) graph.outputs.push_back(output.node);
+  return graph;
+}
+
+}  // namespace
+
+struct Supervised::Parts {
+  graph::Graph graph;  // as Keras knows it
+  SupervisedSettings settings;
+  std::vector<PenalizedOutput> activities;  // what `network` gives behind the graph's outputs
+  Runnable network;
+  std::vector<graph::Shape> target_shapes;
+  std::vector<std::string> measures{"loss"};
+  std::vector<Metric> metrics;
+  std::vector<bool> weight_sums;      // by output: whether a weighted metric is to be divided by it
+  std::vector<std::string> divisors;  // the last of `measures`: what metrics are divided by
+  bool penalized = false;             // some weight adds to the loss
+  bool foreign = false;               // somebody else's code, which may go wrong in its own ways
+
+  Parts(graph::Graph made, SupervisedSettings wanted, const Numerics& numerics)
+      : graph(std::move(made)),
+        settings(checked(std::move(wanted), graph)),
+        activities(penalized_outputs(graph)),
+        network(with_outputs(graph, activities), numerics) {
+    prepare();
+  }
+
+  Parts(const ForeignModel& model, SupervisedSettings wanted)
+      : graph(model.graph()), settings(checked(std::move(wanted), graph)), network(model), foreign(true) {
+    prepare();
+  }
+
+  void prepare() {
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      const graph::Node& node = output_of(graph, i);
+      target_shapes.push_back(node.output);
+      if (nn::is_sparse(settings.losses[i])) target_shapes.back().pop_back();
+      if (graph.outputs.size() > 1) measures.push_back(node.name + "_loss");
+    }
+    for (const graph::Node& node : graph.nodes)
+      for (const graph::Weight& weight : node.weights) penalized = penalized || weight.l1 != 0 || weight.l2 != 0;
+    metrics = metrics_of(graph, settings.losses, settings.metrics, settings.weighted_metrics);
+    weight_sums.resize(graph.outputs.size());
+    for (const Metric& metric : metrics) {
+      if (metric.name == "auc") continue;
+      measures.push_back(metric.measure);
+      if (metric.weighted && !nn::is_ratio(metric.name)) weight_sums[metric.output] = true;
+    }
+    for (const Metric& metric : metrics)
+      if (nn::is_ratio(metric.name)) divisors.push_back(divisor_of(metric));
+    for (size_t i = 0; i < weight_sums.size(); ++i)
+      if (weight_sums[i]) divisors.push_back(weight_of(i));
+    measures.insert(measures.end(), divisors.begin(), divisors.end());
+  }
+
+  std::string weight_of(size_t output) const { return "weight/" + output_of(graph, output).name; }
+  /// Empty: it is a mean over the events.
+  std::string divisor_of(const Metric& metric) const {
+    if (nn::is_ratio(metric.name)) return "count/" + metric.measure;
+    return metric.weighted ? weight_of(metric.output) : "";
+  }
+
+  static at::Tensor view(std::span<const float> values, int64_t events, const graph::Shape& shape) {
+    LINAC_CHECK(static_cast<int64_t>(values.size()) == events * graph::elements(shape));
+    return nn::tensor_view(values, nn::batch_shape(events, shape));
+  }
+
+  std::vector<at::Tensor> run(const nn::Weights& weights, const LabelledEvents& batch,
+                              const nn::RunOptions& options) const {
+    std::vector<at::Tensor> inputs;
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      inputs.push_back(
+          view(batch.inputs.at(i), batch.events, graph.nodes[static_cast<size_t>(graph.inputs[i])].output));
+    }
+    return network.run(weights, inputs, options);
+  }
+
+  std::vector<at::Tensor> targets_of(const LabelledEvents& batch) const {
+    std::vector<at::Tensor> targets;
+    for (size_t i = 0; i < target_shapes.size(); ++i) {
+      const at::Tensor target = view(batch.targets.at(i), batch.events, target_shapes[i]);
+      need_classes(target, i);
+      targets.push_back(target.to(nn::torch_device(network.device())));
+    }
+    return targets;
+  }
+
+  void need_classes(const at::Tensor& target, size_t i) const {
+    if (!nn::is_sparse(settings.losses[i])) return;
+    const int64_t classes = output_of(graph, i).output.back();
+    if ((target >= 0).logical_and(target < classes).all().item<bool>()) return;
+    throw data_error(fmt::format(
+        "[fit] the target of output '{}' holds {}, not a class index of 0 to {}", output_of(graph, i).name,
+        target.min().item<float>() < 0 ? target.min().item<float>() : target.max().item<float>(), classes - 1));
+  }
+
+  // What each event counts by its class, (N); undefined where all count the same.
+  at::Tensor weights_of_classes(const at::Tensor& target) const {
+    if (settings.class_weights.empty()) return {};
+    std::vector<float> weights(settings.class_weights.begin(), settings.class_weights.end());
+    const at::Tensor table = at::tensor(weights).to(target.device());
+    return table.index_select(0, nn::class_of_events(target, nn::is_sparse(settings.losses[0])));
+  }
+
+  // The events' share of what the weights add to the loss, to which no event contributes.
+  float add_penalty(const graph::Parameters& parameters, int64_t events, double event_weight,
+                    std::span<float> gradient) const {
+    if (!penalized) return 0;
+    const double share = event_weight * static_cast<double>(events);
+    return static_cast<float>(graph::add_penalty(graph, parameters, share, gradient));
+  }
+
+  // What the outputs behind the graph's own add to the loss; undefined if there are none.
+  at::Tensor activity_penalty(const std::vector<at::Tensor>& outputs, double event_weight) const {
+    at::Tensor sum;
+    for (size_t i = 0; i < activities.size(); ++i) {
+      const at::Tensor& output = outputs.at(graph.outputs.size() + i);
+      const graph::ActivityPenalty& penalty = activities[i].penalty;
+      const at::Tensor part =
+          event_weight * (penalty.l1 * at::abs(output).sum() + penalty.l2 * at::square(output).sum());
+      sum = sum.defined() ? sum + part : part;
+    }
+    return sum;
+  }
+
+  /// The first of them is the loss, with its gradient; in the order of `measures`.
+  std::vector<at::Tensor> shares(const std::vector<at::Tensor>& outputs, const LabelledEvents& batch,
+                                 double event_weight, bool weigh_classes) const {
+    const std::vector<at::Tensor> targets = targets_of(batch);
+    const at::Tensor weights = batch.weights.empty()
+                                   ? at::Tensor()
+                                   : view(batch.weights, batch.events, {}).to(nn::torch_device(network.device()));
+    const nn::LossOptions options{.label_smoothing = settings.label_smoothing, .from_logits = settings.from_logits};
+    std::vector<at::Tensor> all{at::Tensor()};
+    at::Tensor total;
+    std::vector<std::vector<at::Tensor>> factors(graph.outputs.size());  // of the events
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      if (const at::Tensor of_classes = i == 0 && weigh_classes ? weights_of_classes(targets[0]) : at::Tensor();
+          of_classes.defined())
+        factors[i].push_back(of_classes);
+      if (weights.defined()) factors[i].push_back(weights);
+    }
+    const auto weighted = [&](at::Tensor events, size_t output) {
+      for (const at::Tensor& factor : factors[output]) events = events * factor;
+      return events;
+    };
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      const at::Tensor events = weighted(nn::loss_of_events(settings.losses[i], outputs[i], targets[i], options), i);
+      const at::Tensor loss = event_weight * events.sum(), part = settings.loss_weights[i] * loss;
+      total = total.defined() ? total + part : part;
+      if (graph.outputs.size() > 1) all.push_back(loss);
+    }
+    const at::Tensor penalty = activity_penalty(outputs, event_weight);
+    all[0] = penalty.defined() ? total + penalty : total;
+    const at::NoGradGuard no_gradient;
+    std::vector<at::Tensor> counts;
+    for (const Metric& metric : metrics) {
+      if (metric.name == "auc") continue;
+      const size_t i = metric.output;
+      const nn::EventMetric events =
+          nn::metric_of_events(metric.name, outputs[i], targets[i], nn::is_sparse(settings.losses[i]));
+      const auto share = [&](const at::Tensor& values) {
+        return event_weight * (metric.weighted ? weighted(values, i) : values).sum();
+      };
+      all.push_back(share(events.values));
+      if (events.counts.defined()) counts.push_back(share(events.counts));
+    }
+    all.insert(all.end(), counts.begin(), counts.end());
+    for (size_t i = 0; i < graph.outputs.size(); ++i)
+      if (weight_sums[i])
+        all.push_back(event_weight * weighted(at::ones({batch.events}, outputs[i].options()), i).sum());
+    return all;
+  }
+};
+
+Supervised::Supervised(graph::Graph graph, SupervisedSettings settings, const Numerics& numerics)
+    : parts_(std::make_unique<Parts>(std::move(graph), std::move(settings), numerics)) {}
+
+Supervised::Supervised(const ForeignModel& model, SupervisedSettings settings)
+    : parts_(std::make_unique<Parts>(model, std::move(settings))) {}
+
+Supervised::~Supervised() = default;
+
+int64_t Supervised::classes_of_first() const {
+  return classes_of(output_of(parts_->graph, 0));
+}
+
+void Supervised::weigh_classes(std::vector<double> weights) {
+  LINAC_CHECK(static_cast<int64_t>(weights.size()) == classes_of_first());
+  parts_->settings.class_weights = std::move(weights);
+}
+
+const graph::Graph& Supervised::graph() const {
+  return parts_->graph;
+}
+
+std::string Supervised::explain() const {
+  return parts_->network.explain(parts_->graph);
+}
+
+const std::vector<graph::Shape>& Supervised::target_shapes() const {
+  return parts_->target_shapes;
+}
+
+const std::vector<std::string>& Supervised::measures() const {
+  return parts_->measures;
+}
+
+const std::vector<std::string>& Supervised::losses() const {
+  return parts_->settings.losses;
+}
+
+void Supervised::divide_by_weights(std::map<std::string, double>& measures) const {
+  for (const Metric& metric : parts_->metrics) {
+    const auto value = measures.find(metric.measure), divisor = measures.find(parts_->divisor_of(metric));
+    if (value == measures.end() || divisor == measures.end()) continue;
+    value->second = divisor->second == 0 ? 0 : value->second / divisor->second;
+  }
+  for (const std::string& divisor : parts_->divisors) measures.erase(divisor);
+}
+
+std::vector<std::string> Supervised::reported() const {
+  std::vector<std::string> names = parts_->measures;
+  names.resize(names.size() - parts_->divisors.size());
+  return names;
+}
+
+const std::vector<Metric>& Supervised::metrics() const {
+  return parts_->metrics;
+}
+
+std::vector<Metric> Supervised::aucs() const {
+  std::vector<Metric> aucs;
+  for (const Metric& metric : parts_->metrics)
+    if (metric.name == "auc") aucs.push_back(metric);
+  return aucs;
+}
+
+// A penalty is added after the backward pass: no gradient is final before.
+bool Supervised::tells_gradients() const {
+  return !parts_->penalized;
+}
+
+Contribution Supervised::step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
+                              double event_weight, const graph::GradientReady& ready) const {
+  const nn::Weights weights = parts_->network.weights(parameters, nn::Gradients::kWanted);
+  Contribution contribution;
+  RngKey dropout = key;
+  dropout.stream = Stream::kDropout;
+  const auto outputs =
+      parts_->run(weights, batch,
+                  {.mode = nn::Mode::kTraining, .dropout_key = dropout, .batch_statistics = &contribution.statistics});
+  const auto shares = parts_->shares(outputs, batch, event_weight, /*weigh_classes=*/true);
+  for (const at::Tensor& share : shares) contribution.losses.push_back(share.item<float>());
+  try {
+    contribution.gradient =
+        nn::flat_gradient(shares[0], weights, parameters.trainable_layout,
+                          tells_gradients() ? ready : graph::GradientReady{}, &contribution.stayed_finite);
+  } catch (const c10::Error& error) {
+    if (!parts_->foreign) throw;
+    const std::string reason = error.what_without_backtrace();
+    throw user_error(fmt::format("[fit] {}: forward() runs, but LibTorch cannot follow it back: {}", graph().name,
+                                 reason.substr(0, reason.find('\n'))));
+  }
+  contribution.losses[0] += parts_->add_penalty(parameters, batch.events, event_weight, contribution.gradient);
+  contribution.judge();
+  return contribution;
+}
+
+Supervised::Tested Supervised::test(const graph::Parameters& parameters, const LabelledEvents& batch,
+                                    double event_weight) const {
+  const at::NoGradGuard no_gradient;
+  const auto outputs = parts_->run(parts_->network.weights(parameters, nn::Gradients::kNone), batch, {});
+  Tested tested;
+  for (const at::Tensor& share : parts_->shares(outputs, batch, event_weight, false))
+    tested.measures.push_back(share.item<float>());
+  AlignedFloats unwanted(parts_->penalized ? parameters.trainable.size() : 0);
+  tested.measures[0] += parts_->add_penalty(parameters, batch.events, event_weight, unwanted);
+  tested.scores.resize(graph().outputs.size());
+  for (const Metric& auc : aucs()) {
+    const at::Tensor scores = outputs[auc.output].to(at::kCPU).to(at::kFloat).contiguous();
+    tested.scores[auc.output].assign(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.numel());
+  }
+  return tested;
+}
+
+}  // namespace linac::models

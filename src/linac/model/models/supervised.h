@@ -1,0 +1,92 @@
+#pragma once
+// One replica's share of a step of a model that learns from labelled events: any Keras graph, its losses and metrics.
+// Every function is pure in (weights, batch, key) and may run in several threads at once. Plain floats at the border,
+// LibTorch inside.
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/base/base/rng.h"
+#include "linac/model/graph/gradient_ready.h"
+#include "linac/model/graph/graph.h"
+#include "linac/model/graph/parameters.h"
+#include "linac/model/models/contribution.h"
+#include "linac/model/models/foreign_model.h"
+#include "linac/model/models/metrics.h"
+#include "linac/model/models/numerics.h"
+
+namespace linac::models {
+
+struct SupervisedSettings {
+  std::vector<std::string> losses;   // one an output
+  std::vector<double> loss_weights;  // one an output; empty: 1
+  std::vector<std::string> metrics;  // model/models/metrics.h
+  std::vector<std::string> weighted_metrics;
+  std::vector<double> class_weights;  // by class of the first output's target; empty: 1
+  double label_smoothing = 0;
+  bool from_logits = false;
+};
+
+/// The events of one replica, or a slice of them: a buffer an input and one an output, (events, shape...).
+struct LabelledEvents {
+  int64_t events = 0;
+  std::vector<std::span<const float>> inputs, targets;
+  std::span<const float> weights;  // how much each counts in losses and weighted metrics; empty: 1
+};
+
+class Supervised {
+ public:
+  /// User error for a loss or metric that is not known or does not fit the output it is meant for.
+  Supervised(graph::Graph graph, SupervisedSettings settings, const Numerics& numerics = {});
+  /// The same for somebody else's code, on the CPU.
+  Supervised(const ForeignModel& model, SupervisedSettings settings);
+  ~Supervised();
+
+  /// How many classes the first output tells apart.
+  int64_t classes_of_first() const;
+  /// In place of SupervisedSettings::class_weights; as many. Before the first step.
+  void weigh_classes(std::vector<double> weights);
+
+  const graph::Graph& graph() const;
+  /// What is computed, after the passes.
+  std::string explain() const;
+
+  /// Of each output, without the axis of the events: the output's, or without classes for losses of class indices.
+  const std::vector<graph::Shape>& target_shapes() const;
+
+  /// Order of Contribution::losses and Tested::measures, which are added up: "loss", "OUTPUT_loss" of each output if
+  /// there are several, then the metrics ("auc" apart, which is none of single events), then what metrics are
+  /// divided by: "weight/OUTPUT", the sums of weights, of the weighted ones, and "count/METRIC" of ratios
+  /// (nn::is_ratio).
+  const std::vector<std::string>& measures() const;
+  /// Of sums or means of measures() what there is to report: weighted metrics and ratios are divided by those sums,
+  /// which go. 0 where they add up to 0, as in Keras.
+  void divide_by_weights(std::map<std::string, double>& measures) const;
+  /// measures() without what is divided by.
+  std::vector<std::string> reported() const;
+  const std::vector<std::string>& losses() const;  // one an output, by their full names
+  const std::vector<Metric>& metrics() const;
+  std::vector<Metric> aucs() const;  // those of the metrics
+
+  /// Whether step() tells `ready` anything.
+  bool tells_gradients() const;
+  /// `event_weight`: 1 / events of the global batch. The losses are shares of the global batch's. `ready` may be empty.
+  Contribution step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
+                    double event_weight, const graph::GradientReady& ready = {}) const;
+
+  struct Tested {
+    std::vector<float> measures;             // shares, as Contribution::losses
+    std::vector<std::vector<float>> scores;  // one an output, (events, shape...); empty where no "auc" is wanted
+  };
+  /// In inference mode, without gradient. The class weights do not count here.
+  Tested test(const graph::Parameters& parameters, const LabelledEvents& batch, double event_weight) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace linac::models

@@ -1,0 +1,33 @@
+#include "linac/model/nn/losses.h"
+
+#include <gtest/gtest.h>
+
+namespace linac::nn {
+namespace {
+
+TEST(Metrics, EachThatAJobMayNameCanBeComputed) {
+  const at::Tensor prediction = at::tensor({0.7F, 0.2F, 0.1F, 0.3F, 0.3F, 0.4F}).reshape({2, 3});
+  const at::Tensor target = at::tensor({1.0F, 0.0F, 0.0F, 0.0F, 1.0F, 0.0F}).reshape({2, 3});
+  for (const std::string& name : metric_names()) {
+    if (name == "auc") continue;  // of all events at once: train/train/loops/fit_evaluation.h
+    const EventMetric metric = metric_of_events(name, prediction, target, false);
+    EXPECT_EQ(metric.values.numel(), 2) << name;
+    EXPECT_EQ(metric.counts.defined(), is_ratio(name)) << name;
+  }
+}
+
+TEST(Metrics, RatiosCountThePositivesOfAnEvent) {
+  const at::Tensor prediction = at::tensor({0.7F, 0.6F, 0.5F, 0.1F, 0.2F, 0.3F}).reshape({2, 3});
+  const at::Tensor target = at::tensor({1.0F, 0.0F, 1.0F, 0.0F, 1.0F, 0.0F}).reshape({2, 3});
+  const auto expect = [&](const char* name, at::Tensor values, at::Tensor counts) {
+    const EventMetric metric = metric_of_events(name, prediction, target, false);
+    EXPECT_TRUE(at::equal(metric.values, values)) << name;
+    EXPECT_TRUE(at::equal(metric.counts, counts)) << name;
+  };
+  expect("precision", at::tensor({1.0F, 0.0F}), at::tensor({2.0F, 0.0F}));
+  expect("recall", at::tensor({1.0F, 0.0F}), at::tensor({2.0F, 1.0F}));
+  expect("f1_score", at::tensor({2.0F, 0.0F}), at::tensor({4.0F, 1.0F}));
+}
+
+}  // namespace
+}  // namespace linac::nn

@@ -1,0 +1,209 @@
+#include "linac/physics/report/run/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <regex>
+
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/config.h"
+#include "linac/base/base/error.h"
+#include "linac/base/job/run_record.h"
+#include "linac/base/job/run_states.h"
+
+namespace linac::report {
+namespace {
+
+RunView view_of(const job::ViewLine& line) {
+  RunView view{.time = line.time,
+               .seconds = std::max(0.0, line.seconds),
+               .number = line.view,
+               .global_step = line.global_step,
+               .why = line.why,
+               .members = {}};
+  for (const job::ViewMember& member : line.members)
+    view.members.push_back({{member.host, member.pid}, static_cast<int>(member.replicas)});
+  return view;
+}
+
+RunAccount account_of(const job::WorkerAccount& worker, double time, int64_t global_step) {
+  RunAccount account{.time = time,
+                     .global_step = global_step,
+                     .worker = {worker.host, worker.pid},
+                     .cpu_s = worker.cpu_s,
+                     .exchange_s = worker.exchange_s,
+                     .sent_bytes = worker.sent_bytes,
+                     .sent_messages = worker.sent_messages,
+                     .pace_s = worker.pace_s.value_or(0)};
+  for (const auto& [phase, seconds] : worker.phases) account.wall[static_cast<size_t>(phase)] = seconds.wall_s;
+  return account;
+}
+
+std::vector<RunAccount> accounts_of(const std::vector<job::WorkerAccount>& workers, double time, int64_t global_step) {
+  std::vector<RunAccount> accounts;
+  for (const job::WorkerAccount& worker : workers) accounts.push_back(account_of(worker, time, global_step));
+  return accounts;
+}
+
+// Puts the lines of metrics.jsonl together.
+class Reader {
+ public:
+  explicit Reader(RunRecord& record) : record_(record) {}
+
+  // False for a line that says nothing that could be.
+  bool line(const job::RunLine& line) {
+    if (const auto* view = std::get_if<job::ViewLine>(&line)) {
+      if (view->members.empty()) return false;
+      add(view_of(*view));
+    } else if (const auto* step = std::get_if<job::StepLine>(&line)) {
+      steps_.push_back(step->global_step);
+    } else if (const auto* epoch = std::get_if<job::EpochLine>(&line)) {
+      ++record_.epochs;
+      if (!epoch->rate.unit.empty()) record_.unit = epoch->rate.unit;
+      if (epoch->input_s) record_.inputs.push_back({*epoch->input_s, epoch->opened_s.value_or(0)});
+    } else if (std::holds_alternative<job::RollbackLine>(line)) {
+      ++record_.rollbacks;
+    }
+    if (record_.starts.empty()) return true;
+    RunStart& start = record_.starts.back();
+    if (const auto* one = std::get_if<job::WorkersLine>(&line))
+      start.accounts.push_back(accounts_of(one->workers, one->time, one->global_step));
+    if (const auto* end = std::get_if<job::EndLine>(&line)) {
+      start.status = end->status;
+      start.accounts.push_back(accounts_of(end->workers, end->time, end->global_step));
+      start.ended = end->time;
+    }
+    start.last_step = std::max(start.last_step, job::global_step_of(line));
+    return true;
+  }
+
+  void finish() {
+    std::sort(steps_.begin(), steps_.end());
+    record_.steps = static_cast<int64_t>(std::unique(steps_.begin(), steps_.end()) - steps_.begin());
+    record_.steps_twice = static_cast<int64_t>(steps_.size()) - record_.steps;
+    if (record_.steps > 0) record_.steps_missing = steps_[static_cast<size_t>(record_.steps) - 1] - record_.steps;
+  }
+
+ private:
+  // The views of a start are numbered upwards. One may follow an "end": of a writer that failed and was replaced.
+  void add(RunView view) {
+    const bool goes_on = !record_.starts.empty() && view.number > record_.starts.back().views.back().number &&
+                         record_.starts.back().status != job::to_string(job::RunStatus::kSucceeded);
+    if (!goes_on) record_.starts.emplace_back();
+    RunStart& start = record_.starts.back();
+    start.ended.reset();
+    start.status.clear();
+    start.views.push_back(std::move(view));
+  }
+
+  RunRecord& record_;
+  std::vector<int64_t> steps_;
+};
+
+void read_metrics(const std::filesystem::path& path, RunRecord& record) {
+  std::ifstream file(path, std::ios::binary);
+  const job::LineReader lines(path.string(), job::Wanted::kNoStepMeasures);
+  Reader reader(record);
+  std::string text;
+  while (std::getline(file, text)) {
+    const auto [state, line] = lines.read(text);
+    if (state == job::LineState::kWhole && reader.line(line)) continue;
+    if (file.eof()) {
+      record.last_line_cut = true;
+    } else {
+      ++record.damaged_lines;
+    }
+  }
+  reader.finish();
+}
+
+// "2026-11-22T10:57:07Z"
+std::optional<double> unix_time(const std::string& utc) {
+  std::tm time{};
+  if (strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time) == nullptr) return std::nullopt;
+  return static_cast<double>(timegm(&time));
+}
+
+void read_run_json(const std::filesystem::path& path, RunRecord& record) {
+  const auto run = std::filesystem::exists(path) ? job::read_summary(read_file(path), path.string()) : std::nullopt;
+  if (!run) return;
+  record.name = run->name;
+  record.status = run->status;
+  record.error = run->error ? run->error->message : "";
+  for (const auto& [key, value] :
+       {std::pair("linac", run->linac), std::pair("libtorch", run->libtorch), std::pair("isa", run->isa)})
+    if (!value.empty()) record.facts.emplace_back(key, value);
+  // The record of a run whose last line is lost: its last account is here too.
+  if (record.starts.empty() || record.starts.back().ended) return;
+  if (record.status == job::to_string(job::RunStatus::kRunning)) return;
+  const auto updated = unix_time(run->updated);
+  RunStart& start = record.starts.back();
+  if (!updated || *updated < start.views.back().time) return;
+  start.ended = std::max(*updated, start.end());
+  start.status = record.status;
+  start.accounts.push_back(accounts_of(run->time_by_worker.value_or(std::vector<job::WorkerAccount>()), *updated,
+                                       std::max<int64_t>(0, run->global_step)));
+}
+
+void read_job(const std::filesystem::path& path, RunRecord& record) {
+  if (!std::filesystem::exists(path)) return;
+  const YAML::Node train = config::parse_text(read_file(path), path.string())["train"];
+  if (!train.IsMap()) return;
+  record.events_per_step = train["batch"].as<int64_t>(0) * train["replicas"].as<int64_t>(0);
+}
+
+// A worker that trains alone has no group to know its name from.
+void name_lone_worker(RunStart& start) {
+  for (const auto& accounts : start.accounts) {
+    for (const RunAccount& account : accounts) {
+      RunMember& member = start.views.front().members.front();
+      if (member.worker.first.empty()) member.worker = account.worker;
+    }
+  }
+}
+
+// The record says which step a change came after, the log says what happened.
+void read_losses(const std::filesystem::path& path, RunRecord& record) {
+  static const std::regex kLost(R"(lost rank \d+ \((.*), process (\d{1,18})\): (.*))");
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  std::smatch found;
+  while (std::getline(file, line)) {
+    if (line.find("lost rank ") == std::string::npos || line.size() > 1000) continue;
+    if (std::regex_search(line, found, kLost)) record.losses.try_emplace({found[1], std::stoll(found[2])}, found[3]);
+  }
+}
+
+}  // namespace
+
+double RunStart::end() const {
+  if (ended) return *ended;
+  double last = views.back().time;
+  for (const auto& moment : accounts)
+    for (const RunAccount& account : moment) last = std::max(last, account.time);
+  return last;
+}
+
+RunRecord read_run_record(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder))
+    throw user_error(fmt::format("[report] {}: no such folder; give the folder of a run, the --out of linac train",
+                                 folder.string()));
+  if (!std::filesystem::exists(folder / job::kMetricsFile))
+    throw user_error(
+        fmt::format("[report] {}: no run has left a record here (no metrics.jsonl); give the folder of a "
+                    "run that has begun its training",
+                    folder.string()));
+  RunRecord record;
+  record.folder = folder;
+  read_metrics(folder / job::kMetricsFile, record);
+  read_run_json(folder / job::kSummaryFile, record);
+  for (RunStart& start : record.starts) name_lone_worker(start);
+  read_job(folder / "job.yaml", record);
+  read_losses(folder / "log.txt", record);
+  if (record.name.empty()) record.name = std::filesystem::absolute(folder).filename().string();
+  return record;
+}
+
+}  // namespace linac::report

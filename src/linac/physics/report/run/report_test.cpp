@@ -1,0 +1,157 @@
+#include "linac/physics/report/run/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "linac/base/base/error.h"
+#include "linac/physics/report/run/test_run.h"
+
+namespace linac::report {
+namespace {
+
+TEST(RunReport, OneWorkerWithoutAName) {
+  TestRun run;
+  run.job();
+  run.view(100, 1, 0, 2, {member("", 0, 4)});
+  run.steps(1, 3);
+  run.line({{"kind", "epoch"}, {"epoch", 0}, {"global_step", 3}, {"events_per_s", 3.0}});
+  run.end(108, 3, "succeeded", {account("n1", 7, {{"compute", 5}, {"test", 1}, {"input", 1}, {"report", 0.5}})});
+  const RunReport report = run.report(HostPrices{.by_host = {}, .otherwise = 3600});
+  EXPECT_DOUBLE_EQ(report.wall_s, 10);
+  EXPECT_DOUBLE_EQ(report.time.efficiency(), 0.6);
+  EXPECT_DOUBLE_EQ(report.time.waiting, 2.5);
+  EXPECT_DOUBLE_EQ(report.time.unknown, 0);
+  EXPECT_DOUBLE_EQ(report.starting_s, 2);
+  ASSERT_EQ(report.workers.size(), 1U);
+  EXPECT_EQ(report.workers[0].key, (WorkerKey{"n1", 7}));
+  EXPECT_TRUE(std::isnan(report.sent_per_step)) << "nobody to talk to";
+  EXPECT_TRUE(std::isnan(report.hidden_fraction));
+  EXPECT_TRUE(std::isnan(report.workers[0].slowness));
+  EXPECT_DOUBLE_EQ(report.cost->total, 10);
+  EXPECT_DOUBLE_EQ(report.cost->not_computing, 4);
+  EXPECT_DOUBLE_EQ(report.cost->per_epoch.value(), 10);
+  EXPECT_DOUBLE_EQ(report.cost->per_1000_events.value(), 10 / 0.12);
+  EXPECT_TRUE(report.remarks.empty());
+}
+
+TEST(RunReport, TheFirstEpochsInputBesideLaterOnes) {
+  TestRun run;
+  run.view(100, 1, 0, 2, {member("", 0, 4)});
+  EXPECT_FALSE(run.report().input) << "no epoch is done";
+  const auto epoch = [&](int number, double input_s) {
+    run.line({{"kind", "epoch"}, {"epoch", number}, {"global_step", number + 1}, {"input_s", input_s}});
+  };
+  run.line({{"kind", "epoch"}, {"epoch", 0}, {"global_step", 1}, {"input_s", 2.0}, {"opened_s", 8.0}});
+  EXPECT_EQ(to_text(run.report()).find("later ones"), std::string::npos);
+  epoch(1, 0.25);
+  epoch(2, 5);
+  epoch(3, 0.5);
+  const RunReport report = run.report();
+  EXPECT_DOUBLE_EQ(report.input->first_s, 10);
+  EXPECT_DOUBLE_EQ(report.input->later_s.value(), 0.5);
+  const Json json = to_json(report)["input"];
+  EXPECT_DOUBLE_EQ(json["first_to_later"].get<double>(), 20);
+  EXPECT_DOUBLE_EQ(json["opened_s"].get<double>(), 8);
+  for (const std::string& form : {to_text(report), to_html(report, {})}) {
+    EXPECT_NE(form.find("waited 10 s for its input, 8 s of that before its first step; later ones 0.5 s each"),
+              std::string::npos)
+        << form;
+    EXPECT_NE(form.find("20 times as long"), std::string::npos);
+  }
+}
+
+TEST(RunReport, LostAndJoined) {
+  TestRun run;
+  write_changing(run);
+  const RunReport report = run.report();
+  ASSERT_EQ(report.workers.size(), 3U);
+  const RunWorker &first = report.workers[0], &lost = report.workers[1], &joined = report.workers[2];
+  EXPECT_DOUBLE_EQ(report.time.seconds, 50 + 20 + 20);
+  EXPECT_DOUBLE_EQ(report.time.computing(), 30 + 4 + 12);
+  EXPECT_DOUBLE_EQ(report.time.waiting, 10 + 4 + 6);
+  EXPECT_DOUBLE_EQ(report.time.unknown, 10) << "of the lost one, after its account";
+  EXPECT_DOUBLE_EQ(report.time.efficiency_max(), 56.0 / 90);
+  EXPECT_EQ(lost.departure, Departure::kLost);
+  EXPECT_EQ(lost.reason, "its process has ended") << "the log knows more than the record";
+  EXPECT_EQ(joined.departure, Departure::kStayed);
+  EXPECT_DOUBLE_EQ(joined.entered(), 1030);
+  EXPECT_EQ(std::vector<int64_t>({first.steps, lost.steps, joined.steps}), std::vector<int64_t>({50, 10, 20}));
+  EXPECT_DOUBLE_EQ(first.replicas, 2.4);
+  EXPECT_DOUBLE_EQ(report.sent_per_step, 100);
+  EXPECT_DOUBLE_EQ(report.hidden_fraction, 0.5);
+  EXPECT_DOUBLE_EQ(first.slowness, 0.75) << "1 and 0.5";
+  EXPECT_DOUBLE_EQ(joined.slowness, 1.5);
+  EXPECT_TRUE(joined.slow());
+  EXPECT_FALSE(lost.slow());
+  ASSERT_EQ(report.changes.size(), 2U);
+  EXPECT_EQ(report.changes[0].lost, std::vector<WorkerKey>({{"n<2>", 2}}));
+  EXPECT_EQ(report.changes[1].joined, std::vector<WorkerKey>({{"n3", 3}}));
+  EXPECT_DOUBLE_EQ(report.all_changes.sum, 1.5);
+  EXPECT_DOUBLE_EQ(report.all_changes.median, 0.75);
+  EXPECT_DOUBLE_EQ(report.all_changes.longest, 1);
+  EXPECT_EQ(report.losses.number, 1);
+  EXPECT_DOUBLE_EQ(report.changing_s, 1 * 1 + 2 * 0.5);
+  EXPECT_EQ(report.record.steps, 50);
+  EXPECT_EQ(report.record.steps_twice + report.record.steps_missing, 0);
+}
+
+TEST(RunReport, PricesByHost) {
+  TestRun run;
+  write_changing(run);
+  const RunReport report = run.report(HostPrices{.by_host = {{"n1", 3.6}}, .otherwise = 7.2});
+  EXPECT_DOUBLE_EQ(report.cost->total, 0.05 + 0.04 + 0.04);
+  EXPECT_DOUBLE_EQ(report.cost->not_computing, 0.02 + 0.032 + 0.016);
+  try {
+    run.report(HostPrices{.by_host = {{"n1", 3.6}}, .otherwise = {}});
+    FAIL() << "two hosts have no price";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("n3"), std::string::npos);
+  }
+}
+
+TEST(RunReport, AllFormsAgree) {
+  TestRun run;
+  write_changing(run);
+  const RunReport report = run.report(HostPrices{.by_host = {}, .otherwise = 3.6});
+  const Json json = to_json(report);
+  EXPECT_DOUBLE_EQ(json["efficiency"].get<double>(), 46.0 / 90);
+  double parts = 0;
+  for (const Json& part : json["phases"]) parts += part["s"].get<double>();
+  EXPECT_DOUBLE_EQ(parts, json["worker_s"].get<double>());
+  EXPECT_EQ(json["changes"][0]["lost"], Json::array({{"n<2>", 2}}));
+  EXPECT_EQ(json["workers"][1]["lost"], "its process has ended");
+  EXPECT_DOUBLE_EQ(json["cost"]["eur"].get<double>(), 0.09);
+  EXPECT_EQ(Json::parse(json.dump()), json);
+  const std::string page = to_html(report, draw(report)), text = to_text(report);
+  for (const std::string& form : {page, text}) {
+    EXPECT_NE(form.find("51 %"), std::string::npos);
+    EXPECT_NE(form.find("0.09"), std::string::npos);
+    EXPECT_NE(form.find("showers"), std::string::npos);
+    EXPECT_NE(form.find("300 ms"), std::string::npos) << "the pace of the slow one";
+  }
+  EXPECT_NE(page.find("n&lt;2&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("n<2>"), std::string::npos);
+  EXPECT_NE(text.find("n3 3"), std::string::npos) << "hosts are named where there are several";
+}
+
+TEST(RunReport, ManyWorkersFitOnASheet) {
+  TestRun run;
+  std::vector<Json> members, accounts;
+  for (int i = 0; i < 100; ++i) {
+    members.push_back(member("a-host-with-a-rather-long-name.example.org", i, 1));
+    accounts.push_back(account("a-host-with-a-rather-long-name.example.org", i, {{"compute", 3}}));
+  }
+  run.view(100, 1, 0, 0, members);
+  run.end(110, 10, "succeeded", accounts);
+  const std::vector<NamedPicture> pictures = draw(run.report());
+  ASSERT_EQ(pictures.size(), 2U);
+  for (const NamedPicture& one : pictures) {
+    EXPECT_EQ(one.picture.width, 2 * kWide);
+    EXPECT_LT(one.picture.height, 2 * 900);
+    EXPECT_GT(one.picture.png.size(), 5000U);
+  }
+}
+
+}  // namespace
+}  // namespace linac::report

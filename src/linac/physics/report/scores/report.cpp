@@ -1,0 +1,44 @@
+#include "linac/physics/report/scores/report.h"
+
+#include <iterator>
+
+#include "linac/base/base/error.h"
+#include "linac/physics/report/scores/pictures.h"
+
+namespace linac::report {
+
+const std::vector<scores::Score>& ScoreReport::scores_of(size_t model) const {
+  return std::visit(
+      [&](const auto& found) -> const auto& { return found.models.at(model).scores; }, judgement);
+}
+
+const std::vector<scores::Score>& ScoreReport::difference() const {
+  return std::visit(
+      [](const auto& found) -> const auto& { return found.difference; }, judgement);
+}
+
+std::vector<size_t> ScoreReport::shown_classes() const {
+  std::vector<size_t> classes;
+  const size_t first = support.size() == 2 ? 1 : 0;
+  for (size_t label = first; label < support.size(); ++label)
+    if (support[label] > 0 && support[label] < events) classes.push_back(label);
+  return classes;
+}
+
+const scores::ClassifierJudgement& classifier(const ScoreReport& report) {
+  return std::get<scores::ClassifierJudgement>(report.judgement);
+}
+
+std::vector<NamedPicture> draw(const ScoreReport& report) {
+  LINAC_CHECK(report.models.size() == 1 || report.models.size() == 2);
+  if (report.support.empty()) return {residual_picture(report)};
+  std::vector<NamedPicture> pictures = roc_pictures(report);
+  for (auto make : {confusion_pictures, reliability_pictures}) {
+    std::vector<NamedPicture> more = make(report);
+    std::move(more.begin(), more.end(), std::back_inserter(pictures));
+  }
+  pictures.push_back(score_distribution_picture(report));
+  return pictures;
+}
+
+}  // namespace linac::report

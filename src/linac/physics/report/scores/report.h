@@ -1,0 +1,56 @@
+#pragma once
+// What `linac evaluate` shows: the scores of one or two models on labelled events as a page, as JSON, as pictures and
+// as lines of text. Presentation only; the numbers come from physics/scores/. Pure, thread-safe.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "linac/physics/report/page/named_picture.h"
+#include "linac/physics/scores/classification.h"
+#include "linac/physics/scores/regression.h"
+
+namespace linac::report {
+
+struct ScoreReport {
+  std::string title;
+  std::vector<std::string> models;  // one or two names, as in the judgement
+  std::vector<std::string> parts;   // names of the classes, or of the outputs of a regression
+  std::vector<int64_t> support;     // events of each class; empty for a regression
+  int64_t events = 0;
+  int replicas = 0;  // behind the uncertainties
+  std::variant<scores::ClassifierJudgement, scores::RegressionJudgement> judgement;
+  std::vector<std::pair<std::string, std::string>> facts;  // files, dates, versions
+  std::vector<std::string> remarks;                        // what a reader must know
+
+  bool compares() const { return models.size() == 2; }
+  /// The scores of a model and the difference of two (empty for one).
+  const std::vector<scores::Score>& scores_of(size_t model) const;
+  const std::vector<scores::Score>& difference() const;
+  /// Classes with curves of their own: those with events; of two classes that one number tells apart the second.
+  std::vector<size_t> shown_classes() const;
+};
+
+/// ROC and rejection curves, confusion matrices, reliability, distributions of the scores; or the residuals.
+/// Environment error where there is no memory for a picture.
+std::vector<NamedPicture> draw(const ScoreReport& report);
+
+/// One self-contained page (UTF-8) that opens offline, with every text escaped.
+std::string to_html(const ScoreReport& report, const std::vector<NamedPicture>& pictures);
+
+/// Schema: {"task": "classification"|"regression", "events", "parts": [names], "support": [events], "replicas",
+/// "facts", "remarks", "models": [{"name", "scores": [SCORE], ...}]} with SCORE {"name",
+/// "part": null|name, "value", "error", "low", "high"}. A classifier has also "confusion": [truth][decision] and
+/// "classes": [{"name", "auc_delong_error", "roc": {"fpr", "tpr", "threshold"}, "roc_band": {"fpr", "tpr_low",
+/// "tpr_high"}, "reliability": {"events", "predicted",
+/// "observed"}, "distributions": [true class][bin]}]; a regression "residuals": [{"name", "low", "high", "counts",
+/// "below", "above"}]. With two models "difference": [SCORE], for classifiers also "auc_difference_delong_errors". NaN
+/// and infinity are null.
+nlohmann::ordered_json to_json(const ScoreReport& report);
+
+/// The tables for a terminal.
+std::string to_text(const ScoreReport& report);
+
+}  // namespace linac::report

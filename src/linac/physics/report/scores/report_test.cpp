@@ -1,0 +1,130 @@
+#include "linac/physics/report/scores/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "linac/base/base/rng.h"
+
+namespace linac::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Events of so many classes; a model with `skill` gives the true class more, one after the other.
+struct Made {
+  std::vector<float> truth, p;
+  ScoreReport report;
+
+  Made(size_t classes, size_t models, size_t columns = 0) {
+    constexpr size_t kEvents = 300;
+    std::vector<float> noise(kEvents * classes);
+    fill_normal({.seed = 3}, noise);
+    for (size_t event = 0; event < kEvents; ++event) {
+      truth.push_back(static_cast<float>(event % classes));
+      double sum = 0;
+      for (size_t label = 0; label < classes; ++label)
+        sum += std::exp(noise[event * classes + label] += label == event % classes ? 1.5F : 0.0F);
+      for (size_t label = 0; label < classes; ++label)
+        if (columns != 1 || label == 1) p.push_back(static_cast<float>(std::exp(noise[event * classes + label]) / sum));
+    }
+    const size_t width = columns == 1 ? 1 : classes;
+    const scores::Labels labels({.values = truth, .width = 1, .name = "t"}, width, {});
+    const std::vector<scores::Predictions> predictions(models, {{.values = p, .width = width, .name = "p"}, labels});
+    report.title = "<a> on events";
+    report.models = {"one & only", "other"};
+    report.models.resize(models);
+    report.parts = labels.names();
+    report.parts[0] = "<QCD>";
+    report.events = kEvents;
+    for (size_t label = 0; label < classes; ++label) report.support.push_back(labels.support(label));
+    report.replicas = 20;
+    report.judgement = scores::judge_classifiers(labels, predictions, {.replicas = 20});
+    report.remarks = {"few <events>"};
+  }
+};
+
+std::vector<std::string> names(const std::vector<NamedPicture>& pictures) {
+  std::vector<std::string> result;
+  for (const NamedPicture& one : pictures) result.push_back(one.name);
+  return result;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(ScoreReport, PicturesAreThere) {
+  EXPECT_EQ(names(draw(Made(3, 1).report)), (Names{"roc", "rejection", "confusion", "reliability", "scores"}));
+  EXPECT_EQ(names(draw(Made(2, 2, 1).report)),
+            (Names{"roc", "rejection", "confusion", "confusion-other", "reliability", "reliability-other", "scores"}));
+  for (const size_t classes : {5, 17}) {
+    for (const NamedPicture& one : draw(Made(classes, 1).report)) {
+      EXPECT_TRUE(one.picture.png.starts_with("\x89PNG")) << one.name;
+      EXPECT_TRUE(one.picture.width == 2 * kNarrow || one.picture.width == 2 * kWide) << one.name;
+      EXPECT_GT(one.picture.png.size(), 5000U) << one.name;
+    }
+  }
+}
+
+TEST(ScoreReport, CurvesOfTwoClassesAreTheSeconds) {
+  EXPECT_EQ(Made(2, 1).report.shown_classes(), std::vector<size_t>{1});
+  EXPECT_EQ(Made(3, 1).report.shown_classes(), (std::vector<size_t>{0, 1, 2}));
+}
+
+TEST(ScoreReport, JsonFollowsItsSchema) {
+  const Json json = to_json(Made(3, 2).report);
+  EXPECT_EQ(json["task"], "classification");
+  EXPECT_EQ(json["support"], Json::array({100, 100, 100}));
+  ASSERT_EQ(json["models"].size(), 2U);
+  const Json& model = json["models"][0];
+  EXPECT_EQ(model["confusion"].size(), 3U);
+  EXPECT_EQ(model["classes"][0]["name"], "<QCD>");
+  EXPECT_TRUE(model["classes"][0]["roc"]["threshold"][0].is_null()) << "infinite";
+  EXPECT_EQ(model["classes"][0]["roc"]["tpr"].back(), 1);
+  EXPECT_EQ(model["classes"][1]["distributions"].size(), 3U);
+  const Json& band = model["classes"][1]["roc_band"];
+  ASSERT_EQ(band["fpr"].size(), band["tpr_low"].size());
+  for (size_t i = 0; i < band["fpr"].size(); ++i) EXPECT_LE(band["tpr_low"][i], band["tpr_high"][i]) << i;
+  EXPECT_LT(band["tpr_low"][30], band["tpr_high"][30]);
+  EXPECT_EQ(json["difference"].size(), model["scores"].size());
+  EXPECT_EQ(json["auc_difference_delong_errors"], Json::array({0, 0, 0})) << "both are the same";
+  EXPECT_EQ(Json::parse(json.dump()), json);
+  EXPECT_FALSE(to_json(Made(3, 1).report).contains("difference"));
+}
+
+TEST(ScoreReport, PageEscapesItsTexts) {
+  const Made made(3, 2);
+  const std::string page = to_html(made.report, {});
+  EXPECT_NE(page.find("&lt;QCD&gt;"), std::string::npos);
+  EXPECT_NE(page.find("one &amp; only"), std::string::npos);
+  for (const char* raw : {"<QCD>", "one & only", "<a> on", "few <events>"})
+    EXPECT_EQ(page.find(raw), std::string::npos) << raw;
+}
+
+TEST(ScoreReport, TextLinesUp) {
+  const std::string text = to_text(Made(3, 1).report);
+  EXPECT_NE(text.find("balanced accuracy"), std::string::npos);
+  EXPECT_NE(text.find("<QCD>"), std::string::npos);
+  EXPECT_EQ(text.find(" \n"), std::string::npos);
+  EXPECT_NE(to_text(Made(3, 2).report).find("difference"), std::string::npos);
+}
+
+TEST(ScoreReport, RegressionHasResiduals) {
+  const std::vector<float> truth{1, 2, 3, 4, 5, 6}, p{1, 2.5F, 3, 3.5F, 5, 6.25F};
+  ScoreReport report;
+  report.title = "r";
+  report.models = {"m"};
+  report.parts = {"a", "b"};
+  report.events = 3;
+  report.replicas = 5;
+  report.judgement = scores::judge_regressions({.values = truth, .width = 2, .name = "t"},
+                                               {{.values = p, .width = 2, .name = "p"}}, {.replicas = 5});
+  EXPECT_EQ(names(draw(report)), Names{"residuals"});
+  const Json json = to_json(report);
+  EXPECT_EQ(json["task"], "regression");
+  EXPECT_EQ(json["models"][0]["residuals"].size(), 2U);
+  EXPECT_NE(to_text(report).find("resolution"), std::string::npos);
+  EXPECT_NE(to_html(report, {}).find("resolution"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace linac::report

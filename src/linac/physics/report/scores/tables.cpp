@@ -1,0 +1,31 @@
+#include "linac/physics/report/scores/tables.h"
+
+#include <fmt/format.h>
+
+namespace linac::report {
+
+std::vector<std::string> overall_scores(const ScoreReport& report) {
+  std::vector<std::string> present;
+  for (const char* name : {"accuracy", "balanced_accuracy", "top_2", "top_3", "top_5", "auc_macro", "auc_weighted",
+                           "log_loss", "brier", "ece", "mse", "mae"}) {
+    const bool twin = name == std::string("auc_weighted") && report.parts.size() == 2;  // one AUC for both classes
+    if (!twin && scores::find(report.scores_of(0), name) != nullptr) present.emplace_back(name);
+  }
+  return present;
+}
+
+std::vector<PartTable> part_tables(const ScoreReport& report) {
+  if (report.support.empty()) return {{"Each output", {"mse", "mae", "bias", "resolution", "r2"}}};
+  return {{"Each class against all others", {"auc", "average_precision", "precision", "recall", "f1", "ece"}},
+          {"Background rejection at a signal efficiency",
+           {"rejection_50", "rejection_80", "rejection_90", "rejection_95"}}};
+}
+
+std::vector<ScoreRow> rows_of(const ScoreReport& report) {
+  if (!report.compares()) return {{"", &report.scores_of(0), false}};
+  return {{report.models[0], &report.scores_of(0), false},
+          {report.models[1], &report.scores_of(1), false},
+          {"difference", &report.difference(), true}};
+}
+
+}  // namespace linac::report

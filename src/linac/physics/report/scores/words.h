@@ -1,0 +1,19 @@
+#pragma once
+// Scores in words. Pure, thread-safe.
+
+#include <string>
+
+#include "linac/physics/scores/estimate.h"
+
+namespace linac::report {
+
+/// "balanced_accuracy" -> "balanced accuracy"; "rejection_50" -> "1/fpr at 50 %".
+std::string score_title(const std::string& name);
+
+/// "0.9123 ± 0.0021"; of classes without the score "–".
+std::string score_text(const scores::Estimate* estimate);
+
+/// A difference in units of its error: "2.3 σ"; "–" without one.
+std::string significance_text(const scores::Estimate* difference);
+
+}  // namespace linac::report

@@ -1,0 +1,458 @@
+// Real processes over TCP on the loopback interface (test_tcp_workers.h), each with one of the roles below.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "linac/base/base/error.h"
+#include "linac/base/base/rng.h"
+#include "linac/base/base/temporary_folder.h"
+#include "linac/train/comm/founding/store_host.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/comm/meeting/rendezvous.h"
+#include "linac/train/comm/meeting/run_key.h"
+#include "linac/train/comm/meeting/sockets.h"
+#include "linac/train/comm/membership/view_ledger.h"
+#include "linac/train/comm/replica_sum.h"
+#include "linac/train/comm/test_tcp_workers.h"
+#include "linac/train/comm/transport/control_links.h"
+
+namespace linac::comm {
+namespace {
+
+using std::literals::chrono_literals::operator""s;
+using std::literals::chrono_literals::operator""ms;
+using testing::Clock;
+using testing::file_text;
+using testing::has_ipv6;
+using testing::now_ms;
+using testing::Worker;
+
+constexpr int kReplicas = 5;
+constexpr size_t kFloats = 600'000;
+constexpr auto kTimeout = 20s;
+constexpr auto kStuckTimeout = 6s;
+
+std::vector<float> replica_values(int replica) {
+  std::vector<float> values(kFloats);
+  fill_normal({.seed = 3, .stream = Stream::kNoise, .replica = static_cast<uint32_t>(replica)}, values);
+  for (size_t i = 0; i < kFloats; ++i) values[i] *= static_cast<float>(1 << (i * 7 % 23));
+  return values;
+}
+
+std::string digest(std::span<const float> values) {
+  uint64_t hash = 14695981039346656037ULL;
+  for (const float value : values) hash = (hash ^ std::bit_cast<uint32_t>(value)) * 1099511628211ULL;
+  return fmt::format("{:016x}", hash);
+}
+
+// Every operation once; writes the digest of the sum.
+int collectives_role(Group& group, std::ostream& out) {
+  std::vector<float> data(1000, static_cast<float>(group.rank()));
+  group.broadcast(data, group.size() - 1);
+  if (data[999] != static_cast<float>(group.size() - 1)) return 21;
+  const auto texts = group.gather_text(fmt::format("I am {}", group.rank()));
+  if (group.rank() == 0 && texts.back() != fmt::format("I am {}", group.size() - 1)) return 22;
+
+  std::vector<std::vector<float>> mine;
+  for (const int replica : owned_replicas(kReplicas, group.view(), group.rank())) {
+    mine.push_back(replica_values(replica));
+  }
+  const std::vector<std::span<float>> views(mine.begin(), mine.end());
+  std::vector<float> result(kFloats);
+  ReplicaSum sum(group, kReplicas);
+  sum.reduce(views, result);
+  out << digest(result) << std::endl;
+  for (int round = 0; round < 50; ++round) group.barrier();
+  return group.size() > 1 && group.traffic().bytes == 0 ? 23 : 0;
+}
+
+// Exchanges until a peer is lost; writes when that was noticed and what was said.
+int until_lost_role(Group& group, std::ostream& out) {
+  out << "ready" << std::endl;
+  try {
+    std::vector<float> data(100'000);
+    const auto end = Clock::now() + 60s;
+    while (Clock::now() < end) {
+      std::vector<std::vector<float>> mine(owned_replicas(3, group.view(), group.rank()).size(), data);
+      const std::vector<std::span<float>> views(mine.begin(), mine.end());
+      ReplicaSum(group, 3).reduce(views, data);
+    }
+  } catch (const Error& error) {
+    out << now_ms() << " " << error.what() << std::endl;
+    return static_cast<int>(error.code());
+  }
+  return 24;
+}
+
+// A training in small: every step depends on the one before and on all replicas. Views come and go; writes each step
+// that it finishes, and at the end the state's digest.
+int endure_role(Group& group, std::ostream& out) {
+  constexpr int64_t kSteps = 300;
+  std::vector<float> state(50'000, 1), sum(state.size());
+  Moment stands{0, 0, 0};
+  bool entered = false;
+  if (group.size() == 0 && !group.next_view("")) return 25;
+  while (stands.steps < kSteps) {
+    try {
+      if (!entered) {
+        std::vector<float> steps{static_cast<float>(stands.steps)};
+        group.broadcast(state, group.view().source());
+        group.broadcast(steps, group.view().source());
+        stands.steps = static_cast<int64_t>(steps[0]);
+        entered = group.commit(stands);
+        continue;
+      }
+      group.mark("computing");
+      std::this_thread::sleep_for(5ms);
+      std::vector<std::vector<float>> mine;
+      for (const int replica : owned_replicas(kReplicas, group.view(), group.rank())) {
+        mine.push_back(state);
+        for (float& value : mine.back()) value = value * 0.37f + 0.001f * static_cast<float>(replica + 1);
+      }
+      std::vector<float> wish{group.wants_next_view() ? 1.0f : 0.0f};
+      group.broadcast(wish, 0);
+      ReplicaSum(group, kReplicas).reduce({std::vector<std::span<float>>(mine.begin(), mine.end())}, sum);
+      const Moment next{0, stands.steps + 1, 0};
+      if (!group.commit(next)) throw Error(ErrorCode::kPeerLost, "the view was left");
+      stands = next;
+      state = sum;
+      out << "step " << stands.steps << std::endl;
+      if (wish[0] == 0) continue;
+      group.barrier();
+      throw Error(ErrorCode::kPeerLost, "newcomers wait");
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kPeerLost) throw;
+      if (!group.next_view(error.what())) return 0;
+      entered = false;
+    }
+  }
+  out << digest(state) << std::endl;
+  try {
+    group.barrier();
+  } catch (const Error&) {
+    // Another one was faster, and has ended the run.
+  }
+  group.finish();
+  return 0;
+}
+
+// Two that do not agree on what is due; in every view again.
+int mismatch_role(Group& group, std::ostream&) {
+  std::vector<float> data(10);
+  for (;;) {
+    try {
+      if (group.rank() == 0) group.send(data, 1, 1);
+      group.receive(data, 1 - group.rank(), 2);
+      return 27;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kPeerLost) throw;
+      if (!group.next_view(error.what())) return 28;
+    }
+  }
+}
+
+GroupSettings settings_of(const std::string& role) {
+  GroupSettings settings{.join_timeout = kTimeout, .stall_timeout = kTimeout};
+  if (role == "join") settings.join_timeout = 1500ms;
+  if (role == "channel") settings.stall_timeout = 500ms;
+  if (role == "until_stuck") settings.stall_timeout = kStuckTimeout;
+  if (role == "endure") settings.stall_timeout = 1500ms;
+  if (const char* const folder = std::getenv("LINAC_TEST_FOLDER")) settings.folder = folder;
+  if (std::getenv("LINAC_TEST_JOIN") != nullptr)
+    settings.join_addresses = ViewLedger::join_addresses(settings.folder / "views");
+  settings.on_hang = [](const Error& error) {
+    std::ofstream(std::getenv("LINAC_TEST_OUT"), std::ios::app) << error.what() << std::endl;
+    _exit(static_cast<int>(error.code()));
+  };
+  return settings;
+}
+
+// Runs in the workers only; `make_group` and the role's result become the exit status.
+TEST(TcpWorker, Role) {
+  const char* const role = std::getenv("LINAC_TEST_ROLE");
+  if (role == nullptr) GTEST_SKIP() << "runs in the worker processes";
+  std::ofstream out(std::getenv("LINAC_TEST_OUT"));
+  int status = 1;
+  try {
+    const auto group = make_group(rendezvous_from_environment(), settings_of(role));
+    status = role == std::string("collectives") ? collectives_role(*group, out)
+             : role == std::string("mismatch")  ? mismatch_role(*group, out)
+             : role == std::string("endure")    ? endure_role(*group, out)
+             : role == std::string("channels")  ? testing::channels_role(*group, out)
+             : role == std::string("channel")   ? testing::unanswered_channel_role(*group, out)
+             : role == std::string("waits")     ? testing::many_waits_role(*group, out)
+             : role == std::string("large")     ? testing::large_sums_role(*group, out)
+                                                : until_lost_role(*group, out);
+  } catch (const Error& error) {
+    out << now_ms() << " " << error.what() << std::endl;
+    status = static_cast<int>(error.code());
+  }
+  _exit(status);
+}
+
+class TcpGroups : public testing::TcpWorkers {};
+
+TEST_F(TcpGroups, TheSameBitsOnOneToFourProcesses) {
+  std::vector<std::vector<float>> values;
+  for (int replica = 0; replica < kReplicas; ++replica) values.push_back(replica_values(replica));
+  const std::vector<std::span<const float>> views(values.begin(), values.end());
+  std::vector<float> sum(kFloats);
+  tree_sum(views, sum);
+  const auto expected = digest(sum) + "\n";
+
+  for (int world_size = 1; world_size <= 4; ++world_size) {
+    const auto store = host_store("127.0.0.1");
+    ASSERT_GT(store->port(), 0);
+    const size_t first = workers_.size();
+    for (int rank = 0; rank < world_size; ++rank) start("collectives", rank, world_size, store->port(), true);
+    for (size_t i = first; i < workers_.size(); ++i) {
+      EXPECT_EQ(wait_for(workers_[i]), 0) << file_text(workers_[i].out);
+      EXPECT_EQ(file_text(workers_[i].out), expected) << world_size << " processes";
+    }
+  }
+}
+
+TEST_F(TcpGroups, RankZeroHostsTheStoreWhenNoLauncherDoes) {
+  const int probe = listen_at("127.0.0.1", 0);
+  sockaddr_in address = {};
+  socklen_t length = sizeof address;
+  ASSERT_EQ(getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  close(probe);
+  for (int rank = 1; rank >= 0; --rank) start("collectives", rank, 2, ntohs(address.sin_port), false);
+  for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+  EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
+}
+
+TEST_F(TcpGroups, MeetAndTrainOverIPv6) {
+  if (!has_ipv6()) GTEST_SKIP() << "this host has no IPv6";
+  const int probe = listen_at("::1", 0), port = port_of(probe);
+  close(probe);
+  master_ = "::1";
+  for (int rank = 1; rank >= 0; --rank) start("collectives", rank, 2, port, false);
+  for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+  EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
+}
+
+// The store is at the address of this machine that leads elsewhere, the workers say that they are to be found at
+// another.
+TEST_F(TcpGroups, MeetAtOneAddressAndExchangeAtAnother) {
+  const int probe = listen_at(any_address(), 0), port = port_of(probe);
+  close(probe);
+  try {
+    master_ = local_address_towards("192.0.2.1", 1);
+  } catch (const Error&) {
+  }
+  if (is_loopback(master_)) GTEST_SKIP() << "this host has a loopback interface only";
+  further_ = {"LINAC_ADVERTISE=127.0.0.1", fmt::format("LINAC_PORTS={}-{}", port + 1, port + 20)};
+  for (int rank = 1; rank >= 0; --rank) start("collectives", rank, 2, port, false);
+  for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+  EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
+}
+
+// What stands at the meeting place is taken from those with the same key only.
+TEST_F(TcpGroups, WorkersWithOtherKeysDoNotMeet) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) {
+    further_ = {"LINAC_RUN_KEY=" + RunKey::draw().text()};
+    start("collectives", rank, 2, store->port(), true);
+  }
+  EXPECT_EQ(wait_for(workers_[1]), static_cast<int>(ErrorCode::kUser));
+  EXPECT_NE(file_text(workers_[1].out).find("LINAC_RUN_KEY"), std::string::npos) << file_text(workers_[1].out);
+  EXPECT_FALSE(store->founded());
+}
+
+TEST_F(TcpGroups, TheMeetingPlaceMayCloseOnceAllHaveMet) {
+  auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) start("until_lost", rank, 2, store->port(), true);
+  wait_until_ready();
+  for (const auto end = Clock::now() + kTimeout; !store->founded() && Clock::now() < end;)
+    std::this_thread::sleep_for(5ms);
+  EXPECT_TRUE(store->founded());
+  store.reset();
+  std::this_thread::sleep_for(200ms);
+  for (const Worker& worker : workers_) EXPECT_EQ(waitpid(worker.pid, nullptr, WNOHANG), 0) << file_text(worker.out);
+}
+
+// The launcher hosts the store, the workers write to each other: both outlive a peer that dies between two writes.
+TEST_F(TcpGroups, AWriteToADeadPeerIsAnErrorAndNoSignal) {
+  ASSERT_NE(signal(SIGPIPE, SIG_DFL), SIG_ERR);
+  const auto store = host_store("127.0.0.1");
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  close(ends[1]);
+  EXPECT_EQ(write(ends[0], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  close(ends[0]);
+}
+
+TEST_F(TcpGroups, AKilledProcessEndsTheOthersAtOnce) {
+  for (int victim = 0; victim < 3; ++victim) {
+    SCOPED_TRACE(fmt::format("rank {} is killed", victim));
+    for (auto& worker : workers_) unlink(worker.out.c_str());
+    workers_.clear();
+    const auto store = host_store("127.0.0.1");
+    for (int rank = 0; rank < 3; ++rank) start("until_lost", rank, 3, store->port(), true);
+    wait_until_ready();
+    std::this_thread::sleep_for(100ms);
+    const int64_t killed_ms = now_ms();
+    kill(workers_[victim].pid, SIGKILL);
+    EXPECT_EQ(wait_for(workers_[victim]), 128 + SIGKILL);
+    for (int rank = 0; rank < 3; ++rank) {
+      if (rank == victim) continue;
+      EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kPeerLost));
+      const auto said = file_text(workers_[rank].out).substr(6);
+      const int64_t noticed_ms = std::stoll(said) - killed_ms;
+      fmt::print("rank {} noticed after {} ms:{}", rank, noticed_ms, said.substr(said.find(' ')));
+      EXPECT_LT(noticed_ms, 5000);
+      EXPECT_NE(said.find(fmt::format("[comm] rank {}: ", rank)), std::string::npos) << said;
+    }
+  }
+}
+
+TEST_F(TcpGroups, AStuckProcessEndsTheOthersAtTheTimeout) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 3; ++rank) start("until_stuck", rank, 3, store->port(), true);
+  wait_until_ready();
+  const int64_t stopped_ms = now_ms();
+  kill(workers_[2].pid, SIGSTOP);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kPeerLost));
+    const auto said = file_text(workers_[rank].out).substr(6);
+    const int64_t noticed_ms = std::stoll(said) - stopped_ms;
+    EXPECT_LT(noticed_ms, 2 * 6000) << said;
+    EXPECT_GT(noticed_ms, 3000) << said;
+  }
+}
+
+int last_step(const std::string& text) {
+  const size_t last = text.rfind("step ");
+  return last == std::string::npos ? 0 : std::atoi(text.c_str() + last + 5);
+}
+
+// Killed workers (the most senior twice), one halted and going on later, newcomers: the bits of an undisturbed run.
+TEST_F(TcpGroups, TheTrainingGoesOnThroughLossesAndNewcomers) {
+  const auto await_step = [&](size_t worker, int step) {
+    for (const auto end = Clock::now() + 40s; Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+      if (last_step(file_text(workers_[worker].out)) >= step) return;
+    }
+    FAIL() << "step " << step << " is never done: " << file_text(workers_[worker].out);
+  };
+  const auto undisturbed_store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) start("endure", rank, 2, undisturbed_store->port(), true);
+  for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+  const std::string all = file_text(workers_[0].out), expected = all.substr(all.rfind('\n', all.size() - 2));
+  std::filesystem::remove_all(folder_.path() / "views");
+
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 4; ++rank) start("endure", rank, 4, store->port(), true);  // 2 to 5
+  await_step(5, 20);
+  kill(workers_[2].pid, SIGKILL);
+  await_step(5, 50);
+  start("endure", 0, 1, 0, true, true);  // 6
+  await_step(6, 80);
+  kill(workers_[4].pid, SIGSTOP);
+  kill(workers_[3].pid, SIGKILL);
+  await_step(5, 130);
+  kill(workers_[4].pid, SIGCONT);
+  start("endure", 0, 1, 0, true, true);  // 7
+  await_step(7, 200);
+  await_step(4, 200);
+  kill(workers_[5].pid, SIGKILL);
+  for (const size_t victim : {2, 3, 5}) EXPECT_EQ(wait_for(workers_[victim]), 128 + SIGKILL);
+  for (const size_t survivor : {4, 6, 7}) {
+    EXPECT_EQ(wait_for(workers_[survivor]), 0) << file_text(workers_[survivor].out);
+    EXPECT_TRUE(file_text(workers_[survivor].out).ends_with(expected)) << file_text(workers_[survivor].out);
+  }
+}
+
+// The views cannot be written down any more when the next one is due: an error of the workers, not the end of their
+// processes by std::terminate.
+TEST_F(TcpGroups, ALedgerThatFailsIsAnEnvironmentError) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 3; ++rank) start("endure", rank, 3, store->port(), true);
+  for (const auto end = Clock::now() + 40s; last_step(file_text(workers_[0].out)) < 20;) {
+    ASSERT_LT(Clock::now(), end) << file_text(workers_[0].out);
+    std::this_thread::sleep_for(1ms);
+  }
+  const auto views = folder_.path() / "views";
+  std::filesystem::rename(views, folder_.path() / "elsewhere");
+  std::ofstream(views) << "no folder";
+  kill(workers_[2].pid, SIGKILL);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kEnvironment));
+    const auto said = file_text(workers_[rank].out);
+    EXPECT_NE(said.find(views.string()), std::string::npos) << said;
+    EXPECT_NE(said.find("the views of the run cannot be written down"), std::string::npos) << said;
+  }
+}
+
+// A full disk that all share: no coordinator is to leave for it, and the run goes on once there is room.
+TEST_F(TcpGroups, ALedgerThatFailsForAWhileCostsNobody) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 3; ++rank) start("endure", rank, 3, store->port(), true);
+  for (const auto end = Clock::now() + 40s; last_step(file_text(workers_[0].out)) < 20;) {
+    ASSERT_LT(Clock::now(), end) << file_text(workers_[0].out);
+    std::this_thread::sleep_for(1ms);
+  }
+  const auto views = folder_.path() / "views", elsewhere = folder_.path() / "elsewhere";
+  std::filesystem::rename(views, elsewhere);
+  std::ofstream(views) << "no folder";
+  kill(workers_[2].pid, SIGKILL);
+  std::this_thread::sleep_for(1s);
+  std::filesystem::remove(views);
+  std::filesystem::rename(elsewhere, views);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(wait_for(workers_[rank]), 0) << file_text(workers_[rank].out);
+  EXPECT_EQ(ViewLedger::join_addresses(views).size(), 2);
+}
+
+TEST_F(TcpGroups, WorkersThatNeverAgreeEndWithAVerdict) {
+  const auto store = host_store("127.0.0.1");
+  for (int rank = 0; rank < 2; ++rank) start("mismatch", rank, 2, store->port(), true);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kPeerLost));
+    const auto said = file_text(workers_[rank].out);
+    EXPECT_NE(said.find("views in a row came to nothing"), std::string::npos) << said;
+  }
+}
+
+TEST_F(TcpGroups, MissingRanksAreNamed) {
+  const auto store = host_store("127.0.0.1");
+  start("join", 0, 3, store->port(), true);
+  EXPECT_EQ(wait_for(workers_[0]), static_cast<int>(ErrorCode::kPeerLost));
+  const auto said = file_text(workers_[0].out);
+  EXPECT_NE(said.find("of 3 ranks, 1, 2 did not join within 1.5 s"), std::string::npos) << said;
+}
+
+TEST_F(TcpGroups, AnAbsentStoreIsAnErrorWithinTheTimeout) {
+  int port = 0;
+  { port = host_store("127.0.0.1")->port(); }
+  start("join", 1, 2, port, true);
+  EXPECT_EQ(wait_for(workers_[0]), static_cast<int>(ErrorCode::kPeerLost));
+  const auto said = file_text(workers_[0].out);
+  EXPECT_NE(said.find("no answer from the store at 127.0.0.1"), std::string::npos) << said;
+}
+
+TEST(StoreHost, ATakenPortIsAnEnvironmentError) {
+  const auto store = host_store("127.0.0.1");
+  try {
+    host_store("127.0.0.1", store->port());
+    FAIL() << "the port was taken twice";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
+    EXPECT_NE(std::string(error.what()).find(std::to_string(store->port())), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace linac::comm

@@ -1,0 +1,20 @@
+#pragma once
+// The third part of an update: the sum over the replicas changes the network, on every worker alike. Thread-safe
+// function; it uses what it is given alone.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "linac/train/train/exchange/message.h"
+#include "linac/train/train/loops/loop.h"
+
+namespace linac::train {
+
+/// `total`: of `replicas` replicas; `losses`: the names of its losses, which stand in `result` with `prefix` before
+/// them. False (and why, in `result`) if the network was left as it was. `before_change`: see ReplicaUpdate.
+bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses, int replicas,
+                  double learning_rate, Network& network, StepResult& result,
+                  const std::function<void()>& before_change = {});
+
+}  // namespace linac::train

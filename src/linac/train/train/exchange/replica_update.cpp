@@ -1,0 +1,100 @@
+#include "linac/train/train/exchange/replica_update.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/base/log.h"
+#include "linac/train/train/exchange/apply.h"
+
+namespace linac::train {
+
+ReplicaUpdate::ReplicaUpdate(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock)
+    : job_(job),
+      group_(group),
+      devices_(computing.devices ? std::optional<ReplicaDevices>(std::in_place, computing.devices) : std::nullopt),
+      compute_(job, computing.replicas_at_a_time, devices_ ? &*devices_ : nullptr),
+      exchange_(job, group, devices_ ? &*devices_ : nullptr),
+      clock_(clock) {}
+
+void ReplicaUpdate::take_place() {
+  exchange_.take_place();
+  if (devices_)
+    devices_->take_place(comm::replicas_of(group_.view(), group_.rank(), job_.train.replicas), job_.train.replicas);
+}
+
+RngKey ReplicaUpdate::key(const TrainState& state, int replica, int ahead) const {
+  constexpr uint64_t kStride = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+  return {.seed = job_.train.seed + static_cast<uint64_t>(state.rollbacks) * kStride,
+          .epoch = static_cast<uint32_t>(state.epoch),
+          .step = static_cast<uint32_t>(state.step + ahead),
+          .replica = static_cast<uint32_t>(replica)};
+}
+
+void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats(std::span<const int64_t>)>& share,
+                               std::span<float> total) {
+  std::vector<AlignedFloats> messages(owned().size());
+  compute_.run(messages.size(), [&](size_t index) {
+    group_.mark("test, replica", owned()[index]);
+    std::vector<int64_t> mine;
+    for (int64_t chunk = owned()[index]; chunk < chunks; chunk += job_.train.replicas) mine.push_back(chunk);
+    messages[index] = share(mine);
+  });
+  exchange_.sum(messages, total);
+}
+
+bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state,
+                        size_t number, double learning_rate, const ReplicaFunction& compute, StopWish wish,
+                        StepResult& result, const SideWork& side, const std::function<void()>& before_change) {
+  Network& network = state.networks[number];
+  std::vector<Message> messages(owned().size(), Message(network.parameters, losses.size()));
+  Message total(network.parameters, losses.size());
+  const std::vector<Bucket> buckets = SynchronousExchange::cut(network.parameters, total);
+  ReplicaProgress progress(network.parameters.trainable_layout, buckets, messages.size(), side.tasks);
+  const Wishes wishes{
+      .stop = wish == StopWish::kStop, .leave = wish == StopWish::kLeave, .next_view = group_.wants_next_view()};
+  const PhaseClock::Seconds begin = PhaseClock::now();
+  if (devices_) devices_->begin(state, number);
+  compute_.begin(compute, side, wishes, messages, progress);
+  bool applied = false;
+  PhaseClock::Seconds summed, updated;
+  try {
+    exchange_.sum(buckets, messages, progress, total);
+    summed = PhaseClock::now();
+    applied = !progress.has_failed() &&
+              apply_update(total, prefix, losses, job_.train.replicas, learning_rate, network, result, before_change);
+    updated = PhaseClock::now();
+  } catch (...) {
+    compute_.break_off(progress);
+    throw;
+  }
+  compute_.end();
+  account(begin, summed, updated, *progress.computed());
+  // For bench/network.py, which lays hosts of one clock beside each other.
+  log::debug(
+      fmt::format("[train] update {} last gradient {:.6f} sum {:.6f}", prefix, progress.computed()->wall, summed.wall));
+  return applied;
+}
+
+UpdateOutline ReplicaUpdate::outline(const std::string& phase, const TrainState& state, size_t network, size_t losses,
+                                     bool leaves_early) const {
+  const graph::Parameters& parameters = state.networks[network].parameters;
+  UpdateOutline outline{.phase = phase, .network = network, .parts = {}, .leaves_early = leaves_early};
+  const std::vector<Bucket> buckets = SynchronousExchange::cut(parameters, Message(parameters, losses));
+  for (const Bucket& bucket : buckets)
+    outline.parts.push_back({bucket.begin, SynchronousExchange::bytes(job_, bucket, &bucket == &buckets.back())});
+  return outline;
+}
+
+// Computing goes on beside communication and update; what of these it does not cover is theirs.
+void ReplicaUpdate::account(const PhaseClock::Seconds& begin, const PhaseClock::Seconds& summed,
+                            const PhaseClock::Seconds& updated, const PhaseClock::Seconds& computed) {
+  if (computed.wall <= summed.wall) {
+    clock_.add(TimePhase::kCompute, begin, computed);
+    clock_.add(TimePhase::kCommunication, computed, summed);
+  } else {
+    clock_.add(TimePhase::kCompute, begin, summed);
+  }
+  clock_.add(TimePhase::kUpdate, summed, updated);
+  if (computed.wall > updated.wall) clock_.add(TimePhase::kCompute, updated, computed);
+}
+
+}  // namespace linac::train

@@ -1,0 +1,72 @@
+#pragma once
+// One update of one network from the contributions of all replicas, in three parts of which each has its own header:
+//
+//   compute   the replicas of this worker, side by side on threads               exchange/compute.h
+//   exchange  their messages and those of the other workers become one sum,      exchange/synchronous.h
+//             bucket by bucket while the rest is still computed
+//   apply     the sum changes the network, alike everywhere                      exchange/apply.h
+//
+// They share the message (exchange/message.h) and the account of what of it is there (exchange/progress.h). Here they
+// are put together, and their times told apart; and sums of what the replicas find in a test. Used from one thread.
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/base/base/rng.h"
+#include "linac/base/job/job.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/train/exchange/compute.h"
+#include "linac/train/train/exchange/replica_devices.h"
+#include "linac/train/train/exchange/synchronous.h"
+#include "linac/train/train/loops/computing.h"
+#include "linac/train/train/loops/loop.h"
+
+namespace linac::train {
+
+class ReplicaUpdate {
+ public:
+  ReplicaUpdate(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock);
+
+  /// Takes the replicas over that this worker carries in the group's view. Before the first use, and in each new view.
+  void take_place();
+
+  /// Collective. Of state.networks[network]. `losses`: the names of Contribution::losses; with `prefix` they are the
+  /// names in `result`. False (and why, in `result`) if the network was left as it was. `before_change` is called when
+  /// nothing but the change itself is left; what it throws leaves the network as it was.
+  bool run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state, size_t network,
+           double learning_rate, const ReplicaFunction& compute, StopWish wish, StepResult& result,
+           const SideWork& side = {}, const std::function<void()>& before_change = {});
+
+  /// Of such an update of state.networks[network] with as many losses.
+  UpdateOutline outline(const std::string& phase, const TrainState& state, size_t network, size_t losses,
+                        bool leaves_early) const;
+
+  /// Collective. Replica r takes the chunks r, r + replicas, ... of a set: the division of the work follows the
+  /// replicas, like everything else. `share` makes the message of the chunks given to it (on several threads at once);
+  /// `total` becomes the sum over the replicas. All have the same size.
+  void sum_chunks(int64_t chunks, const std::function<AlignedFloats(std::span<const int64_t>)>& share,
+                  std::span<float> total);
+
+  /// Keys of a step's random numbers: a rollback must not meet the same numbers again, they are what led to the
+  /// collapse. `ahead`: of a later step of the epoch.
+  RngKey key(const TrainState& state, int replica, int ahead = 0) const;
+
+  comm::Group& group() { return group_; }
+  const std::vector<int>& owned() const { return exchange_.owned(); }  // replicas of this worker
+
+ private:
+  void account(const PhaseClock::Seconds& begin, const PhaseClock::Seconds& summed, const PhaseClock::Seconds& updated,
+               const PhaseClock::Seconds& computed);
+
+  const job::Job& job_;
+  comm::Group& group_;
+  std::optional<ReplicaDevices> devices_;  // of a worker with several
+  ReplicaCompute compute_;
+  SynchronousExchange exchange_;
+  PhaseClock& clock_;
+};
+
+}  // namespace linac::train

@@ -1,0 +1,71 @@
+#include "linac/train/train/exchange/synchronous.h"
+
+#include "linac/base/base/error.h"
+
+namespace linac::train {
+namespace {
+
+// Losses, statistics and flags, the last bucket, are never rounded.
+bool is_rounded(const job::Job& job, bool last) {
+  return job.train.exchange == "bf16" && !last;
+}
+
+}  // namespace
+
+SynchronousExchange::SynchronousExchange(const job::Job& job, comm::Group& group, ReplicaDevices* devices)
+    : job_(job), group_(group), devices_(devices) {}
+
+void SynchronousExchange::take_place() {
+  owned_ = comm::owned_replicas(job_.train.replicas, group_.view(), group_.rank());
+  sum_.emplace(group_, job_.train.replicas);
+}
+
+std::vector<Bucket> SynchronousExchange::cut(const graph::Parameters& network, const Message& message) {
+  return make_buckets(network.trainable_layout, message.tail());
+}
+
+double SynchronousExchange::bytes(const job::Job& job, const Bucket& bucket, bool last) {
+  return static_cast<double>(bucket.size * (is_rounded(job, last) ? sizeof(uint16_t) : sizeof(float)));
+}
+
+void SynchronousExchange::sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages,
+                              ReplicaProgress& progress, Message& total) {
+  // Said only where there is news: a replica that hangs is noticed by the silence.
+  const auto further = [&](size_t index) { group_.mark("compute, replica", owned_[index]); };
+  const auto now_and_then = [&] {
+    if (group_.leaving()) throw Error(ErrorCode::kPeerLost, "[train] the view is being left");
+  };
+  for (size_t b = 0; b < buckets.size() && progress.wait_for(b, further, now_and_then); ++b) {
+    const bool last = b + 1 == buckets.size();
+    const auto exchange = is_rounded(job_, last) ? comm::Exchange::kBfloat16 : comm::Exchange::kFloat;
+    const auto sum = std::span(total.values).subspan(buckets[b].begin, buckets[b].size);
+    if (devices_ != nullptr && !last) {
+      sum_on_devices(buckets[b], messages, sum, exchange);
+      continue;
+    }
+    std::vector<std::span<float>> parts;
+    for (Message& message : messages)
+      parts.push_back(std::span(message.values).subspan(buckets[b].begin, buckets[b].size));
+    sum_->reduce(parts, sum, exchange);
+  }
+  group_.mark("compute ahead");
+}
+
+// The last bucket, which is no gradient, is the host's in any case.
+void SynchronousExchange::sum_on_devices(const Bucket& bucket, std::vector<Message>& messages, std::span<float> total,
+                                         comm::Exchange exchange) {
+  std::vector<std::span<float>> roots;
+  for (const comm::ReplicaRange& root : sum_->own_roots()) {
+    Message& message = messages[static_cast<size_t>(root.begin - owned_.front())];
+    roots.push_back(std::span(message.values).subspan(bucket.begin, bucket.size));
+  }
+  devices_->sum().sum(bucket.begin, roots, exchange);
+  sum_->reduce_roots(roots, total, exchange);
+}
+
+void SynchronousExchange::sum(std::vector<AlignedFloats>& buffers, std::span<float> total) {
+  const std::vector<std::span<float>> spans(buffers.begin(), buffers.end());
+  sum_->reduce(spans, total);
+}
+
+}  // namespace linac::train

@@ -1,0 +1,276 @@
+#include "linac/train/train/loops/adversarial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linac/base/base/error.h"
+#include "linac/model/models/threedgan/cost.h"
+#include "linac/physics/plot/losses.h"
+#include "linac/physics/plot/projections.h"
+#include "linac/train/train/input/input.h"
+#include "linac/train/train/loops/quick_figures.h"
+#include "linac/train/train/monitor.h"
+#include "linac/train/train/record/record.h"
+#include "linac/train/trained/gan_architecture.h"
+#include "linac/train/trained/model_file.h"
+
+namespace linac::train {
+namespace {
+
+using models::Contribution;
+using models::threedgan::Batch;
+using models::threedgan::kLossNames;
+using models::threedgan::Phase;
+
+// The networks of the state.
+constexpr size_t kGenerator = 0, kDiscriminator = 1;
+
+constexpr const char* kGeneratorPrefix = "g/";
+
+Batch as_batch(const data::SampleBatch& samples) {
+  return {samples.image, samples.energy, samples.angle, samples.ecal};
+}
+
+}  // namespace
+
+AdversarialLoop::AdversarialLoop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock)
+    : job_(job),
+      model_(trained::architecture_of(job), numerics_of(job)),
+      start_(trained::start_of(job, model_.architecture())),
+      input_(job),
+      clock_(clock),
+      update_(job, group, computing, clock) {
+  for (const Monitor& monitor : monitors(job)) need_known_figure(monitor.name);
+  need_directions(job, loss_name());
+  need_model_shape(model_.architecture().image(), input_.train());
+  if (input_.test()) need_model_shape(model_.architecture().image(), *input_.test());
+}
+
+std::vector<const graph::Graph*> AdversarialLoop::graphs() const {
+  return {&model_.generator(), &model_.discriminator()};
+}
+
+std::string AdversarialLoop::explain() const {
+  return model_.explain();
+}
+
+std::string AdversarialLoop::cost() const {
+  const auto& architecture = model_.architecture();
+  if (architecture.foreign_generator || architecture.foreign_discriminator) return "not known: foreign code";
+  const auto cost = models::threedgan::step_cost(model_);
+  return fmt::format("{:.1f} GFLOP a shower ({:.1f} without folding the up-sampling)", cost.folded_gflop, cost.gflop);
+}
+
+std::string AdversarialLoop::start() const {
+  if (!start_.generator) return "";
+  const auto& model = job_.model.as<job::ThreeDGanSettings>();
+  return fmt::format("{}: the generator; the discriminator {}", model.from.empty() ? model.file : model.from,
+                     start_.discriminator ? "too" : "begins from nothing");
+}
+
+nlohmann::json AdversarialLoop::data() const {
+  return input_.json();
+}
+
+nlohmann::json AdversarialLoop::notes() const {
+  nlohmann::json notes = nlohmann::json::object();
+  weights::add_range(input_.range(place_), notes);
+  return notes;
+}
+
+int64_t AdversarialLoop::train_events() const {
+  return input_.train_events();
+}
+
+int64_t AdversarialLoop::test_events() const {
+  return input_.test() ? input_.test()->size() : 0;
+}
+
+std::vector<std::string> AdversarialLoop::describe_data() const {
+  return input_.describe();
+}
+
+TrainState AdversarialLoop::initial_state() const {
+  const auto network = [&](const char* name, const graph::Graph& graph, graph::Parameters parameters) {
+    return trained::fresh_network(name, graph, std::move(parameters), job_.train.optimizer);
+  };
+  const uint64_t seed = job_.train.seed;
+  TrainState state;
+  state.networks.push_back(
+      network("generator", model_.generator(), start_.generator ? *start_.generator : model_.initial_generator(seed)));
+  state.networks.push_back(network("discriminator", model_.discriminator(),
+                                   start_.discriminator ? *start_.discriminator : model_.initial_discriminator(seed)));
+  return state;
+}
+
+int64_t AdversarialLoop::alone(int64_t epoch) const {
+  const int64_t steps = steps_per_epoch(job_, train_events());
+  return std::clamp(job_.train.discriminator_first - epoch * steps, int64_t{0}, steps);
+}
+
+std::string AdversarialLoop::stage(int64_t epoch, int64_t step) const {
+  const int64_t first = job_.train.discriminator_first, done = epoch * steps_per_epoch(job_, train_events()) + step;
+  return first > 0 && done <= first ? fmt::format("discriminator alone {}/{}", done, first) : "";
+}
+
+int64_t AdversarialLoop::steps_with(const std::string& loss, int64_t epoch, int64_t steps_per_epoch) const {
+  return loss.starts_with(kGeneratorPrefix) ? steps_per_epoch - alone(epoch) : steps_per_epoch;
+}
+
+void AdversarialLoop::seek(const TrainState& state) {
+  update_.take_place();
+  input_.seek(state, update_.owned());
+  place_ = state.input;
+  ahead_.reset();
+}
+
+models::threedgan::ThreeDGan::StepOptions AdversarialLoop::options(const RngKey& key,
+                                                                   graph::GradientReady ready) const {
+  return {.key = key,
+          .event_weight = 1.0 / static_cast<double>(job_.train.batch * job_.train.replicas),
+          .flip = job_.train.flip,
+          .ready = std::move(ready)};
+}
+
+AdversarialLoop::Ahead AdversarialLoop::read_ahead(const TrainState& state, int steps) {
+  const PhaseClock::Scope time(clock_, TimePhase::kInput);
+  ShowerInput::Step read = input_.next();
+  Ahead ahead{.batches = std::move(read.replicas), .place = read.place, .real = {}, .keys = {}};
+  ahead.real.resize(ahead.batches.size());
+  for (const int replica : update_.owned()) ahead.keys.push_back(update_.key(state, replica, steps));
+  return ahead;
+}
+
+Contribution AdversarialLoop::on_real(const TrainState& state, const Ahead& step, size_t i,
+                                      const graph::GradientReady& ready) const {
+  const Batch batch = as_batch(step.batches[i]);
+  return model_.discriminator_step(state.networks[kDiscriminator].parameters, batch, batch.image,
+                                   Phase::kRealDiscriminator, options(step.keys[i], ready));
+}
+
+StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWish wish, const Arrive&) {
+  const Ahead now = ahead_ ? *std::exchange(ahead_, std::nullopt) : read_ahead(state, 0);
+  place_ = now.place;
+  StepResult result;
+  Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
+  static const std::vector<std::string> common(kLossNames.begin(), kLossNames.end());
+  const auto own = models::threedgan::generator_losses(model_.architecture().loss_weights);
+  const auto update = [&](const char* prefix, size_t network, const ReplicaFunction& compute, const SideWork& side) {
+    const auto& parts = network == kGenerator ? own : common;
+    return update_.run(prefix, parts, state, network, learning_rate, compute, wish, result, side);
+  };
+
+  const auto real = [&](size_t i, const graph::GradientReady& ready) {
+    return now.real[i] ? *now.real[i] : on_real(state, now, i, ready);
+  };
+  // The images that the discriminator calls fake are the generator's before any update of the step.
+  std::vector<std::vector<float>> fakes(now.batches.size());
+  const auto make_fakes = [&](size_t i) {
+    fakes[i] = model_.sampler().run(generator.parameters, model_.fake_latents(as_batch(now.batches[i]), now.keys[i]));
+  };
+  const auto on_fakes = [&](size_t i, const graph::GradientReady& ready) {
+    return model_.discriminator_step(discriminator.parameters, as_batch(now.batches[i]), fakes[i],
+                                     Phase::kFakeDiscriminator, options(now.keys[i], ready));
+  };
+  if (!update("d_real/", kDiscriminator, real, {.tasks = fakes.size(), .run = make_fakes}) ||
+      !update("d_fake/", kDiscriminator, on_fakes, {})) {
+    return result;
+  }
+  if (state.step < alone(state.epoch)) return result;
+
+  // Half of the next step's real showers while the generator's first gradients travel, half while the second do.
+  std::optional<Ahead> next;
+  if (state.step + 1 < steps_per_epoch(job_, train_events())) next = read_ahead(state, 1);
+  const size_t all = next ? next->batches.size() : 0, half = all / 2;
+  const auto look_ahead = [&](size_t first, size_t count) {
+    return SideWork{.tasks = count, .run = [&, first](size_t task) {
+                      next->real[first + task] = on_real(state, *next, first + task, {});
+                    }};
+  };
+  const auto generator_update = [&](Phase phase) {
+    return [&, phase](size_t i, const graph::GradientReady& ready) {
+      return model_.generator_step(generator.parameters, discriminator.parameters, as_batch(now.batches[i]), phase,
+                                   options(now.keys[i], ready));
+    };
+  };
+  if (!update(kGeneratorPrefix, kGenerator, generator_update(Phase::kFirstGenerator), look_ahead(0, half)))
+    return result;
+  const Measures first = result.losses;
+  if (!update(kGeneratorPrefix, kGenerator, generator_update(Phase::kSecondGenerator), look_ahead(half, all - half)))
+    return result;
+  for (const std::string& part : own) {
+    double& loss = result.losses[kGeneratorPrefix + part];
+    loss = 0.5 * (loss + first.at(kGeneratorPrefix + part));
+  }
+  ahead_ = std::move(next);
+  return result;
+}
+
+// The generated showers that are made beside "d_real" are not counted: a plan may be better than it says.
+std::vector<UpdateOutline> AdversarialLoop::updates(const TrainState& state, int replicas) const {
+  const size_t own = models::threedgan::generator_losses(model_.architecture().loss_weights).size();
+  const auto update = [&](const char* phase, size_t network, bool leaves_early) {
+    const size_t losses = network == kGenerator ? own : kLossNames.size();
+    return update_.outline(phase, state, network, losses, leaves_early);
+  };
+  // The first one's gradient was computed in the step before.
+  std::vector<UpdateOutline> updates{update("d_real", kDiscriminator, false), update("d_fake", kDiscriminator, true),
+                                     update("g", kGenerator, true), update("g", kGenerator, true)};
+  const int half = replicas / 2;
+  updates[2].beside = static_cast<double>(half) / replicas;
+  updates[3].beside = static_cast<double>(replicas - half) / replicas;
+  return updates;
+}
+
+TestResult AdversarialLoop::test(const TrainState& state, Figures figures) {
+  const PhaseClock::Scope time(clock_, TimePhase::kTest);
+  Evaluation evaluation(job_, model_, update_);
+  auto [result, projections] =
+      evaluation.run(state.networks[kGenerator].parameters, state.networks[kDiscriminator].parameters, state.epoch,
+                     *input_.test(), figures);
+  projections_ = std::move(projections);
+  if (alone(state.epoch) == steps_per_epoch(job_, train_events()))
+    std::erase_if(result.losses, [](const auto& loss) { return loss.first.starts_with(kGeneratorPrefix); });
+  return result;
+}
+
+std::vector<Column> AdversarialLoop::columns() const {
+  return {{"d_real/total", "D real"}, {"d_fake/total", "D fake"}, {"g/total", "G"}};
+}
+
+std::vector<Drawing> AdversarialLoop::drawings(const TrainState& state) const {
+  if (!projections_) return {};
+  plot::ProjectionCaption caption{.run = job_.name, .epoch = state.epoch, .showers = test_events()};
+  const Range energies = input_.test()->energies_gev(), angles = input_.test()->angles();
+  caption.energy_gev_min = energies.low;
+  caption.energy_gev_max = energies.high;
+  caption.angle_rad_min = angles.low;
+  caption.angle_rad_max = angles.high;
+  Drawing showers{fmt::format("epoch-{:03}.png", state.epoch), "showers",
+                  [generated = projections_->generated.mean(), reference = projections_->reference.mean(), caption] {
+                    return plot::draw_projections(plot::shower_maps(generated), plot::shower_maps(reference), caption);
+                  }};
+  Drawing losses = drawing_of_losses("", job_.name,
+                                     {{.title = "discriminator",
+                                       .lines = {loss_line(state.history, "real", "d_real/total"),
+                                                 loss_line(state.history, "generated", "d_fake/total")}},
+                                      {.title = "generator", .lines = {loss_line(state.history, "", "g/total")}}});
+  return {std::move(showers), std::move(losses)};
+}
+
+std::vector<std::string> AdversarialLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
+  trained::save_generator(job_, input_.range(state.input), model_.architecture(), state.networks[kGenerator].parameters,
+                          folder.models());
+  std::vector<std::string> lines;
+  if (input_.test() && !state.history.empty()) {
+    lines.push_back(fmt::format("pictures     {}",
+                                folder.shown(folder.images() / fmt::format("epoch-{:03}.png", state.history.size()))));
+  }
+  lines.push_back(fmt::format(
+      "generate     linac generate --model {} --energy 10:100 --theta 1.05:2.09 -n 100 --seed 1 --out showers.h5",
+      folder.shown(folder.root())));
+  return lines;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,81 @@
+#pragma once
+// The training of a model on labelled events (Keras calls it fit): any Keras file, the Inclusive Classifier, any
+// module of PyTorch, or a class of a plug-in. Spread over the workers like the adversarial loop: what comes out never
+// depends on their number.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/model/keras/compile.h"
+#include "linac/model/models/supervised.h"
+#include "linac/train/train/exchange/replica_update.h"
+#include "linac/train/train/input/table_input.h"
+#include "linac/train/train/loops/fit_start.h"
+#include "linac/train/train/loops/loop.h"
+#include "linac/train/trained/compiled_job.h"
+
+namespace linac::train {
+
+class FitLoop : public Loop {
+ public:
+  /// Opens the job's files. Data error where a target lies outside of what its loss is defined for, or no event has a
+  /// weight.
+  FitLoop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock, FitStart start);
+
+  std::vector<const graph::Graph*> graphs() const override;
+  std::string explain() const override;
+  std::string cost() const override;
+  nlohmann::json data() const override;
+  std::function<double()> read_share() const override;
+  nlohmann::json notes() const override;
+  std::vector<job::OutputClasses> classes() const override;
+  int64_t train_events() const override;
+  std::optional<InputPlace> input_place() const override { return input_.place(); }
+  int64_t test_events() const override;
+  std::vector<std::string> describe_data() const override;
+  double opened_s() const override { return input_.opened_s(); }
+  /// The weights of the file, or drawn from the job's seed.
+  TrainState initial_state() const override;
+  void seek(const TrainState& state) override;
+  /// Measures "loss", "accuracy", ... (model/models/supervised.h).
+  bool changes_at_once() const override { return true; }
+  StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) override;
+  std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
+  /// The same measures in inference, and the metrics "auc" of the outputs: the mean over the classes of each one's area
+  /// under the ROC curve against the rest.
+  TestResult test(const TrainState& state, Figures figures) override;
+  Measures reported(Measures means) const override;
+  std::string loss_name() const override { return "loss"; }
+  std::string unit() const override { return "events"; }
+  std::vector<Column> columns() const override;
+  std::vector<Drawing> drawings(const TrainState& state) const override;
+  std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
+
+ private:
+  std::vector<data::ColumnRequest> columns_read() const;
+  std::vector<data::ColumnRequest> targets() const;  // as the files have them
+  models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,
+                                    const graph::GradientReady& ready) const;
+  void need_known_measures() const;
+  void need_fitting_values(const data::EventTable& table) const;
+  void warn_of_classes() const;
+  void warn_of_weights() const;
+  void balance_classes();
+  keras::Compilation compilation() const;
+  std::filesystem::path save_keras(const Network& network, const nlohmann::json& notes,
+                                   const std::filesystem::path& folder) const;
+
+  const job::Job& job_;
+  const Network start_;                                // before the first step
+  const std::vector<std::string> sizes_;               // of inputs that the model leaves open, for people
+  const std::optional<models::ForeignModel> foreign_;  // somebody else's code
+  models::Supervised model_;
+  TableInput input_;
+  std::vector<std::string> class_weights_;  // those that the job left to the data, for people
+  PhaseClock& clock_;
+  ReplicaUpdate update_;
+};
+
+}  // namespace linac::train

@@ -1,0 +1,159 @@
+#include "linac/train/train/loops/fit_evaluation.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "linac/base/base/piece_of_work.h"
+#include "linac/physics/scores/roc.h"
+#include "linac/train/train/loops/collect_chunks.h"
+#include "linac/train/trained/labelled_data.h"
+
+namespace linac::train {
+
+namespace {
+
+std::vector<size_t> scored_outputs(const models::Supervised& model) {
+  std::vector<size_t> outputs;
+  for (const models::Metric& auc : model.aucs())
+    if (std::find(outputs.begin(), outputs.end(), auc.output) == outputs.end()) outputs.push_back(auc.output);
+  return outputs;
+}
+
+}  // namespace
+
+// Scores and targets of the events, chunk by chunk: a row an event with the sections of the outputs, then what the
+// event counts. A worker has the chunks of its replicas, rank 0 those of the others in the end. Chunks may be filled at
+// the same time.
+class FitEvaluation::Rows {
+ public:
+  Rows(const models::Supervised& model, int64_t events, int64_t chunk_events)
+      : events_(events), chunk_events_(chunk_events) {
+    for (const size_t output : scored_outputs(model)) {
+      const graph::Shape& shape = model.graph().nodes[static_cast<size_t>(model.graph().outputs[output])].output;
+      sections_.push_back({.output = output,
+                           .offset = row_size_,
+                           .score_size = static_cast<size_t>(graph::elements(shape)),
+                           .target_size = static_cast<size_t>(graph::elements(model.target_shapes()[output])),
+                           .classes = shape.empty() ? 1 : static_cast<size_t>(shape.back())});
+      row_size_ += sections_.back().score_size + sections_.back().target_size;
+    }
+    if (!sections_.empty()) ++row_size_;  // what the event counts
+    chunks_.resize(static_cast<size_t>((events + chunk_events - 1) / chunk_events));
+  }
+
+  bool wanted() const { return row_size_ > 0; }
+  int64_t chunks() const { return static_cast<int64_t>(chunks_.size()); }
+  /// Floats of a chunk.
+  size_t size(int64_t number) const {
+    return static_cast<size_t>(std::min(chunk_events_, events_ - number * chunk_events_)) * row_size_;
+  }
+  void fill(int64_t number, const models::Supervised::Tested& tested, const models::LabelledEvents& events);
+  void collect(comm::Group& group, int64_t replicas) {
+    collect_chunks(group, replicas, chunks_, [this](int64_t number) { return size(number); });
+  }
+  double mean_auc(const models::Metric& metric) const;
+
+ private:
+  /// Scores and targets of one output in the row of an event.
+  struct Section {
+    size_t output, offset, score_size, target_size, classes;
+  };
+
+  const int64_t events_, chunk_events_;
+  size_t row_size_ = 0;
+  std::vector<Section> sections_;
+  std::vector<std::vector<float>> chunks_;
+};
+
+void FitEvaluation::Rows::fill(int64_t number, const models::Supervised::Tested& tested,
+                               const models::LabelledEvents& events) {
+  std::vector<float>& chunk = chunks_[static_cast<size_t>(number)];
+  chunk.resize(size(number));
+  for (size_t i = 0; i < chunk.size() / row_size_; ++i) {
+    const std::span<float> row = std::span(chunk).subspan(i * row_size_, row_size_);
+    const auto copy = [&](std::span<const float> values, size_t size, size_t to) {
+      std::ranges::copy(values.subspan(i * size, size), row.begin() + static_cast<int64_t>(to));
+    };
+    for (const Section& section : sections_) {
+      copy(tested.scores[section.output], section.score_size, section.offset);
+      copy(events.targets[section.output], section.target_size, section.offset + section.score_size);
+    }
+    row.back() = events.weights.empty() ? 1.0F : events.weights[i];
+  }
+}
+
+// The mean over the classes of the area under each one's curve against the rest; NaN if a class is missing.
+double FitEvaluation::Rows::mean_auc(const models::Metric& metric) const {
+  const Section& section = *std::find_if(sections_.begin(), sections_.end(),
+                                         [&](const Section& one) { return one.output == metric.output; });
+  const size_t classes = section.classes, places = section.score_size / classes;
+  const bool indices = section.target_size != section.score_size;
+  double sum = 0;
+  for (size_t one = 0; one < classes; ++one) {
+    std::vector<float> scores;
+    std::vector<uint8_t> is_positive;
+    std::vector<double> weights;
+    for (const std::vector<float>& chunk : chunks_) {
+      for (size_t start = 0; start < chunk.size(); start += row_size_) {
+        const float* const score = chunk.data() + start + section.offset;
+        const float* const target = score + section.score_size;
+        for (size_t place = 0; place < places; ++place) {
+          scores.push_back(score[place * classes + one]);
+          is_positive.push_back(indices ? target[place] == static_cast<float>(one)
+                                        : target[place * classes + one] > 0.5F);
+          if (metric.weighted) weights.push_back(chunk[start + row_size_ - 1]);
+        }
+      }
+    }
+    sum += scores::auc(scores, is_positive, weights);
+  }
+  return sum / static_cast<double>(classes);
+}
+
+FitEvaluation::FitEvaluation(const job::Job& job, const models::Supervised& model, ReplicaUpdate& replicas)
+    : job_(job), model_(model), replicas_(replicas), chunk_events_(job.train.batch / job.train.accumulate) {}
+
+void FitEvaluation::chunk(const graph::Parameters& parameters, const data::EventTable& table, int64_t number,
+                          std::span<float> measures, Rows& rows) const {
+  const int64_t first = number * chunk_events_;
+  std::vector<int64_t> wanted(static_cast<size_t>(std::min(chunk_events_, table.size() - first)));
+  std::iota(wanted.begin(), wanted.end(), first);
+  data::TableBatch batch;
+  table.read(wanted, batch);
+  const models::LabelledEvents events = trained::slice(model_.graph(), batch, 0, batch.events);
+  const auto tested = model_.test(parameters, events, 1.0 / static_cast<double>(table.size()));
+  for (size_t i = 0; i < measures.size(); ++i) measures[i] += tested.measures[i];
+  if (rows.wanted()) rows.fill(number, tested, events);
+  piece_is_done();
+}
+
+Measures FitEvaluation::run(const graph::Parameters& parameters, const data::EventTable& table) {
+  Rows rows(model_, table.size(), chunk_events_);
+  AlignedFloats sums(model_.measures().size());
+  replicas_.sum_chunks(
+      rows.chunks(),
+      [&](std::span<const int64_t> numbers) {
+        AlignedFloats share(sums.size());
+        for (const int64_t number : numbers) chunk(parameters, table, number, share, rows);
+        return share;
+      },
+      sums);
+  Measures measures;
+  for (size_t i = 0; i < sums.size(); ++i) measures[model_.measures()[i]] = sums[i];
+  model_.divide_by_weights(measures);
+  if (!rows.wanted()) return measures;
+  comm::Group& group = replicas_.group();
+  rows.collect(group, job_.train.replicas);
+  const std::vector<models::Metric> metrics = model_.aucs();
+  std::vector<double> aucs(metrics.size());
+  if (group.rank() == 0)
+    std::ranges::transform(metrics, aucs.begin(), [&](const models::Metric& auc) { return rows.mean_auc(auc); });
+  std::vector<int> ranks(static_cast<size_t>(group.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  group.broadcast_among(ranks, std::as_writable_bytes(std::span(aucs)));
+  for (size_t i = 0; i < metrics.size(); ++i) measures[metrics[i].measure] = aucs[i];
+  return measures;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,73 @@
+#include "linac/base/base/error.h"
+#include "linac/train/train/loops/adversarial.h"
+#include "linac/train/train/loops/chain_training.h"
+#include "linac/train/train/loops/custom.h"
+#include "linac/train/train/loops/fit.h"
+
+namespace linac::train {
+namespace {
+
+using LoopPointer = std::unique_ptr<Loop>;
+
+// What make_loop() is given.
+struct Given {
+  const job::Job& job;
+  comm::Group& group;
+  const Computing& computing;
+  PhaseClock& clock;
+  const trained::KerasFile* read;
+};
+
+LoopPointer fit(const Given& given, FitStart start) {
+  return std::make_unique<FitLoop>(given.job, given.group, given.computing, given.clock, std::move(start));
+}
+
+LoopPointer inclusive_classifier(const Given& given) {
+  return fit(given, inclusive_classifier_start(given.job));
+}
+LoopPointer keras(const Given& given) {
+  return fit(given, keras_start(given.job, given.read));
+}
+LoopPointer torchscript(const Given& given) {
+  return fit(given, torchscript_start(given.job));
+}
+
+LoopPointer adversarial(const Given& given) {
+  return std::make_unique<AdversarialLoop>(given.job, given.group, given.computing, given.clock);
+}
+
+LoopPointer cell_chain(const Given& given) {
+  return std::make_unique<ChainLoop>(given.job, given.group, given.computing, given.clock);
+}
+
+// A plug-in offers a loop of its own, or a model to fit.
+LoopPointer custom(const Given& given) {
+  const auto& settings = given.job.model.as<job::CustomSettings>();
+  auto library = models::open_plugin(settings.file, settings.options);
+  if (!models::offers_loop(*library)) return fit(given, plugin_start(given.job));
+  return std::make_unique<CustomLoop>(given.job, std::move(library), given.group, given.computing, given.clock);
+}
+
+// How each kind of the job's models (base/job/model.h) is trained.
+struct TrainedKind {
+  const char* kind;
+  LoopPointer (*make)(const Given& given);
+};
+constexpr TrainedKind kTrainedKinds[] = {
+    {job::ThreeDGanSettings::kKind, adversarial}, {job::InclusiveClassifierSettings::kKind, inclusive_classifier},
+    {job::KerasSettings::kKind, keras},           {job::TorchScriptSettings::kKind, torchscript},
+    {job::CustomSettings::kKind, custom},         {job::CellChainSettings::kKind, cell_chain},
+};
+static_assert(std::size(kTrainedKinds) == std::variant_size_v<job::AnyModel>);
+
+}  // namespace
+
+std::unique_ptr<Loop> make_loop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
+                                const trained::KerasFile* read) {
+  for (const TrainedKind& row : kTrainedKinds)
+    if (job.model.kind() == row.kind) return row.make({job, group, computing, clock, read});
+  LINAC_CHECK(false);
+  return nullptr;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,111 @@
+#include "linac/train/train/monitor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "linac/base/base/error.h"
+#include "linac/base/base/nearest.h"
+
+namespace linac::train {
+namespace {
+
+// Calls on_stale each time that `patience` epochs in a row were not better than the best before them.
+template <class OnStale>
+void watch(const std::string& monitor, const std::string& mode, int patience, double min_delta,
+           const std::vector<EpochRecord>& history, const std::string& loss_name, const OnStale& on_stale) {
+  if (patience <= 0) return;
+  const job::Better direction = direction_of(monitor, mode, loss_name);
+  double best = std::numeric_limits<double>::quiet_NaN();
+  int stale = 0;
+  for (const EpochRecord& record : history) {
+    const double value = monitored(record, monitor, loss_name);
+    if (!std::isfinite(best) || better(direction, value, best, min_delta)) {
+      best = value;
+      stale = 0;
+    } else if (++stale >= patience) {
+      on_stale();
+      stale = 0;
+    }
+  }
+}
+
+std::optional<job::Better> known_direction(const std::string& name, const std::string& mode,
+                                           const std::string& loss_name) {
+  if (mode != "auto") return mode == "max" ? job::Better::kHigher : job::Better::kLower;
+  if (name != "loss") return job::better_of(name);
+  return job::better_of(loss_name).value_or(job::Better::kLower);
+}
+
+}  // namespace
+
+double monitored(const EpochRecord& record, const std::string& name, const std::string& loss_name) {
+  const std::string& measure = name == "loss" ? loss_name : name;
+  for (const Measures* measures : {&record.test, &record.train, &record.physics}) {
+    if (const auto found = measures->find(measure); found != measures->end()) return found->second;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::vector<Monitor> monitors(const job::Job& job) {
+  const job::EarlyStopping& stopping = job.train.early_stopping;
+  const job::Plateau& plateau = job.train.schedule.plateau;
+  return {{"checkpoint.best_by", job.checkpoint.best_by, "checkpoint.best_mode", job.checkpoint.best_mode},
+          {"train.early_stopping.monitor", stopping.monitor, "train.early_stopping.mode", stopping.mode},
+          {"train.schedule.plateau.monitor", plateau.monitor, "train.schedule.plateau.mode", plateau.mode}};
+}
+
+void need_known_monitors(const job::Job& job, const std::vector<std::string>& known, const std::string& hint) {
+  for (const auto& [key, name, mode_key, mode] : monitors(job)) {
+    if (name == "loss" || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    // Keras's val_loss.
+    const bool of_test = name.starts_with("val_");
+    const std::string wanted = of_test ? name.substr(4) : name;
+    std::vector<std::string> names = known;
+    names.emplace_back("loss");
+    const auto near = nearest(wanted, names);
+    throw user_error(fmt::format("[job] {} = {} is not a measure of this run{}{} (it has {}; {})", key, name,
+                                 of_test ? "; here measures are those of the test data, without val_" : "",
+                                 near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(known, ", "), hint));
+  }
+}
+
+void need_directions(const job::Job& job, const std::string& loss_name) {
+  for (const auto& [key, name, mode_key, mode] : monitors(job)) {
+    if (known_direction(name, mode, loss_name)) continue;
+    throw user_error(fmt::format(
+        "[job] {} = {}: whether less or more of it is better is not known; set {} to min or max", key, name, mode_key));
+  }
+}
+
+job::Better direction_of(const std::string& name, const std::string& mode, const std::string& loss_name) {
+  const auto direction = known_direction(name, mode, loss_name);
+  LINAC_CHECK(direction.has_value());
+  return *direction;
+}
+
+bool better(job::Better direction, double value, double other, double min_delta) {
+  return direction == job::Better::kHigher ? value > other + min_delta : value < other - min_delta;
+}
+
+bool stopped_early(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history,
+                   const std::string& loss_name) {
+  bool stopped = false;
+  watch(settings.monitor, settings.mode, settings.patience, settings.min_delta, history, loss_name,
+        [&] { stopped = true; });
+  return stopped;
+}
+
+double plateau_factor(const job::Plateau& settings, const std::vector<EpochRecord>& history,
+                      const std::string& loss_name) {
+  double factor = 1;
+  watch(settings.monitor, settings.mode, settings.patience, settings.min_delta, history, loss_name,
+        [&] { factor = std::max(settings.factor_min, factor * settings.factor); });
+  return factor;
+}
+
+}  // namespace linac::train

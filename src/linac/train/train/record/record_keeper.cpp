@@ -1,0 +1,292 @@
+#include "linac/train/train/record/record_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/plural.h"
+#include "linac/train/train/agreement.h"
+#include "linac/train/train/monitor.h"
+#include "linac/train/trained/checkpoint_files.h"
+
+namespace linac::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void tell_of_processor(const nlohmann::json& notes) {
+  if (notes.value("processor", processor_digest()) == processor_digest()) return;
+  log::warn(
+      "this processor computes other last bits than the one that wrote the checkpoint: the run goes on, and ends as "
+      "it would have there but for rounding");
+}
+
+// The last step and the last epoch are known without a record.
+bool is_at_epoch(const TrainState& state) {
+  return state.step == 0 && !state.history.empty();
+}
+
+}  // namespace
+
+RecordKeeper::RecordKeeper(const job::Job& job, comm::Group& group, const Loop& loop, PhaseClock& clock,
+                           int64_t steps_per_epoch, Settings settings)
+    : job_(job),
+      group_(group),
+      loop_(loop),
+      clock_(clock),
+      steps_per_epoch_(steps_per_epoch),
+      settings_(std::move(settings)) {}
+
+void RecordKeeper::open_folder() {
+  folder_.emplace(settings_.folder, settings_.started_in, settings_.name);
+  if (!writer_) {
+    writer_ = std::make_unique<CheckpointWriter>(CheckpointStore(folder_->checkpoints(), job_.checkpoint.keep),
+                                                 [this](const char* what) { group_.mark_file(what); });
+  }
+}
+
+// --- views ----------------------------------------------------------------------------------------------------------
+
+void RecordKeeper::enter_view(bool behind) {
+  keeps_ = keeps_record(group_.view(), group_.rank());
+  if (writer_ && !keeps_) writer_->give_up();
+  if (!keeps_ || behind) reporter_.reset();
+  written_.reset();
+  copied_ = false;
+}
+
+int RecordKeeper::find_start(Start start, TrainState& state) {
+  if (keeps_) open_own_folder(start);
+  if (start != Start::kResume) return 0;
+  if (keeps_) load_newest(state);
+  const comm::Moment here{.rollbacks = state.rollbacks, .steps = state.global_step, .epochs = state.epoch};
+  const nlohmann::json mine = keeps_ ? here : comm::Moment{};
+  std::vector<comm::Moment> moments;
+  for (const std::string& one : group_.gather_text(mine.dump()))
+    moments.push_back(nlohmann::json::parse(one).get<comm::Moment>());
+  std::string latest = std::to_string(std::max_element(moments.begin(), moments.end()) - moments.begin());
+  broadcast_bytes(group_, latest, 0);
+  const int rank = std::stoi(latest);
+  if (rank != group_.rank()) saved_step_ = -1;
+  if (rank != 0 && tells()) log::info(fmt::format("the folder of rank {} holds the latest state", rank));
+  return rank;
+}
+
+// A folder that rank 0 does not see was not looked at before.
+void RecordKeeper::open_own_folder(Start start) {
+  if (!tells() && start == Start::kFresh && RunFolder(settings_.folder).holds_run()) {
+    throw user_error(
+        fmt::format("[train] {} on this host already holds a run; add --resume to go on with it or choose another "
+                    "--out",
+                    settings_.folder.string()));
+  }
+  open_folder();
+  writer_->store().remove_remains();
+}
+
+void RecordKeeper::load_newest(TrainState& state) {
+  const auto loaded = writer_->store().newest_good(
+      [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state); });
+  if (loaded) {
+    const nlohmann::json notes = notes_of(loaded->bytes, loaded->path.string());
+    need_same_classes(notes);
+    tell_of_processor(notes);
+    saved_step_ = state.global_step;
+    log::info(fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state.epoch + 1, state.step));
+  } else {
+    log::info("nothing to resume from: starting at the first step");
+    state = loop_.initial_state();
+  }
+}
+
+// The outputs of the checkpoint stand for certain texts of the files.
+void RecordKeeper::need_same_classes(const nlohmann::json& notes) const {
+  const auto then = notes.value("classes", nlohmann::json::object());
+  const auto now = loop_.notes().value("classes", nlohmann::json::object());
+  if (then == now) return;
+  throw data_error(
+      fmt::format("[train] --resume: the classes of the run are {}, those of the files now {}; resume with the files "
+                  "of the run, or start a new run with another --out",
+                  then.dump(), now.dump()));
+}
+
+void RecordKeeper::complete_folders(const TrainState& state, const LastStep& last) {
+  if (reporter_) reporter_->flush();
+  copied_ = copy_records(group_, RunFolder(settings_.folder), holds(state, last), [this] { wait(); });
+}
+
+Holds RecordKeeper::holds(const TrainState& state, const LastStep& last) {
+  if (!keeps_) return Holds::kNotItsTask;
+  if (reporter_) return Holds::kAll;
+  open_folder();
+  written_ = folder_->cut_metrics(state.global_step, state.epoch);
+  const RunFolder::Written written = *written_;
+  const bool steps = std::max<int64_t>(0, written.step) >= state.global_step - (last ? 1 : 0);
+  const bool epochs =
+      state.history.empty() || written.epoch >= state.history.back().epoch - (is_at_epoch(state) ? 1 : 0);
+  return steps && epochs ? Holds::kAll : Holds::kPart;
+}
+
+void RecordKeeper::take_over(bool founding, const TrainState& state, const LastStep& last) {
+  if (keeps_ && !reporter_) {
+    open_folder();
+    wait();  // of what this worker had kept before
+    if (!folder_->holds_run()) folder_->create(job_);
+    if (!written_ || copied_) written_ = folder_->cut_metrics(state.global_step, state.epoch);
+    const RunFolder::Written written = *std::exchange(written_, std::nullopt);
+    reporter_.emplace(job_, *folder_, loop_, steps_per_epoch_, group_.size(), settings_.concurrency, state, tells());
+    drawn_->take();  // of what it had kept before
+    last_save_ = Clock::now();
+    if (copied_) save(state);
+    if (!founding) {
+      if (last && last->global_step > written.step) reporter_->step(*last);
+      if (is_at_epoch(state) && state.history.back().epoch > written.epoch)
+        epoch(state, state.history.back(), {}, true, state.best_epoch == state.history.back().epoch);
+    }
+  }
+  if (reporter_) reporter_->speak(tells());
+}
+
+void RecordKeeper::view(const TrainState& state, const std::string& why, double without_view_s) {
+  if (writes()) reporter_->view(group_.view(), state.global_step, why, without_view_s);
+}
+
+// --- the training ---------------------------------------------------------------------------------------------------
+
+void RecordKeeper::step(const StepRecord& record) {
+  if (!writes()) return;
+  const PhaseClock::Scope time(clock_, TimePhase::kReport);
+  show_drawn();
+  reporter_->step(record);
+  reporter_->workers(group_, record.global_step);
+}
+
+void RecordKeeper::announce_test(const TrainState& state) {
+  if (writes()) reporter_->announce_test(state);
+}
+
+void RecordKeeper::epoch(const TrainState& state, const EpochRecord& record,
+                         const std::vector<std::string>& signs_of_collapse, bool save, bool best) {
+  const double waited = clock_[TimePhase::kInput].wall;
+  const InputTime input{waited - std::exchange(waited_before_, waited),
+                        std::exchange(is_first_epoch_, false) ? std::optional(loop_.opened_s()) : std::nullopt};
+  if (!writes()) return;
+  if (save) this->save(state, best);
+  const PhaseClock::Scope time(clock_, TimePhase::kReport);
+  reporter_->epoch(state, record, input, signs_of_collapse);
+  if (!record.test.empty()) draw(state);
+  write_summary(state);
+}
+
+// Drawing takes longer than the training may pause, and a disk may take any time.
+void RecordKeeper::draw(const TrainState& state) {
+  for (Drawing& one : loop_.drawings(state)) {
+    writer_->add("drawing a picture",
+                 [drawing = std::move(one), folder = folder_->images(), step = state.global_step, drawn = drawn_] {
+                   plot::Picture picture = drawing.draw();
+                   plot::write_picture(folder / drawing.file, picture);
+                   if (!drawing.tag.empty()) drawn->add({drawing.tag, step, std::move(picture)});
+                 });
+  }
+}
+
+void RecordKeeper::show_drawn() {
+  for (const DrawnPicture& one : drawn_->take()) reporter_->picture(one.tag, one.global_step, one.picture);
+}
+
+// A disk that is busy with a checkpoint would let the training wait for this as well.
+void RecordKeeper::write_summary(const TrainState& state) {
+  writer_->follow("writing run.json",
+                  [folder = settings_.folder, started_in = settings_.started_in, run = reporter_->summary(state)] {
+                    RunFolder(folder, started_in).write_run_json(run);
+                  });
+}
+
+void RecordKeeper::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
+  if (!writes()) return;
+  wait();
+  show_drawn();
+  folder_->cut_metrics(state.global_step, state.epoch);
+  reporter_->rolled_back(state, what, where);
+}
+
+// --- checkpoints ----------------------------------------------------------------------------------------------------
+
+bool RecordKeeper::due_by_time() const {
+  const double minutes = std::chrono::duration<double>(Clock::now() - last_save_).count() / 60;
+  return job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
+}
+
+void RecordKeeper::save(const TrainState& state, bool best) {
+  if (!writes()) return;
+  const PhaseClock::Scope time(clock_, TimePhase::kCheckpoint);
+  writer_->save(state, reporter_->provenance(), best ? CheckpointWriter::Mark::kBest : CheckpointWriter::Mark::kNone);
+  saved_step_ = state.global_step;
+  last_save_ = Clock::now();
+}
+
+void RecordKeeper::wait() {
+  if (!writer_) return;
+  const PhaseClock::Scope time(clock_, TimePhase::kCheckpoint);
+  writer_->wait();
+}
+
+void RecordKeeper::check() {
+  if (writer_) writer_->check();
+}
+
+bool RecordKeeper::has_checkpoint() const {
+  const std::filesystem::path folder = RunFolder(settings_.folder).checkpoints();
+  std::error_code error;
+  return std::filesystem::is_directory(folder, error) && !trained::list_checkpoints(folder).empty();
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------
+
+void RecordKeeper::finish(const TrainState& state, const std::vector<job::WorkerAccount>& workers) {
+  if (!writes() || std::exchange(closed_, true)) return;
+  // A run cut short by max_steps ends between two checkpoints.
+  if (saved_step_ != state.global_step) save(state);
+  wait();
+  show_drawn();
+  reporter_->finish(state, handed_over(state), workers);
+  if (tells()) tell_of_early_stop(state);
+}
+
+void RecordKeeper::failed(const TrainState& state, const Error& error) {
+  if (!writes()) return;
+  try {
+    wait();
+  } catch (const Error& another) {
+    if (another.code() != error.code()) log::warn(another.what());  // the first one counts
+  }
+  show_drawn();
+  reporter_->failed(state, clock_, group_, error);
+}
+
+// The best epoch's networks if the job wants them, else the last ones.
+TrainState RecordKeeper::handed_over(const TrainState& state) {
+  TrainState last = state;
+  if (job_.train.early_stopping.restore_best && state.best_epoch >= 0) {
+    const std::filesystem::path best = writer_->store().best();
+    decode(read_file(best), best.string(), last);
+  }
+  return last;
+}
+
+void RecordKeeper::tell_of_early_stop(const TrainState& state) const {
+  const job::EarlyStopping& settings = job_.train.early_stopping;
+  if (!stopped_early(settings, state.history, loop_.loss_name())) return;
+  const bool restored = settings.restore_best && state.best_epoch >= 0;
+  log::info(fmt::format(
+      "stopped early after epoch {}: {} was no better in {}; the weights handed over are those of "
+      "epoch {}{}",
+      state.epoch, settings.monitor, plural(settings.patience, "epoch"), restored ? state.best_epoch + 1 : state.epoch,
+      restored ? fmt::format(", the best in {}", job_.checkpoint.best_by) : ", the last"));
+}
+
+}  // namespace linac::train

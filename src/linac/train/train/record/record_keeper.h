@@ -1,0 +1,123 @@
+#pragma once
+// The record of a run as one worker has it: the folder, its checkpoints, and what people and programs see (reporter.h).
+// Who does not keep the record in this view (record_copy.h) may call all the same: then nothing happens. Functions that
+// are collective say so. Used by the training's thread.
+//
+// The lines of metrics.jsonl speak of the training, never of files: a step's line may be there before its checkpoint
+// is, and a resume cuts the lines behind the checkpoint that it finds. run.json names the best epoch, and follows its
+// checkpoint.
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/base/job/job.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/record/drawn_pictures.h"
+#include "linac/train/train/record/phase_clock.h"
+#include "linac/train/train/record/record_copy.h"
+#include "linac/train/train/record/reporter.h"
+#include "linac/train/train/record/run_folder.h"
+#include "linac/train/train/state/checkpoint_writer.h"
+#include "linac/train/train/state/state.h"
+
+namespace linac::train {
+
+enum class Start { kFresh, kResume };
+
+class RecordKeeper {
+ public:
+  struct Settings {
+    std::filesystem::path folder, started_in;  // see TrainingOptions
+    std::string name{};                        // likewise
+    int concurrency = 1;
+  };
+  using LastStep = std::optional<StepRecord>;
+
+  /// Borrows job, group, loop and clock.
+  RecordKeeper(const job::Job& job, comm::Group& group, const Loop& loop, PhaseClock& clock, int64_t steps_per_epoch,
+               Settings settings);
+
+  // --- views, in this order
+
+  /// Looks whether this worker keeps the record in the group's view. `behind`: others know more of it by now.
+  void enter_view(bool behind);
+  /// Collective, before the first step: the rank whose folder says where the run goes on. Of a resumed one `state`
+  /// becomes what this worker's folder holds, if that is anything. User error if a folder already holds a run.
+  int find_start(Start start, TrainState& state);
+  /// Collective: folders that lack something of the record get it.
+  void complete_folders(const TrainState& state, const LastStep& last);
+  /// From here on this worker writes the record if it keeps it. What the one before did not come to write of the last
+  /// step is written now. `founding`: nobody was before.
+  void take_over(bool founding, const TrainState& state, const LastStep& last);
+  void view(const TrainState& state, const std::string& why, double without_view_s);
+
+  // --- the training
+
+  void step(const StepRecord& record);
+  void announce_test(const TrainState& state);
+  /// `state` stands behind the epoch of `record`; saves it if `save`, as the best one if `best`.
+  void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse,
+             bool save, bool best);
+  void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
+
+  // --- checkpoints
+
+  /// Whether checkpoint.every_minutes are over.
+  bool due_by_time() const;
+  /// Begins to write one; waits for one that is under way, see CheckpointWriter.
+  void save(const TrainState& state, bool best = false);
+  /// Waits until all that was saved is on the disk.
+  void wait();
+  /// Environment error if something could not be written.
+  void check();
+
+  // --- the end
+
+  /// With a checkpoint of the last step; once. `workers`: the clocks of all ranks.
+  void finish(const TrainState& state, const std::vector<job::WorkerAccount>& workers);
+  void failed(const TrainState& state, const Error& error);
+  /// Whether nothing of a run that has come to its end is left to write here.
+  bool closed() const { return !reporter_ || closed_; }
+  bool has_checkpoint() const;
+
+ private:
+  // Rank 0 tells people how the run goes.
+  bool tells() const { return group_.rank() == 0; }
+  bool writes() const { return reporter_.has_value(); }
+  void open_folder();
+  void open_own_folder(Start start);
+  void load_newest(TrainState& state);
+  void need_same_classes(const nlohmann::json& notes) const;
+  Holds holds(const TrainState& state, const LastStep& last);
+  TrainState handed_over(const TrainState& state);
+  void tell_of_early_stop(const TrainState& state) const;
+  void write_summary(const TrainState& state);
+  void draw(const TrainState& state);
+  void show_drawn();
+
+  const job::Job& job_;
+  comm::Group& group_;
+  const Loop& loop_;
+  PhaseClock& clock_;
+  double waited_before_ = 0;  // for the input, in the epochs that are done
+  bool is_first_epoch_ = true;
+  const int64_t steps_per_epoch_;
+  const Settings settings_;
+  std::optional<RunFolder> folder_;
+  std::unique_ptr<CheckpointWriter> writer_;
+  std::optional<Reporter> reporter_;
+  std::shared_ptr<DrawnPictures> drawn_ = std::make_shared<DrawnPictures>();  // with the writer's thread
+  bool keeps_ = false;                                                        // in this view
+  bool copied_ = false;                        // in this view: the folder has no checkpoint yet
+  std::optional<RunFolder::Written> written_;  // what was found in the folder, before it is taken over
+  std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
+  int64_t saved_step_ = -1;
+  bool closed_ = false;
+};
+
+}  // namespace linac::train

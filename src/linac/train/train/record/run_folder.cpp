@@ -1,0 +1,119 @@
+#include "linac/train/train/record/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+
+namespace linac::train {
+namespace {
+
+std::string read_from(const std::filesystem::path& path, uint64_t begin) {
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(begin));
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (!file) throw environment_error(fmt::format("[run] {}: cannot be read", path.string()));
+  return std::move(content).str();
+}
+
+// What becomes of the end of metrics.jsonl.
+struct CutTail {
+  uint64_t kept = 0;  // bytes of the file that stay as they are
+  std::string rest;   // behind them
+  RunFolder::Written written;
+};
+
+// `text` begins at byte `begin` of the file, in the midst of a line unless that is the first one.
+CutTail cut(std::string_view text, uint64_t begin, const std::string& where, int64_t global_step, int64_t epoch) {
+  const job::LineReader reader(where, job::Wanted::kNoStepMeasures);
+  CutTail tail;
+  size_t at = begin == 0 ? 0 : std::min(text.find('\n'), text.size() - 1) + 1;
+  tail.kept = begin + at;
+  bool whole = true;  // up to here all lines stay as they are
+  while (at < text.size()) {
+    const size_t end = text.find('\n', at);
+    const std::string_view one = text.substr(at, end - at);
+    at = end == std::string_view::npos ? text.size() : end + 1;
+    // A line that was cut off by a kill is not JSON and is dropped as well.
+    const auto [state, line] = reader.read(one);
+    const bool stands = state != job::LineState::kNone && job::stands_before(line, global_step, epoch);
+    whole = whole && stands && end != std::string_view::npos;
+    if (whole) tail.kept = begin + at;
+    if (!stands) continue;
+    if (!whole) tail.rest.append(one).append("\n");
+    if (const auto* step = std::get_if<job::StepLine>(&line))
+      tail.written.step = std::max(tail.written.step, step->global_step);
+    if (const auto* ended = std::get_if<job::EpochLine>(&line))
+      tail.written.epoch = std::max(tail.written.epoch, ended->epoch);
+  }
+  return tail;
+}
+
+}  // namespace
+
+RunFolder::RunFolder(std::filesystem::path root, std::filesystem::path started_in, std::string name)
+    : root_(std::move(root)),
+      started_in_(std::move(started_in)),
+      name_(name == root_.string() ? "" : std::move(name)) {}
+
+std::string RunFolder::shown(const std::filesystem::path& path) const {
+  if (name_.empty()) return path.string();
+  const std::string inner = path.lexically_relative(root_).generic_string();
+  return inner == "." ? name_ : name_ + "/" + inner;
+}
+
+bool RunFolder::holds_run() const {
+  return std::filesystem::exists(root_ / "job.yaml");
+}
+
+void RunFolder::create(const job::Job& job) {
+  for (const auto& folder : {checkpoints(), tensorboard(), images(), models()}) make_folder(folder);
+  write_file_atomically(root_ / "job.yaml", job::to_yaml(job));
+}
+
+job::Job RunFolder::job() const {
+  if (!holds_run()) throw user_error(fmt::format("[run] {}: not the folder of a run (no job.yaml)", root_.string()));
+  const std::string path = (root_ / "job.yaml").string();
+  return job::parse_job(read_file(path), path, {});  // resolved: its paths are no longer relative to the file
+}
+
+void RunFolder::add_metrics(const job::RunLine& line) {
+  if (!metrics_.is_open()) metrics_.open(metrics(), std::ios::app);
+  metrics_ << job::to_text(line) << '\n' << std::flush;
+  if (!metrics_)
+    throw environment_error(fmt::format("[run] {}: cannot be written; is the disk full?", metrics().string()));
+}
+
+RunFolder::Written RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
+  constexpr uint64_t kFirstLook = 256 << 10;
+  if (!std::filesystem::exists(metrics())) return {};
+  summary();  // its version: the last start of the run wrote it; its lines may lie further back than is looked
+  metrics_.close();
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(metrics(), error);
+  if (error) throw environment_error(fmt::format("[run] {}: cannot be read ({})", metrics().string(), error.message()));
+  for (uint64_t look = kFirstLook;; look *= 4) {
+    const uint64_t begin = look < size ? size - look : 0;
+    const CutTail tail = cut(read_from(metrics(), begin), begin, metrics().string(), global_step, epoch);
+    if (begin > 0 && (tail.written.step < 0 || tail.written.epoch < 0)) continue;
+    write_end_of_file_atomically(metrics(), tail.kept, tail.rest);
+    return tail.written;
+  }
+}
+
+void RunFolder::write_run_json(job::RunSummary summary) const {
+  summary.folder = started_in_.string();
+  write_file_atomically(root_ / job::kSummaryFile, job::to_text(summary));
+}
+
+std::optional<job::RunSummary> RunFolder::summary() const {
+  const std::filesystem::path path = root_ / job::kSummaryFile;
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return job::read_summary(read_file(path), path.string());
+}
+
+}  // namespace linac::train

@@ -1,0 +1,161 @@
+#include "linac/train/train/state/checkpoint_writer.h"
+
+#include <string_view>
+#include <utility>
+
+#include "linac/base/base/log.h"
+
+namespace linac::train {
+namespace {
+
+constexpr const char* kCheckpoint = "writing a checkpoint";
+constexpr size_t kFollowersMax = 8;  // pictures of some epochs
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(CheckpointStore store, Told told)
+    : store_(std::move(store)), told_(std::move(told)), thread_([this] { run(); }) {}
+
+CheckpointWriter::~CheckpointWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = awaited_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  try {
+    if (failure_) std::rethrow_exception(failure_);
+  } catch (const std::exception& error) {
+    log::warn(error.what());
+  }
+}
+
+void CheckpointWriter::save(const TrainState& state, nlohmann::json notes, Mark mark) {
+  {
+    std::unique_lock lock(mutex_);
+    wait_until(lock, [&] { return !checkpoint_due_; });
+    throw_failure(lock);
+  }
+  copy_ = state;  // into the same memory as the one before
+  notes_ = std::move(notes);
+  mark_ = mark;
+  {
+    const std::lock_guard lock(mutex_);
+    checkpoint_due_ = true;
+  }
+  changed_.notify_all();
+}
+
+void CheckpointWriter::follow(const char* what, std::function<void()> write) {
+  {
+    std::unique_lock lock(mutex_);
+    throw_failure(lock);
+    std::erase_if(followers_,
+                  [&](const Follower& one) { return one.replaceable && std::string_view(one.what) == what; });
+    followers_.push_back({what, std::move(write), true});
+  }
+  changed_.notify_all();
+}
+
+void CheckpointWriter::add(const char* what, std::function<void()> write) {
+  {
+    std::unique_lock lock(mutex_);
+    wait_until(lock, [&] { return followers_.size() < kFollowersMax; });
+    throw_failure(lock);
+    followers_.push_back({what, std::move(write), false});
+  }
+  changed_.notify_all();
+}
+
+void CheckpointWriter::wait() {
+  std::unique_lock lock(mutex_);
+  wait_until(lock, [&] { return idle(); });
+  throw_failure(lock);
+}
+
+void CheckpointWriter::check() {
+  std::unique_lock lock(mutex_);
+  throw_failure(lock);
+}
+
+void CheckpointWriter::give_up() {
+  std::unique_lock lock(mutex_);
+  followers_.clear();
+  given_up_ = true;
+  wait_until(lock, [&] { return idle(); });
+  given_up_ = false;
+  failure_ = {};  // nobody's any more
+}
+
+CheckpointStore& CheckpointWriter::store() {
+  wait();
+  return store_;
+}
+
+template <class Condition>
+void CheckpointWriter::wait_until(std::unique_lock<std::mutex>& lock, const Condition& condition) {
+  awaited_ = true;
+  changed_.wait(lock, condition);
+  awaited_ = false;
+}
+
+void CheckpointWriter::throw_failure(std::unique_lock<std::mutex>& lock) {
+  if (!failure_) return;
+  const std::exception_ptr failure = std::exchange(failure_, {});
+  lock.unlock();
+  std::rethrow_exception(failure);
+}
+
+// --- the thread -----------------------------------------------------------------------------------------------------
+
+void CheckpointWriter::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return ending_ || !idle(); });
+    if (idle()) return;
+    const bool checkpoint = checkpoint_due_;
+    Follower small{kCheckpoint, {}, false};
+    if (!checkpoint) {
+      small = std::move(followers_.front());
+      followers_.pop_front();
+    }
+    busy_ = true;
+    lock.unlock();
+    std::exception_ptr failure;
+    told_(small.what);
+    try {
+      checkpoint ? write_checkpoint() : small.write();
+    } catch (const GivenUp&) {
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    told_("");
+    lock.lock();
+    busy_ = false;
+    if (checkpoint) checkpoint_due_ = false;
+    if (failure && !failure_) failure_ = failure;  // the first one counts
+    changed_.notify_all();
+  }
+}
+
+void CheckpointWriter::write_checkpoint() {
+  const auto go_on = [&] {
+    const std::lock_guard lock(mutex_);
+    if (given_up_) throw GivenUp();
+    if (awaited_) piece_is_done();
+  };
+  const auto tell = [&](const TakePiece& take) {
+    tell_encoded(copy_, notes_, take);
+    go_on();  // the whole of it lies beside its place
+  };
+  const auto synced = [&] {
+    told_(kCheckpoint);
+    go_on();
+  };
+  // The best one first: whoever finds the checkpoint of a step, after a kill or in a copy that is made meanwhile, finds
+  // the best one that its state speaks of, or a later one.
+  if (mark_ == Mark::kBest) store_.mark_best(tell, synced);
+  store_.save(copy_.global_step, tell, synced);
+}
+
+}  // namespace linac::train

@@ -1,0 +1,74 @@
+#pragma once
+// Everything a training run is at a moment: its networks with their optimisers, the position in the data and the sums
+// of the epoch. Random numbers need no entry: they follow from seed, rollbacks and position. encode() -> bytes ->
+// decode() is the identity, bit by bit.
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linac/base/weights/trained_range.h"
+#include "linac/io/data/order/epoch_order.h"
+#include "linac/train/train/record/measures.h"
+#include "linac/train/trained/network.h"
+
+namespace linac::train {
+
+/// What is remembered of a finished epoch.
+struct EpochRecord {
+  int64_t epoch = 0;
+  Measures train, test;  // test is empty without test data
+  Measures physics{};    // figures of physics/physics/comparison.h on the test showers, where they were due
+};
+
+using trained::Network;
+
+/// Where the last step stands in a windowed order, so that nobody must read the files before it to go on. Of another
+/// seed or epoch it says no place.
+struct InputPlace {
+  uint64_t seed = 0;  // of the order
+  int64_t epoch = 0;
+  data::WindowPlace window;
+  std::optional<weights::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
+};
+
+struct TrainState {
+  std::vector<Network> networks;
+  int64_t epoch =
+      0;  // position: the next step is `step` of `epoch`; step == steps an epoch means its end is still to be worked
+  int64_t step = 0;
+  int64_t global_step = 0;
+  int rollbacks = 0;
+  std::optional<InputPlace> input;  // of the last step, where the order is a windowed one
+  Measures epoch_sums;              // of the steps of this epoch so far
+  std::vector<EpochRecord> history;
+  double best_value = 0;    // of what checkpoint.best_by names
+  int64_t best_epoch = -1;  // -1: none yet
+};
+
+/// The bytes of a checkpoint (base/weights/tensor_file.h). `extra` is kept under "run".
+std::string encode(const TrainState& state, const nlohmann::json& extra);
+
+/// The same bytes in pieces, in their order, without a copy of the networks.
+void tell_encoded(const TrainState& state, const nlohmann::json& extra,
+                  const std::function<void(std::span<const std::byte>)>& take);
+
+/// All of a state but the values of its networks, and back: a data error naming `where` if that is no such text.
+std::string position_text(const TrainState& state);
+void set_position(const std::string& text, const std::string& where, TrainState& state);
+/// These values, in an order that is the same for all states of a model and optimiser.
+std::vector<std::span<float>> values_of(std::vector<Network>& networks);
+
+/// That `extra`. Data error as decode().
+nlohmann::json notes_of(std::string_view bytes, const std::string& where);
+
+/// Fills `state`, which must have been made for the same model and optimiser. Throws a data error naming `where` if the
+/// bytes are damaged or belong to another model.
+void decode(std::string_view bytes, const std::string& where, TrainState& state);
+
+}  // namespace linac::train

@@ -1,0 +1,397 @@
+#include "linac/train/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <limits>
+
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/plural.h"
+#include "linac/base/base/signals.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/train/agreement.h"
+#include "linac/train/train/input/input.h"
+#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/monitor.h"
+#include "linac/train/train/record/record_keeper.h"
+#include "linac/train/train/schedule.h"
+#include "linac/train/train/state/share_state.h"
+
+namespace linac::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+comm::Moment moment_of(const TrainState& state) {
+  return {.rollbacks = state.rollbacks, .steps = state.global_step, .epochs = state.epoch};
+}
+
+// What a member is lost for, or the view left: not the end, but the next view.
+Error left(const std::string& why) {
+  return {ErrorCode::kPeerLost, why};
+}
+
+class Trainer {
+ public:
+  Trainer(const job::Job& job, comm::Group& group, const TrainingOptions& options,
+          std::shared_ptr<const trained::KerasFile> read)
+      : job_(job), group_(group), options_(options), read_(std::move(read)) {
+    clock_.on_change([this](const char* phase) { group_.mark(phase); });
+  }
+
+  void run() {
+    loop_ = make_loop(job_, group_, options_.computing, clock_, read_.get());
+    read_.reset();
+    agreed_ = what_must_agree(job_, loop_->data());
+    steps_per_epoch_ = steps_per_epoch(job_, loop_->train_events());
+    record_.emplace(job_, group_, *loop_, clock_, steps_per_epoch_,
+                    RecordKeeper::Settings{.folder = options_.folder,
+                                           .started_in = options_.started_in,
+                                           .name = options_.name,
+                                           .concurrency = options_.computing.replicas_at_a_time});
+    state_ = loop_->initial_state();
+    bool here = options_.joins ? group_.next_view("") : true;
+    while (here) {
+      try {
+        enter_view();
+        train();
+        close_record();
+        return;
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kPeerLost) throw;
+        if (std::exchange(half_changed_, false)) std::swap(state_.networks, before_);
+        left_at_ = Clock::now();
+        left_because_ = error.what();
+        here = group_.next_view(error.what());
+      }
+    }
+    complete_elsewhere();
+  }
+
+  /// Who keeps the record: what the folder should say about a run that did not reach its end.
+  void record_failure(const Error& error) {
+    if (record_ && !leaves_) record_->failed(state_, error);
+  }
+
+  /// Whether this worker has taken part: what fails before concerns a newcomer alone.
+  bool took_part() const { return took_part_ || !options_.joins; }
+  /// Whether it was asked to leave, and the others go on.
+  bool leaves() const { return leaves_; }
+
+ private:
+  // Rank 0 tells people how the run goes; who keeps the record writes it, see record_keeper.h.
+  bool tells() const { return group_.rank() == 0; }
+  bool finished() const {
+    return state_.epoch >= job_.train.epochs ||
+           stopped_early(job_.train.early_stopping, state_.history, loop_->loss_name());
+  }
+  bool limit_reached() const { return job_.train.max_steps > 0 && state_.global_step >= job_.train.max_steps; }
+
+  // Others say that the run is complete. What this worker has not reached itself is no success of its own.
+  void complete_elsewhere() const {
+    const bool reached = finished() || limit_reached();
+    if (took_part() && !(reached && record_->closed()))
+      throw Error(
+          ErrorCode::kPeerLost,
+          fmt::format("[train] the run was ended by another worker as complete, and this one stands at epoch {} "
+                      "of {}, step {}: look into the run's folder, and go on with --resume if it has no end",
+                      std::min<int64_t>(state_.epoch + 1, job_.train.epochs), job_.train.epochs, state_.step));
+    log::info(took_part() ? "the run is complete" : "the run was complete before this worker had a part in it");
+  }
+
+  // --- views --------------------------------------------------------------------------------------------------------
+
+  // From here on all members stand at the same moment with the same bits.
+  void enter_view() {
+    const comm::View& view = group_.view();
+    const int source = view.source();
+    const comm::Moment& latest = view.members[static_cast<size_t>(source)].moment;
+    const bool founding = latest == comm::Moment{};
+    const auto is_behind = [&](int rank) { return view.members[static_cast<size_t>(rank)].moment != latest; };
+    // Who others were ahead of has not written what they have finished.
+    record_->enter_view(is_behind(group_.rank()));
+    if (founding || view.needs_state()) {
+      check_agreement(founding);
+      std::vector<int> ranks{founding ? record_->find_start(options_.start, state_) : source};
+      for (int rank = 0; rank < view.size(); ++rank)
+        if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
+      bring_state(ranks, founding);
+      record_->complete_folders(state_, last_step_);
+    }
+    record_->take_over(founding, state_, last_step_);
+    if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
+    took_part_ = true;
+    loop_->seek(state_);
+    const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
+    record_->view(state_, std::exchange(left_because_, ""), without_view_s);
+  }
+
+  void check_agreement(bool founding) {
+    const auto found = find_disagreement(group_, agreed_);
+    if (!found) return;
+    if (founding || found->rank == group_.rank()) throw user_error(found->text);
+    throw left(found->text);
+  }
+
+  // From the first of these ranks to the others.
+  void bring_state(const std::vector<int>& ranks, bool founding) {
+    if (std::find(ranks.begin(), ranks.end(), group_.rank()) == ranks.end()) return;
+    const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
+    share_state(group_, ranks, state_);
+    if (keeps_good()) {
+      if (!good_ || founding) good_ = state_;
+      share_state(group_, ranks, *good_);
+    }
+    std::string last = last_step_ ? last_step_->encoded() : "";
+    broadcast_bytes(group_, last, ranks);
+    last_step_ = last.empty() ? std::nullopt : std::optional(StepRecord::decoded(last));
+  }
+
+  // --- the training -------------------------------------------------------------------------------------------------
+
+  void train() {
+    while (!finished() && !limit_reached()) {
+      while (state_.step < steps_per_epoch_ && !limit_reached()) {
+        if (!one_step()) continue;
+        after_step();
+      }
+      if (state_.step >= steps_per_epoch_) end_epoch();
+    }
+  }
+
+  void close_record() {
+    record_->finish(state_, group_time());
+    group_.barrier();  // should one that keeps the record be lost before, another one is needed
+    group_.finish();
+  }
+
+  // Behind `moment` what was done counts: nothing of it may fail any more, and the state moves on.
+  void arrive(const comm::Moment& moment) {
+    if (!group_.commit(moment)) throw left("the view is being left");
+    half_changed_ = false;
+  }
+
+  // A step that the group does not finish is done again from here.
+  void remember_networks() {
+    if (!group_.may_change() || loop_->changes_at_once()) return;
+    before_ = state_.networks;
+    half_changed_ = true;
+  }
+
+  // False if the step led to a rollback.
+  bool one_step() {
+    const double rate = learning_rate(job_.train, state_.epoch, state_.step, steps_per_epoch_, state_.rollbacks) *
+                        plateau_factor(job_.train.schedule.plateau, state_.history, loop_->loss_name());
+    comm::Moment behind = moment_of(state_);
+    ++behind.steps;
+    remember_networks();
+    const double begun = clock_[TimePhase::kCompute].wall;
+    wish_ = wish_of(stop_signal());
+    const StepResult result = loop_->step(state_, rate, wish_, [&] { arrive(behind); });
+    if (result.health != Health::kGood) {
+      collapse(result);
+      return false;
+    }
+    if (!loop_->changes_at_once()) arrive(behind);
+    for (const auto& [name, value] : result.losses) state_.epoch_sums[name] += value;
+    state_.input = loop_->input_place();
+    ++state_.step;
+    ++state_.global_step;
+    give_account(clock_[TimePhase::kCompute].wall - begun);
+    // Who leaves must leave enough others behind; else all stop.
+    stop_requested_ =
+        result.stop_requested || (result.leaving > 0 && group_.size() - result.leaving < job_.distribution.workers_min);
+    some_leave_ = result.leaving > 0;
+    next_view_wanted_ = result.next_view_wanted;
+    last_step_ = {state_.epoch, state_.step, state_.global_step, loop_->reported(result.losses), rate};
+    record_->step(*last_step_);
+    return true;
+  }
+
+  StopWish wish_of(int signal) const {
+    if (signal == 0) return StopWish::kNone;
+    return signal == SIGTERM && job_.distribution.on_sigterm == "leave" ? StopWish::kLeave : StopWish::kStop;
+  }
+
+  // What this worker's times are. The pace is smoothed: a step may be slow by chance.
+  void give_account(double computed_s) {
+    const auto range = comm::replicas_of(group_.view(), group_.rank(), static_cast<int>(job_.train.replicas));
+    if (range.end > range.begin) {
+      const double now = computed_s / (range.end - range.begin);
+      pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
+    }
+    group_.tell(pace_s_, job::to_text(account_of(clock_, group_.traffic())));
+  }
+
+  void after_step() {
+    record_->check();
+    if (stop_requested_) {
+      record_->save(state_);
+      record_->wait();
+      group_.barrier();
+      throw Error(ErrorCode::kPreempted,
+                  fmt::format("[train] stopped by a signal after step {} (checkpoint saved); go on with: linac train "
+                              "... --out {} --resume",
+                              state_.global_step, options_.name));
+    }
+    const bool by_steps = job_.checkpoint.every_steps > 0 && state_.global_step % job_.checkpoint.every_steps == 0;
+    if (by_steps) keep_good();
+    if (by_steps || record_->due_by_time()) record_->save(state_);
+    if (some_leave_ && wish_ == StopWish::kLeave) record_->wait();  // whoever takes the record over finds it whole
+    if (next_view_wanted_ || some_leave_) group_.barrier();         // nobody is to be called away before it has arrived
+    if (some_leave_ && wish_ == StopWish::kLeave) {
+      leaves_ = true;
+      throw Error(ErrorCode::kPreempted,
+                  fmt::format("[train] left the run after step {}, as SIGTERM asks (distribution.on_sigterm = leave); "
+                              "the others go on",
+                              state_.global_step));
+    }
+    if (next_view_wanted_) throw left("a step is done, and the next view is due");
+  }
+
+  void end_epoch() {
+    comm::Moment behind = moment_of(state_);
+    ++behind.epochs;
+    EpochRecord record{.epoch = state_.epoch, .train = state_.epoch_sums, .test = {}};
+    for (auto& [name, value] : record.train)
+      value /= static_cast<double>(loop_->steps_with(name, state_.epoch, steps_per_epoch_));
+    record.train = loop_->reported(std::move(record.train));
+    std::optional<TestResult> tested;
+    if (loop_->test_events() > 0) {
+      record_->announce_test(state_);
+      const bool due = job_.validate.every_epochs > 0 && (state_.epoch + 1) % job_.validate.every_epochs == 0;
+      tested = loop_->test(state_, due ? Figures::kWanted : Figures::kNone);
+      record.test = tested->losses;
+      record.physics = tested->physics;
+    }
+    const double value = monitored(record, job_.checkpoint.best_by, loop_->loss_name());
+    const job::Better direction = direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_->loss_name());
+    const bool best = std::isfinite(value) && (state_.best_epoch < 0 || better(direction, value, state_.best_value));
+    arrive(behind);
+    state_.history.push_back(record);
+    state_.epoch_sums.clear();
+    ++state_.epoch;
+    state_.step = 0;
+    if (best) {
+      state_.best_value = value;
+      state_.best_epoch = record.epoch;
+    }
+    keep_good();
+    record_->check();
+    const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
+    record_->epoch(state_, record, tested ? tested->signs_of_collapse : std::vector<std::string>{},
+                   due || best || finished(), best);
+  }
+
+  bool keeps_good() const { return job_.train.collapse.action == "rollback"; }
+
+  // Every worker keeps the state a rollback returns to, at moments that do not depend on clocks.
+  void keep_good() {
+    if (keeps_good()) good_ = state_;
+  }
+
+  static std::string after_rollbacks(int rollbacks) {
+    return rollbacks == 0 ? "" : " again after " + plural(rollbacks, "rollback");
+  }
+
+  void collapse(const StepResult& result) {
+    const std::string what =
+        result.health == Health::kEmpty ? "every generated image is empty" : "a loss or gradient is not finite";
+    const std::string where = fmt::format("epoch {}, step {}, {}", state_.epoch + 1, state_.step + 1, result.where);
+    const bool again = job_.train.collapse.action == "rollback" && state_.rollbacks < job_.train.collapse.rollbacks;
+    if (!again) {
+      const bool kept = record_->has_checkpoint();
+      throw Error(
+          ErrorCode::kNumeric,
+          fmt::format("[train] the training collapsed{}: {} ({}); {}. Lower train.optimizer.lr{} set "
+                      "train.optimizer.global_clipnorm{}",
+                      after_rollbacks(state_.rollbacks), what, where,
+                      kept ? "the checkpoints hold the state before" : "there is no checkpoint yet",
+                      keeps_good() ? " or" : ",", keeps_good() ? "" : ", or try train.collapse.action=rollback"));
+    }
+    const int rollbacks = state_.rollbacks + 1;
+    comm::Moment behind = moment_of(*good_);
+    behind.rollbacks = rollbacks;
+    arrive(behind);
+    state_ = *good_;
+    state_.rollbacks = rollbacks;
+    last_step_.reset();
+    if (tells()) {
+      log::warn(fmt::format(
+          "collapse: {} ({}); back to epoch {}, step {} with other random numbers and the learning rate x {}", what,
+          where, state_.epoch + 1, state_.step, job_.train.collapse.lr_factor));
+    }
+    record_->rolled_back(state_, what, where);
+    loop_->seek(state_);
+  }
+
+  // The phase clocks of all workers.
+  std::vector<job::WorkerAccount> group_time() {
+    const auto texts = group_.gather_text(job::to_text(account_of(clock_, group_.traffic())));
+    std::string carried = nlohmann::json(texts).dump();
+    broadcast_bytes(group_, carried, 0);
+    std::vector<job::WorkerAccount> all;
+    for (const auto& text : nlohmann::json::parse(carried)) all.push_back(job::read_account(text.get<std::string>()));
+    return all;
+  }
+
+  const job::Job job_;
+  comm::Group& group_;
+  const TrainingOptions options_;
+  std::shared_ptr<const trained::KerasFile> read_;  // until the loop is made
+  PhaseClock clock_;
+  std::unique_ptr<Loop> loop_;
+  nlohmann::json agreed_;  // what_must_agree()
+  int64_t steps_per_epoch_ = 0;
+  TrainState state_;
+  std::vector<Network> before_;         // of the step's begin, while they are half changed
+  std::optional<TrainState> good_;      // that a rollback returns to
+  std::optional<RecordKeeper> record_;  // once the loop is made
+  std::optional<StepRecord> last_step_;
+  Clock::time_point left_at_ = Clock::now();
+  std::string left_because_;         // the last view
+  double pace_s_ = 0;                // wall seconds of computing a replica of a step
+  StopWish wish_ = StopWish::kNone;  // in the last step
+  bool half_changed_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
+       took_part_ = false;
+};
+
+}  // namespace
+
+void check_job(const job::Job& job, const trained::KerasFile* read) {
+  models::need_device(numerics_of(job).device);
+  const auto group = comm::make_group({}, {});
+  PhaseClock clock;
+  steps_per_epoch(job, make_loop(job, *group, 1, clock, read)->train_events());
+}
+
+void run_training(const job::Job& job, comm::Group& group, const TrainingOptions& options,
+                  std::shared_ptr<const trained::KerasFile> read) {
+  Trainer trainer(job, group, options, std::move(read));
+  const auto fail = [&](const Error& error) {
+    try {
+      trainer.record_failure(error);
+    } catch (const Error& another) {
+      log::warn(another.what());  // the first one counts
+    }
+    // What any other worker would meet as well ends the run; a machine or a program that fails ends a worker.
+    const bool own =
+        error.code() == ErrorCode::kEnvironment || error.code() == ErrorCode::kInternal || trainer.leaves();
+    group.fail_with(error, own || !trainer.took_part() ? comm::Reach::kThisWorker : comm::Reach::kRun);
+  };
+  try {
+    trainer.run();
+  } catch (const Error& error) {
+    fail(error);
+    throw;
+  } catch (const std::exception& error) {
+    fail({ErrorCode::kInternal, error.what()});
+    throw;
+  }
+}
+
+}  // namespace linac::train

@@ -1,0 +1,27 @@
+#include "linac/train/trained/checkpoint_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace linac::trained {
+
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(".safetensors")) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::filesystem::path best_checkpoint(const std::filesystem::path& folder) {
+  return folder / "best.safetensors";
+}
+
+std::string value_name(const std::string& network, const std::string& group, const std::string& slot) {
+  return fmt::format("{}/{}/{}", network, group, slot);
+}
+
+}  // namespace linac::trained

@@ -1,0 +1,45 @@
+#pragma once
+// One worker process: started with its environment, its output and its error channel. Movable owner of the descriptors;
+// the process itself is ended and reaped by its user. One thread at a time.
+
+#include <signal.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "linac/base/base/descriptor.h"
+
+#include <sys/types.h>
+
+namespace linac::launch {
+
+/// What the launcher hears of while it has children; SIGCHLD among them because of its handler: were it ignored, as
+/// some parents leave it, the kernel would reap the workers unseen.
+inline constexpr std::array kLauncherSignals{SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
+
+enum class Output {
+  kInherit,  // the caller's standard output and error
+  kCapture,  // both go, in order, to ChildProcess::output
+};
+
+struct ChildCommand {
+  std::string program;                                           // a path
+  std::vector<std::string> argv;                                 // with argv[0]
+  std::vector<std::pair<std::string, std::string>> environment;  // replaces or adds to this process's
+  Output output = Output::kInherit;
+};
+
+struct ChildProcess {
+  pid_t pid = 0;
+  Descriptor output;  // non-blocking; only with Output::kCapture
+  Descriptor error;   // for received_worker_error
+};
+
+/// The child gets SIGTERM when this process ends, however that happens, and starts with no signal blocked. A program
+/// that cannot be executed shows as exit code 127 with a reported error; environment error when the system has no
+/// process or descriptor left. To be called from the main thread: the kernel ties the SIGTERM to the calling thread.
+ChildProcess start_child(const ChildCommand& command);
+
+}  // namespace linac::launch
