@@ -6,7 +6,7 @@
 
 The 3DGAN with as many replicas in each case. A step's time is that of an epoch of --steps, divided by them; the median of the epochs
 behind the first. Losses of every step and the last checkpoint are compared with the first case; GPUs promise no equal bits
-(docs/kernels.md), so a difference is written down and is no failure. Beside it the same GPUs with a worker each, as torchrun has them."""
+(docs/internals/kernels.md), so a difference is written down and is no failure. Beside it the same GPUs with a worker each, as torchrun has them."""
 
 import argparse
 import pathlib

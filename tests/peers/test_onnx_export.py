@@ -1,7 +1,7 @@
 """The 3DGAN's networks as ONNX, by onnxruntime: test_onnx_export.py GENERATOR.onnx DISCRIMINATOR.onnx VALUES.h5 ONNX.md
 
 VALUES.h5 holds what linac itself computes with them, as for test_keras_export.py. The Python program in ONNX.md
-(docs/onnx.md) is run on the generator. Exit status 1 beyond the limits.
+(docs/reference/onnx.md) is run on the generator. Exit status 1 beyond the limits.
 """
 
 import os

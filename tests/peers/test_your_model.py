@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/your-model.md as its readers use it: every block in its order, in an empty folder. A block of Python or YAML is the file that its
+"""docs/start/your-model.md as its readers use it: every block in its order, in an empty folder. A block of Python or YAML is the file that its
 first line names; of shell, it is run; of text, each of its lines stands in what the shell blocks before it have printed, but for digits.
 
 usage: test_your_model.py FOLDER"""
@@ -27,7 +27,7 @@ def main() -> None:
     programs = f"{LINAC.parent}:{pathlib.Path(sys.executable).parent}"
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     printed, texts, began = "", 0, 0
-    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs" / "your-model.md").read_text(), re.M | re.S):
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs/start/your-model.md").read_text(), re.M | re.S):
         if language in ("python", "yaml"):
             (folder / block.split("\n")[0].removeprefix("# ")).write_text(block)
         elif language == "sh" and "pip install" not in block:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares simulated showers with Geant4 showers of the same energies and angles, and checks the limits of docs/physics/simulation.md.
+"""Compares simulated showers with Geant4 showers of the same energies and angles, and checks the limits of docs/guide/physics/simulation.md.
 
     for seed in 1 2 3; do linac simulate --like geant4.h5 --seed $seed --out simulated-$seed.h5; done
     python3 tests/physics/compare_showers.py geant4.h5 simulated-*.h5

@@ -1,5 +1,5 @@
 // The fast simulation against the Geant4 showers of data/showers-test.h5, at the same energies and angles. They belong
-// to the production that it was tuned on, so this guards the code, not the tuning (docs/physics/simulation.md has the
+// to the production that it was tuned on, so this guards the code, not the tuning (docs/guide/physics/simulation.md has the
 // comparison with showers that took no part). 64 showers leave 1 % on the response and up to 8 % on a layer's mean: the
 // limits are wide.
 #include <gtest/gtest.h>

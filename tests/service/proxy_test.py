@@ -1,4 +1,4 @@
-"""The service behind a real nginx with the configuration of docs/service.md, which takes the TLS: clients log in and work through it, the
+"""The service behind a real nginx with the configuration of docs/operate/service.md, which takes the TLS: clients log in and work through it, the
 service knows from whom and how requests come, and a stranger who guesses tokens through the same proxy keeps nobody out.
 Exit 77 where there is no nginx."""
 
@@ -31,7 +31,7 @@ def certificate(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 
 def configuration(folder: pathlib.Path, port: int, service: Service) -> pathlib.Path:
     """What the documentation shows, at this test's ports and files."""
-    documented = re.search(r"```nginx\n(.*?)```", (ROOT / "docs/service.md").read_text(), re.DOTALL).group(1)
+    documented = re.search(r"```nginx\n(.*?)```", (ROOT / "docs/operate/service.md").read_text(), re.DOTALL).group(1)
     pem, key = certificate(folder)
     for said, here in (("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"), ("/etc/nginx/linac.pem", str(pem)), ("/etc/nginx/linac.key", str(key)),
                        ("http://127.0.0.1:5000", service.url)):

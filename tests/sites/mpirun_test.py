@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line of docs/launch.md for Open MPI: two workers end with the bits of a run of one. Exit 77 where there is no mpirun."""
+"""The command line of docs/guide/launch.md for Open MPI: two workers end with the bits of a run of one. Exit 77 where there is no mpirun."""
 
 import os
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Bodies that are altered between an object store and linac, and look whole: one bit turned over, the bytes of another object, fewer bytes under
 headers that call them all. What a format has checksums of is refused and named, and nothing of it stays in the cache; what is too short is asked for
-again; and of a plain Parquet file it is held what cannot be noticed (docs/data.md). Exit 77 where versitygw is not installed."""
+again; and of a plain Parquet file it is held what cannot be noticed (docs/guide/data.md). Exit 77 where versitygw is not installed."""
 
 import pathlib
 import sys
@@ -79,7 +79,7 @@ def asked_again(root: pathlib.Path, store: Versitygw, wanted: bytes) -> None:
 
 
 def unnoticed(root: pathlib.Path, store: Versitygw, wanted: bytes) -> None:
-    """What nobody can see: if this fails, docs/data.md says too little good of it."""
+    """What nobody can see: if this fails, docs/guide/data.md says too little good of it."""
     seen = set()
     for place in (0.3, 0.4, 0.5, 0.6, 0.7):
         with FaultyProxy(store.port, 0, 1, altered=1, of="train/", alterations=("flip",)) as proxy:

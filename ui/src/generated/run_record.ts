@@ -1,4 +1,4 @@
-// What a run leaves for others to read (docs/run-record.md). Written from src/linac/base/job by its test
+// What a run leaves for others to read (docs/reference/run-record.md). Written from src/linac/base/job by its test
 // record_pages_test.cpp, which says how to write it anew; not to be changed by hand.
 
 import { integer, list, measures, number, object, text, words, type Json, type Measures } from "../api/json.ts";

@@ -1,6 +1,6 @@
 #pragma once
 // Errors of users, data and environment are thrown as Error; each carries the code that becomes the process's exit
-// status (docs/commands.md). Broken invariants abort through LINAC_CHECK. Expected outcomes are values, never
+// status (docs/reference/commands.md). Broken invariants abort through LINAC_CHECK. Expected outcomes are values, never
 // exceptions.
 
 #include <stdexcept>

@@ -2,7 +2,7 @@
 // A formula over the columns of an event, as a job writes it: `pt > 30 && abs(eta) < 2.5`, `sum(jets_pt)`. It is parsed
 // once, into nodes of which each comes after those it takes; program.h gives it types and computes it. A plain value;
 // parsing is pure and thread-safe. Foreign text: its length, nodes and depth are bounded, and it is fuzzed
-// (fuzz/fuzz_expression.cpp). docs/transforms.md has the language.
+// (fuzz/fuzz_expression.cpp). docs/guide/transforms.md has the language.
 
 #include <cstdint>
 #include <string>

@@ -125,7 +125,7 @@ struct Data {
       "texts, and without the setting those of the training files, sorted");
     v("filter", filter,
       "the events that count, of data.train and data.test: a formula, e.g. \"met > 30 && abs(eta) < 2.5\" "
-      "(docs/transforms.md); empty: all; not for the 3dgan");
+      "(docs/guide/transforms.md); empty: all; not for the 3dgan");
     v("define", define,
       "columns that are computed, by name, e.g. {ht: \"sum(jets_pt)\"}; they are read like those of the files");
     v("lists", lists, "list of {columns, filter, sort, first}: lists that are cut and sorted, before anything else");
@@ -134,13 +134,13 @@ struct Data {
     v("scale", scale, "3dgan: training units a GeV");
     v("threshold", threshold, "3dgan: cells below are set to 0 (scaled units)");
     v("min_sum", min_sum, "3dgan: events whose cells sum to this or less are dropped (scaled units)");
-    v("prefetch", prefetch, "batches read ahead, 1 to 64; auto: 3, and more where the training waits (docs/data.md)");
+    v("prefetch", prefetch, "batches read ahead, 1 to 64; auto: 3, and more where the training waits (docs/guide/data.md)");
     v("prefetch_files", prefetch_files,
       "files opened side by side, 1 to 8; auto: 2, and more where the training waits and more bytes come with more");
     v("prefetch_reads", prefetch_reads, "ranges of such a file on their way at a time, 1 to 16; auto: 4, likewise");
     v("shuffle_window", shuffle_window,
       "so many files of data.train, drawn anew in each epoch, are mixed at a time, and no more than three windows are "
-      "held: for sets that are larger than the disk (docs/data.md); 0: all");
+      "held: for sets that are larger than the disk (docs/guide/data.md); 0: all");
   }
 };
 
@@ -297,7 +297,7 @@ struct Train {
       "of the sums of gradients over the replicas: fp32, or bf16, which halves what travels between workers");
     v("kernels", kernels, "linac: its own where they apply, or aten: LibTorch's alone, to compare with");
     v("device", device,
-      "what computes a replica: cpu, or cuda, an NVIDIA GPU (docs/kernels.md says how to build for it)");
+      "what computes a replica: cpu, or cuda, an NVIDIA GPU (docs/internals/kernels.md says how to build for it)");
     v("flip", flip, "3dgan: probability that a label of the discriminator's steps is flipped");
     v("discriminator_first", discriminator_first,
       "3dgan: in so many steps at the beginning the discriminator learns alone, so that a trained generator meets no "

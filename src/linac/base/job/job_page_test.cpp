@@ -1,4 +1,4 @@
-// docs/settings.md says what the job's struct says. After a change of the settings:
+// docs/reference/settings.md says what the job's struct says. After a change of the settings:
 //     LINAC_WRITE_PAGES=1 build/dev/bin/spec_test --gtest_filter='JobPage.*'
 
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ std::string page() {
 }
 
 TEST(JobPage, IsUpToDate) {
-  const std::filesystem::path path = std::filesystem::path(LINAC_SOURCE_DIR) / "docs/settings.md";
+  const std::filesystem::path path = std::filesystem::path(LINAC_SOURCE_DIR) / "docs/reference/settings.md";
   if (std::getenv("LINAC_WRITE_PAGES") != nullptr) write_file_atomically(path, page());
   ASSERT_TRUE(std::filesystem::exists(path)) << path;
   EXPECT_TRUE(read_file(path) == page())
@@ -79,8 +79,9 @@ TEST(JobPage, PagesNameSettingsThatExist) {
   const std::set<std::string> endings{"keras", "pt",   "h5",      "json", "onnx",    "safetensors", "parquet",
                                       "yaml",  "save", "predict", "fit",  "to_json", "compile"};
   size_t found = 0;
-  for (const char* folder : {"docs", "docs/physics"}) {
-    for (const auto& page : std::filesystem::directory_iterator(std::filesystem::path(LINAC_SOURCE_DIR) / folder)) {
+  for (const char* folder : {"docs/start", "docs/guide", "docs/reference", "docs/operate"}) {
+    const std::filesystem::path below = std::filesystem::path(LINAC_SOURCE_DIR) / folder;
+    for (const auto& page : std::filesystem::recursive_directory_iterator(below)) {
       if (page.path().extension() != ".md") continue;
       const std::string text = read_file(page.path());
       for (std::sregex_iterator at(text.begin(), text.end(), named), end; at != end; ++at) {

@@ -24,7 +24,7 @@ constexpr Word kWords[] = {
     {"save_freq", "checkpoint.every_epochs or checkpoint.every_steps here"},
     {"clipnorm", "train.optimizer.global_clipnorm here, over all weights"},
     {"shuffle", "always done here, by train.seed"},
-    {"callbacks", "a setting each here: train.early_stopping, checkpoint, train.schedule (docs/from-keras.md)"},
+    {"callbacks", "a setting each here: train.early_stopping, checkpoint, train.schedule (docs/start/from-keras.md)"},
     {"steps_per_execution", "nothing to set here"},
     {"verbose", "nothing to set here"},
     {"initial_epoch", "known to the run here: go on with --resume"},

@@ -70,7 +70,7 @@ struct Model {
     v("kind", name,
       "which model: 3dgan, inclusive_classifier, keras: any Keras model of a file, torchscript: any module of "
       "PyTorch, as TorchScript or by torch.export (.pt2), custom: your own C++ in a shared object "
-      "(docs/custom-models.md), or cell_chain: showers cell by cell (docs/physics/cell_chain.md)");
+      "(docs/guide/custom-models.md), or cell_chain: showers cell by cell (docs/guide/physics/cell_chain.md)");
     become(name);
     std::visit([&](auto& settings) { settings.fields(v); }, own);
   }

@@ -30,7 +30,7 @@ struct ModelFile : ModelKind {
   template <class V>
   void file_fields(V& v) {
     v("file", file, "the file of the model, a path or a URL; the training starts from its weights");
-    v("from", from, "in place of file, a model of the service's catalog, catalog://NAME@ALIAS (docs/service.md)");
+    v("from", from, "in place of file, a model of the service's catalog, catalog://NAME@ALIAS (docs/operate/service.md)");
   }
 };
 
@@ -86,8 +86,8 @@ struct ThreeDGanSettings : TrainedStart {
   void fields(V& v) {
     start_fields(v,
                  "what the training goes on from: a run's folder, a checkpoint, a generator's .keras file, or a model "
-                 "of the service's catalog, catalog://NAME@ALIAS (docs/training.md)");
-    v("generator", generator, "a network of your own instead, Keras, TorchScript or .pt2 (docs/training.md)");
+                 "of the service's catalog, catalog://NAME@ALIAS (docs/guide/training.md)");
+    v("generator", generator, "a network of your own instead, Keras, TorchScript or .pt2 (docs/guide/training.md)");
     v("discriminator", discriminator, "and its opponent; both or none");
     v("latent", latent, "length of the generator's input: energy, angle and latent - 2 random numbers");
     v("power", power, "cells are raised to this power before training, which narrows their range");
@@ -99,7 +99,7 @@ struct ThreeDGanSettings : TrainedStart {
     v("leaky_slope", leaky_slope, "own discriminator: slope of its leaky ReLUs below 0");
     v("freeze_norms", freeze_norms,
       "own generator: its batch normalizations stay as they are, so that it is trained as it is used "
-      "(docs/training.md)");
+      "(docs/guide/training.md)");
   }
   void check(const Job& job, const std::string& where) const;
   std::vector<std::string*> files() {
@@ -123,7 +123,7 @@ struct CellChainSettings : TrainedStart {
   void fields(V& v) {
     start_fields(v,
                  "what the training goes on from: a run's folder, a checkpoint, a .chain file, or a model of the "
-                 "service's catalog, catalog://NAME@ALIAS (docs/physics/reuse.md)");
+                 "service's catalog, catalog://NAME@ALIAS (docs/guide/physics/reuse.md)");
     v("geometry", geometry, "the calorimeter as linac simulate takes it, a YAML file; without: that of data/");
     v("entry", entry,
       "HDF5 data sets, of one number an event each: where the primary enters the front face, along x and y, in mm from "

@@ -1,7 +1,7 @@
 #pragma once
 // How a struct of the record (run_record.h) names its members: once, in a static member function template
 //     template <class V> static void fields(V&& v) { v({"lr", "", "learning rate of the step"}, &StepLine::lr); }
-// Reading, writing, docs/run-record.md and the types of the pages follow from it.
+// Reading, writing, docs/reference/run-record.md and the types of the pages follow from it.
 
 #include <concepts>
 

@@ -1,4 +1,4 @@
-// docs/run-record.md and the types of the pages say what the code says: both are written from the members that the
+// docs/reference/run-record.md and the types of the pages say what the code says: both are written from the members that the
 // structs of run_record.h name, and compared here with what is in the tree. After a change of the record:
 //     LINAC_WRITE_PAGES=1 build/dev/bin/spec_test --gtest_filter='RecordPages.*'
 
@@ -83,7 +83,7 @@ constexpr bool kIsOptional = false;
 template <class T>
 constexpr bool kIsOptional<std::optional<T>> = true;
 
-// ---- docs/run-record.md
+// ---- docs/reference/run-record.md
 
 struct TableRows {
   std::string text;
@@ -201,7 +201,7 @@ std::string record_typescript() {
     if (state.ended) ended_states.emplace_back(state.word);
   }
   std::string text =
-      "// What a run leaves for others to read (docs/run-record.md). Written from src/linac/base/job by its test\n"
+      "// What a run leaves for others to read (docs/reference/run-record.md). Written from src/linac/base/job by its test\n"
       "// record_pages_test.cpp, which says how to write it anew; not to be changed by hand.\n\n"
       "import { integer, list, measures, number, object, text, words, type Json, type Measures } from "
       "\"../api/json.ts\";\n\n";
@@ -266,7 +266,7 @@ void expect_written(const std::filesystem::path& path, const std::string& wanted
 }
 
 TEST(RecordPages, TheDocumentIsUpToDate) {
-  const std::filesystem::path path = std::filesystem::path(LINAC_SOURCE_DIR) / "docs/run-record.md";
+  const std::filesystem::path path = std::filesystem::path(LINAC_SOURCE_DIR) / "docs/reference/run-record.md";
   const std::string begin = "<!-- from here on written from src/linac/base/job: record_pages_test.cpp -->\n";
   const std::string text = read_file(path);
   const size_t at = text.find(begin);

@@ -1,5 +1,5 @@
 #pragma once
-// Which files of a run's folder (docs/run-folder.md) go with it where it is kept elsewhere, by their names below it.
+// Which files of a run's folder (docs/reference/run-folder.md) go with it where it is kept elsewhere, by their names below it.
 // The workers' key and addresses are not among them. Pure, thread-safe.
 
 #include <string_view>

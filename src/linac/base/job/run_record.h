@@ -1,5 +1,5 @@
 #pragma once
-// What a run leaves for others to read: the lines of metrics.jsonl and run.json (docs/run-record.md). They are written
+// What a run leaves for others to read: the lines of metrics.jsonl and run.json (docs/reference/run-record.md). They are written
 // and read here and nowhere else. A line is a JSON object; its member "kind" says which of the structs below it is.
 //
 // Reading takes what is there: kinds and members that are not known are passed over, so that a newer linac may add

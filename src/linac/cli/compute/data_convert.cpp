@@ -221,7 +221,7 @@ CLI::Option* add_names(CLI::App& verb, const std::string& name, std::vector<std:
 void add_table_options(CLI::App& verb, ConvertWords& words) {
   data::RewriteOptions& options = words.options;
   add_names(verb, "--columns", options.columns, "write these columns, in this order: NAME,NAME or repeated");
-  verb.add_option("--filter", words.filter, "write the events for which this formula holds (docs/transforms.md)");
+  verb.add_option("--filter", words.filter, "write the events for which this formula holds (docs/guide/transforms.md)");
   verb.add_option("--job", words.job, "a job whose data.lists, define and filter are applied");
   verb.add_option("--events-per-file", options.events_per_file, "so many events are read for each output file")
       ->check(CLI::Range(int64_t{1}, INT64_MAX));
@@ -296,7 +296,7 @@ void add_data_split(CLI::App& data) {
   auto* verb = data.add_subcommand(
       "split",
       "Events of any format into folders train, validation and test: by a hash of their key, as the split of a job "
-      "takes them (docs/transforms.md)");
+      "takes them (docs/guide/transforms.md)");
   verb->add_option("files", words->files, "inputs (paths, globs, URLs), then the folder of the parts")->required();
   add_names(*verb, "--parts", words->parts, "shares, e.g. train=0.8,validation=0.1,test=0.1");
   add_names(*verb, "--by", words->by, "columns that tell events apart: KEY,KEY or repeated");

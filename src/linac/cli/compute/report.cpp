@@ -156,7 +156,7 @@ void add_report_verb(CLI::App& app) {
       "  linac report runs/demo\n"
       "  linac report runs/demo --price 2.40\n"
       "  linac report topology                       # of a run of the service; its page shows the report\n"
-      "  linac report farm:topology                  # of a launch (docs/launch.md)\n"
+      "  linac report farm:topology                  # of a launch (docs/guide/launch.md)\n"
       "  linac report runs/demo --prices prices.yaml --out report --json");
   verb->callback([options] { run_report(*options); });
 }

@@ -453,7 +453,7 @@ void add_train_verb(CLI::App& app) {
   verb->add_option(
       "--out", options->out,
       "folder of the run (default: runs/NAME-DATE-TIME), or s3://BUCKET/FOLDER, where it is kept while the "
-      "run goes on (docs/data.md)");
+      "run goes on (docs/guide/data.md)");
   verb->add_flag("--resume", options->resume,
                  "go on from the newest good checkpoint of the folder; start there if there is none");
   verb->add_option("--branch", options->branch,

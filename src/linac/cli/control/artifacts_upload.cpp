@@ -66,7 +66,7 @@ void add_artifacts_upload(CLI::App& artifacts) {
   verb->add_option("--rse", options->rse, "storage element that takes and keeps the files")->required();
   verb->add_flag("--json", options->json, "as JSON");
   verb->footer(
-      "Rucio, account and token are those of Rucio's client (docs/data.md).\n"
+      "Rucio, account and token are those of Rucio's client (docs/guide/data.md).\n"
       "Example: linac artifacts upload runs/a --did user.me:topology.v1 --rse CERN-EOS");
   verb->callback([options] { run_upload(*options); });
 }

@@ -144,7 +144,7 @@ void add_spawn_verb(CLI::App& app) {
       "  linac spawn train.py --on here --pip numpy --dry-run-arg --one-step\n"
       "  linac logs -f k8s:calo-1\n"
       "  linac spawn -d -t calo-1 --on k8s\n"
-      "The script works in a folder of the launch (LINAC_OUT); docs/launch.md has all that it is told.");
+      "The script works in a folder of the launch (LINAC_OUT); docs/guide/launch.md has all that it is told.");
   verb->callback([options] { run_spawn(*options); });
 }
 

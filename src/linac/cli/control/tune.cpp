@@ -72,7 +72,7 @@ void add_tune_verb(CLI::App& app) {
       "  linac tune examples/tune.yaml --out studies/a      # Ctrl-C saves; the same command goes on\n"
       "  linac tune examples/tune.yaml --out studies/a --trials 60\n"
       "  linac study show studies/a\n"
-      "docs/tuning.md says what a study's file has; `linac help study` lists it.");
+      "docs/guide/tuning.md says what a study's file has; `linac help study` lists it.");
   verb->callback([options] { run_tune(*options); });
 }
 

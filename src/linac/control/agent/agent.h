@@ -1,6 +1,6 @@
 #pragma once
 // `linac agent`: takes jobs of a service by outgoing connections alone, carries them out on this host, and hands in
-// what comes of them. docs/decisions/pilots.md has the contract, docs/launch.md the user's side.
+// what comes of them. docs/internals/decisions/pilots.md has the contract, docs/guide/launch.md the user's side.
 
 #include <chrono>
 #include <cstdint>

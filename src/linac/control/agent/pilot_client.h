@@ -1,5 +1,5 @@
 #pragma once
-// What an agent says to its service, and what the answers mean to it: docs/decisions/pilots.md. A service is trusted to
+// What an agent says to its service, and what the answers mean to it: docs/internals/decisions/pilots.md. A service is trusted to
 // send jobs, and still bounded: no answer may fill the memory, no name lead out of a folder. One thread.
 
 #include <cstdint>

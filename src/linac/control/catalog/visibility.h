@@ -1,7 +1,7 @@
 #pragma once
 // Who may read what. A thing is read by its owner, by admins, and by everybody with a token if it is shared. What is
 // shared or private is an experiment or a registered model; runs, studies and logged models follow their experiment,
-// versions and aliases their model (docs/decisions/visibility.md).
+// versions and aliases their model (docs/internals/decisions/visibility.md).
 //
 // Lists and searches are asked by a Viewer, who is part of their SQL: what he may not read is on no page and in no
 // count. The functions work within the transaction of the connection they are given.

@@ -107,7 +107,7 @@ Launch make_launch(const Site& site, const job::Job& job, const Wishes& wishes) 
 Launch make_agents(const Site& site, const AgentWishes& wishes) {
   if (!site.carries_agents())
     throw user_error(
-        fmt::format("[agents] {}: agents are started by hand there, e.g. by sbatch (docs/launch.md); "
+        fmt::format("[agents] {}: agents are started by hand there, e.g. by sbatch (docs/guide/launch.md); "
                     "sites of the kind panda start them",
                     site.name()));
   if (wishes.count < 1 || wishes.count > kWorkersMax)

@@ -26,7 +26,7 @@ struct SlurmSettings : CommonSettings {
     v("account", account, "who pays; empty: your default");
     v("qos", qos, "empty: your default");
     v("time", time, "limit of each start, e.g. 4h; empty: the partition's");
-    v("workers_per_node", workers_per_node, "one fills a node (docs/distribution.md)");
+    v("workers_per_node", workers_per_node, "one fills a node (docs/guide/distribution.md)");
     v("cpus", cpus, "of each worker; 0: as Slurm gives them, mostly one");
     v("memory", memory, "of each worker, e.g. 16G; empty: as Slurm gives it");
     v("gpus", gpus, "of each worker");

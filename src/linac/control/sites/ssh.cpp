@@ -31,7 +31,7 @@ struct SshSettings : CommonSettings {
       "of the program, as `make dist` makes it, a path of this host: it is brought to hosts that do not have it, in "
       "place "
       "of program");
-    v("workers_per_host", workers_per_host, "one fills a host (docs/distribution.md)");
+    v("workers_per_host", workers_per_host, "one fills a host (docs/guide/distribution.md)");
     v("address", address,
       "at which the other hosts find the first one; without it its name as ssh has it, without the user");
     v("port", port, "at which they meet there; 0: one from 20000 to 29999 that follows from the launch's name");

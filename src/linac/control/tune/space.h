@@ -71,7 +71,7 @@ class Constraints;
 
 class Space {
  public:
-  /// `constraints`: formulas over the parameters (docs/transforms.md), true where a point may be tried. A text of a
+  /// `constraints`: formulas over the parameters (docs/guide/transforms.md), true where a point may be tried. A text of a
   /// categorical parameter is its position among the choices. User error that names the key.
   explicit Space(const std::vector<ParameterSettings>& parameters, const std::vector<std::string>& constraints = {});
 

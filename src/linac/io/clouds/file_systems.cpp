@@ -22,7 +22,7 @@ constexpr double kRetries_s = 60;
 template <class T>
 T value_of(arrow::Result<T> result, const char* scheme) {
   if (result.ok()) return std::move(result).ValueUnsafe();
-  throw user_error(fmt::format("[{}] {}; check the variables that name account and keys (docs/data.md)", scheme,
+  throw user_error(fmt::format("[{}] {}; check the variables that name account and keys (docs/guide/data.md)", scheme,
                                result.status().message()));
 }
 

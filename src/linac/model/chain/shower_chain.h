@@ -1,7 +1,7 @@
 #pragma once
 // Showers made cell by cell, each layer after the one in front, by small networks that were trained on the likelihood
 // of Monte Carlo showers: first the layer's energy, then in eight passes from the halo to the core which cells are hit
-// and with how much. docs/physics/cell_chain.md has the model.
+// and with how much. docs/guide/physics/cell_chain.md has the model.
 //
 // A shower is a pure function of (parts, energy, angle, key). ShowerChain is immutable and thread-safe; each thread
 // brings its own Workspace.

@@ -47,7 +47,7 @@ constexpr const char* kForeignModule = "ForeignModule";
 constexpr const char* kForeignOutput = "ForeignOutput";  // of a node that reads one of its outputs
 
 /// The op of a node that is another output of the node it reads: of number "index", 1 or more. Output 0 is the node's
-/// own value, so only what has several outputs knows of them (docs/decisions/parts.md).
+/// own value, so only what has several outputs knows of them (docs/internals/decisions/parts.md).
 constexpr const char* kPart = "Part";
 
 struct Node {

@@ -2,7 +2,7 @@
 // A model, or a whole training, of your own in C++ on LibTorch: compiled into a shared object that a job names as
 // `model: {kind: custom, file: libmine.so}`. linac keeps what it is for: replicas and workers, sums in a fixed order,
 // optimisers, schedules, checkpoints, the run's record. This header is all there is to include; linac links nothing
-// into the object. docs/custom-models.md tells the whole story, examples/custom_model/ has one of each.
+// into the object. docs/guide/custom-models.md tells the whole story, examples/custom_model/ has one of each.
 //
 // The rules, for both kinds:
 //  - Weights are the registered parameters of torch::nn::Modules, batch statistics their registered buffers, both of

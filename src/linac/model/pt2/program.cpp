@@ -209,7 +209,7 @@ void need_schema(const Field& root, const std::string& torch_version) {
   root.at("schema_version")
       .fail(
           fmt::format("is {} (PyTorch {}), and linac reads {}; load the file with torch.export.load and save it again "
-                      "with the PyTorch that docs/training.md names",
+                      "with the PyTorch that docs/guide/training.md names",
                       major, torch_version, kSchemaMajor));
 }
 

@@ -117,7 +117,7 @@ ProgramFile::ProgramFile(const std::filesystem::path& path) : path_(path.string(
     if (find(kWeights + model_ + "_weights_config.json") == nullptr) {
       throw user_error(
           fmt::format("[pt2] keeps its weights as PyTorch {} does, which linac does not read; load it with "
-                      "torch.export.load in the PyTorch that docs/training.md names and {}",
+                      "torch.export.load in the PyTorch that docs/guide/training.md names and {}",
                       program_.torch_version, kWayOut));
     }
     weights_ = read_payloads(need(kWeights + model_ + "_weights_config.json"));

@@ -11,7 +11,7 @@
 namespace linac::physics {
 
 /// Departures from the paper's formulas. The defaults were fitted to Geant4 showers in the CLIC ECAL
-/// (docs/physics/simulation.md); untuned() is the paper.
+/// (docs/guide/physics/simulation.md); untuned() is the paper.
 struct Tuning {
   double visible_scale = 1.029;         // of the visible energy
   double maximum_shift_x0 = -0.015;     // added to T

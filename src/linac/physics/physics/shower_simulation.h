@@ -1,7 +1,7 @@
 #pragma once
 // Fast simulation of electron showers in a sampling calorimeter after Grindhammer and Peters, hep-ex/0001020: a Gamma
 // profile along depth whose maximum and shape fluctuate from shower to shower, a core and a tail across, both as energy
-// spots, and sampling fluctuations. docs/physics/simulation.md has formulas, tuning and what is left out.
+// spots, and sampling fluctuations. docs/guide/physics/simulation.md has formulas, tuning and what is left out.
 //
 // A shower is a pure function of (geometry, tuning, energy, angle, key): whichever thread computes it, in whatever
 // order. ShowerSimulation is immutable and thread-safe; each thread brings its own Workspace.

@@ -1,7 +1,7 @@
 #pragma once
 // How good a classifier is on labelled events: what it decides, how well its probabilities rank events, and whether
 // they are frequencies. Every number carries its bootstrap uncertainty; two classifiers are resampled alike, so that
-// their difference keeps its correlation. docs/evaluation.md defines the numbers. Pure, thread-safe.
+// their difference keeps its correlation. docs/guide/evaluation.md defines the numbers. Pure, thread-safe.
 
 #include <string>
 #include <vector>

@@ -89,7 +89,7 @@ TEST(Exchange, LargeMessagesGoInChunks) {
 }
 
 // A model of 100 MB whose backward pass, two thirds of a step of 50 ms, gives 16 buckets; then the message's tail. What
-// docs/scaling.md says of it.
+// docs/internals/scaling.md says of it.
 double efficiency_of_100_mb(const char* link) {
   constexpr int kBuckets = 16;
   Step step{.compute_s = 0.05, .replicas = 1, .updates = {Update{}}};

@@ -1,6 +1,6 @@
 #pragma once
 // Attempts that agents carry out on hosts of their own (`linac agent`), and the agents that ask for them: where the
-// scheduler's side (pilot_launcher.h) and the routes by which agents speak meet. docs/decisions/pilots.md has the
+// scheduler's side (pilot_launcher.h) and the routes by which agents speak meet. docs/internals/decisions/pilots.md has the
 // contract.
 //
 //   prepared, offered → handed → running → ended | lost

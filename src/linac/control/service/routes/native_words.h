@@ -1,5 +1,5 @@
 #pragma once
-// The catalog as JSON of linac's own API (docs/service-api.md).
+// The catalog as JSON of linac's own API (docs/reference/service-api.md).
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,4 +1,4 @@
-// By which agents (`linac agent`) take work and hand it in: docs/decisions/pilots.md. Work waits in the scheduler's
+// By which agents (`linac agent`) take work and hand it in: docs/internals/decisions/pilots.md. Work waits in the scheduler's
 // queue, leases are the board's (control/launch/pilots/pilot_board.h). What is written here goes into the folder of the
 // run, where the scheduler finds it as it finds what processes of this host write.
 
@@ -197,7 +197,7 @@ void need_file_of_run(const std::string& name) {
   if (!job::is_handed_in(harmless_path(name)))
     throw Refusal(
         RefusalKind::kInvalid,
-        fmt::format("[pilots] '{}' is no file that a run leaves; docs/run-folder.md has them", printable(name)));
+        fmt::format("[pilots] '{}' is no file that a run leaves; docs/reference/run-folder.md has them", printable(name)));
 }
 
 /// A work on files, of a lease that is alive meanwhile.

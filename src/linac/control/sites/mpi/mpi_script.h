@@ -28,7 +28,7 @@ struct MpiSettings : CommonSettings {
     v("mpi", mpi, "whose mpirun it is: openmpi, mpich or intel");
     v("mpirun", mpirun, "the command, e.g. [mpiexec.hydra]");
     v("hosts", hosts, "of the workers, as mpirun there knows them, e.g. [n01, n02]; without: those of an allocation");
-    v("slots", slots, "workers of each of `hosts`; one fills a host (docs/distribution.md)");
+    v("slots", slots, "workers of each of `hosts`; one fills a host (docs/guide/distribution.md)");
     v("hostfile", hostfile, "a file there in place of hosts, from / on, with mpirun's own words for slots");
     v("arguments", arguments, "further ones of mpirun, e.g. [--mca, oob_tcp_if_include, ib0]");
     v("address", address,

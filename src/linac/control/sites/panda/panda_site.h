@@ -1,5 +1,5 @@
 #pragma once
-// Sites of the kind panda: a launch is one task of PanDA, whose name is the launch's (docs/launch.md).
+// Sites of the kind panda: a launch is one task of PanDA, whose name is the launch's (docs/guide/launch.md).
 
 #include <yaml-cpp/yaml.h>
 

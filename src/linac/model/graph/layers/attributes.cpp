@@ -151,7 +151,7 @@ void check_activation(const Node& node, const std::string& attribute, const std:
     refuse(node,
            fmt::format("activation '{}' is not known{}; one of your own is Python code: make it a Lambda layer behind "
                        "this one, of keras.ops, and save the model by linac_keras.save(model, 'model.keras') "
-                       "(docs/keras.md)",
+                       "(docs/reference/keras.md)",
                        name, near ? fmt::format("; did you mean {}?", *near) : ""));
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 // One replica's share of a step of a cell_chain, by the likelihood of Monte Carlo showers: of a cell whether it is hit
 // and in which class of energy, of a layer its energy. Every function is pure in (weights, rows) and may run in several
-// threads at once. docs/physics/cell_chain.md has the model.
+// threads at once. docs/guide/physics/cell_chain.md has the model.
 
 #include <array>
 #include <memory>

@@ -53,7 +53,7 @@ c10::OperatorHandle find_operator(const pt2::Node& node) {
   if (!found || is_one_of(name.name, kForbidden)) {
     throw user_error(
         fmt::format("[pt2] {}: linac's LibTorch has no operator {} for models; export the program with "
-                    "the PyTorch that docs/training.md names",
+                    "the PyTorch that docs/guide/training.md names",
                     node.where, node.target));
   }
   return *found;

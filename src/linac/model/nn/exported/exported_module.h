@@ -1,5 +1,5 @@
 #pragma once
-// A program of torch.export (.pt2) as a network of linac: docs/decisions/exported-programs.md. A training run holds a
+// A program of torch.export (.pt2) as a network of linac: docs/internals/decisions/exported-programs.md. A training run holds a
 // lock of the process while the program draws random numbers (torch_random.h); one that draws none needs no turn.
 
 #include <filesystem>
