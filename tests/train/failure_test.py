@@ -161,7 +161,7 @@ def refused(root: pathlib.Path) -> None:
 
 
 def tell_end(run: str, key: bytes, address: str) -> None:
-    """The message of a worker that has finished the run, as comm/membership_message.h has it (11th kind, no failure), by one that has the key."""
+    """The message of a worker that has finished the run, as train/comm/membership/membership_message.h has it (11th kind, no failure), by one that has the key."""
     message = {"type": 10, "from": 1, "from_address": "127.0.0.1:1", "report": {"installed": 0, "moment": [-1, -1, -1]}}
     texts = [json.dumps(part).encode() for part in ({"to": address, "from": 1, "view": 0}, message)]
     psk = hmac.new(key, b"linac link 1\0" + run.encode(), "sha256").hexdigest()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rules by which workers come and go (comm/membership.h), each broken on purpose: the simulation of schedules of faults must find every one.
+"""Rules by which workers come and go (train/comm/membership/membership.h), each broken on purpose: the simulation of schedules of faults must find every one.
 A rule whose text is not found where it is looked for fails the test, so the list stays true.
 
   mutation_test.py BUILD [--schedules 300]"""
@@ -15,7 +15,7 @@ import tempfile
 from runs import ROOT, check
 
 CXX = os.environ.get("CXX", "g++")
-COMM = ROOT / "src" / "linac" / "comm"
+MEMBERSHIP = ROOT / "src/linac/train/comm/membership"
 SOURCES = ["membership.cpp", "membership_newcomers.cpp", "membership_views.cpp", "membership_exclusion.cpp", "membership_message.cpp", "view.cpp",
            "view_change.cpp", "membership_simulation_test.cpp"]
 
@@ -39,7 +39,7 @@ def compile_to(path: pathlib.Path, source: pathlib.Path) -> None:
 
 
 def link(program: pathlib.Path, objects: list[pathlib.Path], build: pathlib.Path) -> None:
-    base = build / "src" / "linac" / "base" / "liblinac_base.a"
+    base = build / "src/linac/base/base/liblinac_base.a"
     subprocess.run([CXX, "-o", program, *objects, base, "-lgtest", "-lgtest_main", "-lspdlog", "-lfmt", "-lyaml-cpp", "-lpthread"], check=True)
 
 
@@ -60,12 +60,12 @@ def main() -> None:
         root = pathlib.Path(folder)
         objects = {source: root / f"{source}.o" for source in SOURCES}
         for source, path in objects.items():
-            compile_to(path, COMM / source)
+            compile_to(path, MEMBERSHIP / source)
         link(root / "whole", list(objects.values()), options.build)
         found = violation(root / "whole", options.schedules)
         check(found == "", f"with all rules nothing is found in {options.schedules} schedules {found}")
         for number, (rule, source, text, broken) in enumerate(RULES):
-            whole = (COMM / source).read_text()
+            whole = (MEMBERSHIP / source).read_text()
             check(whole.count(text) == 1, f"{source} has the rule: {rule}")
             changed = root / f"rule{number}.cpp"
             changed.write_text(whole.replace(text, broken))
