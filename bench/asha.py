@@ -5,7 +5,7 @@
 
 Of each seed: random points, all trained to the end, give a score, the best one. Then ASHA, with random points and with TPE, until a trial has reached that
 score, or `--most` trials are told. Time is counted twice: epochs that were trained, which no other program on the machine changes, and seconds from the first
-trial to the one that reached it. Writes bench/results/DATE-asha.json and .md."""
+trial to the one that reached it. Writes bench/results/DATE-asha.md."""
 
 import argparse
 import json

@@ -4,7 +4,7 @@ loopback interface, where nothing but the exchange takes time; and the step of t
 
   bench/builds.py --before PATH/bin/linac --before-commit COMMIT --after PATH/bin/linac --name NAME [--rounds 5] [--steps 6]
 
-Writes bench/results/DATE-builds-NAME.json and .md."""
+Writes bench/results/DATE-builds-NAME.md."""
 
 import json
 import os

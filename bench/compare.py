@@ -3,7 +3,7 @@
 
 Each round runs linac, then each peer, once. Every peer first shows each of its modes; its fastest takes part in the
 rounds. With more than one thread the rounds hold the runs with one thread as well, so that the speed-up is measured side
-by side. Writes <date>-<cpu>-<precision>-b<batch>-t<threads>.json, and .md for reading, into --out.
+by side. Writes <date>-<cpu>-<precision>-b<batch>-t<threads>.md and its summary into --out, all numbers into build/bench.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import report
 from contenders import ROOT, WORKS, Failure, Linac, Peer, TooSlow
+from store import commit
 
 sys.path.insert(0, str(ROOT / "bench/peers"))
 from modes import MODES  # noqa: E402
@@ -173,6 +174,7 @@ def compare(options):
     result = {
         "date": datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
         "command": shlex.join(["bench/compare.py", *sys.argv[1:]]),
+        "commit": commit(),
         "host": describe_host(),
         "settings": {name: getattr(options, name) for name in ("precision", "batch", "threads", "repeat")},
     }
@@ -209,8 +211,7 @@ def main():
         sys.exit(f"[bench] error: {failure}")
     except TooSlow:
         sys.exit(f"[bench] error: a peer took longer than --limit {options.limit:.0f} s")
-    print(path.read_text(), end="")
-    say(f"written: {path} and {path.with_suffix('.json').name}")
+    say(f"written: {path}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One worker that drives 1, 2, 4, ... GPUs of this host: how long a step takes, and whether the bits are the same.
 
-  bench/devices.py [--devices 1,2,4] [--rounds 3] [--steps 6]     a build with -DLINAC_CUDA=ON; writes bench/results/DATE-devices.json and .md
+  bench/devices.py [--devices 1,2,4] [--rounds 3] [--steps 6]     a build with -DLINAC_CUDA=ON; writes bench/results/DATE-devices.md
   bench/devices.py --emulated                                      the processor in place of GPUs: tries the script, and measures nothing
 
 The 3DGAN with as many replicas in each case. A step's time is that of an epoch of --steps, divided by them; the median of the epochs

@@ -2,7 +2,7 @@
 """The sum over workers on several hosts (network namespaces), `linac bench exchange`, beside what the model of src/linac/train/plan/scaling.h
 says of the same link: no computing, so nothing but the exchange is measured.
 
-  bench/exchange.py [--hosts 2,3,4,8] [--rates 1gbit,100mbit] [--delays 0,1]     root, for namespaces; writes bench/results/DATE-exchange.json and .md
+  bench/exchange.py [--hosts 2,3,4,8] [--rates 1gbit,100mbit] [--delays 0,1]     root, for namespaces; writes bench/results/DATE-exchange.md
 
 The link of the model is what one connection carries and half a round trip, measured in each case; what a byte costs a host is the sum of two
 workers on one host over its loopback interface, as often as hosts share a core. What a message and an addition cost is in that already."""

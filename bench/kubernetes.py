@@ -7,7 +7,7 @@
 the same two workers here. Wanted: 5 s beyond that at most. `faults`: `tests/sites/kubelet_test.py` with 20 deletions at random and the API server away
 twice. `many`: a thousand workers on pretended nodes (kwok), the Job's objects made, shown, cancelled and gone; with what the servers computed
 meanwhile, and the same pods deleted by other requests than linac's. Wanted: 10 s each at most. The first two need root (tests/servers/kubelet.py).
-Writes bench/results/DATE-kubernetes-PART.json and .md."""
+Writes bench/results/DATE-kubernetes-PART.md."""
 
 import argparse
 import json

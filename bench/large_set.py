@@ -6,7 +6,7 @@ many names, read by `data.shuffle_window` for ten minutes with a cache that hold
 
 Each name is a file of its own to whoever reads: fetched, packed, and gone from the cache when its window is over. Resident memory and the size of
 the cache are looked at ten times a second, and linac tells its own peak. PYTHON has pyarrow (build/peers). Writes
-bench/results/DATE-large-set.json and .md."""
+bench/results/DATE-large-set.md."""
 
 import argparse
 import json

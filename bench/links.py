@@ -6,7 +6,7 @@ hosts are network namespaces with a link of 1 Gb/s. Read as a training reads the
                                                  root, for namespaces; needs versitygw and xrootd (tests/servers/get.sh)
 
 Before each round one connection shows what the link carries; the share is of that. Showers: TFRecord with float lists, 260 kB each. Writes
-bench/results/DATE-links.json and .md."""
+bench/results/DATE-links.md."""
 
 import argparse
 import contextlib

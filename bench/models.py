@@ -4,7 +4,7 @@
 Keras makes the models as .keras files, which linac and Keras then read; PyTorch's are written by hand
 (bench/peers/torch_models.py). Each round runs linac (a new process), then the modes of the peers (processes that stay).
 Two threads are measured with the peers' modes that came near the best with one. Last comes the start: how long
-`linac train` takes to the end of its first step. Writes <date>-<cpu>-models.json, and .md for reading, into --out.
+`linac train` takes to the end of its first step. Writes <date>-<cpu>-models.md and its summary into --out, all numbers into build/bench.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from pathlib import Path
 from compare import describe_host, require, say
 from contenders import ROOT, Failure, TooSlow, sha256_of
 from report import cpu_name, spread
+from store import commit, store
 
 sys.path.insert(0, str(ROOT / "bench/peers"))
 from modes import MODEL_BATCHES, MODEL_MODES, model_modes  # noqa: E402
@@ -269,13 +270,6 @@ def idle_share(seconds=1.0):
     return (idle_now - idle) / max(1, total_now - total)
 
 
-def commit():
-    def git(*command):
-        return subprocess.run(["git", "-C", ROOT, *command], capture_output=True, text=True).stdout.strip()
-
-    return git("rev-parse", "--short", "HEAD") + (" and changes" if git("status", "--porcelain", "src") else "")
-
-
 def milliseconds(times):
     return f"{1e3 * times['median']:.2f} ({1e3 * times['min']:.2f})"
 
@@ -377,14 +371,10 @@ def main():
         result["minutes"] = round((time.monotonic() - begin) / 60, 1)
         if sha256_of(Path(options.linac).resolve().with_name("linac-compute")) != program:
             raise Failure("linac was rebuilt while it was measured: run the comparison again")
-        options.out.mkdir(parents=True, exist_ok=True)
-        path = options.out / f"{result['date'][:10]}-{cpu_name(result)}-models.json"
-        path.write_text(json.dumps(result, indent=1) + "\n")
         lines = about(result) + tables(result)
-        path.with_suffix(".md").write_text("\n".join(["# Usual models", "", *lines]))
+        store(result, f"{cpu_name(result)}-models", "\n".join(["# Usual models", "", *lines]), options.out, raw_only=("rounds",))
         if options.readme:
             put_into_readme(lines)
-        print("\n".join(lines))
     except TooSlow:
         say(f"a peer took longer than --limit {options.limit:.0f} s")
         return 1

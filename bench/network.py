@@ -5,7 +5,7 @@
 
 The same networks, batch, micro-batches a host and cores for both. A delay of 0 ms: the kernel forwards at the rate; more: each packet
 passes a relay in user space that holds it, which takes CPU from the hosts. Before each case one connection shows what the link carries.
-Writes bench/results/DATE-NAME.json and .md. A replica-step of 16 showers takes a core 2 to 3 s in linac and some 20 s in PyTorch, which
+Writes bench/results/DATE-NAME.md. A replica-step of 16 showers takes a core 2 to 3 s in linac and some 20 s in PyTorch, which
 is measured with and without communication: with 8 on each of four hosts that share two cores a round takes ten minutes and more."""
 
 import argparse
@@ -181,7 +181,7 @@ def main() -> None:
                     case = measure_case(options, net, rate, delay_ms, pathlib.Path(folder) / f"{count}-{rate}-{delay_ms:g}")
                     result["cases"].append(case)
     path = store(result, options.name, markdown(result), options.out)
-    say(f"written: {path} and {path.with_suffix('.json').name}")
+    say(f"written: {path}")
 
 
 if __name__ == "__main__":

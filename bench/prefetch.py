@@ -7,7 +7,7 @@ delays each request and lets connections share a rate (slow), and from the disk.
 
 Needs versitygw (tests/servers/get.sh). Each round has the whole grid and, at its begin, in its midst and at its end, the automatic values, whose
 figure is the median of the three. Their share is that figure over the best of the grid, of which the luckiest of many is noise too: wanted are 95 %.
-`as before` is what was fixed when nothing could be chosen: 3 steps, 1 file, 4 reads. Writes bench/results/DATE-prefetch.json and .md."""
+`as before` is what was fixed when nothing could be chosen: 3 steps, 1 file, 4 reads. Writes bench/results/DATE-prefetch.md."""
 
 import argparse
 import itertools

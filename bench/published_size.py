@@ -7,7 +7,7 @@ and how long a training waits for its input.
 
 FOLDER keeps what is made (0.6 GB of showers and 11 GB of events, which are one file under many names) for the next time. PYTHON has pyarrow
 (build/peers). Resident memory is that of the process and its children, looked at ten times a second. Waiting is what the run's record says of a training of
-so many seconds. Writes bench/results/DATE-published-size.json and .md."""
+so many seconds. Writes bench/results/DATE-published-size.md."""
 
 import argparse
 import gzip

@@ -5,7 +5,7 @@ and a resume behind a record of half a million steps.
 
   bench/recovery.py [--before PATH/bin/linac --before-commit COMMIT] --after PATH/bin/linac [--rounds 5]
 
-The model is written by Keras (build/bench-peers, bench/peers/setup.sh). Writes bench/results/DATE-recovery.json and .md."""
+The model is written by Keras (build/bench-peers, bench/peers/setup.sh). Writes bench/results/DATE-recovery.md."""
 
 import os
 import pathlib

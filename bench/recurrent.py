@@ -2,7 +2,8 @@
 """Measures the training of a GRU or LSTM layer on events of many lengths by linac, PyTorch and Keras in turns, one thread.
 
 The Inclusive Classifier's layer: 128 events of 19 features, 17 to 631 of 801 steps, 50 units, forward and backward. Every
-mode of the peers takes part in every round. Writes <date>-<cpu>-<cell>.json, and .md for reading, into --out.
+mode of the peers takes part in every round. Writes <date>-<cpu>-<cell>.md and its summary into --out, all numbers into
+build/bench.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 from compare import describe_host, require, say
 from contenders import ROOT, Failure
 from report import cpu_name, spread
+from store import commit, store
 
 sys.path.insert(0, str(ROOT / "bench/peers"))
 from modes import RECURRENT_MODES  # noqa: E402
@@ -84,6 +86,7 @@ def measure(options):
     return {
         "date": datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
         "command": shlex.join(["bench/recurrent.py", *sys.argv[1:]]),
+        "commit": commit(),
         "host": describe_host(),
         "cell": options.cell,
         "events": events,
@@ -127,11 +130,7 @@ def main():
     except Failure as failure:
         say(str(failure))
         return 1
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / f"{result['date'][:10]}-{cpu_name(result)}-{options.cell}"
-    path.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    path.with_suffix(".md").write_text(as_text(result))
-    print(as_text(result))
+    store(result, f"{cpu_name(result)}-{options.cell}", as_text(result), options.out, raw_only=("rounds",))
     return 0
 
 

@@ -1,8 +1,9 @@
 """What bench/compare.py makes of its rounds: medians, ratios within a round, and the two files."""
 
-import json
 import re
 import statistics
+
+from store import store
 
 WORK_TITLES = {"step": "Training step", "generate": "Generator alone, inference"}
 
@@ -130,11 +131,7 @@ def cpu_name(result):
 
 
 def write(result, folder):
-    """Writes both files; the path of the Markdown one."""
+    """Writes all numbers, the page and its summary; the path of the page."""
     settings = result["settings"]
-    name = f"{result['date'][:10]}-{cpu_name(result)}-{settings['precision']}-b{settings['batch']}-t{settings['threads']}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
-    path = folder / f"{name}.md"
-    path.write_text(markdown(result))
-    return path
+    name = f"{cpu_name(result)}-{settings['precision']}-b{settings['batch']}-t{settings['threads']}"
+    return store(result, name, markdown(result), folder, raw_only=("rounds", "modes_tried"))

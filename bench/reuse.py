@@ -7,7 +7,7 @@ The new calorimeter is examples/geometry/coarse-ecal.yaml, its showers those of 
 train, and the others say which epoch is the best. What comes out is judged by showers that no training has seen: nats a shower on 1,000, and
 `linac validate` with the gate for fast simulation on 2,000 others. The trainings of one size differ in their showers and in their seed.
 
-`--sources NAME=simulated:N` is a chain that is trained here, on N simulated showers of the CLIC calorimeter. Writes bench/results/DATE-reuse.json, .md and,
+`--sources NAME=simulated:N` is a chain that is trained here, on N simulated showers of the CLIC calorimeter. Writes bench/results/DATE-reuse.md and,
 with --picture, docs/images/reuse.png."""
 
 import argparse

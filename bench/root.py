@@ -8,7 +8,7 @@ linac opens the file as a training does: it reads and checks the columns of the 
 epoch of them, in a drawn order. uproot iterates over the same columns in its own steps and turns the list into an array of the same shape:
 that is less, as nothing is kept, checked or mixed. `uproot, batches` then takes the batches of an epoch from these arrays, in a drawn order:
 what who trains with it does, of a set that fits into the memory. PYTHON has uproot and Keras (build/peers, tests/peers/setup.sh), which makes the model that names the columns. Zstandard, level
-5, as uproot suggests. Writes bench/results/DATE-root.json and .md."""
+5, as uproot suggests. Writes bench/results/DATE-root.md."""
 
 import argparse
 import json

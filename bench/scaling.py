@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Weak scaling of a job on this machine, and what the model of src/linac/train/plan/scaling.h predicts for many hosts, by `linac bench scaling`.
 
-  bench/scaling.py [--job examples/3dgan-from-nothing.yaml] [--workers 1,2,4] [--rounds 3] [--steps 6]       writes bench/results/DATE-scaling.json and .md
+  bench/scaling.py [--job examples/3dgan-from-nothing.yaml] [--workers 1,2,4] [--rounds 3] [--steps 6]       writes bench/results/DATE-scaling.md
 
 With four workers on two cores a step of the demo takes 5 s in each of the two cases, so three rounds take some six minutes."""
 
@@ -82,7 +82,7 @@ def main() -> None:
         for link in LINKS:
             found = bench(options, "--compute", str(step_s), "--replicas-per-worker", str(replicas), "--link", link)["predicted"]
             result["predicted"].append({"replicas": replicas, **found, "link": link})
-    store(result, "scaling", markdown(result))
+    store(result, "scaling", markdown(result), raw_only=("rounds",))
 
 
 if __name__ == "__main__":

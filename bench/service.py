@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Metrics into the service, beside the MLflow server from PyPI in the same run, and the delay of live events; then a large catalog.
 
-service.py [--seconds 5] [--mlflow PYTHON] [--clients 1000] [--runs 20000] [--points 1e8] [--out FILE]
+service.py [--seconds 5] [--mlflow PYTHON] [--clients 1000] [--runs 20000] [--points 1e8] [--out FILE]   (`bench/store.py FILE` keeps its summary)
 
 LINAC names the program. `--mlflow` names a Python that has mlflow with its server; without it
 only the service is measured. The writers are processes of their own with raw sockets and bodies made beforehand, so that they take

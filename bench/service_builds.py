@@ -4,7 +4,7 @@
   bench/service_builds.py --before PATH/bin/linac --before-commit COMMIT --after PATH/bin/linac [--rounds 5]
 
 BENCH_PREFIX, words before the command of each measurement: a lock, say, that keeps other work away. Writes
-bench/results/DATE-service-builds.json and .md."""
+bench/results/DATE-service-builds.md."""
 
 import json
 import os

@@ -5,7 +5,7 @@ moments, with all that runs on them, take from a run of 2 to 4 workers.
 
   bench/slurm.py [--parts starts,losses] [--rounds 5] [--kills 10] [--epochs 100] [--seed 1]
 
-Needs root, tests/servers/get.sh slurm and build/release. Writes bench/results/DATE-slurm-PART.json and .md."""
+Needs root, tests/servers/get.sh slurm and build/release. Writes bench/results/DATE-slurm-PART.md."""
 
 import argparse
 import pathlib

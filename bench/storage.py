@@ -11,7 +11,7 @@ data/topology-train.parquet, repeated; the classifier's columns, padded to 801 p
 its files first. A row of its own says what it takes with the files on the disk already; what S3 costs is not in it, so linac's cold figure is
 not compared with it in the last row, the warm one is. What imports and the start of a process take counts for nobody; what is made once in a
 first epoch (connections, threads, TensorFlow's graphs) counts for everybody, and the sets are large enough that it is little. Writes
-bench/results/DATE-storage.json and .md."""
+bench/results/DATE-storage.md."""
 
 import argparse
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One of four workers throttled to half speed by a CPU quota: how long a step takes with replicas that stay, and with replicas that move.
 
-  bench/stragglers.py [--seconds 15] [--rounds 5] [--replicas 8,16]     root, for namespaces and cgroups; writes bench/results/DATE-stragglers.json and .md
+  bench/stragglers.py [--seconds 15] [--rounds 5] [--replicas 8,16]     root, for namespaces and cgroups; writes bench/results/DATE-stragglers.md
 
 The ideal is the step of four equal workers of the same round, stretched by the lost capacity: 4/3.5. A replica is not divided, so the best
 that whole ones allow is further from it the fewer there are; the table has both. Steps are counted in metrics.jsonl after the first moves."""

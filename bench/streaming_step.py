@@ -7,7 +7,7 @@ files come while the training goes on, and with the run kept there as well, in t
 All read in windows of two files, so all have the same steps and end with the same bits. `local`: everything is packed before. `s3`: a cache that holds
 four windows, so that files are fetched and packed all the time. `s3, run too`: `--out s3://`, with a checkpoint sent every tenth part of the steps. The
 median step is of the times that the run's TensorBoard events have; CPU seconds are those of the process from begin to end, the packing included.
-PYTHON has pyarrow (build/peers). Wanted: a median step 2 % longer at most. Writes bench/results/DATE-streaming-step.json and .md."""
+PYTHON has pyarrow (build/peers). Wanted: a median step 2 % longer at most. Writes bench/results/DATE-streaming-step.md."""
 
 import argparse
 import json

@@ -4,7 +4,7 @@
   bench/studies.py [--rounds 5] [--processes 32] [--seconds 6] [--python PYTHON]
 
 PYTHON has optuna. A trial is random points, one value; a process asks for the next one as soon as its last one is told. linac's processes speak HTTP over
-a connection of their own; Optuna's open the file, as its documentation shows for SQLite. Writes bench/results/DATE-studies.json and .md."""
+a connection of their own; Optuna's open the file, as its documentation shows for SQLite. Writes bench/results/DATE-studies.md."""
 
 import argparse
 import http.client

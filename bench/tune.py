@@ -6,7 +6,7 @@
 Simple regret: the least value so far less the function's least one; the median over seeds, and the quarter and three quarters. `gp` has seeds and
 trials of its own: Optuna's takes minutes a study. PYTHON has Optuna (bench/peers/setup.sh build/bench-tune 'optuna|cmaes|scipy|torch'). Each study is one process of linac's
 `tune_ask`, on one thread as Optuna's is. --speed: the time of an ask and a tell behind 5,000 random trials too. Writes
-bench/results/DATE-tune.json and .md."""
+bench/results/DATE-tune.md."""
 
 import argparse
 import itertools
@@ -187,7 +187,7 @@ def main() -> None:
             result["speed"][sampler] = {"linac": speed(options.program, sampler), "optuna": peer.call(f"speed {sampler} {HISTORY} {ASKS}")["seconds"] if measured else []}
     if peer:
         peer.end()
-    store(result, options.name, markdown(result))
+    store(result, options.name, markdown(result), least=("regret",))
 
 
 if __name__ == "__main__":

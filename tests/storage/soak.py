@@ -4,7 +4,7 @@ and an empty cache, while requests are reset, refused, cut, delayed, and the ser
 bits of a run on the disk. With --altered a share of the events' bytes is altered on the way as well: a run may then end with a data error, and goes on
 from there, and no number may be another one.
 
-  soak.py --minutes 60 [--seed N] [--share 0.2] [--altered 0.05] [--lanes 3] [--keep FOLDER]       writes bench/results/DATE-storage-soak.json
+  soak.py --minutes 60 [--seed N] [--share 0.2] [--altered 0.05] [--lanes 3] [--keep FOLDER]       writes build/bench/DATE-storage-soak.json
 
 Needs versitygw (tests/servers/get.sh). Ends with status 1 at the first run that is not as it must be; its log is in FOLDER."""
 
@@ -153,7 +153,8 @@ def main() -> None:
                   "median_s_a_run": round(sorted(soak.seconds)[len(soak.seconds) // 2], 1), "wrong": soak.wrong}
     print(json.dumps(result, indent=1))
     check(not soak.wrong, f"{sum(soak.ended.values())} runs, {count.total()} faults: all steps, the same bits")
-    path = runs.ROOT / "bench" / "results" / f"{result['date']}-storage-soak.json"
+    path = runs.ROOT / "build" / "bench" / f"{result['date']}-storage-soak.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
     print(path)
 

@@ -2,7 +2,7 @@
 """Random faults for as long as you like, run after run, several a second and several at a time, on four hosts that are network namespaces:
 what faults.py has. Every other run has hosts that share no folder. Each run must end with the record and the bytes of an undisturbed one.
 
-  soak.py --minutes 60 [--seed N] [--keep FOLDER] [--simulate BUILD]       root, for namespaces; writes bench/results/DATE-soak.json
+  soak.py --minutes 60 [--seed N] [--keep FOLDER] [--simulate BUILD]       root, for namespaces; writes build/bench/DATE-soak.json
 
 A run is 1125 steps of the classifier. Where too few workers are left, as may happen, all end, and the run is resumed on all hosts; that is
 counted, and so are the steps that were done again for it. --simulate: after the runs a minute of the schedules of comm_test; their faults and
@@ -186,7 +186,8 @@ def write_result(options, commit: str, done: list[Soaked], seconds: float, steps
     if options.simulate:
         result["simulated"] = simulated(options.simulate, SIMULATE_S, options.seed)
     print(json.dumps(result, indent=1))
-    path = runs.ROOT / "bench" / "results" / f"{result['date']}-soak.json"
+    path = runs.ROOT / "build" / "bench" / f"{result['date']}-soak.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
     print(path)
     check(lost == twice == let_in == 0 and equal == len(done), f"{len(done)} runs of {steps} steps: {lost} lost, {twice} there twice, {equal} with equal bits")
