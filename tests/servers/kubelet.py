@@ -26,7 +26,8 @@ from kubernetes import PROGRAMS, Kubernetes
 from ports import free_port
 
 PLUGINS = pathlib.Path("/usr/lib/cni")
-IMAGE = "docker.io/local/linac:0.1.0"
+VERSION = (pathlib.Path(__file__).resolve().parents[2] / "VERSION").read_text().strip()
+IMAGE = f"docker.io/local/linac:{VERSION}"
 NODE = "localhost"  # the API server reaches the kubelet by this name, for logs
 SUBNET = "10.244.77"
 LINKS = pathlib.Path("/var/log/containers")  # to the logs of pods; no setting of the kubelet leads elsewhere

@@ -3,7 +3,7 @@
 waits for, log and state come from the pods, a service that is killed in between finds each launch again, a run ends with the bits of one here, one
 whose Job somebody deletes goes on, and what is cancelled or done leaves nothing in the cluster. Exit 77 where there is no kubelet, no root or no image.
 
-  tests/sites/kubelet_service_test.py [--image linac-0.1.0-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
+  tests/sites/kubelet_service_test.py [--image linac-VERSION-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
 """
 
 import argparse

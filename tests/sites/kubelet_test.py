@@ -3,7 +3,7 @@
 server killed for some seconds; the run ends with the bits of one here, and no step of its record is undone. What a pod waits for and
 why it ended is told, logs come from the pods, secrets as references, and cancel leaves nothing. Exit 77 where there is no kubelet, no root or no image.
 
-  tests/sites/kubelet_test.py [--deleted 20] [--away 3] [--image linac-0.1.0-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
+  tests/sites/kubelet_test.py [--deleted 20] [--away 3] [--image linac-VERSION-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
 """
 
 import argparse
@@ -22,11 +22,11 @@ import launches
 import runs
 from launches import Client, check, name_in
 
-from kubelet import IMAGE, NODE, Kubelet  # in tests/servers, which runs.py has found
+from kubelet import IMAGE, NODE, VERSION, Kubelet  # in tests/servers, which runs.py has found
 
 WORKERS = 4
 PODS = "/api/v1/namespaces/default/pods/"
-IMAGE_FILE = runs.ROOT / "build/packages/linac-0.1.0-oci.tar"
+IMAGE_FILE = runs.ROOT / f"build/packages/linac-{VERSION}-oci.tar"
 
 
 def why_no_pods(image: pathlib.Path) -> str:

@@ -6,7 +6,7 @@ epoch in place of 117, each with all updates of a 3DGAN. Paths are absolute, as 
 
 Exit 77 where servers of some kinds are missing: it names them, and looks at the others.
 
-  tests/sites/one_file_test.py [KIND...] [--image linac-0.1.0-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
+  tests/sites/one_file_test.py [KIND...] [--image linac-VERSION-oci.tar]    # of `make image`; LINAC_TEST_IMAGE
 """
 
 import argparse
