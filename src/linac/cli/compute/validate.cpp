@@ -49,14 +49,15 @@ std::unique_ptr<const validate::ShowerSource> open_sample(const std::string& sam
 }
 
 struct Beside {
-  std::string name, sample;
+  std::string name;
+  std::unique_ptr<const validate::ShowerSource> showers;
 };
 
-Beside read_beside(const std::string& text) {
+Beside open_beside(const std::string& text, const ValidateOptions& options, const validate::ShowerSource& reference) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
     throw user_error(fmt::format("[validate] --beside {} is not NAME=SAMPLE, as 3DGAN=models/3dgan-clic.keras", text));
-  return {text.substr(0, equals), text.substr(equals + 1)};
+  return {text.substr(0, equals), open_sample(text.substr(equals + 1), options, reference)};
 }
 
 report::ShowerReport make_report(const ValidateOptions& options, const validate::ShowerSource& reference,
@@ -144,20 +145,19 @@ void run_validate(ValidateOptions options) {
     gate = physics::read_gate(options.gate);
     physics::need_known_figures(gate, validate::figure_names(options.validation, !options.training.empty()));
   }
-  std::vector<Beside> beside;
-  for (const std::string& text : options.beside) beside.push_back(read_beside(text));
   options.validation.threads = usable_cores();
   const auto reference = validate::open_showers(options.reference, options.fields);
   const auto sample = open_sample(options.sample, options, *reference);
+  std::vector<Beside> beside;
+  for (const std::string& text : options.beside) beside.push_back(open_beside(text, options, *reference));
   std::unique_ptr<const validate::ShowerSource> training;
   if (!options.training.empty()) training = validate::open_showers(options.training, options.fields);
   const validate::Validation found = validate::validate(*reference, *sample, training.get(), options.validation);
   report::ShowerReport report = make_report(options, *reference, *sample, found, gate);
   std::vector<std::unique_ptr<const physics::Sample>> others;
-  for (const Beside& one : beside) {
-    const auto source = open_sample(one.sample, options, *reference);
-    others.push_back(validate::read_beside(*source, *reference, options.validation));
-    report.beside.push_back({one.name, others.back().get()});
+  for (size_t i = 0; i < beside.size(); ++i) {
+    others.push_back(validate::read_beside(*beside[i].showers, *reference, options.validation));
+    report.beside.push_back({beside[i].name, others.back().get()});
   }
   const std::filesystem::path folder = options.out;
   storage::need_local_folder(folder, "validate");
