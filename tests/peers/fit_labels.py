@@ -1,4 +1,4 @@
-"""A part of test_fit.py: targets that are texts, and a test on the last part of the training events. Keras trains on the same events
+"""A part of fit_test.py: targets that are texts, and a test on the last part of the training events. Keras trains on the same events
 with their class numbers and its own validation_split; its TensorBoard callback says what the curves are called."""
 
 import json

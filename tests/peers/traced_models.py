@@ -1,4 +1,4 @@
-"""Models with Lambdas and layers of one's own, for test_keras_zoo.py: python/linac_keras.py takes them apart, and what it saves
+"""Models with Lambdas and layers of one's own, for keras_zoo_test.py: python/linac_keras.py takes them apart, and what it saves
 computes the same. `refusals` are models that it must refuse, with what it has to say."""
 
 import pathlib

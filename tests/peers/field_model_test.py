@@ -2,7 +2,7 @@
 """A trained model of the field (the Inclusive Classifier published with CERN's pipeline, cerndb/SparkDLTrigger, Keras 3.3, whose mask is
 computed by nodes of keras.ops) on real events: linac computes what Keras computes, trains it on, and Keras loads what comes back.
 
-usage: test_field_model.py MODEL.keras TOPOLOGY FOLDER (exit status 77 if MODEL.keras, or test_200.tfrecord and scaling.json of the
+usage: field_model_test.py MODEL.keras TOPOLOGY FOLDER (exit status 77 if MODEL.keras, or test_200.tfrecord and scaling.json of the
 folder TOPOLOGY, are absent)"""
 
 import json

@@ -2,7 +2,7 @@
 """linac export on TorchScript: what onnxruntime computes of a trained model beside what linac predicts with it (LibTorch runs the
 file), for any number of events; what is refused, by operator and line.
 
-usage: test_pt.py FOLDER MODULES
+usage: pt_test.py FOLDER MODULES
 MODULES is what make_pt.py has written (tests/peers/pt)."""
 
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads the event files of a finished run with TensorBoard's own reader and compares them with the run's metrics.jsonl.
+"""A short run, then TensorBoard's own reader on what it wrote, compared with the run's metrics.jsonl.
 
-    test_tensorboard.py RUN_DIR
+    tensorboard_test.py FOLDER
 
 Checked: every step's losses and no others (so a resumed run has each step once), the epochs' of training and validation
 as two runs with the same tags, pictures that are PNGs of the size they are said to have, and the hyper-parameters. Exit status 0 only if all holds.
@@ -10,6 +10,7 @@ as two runs with the same tags, pictures that are PNGs of the size they are said
 import json
 import math
 import pathlib
+import shutil
 import struct
 import sys
 import types
@@ -20,8 +21,19 @@ sys.modules["tensorboard.compat.notf"] = types.ModuleType("notf")
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.plugins.hparams import plugin_data_pb2
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "train"))
+import runs
+
 LOSSES = ("d_real", "d_fake", "g")
 FLOAT32_RELATIVE = 1e-6
+
+
+def train(out):
+    """Interrupted and resumed, so that the folder holds two event files."""
+    shutil.rmtree(out, ignore_errors=True)
+    settings = {**runs.SMALL, "train.replicas": 2, "train.max_steps": 5}
+    runs.run(out, {**settings, "train.max_steps": 2})
+    runs.run(out, settings, "--resume")
 
 
 def load(folder):
@@ -124,6 +136,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     run = pathlib.Path(sys.argv[1])
+    train(run)
     events = load(run / "tensorboard")
     steps = check_scalars(events, run / "metrics.jsonl")
     epochs = check_epochs(run / "tensorboard", run / "metrics.jsonl")

@@ -1,4 +1,4 @@
-"""linac predict against Keras's own predict, on a classifier of particle lists: test_predict.py FOLDER
+"""linac predict against Keras's own predict, on a classifier of particle lists: predict_test.py FOLDER
 
 LINAC names the program. Exit status 1 where they differ or a bad call is not refused as it should be.
 """

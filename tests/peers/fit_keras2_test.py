@@ -2,15 +2,15 @@
 """Models that Keras 2 trained go on in linac as they would have in Keras 2: tf_keras trains three epochs and saves, linac trains six
 more, tf_keras too; losses and weights agree. For every optimizer, of Keras 2.11 and later and of before, from both kinds of files.
 
-usage: test_fit_keras2.py FOLDER"""
+usage: fit_keras2_test.py FOLDER"""
 
 import os
 import pathlib
 import shutil
 import sys
 
-import test_fit
-from test_fit import EPOCHS, EVENTS, TOLERANCE, check, epochs, far, job_of, make_data, train
+import fit_test
+from fit_test import EPOCHS, EVENTS, TOLERANCE, check, epochs, far, job_of, make_data, train
 
 import h5py
 import keras
@@ -116,8 +116,8 @@ def main() -> None:
         if not name.startswith("old_"):  # the archive is younger
             go_on(folder, data, name, "keras")
     refused(folder, data)
-    if test_fit.failures:
-        sys.exit(f"{len(test_fit.failures)} checks failed")
+    if fit_test.failures:
+        sys.exit(f"{len(fit_test.failures)} checks failed")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a job makes of its events, against awkward, pandas and xxhash: test_transforms.py FOLDER
+"""What a job makes of its events, against awkward, pandas and xxhash: transforms_test.py FOLDER
 
 The same columns, order of lists, selection and split; and a training on events that linac selects and computes has the
 bits of one on a file that pyarrow wrote with these. LINAC names the program. Exit status 1 where they differ.

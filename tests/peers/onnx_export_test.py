@@ -1,6 +1,6 @@
-"""The 3DGAN's networks as ONNX, by onnxruntime: test_onnx_export.py GENERATOR.onnx DISCRIMINATOR.onnx VALUES.h5 ONNX.md
+"""The 3DGAN's networks as ONNX, by onnxruntime: onnx_export_test.py GENERATOR.onnx DISCRIMINATOR.onnx VALUES.h5 ONNX.md
 
-VALUES.h5 holds what linac itself computes with them, as for test_keras_export.py. The Python program in ONNX.md
+VALUES.h5 holds what linac itself computes with them, as for keras_export_test.py. The Python program in ONNX.md
 (docs/reference/onnx.md) is run on the generator. Exit status 1 beyond the limits.
 """
 

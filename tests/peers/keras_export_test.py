@@ -1,4 +1,4 @@
-"""Loads linac's exported networks with Keras: test_keras_export.py GENERATOR.keras DISCRIMINATOR.keras VALUES.h5
+"""Loads linac's exported networks with Keras: keras_export_test.py GENERATOR.keras DISCRIMINATOR.keras VALUES.h5
 
 VALUES.h5 holds what linac itself computes with them (inference): latent [n,256] -> image [n,x,y,z], and
 d_image [n,x,y,z] -> d_generation [n], d_auxiliary [n]. Exit status 1 beyond the limit.

@@ -1,4 +1,4 @@
-"""Compares one training step of linac with the TensorFlow reference: test_reference.py DUMP.h5
+"""Compares one training step of linac with the TensorFlow reference: reference_test.py DUMP.h5
 
 The dump holds what linac computed, all float32, every phase with the same weights (nothing is updated between them):
   generator/weights/LAYER/WEIGHT, discriminator/weights/LAYER/WEIGHT   in Keras's axes, moving statistics included

@@ -2,7 +2,7 @@
 """docs/start/your-model.md as its readers use it: every block in its order, in an empty folder. A block of Python or YAML is the file that its
 first line names; of shell, it is run; of text, each of its lines stands in what the shell blocks before it have printed, but for digits.
 
-usage: test_your_model.py FOLDER"""
+usage: your_model_test.py FOLDER"""
 
 import os
 import pathlib

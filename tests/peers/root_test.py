@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ROOT files as linac and uproot read them: every column that both read has equal values. test_root.py OUT DUMP_ROOT
+"""ROOT files as linac and uproot read them: every column that both read has equal values. root_test.py OUT DUMP_ROOT
 
 The files: what uproot writes (types, lists, compressions, many baskets and clusters), and the real ones that the package
 scikit-hep-testdata carries in its wheel, of ROOT 5.23 to 6.14.

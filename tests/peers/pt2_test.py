@@ -2,7 +2,7 @@
 """linac train, predict and evaluate on programs of torch.export beside PyTorch: the same steps from the same weights, the same outputs,
 the same bits on any number of workers and after a resume; the file that is written; files that are refused.
 
-usage: test_pt2.py FOLDER PROGRAMS RUN_PT2
+usage: pt2_test.py FOLDER PROGRAMS RUN_PT2
 PROGRAMS is what make_pt2.py has written (tests/peers/pt2), RUN_PT2 the program that computes a .pt2 by PyTorch's own C++ reader. Where
 bench/peers/setup.sh has installed PyTorch (or $LINAC_TORCH_PYTHON is a Python that has it), programs are exported anew, and what linac
 writes is loaded by torch.export.load."""

@@ -1,4 +1,4 @@
-"""Small Keras models of every layer, computed by Keras and by linac: test_keras_zoo.py RUN_KERAS FOLDER [--long | MODEL...]
+"""Small Keras models of every layer, computed by Keras and by linac: keras_zoo_test.py RUN_KERAS FOLDER [--long | MODEL...]
 
 Keras makes each model, gives it weights and inputs, and computes outputs and gradients. RUN_KERAS (run_keras.cpp) reads
 the same file, computes the same, and writes the model back, which Keras loads and computes again. Names that end in

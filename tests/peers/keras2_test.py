@@ -1,4 +1,4 @@
-"""Models as Keras 2 saves them, read by linac: test_keras2.py CONVERT_KERAS FOLDER [MODEL...]
+"""Models as Keras 2 saves them, read by linac: keras2_test.py CONVERT_KERAS FOLDER [MODEL...]
 
 tf_keras (Keras 2) makes each model, gives it weights and saves it as HDF5 file, as JSON with weights in both layouts,
 and as .keras file. CONVERT_KERAS (convert_keras.cpp) reads each and writes a .keras file, which Keras 3 loads and

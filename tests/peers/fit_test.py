@@ -3,7 +3,7 @@
 events does not matter, so the losses of every epoch and the final weights must agree. Also what Keras has no word for: the same bits on
 any number of workers, slices of a batch, early stopping, going on after an end.
 
-usage: test_fit.py FOLDER MAKE_SCRIPT [--long]
+usage: fit_test.py FOLDER MAKE_SCRIPT [--long]
 MAKE_SCRIPT is the program that writes TorchScript modules. --long: more epochs, a recurrent layer in every model, each
 optimizer and each loss by itself, and files of all optimizers are gone on with."""
 

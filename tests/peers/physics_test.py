@@ -1,4 +1,4 @@
-"""The figures of `linac validate` beside independent ones: test_physics.py REFERENCE.h5 SAMPLE.h5
+"""The figures of `linac validate` beside independent ones: physics_test.py REFERENCE.h5 SAMPLE.h5
 
 Observables are computed anew in NumPy from the images; Kolmogorov-Smirnov, Wasserstein and chi2 by SciPy, structural similarity
 by scikit-image, the Frechet and kernel physics distances by NumPy and SciPy's matrix square root. Exit status 1 if one differs."""

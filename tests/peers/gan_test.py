@@ -2,7 +2,7 @@
 """The adversarial loop with networks of others: linac's own pair read back from Keras files makes the same step, bit by bit; a pair that
 Keras built for other images trains the same on any number of workers and goes back to Keras; so does a pair in TorchScript.
 
-usage: test_gan.py FOLDER MAKE_SCRIPT (the program that writes TorchScript modules)"""
+usage: gan_test.py FOLDER MAKE_SCRIPT (the program that writes TorchScript modules)"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""linac evaluate against scikit-learn, on random predictions with ties and unequal classes: test_evaluate.py FOLDER
+"""linac evaluate against scikit-learn, on random predictions with ties and unequal classes: evaluate_test.py FOLDER
 
 LINAC names the program. Exit status 1 where a number differs or a bad call is not refused as it should be.
 """

@@ -1,6 +1,6 @@
-"""Small Keras models of every layer as ONNX, evaluated by onnxruntime: test_onnx_zoo.py KERAS_TO_ONNX FOLDER [--long | MODEL...]
+"""Small Keras models of every layer as ONNX, evaluated by onnxruntime: onnx_zoo_test.py KERAS_TO_ONNX FOLDER [--long | MODEL...]
 
-The models of test_keras_zoo.py: Keras makes each one, gives it weights and inputs, and computes the outputs.
+The models of keras_zoo_test.py: Keras makes each one, gives it weights and inputs, and computes the outputs.
 KERAS_TO_ONNX (keras_to_onnx.cpp) writes the same file as ONNX, onnx checks it, and onnxruntime computes it for batches
 of several sizes. Exit status 1 beyond the limit. With models: only those, by name or as a file;
 without, those of the short test, and with --long the rest.
@@ -15,8 +15,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
-import test_keras_zoo as zoo
-from test_keras_zoo import L, keras, ops
+import keras_zoo_test as zoo
+from keras_zoo_test import L, keras, ops
 
 LIMIT = 1e-5  # largest difference of an output, relative to the largest of the array (or to 1)
 BATCHES = (1, 3, zoo.EVENTS)
