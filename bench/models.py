@@ -23,13 +23,12 @@ import textwrap
 import time
 from pathlib import Path
 
+from peers.modes import MODEL_BATCHES, MODEL_MODES, model_modes
+
 from compare import describe_host, require, say
 from contenders import ROOT, Failure, TooSlow, sha256_of
 from report import cpu_name, spread
 from store import commit, store
-
-sys.path.insert(0, str(ROOT / "bench/peers"))
-from modes import MODEL_BATCHES, MODEL_MODES, model_modes  # noqa: E402
 
 WORKS = {"step": "A training step", "predict": "A prediction"}
 RECURRENT = ("lstm", "gru", "lstm_dropout", "gru_relu")  # PyTorch has a second bias

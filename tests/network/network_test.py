@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-import hosts
+from lib import hosts
 
 PORT = 5000
 SKIPPED = 77

@@ -11,9 +11,8 @@ import sys
 import tarfile
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/train")]
-from runs import check  # noqa: E402
+from lib.checks import check
+from lib.runs import ROOT
 
 LIMIT_MB = 600
 NOBODY = 65534

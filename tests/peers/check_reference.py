@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 import reference_test
-import threedgan_reference as reference
+from lib import threedgan_reference as reference
 
 keras, tf = reference.keras, reference.tf
 BATCH = 2

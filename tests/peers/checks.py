@@ -1,11 +1,8 @@
 """What the tests of PyTorch's files share: checks that are counted, and linac's command."""
 
-import os
-import pathlib
 import subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
+from lib.runs import LINAC
 
 failures = []
 

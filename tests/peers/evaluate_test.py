@@ -4,7 +4,6 @@ LINAC names the program. Exit status 1 where a number differs or a bad call is n
 """
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -13,13 +12,15 @@ import h5py
 import numpy as np
 from sklearn import metrics
 
+from lib.runs import LINAC
+
 EVENTS, LIMIT, BINS = 4001, 1e-6, 15
 CLIP = float(np.finfo("float32").eps)  # of the log loss, as scikit-learn has it for float32
 WORKING_POINTS = (50, 80, 90, 95)
 
 
 def linac(*arguments):
-    return subprocess.run([os.environ["LINAC"], "evaluate", *map(str, arguments)], text=True, capture_output=True)
+    return subprocess.run([LINAC, "evaluate", *map(str, arguments)], text=True, capture_output=True)
 
 
 class Checker:

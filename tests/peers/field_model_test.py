@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 
+from lib.runs import LINAC
+
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 LIMIT = 1e-5
@@ -53,7 +55,7 @@ def main() -> int:
 
     def predict(file: pathlib.Path, data: pathlib.Path, arguments: list) -> "np.ndarray":
         out = folder / "scores.h5"
-        subprocess.run([os.environ["LINAC"], "predict", "--model", str(file), "--data", str(data), "--out", str(out), *arguments],
+        subprocess.run([LINAC, "predict", "--model", str(file), "--data", str(data), "--out", str(out), *arguments],
                        check=True, stderr=subprocess.DEVNULL)
         with h5py.File(out) as scores:
             return next(iter(scores.values()))[()]
@@ -80,7 +82,7 @@ def main() -> int:
            "train": {"epochs": 4, "replicas": 2, "batch": 50, "fit": {"loss": "categorical_crossentropy", "metrics": ["accuracy"]},
                      "optimizer": {"name": "adam", "lr": 1e-3}}}
     (folder / "job.yaml").write_text(json.dumps(job))
-    subprocess.run([os.environ["LINAC"], "train", str(folder / "job.yaml"), "--out", str(folder / "run")], check=True,
+    subprocess.run([LINAC, "train", str(folder / "job.yaml"), "--out", str(folder / "run")], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     lines = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
     losses = [line["train"]["loss"] for line in lines if line["kind"] == "epoch"]

@@ -30,12 +30,11 @@ from sklearn.metrics import roc_auc_score
 
 import fit_labels
 import traced_models
+from lib.runs import LINAC
 
 tf.config.run_functions_eagerly(True)  # a few steps of a small model: tracing it takes longer than all of them
 
 L = keras.layers
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
 LONG = "--long" in sys.argv
 EVENTS, EPOCHS = 96, 6 if LONG else 4
 TOLERANCE = 2e-4  # of a loss and of a weight, relative to the largest value

@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 
+from lib.runs import LINAC, ROOT
+
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
@@ -19,8 +21,6 @@ import keras
 import numpy as np
 
 L = keras.layers
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
 CELLS = 24  # of examples/geometry/small.yaml, each way
 failures = []
 

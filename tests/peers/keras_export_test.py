@@ -9,7 +9,7 @@ import sys
 import h5py
 import numpy as np
 
-import threedgan_reference as reference
+from lib import threedgan_reference as reference
 
 LIMIT = 1e-4  # largest absolute difference of an image's cells
 HEAD_LIMIT = 1e-4  # of the discriminator's heads, relative to max(1, |value|)

@@ -4,7 +4,6 @@ Observables are computed anew in NumPy from the images; Kolmogorov-Smirnov, Wass
 by scikit-image, the Frechet and kernel physics distances by NumPy and SciPy's matrix square root. Exit status 1 if one differs."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -14,6 +13,8 @@ import h5py
 import numpy as np
 from scipy import linalg, stats
 from skimage.metrics import structural_similarity
+
+from lib.runs import LINAC
 
 HIT_GEV = 1e-4  # the default of --threshold
 BINS = 30
@@ -147,7 +148,7 @@ def mean_similarity(images, energies, angles, edges):
 def main():
     reference_path, sample_path = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        command = [os.environ["LINAC"], "validate", "--reference", reference_path, "--sample", sample_path, "--no-classifiers", "--out", folder]
+        command = [LINAC, "validate", "--reference", reference_path, "--sample", sample_path, "--no-classifiers", "--out", folder]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         report = json.loads(pathlib.Path(folder, "report.json").read_text())
     figures = {figure["name"]: figure["value"] for figure in report["figures"] if figure["bin"] is None}

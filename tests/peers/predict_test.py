@@ -17,6 +17,7 @@ import h5py
 import keras
 import numpy as np
 from keras import layers as L
+from lib.runs import LINAC
 
 EVENTS, PARTICLES = 301, 60
 LIMIT = 1e-5
@@ -37,7 +38,7 @@ def events(rng):
 
 
 def linac(*arguments):
-    return subprocess.run([os.environ["LINAC"], *map(str, arguments)], text=True, capture_output=True)
+    return subprocess.run([LINAC, *map(str, arguments)], text=True, capture_output=True)
 
 
 def refused(status, text, *arguments):

@@ -21,7 +21,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from checks import ROOT, check, failures, linac
+from checks import check, failures, linac
+from lib.runs import ROOT
 
 TORCH = os.environ.get("LINAC_TORCH_PYTHON", str(ROOT / "build" / "bench-peers" / "bin" / "python"))
 DTYPES = {5: "i8", 7: "f4", 12: "?"}  # PyTorch's numbers of them in the file

@@ -19,7 +19,7 @@ import sys
 import h5py
 import numpy as np
 
-import threedgan_reference as reference
+from lib import threedgan_reference as reference
 
 LIMIT = 1e-4  # max|linac - reference| / max|reference|, per tensor
 # A gradient tensor smaller than this part of its network's largest gradient is measured against that instead: a convolution's bias before a

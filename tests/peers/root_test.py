@@ -15,8 +15,7 @@ import numpy
 import skhep_testdata
 import uproot
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from checks import check, failures  # noqa: E402
+from checks import check, failures
 
 OUT, DUMP = pathlib.Path(sys.argv[1]), sys.argv[2]
 REAL = pathlib.Path(skhep_testdata.__file__).parent / "data"

@@ -10,10 +10,10 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sites"))
-from launches import Client, check  # noqa: E402
+from lib.checks import check
+from lib.launches import Client
+from lib.runs import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = os.environ.get("LINAC_SPAWN_PYTHON", str(ROOT / "build" / "bench-peers" / "bin" / "python"))
 
 # One step of SGD on a line through nothing: the gradient of each worker is another one, and both take their mean.

@@ -15,9 +15,8 @@ from tensorboard.backend.event_processing import data_provider, plugin_event_mul
 from tensorboard.plugins import base_plugin  # noqa: E402
 from tensorboard.plugins.hparams import api_pb2, backend_context, get_experiment, list_session_groups  # noqa: E402
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "train"))
-import runs  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check
 
 STUDY = """search:
   rate: {kind: log, low: 1.0e-4, high: 0.1}

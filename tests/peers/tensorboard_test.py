@@ -21,8 +21,7 @@ sys.modules["tensorboard.compat.notf"] = types.ModuleType("notf")
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.plugins.hparams import plugin_data_pb2
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "train"))
-import runs
+from lib import runs
 
 LOSSES = ("d_real", "d_fake", "g")
 FLOAT32_RELATIVE = 1e-6

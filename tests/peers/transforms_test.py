@@ -13,6 +13,8 @@ import subprocess
 import sys
 import zipfile
 
+from lib.runs import ROOT
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
@@ -24,9 +26,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
+from lib.runs import LINAC
 
 EVENTS = 3000
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 folder = pathlib.Path(sys.argv[1]).resolve()
 failures = 0
 
@@ -38,7 +40,7 @@ def check(ok, what):
 
 
 def linac(*arguments):
-    done = subprocess.run([os.environ["LINAC"], *map(str, arguments)], text=True, capture_output=True)
+    done = subprocess.run([LINAC, *map(str, arguments)], text=True, capture_output=True)
     if done.returncode != 0:
         sys.exit(f"linac {' '.join(map(str, arguments))}: {done.stderr}")
     return done.stdout

@@ -2,7 +2,6 @@
 reason. gate_test.py FOLDER: a folder with showers-train.h5 and showers-test.h5. Status 77, skipped, where there is none."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -10,6 +9,8 @@ import tempfile
 
 import h5py
 import numpy as np
+
+from lib.runs import LINAC
 
 GATE = "examples/gates/fast-simulation.yaml"
 PASSED, FAILED, UNDECIDED, SKIPPED = 0, 7, 10, 77
@@ -36,7 +37,7 @@ def write(path, showers):
 
 
 def validate(reference, sample, train, out, *more):
-    command = [os.environ["LINAC"], "validate", "--reference", reference, "--sample", sample, "--train", train, "--out", out,
+    command = [LINAC, "validate", "--reference", reference, "--sample", sample, "--train", train, "--out", out,
                "--gate", GATE, "--no-classifiers", *more]
     process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
     report = pathlib.Path(out, "report.json")

@@ -3,11 +3,12 @@ models_gate_test.py FOLDER: a folder with showers-train.h5, showers-train-2.h5 a
 there is none."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+from lib.runs import LINAC
 
 PASSED, FAILED, UNDECIDED, SKIPPED = 0, 7, 10, 77
 problems = []
@@ -21,7 +22,7 @@ def check(holds, what):
 
 def validate(model, folder, out, seed=1, *options):
     """Exit status and figures, the showers drawn at the energies and angles of the reference."""
-    command = [os.environ["LINAC"], "validate", "--reference", folder / "showers-test.h5", "--sample", model,
+    command = [LINAC, "validate", "--reference", folder / "showers-test.h5", "--sample", model,
                "--train", folder / "showers-train.h5", folder / "showers-train-2.h5",
                "--gate", "examples/gates/fast-simulation.yaml", "--seed", seed, "--out", out, *options]
     process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=800)

@@ -2,13 +2,13 @@
 generator of one step fails a gate, and knows the energies of its training."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-LINAC = os.environ["LINAC"]
+from lib.runs import LINAC
+
 TEST = "data/showers-test.h5"
 problems = []
 

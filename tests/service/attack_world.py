@@ -3,7 +3,7 @@
 import http.client
 import json
 
-from server_process import Service
+from lib.server_process import Service
 
 
 class Answer:

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-from server_process import Service
+from lib.runs import LINAC, ROOT
+from lib.server_process import Service
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "models" / "3dgan-clic.keras"
 
 
@@ -29,7 +29,7 @@ class Verbs:
                             "XDG_CONFIG_HOME": str(folder / "config")}
 
     def __call__(self, *words, status: int = 0) -> str:
-        done = subprocess.run([os.environ["LINAC"], *map(str, words)], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([LINAC, *map(str, words)], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300)
         output = done.stdout + done.stderr
         check(done.returncode == status, f"linac {' '.join(map(str, words[:3]))}: exit status {status}" + ("" if done.returncode == status else f", not {done.returncode}\n{output}"))
         return done.stdout if status == 0 else output

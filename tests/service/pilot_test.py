@@ -19,15 +19,13 @@ import threading
 import time
 import traceback
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-from attack_world import People, call, good  # noqa: E402
-from jobs_test import ENDED, JOB, STEPS, Client  # noqa: E402
-from pilot_process import Agent, CutRelay, in_parallel  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
+from attack_world import People, call, good
+from lib.pilot_process import Agent, CutRelay, in_parallel
+from lib.ports import free_port
+from lib.runs import LINAC, ROOT
+from lib.server_process import Service
+from lib.service_client import JOB, STEPS, Client
 
-LINAC = os.environ["LINAC"]
 LEASE_S, LONG_LEASE_S = 4, 60  # a busy machine keeps an agent from renewing a short one
 ABSOLUTE = ["--set", f"data.train=[{ROOT}/data/topology-train.parquet]", "--set", "data.test=[]", "--set", f"data.scaling={ROOT}/data/topology-scaling.json",
             "--set", "checkpoint.best_by=loss", "--set", "workers=1", "--set", "train.threads=1"]

@@ -11,8 +11,8 @@ import time
 import urllib.parse
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server_process import Service, free_port  # noqa: E402
+from lib.ports import free_port
+from lib.server_process import Service
 
 WAIT_S = 60
 

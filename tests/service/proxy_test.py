@@ -13,11 +13,11 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from attack_world import FILES, Answer, People, good  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
+from attack_world import FILES, Answer, People, good
+from lib.ports import free_port
+from lib.runs import ROOT
+from lib.server_process import Service
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = "linac.example.org"
 LARGE = 8 << 20  # nginx alone refuses more than 1 MiB
 

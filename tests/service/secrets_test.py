@@ -17,13 +17,11 @@ import threading
 import time
 import traceback
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-from attack_jobs_test import Person, Skipped, newcomer, plug_in  # noqa: E402
-from attack_world import call  # noqa: E402
-from server_process import Service  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from attack_jobs_test import Person, Skipped, newcomer, plug_in
+from attack_world import call
+from lib.runs import LINAC, ROOT
+from lib.server_process import Service
+from lib.servers.versitygw import Versitygw
 
 VALUE = "correct-horse/battery+staple"
 PROXY = "-----BEGIN CERTIFICATE-----\nMIIsecretproxy\n-----END CERTIFICATE-----\n"
@@ -39,7 +37,7 @@ def names(person: Person) -> list[str]:
 
 def linac(person: Person, *words: str, given: bytes | None = None) -> subprocess.CompletedProcess:
     environment = {**os.environ, "LINAC_SERVER": person.service.url, "LINAC_TOKEN": person.token}
-    return subprocess.run([os.environ["LINAC"], *words], input=given, capture_output=True, env=environment, timeout=20, stdin=None if given is not None else subprocess.DEVNULL)
+    return subprocess.run([LINAC, *words], input=given, capture_output=True, env=environment, timeout=20, stdin=None if given is not None else subprocess.DEVNULL)
 
 
 def holding(folder: pathlib.Path, *values: str) -> list[str]:
@@ -269,13 +267,13 @@ def a_backup_has_no_secret_in_the_open(service, admin, ann, bob, folder) -> None
     waits_for(lambda: "key" in ann.log(run))
     assert len(holding(service.folder, "MIIsecretproxy")) == 1  # the file that the job reads
     to = folder / "backup"
-    subprocess.run([os.environ["LINAC"], "serve", "backup", "--data", service.folder, "--to", to], check=True, capture_output=True)
+    subprocess.run([LINAC, "serve", "backup", "--data", service.folder, "--to", to], check=True, capture_output=True)
     # But what a job has written into its own files.
     assert all("/artifacts/" in name for name in holding(to, VALUE, "MIIsecretproxy")) and not list(to.rglob("secrets.key"))
     (service.folder / "artifacts/0" / run / "artifacts/go").touch()
     ann.ended(run)
     restored = folder / "restored"
-    subprocess.run([os.environ["LINAC"], "serve", "restore", "--data", restored, "--from", to], check=True, capture_output=True)
+    subprocess.run([LINAC, "serve", "restore", "--data", restored, "--from", to], check=True, capture_output=True)
     with Service("--slots", "cores=1", data=str(restored)) as again:
         there = Person(again, "ann", ann.token)
         assert not any(one["readable"] for one in there.get("/api/v1/secrets")["secrets"])
@@ -335,7 +333,7 @@ def a_job_trains_from_a_store_with_its_users_keys(service, admin, ann, bob, fold
         refused = bob.ended(answer["runs"][0]["id"], 120)
         assert refused["state"] in ("FAILED", "FAILED_PRECHECKS") and "test/topology" in refused["reason"], refused
         # The same job, here: from the environment, and refused where a key is missing.
-        words = [os.environ["LINAC"], "train", ROOT / "examples/topology.yaml", "--out", folder / "local", *(word for one in asked for word in ("--set", one)),
+        words = [LINAC, "train", ROOT / "examples/topology.yaml", "--out", folder / "local", *(word for one in asked for word in ("--set", one)),
                  "--set", f"secrets=[{', '.join(keys)}]"]
         environment = {**os.environ, **store.environment}
         environment.pop("AWS_SECRET_ACCESS_KEY")

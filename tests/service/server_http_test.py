@@ -4,7 +4,6 @@ import http.client
 import json
 import math
 import os
-import pathlib
 import shutil
 import socket
 import ssl
@@ -17,8 +16,8 @@ import traceback
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server_process import Service, databases  # noqa: E402
+from lib.runs import LINAC
+from lib.server_process import Service, databases
 
 
 class Answer:
@@ -311,7 +310,7 @@ def test_kill(service: Service):
 def test_start_refused(_: Service):
     def refused(*words: str) -> str:
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([os.environ["LINAC"], "serve", "--data", folder, *words], capture_output=True, text=True, timeout=20)
+            done = subprocess.run([LINAC, "serve", "--data", folder, *words], capture_output=True, text=True, timeout=20)
         assert done.returncode in (2, 4), done
         return done.stderr
 

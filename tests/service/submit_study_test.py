@@ -15,10 +15,11 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from attack_world import People, call, good  # noqa: E402
-from jobs_test import ROOT, Client  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
+from attack_world import People, call, good
+from lib.ports import free_port
+from lib.runs import ROOT
+from lib.server_process import Service
+from lib.service_client import Client
 
 STUDIES = "/api/v1/studies"
 EPOCHS = 8

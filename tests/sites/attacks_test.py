@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import time
 
-from launches import Client, check, name_in
+from lib.checks import check
+from lib.launches import Client, name_in
 
 SETTINGS = {"job": "examples/topology.yaml", "train.replicas": 2}
 OTHER = SETTINGS | {"train.epochs": 7}

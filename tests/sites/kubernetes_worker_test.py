@@ -12,12 +12,11 @@ import sys
 import tempfile
 import time
 
-import launches
-import runs
-from launches import Client, check
-
-from ports import free_port  # in tests/servers, which runs.py has found
-from versitygw import Versitygw
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import Client
+from lib.ports import free_port
+from lib.servers.versitygw import Versitygw
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 6, "checkpoint.every_steps": 4}
 # Answers with what stands in a file, as the name service of a cluster does with the address of a pod.

@@ -10,11 +10,10 @@ import sys
 import tempfile
 import time
 
-import launches
-import runs
-from launches import LONG, Client, check, name_in
-
-from sshd import Sshd  # in tests/servers, which runs.py has found
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import LONG, Client, name_in
+from lib.servers.sshd import Sshd
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 6, "checkpoint.every_steps": 4}
 SCRIPT = """import os

@@ -2,17 +2,16 @@
 """Scripts brought by `linac spawn` to hosts of ssh and to Slurm: the same as on this host (spawn_test.py), with the log of all in one. Exit 77 where
 there is neither sshd nor Slurm."""
 
-import json
 import pathlib
 import sys
 import tempfile
 import time
 
-import launches
-from launches import Client, check, name_in
-
-from slurm import Slurm  # in tests/servers, which runs.py has found
-from sshd import Sshd
+from lib import launches
+from lib.checks import check
+from lib.launches import Client, name_in
+from lib.servers.slurm import Slurm
+from lib.servers.sshd import Sshd
 
 SCRIPT = """
 import json, os, socket, sys, time

@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 
-import launches
-from launches import Client, check, name_in
+from lib import launches, paths
+from lib.checks import check
+from lib.launches import Client, name_in
 
 SCRIPT = """
 import json, os, sys, time
@@ -224,7 +225,7 @@ def slow_strangers(client: Client, root: pathlib.Path) -> None:
     import socket
     import threading
     import types
-    sys.path.insert(0, str(launches.runs.ROOT / "src/linac/control/sites/script/worker"))
+    paths.add("src/linac/control/sites/script/worker")
     import spawn_coordinator
     import spawn_link
     job = types.SimpleNamespace(address="127.0.0.1", key=b"of the launch", tasks=[("worker", 0), ("worker", 1)], trainers=2, name=lambda rank: f"worker {rank}",

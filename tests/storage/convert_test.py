@@ -19,12 +19,10 @@ import pyarrow.parquet as pq
 import uproot
 import xxhash
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.servers.versitygw import Versitygw
+from range_server import RangeServer
 
 EVENTS = 5000
 PARTS = "train=0.7,validation=0.2,test=0.1"

@@ -10,13 +10,12 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer, Ranges  # noqa: E402
-from rucio_server import Rucio  # noqa: E402
-from runs import check, tensors  # noqa: E402
-from xrootd import Xrootd  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.runs import tensors
+from lib.servers.rucio_server import Rucio
+from lib.servers.xrootd import Xrootd
+from range_server import RangeServer, Ranges
 
 TRAIN, TEST, SHOWERS = "topology-train.parquet", "topology-test.parquet", "showers-test.h5"
 JOB = {"job": "examples/topology.yaml", "train.replicas": 3, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}

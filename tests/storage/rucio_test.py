@@ -11,12 +11,11 @@ import sys
 import tempfile
 import zlib
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from rucio_server import Rucio  # noqa: E402
-from runs import check, tensors  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.runs import tensors
+from lib.servers.rucio_server import Rucio
+from range_server import RangeServer
 
 TRAIN, TEST, SHOWERS = "topology-train.parquet", "topology-test.parquet", "showers-test.h5"
 JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}

@@ -12,9 +12,10 @@ import tempfile
 import time
 
 import kept_runs
-import runs
-from kept_runs import JOB, Bucket, check, compare, files_of, on_disk
-from versitygw import Versitygw
+from kept_runs import JOB, Bucket, compare, files_of, on_disk
+from lib import runs
+from lib.checks import check
+from lib.servers.versitygw import Versitygw
 
 
 def linac(*words: object, **environment: str) -> str:

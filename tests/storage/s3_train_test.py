@@ -8,12 +8,11 @@ import sys
 import tempfile
 import threading
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from faulty_relay import FaultyRelay  # noqa: E402
-from runs import check, tensors  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.faulty_relay import FaultyRelay
+from lib.runs import tensors
+from lib.servers.versitygw import Versitygw
 
 JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
 DATA = {"data.train": "topology-train.parquet", "data.test": "topology-test.parquet", "data.scaling": "topology-scaling.json"}

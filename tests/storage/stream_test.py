@@ -12,11 +12,9 @@ import tempfile
 import time
 import zlib
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check
+from range_server import RangeServer
 
 COLUMNS = ["--column", "GRU_input:801x19", "--column", "HLF_input:14"]
 FILE = "topology-train.parquet"

@@ -21,12 +21,10 @@ import pyarrow.parquet as pq
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf  # noqa: E402
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
 from convert_test import read, run, same, start, wait_for  # noqa: E402
+from lib import runs  # noqa: E402
+from lib.checks import check  # noqa: E402
 from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
 
 EVENTS = 1000
 

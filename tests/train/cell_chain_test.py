@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-import runs
-from runs import check
+from lib import runs
+from lib.checks import check
 
 JOB = {"job": "examples/cell-chain.yaml", "model.hidden": 8, "model.layer_hidden": 8, "model.classes": 12, "train.replicas": 3, "train.batch": 1,
        "train.epochs": 2, "train.steps_per_epoch": 4, "data.min_sum": 92, "validate.every_epochs": 1, "checkpoint.every_steps": 1}

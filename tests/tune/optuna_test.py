@@ -19,10 +19,8 @@ except ImportError as error:
     print(f"{error}: skipped")
     sys.exit(77)
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 STATES = {optuna.trial.TrialState.COMPLETE: "complete", optuna.trial.TrialState.PRUNED: "pruned", optuna.trial.TrialState.FAIL: "failed"}

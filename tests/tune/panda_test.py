@@ -23,10 +23,8 @@ except ImportError as error:
     print(f"{error}: skipped")
     sys.exit(77)
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check
 
 SPACE = {
     "lr": {"method": "loguniform", "dimension": {"low": 1e-5, "high": 1e-2}},

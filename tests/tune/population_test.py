@@ -6,14 +6,11 @@ import json
 import os
 import pathlib
 import signal
-import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
-from study_test import linac, start, trials, wait_for  # noqa: E402
+from lib import runs
+from lib.checks import check
+from study_test import linac, start, trials, wait_for
 
 # An interval gains by how near x is to a place that moves; its state is the sum so far.
 STUDY = """search:

@@ -12,10 +12,8 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check
 
 # A trial takes some tenths of a second: a parabola, or a process that is slow on purpose.
 PARABOLA = """search:

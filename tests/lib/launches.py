@@ -7,9 +7,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "train"))
-import runs  # noqa: E402
-from runs import check  # noqa: E402
+from . import runs
+from .checks import check
 
 SETTINGS = {"job": "examples/topology.yaml", "train.replicas": 4, "train.batch": 10, "train.epochs": 2}
 LONG = SETTINGS | {"train.epochs": 500, "checkpoint.every_steps": 5, "checkpoint.keep": 2}

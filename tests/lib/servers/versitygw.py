@@ -15,8 +15,8 @@ import secrets
 import shutil
 import tempfile
 
-import port_server
-from ports import free_port
+from . import port_server
+from ..ports import free_port
 
 
 class Versitygw:

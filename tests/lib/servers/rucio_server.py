@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import tempfile
 
-import port_server
-from ports import free_port
+from . import port_server
+from ..ports import free_port
 
 SETUP = pathlib.Path(__file__).parent / "rucio_setup.py"
 

@@ -5,15 +5,14 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
-import time
 
-import runs
-from runs import check
+from . import runs
+from .checks import check
 
 # Steps of some 30 ms: one update each. And steps of seconds, four updates each, that are interrupted in their midst.
 CLASSIFIER = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "checkpoint.keep": 2}
 GAN = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "train.optimizer.lr": 1e-5}
+
 
 class Record:
     """What a run's folder says of it."""
@@ -59,14 +58,6 @@ class Run(Record):
             code = one.wait(timeout=60)
             check(code == 0 or one.pid in self.dead, f"a newcomer ends with exit status {code}")
         return status
-
-
-def wait_until(condition, what: str, limit_s: float = 300) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            sys.exit(f"{what}: not in {limit_s} s")
-        time.sleep(0.005)
 
 
 def same_losses(reference: pathlib.Path, other: pathlib.Path) -> bool:

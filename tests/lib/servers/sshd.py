@@ -14,8 +14,8 @@ import subprocess
 import tempfile
 import time
 
-import port_server
-from ports import free_port
+from . import port_server
+from ..ports import free_port
 
 PROGRAM = pathlib.Path("/usr/sbin/sshd")
 

@@ -9,14 +9,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "storage"))
-from faulty_relay import FaultyRelay  # noqa: E402
+from . import runs
+from .faulty_relay import FaultyRelay
 
 
 class Agent:
@@ -25,7 +23,7 @@ class Agent:
     def __init__(self, url: str, token: str, *options: str, folder: str | None = None):
         self.own_folder = folder is None
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="linac-agent-"))
-        self.words = [os.environ["LINAC"], "agent", "--server", url, "--folder", str(self.folder), *options]
+        self.words = [runs.LINAC, "agent", "--server", url, "--folder", str(self.folder), *options]
         self.environment = {**os.environ, "LINAC_TOKEN": token, "XDG_CONFIG_HOME": str(self.folder / "config")}
         self.process, self.output = None, ""
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A line that delays, loses and stalls packets, for kernels without netem. hosts.py starts it in the router's namespace.
 
-    relay.py SEED
+    packet_relay.py SEED
 
 It makes the network device `relay`; an IPv4 packet routed into it comes out of it again when it is due, unchanged, and is routed on. So a
 connection is still the two hosts' own: addresses, refusals, resets and TCP's answer to a loss are the kernel's. TCP comes in trains of up to

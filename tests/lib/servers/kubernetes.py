@@ -8,7 +8,6 @@ In a temporary folder, on free ports of 127.0.0.1, with certificates of its own;
 import base64
 import concurrent.futures
 import json
-import os
 import pathlib
 import secrets
 import shutil
@@ -19,8 +18,8 @@ import time
 import urllib.error
 import urllib.request
 
-import port_server
-from ports import free_port
+from . import port_server
+from ..ports import free_port
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 

@@ -7,7 +7,7 @@
         net.partition(["ab", "cd"])
         net.heal()
 
-Every packet between two hosts passes the router, which forwards it (the kernel alone), cuts it (a routing rule) or holds it for a while (relay.py).
+Every packet between two hosts passes the router, which forwards it (the kernel alone), cuts it (a routing rule) or holds it for a while (packet_relay.py).
 Nothing is changed in the namespace of the caller. Everything is removed when the block is left, also by an exception, SIGINT or SIGTERM;
 what a run that was killed has left is removed when the next Network starts. Needs root. For use by one thread.
 """
@@ -27,7 +27,7 @@ import sys
 import threading
 import time
 
-RELAY = pathlib.Path(__file__).resolve().with_name("relay.py")
+RELAY = pathlib.Path(__file__).resolve().with_name("packet_relay.py")
 NAMESPACES = pathlib.Path("/run/netns")
 
 

@@ -1,6 +1,6 @@
 """A running service for a test: `with Service(database=url) as service: requests.get(service.url + ...)`.
 
-LINAC names the program. Listens on a free port of 127.0.0.1, keeps its data in a temporary folder that goes with it, and is ended by its own process id.
+Listens on a free port of 127.0.0.1, keeps its data in a temporary folder that goes with it, and is ended by its own process id.
 """
 
 import os
@@ -10,14 +10,12 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "servers"))
-from ports import free_port  # noqa: E402, F401
-from postgresql import PostgreSQL  # noqa: E402
+from . import runs
+from .servers.postgresql import PostgreSQL
 
 
 class Service:
@@ -26,7 +24,7 @@ class Service:
     def __init__(self, *options: str, database: str | None = None, data: str | None = None, listen: str = "127.0.0.1:0"):
         self.own_folder = data is None
         self.folder = pathlib.Path(data or tempfile.mkdtemp(prefix="linac-service-"))
-        self.words = [os.environ["LINAC"], "serve", "--data", str(self.folder), "--listen", listen, *options]
+        self.words = [runs.LINAC, "serve", "--data", str(self.folder), "--listen", listen, *options]
         if database:
             self.words += ["--db", database]
         self.process, self.url, self.token, self.lines = None, None, None, []

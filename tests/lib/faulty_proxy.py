@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from faulty_relay import STORM
+from .faulty_relay import STORM
 
 REQUEST = re.compile(rb"(GET|HEAD|PUT|POST|DELETE) /")
 RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER of no seconds: close() resets

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-import port_server
-from ports import free_port
+from . import port_server
+from ..ports import free_port
 
 INSIDE = "LINAC_TEST_NETWORK_NAMESPACE"
 

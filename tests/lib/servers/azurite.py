@@ -12,8 +12,8 @@ import secrets
 import shutil
 import tempfile
 
-import port_server
-from ports import free_port
+from . import port_server
+from ..ports import free_port
 
 PROGRAM = port_server.programs() / "azurite" / "node_modules" / ".bin" / "azurite-blob"
 

@@ -15,8 +15,8 @@ import subprocess
 import tempfile
 import time
 
-import port_server
-from ports import free_port
+from . import port_server
+from ..ports import free_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd")
 REQUEUE_S = 5  # Slurm waits so long and a second before a job that was put back into the queue begins again

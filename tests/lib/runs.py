@@ -8,9 +8,6 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "servers"))
-from ports import free_port  # noqa: E402, F401
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINAC = os.environ.get("LINAC", str(ROOT / "build" / "linac"))
 
@@ -119,9 +116,3 @@ def lines_so_far(out: pathlib.Path) -> list[dict]:
     path = out / "metrics.jsonl"
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-
-
-def check(holds: bool, what: str) -> None:
-    print(("ok    " if holds else "FAILED ") + what, flush=True)
-    if not holds:
-        sys.exit(1)

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-from ports import free_port
+from ..ports import free_port
 
 
 class PostgreSQL:

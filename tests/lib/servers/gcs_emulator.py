@@ -5,8 +5,8 @@ import pathlib
 import shutil
 import tempfile
 
-import port_server
-from ports import free_port
+from . import port_server
+from ..ports import free_port
 
 PYTHON = port_server.programs() / "gcs" / "bin" / "python"
 

@@ -21,12 +21,12 @@ import threading
 import time
 import urllib.error
 
-import port_server
-from kubernetes import PROGRAMS, Kubernetes
-from ports import free_port
+from ..ports import free_port
+from ..runs import ROOT
+from .kubernetes import PROGRAMS, Kubernetes
 
 PLUGINS = pathlib.Path("/usr/lib/cni")
-VERSION = (pathlib.Path(__file__).resolve().parents[2] / "VERSION").read_text().strip()
+VERSION = (ROOT / "VERSION").read_text().strip()
 IMAGE = f"docker.io/local/linac:{VERSION}"
 NODE = "localhost"  # the API server reaches the kubelet by this name, for logs
 SUBNET = "10.244.77"
