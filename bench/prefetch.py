@@ -19,9 +19,9 @@ import statistics
 import tempfile
 
 import network
+from lib.relay import SlowRelay
 from lib.runs import ROOT
 from lib.servers.versitygw import Versitygw
-from lib.slow_relay import SlowRelay
 from storage import LINAC, call
 from store import store
 

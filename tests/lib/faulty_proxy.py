@@ -6,13 +6,11 @@ import collections
 import random
 import re
 import socket
-import threading
 import time
 
-from .faulty_relay import STORM
+from .relay import STORM, Connection, Relay
 
 REQUEST = re.compile(rb"(GET|HEAD|PUT|POST|DELETE) /")
-RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER of no seconds: close() resets
 KINDS = {"reset": 4, "503": 4, "cut": 6, "silence": 2, "away": 0.2}  # how often, beside each other
 SILENCE_S, AWAY_S = (0.2, 2.5), (0.3, 2.0)
 CUT_BYTES = 60_000
@@ -31,29 +29,20 @@ def altered(kind: str, head: bytes, body: bytes, size: float) -> tuple[bytes, by
     return LENGTH.sub(lambda found: found[1] + str(at).encode(), head), body[:at]
 
 
-class FaultyProxy:
+class FaultyProxy(Relay):
     """`share`: of requests that meet a fault; `altered`: of ranges of objects whose keys begin as `of` that are altered on the way, as one of
     `alterations`. `count`: faults that came to a request or answer, by kind."""
 
     def __init__(self, port: int, share: float, seed: int, altered: float = 0, of: str = "", alterations: tuple = ALTERATIONS):
-        self.target, self.share, self.dice = port, share, random.Random(seed)
+        super().__init__(port)
+        self.share, self.dice = share, random.Random(seed)
         self.altered, self.alterations = altered, alterations
         self.place: float | None = None  # where in a body, if it is not drawn
         self._ranges = re.compile(rb"GET /[^/ ]+/" + re.escape(of.encode()) + rb"[^\r]*\r\n(?:[^\r]+\r\n)*?(?i:range): ")
         self.count: collections.Counter = collections.Counter()
         self.requests = 0
-        self._lock = threading.Lock()
         self._away_until = 0.0
-
-    def __enter__(self) -> "FaultyProxy":
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self._alterations: dict[Connection, tuple[str, float] | None] = {}  # of the next answer
 
     def draw(self) -> tuple[str | None, float]:
         """For one more request: the fault, and a number of [0, 1) for its size."""
@@ -79,70 +68,33 @@ class FaultyProxy:
             kind, size = self.dice.choice(self.alterations), self.dice.random()
             return kind, size if self.place is None else self.place
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=Connection(self, client).serve, daemon=True).start()
+    def asks(self, connection: Connection, piece: bytes) -> bytes | None:
+        if REQUEST.match(piece):
+            kind, size = self.draw()
+            if kind == "503":
+                connection.client.sendall(STORM)
+                return None
+            if kind in ("reset", "away", "refused while away"):
+                connection.reset()
+                return None
+            if kind == "silence":
+                time.sleep(SILENCE_S[0] + size * (SILENCE_S[1] - SILENCE_S[0]))
+            if kind == "cut":
+                connection.left = int(size**2 * CUT_BYTES)
+            self._alterations[connection] = self.draw_alteration(piece)
+        return piece
 
+    def answers(self, connection: Connection, piece: bytes) -> bytes:
+        alteration = self._alterations.pop(connection, None)
+        return self._altered(connection.server, piece, *alteration) if alteration else piece
 
-class Connection:
-    def __init__(self, proxy: FaultyProxy, client: socket.socket):
-        self.proxy, self.client = proxy, client
-        self.left: int | None = None  # bytes of answers until the cut
-        self.alteration: tuple[str, float] | None = None  # of the next answer
+    def is_cut(self, connection: Connection) -> None:
+        with self._lock:
+            self.count["cut"] += 1
+        connection.reset()
 
-    def serve(self) -> None:
-        with self.client, socket.create_connection(("127.0.0.1", self.proxy.target)) as server:
-            answers = threading.Thread(target=self._answers, args=(server,), daemon=True)
-            answers.start()
-            try:
-                self._requests(server)
-            except OSError:
-                pass
-            self._end(server)
-            answers.join()
-
-    def _requests(self, server: socket.socket) -> None:
-        while piece := self.client.recv(65536):
-            if REQUEST.match(piece):
-                kind, size = self.proxy.draw()
-                if kind == "503":
-                    self.client.sendall(STORM)
-                    return
-                if kind in ("reset", "away", "refused while away"):
-                    self.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-                    return
-                if kind == "silence":
-                    time.sleep(SILENCE_S[0] + size * (SILENCE_S[1] - SILENCE_S[0]))
-                if kind == "cut":
-                    self.left = int(size**2 * CUT_BYTES)
-                self.alteration = self.proxy.draw_alteration(piece)
-            server.sendall(piece)
-
-    def _answers(self, server: socket.socket) -> None:
-        try:
-            while piece := server.recv(65536):
-                if self.alteration:
-                    piece = self._altered(server, piece)
-                if self.left is not None and len(piece) > self.left:
-                    self.client.sendall(piece[:self.left])
-                    with self.proxy._lock:
-                        self.proxy.count["cut"] += 1
-                    self.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-                    break
-                if self.left is not None:
-                    self.left -= len(piece)
-                self.client.sendall(piece)
-        except OSError:
-            pass
-        self._end(server)
-
-    def _altered(self, server: socket.socket, answer: bytes) -> bytes:
+    def _altered(self, server: socket.socket, answer: bytes, kind: str, size: float) -> bytes:
         """The whole answer that begins so."""
-        (kind, size), self.alteration = self.alteration, None
         while b"\r\n\r\n" not in answer and (piece := server.recv(65536)):
             answer += piece
         head, _, body = answer.partition(b"\r\n\r\n")
@@ -151,14 +103,7 @@ class Connection:
             return answer
         while len(body) < int(length[2]) and (piece := server.recv(1 << 20)):
             body += piece
-        with self.proxy._lock:
-            self.proxy.count[kind] += 1
+        with self._lock:
+            self.count[kind] += 1
         head, body = altered(kind, head, body, size)
         return head + b"\r\n\r\n" + body
-
-    def _end(self, server: socket.socket) -> None:
-        for end in (server, self.client):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass

@@ -1,4 +1,4 @@
-"""An agent of a service for a test, and a link to that service that can be cut.
+"""An agent of a service for a test.
 
     with Agent(service.url, token, "--slots", "cores=1") as agent: ...
 """
@@ -7,14 +7,12 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 import time
 
 from . import runs
-from .faulty_relay import FaultyRelay
 
 
 class Agent:
@@ -83,33 +81,6 @@ class Agent:
             time.sleep(0.1)
         if self.own_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class CutRelay(FaultyRelay):
-    """To a service; cut() ends all connections and lets none through until mend()."""
-
-    def __init__(self, port: int):
-        super().__init__(port, 0)
-        self.is_cut, self.open = False, []
-
-    def cut(self) -> None:
-        self.is_cut = True
-        for connection in self.open:
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-        self.open = []
-
-    def mend(self) -> None:
-        self.is_cut = False
-
-    def _serve(self, client: socket.socket, number: int) -> None:
-        if self.is_cut:
-            client.close()
-            return
-        self.open.append(client)
-        super()._serve(client, number)
 
 
 def in_parallel(*works) -> None:

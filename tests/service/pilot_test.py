@@ -20,8 +20,9 @@ import time
 import traceback
 
 from attack_world import People, call, good
-from lib.pilot_process import Agent, CutRelay, in_parallel
+from lib.pilot_process import Agent, in_parallel
 from lib.ports import free_port
+from lib.relay import CutRelay
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service
 from lib.service_client import JOB, STEPS, Client

@@ -10,7 +10,7 @@ import threading
 
 from lib import runs
 from lib.checks import check
-from lib.faulty_relay import FaultyRelay
+from lib.relay import FaultyRelay
 from lib.runs import tensors
 from lib.servers.versitygw import Versitygw
 
